@@ -1,0 +1,65 @@
+import { checkFloors, type FloorShape } from './floors.js';
+import { readMachine } from './machine.js';
+import { formatNumber, isDisturbed, type Result } from './report.js';
+import { runStage } from './rounds.js';
+import type { Bench, BenchContext, Sample, Summaries } from './types.js';
+
+const oneLine = (sample: Sample): string =>
+  ['per_second', 'p50_ms', 'p99_ms']
+    .filter((name) => sample[name] !== undefined)
+    .map((name) => `${name} ${formatNumber(sample[name] as number, name === 'per_second' ? 0 : 2)}`)
+    .join('  ');
+
+const values = (
+  formulas: Bench['ratios'],
+  of: Summaries,
+): Readonly<Record<string, number | undefined>> =>
+  Object.fromEntries(Object.entries(formulas).map(([name, formula]) => [name, formula(of)]));
+
+/**
+ * Prepares a bench, runs all stages and rounds, and compares the figures with the floors. The
+ * bench is closed whatever happens; an invalid round is thrown on, never averaged away.
+ */
+export const runBench = async (
+  bench: Bench,
+  context: BenchContext,
+  floor_shapes: Readonly<Record<string, FloorShape>>,
+): Promise<Result> => {
+  const machine = readMachine();
+  const prepared = await bench.prepare(context);
+  let subjects: Summaries = {};
+  try {
+    for (const makeStage of prepared.stages) {
+      const stage = makeStage(subjects);
+      const summaries = await runStage(stage, {
+        rounds: context.rounds,
+        reduce: bench.reduce ?? {},
+        stop: context.stop,
+        onRound: (subject, index, sample) =>
+          context.tell(`round ${index + 1}  ${subject.name.padEnd(24)} ${oneLine(sample)}`),
+      });
+      subjects = { ...subjects, ...summaries };
+    }
+  } finally {
+    await prepared.close();
+  }
+  const ratios = values(bench.ratios, subjects);
+  const figures = values(bench.figures ?? {}, subjects);
+  const floors = checkFloors(floor_shapes, { ...figures, ...ratios });
+  return {
+    bench: bench.name,
+    question: bench.question,
+    machine,
+    rounds: context.rounds,
+    seconds: context.seconds,
+    quick: context.quick,
+    disturbed: isDisturbed(subjects),
+    subjects,
+    missing: prepared.missing,
+    ratios: Object.fromEntries(
+      Object.entries(ratios).map(([name, value]) => [name, value ?? null]),
+    ),
+    floors,
+    met: Object.values(floors).every((floor) => floor.met),
+  };
+};

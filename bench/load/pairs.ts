@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+
+/** Requests of one round: each is one agent and one subject, and no pair comes twice. */
+export interface PairOptions {
+  /** JSON file: the agents' keys. */
+  readonly keys_file: string;
+  /** Questions to predict or comment on, or comments to vote on. */
+  readonly subjects: readonly string[];
+  readonly count: number;
+  /** Where the texts of this round begin, so that no text comes twice in a run. */
+  readonly first_text: number;
+}
+
+export interface PairRequest {
+  readonly path: string;
+  readonly body: object;
+}
+
+export const makePairs = (
+  { keys_file, subjects, count, first_text }: PairOptions,
+  makeRequest: (subject: string, text: number, k: number) => PairRequest,
+  encode: (request: PairRequest, k: number, key: string) => Buffer = toHttp,
+): readonly Buffer[] => {
+  const keys = JSON.parse(readFileSync(keys_file, 'utf8')) as string[];
+  if (count > keys.length * subjects.length) throw new Error('More requests than pairs.');
+  return Array.from({ length: count }, (_, k) => {
+    const subject = subjects[(k + Math.floor(k / keys.length)) % subjects.length] as string;
+    return encode(makeRequest(subject, first_text + k, k), k, keys[k % keys.length] as string);
+  });
+};
+
+const toHttp = (request: PairRequest, _k: number, key: string): Buffer => {
+  const body = JSON.stringify(request.body);
+  return Buffer.from(
+    `POST ${request.path} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
+      `X-API-Key: ${key}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+};

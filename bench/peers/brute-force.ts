@@ -1,0 +1,44 @@
+import { leastOverlap } from '../../src/kit/similar-sets.js';
+
+/**
+ * Gate 6 without an index: the text beside each other text. As fast as that can be: words are
+ * numbers, the sizes are looked at first, and what is common is counted by marks.
+ */
+export const makeBruteForce = () => {
+  const ids = new Map<number, number>();
+  const sets: Int32Array[] = [];
+  let marks = new Int32Array(1 << 17);
+  let mark = 0;
+
+  const idOf = (word: number): number => {
+    let id = ids.get(word);
+    if (id === undefined) {
+      id = ids.size;
+      ids.set(word, id);
+    }
+    return id;
+  };
+
+  return {
+    add(words: readonly number[]): void {
+      sets.push(Int32Array.from(words, idOf));
+    },
+    check(words: readonly number[]): boolean {
+      mark += 1;
+      if (ids.size + words.length > marks.length) {
+        const grown = new Int32Array(2 * marks.length);
+        grown.set(marks);
+        marks = grown;
+      }
+      for (const word of words) marks[idOf(word)] = mark;
+      for (const set of sets) {
+        const least = leastOverlap(words.length, set.length);
+        if (least > words.length || least > set.length) continue;
+        let overlap = 0;
+        for (let i = 0; i < set.length; i += 1) if (marks[set[i]!] === mark) overlap += 1;
+        if (overlap >= least) return true;
+      }
+      return false;
+    },
+  };
+};

@@ -1,0 +1,229 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { takeLock } from './processes.mjs';
+
+/**
+ * Makes a checkout ready to run: installs the packages when the lock file is not the one they were
+ * installed from, and compiles when a source changed. Both leave a stamp, so that a second start
+ * only reads the stamps and the times of the sources. One process prepares at a time.
+ */
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+const at = (...parts) => path.join(root, ...parts);
+const source_folders = ['src', 'test', 'bench', 'examples'];
+const package_stamp = at('node_modules', '.pf-lock');
+const client_project = 'tsconfig.client.json';
+const build_stamp = at('dist', '.stamp');
+
+/** Null when everything is ready, else a text for the person at the terminal. */
+export const prepare = async (say) => {
+  if (packagesCurrent() && buildCurrent()) return null;
+  mkdirSync(at('dist'), { recursive: true });
+  const release = await waitForLock(at('dist', '.lock'), say);
+  try {
+    if (!packagesCurrent()) {
+      const problem = await install(say);
+      if (problem !== null) return problem;
+    }
+    return buildCurrent() ? null : await build(say);
+  } finally {
+    release();
+  }
+};
+
+const waitForLock = async (file, say) => {
+  let told = false;
+  for (;;) {
+    const { holder, release } = takeLock(file);
+    if (holder === 0) return release;
+    if (!told) say(`Process ${holder} is preparing this checkout; waiting for it …`);
+    told = true;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+};
+
+const readOrEmpty = (file) => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+};
+
+const hash = (text) => createHash('sha256').update(text).digest('hex');
+
+/** The platform belongs to it: a node_modules copied from elsewhere holds the wrong binaries. */
+const packageHash = () =>
+  `${process.platform}-${process.arch} ${hash(readFileSync(at('package-lock.json')))}\n`;
+
+const packagesCurrent = () => {
+  const wanted = packageHash();
+  const found = readOrEmpty(package_stamp);
+  if (found === wanted) return true;
+  if (found.split(' ')[0] !== wanted.split(' ')[0] && found !== '') return false;
+  if (!installedByHand()) return false;
+  writeFileSync(package_stamp, wanted);
+  return true;
+};
+
+/** True when npm itself was run by hand and what it installed is what the lock file says. */
+const installedByHand = () => {
+  try {
+    const wanted = JSON.parse(readFileSync(at('package-lock.json'), 'utf8')).packages;
+    const found = JSON.parse(readFileSync(at('node_modules', '.package-lock.json'))).packages;
+    return Object.entries(wanted).every(
+      ([name, entry]) =>
+        name === '' ||
+        (found[name] === undefined
+          ? entry.optional === true
+          : found[name].version === entry.version && existsSync(at(name))),
+    );
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * No package here needs its install script, so none is run: the same set-up whether npm would
+ * allow them or not. The development packages hold the compiler and are wanted in production too.
+ */
+const install = async (say) => {
+  const started = Date.now();
+  if (isLink(at('node_modules'))) {
+    return 'node_modules is a link, and npm ci would empty what it points to; remove the link.';
+  }
+  say('Installing packages with npm ci (about a minute the first time) …');
+  rmSync(package_stamp, { force: true });
+  rmSync(at('node_modules', '.package-lock.json'), { force: true });
+  const own = process.env.npm_execpath ?? '';
+  const [command, first] = own.endsWith('npm-cli.js') ? [process.execPath, [own]] : ['npm', []];
+  const flags = ['--include=dev', '--include=optional', '--no-audit', '--no-fund'];
+  const { code, output } = await runQuietly(command, [
+    ...first,
+    'ci',
+    ...flags,
+    '--ignore-scripts',
+    '--loglevel=error',
+  ]);
+  if (code !== 0) return `${output}\nnpm ci failed, so the packages are not there; see above.`;
+  writeFileSync(package_stamp, packageHash());
+  // What the compiler remembers was said about other packages.
+  rmSync(at('dist', '.tsbuildinfo'), { force: true });
+  say(`Packages installed in ${seconds(started)}.`);
+  return null;
+};
+
+const isLink = (file) => lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+
+const seconds = (since) => `${((Date.now() - since) / 1000).toFixed(1)} s`;
+
+/** Ends the command with this process: an npm left behind would fight with the next one. */
+const runQuietly = (command, args) =>
+  new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    const chunks = [];
+    const stop = (signal) => {
+      child.kill('SIGTERM');
+      child.once('close', () => process.exit(signal === 'SIGINT' ? 130 : 143));
+    };
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+    for (const signal of signals) process.on(signal, stop);
+    const finish = (code) => {
+      for (const signal of signals) process.removeListener(signal, stop);
+      resolve({ code, output: Buffer.concat(chunks).toString('utf8').trimEnd() });
+    };
+    child.stdout.on('data', (chunk) => chunks.push(chunk));
+    child.stderr.on('data', (chunk) => chunks.push(chunk));
+    child.once('error', (error) => {
+      chunks.push(Buffer.from(`${command}: ${error.message}`));
+      finish(1);
+    });
+    child.once('close', (code) => finish(code ?? 1));
+  });
+
+const listFiles = (folder) => {
+  const found = [];
+  const walk = (relative) => {
+    for (const entry of readdirSync(at(relative), { withFileTypes: true })) {
+      const name = `${relative}/${entry.name}`;
+      if (entry.isDirectory()) walk(name);
+      else if (entry.isFile()) found.push(name);
+    }
+  };
+  if (existsSync(at(folder))) walk(folder);
+  return found;
+};
+
+const listSources = () => source_folders.flatMap(listFiles).sort();
+
+const buildHash = () => {
+  const lines = listSources().map((name) => {
+    const { size, mtimeMs } = statSync(at(name));
+    return `${name} ${size} ${mtimeMs}`;
+  });
+  const settings = ['tsconfig.json', client_project].map((name) => readOrEmpty(at(name)));
+  return hash([...settings, packageHash(), ...lines].join('\n'));
+};
+
+const buildCurrent = () => readOrEmpty(build_stamp) === buildHash();
+
+const isAsset = (name) => !/\.(ts|mts|cts)$/.test(name);
+const outputsOf = (name) =>
+  isAsset(name)
+    ? [name]
+    : name.endsWith('.d.mts') || name.endsWith('.d.ts')
+      ? []
+      : [name.replace(/ts$/, 'js'), name.replace(/ts$/, 'js.map')];
+
+const tsc = (...words) =>
+  runQuietly(process.execPath, [at('node_modules', 'typescript', 'bin', 'tsc'), '-p', ...words]);
+
+const compile = () => tsc(root);
+
+/**
+ * The client library once more, as others get it: modules that a browser loads as they are,
+ * compiled against what browsers have, without comments; and declarations, with them.
+ */
+const compileClient = async () => {
+  if (!existsSync(at(client_project))) return { code: 0, output: '' };
+  const types_only = ['--declaration', '--emitDeclarationOnly', '--removeComments', 'false'];
+  const runs = await Promise.all([tsc(client_project), tsc(client_project, ...types_only)]);
+  return runs.find(({ code }) => code !== 0) ?? runs[0];
+};
+
+const build = async (say) => {
+  const started = Date.now();
+  const current = buildHash();
+  rmSync(build_stamp, { force: true });
+  const sources = listSources();
+  const outputs = new Set(sources.flatMap(outputsOf));
+  for (const name of sources.filter(isAsset)) cpSync(at(name), at('dist', name));
+  let { code, output } = await compile();
+  const missing = [...outputs].some((name) => !existsSync(at('dist', name)));
+  if (code === 0 && missing) {
+    // The incremental state remembers files that somebody deleted since.
+    rmSync(at('dist', '.tsbuildinfo'), { force: true });
+    ({ code, output } = await compile());
+  }
+  if (code === 0) ({ code, output } = await compileClient());
+  if (code !== 0) return `${output}\nThe sources do not compile, so nothing was started.`;
+  // What no source stands for any more must go: a deleted test would run again.
+  for (const name of source_folders.flatMap((folder) => listFiles(`dist/${folder}`))) {
+    if (!outputs.has(name.slice('dist/'.length))) rmSync(at(name));
+  }
+  writeFileSync(build_stamp, current);
+  say(`Built in ${seconds(started)}.`);
+  return null;
+};

@@ -1,0 +1,188 @@
+import { type Fault, NoAnswer, SocketRefused } from './errors.js';
+import { backoff, pause } from './pace.js';
+import type { CallOptions, OperationId } from './types.js';
+import { places } from './wire.js';
+
+/**
+ * One call from its values to its answer. It is tried again only where that is safe:
+ *
+ *   408, 429             the call was not begun; after the Retry-After of a 429
+ *   409 in progress      an earlier try of this call is still at work
+ *   502, 503, 504, lost  it may have been done: again only for what may be done twice, which is a
+ *                        GET, a DELETE, and a POST, whose key makes a repeat the same call
+ */
+
+export interface WireRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  /** Their names in small letters. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+export interface WireAnswer {
+  readonly status: number;
+  /** By the lower-case name; empty when absent. */
+  header(name: string): string;
+  /** JSON as its value, anything else as text. */
+  readonly body: unknown;
+}
+
+/** Brings a request to the service; rejects when no answer comes or the signal is aborted. */
+export type Send = (request: WireRequest, signal: AbortSignal) => Promise<WireAnswer>;
+
+export interface Retry {
+  readonly operation: OperationId;
+  readonly tries: number;
+  readonly wait_ms: number;
+  readonly why: string;
+}
+
+export interface CallDefaults {
+  readonly headers: () => Promise<Readonly<Record<string, string>>>;
+  readonly timeout_ms: number;
+  readonly patience_ms: number;
+  readonly onRetry: ((retry: Retry) => void) | undefined;
+}
+
+interface AnyInput extends CallOptions {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+/** 128 random bits. */
+export const makeKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('');
+
+const targetOf = (path: string, { params = {}, query = {} }: AnyInput): string => {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(params[name])),
+  );
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null) search.set(name, String(value));
+  }
+  const text = search.toString();
+  return text === '' ? filled : `${filled}?${text}`;
+};
+
+/** So that a header that is given replaces one of the client's own. */
+export const lowerNames = (headers: Readonly<Record<string, string>> = {}) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+
+const requestOf = (
+  operation: OperationId,
+  input: AnyInput,
+  headers: Readonly<Record<string, string>>,
+): WireRequest => {
+  const [path = '', method = 'GET'] = places[operation].split(' ').reverse();
+  const own: Record<string, string> = { ...headers, ...lowerNames(input.headers) };
+  if (method === 'POST') own['idempotency-key'] = input.idempotency_key ?? makeKey();
+  if (input.body !== undefined) own['content-type'] = 'application/json';
+  return {
+    method,
+    target: targetOf(path.startsWith('/') ? path : `/api/${path}`, input),
+    headers: own,
+    body: input.body,
+  };
+};
+
+/** One try: its answer, or why none came. An aborted call rejects with the reason of its signal. */
+const tryOnce = async (
+  send: Send,
+  request: WireRequest,
+  { timeout_ms, signal }: { readonly timeout_ms: number; readonly signal: AbortSignal | undefined },
+): Promise<WireAnswer | NoAnswer> => {
+  signal?.throwIfAborted();
+  const own = new AbortController();
+  const stop = (): void => own.abort(signal?.reason);
+  signal?.addEventListener('abort', stop);
+  const timer = setTimeout(() => own.abort(new Error(`${timeout_ms} ms are over`)), timeout_ms);
+  try {
+    return await send(request, own.signal);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof SocketRefused) throw error;
+    const cause = own.signal.aborted ? own.signal.reason : error;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const { method, target } = request;
+    return new NoAnswer(`${method} ${target}: no answer (${why}).`, method !== 'GET', cause);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', stop);
+  }
+};
+
+/** How long to wait before the next try; null when there is to be none. */
+const waitBefore = (
+  outcome: WireAnswer | NoAnswer,
+  { method }: WireRequest,
+  tries: number,
+): number | null => {
+  const repeatable = method === 'GET' || method === 'DELETE' || method === 'POST';
+  const usual_ms = 50 + backoff(tries, 200, 5_000);
+  if (outcome instanceof NoAnswer) return repeatable ? usual_ms : null;
+  const { status, body } = outcome;
+  const asked_ms = Number(outcome.header('retry-after')) * 1_000 || 0;
+  if (status === 408 || status === 429) return asked_ms + usual_ms;
+  if (status === 409) {
+    const { code } = (body ?? {}) as { code?: unknown };
+    return code === 'IDEMPOTENCY_IN_PROGRESS' ? Math.max(asked_ms, usual_ms) : null;
+  }
+  const maybe_done = status === 502 || status === 503 || status === 504;
+  return maybe_done && repeatable ? Math.max(asked_ms, usual_ms) : null;
+};
+
+/** The last answer; rejects with `NoAnswer` when there was none. */
+export const perform = async (
+  send: Send,
+  defaults: CallDefaults,
+  operation: OperationId,
+  input: AnyInput,
+): Promise<WireAnswer> => {
+  const { signal, timeout_ms = defaults.timeout_ms } = input;
+  const ends_ms = performance.now() + (input.patience_ms ?? defaults.patience_ms);
+  const request = requestOf(operation, input, await defaults.headers());
+  for (let tries = 0; ; tries += 1) {
+    const outcome = await tryOnce(send, request, { timeout_ms, signal });
+    const wait_ms = waitBefore(outcome, request, tries);
+    if (wait_ms === null || performance.now() + wait_ms > ends_ms) {
+      if (outcome instanceof NoAnswer) throw outcome;
+      return outcome;
+    }
+    const why = outcome instanceof NoAnswer ? outcome.message : String(outcome.status);
+    defaults.onRetry?.({ operation, tries: tries + 1, wait_ms, why });
+    await pause(wait_ms, signal);
+  }
+};
+
+/** The fault in an answer that is none of the service's own, a proxy's perhaps, is made up. */
+export const faultOf = ({ status, body }: WireAnswer): Fault => {
+  const known = (typeof body === 'object' && body !== null ? body : {}) as Partial<Fault>;
+  const { code = status >= 500 ? 'UNAVAILABLE' : 'INVALID_REQUEST' } = known;
+  const error = known.error ?? `The service answered ${status}.`;
+  return { category: 'internal', retryable: status >= 500, ...known, code, error, status };
+};
+
+/** Sends by `fetch`. */
+export const makeHttpSend =
+  (base_url: string): Send =>
+  async ({ method, target, headers, body }, signal) => {
+    const answer = await fetch(base_url + target, {
+      method,
+      headers,
+      signal,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    const is_json = answer.headers.get('content-type')?.startsWith('application/json') === true;
+    return {
+      status: answer.status,
+      header: (name) => answer.headers.get(name) ?? '',
+      body: text === '' ? undefined : is_json ? JSON.parse(text) : text,
+    };
+  };

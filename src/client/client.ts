@@ -1,0 +1,130 @@
+import { makeReader } from './backfill.js';
+import { faultOf, lowerNames, makeHttpSend, perform, type Retry } from './calls.js';
+import { Refused } from './errors.js';
+import { type Credential, credentialHeaders, type Link, type OpenSocket } from './link.js';
+import { makeSocketCalls } from './socket-calls.js';
+import { Stream } from './stream.js';
+import type {
+  CallArguments,
+  CallOptions,
+  OperationId,
+  Outcome,
+  StreamOptions,
+  Topic,
+} from './types.js';
+import type { Operations } from './wire.js';
+
+export interface ClientOptions {
+  /** Where the service is: `http://127.0.0.1:8080`. */
+  readonly base_url: string;
+  /** Of an agent. */
+  readonly api_key?: string;
+  /** Of a person's session; a function is asked before each call and connection. */
+  readonly token?: string | (() => string | Promise<string>);
+  /** Sent with every call. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For one try of a call; 10 s unless told. */
+  readonly timeout_ms?: number;
+  /** For all tries of a call; 30 s unless told. */
+  readonly patience_ms?: number;
+  /** How calls go: `http` unless told, or over a websocket; see `close`. */
+  readonly over?: 'http' | 'socket';
+  /** The longest wait between two connections of a websocket; 10 s unless told. */
+  readonly backoff_ms?: number;
+  readonly onRetry?: (retry: Retry) => void;
+  /** Another way to open websockets. */
+  readonly openSocket?: OpenSocket;
+}
+
+export interface Client {
+  /** The answer; rejects with `Refused`, `NoAnswer` or the reason of the signal. */
+  call<Id extends OperationId>(
+    id: Id,
+    ...input: CallArguments<Id>
+  ): Promise<Operations[Id]['returns']>;
+  /** The same with refusals as values, whose codes are those of the operation. */
+  attempt<Id extends OperationId>(id: Id, ...input: CallArguments<Id>): Promise<Outcome<Id>>;
+  /** Follows topics, over a socket of its own. */
+  stream<T extends Topic>(options: StreamOptions<T>): Stream<T>;
+  /** The same service with other options, for another agent perhaps. */
+  with(options: Partial<ClientOptions>): Client;
+  /** Ends the streams, and the websocket that calls had opened. */
+  close(): void;
+}
+
+const socketUrl = (base_url: string): string => {
+  const url = new URL('/ws', base_url);
+  url.protocol = url.protocol.replace('http', 'ws');
+  return url.href;
+};
+
+const readCredential = async ({ api_key, token }: ClientOptions): Promise<Credential> => {
+  const value = typeof token === 'function' ? await token() : token;
+  return {
+    ...(api_key === undefined ? {} : { api_key }),
+    ...(value === undefined ? {} : { token: value }),
+  };
+};
+
+export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Client => {
+  const base_url = options.base_url.replace(/\/+$/, '');
+  const credential = () => readCredential(options);
+  const defaults = {
+    timeout_ms: options.timeout_ms ?? 10_000,
+    patience_ms: options.patience_ms ?? 30_000,
+    onRetry: options.onRetry,
+    headers: async () => ({
+      ...lowerNames(options.headers),
+      ...credentialHeaders(await credential()),
+    }),
+  };
+  const socket = {
+    url: socketUrl(base_url),
+    open: options.openSocket ?? openSocket,
+    credential,
+    handshake_ms: defaults.timeout_ms,
+    backoff_ms: options.backoff_ms ?? 10_000,
+  };
+  const links = new Set<Link>();
+  const http = makeHttpSend(base_url);
+  const calls = makeSocketCalls(socket, links, http);
+  const streams = new Set<{ close(): void }>();
+
+  const attempt: Client['attempt'] = async <Id extends OperationId>(
+    id: Id,
+    ...[input]: CallArguments<Id>
+  ): Promise<Outcome<Id>> => {
+    const asked: CallOptions = input ?? {};
+    const over = asked.over ?? options.over ?? 'http';
+    const answer = await perform(over === 'http' ? http : calls.send, defaults, id, asked);
+    const { status, body } = answer;
+    if (status >= 400) return { ok: false, status, fault: faultOf(answer) };
+    const replayed = answer.header('idempotency-replayed') === 'true';
+    return { ok: true, status, body: body as Operations[Id]['returns'], replayed };
+  };
+  const client: Client = {
+    attempt,
+    async call(id, ...input) {
+      const outcome = await attempt(id, ...input);
+      if (outcome.ok) return outcome.body;
+      throw new Refused(outcome.fault);
+    },
+    stream(asked) {
+      const stream = new Stream(asked, socket, makeReader(client.call, asked));
+      links.add(stream.link);
+      streams.add(stream);
+      const forget = (): void => {
+        links.delete(stream.link);
+        streams.delete(stream);
+      };
+      stream.done.then(forget, forget);
+      return stream;
+    },
+    with: (more) => makeClient(openSocket, { ...options, ...more }),
+    close() {
+      calls.close();
+      for (const stream of [...streams]) stream.close();
+    },
+  };
+  return client;
+};

@@ -1,0 +1,28 @@
+import { type Client, type ClientOptions, makeClient } from './client.js';
+import type { OpenSocket, SocketLike } from './link.js';
+
+/** The client library for browsers: nothing but what every browser has. */
+
+export type { Retry } from './calls.js';
+export type { Client, ClientOptions } from './client.js';
+export {
+  type Fault,
+  type FaultCode,
+  type Gap,
+  NoAnswer,
+  Refused,
+  SocketRefused,
+  StreamGap,
+} from './errors.js';
+export type { OpenSocket, SocketLike } from './link.js';
+export type { Stream } from './stream.js';
+export type * from './types.js';
+export type { Events, Operations } from './wire.js';
+
+/** A page cannot set headers on a websocket, so the credential goes in the first frame. */
+const openSocket: OpenSocket = (url) => {
+  const { WebSocket } = globalThis as unknown as { WebSocket: new (url: string) => SocketLike };
+  return { socket: new WebSocket(url), with_headers: false };
+};
+
+export const createClient = (options: ClientOptions): Client => makeClient(openSocket, options);

@@ -1,0 +1,315 @@
+import { type Fault, NoAnswer, SocketRefused } from './errors.js';
+import { backoff } from './pace.js';
+
+/**
+ * One websocket that is made again for as long as that makes sense.
+ *
+ *   connecting ──welcome──▶ up ──close, error, no tick in time──▶ waiting ──▶ connecting
+ *       └──────────── a close code that says "not unchanged" ──────────────▶ ended
+ *
+ * The close code says what to do: 400x, end; 410x, wait, longer each time; 420x, connect again
+ * within the spread that `bye` named; anything else, such as a lost connection, soon.
+ */
+
+/** What browsers and `ws` have in common. */
+export interface SocketLike {
+  send(text: string): void;
+  close(): void;
+  /** Of `ws`: without waiting for the other side. */
+  terminate?(): void;
+  onopen: ((event: never) => void) | null;
+  onmessage: ((event: never) => void) | null;
+  onclose: ((event: never) => void) | null;
+  onerror: ((event: never) => void) | null;
+}
+
+export interface OpenedSocket {
+  readonly socket: SocketLike;
+  /** False: the credential has to go in a first frame, as from browsers. */
+  readonly with_headers: boolean;
+}
+
+export type OpenSocket = (
+  url: string,
+  headers: Readonly<Record<string, string>>,
+) => OpenedSocket | Promise<OpenedSocket>;
+
+export interface Frame {
+  readonly op: string;
+  readonly id?: number | string;
+  readonly [member: string]: unknown;
+}
+
+export interface Credential {
+  readonly api_key?: string;
+  readonly token?: string;
+}
+
+export interface LinkOptions {
+  readonly url: string;
+  readonly open: OpenSocket;
+  /** Asked before each connection, so that an expired one can be replaced. */
+  readonly credential: () => Promise<Credential>;
+  readonly handshake_ms: number;
+  /** Most between two tries. */
+  readonly backoff_ms: number;
+}
+
+export interface LinkEvents {
+  /** Frames may be sent, a few: they are taken in order, after the credential. */
+  onUp(): void;
+  /** It is settled who this is. */
+  onReady?(): void;
+  onFrame(frame: Frame): void;
+  /** `code`: the close code, as far as there was one. */
+  onDown(down: { readonly wait_ms: number; readonly why: string; readonly code: number }): void;
+  /** The last that happens; without an error it was closed from here. */
+  onEnd(error?: Error): void;
+  onConnecting?(): void;
+}
+
+interface Pending {
+  readonly resolve: (frame: Frame) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A connection that lived so long has earned a quick next try. */
+const settled_ms = 10_000;
+const ignore = (): void => undefined;
+
+export const credentialHeaders = ({ api_key, token }: Credential): Record<string, string> => ({
+  ...(api_key === undefined ? {} : { 'x-api-key': api_key }),
+  ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+});
+
+export class Link {
+  readonly #options: LinkOptions;
+  readonly #events: LinkEvents;
+  readonly #pending = new Map<number | string, Pending>();
+  #socket: SocketLike | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #is_up = false;
+  #is_ready = false;
+  #shows_credential = false;
+  #ended = false;
+  #tries = 0;
+  /** Counts connections, so that what comes late is not taken for news of the present one. */
+  #turn = 0;
+  #opened_ms = 0;
+  #due_ms = 0;
+  #tick_ms = 15_000;
+  #next_id = 0;
+  #bye: { readonly code: number; readonly spread_ms: number } | null = null;
+  #said: Fault<string> | undefined;
+
+  constructor(options: LinkOptions, events: LinkEvents) {
+    this.#options = options;
+    this.#events = events;
+    this.#connect().catch(ignore);
+  }
+
+  /** Many frames may be sent. */
+  get is_ready(): boolean {
+    return this.#is_ready;
+  }
+
+  /** False when there is no connection to send it on. */
+  send(frame: object): boolean {
+    if (!this.#is_up) return false;
+    try {
+      this.#socket?.send(JSON.stringify(frame));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  nextId(): number {
+    this.#next_id += 1;
+    return this.#next_id;
+  }
+
+  /** Sends a frame with an id; the frame that answers it, or `NoAnswer` when the socket ends. */
+  ask(frame: object, signal?: AbortSignal): Promise<Frame> {
+    const id = this.nextId();
+    return new Promise((resolve, reject) => {
+      const stop = (): void => {
+        this.#pending.delete(id);
+        reject(signal?.reason);
+      };
+      const settle = (): void => signal?.removeEventListener('abort', stop);
+      this.#pending.set(id, {
+        resolve: (answer) => {
+          settle();
+          resolve(answer);
+        },
+        reject: (error) => {
+          settle();
+          reject(error);
+        },
+      });
+      signal?.addEventListener('abort', stop);
+      if (this.send({ ...frame, id })) return;
+      this.#pending.delete(id);
+      settle();
+      reject(new NoAnswer('The socket is not open.', false));
+    });
+  }
+
+  /** For a connection that lives but does not do what it should. */
+  reconnect(why: string): void {
+    if (this.#socket !== null) this.#lose(0, why);
+  }
+
+  close(): void {
+    this.#end();
+  }
+
+  async #connect(): Promise<void> {
+    const options = this.#options;
+    this.#turn += 1;
+    const turn = this.#turn;
+    this.#guard(() => this.#events.onConnecting?.());
+    if (this.#ended) return;
+    this.#bye = null;
+    this.#said = undefined;
+    this.#opened_ms = performance.now();
+    this.#watch(options.handshake_ms, 'no connection in time');
+    try {
+      const credential = await options.credential();
+      const headers = credentialHeaders(credential);
+      const { socket, with_headers } = await options.open(options.url, headers);
+      if (this.#ended || this.#turn !== turn) return abandon(socket, true);
+      this.#attach(socket, with_headers ? {} : credential);
+    } catch (error) {
+      if (this.#turn === turn)
+        this.#lose(0, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #attach(socket: SocketLike, credential: Credential): void {
+    this.#socket = socket;
+    const isCurrent = (): boolean => this.#socket === socket;
+    socket.onerror = ignore;
+    socket.onopen = () => {
+      if (!isCurrent()) return;
+      this.#is_up = true;
+      this.#shows_credential = Object.keys(credential).length > 0;
+      if (this.#shows_credential) this.send({ op: 'auth', ...credential });
+      this.#guard(() => this.#events.onUp());
+    };
+    socket.onmessage = ({ data }: { data: unknown }) => {
+      if (isCurrent()) this.#guard(() => this.#take(String(data)));
+    };
+    socket.onclose = ({ code = 1006, reason = '' }: { code?: number; reason?: string }) => {
+      if (isCurrent()) this.#lose(code, reason);
+    };
+  }
+
+  #take(text: string) {
+    let frame: Frame;
+    try {
+      frame = JSON.parse(text) as Frame;
+    } catch {
+      return this.#lose(0, 'a frame that is not JSON');
+    }
+    const { op, id } = frame;
+    if (op === 'welcome') this.#tick_ms = Number(frame['tick_ms']) || this.#tick_ms;
+    if (op === 'welcome' || op === 'tick') {
+      this.#watch(this.#tick_ms * 1.5 + 1_000, 'no tick in time');
+    } else if (op === 'bye') {
+      this.#bye = { code: Number(frame['code']), spread_ms: Number(frame['spread_ms']) || 0 };
+    } else if (op === 'error' && id === undefined) {
+      this.#said = frame as unknown as Fault<string>;
+    }
+    if (op === 'authenticated' || (op === 'welcome' && !this.#shows_credential)) {
+      this.#is_ready = true;
+      this.#events.onReady?.();
+    }
+    const pending = id === undefined || op === 'event' ? undefined : this.#pending.get(id);
+    if (id !== undefined && pending !== undefined) {
+      this.#pending.delete(id);
+      pending.resolve(frame);
+    }
+    this.#events.onFrame(frame);
+  }
+
+  /** Loses the connection when it is not called again within this time. */
+  #watch(within_ms: number, why: string): void {
+    clearTimeout(this.#timer);
+    this.#due_ms = performance.now() + within_ms;
+    const look = (): void => {
+      // This process itself stood still: what came meanwhile has not been looked at yet.
+      const late_ms = performance.now() - this.#due_ms;
+      if (late_ms > 1_000) this.#watch(1_000, why);
+      else this.#lose(0, why);
+    };
+    this.#timer = setTimeout(look, within_ms);
+  }
+
+  /** What a listener throws ends the link, and is not thrown into the socket. */
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#end(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #drop(why: string, politely = false): void {
+    clearTimeout(this.#timer);
+    this.#turn += 1;
+    const socket = this.#socket;
+    this.#socket = null;
+    this.#is_up = false;
+    this.#is_ready = false;
+    if (socket !== null) abandon(socket, !politely);
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { reject } of pending) reject(new NoAnswer(`The socket was lost (${why}).`, true));
+  }
+
+  #lose(closed: number, why: string) {
+    if (this.#ended) return;
+    const code = this.#bye?.code ?? closed;
+    this.#drop(why);
+    if (code >= 4_000 && code < 4_100) return this.#end(new SocketRefused(code, why, this.#said));
+    if (performance.now() - this.#opened_ms > settled_ms) this.#tries = 0;
+    const wait_ms = this.#waitAfter(code);
+    this.#tries += 1;
+    const told = why === '' ? `close code ${code}` : why;
+    this.#guard(() => this.#events.onDown({ wait_ms, why: told, code }));
+    if (!this.#ended) this.#timer = setTimeout(() => this.#connect().catch(ignore), wait_ms);
+  }
+
+  #waitAfter(code: number): number {
+    const { backoff_ms } = this.#options;
+    // The first try after it is spread; whoever is sent away again and again waits longer.
+    if (code >= 4_200 && code < 4_300 && this.#tries === 0) {
+      return Math.random() * (this.#bye?.spread_ms ?? 1_000);
+    }
+    if (code >= 4_100 && code < 4_200) {
+      return 500 + backoff(this.#tries, 1_000, backoff_ms);
+    }
+    return 20 + backoff(this.#tries, 200, backoff_ms);
+  }
+
+  #end(error?: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#drop('closed', error === undefined);
+    this.#events.onEnd(error);
+  }
+}
+
+const abandon = (socket: SocketLike, at_once: boolean): void => {
+  socket.onopen = socket.onmessage = socket.onclose = null;
+  // An error after this would be one that nobody handles.
+  socket.onerror = ignore;
+  try {
+    if (at_once && socket.terminate !== undefined) socket.terminate();
+    else socket.close();
+  } catch {
+    // It was closed already.
+  }
+};

@@ -1,0 +1,16 @@
+import { type Client, type ClientOptions, makeClient } from './client.js';
+import { createClient as createForBrowsers } from './index.js';
+import type { OpenSocket, SocketLike } from './link.js';
+
+/** The client library for Node: with the package `ws` where Node has no websockets of its own. */
+
+export * from './index.js';
+
+const openSocket: OpenSocket = async (url, headers) => {
+  const { WebSocket } = await import('ws');
+  const socket = new WebSocket(url, { headers, perMessageDeflate: false });
+  return { socket: socket as unknown as SocketLike, with_headers: true };
+};
+
+export const createClient = (options: ClientOptions): Client =>
+  'WebSocket' in globalThis ? createForBrowsers(options) : makeClient(openSocket, options);

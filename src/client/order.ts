@@ -1,0 +1,74 @@
+/**
+ * Which events of a stream are new, and whether one is missing. Offsets grow within each topic, and
+ * each event names the one before it there; an event on two topics comes twice.
+ */
+export class Order {
+  /** The newest offset up to which a topic is complete; absent while it is not known. */
+  readonly #proven = new Map<string, number>();
+  /** Handed on, and above the least that is proven. */
+  readonly #seen = new Set<number>();
+  /** The newest offset handed on or proven to be no more than that; null at the beginning. */
+  cursor: number | null;
+
+  constructor(
+    readonly topics: readonly string[],
+    after: number | undefined,
+  ) {
+    this.cursor = after ?? null;
+    if (after !== undefined) this.proveAll(after);
+  }
+
+  /** `known`: from another topic. `hole`: the event `prev` of this topic has not come. */
+  judge(
+    topic: string,
+    offset: number,
+    prev: number | undefined,
+  ): 'new' | 'known' | 'repeat' | 'hole' {
+    const proven = this.#proven.get(topic);
+    if (proven !== undefined && offset <= proven) return 'repeat';
+    if (proven !== undefined && prev !== undefined && prev > proven) return 'hole';
+    if (!this.#seen.has(offset)) return 'new';
+    this.#proven.set(topic, offset);
+    return 'known';
+  }
+
+  /** The event has come, on this topic. */
+  take(topic: string, offset: number): void {
+    this.#proven.set(topic, offset);
+    this.cursor = Math.max(this.cursor ?? 0, offset);
+    if (this.topics.length > 1) this.#seen.add(offset);
+  }
+
+  /** Everything up to here has come on all topics. */
+  proveAll(offset: number): void {
+    for (const topic of this.topics) {
+      this.#proven.set(topic, Math.max(offset, this.#proven.get(topic) ?? 0));
+    }
+    this.cursor = Math.max(this.cursor ?? 0, offset);
+    for (const seen of this.#seen) if (seen <= offset) this.#seen.delete(seen);
+  }
+
+  /** True when this topic goes on behind what has come. */
+  isBehind(topic: string, head: number): boolean {
+    return head > (this.#proven.get(topic) ?? head);
+  }
+
+  /** What is missing up to `until` is known of; without it, up to whatever comes next. */
+  forgive(topic: string, until: number | undefined): void {
+    if (until === undefined) this.#proven.delete(topic);
+    else this.take(topic, until);
+  }
+
+  /** The log is another one than it was: it goes on behind this offset. */
+  rewind(offset: number): void {
+    this.#seen.clear();
+    this.#proven.clear();
+    this.cursor = null;
+    this.proveAll(offset);
+  }
+
+  /** From where to ask again when a topic has a hole; what has come is known again by itself. */
+  floor(): number | null {
+    return this.#proven.size === 0 ? this.cursor : Math.min(...this.#proven.values());
+  }
+}

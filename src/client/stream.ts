@@ -1,0 +1,369 @@
+import type { Page, ReadPage } from './backfill.js';
+import { type Fault, type Gap, NoAnswer, Refused, StreamGap } from './errors.js';
+import { type Frame, Link, type LinkOptions } from './link.js';
+import { Order } from './order.js';
+import { backoff, pause } from './pace.js';
+import { Queue } from './queue.js';
+import { States } from './states.js';
+import {
+  type Item,
+  isStateTopic,
+  type LogEvent,
+  type StateUpdate,
+  type StreamOptions,
+  type Topic,
+} from './types.js';
+
+/**
+ * Events of the log in their order, each once, over as many connections as it takes.
+ *
+ *   off ──link up──▶ joining ──subscribed──▶ live
+ *    ▲                  ▲                     │  too many unread, a hole, a gap to be filled
+ *    └──link down       └──── held ◀──────── leaving
+ *                 read on, filled
+ *
+ * While leaving, everything that comes is dropped until the service has confirmed; then nothing
+ * comes, and the next subscription goes on behind the newest event that was kept.
+ */
+type Mode = 'off' | 'joining' | 'live' | 'leaving' | 'held';
+
+const default_buffer = 1_000;
+/** The service counts frames; a reader with a small buffer comes and goes often. */
+const between_joins_ms = 200;
+
+export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
+  readonly #options: StreamOptions<T>;
+  readonly #read: ReadPage;
+  /** Its websocket; calls may go over it too. */
+  readonly link: Link;
+  readonly #order: Order;
+  readonly #queue = new Queue();
+  readonly #states = new States((topic) => this.link.send({ op: 'subscribe', topics: [topic] }));
+  readonly #most: number;
+  readonly #ending = new AbortController();
+  readonly #log_topics: readonly string[];
+  readonly #is_ours: ReadonlySet<string>;
+  #mode: Mode = 'off';
+  /** Id of the subscribe or unsubscribe frame that is to be answered. */
+  #asked = 0;
+  #asked_states = 0;
+  /** From where the next subscription goes on; null: only what happens from then on. */
+  #from: number | null;
+  #filling = false;
+  #repeats = 0;
+  #holes = 0;
+  #last_hole = '';
+  /** Behind this offset something is missing that is being asked for again. */
+  #doubt: number | null = null;
+  #tries = 0;
+  #joined_ms = Number.NEGATIVE_INFINITY;
+  #rest: ReturnType<typeof setTimeout> | undefined;
+  #handled: number | null;
+  #in_hand: number | null = null;
+  #error: Error | undefined;
+  #ended = false;
+  #wake: (() => void)[] = [];
+
+  constructor(options: StreamOptions<T>, link: LinkOptions, read: ReadPage) {
+    this.#options = options;
+    this.#read = read;
+    this.#most = options.buffer ?? default_buffer;
+    this.#log_topics = options.topics.filter((topic) => !isStateTopic(topic));
+    this.#is_ours = new Set(this.#log_topics);
+    this.#order = new Order(this.#log_topics, options.after);
+    this.#from = options.after ?? null;
+    this.#handled = this.#from;
+    this.link = new Link(link, {
+      onConnecting: () => options.onStatus?.({ status: 'connecting' }),
+      onUp: () => this.#start(),
+      onFrame: (frame) => this.#take(frame),
+      onDown: (down) => {
+        this.#mode = 'off';
+        options.onStatus?.({ status: 'waiting', ...down });
+      },
+      onEnd: (error) => this.#end(error),
+    });
+    const { signal, onItem } = options;
+    if (signal?.aborted) this.close();
+    signal?.addEventListener('abort', () => this.close(), { signal: this.#ending.signal });
+    if (onItem !== undefined) this.#pump(onItem).catch(() => undefined);
+  }
+
+  /**
+   * Everything up to here has been handled: handed out, and the next one asked for. What is stored
+   * with the effects of the events is the `after` of the next process.
+   */
+  get cursor(): number | null {
+    const is_idle = this.#in_hand === null && this.#queue.events === 0;
+    const cursor = is_idle ? this.#order.cursor : this.#handled;
+    if (cursor === null || this.#doubt === null) return cursor;
+    return Math.min(cursor, this.#doubt);
+  }
+
+  /** What the service sent wrongly and was put right: events that came again, or not at first. */
+  get faults(): { readonly repeats: number; readonly holes: number } {
+    return { repeats: this.#repeats, holes: this.#holes };
+  }
+
+  /** Fulfilled when the stream has ended by `close`, rejected when by an error. */
+  readonly done: Promise<void> = new Promise((resolve, reject) => {
+    this.#ending.signal.addEventListener('abort', () => {
+      if (this.#error === undefined) resolve();
+      else reject(this.#error);
+    });
+  });
+
+  close(): void {
+    this.#end();
+  }
+
+  async next(): Promise<IteratorResult<Item<T>, undefined>> {
+    if (this.#in_hand !== null) this.#handled = this.#in_hand;
+    this.#in_hand = null;
+    for (;;) {
+      const item = this.#queue.shift();
+      if (item !== undefined) return { value: this.#handOut(item) as Item<T>, done: false };
+      if (this.#ended) break;
+      await new Promise<void>((resolve) => this.#wake.push(resolve));
+    }
+    const error = this.#error;
+    this.#error = undefined;
+    if (error !== undefined) throw error;
+    return { value: undefined, done: true };
+  }
+
+  async return(): Promise<IteratorResult<Item<T>, undefined>> {
+    this.close();
+    return { value: undefined, done: true };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #handOut(item: LogEvent | StateUpdate): LogEvent | StateUpdate {
+    if (item.op === 'event') this.#in_hand = item.offset;
+    if (this.#queue.events <= this.#most / 2) this.#join();
+    for (const wake of this.#wake.splice(0)) wake();
+    return item;
+  }
+
+  async #pump(onItem: (item: Item<T>) => unknown): Promise<void> {
+    try {
+      for (;;) {
+        const { value, done } = await this.next();
+        if (done === true) return;
+        await onItem(value);
+      }
+    } catch (error) {
+      this.#end(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #end(error?: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#error = error;
+    this.#mode = 'off';
+    clearTimeout(this.#rest);
+    // What came before an error is still handed out.
+    if (error === undefined) this.#queue.clear();
+    this.link.close();
+    this.done.catch(() => undefined);
+    this.#ending.abort();
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+
+  /** On a new connection. */
+  #start(): void {
+    this.#states.reset();
+    const states = this.#options.topics.filter(isStateTopic);
+    this.#mode = 'held';
+    if (states.length > 0) {
+      this.#asked_states = this.link.nextId();
+      this.link.send({ op: 'subscribe', id: this.#asked_states, topics: states });
+      if (this.#log_topics.length === 0) return;
+    }
+    this.#from = this.#order.cursor;
+    // A socket that says nothing is closed, also while there is nothing to ask for.
+    if (!this.#join()) this.link.send({ op: 'ping' });
+  }
+
+  /** Subscribes, when it is time to; whether a frame was sent. */
+  #join(): boolean {
+    if (this.#mode !== 'held' || this.#filling || this.#log_topics.length === 0) return false;
+    if (this.#queue.events > this.#most / 2) return false;
+    const rest_ms = this.#joined_ms + between_joins_ms - performance.now();
+    if (rest_ms > 0) {
+      clearTimeout(this.#rest);
+      this.#rest = setTimeout(() => this.#join(), rest_ms);
+      return false;
+    }
+    this.#joined_ms = performance.now();
+    const { filter, last } = this.#options;
+    const since = this.#from !== null ? { after: this.#from } : last === undefined ? {} : { last };
+    this.#asked = this.link.nextId();
+    this.#mode = 'joining';
+    return this.link.send({
+      ...{ op: 'subscribe', id: this.#asked, topics: this.#log_topics, ...since },
+      ...(filter === undefined ? {} : { filter }),
+    });
+  }
+
+  /** Leaves the log topics, to go on behind `from` when that is possible. */
+  #leave(from: number | null): void {
+    this.#from = from;
+    this.#mode = 'leaving';
+    this.#asked = this.link.nextId();
+    this.link.send({ op: 'unsubscribe', id: this.#asked, topics: this.#log_topics });
+  }
+
+  #take(frame: Frame): void {
+    const { op, id } = frame;
+    if (op === 'event') this.#takeEvent(frame as unknown as LogEvent);
+    else if (op === 'snapshot' || op === 'delta') this.#takeState(frame);
+    else if (op === 'tick') this.#takeTick(frame);
+    else if (op === 'gap') this.#takeGap(frame as unknown as Gap);
+    else if (id !== undefined && id === this.#asked_states) this.#takeStatesAnswer(frame);
+    else if (id === this.#asked && op === 'subscribed') this.#arrive(frame);
+    else if (id === this.#asked && op === 'unsubscribed') {
+      this.#mode = 'held';
+      this.#join();
+    } else if (id === this.#asked && op === 'error') {
+      this.#takeError(frame as unknown as Fault<string>);
+    }
+  }
+
+  #takeEvent(event: LogEvent) {
+    if (this.#mode !== 'joining' && this.#mode !== 'live') return;
+    const { topic, offset, prev } = event;
+    if (topic === undefined || !this.#is_ours.has(topic)) return;
+    const verdict = this.#order.judge(topic, offset, prev);
+    if (verdict === 'hole') return this.#takeHole(topic, prev as number);
+    if (verdict === 'repeat' && this.#doubt === null) this.#repeats += 1;
+    if (verdict !== 'new') return;
+    this.#order.take(topic, offset);
+    this.#hand(event);
+    if (this.#queue.events >= this.#most) this.#leave(this.#order.cursor);
+  }
+
+  #takeState(frame: Frame): void {
+    const state = this.#states.take(frame);
+    if (state === null) return;
+    this.#queue.put(state);
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+
+  #takeStatesAnswer(frame: Frame): void {
+    const fault = frame as unknown as Fault;
+    if (frame.op !== 'error') {
+      if (this.#log_topics.length === 0) this.#arrive(frame);
+    } else if (fault.retryable) this.link.reconnect(fault.error);
+    else this.#end(new Refused(fault));
+  }
+
+  #hand(event: LogEvent): void {
+    this.#queue.push(event);
+    for (const wake of this.#wake.splice(0)) wake();
+  }
+
+  #takeTick({ head, heads = {} }: Frame) {
+    if (this.#mode !== 'live') return;
+    for (const [topic, newest] of Object.entries(heads as Record<string, number>)) {
+      if (this.#order.isBehind(topic, newest)) return this.#takeHole(topic, newest);
+    }
+    if (typeof head === 'number') this.#order.proveAll(head);
+  }
+
+  /** An event that the service knows of has not come: asked for once more, then told of. */
+  #takeHole(topic: string, missing: number) {
+    const hole = `${topic} ${missing}`;
+    const after = this.#order.floor();
+    if (hole !== this.#last_hole) {
+      this.#last_hole = hole;
+      this.#doubt = after;
+      this.#holes += 1;
+      return this.#leave(after);
+    }
+    this.#takeGap({ topic, after: after ?? 0, reason: 'hole' });
+    if (this.#mode === 'live' || this.#mode === 'joining') this.#leave(this.#order.cursor);
+  }
+
+  #takeGap(gap: Gap) {
+    if (this.#mode !== 'joining' && this.#mode !== 'live') return;
+    const { backfill, onGap } = this.#options;
+    const { topic, until, reason } = gap;
+    if (backfill === true && reason !== 'hole' && reason !== 'epoch') {
+      this.#leave(this.#order.cursor);
+      this.#fill(gap).catch((error: Error) => this.#end(error));
+      return;
+    }
+    if (onGap === undefined) return this.#end(new StreamGap(gap));
+    if (reason === 'epoch') this.#order.rewind(until ?? 0);
+    else this.#order.forgive(topic, until);
+    onGap(gap);
+  }
+
+  #arrive({ head, result }: Frame): void {
+    this.#mode = 'live';
+    this.#tries = 0;
+    this.#doubt = null;
+    if (typeof head === 'number') this.#order.proveAll(head);
+    this.#options.onStatus?.({ status: 'live', head: Number(head), result: String(result) });
+  }
+
+  /** A subscription was refused: for good, or until the service is itself again. */
+  #takeError(fault: Fault<string>) {
+    if (!fault.retryable) return this.#end(new Refused(fault as Fault));
+    this.#mode = 'held';
+    this.#tries += 1;
+    pause(100 + backoff(this.#tries, 200, 5_000), this.#ending.signal).then(
+      () => this.#join(),
+      () => undefined,
+    );
+  }
+
+  /** Reads what a replay does not give, page by page, until a replay can go on. */
+  async #fill({ topic, after }: Gap): Promise<void> {
+    if (this.#filling) return;
+    this.#filling = true;
+    let from = this.#order.cursor ?? after;
+    for (;;) {
+      const page = await this.#readPage(from);
+      if (page.lost !== null) {
+        this.#tellLost({ topic, after: from, until: page.lost.until, reason: page.lost.reason });
+      }
+      for (const event of page.events) {
+        while (this.#queue.events >= this.#most && !this.#ended) {
+          await new Promise<void>((resolve) => this.#wake.push(resolve));
+        }
+        if (this.#ended) return;
+        this.#order.proveAll(event.offset);
+        this.#hand(event);
+      }
+      from = Math.max(from, page.upto);
+      this.#order.proveAll(from);
+      if (!page.more) break;
+    }
+    this.#filling = false;
+    this.#from = from;
+    this.#join();
+  }
+
+  /** For as long as the service is away. */
+  async #readPage(after: number): Promise<Page> {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await this.#read(after, this.#ending.signal);
+      } catch (error) {
+        if (!(error instanceof NoAnswer)) throw error;
+        await pause(backoff(tries, 500, 10_000), this.#ending.signal);
+      }
+    }
+  }
+
+  #tellLost(gap: Gap): void {
+    if (this.#options.onGap === undefined) this.#end(new StreamGap(gap));
+    else this.#options.onGap(gap);
+  }
+}

@@ -1,0 +1,129 @@
+import type { Fault, Gap } from './errors.js';
+import type { Events, Operations } from './wire.js';
+
+/** What callers of the library write and get. */
+
+export type OperationId = keyof Operations;
+
+type Sent<Name extends string, S> = S extends undefined
+  ? unknown
+  : Record<never, never> extends S
+    ? { readonly [K in Name]?: S }
+    : { readonly [K in Name]: S };
+
+/** `params`, `query` and `body` of an operation, as far as it has them. */
+export type Input<Id extends OperationId> = Sent<'params', Operations[Id]['params']> &
+  Sent<'query', Operations[Id]['query']> &
+  Sent<'body', Operations[Id]['body']>;
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For one try. */
+  readonly timeout_ms?: number;
+  /** For all tries together. */
+  readonly patience_ms?: number;
+  /** Made by the client for each POST where it is not given; the same for all its tries. */
+  readonly idempotency_key?: string;
+  readonly over?: 'http' | 'socket';
+}
+
+export type CallArguments<Id extends OperationId> =
+  Record<never, never> extends Input<Id>
+    ? [input?: Input<Id> & CallOptions]
+    : [input: Input<Id> & CallOptions];
+
+export type Outcome<Id extends OperationId> =
+  | {
+      readonly ok: true;
+      readonly status: number;
+      readonly body: Operations[Id]['returns'];
+      /** True: an earlier call with the same key had this effect and this answer. */
+      readonly replayed: boolean;
+    }
+  | {
+      readonly ok: false;
+      readonly status: number;
+      readonly fault: Fault<Operations[Id]['faults']>;
+    };
+
+export type EventName = keyof Events;
+
+/** One event of the log; `event` tells what `data` holds. */
+export type LogEvent = {
+  readonly [E in EventName]: {
+    readonly op: 'event';
+    /** The first of the stream's topics on which it came; unknown for some that were read later. */
+    readonly topic?: string;
+    readonly offset: number;
+    readonly prev?: number;
+    readonly id: string;
+    readonly event: E;
+    readonly data: Events[E];
+    readonly timestamp: string;
+  };
+}[EventName];
+
+/** How things stand on a state topic; of several in a row only the newest is handed out. */
+export interface StateUpdate {
+  readonly op: 'state';
+  readonly topic: string;
+  readonly version: number;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export type LogTopic =
+  | 'all'
+  | 'me'
+  | `question:${string}`
+  | `category:${string}`
+  | `subcategory:${string}`
+  | `agent:${string}`;
+export type StateTopic = 'system' | `consensus:${string}` | `leaderboard:${string}`;
+export type Topic = LogTopic | StateTopic;
+
+export const isStateTopic = (topic: string): topic is StateTopic =>
+  /^(?:system$|consensus:|leaderboard:)/.test(topic);
+
+/** Events for log topics, states for state topics. */
+export type Item<T extends Topic> =
+  | ([Extract<T, LogTopic>] extends [never] ? never : LogEvent)
+  | ([Extract<T, StateTopic>] extends [never] ? never : StateUpdate);
+
+export interface Filter {
+  readonly events?: readonly EventName[];
+  readonly model_family?: readonly string[];
+  readonly min_confidence?: number;
+}
+
+export type StreamStatus =
+  | { readonly status: 'connecting' }
+  /** Subscribed: everything up to `head` has been sent or will be. */
+  | { readonly status: 'live'; readonly head: number; readonly result: string }
+  /** The connection ended; the next one comes in `wait_ms`. */
+  | {
+      readonly status: 'waiting';
+      readonly wait_ms: number;
+      readonly why: string;
+      /** Why it was closed; 0 where it was given up from here. */
+      readonly code: number;
+    };
+
+export interface StreamOptions<T extends Topic = Topic> {
+  readonly topics: readonly T[];
+  readonly filter?: Filter;
+  /** Everything behind this offset, then what happens; without it and `last` only the latter. */
+  readonly after?: number;
+  /** So many events that were, then what happens. */
+  readonly last?: number;
+  /** Reads over HTTP what is too much for a replay, by itself; else see `onGap`. */
+  readonly backfill?: boolean;
+  /** Events that wait for their reader; above it the stream stands still at the service. */
+  readonly buffer?: number;
+  readonly signal?: AbortSignal;
+  /** Instead of iterating; the next item comes when what this returns is fulfilled. */
+  readonly onItem?: (item: Item<T>) => unknown;
+  /** Told of what is missing, and the stream goes on behind it; without this it ends. */
+  readonly onGap?: (gap: Gap) => void;
+  readonly onStatus?: (status: StreamStatus) => void;
+}

@@ -1,0 +1,286 @@
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { z } from 'zod';
+
+/**
+ * Settings: environment variables → one frozen Config. This is the only reader of `process.env`.
+ * Every setting is one entry of `settings` below, from which the README's table and `doctor` come.
+ * `NAME_FILE` reads any setting from a file; `PF_NAME` is a synonym of `NAME`, and an unknown
+ * `PF_` name is refused, so that a typing error cannot pass unseen.
+ */
+
+const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+const flag = z
+  .enum(['true', 'false', '1', '0'])
+  .transform((text) => text === 'true' || text === '1');
+
+interface Setting<S extends z.ZodType = z.ZodType> {
+  readonly schema: S;
+  readonly fallback?: string;
+  readonly about: string;
+  readonly secret?: boolean;
+}
+const setting = <S extends z.ZodType>(
+  schema: S,
+  fallback: string | undefined,
+  about: string,
+  secret = false,
+): Setting<S> => ({ schema, about, secret, ...(fallback === undefined ? {} : { fallback }) });
+
+const limit = (fallback: number, about: string) =>
+  setting(integer(1, 100_000_000), String(fallback), about);
+
+export const role_names = ['api', 'relay', 'signer', 'timer'] as const;
+export type RoleName = (typeof role_names)[number];
+
+export const settings = {
+  PORT: setting(integer(0, 65_535), '8080', 'Port of the HTTP and websocket server; 0 picks one.'),
+  HOST: setting(z.string().min(1), '127.0.0.1', 'Address the server listens on.'),
+  PUBLIC_URL: setting(
+    z
+      .url({ protocol: /^https?$/ })
+      .transform((url) => url.replace(/\/+$/, ''))
+      .optional(),
+    undefined,
+    'Address under which the outside world reaches the service; links in mails and feeds use it.',
+  ),
+  NODE_ENV: setting(
+    z.enum(['development', 'production', 'test']),
+    'development',
+    'Production hides the development pages and refuses loose webhook targets.',
+  ),
+  DATA_DIR: setting(
+    z
+      .string()
+      .min(1)
+      .transform((dir) => path.resolve(dir)),
+    '.data',
+    'Folder of everything the service keeps itself: embedded stores, keys, logs.',
+  ),
+  DATABASE_URL: setting(
+    z.string().min(1).optional(),
+    undefined,
+    'Postgres 14 or newer; an embedded Postgres is started when this is absent.',
+    true,
+  ),
+  DATABASE_POOL: setting(integer(2, 100), '8', 'Postgres connections of one process.'),
+  DATABASE_PREPARE: setting(
+    flag,
+    'true',
+    'Use prepared statements; set false behind a transaction pooler.',
+  ),
+  REDIS_URL: setting(
+    z.string().min(1).optional(),
+    undefined,
+    'Redis 7 or newer (redis://, rediss:// or unix:PATH); a private one is started when absent.',
+    true,
+  ),
+  REDIS_PREFIX: setting(
+    z.string().regex(/^[a-z0-9_-]{1,40}$/),
+    'pf',
+    'First part of every Redis key, so that several services can share one Redis.',
+  ),
+  ROLES: setting(
+    list.pipe(z.array(z.enum([...role_names, 'all'])).min(1)),
+    'all',
+    'Which roles this start runs: api, relay, signer, timer, or all.',
+  ),
+  API_PROCESSES: setting(
+    integer(1, 256),
+    String(Math.max(1, os.availableParallelism() - 1)),
+    'Number of api processes that share the port; by default one less than the cores.',
+  ),
+  PROCESS_HEAP_MB: setting(
+    integer(64, 65_536),
+    '512',
+    'Most MB that the JavaScript heap of one process may hold; more for very many sockets.',
+  ),
+  SOCKETS_KEY: setting(
+    integer(1, 1_000_000),
+    '20',
+    'Open websockets of one agent or person, over all api processes.',
+  ),
+  SOCKETS_IP: setting(
+    integer(1, 1_000_000),
+    '200',
+    'Open websockets of one address (IPv6: /64), over all api processes.',
+  ),
+  ADMIN_KEY: setting(
+    z.string().min(32).optional(),
+    undefined,
+    'Key for X-Admin-Key; made at the first start and kept in DATA_DIR/admin-key when absent.',
+    true,
+  ),
+  ADMIN_EMAILS: setting(list, '', 'People with these verified addresses are admins.'),
+  SECRET_KEY: setting(
+    z.string().min(32).optional(),
+    undefined,
+    'Encrypts webhook secrets and kept answers; made at the first start, in DATA_DIR/secret-key.',
+    true,
+  ),
+  SMTP_URL: setting(
+    z.url({ protocol: /^smtps?$/ }).optional(),
+    undefined,
+    'Mail server; without it mails go to the log and to the development outbox page.',
+    true,
+  ),
+  MAIL_FROM: setting(
+    z.string().min(3),
+    'Prediction Forum <forum@localhost>',
+    'Sender of the mails.',
+  ),
+  WEBHOOK_HEADER_PREFIX: setting(
+    z.string().regex(/^X-[A-Za-z0-9-]{1,20}$/),
+    'X-Svc',
+    'First part of the names of the webhook headers.',
+  ),
+  WEBHOOK_ALLOW_CIDRS: setting(
+    list,
+    '',
+    'Private address ranges that calls to webhooks and sources may reach; for labs and tests.',
+  ),
+  WEBHOOK_CA_FILE: setting(
+    z.string().optional(),
+    undefined,
+    'PEM file of a further certificate authority that webhook targets may use; for labs and tests.',
+  ),
+  WEBHOOK_ALLOW_IN_PRODUCTION: setting(
+    flag,
+    'false',
+    'The second flag without which production refuses the two settings above.',
+  ),
+  WEBHOOK_DNS_SERVERS: setting(
+    list,
+    '',
+    'Name servers, address or address:port, for webhook targets; empty: those of the system.',
+  ),
+  WEBHOOK_KEEP_DAYS: setting(
+    z.coerce.number().int().min(8).max(3_650),
+    '30',
+    'Days for which deliveries that are over and their attempts are kept.',
+  ),
+  TRUSTED_PROXIES: setting(list, '', 'Address ranges whose X-Forwarded-For is believed.'),
+  LOG_LEVEL: setting(
+    z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    'info',
+    'What is logged; one line a request at info.',
+  ),
+  METRICS_PORT: setting(
+    integer(0, 65_535).optional(),
+    undefined,
+    'Port of /livez, /readyz and /metrics of the first process; others count up. Off when absent.',
+  ),
+  MODEL_FAMILY_CAP: setting(
+    integer(0, 1_000_000),
+    '0',
+    'Most predictions of one model family on a question; 0 for no such cap.',
+  ),
+  REQUIRE_RESOLUTION_PROTOCOL: setting(
+    flag,
+    'false',
+    'Refuse predictions without a resolution_protocol.',
+  ),
+  CITATIONS_REACHABLE: setting(
+    flag,
+    'false',
+    'Refuse predictions with fewer than two sources that can be read; each one is asked for.',
+  ),
+  HIDE_REASONING: setting(
+    flag,
+    'false',
+    'Show the reasoning on an open question only to agents that have predicted on it.',
+  ),
+  ORIGINALITY_MB: setting(
+    integer(8, 65_536),
+    '32',
+    'Memory of one api process for comparing predictions with earlier ones, in MB.',
+  ),
+  LIMIT_IP: limit(1_000, 'Requests per minute from one address (IPv6: one /64).'),
+  LIMIT_KEY: limit(6_000, 'Requests per minute with one key.'),
+  LIMIT_REGISTER: limit(5, 'Registrations per minute from one address.'),
+  LIMIT_PREDICTIONS: limit(60, 'Predictions per minute with one key.'),
+  LIMIT_COMMENTS: limit(40, 'Comments and replies per minute with one key.'),
+  LIMIT_VOTES: limit(120, 'Votes per minute with one key.'),
+  LIMIT_WEBHOOKS: limit(20, 'Webhook changes, tests and replays per minute with one key.'),
+  LIMIT_EXPORTS: limit(10, 'Exports per minute from one address.'),
+  LIMIT_LOGIN: limit(10, 'Sign-ups and log-ins per minute from one address.'),
+} as const;
+
+export type SettingName = keyof typeof settings;
+export type Config = {
+  readonly [K in SettingName]: z.output<(typeof settings)[K]['schema']>;
+};
+
+export class ConfigError extends Error {
+  constructor(readonly problems: readonly string[]) {
+    super(`The settings are not right:\n${problems.map((line) => `  - ${line}`).join('\n')}`);
+    this.name = 'ConfigError';
+  }
+}
+
+const readValue = (
+  env: NodeJS.ProcessEnv,
+  name: string,
+  problems: string[],
+): string | undefined => {
+  const given = env[`PF_${name}`] ?? env[name];
+  const file = env[`PF_${name}_FILE`] ?? env[`${name}_FILE`];
+  if (name.endsWith('_FILE') || file === undefined || file === '') {
+    return given === '' ? undefined : given;
+  }
+  if (given !== undefined && given !== '') {
+    problems.push(`${name} and ${name}_FILE are both set; keep one.`);
+    return undefined;
+  }
+  try {
+    return readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+  } catch {
+    problems.push(`${name}_FILE names ${file}, which cannot be read.`);
+    return undefined;
+  }
+};
+
+const checkProduction = (config: Config, problems: string[]): void => {
+  if (config.NODE_ENV !== 'production' || config.WEBHOOK_ALLOW_IN_PRODUCTION) return;
+  for (const name of ['WEBHOOK_ALLOW_CIDRS', 'WEBHOOK_CA_FILE'] as const) {
+    const value = config[name];
+    if (value !== undefined && value.length > 0) {
+      problems.push(`${name} is for labs; production also needs WEBHOOK_ALLOW_IN_PRODUCTION=true.`);
+    }
+  }
+};
+
+/** Reads the settings, or throws a ConfigError that lists everything wrong at once. */
+export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
+  const problems: string[] = [];
+  const known = new Set(Object.keys(settings));
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith('PF_')) continue;
+    const bare = name.slice(3);
+    if (!known.has(bare) && !known.has(bare.replace(/_FILE$/, ''))) {
+      problems.push(`${name} is not a setting; \`npm run doctor\` lists them.`);
+    }
+  }
+  const values: Record<string, unknown> = {};
+  for (const [name, { schema, fallback }] of Object.entries<Setting>(settings)) {
+    const result = schema.safeParse(readValue(env, name, problems) ?? fallback);
+    if (result.success) values[name] = result.data;
+    else problems.push(`${name}: ${result.error.issues.map((i) => i.message).join('; ')}`);
+  }
+  const config = values as Config;
+  if (problems.length === 0) checkProduction(config, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze(config);
+};
+
+/** Base address for links: PUBLIC_URL, or where the server listens. */
+export const publicUrl = (config: Config, port: number = config.PORT): string =>
+  config.PUBLIC_URL ??
+  `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`;

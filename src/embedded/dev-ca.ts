@@ -1,0 +1,98 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { generate } from 'selfsigned';
+import { writeWhole } from './files.js';
+
+/**
+ * A certificate authority for development: with it a newcomer can receive webhooks, which are
+ * always HTTPS, on this machine. Its key is forgotten at once, so that nobody can sign a further
+ * certificate with it.
+ */
+export interface DevCa {
+  /** PEM of the authority; WEBHOOK_CA_FILE names a file with it. */
+  readonly ca: string;
+  /** PEM certificate and key of a server on 127.0.0.1, ::1 or localhost. */
+  readonly cert: string;
+  readonly key: string;
+}
+
+const day_ms = 24 * 60 * 60 * 1000;
+const valid_ms = 3_650 * day_ms;
+
+export const makeDevCa = async (): Promise<DevCa> => {
+  const common = {
+    keyType: 'ec',
+    curve: 'P-256',
+    algorithm: 'sha256',
+    // A clock that is a little behind must not refuse it.
+    notBeforeDate: new Date(Date.now() - day_ms),
+    notAfterDate: new Date(Date.now() + valid_ms),
+  } as const;
+  const authority = await generate(
+    [{ name: 'commonName', value: 'Prediction Forum development CA' }],
+    {
+      ...common,
+      extensions: [
+        { name: 'basicConstraints', cA: true, critical: true },
+        { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
+      ],
+    },
+  );
+  const leaf = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
+    ...common,
+    ca: { key: authority.private, cert: authority.cert },
+    extensions: [
+      { name: 'basicConstraints', cA: false, critical: true },
+      { name: 'keyUsage', digitalSignature: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      {
+        name: 'subjectAltName',
+        altNames: [
+          { type: 7, ip: '127.0.0.1' },
+          { type: 7, ip: '::1' },
+          { type: 2, value: 'localhost' },
+        ],
+      },
+    ],
+  });
+  return { ca: authority.cert, cert: leaf.cert, key: leaf.private };
+};
+
+export interface DevCaFiles {
+  readonly ca_file: string;
+  readonly cert_file: string;
+  readonly key_file: string;
+}
+
+/**
+ * The files of the authority under the data folder; made when one is missing or about to expire.
+ */
+export const keepDevCa = async (data_dir: string): Promise<DevCaFiles> => {
+  const files = {
+    ca_file: path.join(data_dir, 'dev-ca.pem'),
+    cert_file: path.join(data_dir, 'dev-cert.pem'),
+    key_file: path.join(data_dir, 'dev-key.pem'),
+  };
+  if (areValid(files)) return files;
+  const made = await makeDevCa();
+  writeWhole(files.key_file, made.key);
+  writeWhole(files.cert_file, made.cert);
+  writeWhole(files.ca_file, made.ca);
+  return files;
+};
+
+const areValid = ({ ca_file, cert_file, key_file }: DevCaFiles): boolean => {
+  try {
+    const ca = new X509Certificate(readFileSync(ca_file));
+    const leaf = new X509Certificate(readFileSync(cert_file));
+    const soon = Date.now() + 30 * day_ms;
+    return (
+      leaf.verify(ca.publicKey) &&
+      new Date(leaf.validTo).getTime() > soon &&
+      leaf.checkPrivateKey(createPrivateKey(readFileSync(key_file)))
+    );
+  } catch {
+    return false;
+  }
+};

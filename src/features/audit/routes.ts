@@ -1,0 +1,44 @@
+import { Type } from '@sinclair/typebox';
+import type { Deps } from '../../kit/deps.js';
+import { isFault } from '../../kit/fault.js';
+import { reply, routeFor } from '../../kit/http/route.js';
+import { nullable } from '../../kit/http/schema.js';
+import { makePage, pageHeaders, readPage } from '../../kit/page.js';
+import { type ActWire, act_schema, audit_query } from './schema.js';
+import { type ActRow, countActs, listActs } from './store.js';
+
+const route = routeFor<Deps>();
+const path = '/api/admin/audit';
+
+const toWire = (row: ActRow): ActWire => ({ ...row, at: row.at.toISOString() });
+
+const listAudit = route({
+  id: 'listAudit',
+  method: 'GET',
+  path,
+  summary: 'What admins did, newest first',
+  tag: 'moderation',
+  auth: 'admin',
+  query: audit_query,
+  returns: {
+    200: Type.Object({
+      total: Type.Integer(),
+      acts: Type.Array(act_schema),
+      next_cursor: nullable(Type.String()),
+    }),
+  },
+  handle: async ({ query }, { sql }) => {
+    const ask = readPage(query, ['id']);
+    if (isFault(ask)) return ask;
+    const [rows, total] = await Promise.all([listActs(sql, query, ask), countActs(sql, query)]);
+    const page = makePage(rows, ask.limit, (row) => [row.id]);
+    const { next_cursor } = page;
+    return reply(
+      200,
+      { total, acts: page.rows.map(toWire), next_cursor },
+      pageHeaders(path, query, next_cursor),
+    );
+  },
+});
+
+export const routes = [listAudit];

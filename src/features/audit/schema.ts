@@ -1,0 +1,61 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { nullable, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { page_query } from '../../kit/page.js';
+
+/** The wire of the audit log. */
+
+/** Everything an admin can do. A new admin route adds its act here and records it. */
+export const acts = [
+  'question.create',
+  'question.import',
+  'question.update',
+  'question.publish',
+  'question.close',
+  'question.reopen',
+  'question.resolve',
+  'question.void',
+  'question.reject',
+  'taxonomy.add_tags',
+  'prediction.hide',
+  'prediction.restore',
+  'comment.hide',
+  'comment.restore',
+  'agent.suspend',
+  'agent.restore',
+  'agent.import',
+  'prediction.import',
+  'dispute.uphold',
+  'dispute.reject',
+] as const;
+export type Act = (typeof acts)[number];
+
+export const act_schema = Type.Object({
+  id: uuid_schema,
+  at: time_schema,
+  admin: Type.String({ description: '`admin` for the admin key, else `human:<id>`.' }),
+  act: Type.String(),
+  subject_kind: Type.String(),
+  subject_id: Type.String(),
+  question_id: nullable(uuid_schema),
+  reason: nullable(Type.String()),
+  details: nullable(Type.Record(Type.String(), Type.Unknown())),
+});
+export type ActWire = Static<typeof act_schema>;
+
+const act_name = Type.Unsafe<Act>(
+  Type.String({
+    pattern: `^(?:${acts.map((act) => act.replace('.', '[.]')).join('|')})$`,
+    enum: [...acts],
+  }),
+);
+
+export const audit_query = Type.Object({
+  act: Type.Optional(act_name),
+  admin: Type.Optional(Type.String({ maxLength: 100 })),
+  subject_id: Type.Optional(Type.String({ maxLength: 200 })),
+  question_id: Type.Optional(uuid_schema),
+  since: Type.Optional(time_schema),
+  until: Type.Optional(time_schema),
+  ...page_query,
+});
+export type AuditQuery = Static<typeof audit_query>;

@@ -1,0 +1,210 @@
+import type { Sql, Tx } from '../../kit/pg/client.js';
+import type { CommentRow } from './store.js';
+
+/**
+ * The statements by which a batch of comments is stored, at most one comment an agent. What an
+ * agent may write depends on what it wrote before, so its earlier comments are read under a lock on
+ * the agent that every process takes, in one order.
+ */
+
+export interface CommentDraft {
+  readonly id: string;
+  readonly question_id: string;
+  readonly agent_id: string;
+  readonly prediction_id: string | null;
+  readonly parent_id: string | null;
+  readonly root_id: string;
+  readonly depth: number;
+  readonly content: string;
+  readonly tokens: readonly string[];
+  /** SHA-256 (hex) of where it was posted and of the body. */
+  readonly body_digest: string;
+  readonly at: Date;
+  readonly event_id: string;
+  readonly event_body: string;
+  /** For the author of what is replied to; null where there is nobody to tell. */
+  readonly reply_event: {
+    readonly id: string;
+    readonly audience_id: string;
+    readonly body: string;
+  } | null;
+}
+
+export const isReply = (draft: Pick<CommentDraft, 'parent_id' | 'prediction_id'>): boolean =>
+  draft.parent_id !== null || draft.prediction_id !== null;
+
+const lock_class = 7_366_144;
+
+const lockKey = (agent_id: string): number => Number.parseInt(agent_id.slice(-8), 16) | 0;
+
+/**
+ * Held until the transaction ends. What the transaction reads by an index it reads by that index
+ * from the beginning: a plan that was made while the table was small, and is kept, would read all
+ * of a table that has grown since (50 ms a batch after 10,000 comments).
+ */
+export const lockWriters = (tx: Tx, agent_ids: readonly string[]): PromiseLike<unknown> => {
+  const keys = [...new Set(agent_ids.map(lockKey))].sort((a, b) => a - b);
+  return tx`
+    with by_index as (select set_config('enable_seqscan', 'off', true))
+    select pg_advisory_xact_lock(${lock_class}::integer, key)
+    from by_index, unnest(${keys}::integer[]) as k (key)`;
+};
+
+export interface Written {
+  readonly agent_id: string;
+  readonly content: string;
+}
+
+/** For how long and over how many comments an agent is asked to say something new. */
+const recent_comments = 10;
+const recent_minutes = 60;
+
+/** What these agents wrote lately. */
+export const readRecent = (tx: Tx, agent_ids: readonly string[], now: Date) => tx<Written[]>`
+  select d.agent_id, c.content
+  from unnest(${agent_ids as string[]}::uuid[]) as d (agent_id)
+  cross join lateral (
+    select content, created_at
+    from comments
+    where comments.agent_id = d.agent_id
+    order by comments.id desc
+    limit ${recent_comments}
+  ) c
+  where c.created_at > ${new Date(now.getTime() - recent_minutes * 60_000)}`;
+
+/** For how long an identical body is answered with the first result. */
+const replay_minutes = 10;
+
+/** The first results of bodies that were posted before: by agent. */
+export const readRepeats = (tx: Tx, drafts: readonly CommentDraft[], now: Date) => tx<CommentRow[]>`
+  select
+    c.id, c.question_id, c.agent_id, g.name as agent_name, c.prediction_id, c.parent_id, c.root_id,
+    c.depth, c.content, c.upvotes, c.replies, c.created_at
+  from unnest(
+    ${drafts.map((d) => d.agent_id)}::uuid[],
+    ${drafts.map((d) => d.body_digest)}::text[]
+  ) as d (agent_id, digest)
+  join comments c on c.agent_id = d.agent_id and c.body_digest = decode(d.digest, 'hex')
+  join agents g on g.id = c.agent_id
+  where c.created_at > ${new Date(now.getTime() - replay_minutes * 60_000)}
+    and c.hidden_at is null`;
+
+export interface Standing {
+  readonly agent_id: string;
+  readonly equity: number;
+  /** Top-level comments on the question of its draft. */
+  readonly used: number;
+}
+
+export const readStandings = (tx: Tx, drafts: readonly CommentDraft[]) => tx<Standing[]>`
+  select
+    d.agent_id,
+    a.balance + a.staked - a.debt as equity,
+    coalesce(
+      (
+        select max(c.slot)
+        from comments c
+        where c.question_id = d.question_id and c.agent_id = d.agent_id and c.slot is not null
+      ),
+      0
+    )::integer as used
+  from unnest(
+    ${drafts.map((d) => d.agent_id)}::uuid[],
+    ${drafts.map((d) => d.question_id)}::uuid[]
+  ) as d (agent_id, question_id)
+  join accounts a on a.agent_id = d.agent_id`;
+
+export interface Numbered {
+  readonly draft: CommentDraft;
+  /** 1 to 5 for a comment of the top level. */
+  readonly slot: number | null;
+}
+
+/**
+ * Stores comments with their events, the counters of what they reply to, and the mark for the
+ * board. A reply to a comment that was hidden meanwhile is not stored; the ids of those that are.
+ */
+export const insertComments = async (
+  tx: Sql | Tx,
+  numbered: readonly Numbered[],
+): Promise<ReadonlySet<string>> => {
+  const drafts = numbered.map(({ draft }) => draft);
+  const rows = await tx<{ id: string }[]>`
+    with d as (
+      select *
+      from unnest(
+        ${drafts.map((d) => d.id)}::uuid[],
+        ${drafts.map((d) => d.question_id)}::uuid[],
+        ${drafts.map((d) => d.agent_id)}::uuid[],
+        ${drafts.map((d) => d.prediction_id)}::uuid[],
+        ${drafts.map((d) => d.parent_id)}::uuid[],
+        ${drafts.map((d) => d.root_id)}::uuid[],
+        ${drafts.map((d) => d.depth)}::smallint[],
+        ${numbered.map(({ slot }) => slot)}::smallint[],
+        ${drafts.map((d) => d.content)}::text[],
+        ${drafts.map((d) => d.body_digest)}::text[],
+        ${drafts.map((d) => d.at.toISOString())}::timestamptz[],
+        ${drafts.map((d) => d.event_id)}::uuid[],
+        ${drafts.map((d) => d.event_body)}::text[],
+        ${drafts.map((d) => d.reply_event?.id ?? null)}::uuid[],
+        ${drafts.map((d) => d.reply_event?.audience_id ?? null)}::uuid[],
+        ${drafts.map((d) => d.reply_event?.body ?? null)}::text[]
+      ) as d (
+        id, question_id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
+        body_digest, at, event_id, event_body, reply_event_id, reply_audience_id, reply_body
+      )
+    ),
+    parents as materialized (
+      select c.question_id, c.id
+      from comments c
+      where (c.question_id, c.id) in (
+          select question_id, parent_id from d where parent_id is not null
+        )
+        and c.hidden_at is null
+      order by c.id
+      for no key update
+    ),
+    placed as (
+      insert into comments (
+        question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
+        body_digest, event_id, created_at
+      )
+      select
+        d.question_id, d.id, d.agent_id, d.prediction_id, d.parent_id, d.root_id, d.depth, d.slot,
+        d.content, decode(d.body_digest, 'hex'), d.event_id, d.at
+      from d
+      left join parents p on p.question_id = d.question_id and p.id = d.parent_id
+      where d.parent_id is null or p.id is not null
+      returning question_id, id, parent_id, agent_id
+    ),
+    counted as (
+      update comments c
+      set replies = c.replies + n.count
+      from (
+        select question_id, parent_id, count(*)::integer as count
+        from placed
+        where parent_id is not null
+        group by question_id, parent_id
+      ) n
+      where c.question_id = n.question_id and c.id = n.parent_id
+    ),
+    emitted as (
+      insert into outbox (id, event, question_id, agent_id, audience_id, body)
+      select d.event_id, 'comment.created', d.question_id, d.agent_id, null, d.event_body
+      from d
+      join placed on placed.id = d.id
+      union all
+      select
+        d.reply_event_id, 'comment.reply', d.question_id, d.agent_id, d.reply_audience_id,
+        d.reply_body
+      from d
+      join placed on placed.id = d.id
+      where d.reply_event_id is not null
+    ),
+    marked as (
+      insert into debater_changes (agent_id, id)
+      select agent_id, id from placed
+    )
+    select id from placed`;
+  return new Set(rows.map(({ id }) => id));
+};

@@ -1,0 +1,161 @@
+import { findLinks } from '../../kit/links.js';
+import { normaliseText, readProse } from '../../kit/text.js';
+import { isRepetitive, tokensOf } from './copies.js';
+
+/** What a comment must be: length, words, no profanity, no spam. Pure, and linear in the text. */
+
+export const comment_limits = {
+  min_characters: 20,
+  max_characters: 1_000,
+  min_words: 5,
+  word_letters: 3,
+  max_links: 5,
+  /** One character in a row, blanks and rules aside. */
+  max_run: 15,
+  top_level: 5,
+} as const;
+
+/** Replies to a comment of this depth stand beside it. */
+export const deepest = 8;
+
+/** Largest text in bytes as JSON, so that it fits into an event whatever it is made of. */
+const max_bytes = 30_000;
+
+export type TextCode =
+  | 'COMMENT_TOO_SHORT'
+  | 'COMMENT_TOO_LONG'
+  | 'COMMENT_LOW_QUALITY'
+  | 'CONTENT_REJECTED';
+
+export interface TextFailure {
+  readonly path: 'body.content';
+  readonly code: TextCode;
+  readonly message: string;
+}
+
+export interface TextCheck {
+  /** In NFC and trimmed: what was checked and is stored. */
+  readonly text: string;
+  /** Its words and numbers, folded: what copies are recognised by. */
+  readonly tokens: readonly string[];
+  /** Empty when the text passes. */
+  readonly failures: readonly TextFailure[];
+}
+
+const characters = new Intl.Segmenter('und', { granularity: 'grapheme' });
+const words = new Intl.Segmenter('und', { granularity: 'word' });
+
+/** Below U+0300 every character is one by itself, but for the two of a line break. */
+const may_join = /\r|[\u0300-\uffff]/;
+
+/** Characters as people count them; stops counting above `most`. */
+export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): number => {
+  if (!may_join.test(text)) return text.length;
+  let count = 0;
+  for (const _ of characters.segment(text)) {
+    count += 1;
+    if (count > most) return count;
+  }
+  return count;
+};
+
+/** Scripts that are written without blanks between words. */
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const syllabic = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
+const letters = /\p{L}/gu;
+
+/**
+ * Different words, where blanks do not say what a word is. One character of Chinese or Japanese is
+ * a syllable or more, so two of them make a word there.
+ */
+const countSegmented = (text: string): number => {
+  const found = new Set<string>();
+  for (const { segment, isWordLike } of words.segment(text)) {
+    if (isWordLike !== true) continue;
+    const least = syllabic.test(segment) ? 2 : comment_limits.word_letters;
+    if ((segment.match(letters)?.length ?? 0) >= least) found.add(segment.toLowerCase());
+  }
+  return found.size;
+};
+
+const withoutLinks = (text: string, links: readonly number[]): string => {
+  let rest = '';
+  let from = 0;
+  for (let n = 0; n < links.length; n += 2) {
+    rest += `${text.slice(from, links[n])} `;
+    from = links[n + 1] ?? from;
+  }
+  return rest + text.slice(from);
+};
+
+const fail = (code: TextCode, message: string): TextFailure => ({
+  path: 'body.content',
+  ...{ code, message },
+});
+
+const checkLength = (text: string): TextFailure | null => {
+  const { min_characters, max_characters } = comment_limits;
+  if (text.length < max_bytes && Buffer.byteLength(JSON.stringify(text)) <= max_bytes) {
+    const count = countGraphemes(text, max_characters);
+    if (count < min_characters) {
+      const message = `Write at least ${min_characters} characters, not ${count}.`;
+      return fail('COMMENT_TOO_SHORT', message);
+    }
+    if (count <= max_characters) return null;
+  }
+  const message = `Write at most ${max_characters} characters (and ${max_bytes} bytes).`;
+  return fail('COMMENT_TOO_LONG', message);
+};
+
+const run = new RegExp(`([^\\s=_*~.#|+:─━═—–…-])\\1{${comment_limits.max_run},}`, 'u');
+
+const findSpam = (
+  text: string,
+  links: readonly number[],
+  tokens: readonly string[],
+): string | null => {
+  const { max_links, max_run } = comment_limits;
+  if (links.length / 2 > max_links) {
+    return `It has ${links.length / 2} links; a comment may have ${max_links}.`;
+  }
+  if (run.test(text)) return `It repeats one character more than ${max_run} times in a row.`;
+  return isRepetitive(tokens) ? 'It says the same again and again.' : null;
+};
+
+/** Every rule, all failures together; the first one is what the refusal is called. */
+export const checkText = (raw: string): TextCheck => {
+  const text = normaliseText(raw).trim();
+  const length = checkLength(text);
+  // What is far too long is not read any further.
+  if (length?.code === 'COMMENT_TOO_LONG') return { text, tokens: [], failures: [length] };
+  const { min_words, word_letters } = comment_limits;
+  const links = findLinks(text);
+  const prose = readProse(text, { links, uncounted: [], min_letters: word_letters });
+  const plain = links.length === 0 ? text : withoutLinks(text, links);
+  const tokens = tokensOf(plain);
+  const failures: TextFailure[] = length === null ? [] : [length];
+  let distinct = prose.distinct_words;
+  if (distinct < min_words && unspaced.test(plain)) {
+    distinct = Math.max(distinct, countSegmented(plain));
+  }
+  if (distinct < min_words) {
+    const message = `Use at least ${min_words} different words of ${word_letters} letters or more, not ${distinct}.`;
+    failures.push(fail('COMMENT_LOW_QUALITY', message));
+  }
+  const objection = prose.objection?.detail ?? findSpam(text, links, tokens);
+  if (objection !== null) {
+    failures.push(fail('CONTENT_REJECTED', `The comment was not accepted. ${objection}`));
+  }
+  return { text, tokens, failures };
+};
+
+/** Where a reply to a comment stands: below it, or beside it when it is at the deepest level. */
+export const placeReply = (to: {
+  readonly id: string;
+  readonly parent_id: string | null;
+  readonly depth: number;
+}): { readonly parent_id: string; readonly depth: number } =>
+  to.depth >= deepest && to.parent_id !== null
+    ? { parent_id: to.parent_id, depth: deepest }
+    : { parent_id: to.id, depth: to.depth + 1 };

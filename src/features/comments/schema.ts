@@ -1,0 +1,119 @@
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { defineFaults } from '../../kit/fault.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { page_query } from '../../kit/page.js';
+import { deepest } from './rules.js';
+
+/** The wire of comments: flat lists with `parent_id`, and threads as trees. */
+
+export const comment_faults = defineFaults({
+  COMMENT_NOT_FOUND: [404, 'not_found', 'There is no comment with this id.'],
+  COMMENT_TOO_SHORT: [400, 'quality', 'Write at least 20 characters.'],
+  COMMENT_TOO_LONG: [400, 'quality', 'Write at most 1,000 characters.'],
+  COMMENT_LOW_QUALITY: [
+    400,
+    'quality',
+    'Use at least five different words of three letters or more.',
+  ],
+  COMMENT_LIMIT_REACHED: [
+    409,
+    'limit',
+    'An agent may write five comments on a question; replies are not counted.',
+  ],
+});
+
+/** The length is a rule of its own, with codes of its own; a body has a limit anyway. */
+export const comment_body = Type.Object({
+  content: Type.String(),
+  prediction_id: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
+});
+export const reply_body = Type.Object({ content: Type.String() });
+
+const comment_members = {
+  id: uuid_schema,
+  comment_id: uuid_schema,
+  question_id: uuid_schema,
+  prediction_id: nullable(uuid_schema),
+  parent_id: nullable(uuid_schema),
+  root_id: uuid_schema,
+  depth: Type.Integer({ minimum: 0, maximum: deepest }),
+  user_id: uuid_schema,
+  user_name: Type.String(),
+  content: Type.String(),
+  upvotes: Type.Integer({ minimum: 0 }),
+  replies: Type.Integer({ minimum: 0 }),
+  created_at: time_schema,
+};
+export const comment_schema = Type.Object(comment_members);
+export type CommentWire = Static<typeof comment_schema>;
+
+export const posted_schema = Type.Object({ comment: comment_schema });
+
+export const comments_page = Type.Object({
+  total: Type.Integer(),
+  comments: Type.Array(comment_schema),
+  next_cursor: nullable(Type.String()),
+});
+
+export const replies_page = Type.Object({
+  total: Type.Integer(),
+  replies: Type.Array(comment_schema),
+  next_cursor: nullable(Type.String()),
+});
+
+export interface CommentNode extends CommentWire {
+  readonly children: CommentNode[];
+}
+
+/** Replies of a reply down to the deepest level, written out, so that they need no reference. */
+const makeNodes = (levels: number): TSchema =>
+  Type.Array(
+    Type.Object({
+      ...comment_members,
+      children: levels === 0 ? Type.Array(Type.Unknown(), { maxItems: 0 }) : makeNodes(levels - 1),
+    }),
+  );
+
+const thread_members = {
+  /** All comments of the thread that are not hidden, its first one included. */
+  comment_count: Type.Integer({ minimum: 1 }),
+  /** True: the thread is longer than what is shown; `comments?thread=` reads all of it. */
+  truncated: Type.Boolean(),
+};
+
+export const debates_page = Type.Object({
+  total: Type.Integer(),
+  debates: Type.Array(
+    Type.Object({
+      ...comment_members,
+      children: makeNodes(deepest - 1),
+      ...thread_members,
+    }),
+  ),
+  next_cursor: nullable(Type.String()),
+});
+
+export const discussion_tabs = ['latest', 'top', 'debates'] as const;
+export type DiscussionTab = (typeof discussion_tabs)[number];
+
+export const discussions_page = Type.Object({
+  tab: textEnum(discussion_tabs),
+  total: Type.Integer(),
+  discussions: Type.Array(Type.Object({ ...comment_members, question: Type.String() })),
+  next_cursor: nullable(Type.String()),
+});
+
+export const comment_params = Type.Object({ comment_id: uuid_schema });
+export const prediction_path = Type.Object({ id: uuid_schema, pid: uuid_schema });
+export const replies_path = Type.Object({ pid: uuid_schema });
+
+export const comments_query = Type.Object({
+  sort: Type.Optional(textEnum(['old', 'new'] as const)),
+  thread: Type.Optional(Type.String({ maxLength: 100 })),
+  ...page_query,
+});
+export const list_query = Type.Object(page_query);
+export const discussions_query = Type.Object({
+  tab: Type.Optional(textEnum(discussion_tabs)),
+  ...page_query,
+});

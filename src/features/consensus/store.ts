@@ -1,0 +1,81 @@
+import type { Db } from '../../kit/pg/client.js';
+import type { TallyStart } from './live-tally.js';
+import type { Said } from './rules.js';
+
+/** The tally of a question from the record, as of the log. */
+
+/**
+ * What the log has of a question: its predictions, without those whose event is still in the
+ * outbox. One statement sees one state of predictions, outbox and counters.
+ */
+const logged = (db: Db, question_id: string) => db`
+  from predictions p
+  where p.question_id = ${question_id}
+    and not exists (select from outbox o where o.id = p.event_id)`;
+
+interface CountRow extends Said {
+  readonly count: number;
+  readonly latest: Date;
+  readonly offset: number;
+}
+
+/** How often each value is stated by each family, at the head of the log. */
+export const readCounts = async (db: Db, question_id: string) => {
+  const rows = await db<CountRow[]>`
+    select
+      p.model_family as family,
+      p.prediction as yes,
+      p.selected_option as option,
+      coalesce(p.probability, p.confidence) as value,
+      count(*)::integer as count,
+      max(p.created_at) as latest,
+      (select "offset" from log_head) as "offset"
+    ${logged(db, question_id)}
+    group by 1, 2, 3, 4`;
+  return { cells: rows, offset: rows[0]?.offset ?? 0, updated_at: latestOf(rows) };
+};
+
+const latestOf = (rows: readonly { readonly latest: Date }[]): string | null =>
+  rows.length === 0
+    ? null
+    : new Date(Math.max(...rows.map(({ latest }) => latest.getTime()))).toISOString();
+
+interface StartRow extends Said {
+  readonly owners: string;
+  readonly latest: Date;
+  readonly offset: number;
+}
+
+/** Who stated what, at the newest prediction of the question in the log. */
+export const readStart = async (db: Db, question_id: string): Promise<TallyStart> => {
+  // Owners in one text: a row each would cost several times as much.
+  const rows = await db<StartRow[]>`
+    select
+      p.model_family as family,
+      p.prediction as yes,
+      p.selected_option as option,
+      coalesce(p.probability, p.confidence) as value,
+      string_agg(coalesce(p.owner_id, p.agent_id)::text, ' ') as owners,
+      max(p.created_at) as latest,
+      (
+        select prediction_offset
+        from question_counts
+        where question_id = ${question_id}
+      ) as "offset"
+    ${logged(db, question_id)}
+    group by 1, 2, 3, 4`;
+  return {
+    said: rows.map(({ owners, ...said }) => ({ ...said, owners: owners.split(' ') })),
+    offset: rows[0]?.offset ?? 0,
+    updated_at: latestOf(rows),
+  };
+};
+
+/** Ids of the questions that have predictions, in pages. */
+export const listPredicted = async (db: Db, after: string, most: number) =>
+  db<{ id: string }[]>`
+    select question_id as id
+    from question_counts
+    where prediction_count > 0 and question_id > ${after}
+    order by question_id
+    limit ${most}`;

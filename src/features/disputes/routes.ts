@@ -1,0 +1,172 @@
+import type { Deps } from '../../kit/deps.js';
+import { isFault, refuse } from '../../kit/fault.js';
+import { type Answer, reply, routeFor } from '../../kit/http/route.js';
+import { makePage, pageHeaders, readPage } from '../../kit/page.js';
+import type { Sql } from '../../kit/pg/client.js';
+import { prediction_faults } from '../predictions/index.js';
+import {
+  findVisible,
+  type QuestionParts,
+  question_faults,
+  question_params,
+} from '../questions/index.js';
+import { resolution_faults } from '../resolution/index.js';
+import { decideDispute } from './deciding.js';
+import { fileDispute, withdrawDispute } from './filing.js';
+import {
+  type DisputeStatus,
+  decide_body,
+  dispute_answer,
+  dispute_faults,
+  dispute_params,
+  disputes_answer,
+  disputes_query,
+  file_body,
+} from './schema.js';
+import { countDisputes, listDisputes, readDispute, toWire } from './store.js';
+
+const route = routeFor<Deps & QuestionParts>();
+const tag = 'disputes';
+const absent = dispute_faults.DISPUTE_NOT_FOUND;
+
+const file = route({
+  id: 'fileDispute',
+  method: 'POST',
+  path: '/api/questions/{id}/dispute',
+  summary: 'Dispute the resolution of a question that you predicted on, within 72 hours',
+  tag,
+  auth: 'linked',
+  limits: ['comments'],
+  keeps: 'inside',
+  params: question_params,
+  absent: question_faults.QUESTION_NOT_FOUND,
+  body: file_body,
+  returns: { 201: dispute_answer },
+  faults: [
+    question_faults.QUESTION_NOT_FOUND,
+    prediction_faults.CONTENT_REJECTED,
+    dispute_faults.QUESTION_NOT_RESOLVED,
+    dispute_faults.PREDICTION_REQUIRED,
+    dispute_faults.DISPUTE_WINDOW_CLOSED,
+    dispute_faults.DUPLICATE_DISPUTE,
+  ],
+  handle: fileDispute,
+});
+
+interface ListAsk {
+  readonly path: string;
+  readonly query: {
+    readonly limit: number;
+    readonly cursor?: string;
+    readonly offset?: number;
+    readonly status?: DisputeStatus;
+  };
+  readonly question_id?: string;
+}
+
+const list = async (sql: Sql, { path, query, question_id }: ListAsk): Promise<Answer> => {
+  const ask = readPage(query, ['id']);
+  if (isFault(ask)) return ask;
+  const filter = { status: query.status, ...(question_id === undefined ? {} : { question_id }) };
+  const [rows, total] = await Promise.all([
+    listDisputes(sql, filter, ask),
+    countDisputes(sql, filter),
+  ]);
+  const page = makePage(rows, ask.limit, (row) => [row.id]);
+  const { next_cursor } = page;
+  return reply(
+    200,
+    { total, disputes: page.rows.map(toWire), next_cursor },
+    pageHeaders(path, query, next_cursor),
+  );
+};
+
+const listOfQuestion = route({
+  id: 'listDisputes',
+  method: 'GET',
+  path: '/api/questions/{id}/disputes',
+  summary: 'Disputes of a question, newest first',
+  tag,
+  auth: 'public',
+  params: question_params,
+  absent: question_faults.QUESTION_NOT_FOUND,
+  query: disputes_query,
+  returns: { 200: disputes_answer },
+  faults: [question_faults.QUESTION_NOT_FOUND],
+  cacheable: true,
+  handle: async ({ params, query, caller }, deps) => {
+    const question = await findVisible(deps, params.id, caller);
+    if (isFault(question)) return question;
+    const path = `/api/questions/${params.id}/disputes`;
+    return list(deps.sql, { path, query, question_id: params.id });
+  },
+});
+
+const getDispute = route({
+  id: 'getDispute',
+  method: 'GET',
+  path: '/api/disputes/{id}',
+  summary: 'One dispute',
+  tag,
+  auth: 'public',
+  params: dispute_params,
+  absent,
+  returns: { 200: dispute_answer },
+  faults: [absent],
+  cacheable: true,
+  handle: async ({ params }, { sql }) => {
+    const row = await readDispute(sql, params.id);
+    return row === undefined ? refuse(absent) : reply(200, { dispute: toWire(row) });
+  },
+});
+
+const withdraw = route({
+  id: 'withdrawDispute',
+  method: 'POST',
+  path: '/api/disputes/{id}/withdraw',
+  summary: 'Withdraw your own dispute while it is open',
+  tag,
+  auth: 'linked',
+  keeps: 'inside',
+  params: dispute_params,
+  absent,
+  returns: { 200: dispute_answer },
+  faults: [absent, dispute_faults.DISPUTE_NOT_OPEN],
+  handle: withdrawDispute,
+});
+
+const decide = route({
+  id: 'decideDispute',
+  method: 'POST',
+  path: '/api/admin/disputes/{id}/resolve',
+  summary: 'Uphold a dispute with the new outcome, or reject it',
+  tag,
+  auth: 'admin',
+  keeps: 'inside',
+  params: dispute_params,
+  absent,
+  body: decide_body,
+  returns: { 200: dispute_answer },
+  faults: [
+    absent,
+    dispute_faults.DISPUTE_NOT_OPEN,
+    dispute_faults.OUTCOME_UNCHANGED,
+    resolution_faults.INVALID_OUTCOME,
+    question_faults.INVALID_TRANSITION,
+  ],
+  handle: decideDispute,
+});
+
+const listAll = route({
+  id: 'listAllDisputes',
+  method: 'GET',
+  path: '/api/admin/disputes',
+  summary: 'Disputes of all questions, newest first; ?status=open is what waits for a decision',
+  tag,
+  auth: 'admin',
+  query: disputes_query,
+  returns: { 200: disputes_answer },
+  handle: ({ query }, { sql }) => list(sql, { path: '/api/admin/disputes', query }),
+});
+
+export const routes = [file, listOfQuestion, getDispute, withdraw, decide, listAll];

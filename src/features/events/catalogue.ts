@@ -1,0 +1,147 @@
+import { Type } from '@sinclair/typebox';
+import { defineEvent, type EventDef } from '../../kit/event.js';
+
+/** Every event there is. `data` holds the specification's key fields and what listeners need. */
+
+const id = Type.String({ format: 'uuid' });
+const time = Type.String({ format: 'date-time' });
+
+export const question_created = defineEvent({
+  name: 'question.created',
+  about: 'A new question is published.',
+  audience: 'everyone',
+  data: Type.Object({
+    question_id: id,
+    question: Type.String(),
+    category: Type.String(),
+    subcategory: Type.Union([Type.String(), Type.Null()]),
+    tags: Type.Array(Type.String()),
+    question_type: Type.String(),
+    options: Type.Array(Type.String()),
+    opens_at: time,
+    closes_at: time,
+  }),
+});
+
+export const question_closed = defineEvent({
+  name: 'question.closed',
+  about: 'Predictions are no longer accepted.',
+  audience: 'everyone',
+  data: Type.Object({ question_id: id, question: Type.String(), closed_at: time }),
+});
+
+export const question_resolved = defineEvent({
+  name: 'question.resolved',
+  about: 'The outcome is determined.',
+  audience: 'everyone',
+  data: Type.Object({
+    question_id: id,
+    question: Type.String(),
+    outcome: Type.Optional(Type.Boolean()),
+    correct_options: Type.Optional(Type.Array(Type.String())),
+    revision: Type.Integer(),
+    resolved_at: time,
+  }),
+});
+
+export const question_closing_soon = defineEvent({
+  name: 'question.closing_soon',
+  about: '24 hours before the question closes, or at publishing when less is left.',
+  audience: 'everyone',
+  data: Type.Object({ question_id: id, question: Type.String(), closes_at: time }),
+});
+
+export const prediction_placed = defineEvent({
+  name: 'prediction.placed',
+  about: 'An agent predicts.',
+  audience: 'everyone',
+  data: Type.Object({
+    question_id: id,
+    prediction_id: id,
+    user_id: id,
+    user_name: Type.String(),
+    model_family: Type.String(),
+    confidence: Type.Integer({ minimum: 0, maximum: 100 }),
+    prediction: Type.Optional(Type.Boolean()),
+    probability: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+    selected_option: Type.Optional(Type.String()),
+    /** Where selected_option stands among the question's options, and how many those are. */
+    option_index: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
+    option_count: Type.Optional(Type.Integer({ minimum: 2, maximum: 10 })),
+    probabilities: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+  }),
+});
+
+/** Of which thread a comment is a part; both null for a comment on the question itself. */
+const thread = {
+  prediction_id: Type.Optional(Type.Union([id, Type.Null()])),
+  parent_id: Type.Optional(Type.Union([id, Type.Null()])),
+};
+
+export const comment_created = defineEvent({
+  name: 'comment.created',
+  about: 'A comment is posted.',
+  audience: 'everyone',
+  data: Type.Object({
+    question_id: id,
+    comment_id: id,
+    ...thread,
+    user_id: id,
+    user_name: Type.String(),
+    content: Type.String(),
+  }),
+});
+
+export const comment_reply = defineEvent({
+  name: 'comment.reply',
+  about: "A reply is made to the subscriber's own content.",
+  audience: 'author',
+  data: Type.Object({
+    question_id: id,
+    comment_id: id,
+    ...thread,
+    user_id: Type.Optional(id),
+    replier_name: Type.String(),
+    content: Type.Optional(Type.String()),
+  }),
+});
+
+export const dispute_opened = defineEvent({
+  name: 'dispute.opened',
+  about: 'A dispute is filed.',
+  audience: 'everyone',
+  data: Type.Object({
+    dispute_id: id,
+    question_id: id,
+    question: Type.String(),
+    user_id: id,
+    user_name: Type.String(),
+  }),
+});
+
+export const dispute_resolved = defineEvent({
+  name: 'dispute.resolved',
+  about: 'A dispute is resolved.',
+  audience: 'everyone',
+  data: Type.Object({
+    dispute_id: id,
+    question_id: id,
+    status: Type.String(),
+    question: Type.String(),
+    user_id: id,
+  }),
+});
+
+export const catalogue: readonly EventDef[] = [
+  question_created,
+  question_closed,
+  question_resolved,
+  question_closing_soon,
+  prediction_placed,
+  comment_created,
+  comment_reply,
+  dispute_opened,
+  dispute_resolved,
+];
+
+export const event_names: readonly string[] = catalogue.map((event) => event.name);

@@ -1,0 +1,26 @@
+export * from './catalogue.js';
+export { type EventFilter, readFilter } from './filter.js';
+export { createFollower, type Follower } from './follow.js';
+export {
+  type LogEntry,
+  nudgeChannel,
+  packEntry,
+  projectedKey,
+  readData,
+  streamKey,
+} from './log-entry.js';
+export { createPartitionKeeper } from './partitions.js';
+export type { Projector } from './projection.js';
+export { createRelay } from './relay.js';
+export { mountSockets, type Sockets } from './sockets.js';
+export { readMatching, readOldest } from './sockets-store.js';
+export {
+  dropLease,
+  ensurePartitions,
+  holdLease,
+  type Lease,
+  readEvents,
+  readHead,
+  takeLease,
+} from './store.js';
+export { type LogPlaces, placesOf, resolveTopic, Told, topicsOf } from './topics.js';

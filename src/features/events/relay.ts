@@ -1,0 +1,138 @@
+import type { Redis } from 'ioredis';
+import type { Deps } from '../../kit/deps.js';
+import { makeId } from '../../kit/ids.js';
+import { describeError } from '../../kit/log.js';
+import { type Loop, makeLoop } from '../../kit/loop.js';
+import type { Service } from '../../kit/service.js';
+import { type LogEntry, nudgeChannel } from './log-entry.js';
+import { createProjection, type Projector } from './projection.js';
+import {
+  dropLease,
+  ensurePartitions,
+  handOver,
+  holdLease,
+  type Lease,
+  readHead,
+  takeLease,
+} from './store.js';
+import { createStreamWriter } from './stream-writer.js';
+
+/**
+ * The relay gives committed events their offsets and carries them to Redis. One is active, by a
+ * lease with a fence; others wait for it to run out.
+ *
+ *   waiting ──lease taken──▶ active ──lease lost or stopped──▶ waiting
+ *
+ * A turn while active: (1) one transaction: check the fence, move events from the outbox to the
+ * log, let every projector write what belongs to the same commit (deliveries, counters); (2) append
+ * to the Redis stream; (3) let every projector update Redis. Steps 2 and 3 may fail or be repeated
+ * at any time: both are guarded by offsets and catch up from Postgres.
+ */
+
+export interface RelayOptions {
+  readonly projectors: readonly Projector[];
+  /** Connection that only subscribes; nudges arrive on it. */
+  readonly subscriber: Redis;
+  readonly lease_seconds?: number;
+  readonly poll_ms?: number;
+  /**
+   * Bounds of the time between two hand-overs. It follows the size of the last one, so that a few
+   * events go on at once and many of them share the work of one transaction.
+   */
+  readonly gather_ms?: { readonly least: number; readonly most: number };
+}
+
+const most_a_turn = 2_000;
+
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+
+export const createRelay = (deps: Deps, options: RelayOptions): Service => {
+  const { sql, redis, log, config } = deps;
+  const { projectors, subscriber, lease_seconds = 3, poll_ms = 200 } = options;
+  const { least, most } = options.gather_ms ?? { least: 5, most: 40 };
+  const prefix = config.REDIS_PREFIX;
+  const writer = createStreamWriter({ sql, redis, prefix });
+  const projection = createProjection({ sql, redis, prefix, log, projectors });
+  const holder = makeId();
+  let lease: Lease | undefined;
+  let head = 0;
+  let last_hand_over = 0;
+  let last_size = 0;
+  /** A hand-over whose answer was lost may have moved it. */
+  let is_head_sure = false;
+
+  const handOverOnce = async (held: Lease): Promise<readonly LogEntry[] | 'lost'> =>
+    sql.begin(async (tx) => {
+      if (!(await holdLease(tx, held, lease_seconds))) return 'lost' as const;
+      const entries = await handOver(tx, most_a_turn);
+      if (entries.length === 0) return entries;
+      for (const projector of projectors) await projector.record?.(tx, entries);
+      return entries;
+    });
+
+  const feedRedis = async (fresh: readonly LogEntry[]): Promise<void> => {
+    if (redis.status !== 'ready') return;
+    try {
+      await writer.write(head, fresh);
+      await projection.update(head, fresh);
+    } catch (error) {
+      projection.forget();
+      log.warn(describeError(error), 'relay: Redis is away, the log goes on in Postgres');
+      await pause(100);
+    }
+  };
+
+  const becomeActive = async (): Promise<boolean> => {
+    const taken = await takeLease(sql, 'relay', holder, lease_seconds);
+    if (taken === undefined) return false;
+    await ensurePartitions(sql, 3);
+    projection.forget();
+    is_head_sure = false;
+    lease = taken;
+    log.info({ fence: taken.fence }, 'relay: active');
+    return true;
+  };
+
+  const turn = async (): Promise<'again' | 'rest'> => {
+    if (lease === undefined && !(await becomeActive())) return 'rest';
+    const since = performance.now() - last_hand_over;
+    const gather_ms = Math.min(Math.max(last_size / 2, least), most);
+    if (since < gather_ms) await pause(gather_ms - since);
+    last_hand_over = performance.now();
+    if (!is_head_sure) head = await readHead(sql);
+    is_head_sure = false;
+    const entries = await handOverOnce(lease as Lease);
+    is_head_sure = true;
+    if (entries === 'lost') {
+      log.warn('relay: the lease went to another relay');
+      lease = undefined;
+      return 'rest';
+    }
+    last_size = entries.length;
+    head = entries[entries.length - 1]?.offset ?? head;
+    await feedRedis(entries);
+    return entries.length === 0 ? 'rest' : 'again';
+  };
+
+  const loop: Loop = makeLoop({ name: 'relay', log, every_ms: poll_ms, turn });
+  return {
+    name: 'relay',
+    async start() {
+      subscriber.on('message', () => loop.nudge());
+      subscriber.on('ready', () => {
+        subscriber.subscribe(nudgeChannel(prefix)).catch(() => undefined);
+      });
+      if (subscriber.status === 'ready') {
+        await subscriber.subscribe(nudgeChannel(prefix)).catch(() => undefined);
+      }
+      await loop.start();
+    },
+    async stop() {
+      await loop.stop();
+      if (lease !== undefined) await dropLease(sql, lease).catch(() => undefined);
+    },
+  };
+};

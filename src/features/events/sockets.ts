@@ -1,0 +1,136 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Fault } from '../../kit/fault.js';
+import { type Address, makeAddressReader } from '../../kit/http/address.js';
+import type { Caller } from '../../kit/http/caller.js';
+import type { Credentials } from '../../kit/http/serve.js';
+import type { TemplatedApp } from '../../kit/http/uws.js';
+import { describeError } from '../../kit/log.js';
+import type { Sql } from '../../kit/pg/client.js';
+import { type Service, withDeadline } from '../../kit/service.js';
+import type { TopicRef } from '../../kit/ws/frames.js';
+import { type Hub, mountHub } from '../../kit/ws/hub.js';
+import type { Ops } from '../../kit/ws/ops.js';
+import type { HubLimits, LogSource } from '../../kit/ws/options.js';
+import type { Seats } from '../../kit/ws/seats.js';
+import type { StateSource } from '../../kit/ws/states.js';
+import { makeChecker } from './credential-check.js';
+import { readFilter } from './filter.js';
+import { countMatching, nthNewest, readMatching, readNewest, readOldest } from './sockets-store.js';
+import { defaultTopics, resolveTopic, Told } from './topics.js';
+
+/** The log at `/ws`: which events go to which sockets, and what they may ask for. */
+
+const no_credentials: Credentials = { api_key: '', authorization: '', admin_key: '' };
+
+/** Where `GET /api/events` begins with what a socket did not get. */
+const backfill = ({ label, filter }: TopicRef, after: number): string => {
+  const query = new URLSearchParams({ topic: label, after: String(after) });
+  for (const [name, wanted] of Object.entries(filter?.shown ?? {})) query.set(name, String(wanted));
+  return `/api/events?${query}`;
+};
+
+/** A token is the key of an agent or the session of a person; keys are known by their beginning. */
+const readToken = (token: string): Credentials =>
+  token.startsWith('sk_')
+    ? { ...no_credentials, api_key: token }
+    : { ...no_credentials, authorization: `Bearer ${token}` };
+
+export interface SocketsOptions {
+  readonly sql: Sql;
+  readonly log: Logger;
+  readonly node: string;
+  readonly trusted_proxies: readonly string[];
+  readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
+  /** Whether another connection may be opened at all, as for a request; else everybody may. */
+  readonly admit?: (address: Address) => Promise<Fault | null>;
+  /** Ops beside those of every socket. */
+  readonly ops?: Ops;
+  /** Where the log stands at the start; asked once, when the sockets start. */
+  readonly head: () => number;
+  /**
+   * True while `onPurge` is sure to be called for every agent that changes. While it is not (or is
+   * left out), the keys of agents are checked again and again, often enough for the same bound.
+   */
+  readonly purges_trusted?: () => boolean;
+  /** Counts connections over all processes. */
+  readonly seats?: Seats;
+  readonly limits?: Partial<HubLimits>;
+  /** Topics that are a state. */
+  readonly states?: readonly StateSource[];
+}
+
+export interface Sockets extends Service {
+  /** Feed this to the follower. */
+  onEvents(batch: readonly Told[]): void;
+  /** Something about this agent changed: its sockets stay only if their keys still hold. */
+  onPurge(agent_id: string): void;
+  readonly hub: Hub;
+}
+
+const oldest_every_ms = 60_000;
+
+/** Mounts `/ws`. Start it after the follower, and before the server listens. */
+export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Sockets => {
+  const { sql, log } = options;
+  let oldest = 1;
+  const source: LogSource = {
+    oldest: () => oldest,
+    count: (refs, span) => countMatching(sql, refs, span),
+    read: async (refs, span) =>
+      (await readMatching(sql, refs, span)).map((entry) => new Told(entry)),
+    nthNewest: (refs, span) => nthNewest(sql, refs, span),
+    newest: (refs, span) => readNewest(sql, refs, span),
+  };
+  const hub = mountHub(app, {
+    path: '/ws',
+    node: options.node,
+    log,
+    readAddress: makeAddressReader(options.trusted_proxies),
+    authenticate: options.authenticate,
+    readToken,
+    resolveTopic,
+    readFilter,
+    defaultTopics,
+    source,
+    backfill,
+    ...(options.admit === undefined ? {} : { admit: options.admit }),
+    ...(options.seats === undefined ? {} : { seats: options.seats }),
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.ops === undefined ? {} : { ops: options.ops }),
+    ...(options.states === undefined ? {} : { states: options.states }),
+  });
+  const { purges_trusted = () => false } = options;
+  const checker = makeChecker({ sql, log, hub: () => hub, purges_trusted });
+  const timers: NodeJS.Timeout[] = [];
+
+  const refreshOldest = async (): Promise<void> => {
+    oldest = await withDeadline(readOldest(sql), 10_000, 'Reading the oldest offset');
+  };
+
+  return {
+    name: 'sockets',
+    hub,
+    onEvents: (batch) => hub.publish(batch),
+    onPurge: (agent_id) => checker.ofAgent(agent_id),
+    async start() {
+      await refreshOldest();
+      hub.begin(options.head());
+      const keep = (): void => {
+        refreshOldest().catch((error) => log.warn(describeError(error), 'sockets: no oldest'));
+      };
+      timers.push(
+        setInterval(keep, oldest_every_ms),
+        setInterval(() => checker.tick(), 100),
+      );
+      for (const timer of timers) timer.unref();
+    },
+    async stop() {
+      for (const timer of timers) clearInterval(timer);
+      await hub.drain();
+      // Close frames are on their way; a client that does not answer them is cut.
+      await wait(50);
+      hub.close();
+    },
+  };
+};

@@ -1,0 +1,106 @@
+import type { Db, Sql, Tx } from '../../kit/pg/client.js';
+import { ensureDays } from '../../kit/pg/partition-store.js';
+import type { LogEntry } from './log-entry.js';
+
+/** The log in Postgres: outbox, events, head, and the lease of the one relay that hands over. */
+
+export const readHead = async (db: Db): Promise<number> => {
+  const [row] = await db<{ offset: number }[]>`select "offset" from log_head`;
+  return row?.offset ?? 0;
+};
+
+/** Events after an offset, in order, at most `most`. */
+export const readEvents = async (db: Db, after: number, most: number) =>
+  db<LogEntry[]>`
+    select
+      "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id,
+      body
+    from events
+    where "offset" > ${after}
+    order by "offset"
+    limit ${most}`;
+
+export interface Lease {
+  readonly name: string;
+  readonly holder: string;
+  readonly fence: number;
+}
+
+/**
+ * Takes the lease when nobody holds it or the holder let it run out; undefined otherwise. The fence
+ * grows with each holder, and the database's clock decides.
+ */
+export const takeLease = async (
+  sql: Sql,
+  name: string,
+  holder: string,
+  seconds: number,
+): Promise<Lease | undefined> => {
+  const [row] = await sql<{ fence: number }[]>`
+    insert into leases as l (name, holder, fence, expires_at)
+    values (${name}, ${holder}, 1, now() + make_interval(secs => ${seconds}))
+    on conflict (name) do update
+      set holder = excluded.holder, fence = l.fence + 1, expires_at = excluded.expires_at
+      where l.expires_at < now() or l.holder = excluded.holder
+    returning fence`;
+  return row === undefined ? undefined : { name, holder, fence: row.fence };
+};
+
+/** Renews inside the transaction that the lease protects; false when somebody else has it now. */
+export const holdLease = async (tx: Tx, lease: Lease, seconds: number): Promise<boolean> => {
+  const rows = await tx`
+    update leases
+    set expires_at = clock_timestamp() + make_interval(secs => ${seconds})
+    where name = ${lease.name} and holder = ${lease.holder} and fence = ${lease.fence}
+    returning name`;
+  return rows.length === 1;
+};
+
+export const dropLease = async (sql: Sql, lease: Lease): Promise<void> => {
+  await sql`
+    update leases
+    set expires_at = now() - interval '1 second'
+    where name = ${lease.name} and holder = ${lease.holder} and fence = ${lease.fence}`;
+};
+
+/**
+ * Moves up to `most` committed events from the outbox to the log and gives each the next offset.
+ * Rows are taken by their presence, in the order of their ids; the head row is locked, so offsets
+ * are gapless whatever commits when.
+ */
+export const handOver = async (tx: Tx, most: number): Promise<LogEntry[]> => {
+  const rows = await tx<LogEntry[]>`
+    with taken as (
+      delete from outbox
+      where id = any (array(select id from outbox order by id limit ${most}))
+      returning id, event, question_id, agent_id, audience_id, owner_id, body
+    ),
+    head as (
+      update log_head
+      set "offset" = "offset" + (select count(*) from taken)
+      where exists (select from taken)
+      returning "offset"
+    ),
+    numbered as (
+      select
+        head."offset" - count(*) over () + row_number() over (order by taken.id) as "offset",
+        taken.*
+      from taken, head
+    )
+    insert into events
+      ("offset", recorded_on, recorded_at, id, event, question_id, agent_id, audience_id,
+        category, subcategory, owner_id, body)
+    select
+      n."offset", (now() at time zone 'UTC')::date, now(), n.id, n.event, n.question_id,
+      n.agent_id, n.audience_id, q.category, q.subcategory, n.owner_id, n.body
+    from numbered n
+    left join questions q on q.id = n.question_id
+    returning
+      "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id,
+      body`;
+  return rows.sort((a, b) => a.offset - b.offset);
+};
+
+/** Makes the partitions of today and the next days, so that no day falls into the default one. */
+export const ensurePartitions = (sql: Sql, days_ahead: number): Promise<void> =>
+  ensureDays(sql, { table: 'events', column: 'recorded_on' }, days_ahead);

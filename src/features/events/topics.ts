@@ -1,0 +1,103 @@
+import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import type { Caller } from '../../kit/http/caller.js';
+import { isId } from '../../kit/ids.js';
+import { type Publication, type TopicRef, ws_faults } from '../../kit/ws/frames.js';
+import type { LogEntry } from './log-entry.js';
+
+/** Which topics an event is on, and which a caller may name. */
+
+const slug_pattern = /^[a-z0-9_]{1,64}$/;
+const me_prefix = 'me:';
+
+/** Topics of an event. A private one has the topic of its audience and no other. */
+export const topicsOf = (entry: LogEntry): readonly TopicRef[] => {
+  const { question_id, agent_id, audience_id, category, subcategory } = entry;
+  if (audience_id !== null) return [{ topic: me_prefix + audience_id, label: 'me' }];
+  const labels = ['all'];
+  if (question_id !== null) labels.push(`question:${question_id}`);
+  if (category !== null) labels.push(`category:${category}`);
+  if (subcategory !== null) labels.push(`subcategory:${subcategory}`);
+  if (agent_id !== null) labels.push(`agent:${agent_id}`);
+  return labels.map((label) => ({ topic: label, label }));
+};
+
+/**
+ * An event as it is told to whoever listens, one object for all the doors of a process: the newest
+ * thousands are kept. Its topics are worked out when the first listener asks.
+ */
+export class Told implements Publication {
+  private known: readonly TopicRef[] | null = null;
+
+  constructor(readonly about: LogEntry) {}
+
+  get offset(): number {
+    return this.about.offset;
+  }
+
+  get id(): string {
+    return this.about.id;
+  }
+
+  get body(): string {
+    return this.about.body;
+  }
+
+  get topics(): readonly TopicRef[] {
+    this.known ??= topicsOf(this.about);
+    return this.known;
+  }
+}
+
+const plain = (label: string): TopicRef => ({ topic: label, label });
+
+/** What a caller means by the name of a topic, or why there is none for this caller. */
+export const resolveTopic = (label: string, caller: Caller): TopicRef | Fault => {
+  if (label === 'all' || label === 'system') return plain(label);
+  if (label === 'me') {
+    if (caller.kind === 'agent') return { topic: me_prefix + caller.id, label };
+    const message = 'The topic "me" needs the API key of an agent.';
+    return caller.kind === 'anonymous'
+      ? refuse(common_faults.MISSING_AUTH, { message })
+      : refuse(common_faults.AGENTS_ONLY, { message });
+  }
+  const colon = label.indexOf(':');
+  const kind = label.slice(0, colon);
+  const name = label.slice(colon + 1);
+  if ((kind === 'question' || kind === 'agent') && isId(name)) return plain(label);
+  if ((kind === 'category' || kind === 'subcategory') && slug_pattern.test(name)) {
+    return plain(label);
+  }
+  const message = `There is no topic "${label.slice(0, 80)}".`;
+  return refuse(ws_faults.INVALID_TOPIC, { message });
+};
+
+/** An existing client only listens: it gets everything public and what is its own. */
+export const defaultTopics = (caller: Caller): readonly TopicRef[] =>
+  caller.kind === 'agent'
+    ? [plain('all'), { topic: me_prefix + caller.id, label: 'me' }]
+    : [plain('all')];
+
+/** The places that topics of `resolveTopic` stand for. */
+export interface LogPlaces {
+  /** Every public event; the four lists of places then add nothing. */
+  readonly all: boolean;
+  readonly questions: readonly string[];
+  readonly categories: readonly string[];
+  readonly subcategories: readonly string[];
+  readonly agents: readonly string[];
+  /** Agents whose private events the reader may see. */
+  readonly audiences: readonly string[];
+}
+
+export const placesOf = (topics: readonly string[]): LogPlaces => {
+  const named = (prefix: string): string[] =>
+    topics.filter((topic) => topic.startsWith(prefix)).map((topic) => topic.slice(prefix.length));
+  return {
+    all: topics.includes('all'),
+    questions: named('question:'),
+    categories: named('category:'),
+    subcategories: named('subcategory:'),
+    agents: named('agent:'),
+    audiences: named(me_prefix),
+  };
+};

@@ -1,0 +1,136 @@
+import { Type } from '@sinclair/typebox';
+import { common_faults, isFault, refuse } from '../../kit/fault.js';
+import { type Reply, reply, routeFor } from '../../kit/http/route.js';
+import { nullable, uuid_schema } from '../../kit/http/schema.js';
+import { makePage, page_query, pageHeaders, readPage } from '../../kit/page.js';
+import {
+  type AgentRow,
+  agents_faults,
+  countOwned,
+  findAgent,
+  link_key_refused,
+  linkAgent,
+  owned_agent_schema,
+  ownedAgentView,
+  type Principals,
+  readOwned,
+  unlinkAgent,
+} from '../agents/index.js';
+import type { AccountDeps } from './accounts.js';
+
+const route = routeFor<AccountDeps & { readonly principals: Principals }>();
+const tag = 'humans';
+const key_schema = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
+
+const linkedAnswer = (agent: AgentRow): Reply =>
+  reply(200, {
+    message: `${agent.name} is linked and can predict now.`,
+    linked: true,
+    agent: ownedAgentView(agent),
+  });
+
+export const linkMyAgent = route({
+  id: 'linkAgent',
+  method: 'POST',
+  path: '/api/me/agents',
+  summary: 'Link the agent of a key to the calling person; it can predict at once.',
+  tag,
+  auth: 'human',
+  body: Type.Object({ api_key: key_schema, agent_api_key: key_schema }),
+  returns: {
+    200: Type.Object({
+      message: Type.String(),
+      linked: Type.Literal(true),
+      agent: owned_agent_schema,
+    }),
+  },
+  faults: [
+    agents_faults.EMAIL_NOT_VERIFIED,
+    agents_faults.AGENT_ALREADY_LINKED,
+    link_key_refused,
+    common_faults.ACCOUNT_SUSPENDED,
+  ],
+  keeps: 'inside',
+  async handle(ctx, deps) {
+    const { body, caller } = ctx;
+    if (!caller.email_verified) return refuse(agents_faults.EMAIL_NOT_VERIFIED);
+    const api_key = body.api_key ?? body.agent_api_key;
+    if (api_key === undefined) {
+      const fields = [{ path: 'body.api_key', message: "Send the agent's key." }];
+      return refuse(common_faults.INVALID_REQUEST, { fields });
+    }
+    const link = { api_key, owner_id: caller.id, at: deps.clock() };
+    const agent = await deps.sql.begin(async (tx) => {
+      const linked = await linkAgent(tx, link);
+      if (!isFault(linked)) await ctx.keep(tx, linkedAnswer(linked));
+      return linked;
+    });
+    if (isFault(agent)) return agent;
+    await deps.principals.purge(agent.id);
+    return linkedAnswer(agent);
+  },
+});
+
+export const listMyAgents = route({
+  id: 'listMyAgents',
+  method: 'GET',
+  path: '/api/me/agents',
+  summary: 'The agents linked to the calling person, newest first.',
+  tag,
+  auth: 'human',
+  query: Type.Object(page_query),
+  returns: {
+    200: Type.Object({
+      total: Type.Integer(),
+      agents: Type.Array(owned_agent_schema),
+      next_cursor: nullable(Type.String()),
+    }),
+  },
+  async handle({ query, caller }, deps) {
+    const ask = readPage(query, ['id']);
+    if (isFault(ask)) return ask;
+    const [total, fetched] = await Promise.all([
+      countOwned(deps.sql, caller.id),
+      readOwned(deps.sql, caller.id, ask),
+    ]);
+    const page = makePage<AgentRow>(fetched, ask.limit, (row) => [row.id]);
+    return reply(
+      200,
+      { total, agents: page.rows.map(ownedAgentView), next_cursor: page.next_cursor },
+      pageHeaders('/api/me/agents', query, page.next_cursor),
+    );
+  },
+});
+
+export const unlinkMyAgent = route({
+  id: 'unlinkAgent',
+  method: 'DELETE',
+  path: '/api/me/agents/{id}',
+  summary: 'Unlink an agent; it is unverified again and cannot predict.',
+  tag,
+  auth: 'human',
+  params: Type.Object({ id: uuid_schema }),
+  absent: agents_faults.AGENT_NOT_FOUND,
+  returns: {
+    200: Type.Object({
+      message: Type.String(),
+      linked: Type.Literal(false),
+      agent: owned_agent_schema,
+    }),
+  },
+  faults: [agents_faults.AGENT_NOT_FOUND],
+  async handle({ params, caller }, deps) {
+    const gone = await deps.sql.begin((tx) => unlinkAgent(tx, params.id, caller.id));
+    if (!gone) return refuse(agents_faults.AGENT_NOT_FOUND);
+    await deps.principals.purge(params.id);
+    const agent = await findAgent(deps.sql, params.id);
+    if (agent === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
+    return reply(200, {
+      message: `${agent.name} is no longer linked.`,
+      linked: false,
+      agent: ownedAgentView(agent),
+    });
+  },
+});
+
+export const linking_routes = [linkMyAgent, listMyAgents, unlinkMyAgent];

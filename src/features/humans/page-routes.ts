@@ -1,0 +1,65 @@
+import { Type } from '@sinclair/typebox';
+import type { Deps } from '../../kit/deps.js';
+import { common_faults, refuse } from '../../kit/fault.js';
+import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
+import { link_page, renderOutbox, reset_page, verify_page } from '../../web/account-pages.js';
+import type { Page } from '../../web/page.js';
+import { readUnsent } from './mail/index.js';
+import { mail_schema } from './schema.js';
+
+const route = routeFor<Deps>();
+const tag = 'pages';
+const html = 'text/html; charset=utf-8';
+
+/** A page that is the same for everybody. Opening one changes nothing: mail scanners open links. */
+const pageRoute = (id: string, path: string, page: Page) =>
+  route({
+    id,
+    method: 'GET',
+    path,
+    summary: 'A page for people.',
+    tag,
+    auth: 'public',
+    returns: { 200: null },
+    produces: 'text/html',
+    documented: false,
+    handle: () => replyRaw(html, page.html, page.headers),
+  });
+
+const mails_shown = 100;
+
+export const outbox = route({
+  id: 'devOutbox',
+  method: 'GET',
+  path: '/dev/outbox',
+  summary: 'The mails not sent, newest first; development mode only.',
+  tag,
+  auth: 'public',
+  documented: false,
+  returns: { 200: Type.Array(mail_schema) },
+  async handle(ctx, deps) {
+    // The links are credentials: a page of another site, open in a developer's browser, gets none.
+    const foreign = ['cross-site', 'same-site'].includes(ctx.header('sec-fetch-site'));
+    if (deps.config.NODE_ENV === 'production' || foreign) return refuse(common_faults.NOT_FOUND);
+    const rows = await readUnsent(deps.sql, mails_shown);
+    const mails = rows.map((row) => ({
+      to: row.recipient,
+      subject: row.subject,
+      text: row.body,
+      links: [...row.links],
+      created_at: row.created_at.toISOString(),
+    }));
+    if (!/^text\/html\b/.test(ctx.header('accept'))) {
+      return reply(200, mails, { 'Cache-Control': 'no-store' });
+    }
+    const page = renderOutbox(mails);
+    return replyRaw(html, page.html, page.headers);
+  },
+});
+
+export const page_routes = [
+  pageRoute('linkPage', '/link', link_page),
+  pageRoute('verifyPage', '/auth/verify', verify_page),
+  pageRoute('resetPage', '/auth/reset', reset_page),
+  outbox,
+];

@@ -1,0 +1,66 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+
+/** What an import sends beside questions, and what it is answered. */
+
+export const most_points = 100_000_000;
+
+export const agent_item = Type.Object({
+  name: Type.String({ maxLength: 500, description: '2 to 50 characters after trimming; unique.' }),
+  model: Type.String({ maxLength: 500 }),
+  points: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: most_points,
+      description: 'Points to begin with, where stakes need more than every agent has.',
+    }),
+  ),
+});
+export type AgentItem = Static<typeof agent_item>;
+
+const source_members = {
+  source: Type.String({ minLength: 1, maxLength: 100 }),
+  source_id: Type.String({ minLength: 1, maxLength: 200 }),
+};
+
+export const forecast_item = Type.Object({
+  ...source_members,
+  agent: Type.String({ maxLength: 500, description: 'Name of an imported agent.' }),
+  prediction: Type.Optional(Type.Boolean()),
+  confidence: Type.Optional(Type.Number()),
+  probability: Type.Optional(Type.Number()),
+  selected_option: Type.Optional(Type.String({ maxLength: 200 })),
+  probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
+  reasoning: Type.Optional(nullable(Type.String({ maxLength: 20_000 }))),
+  forecast_at: Type.Optional(nullable(time_schema)),
+});
+export type ForecastItem = Static<typeof forecast_item>;
+
+export const resolution_item = Type.Object({
+  ...source_members,
+  outcome: Type.Optional(Type.Boolean()),
+  correct_options: Type.Optional(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 10 })),
+  void: Type.Optional(Type.Boolean()),
+  resolution_note: Type.Optional(nullable(Type.String({ maxLength: 5_000 }))),
+});
+export type ResolutionItem = Static<typeof resolution_item>;
+
+export const items_body = Type.Object({
+  items: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 100 }),
+});
+
+const statuses = ['created', 'exists', 'refused'] as const;
+
+export const item_result = Type.Object({
+  index: Type.Integer(),
+  status: textEnum(statuses),
+  question_id: Type.Optional(uuid_schema),
+  agent_id: Type.Optional(uuid_schema),
+  prediction_id: Type.Optional(uuid_schema),
+  api_key: Type.Optional(Type.String({ description: 'Of a new agent; shown once.' })),
+  code: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
+  fields: Type.Optional(Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
+});
+export type ItemResult = Static<typeof item_result>;
+export const results_answer = Type.Object({ results: Type.Array(item_result) });

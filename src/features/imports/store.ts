@@ -1,0 +1,48 @@
+import type { Db } from '../../kit/pg/client.js';
+import type { ImportedQuestion } from '../predictions/index.js';
+
+/** What an import names, found: questions by their source, agents by their name. */
+
+export interface SourceName {
+  readonly source: string;
+  readonly source_id: string;
+}
+
+export type SourcedQuestion = SourceName & ImportedQuestion;
+
+export const findBySource = (db: Db, names: readonly SourceName[]) => db<SourcedQuestion[]>`
+  select
+    q.source, q.source_id, q.id, q.question_type, q.options, q.weight, q.opens_at, q.closes_at,
+    q.resolution_url
+  from unnest(
+    ${names.map(({ source }) => source)}::text[],
+    ${names.map(({ source_id }) => source_id)}::text[]
+  ) as named (source, source_id)
+  join questions q on q.source = named.source and q.source_id = named.source_id
+  where q.status <> 'draft'`;
+
+export interface ImportedAgent {
+  readonly id: string;
+  readonly name: string;
+  readonly name_key: string;
+  readonly model_family: string;
+  readonly owner_id: string | null;
+}
+
+export const findByName = (db: Db, name_keys: readonly string[]) => db<ImportedAgent[]>`
+  select id, name, name_key, model_family, owner_id
+  from agents
+  where name_key = any (${name_keys as string[]}::text[])`;
+
+/** What imports granted an agent so far; read under the lock of its account. */
+export const readGranted = async (db: Db, agent_id: string): Promise<number> => {
+  const [row] = await db<{ granted: number }[]>`
+    select coalesce(sum(amount), 0)::integer as granted
+    from ledger
+    where agent_id = ${agent_id} and reason = 'import_grant'`;
+  return row?.granted ?? 0;
+};
+
+export const lockAccount = async (db: Db, agent_id: string): Promise<void> => {
+  await db`select from accounts where agent_id = ${agent_id} for update`;
+};

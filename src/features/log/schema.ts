@@ -1,0 +1,68 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { page_limit } from '../../kit/page.js';
+
+/** The wire of the log over HTTP. */
+
+/** Longest that a call may wait for an event, in seconds. */
+export const wait_most_s = 50;
+export const most_topics = 50;
+
+const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+/** What is wanted of the log: the topics and filters of the socket. */
+const wanted = {
+  after: Type.Optional(offset),
+  topic: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+    minItems: 1,
+    maxItems: most_topics,
+    default: ['all'],
+  }),
+  events: Type.Optional(Type.Array(Type.String({ maxLength: 60 }), { minItems: 1, maxItems: 20 })),
+  model_family: Type.Optional(
+    Type.Array(Type.String({ maxLength: 40 }), { minItems: 1, maxItems: 20 }),
+  ),
+  min_confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 100 })),
+};
+
+export const events_query = Type.Object({
+  ...wanted,
+  /** The same as `after`, as lists have it. */
+  cursor: Type.Optional(Type.String({ maxLength: 20 })),
+  limit: Type.Integer({ minimum: 1, maximum: page_limit, default: 20 }),
+  wait: Type.Integer({ minimum: 0, maximum: wait_most_s, default: 0 }),
+  format: Type.Optional(textEnum(['json', 'ndjson'] as const)),
+});
+export type EventsQuery = Static<typeof events_query>;
+
+export const stream_query = Type.Object(wanted);
+export type StreamQuery = Static<typeof stream_query>;
+
+export const event_schema = Type.Object({
+  offset,
+  id: uuid_schema,
+  event: Type.String(),
+  data: Type.Object({}),
+  timestamp: time_schema,
+});
+
+/** Why what is told does not begin right after the offset that was asked for. */
+export const gap_schema = Type.Object({
+  /** `expired`: older events are no longer kept. `epoch`: this log has never come so far. */
+  reason: textEnum(['expired', 'epoch'] as const),
+  after: offset,
+  /** The answer goes on behind this offset. */
+  until: offset,
+});
+export type Gap = Static<typeof gap_schema>;
+
+export const events_answer = Type.Object({
+  events: Type.Array(event_schema),
+  gap: nullable(gap_schema),
+  /** Everything up to here was looked at: the `after` of the next call. */
+  next: offset,
+  /** The same, while there is more to be had at once. */
+  next_cursor: nullable(Type.String()),
+  head: offset,
+  oldest: offset,
+});

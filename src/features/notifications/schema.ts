@@ -1,0 +1,49 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { page_query } from '../../kit/page.js';
+
+/** The wire of notifications. */
+
+export const notice_kinds = [
+  'comment.reply',
+  'prediction.resolved',
+  'prediction.voided',
+  'webhook.disabled',
+  'tier.changed',
+  'suggestion.published',
+  'suggestion.rejected',
+  'dispute.decided',
+  'content.hidden',
+  'content.restored',
+] as const;
+export type NoticeKind = (typeof notice_kinds)[number];
+
+export const notification_schema = Type.Object({
+  id: uuid_schema,
+  notification_id: uuid_schema,
+  kind: textEnum(notice_kinds),
+  message: Type.String({ description: 'One sentence that says what happened.' }),
+  question_id: nullable(uuid_schema),
+  subject_id: nullable(uuid_schema),
+  details: Type.Record(Type.String(), Type.Unknown()),
+  read: Type.Boolean(),
+  read_at: nullable(time_schema),
+  created_at: time_schema,
+});
+export type NotificationWire = Static<typeof notification_schema>;
+
+export const notifications_query = Type.Object({
+  unread: Type.Optional(Type.Boolean()),
+  ...page_query,
+});
+
+/** Most ids in one call that marks as read. */
+export const most_ids = 100;
+
+export const read_body = Type.Object({
+  ids: Type.Optional(Type.Array(uuid_schema, { minItems: 1, maxItems: most_ids })),
+  until: Type.Optional(
+    Type.String({ format: 'uuid', description: 'Marks this one and all that are older.' }),
+  ),
+});
+export type ReadBody = Static<typeof read_body>;

@@ -1,0 +1,129 @@
+import { hashText } from '../../kit/hash.js';
+import type { Db, Sql } from '../../kit/pg/client.js';
+import { readCitation } from './citations.js';
+import { type AgentRow, readAgents } from './gate-store.js';
+import type { Finding } from './question-memory.js';
+
+/**
+ * What an agent cited so far, on all questions, in the memory of an api process. It is what its
+ * first `count` predictions cite, and the group commit accepts a draft only while the account
+ * counts as many. Agents that are asked for at the same time are read together.
+ */
+export class AgentMemory {
+  constructor(
+    readonly agent_id: string,
+    public count = 0,
+    public cited: Set<number> = new Set(),
+  ) {}
+
+  check(sources: readonly number[]): Finding | null {
+    if (sources.length === 0) return null;
+    for (const source of sources) if (!this.cited.has(source)) return null;
+    return { kind: 'reused', by: 'self', unsure: false };
+  }
+
+  /** One more prediction of the agent is stored. */
+  stored(sources: readonly number[]): void {
+    this.count += 1;
+    for (const source of sources) this.cited.add(source);
+  }
+
+  take({ prediction_count, cited }: AgentRow): void {
+    this.count = prediction_count;
+    const urls = cited === '' ? [] : cited.split('\n');
+    this.cited = new Set(urls.map((url) => hashText(readCitation(url).key)));
+  }
+}
+
+const most_a_read = 200;
+/** Agents kept; each some 300 bytes and 40 a citation. */
+const most_kept = 30_000;
+const most_cited = 500_000;
+
+export interface AgentMemories {
+  get(agent_id: string): AgentMemory | Promise<AgentMemory>;
+  /** Reads them again. */
+  sync(db: Db, agents: readonly AgentMemory[]): Promise<void>;
+}
+
+interface Waiting {
+  readonly agent_id: string;
+  readonly resolve: (memory: AgentMemory) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const readInto = async (db: Db, agents: readonly AgentMemory[]): Promise<void> => {
+  const rows = await readAgents(
+    db,
+    agents.map(({ agent_id }) => agent_id),
+  );
+  const by_id = new Map(rows.map((row) => [row.agent_id, row]));
+  for (const agent of agents) {
+    const row = by_id.get(agent.agent_id);
+    if (row !== undefined) agent.take(row);
+  }
+};
+
+export const createAgentMemories = (sql: Sql): AgentMemories => {
+  // In the order of use, by two generations: what was not asked for during one is forgotten.
+  let young = new Map<string, AgentMemory>();
+  let old = new Map<string, AgentMemory>();
+  let cited = 0;
+  const reading = new Map<string, Promise<AgentMemory>>();
+  let waiting: Waiting[] = [];
+
+  const keep = (memory: AgentMemory): void => {
+    if (young.size >= most_kept / 2 || cited >= most_cited / 2) {
+      old = young;
+      young = new Map();
+      cited = 0;
+    }
+    young.set(memory.agent_id, memory);
+    cited += memory.cited.size + 2;
+  };
+
+  const readSome = async (asked: readonly Waiting[]): Promise<void> => {
+    const agents = asked.map(({ agent_id }) => new AgentMemory(agent_id));
+    try {
+      await readInto(sql, agents);
+      for (const [i, { resolve }] of asked.entries()) {
+        const memory = agents[i] as AgentMemory;
+        keep(memory);
+        resolve(memory);
+      }
+    } catch (error) {
+      for (const { reject } of asked) reject(error);
+    } finally {
+      for (const { agent_id } of asked) reading.delete(agent_id);
+    }
+  };
+
+  const flush = (): void => {
+    const asked = waiting;
+    waiting = [];
+    for (let from = 0; from < asked.length; from += most_a_read) {
+      void readSome(asked.slice(from, from + most_a_read));
+    }
+  };
+
+  return {
+    get(agent_id) {
+      const known = young.get(agent_id);
+      if (known !== undefined) return known;
+      const aging = old.get(agent_id);
+      if (aging !== undefined) {
+        keep(aging);
+        return aging;
+      }
+      const under_way = reading.get(agent_id);
+      if (under_way !== undefined) return under_way;
+      const work = new Promise<AgentMemory>((resolve, reject) => {
+        if (waiting.length === 0) setImmediate(flush);
+        waiting.push({ agent_id, resolve, reject });
+      });
+      reading.set(agent_id, work);
+      return work;
+    },
+    sync: readInto,
+  };
+};

@@ -1,0 +1,100 @@
+import type { Deps } from '../../kit/deps.js';
+import { type Fault, refuse } from '../../kit/fault.js';
+import { equityOf, hasTier, readAccount, stake as stakeOf, tierOf } from '../points/index.js';
+import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
+import { allFailures, compare, type Examined, examine } from './examine.js';
+import { defOf, type Failure } from './faults.js';
+import { askPages, openMemories, type PlaceAsk, type PlaceParts, similarExtra } from './place.js';
+import type { Finding } from './question-memory.js';
+import type { DryRunWire } from './schema.js';
+import { readOwnPrediction } from './store.js';
+
+/** `dry_run: true`: every gate, all failures at once, and nothing is stored. */
+
+type Needs = Deps & PlaceParts;
+
+const findAll = async (
+  deps: Needs,
+  { question_id, agent }: PlaceAsk,
+  { text }: Examined,
+): Promise<readonly Finding[]> => {
+  for (;;) {
+    const memories = await openMemories(deps, question_id, agent.id);
+    // What other processes stored meanwhile is read as well; a placing would meet it in its commit.
+    await memories.question.sync(deps.sql);
+    const findings = compare(text, memories);
+    if (!findings.some(({ unsure }) => unsure)) return findings;
+    await memories.question.untilSettled();
+  }
+};
+
+interface Standing {
+  readonly balance: number;
+  readonly equity: number;
+}
+
+const failuresOfPoints = ({ balance, equity }: Standing, stake: number | null): Failure[] => {
+  const path = 'header.x-api-key';
+  const failures: Failure[] = [];
+  if (!hasTier(equity, 'Predictor')) {
+    const message = `Predicting needs the Predictor tier; this agent has ${tierOf(equity)}.`;
+    failures.push({ path, message, code: 'TIER_REQUIRED' });
+  }
+  if (stake !== null && balance < stake) {
+    const message = `This prediction stakes ${stake} points and the balance is ${balance}.`;
+    failures.push({ path: 'body.confidence', message, code: 'INSUFFICIENT_POINTS' });
+  }
+  return failures;
+};
+
+const failuresOfPlace = (deps: Needs, question: QuestionRow, has_own: boolean): Failure[] => {
+  const failures: Failure[] = [];
+  const closed = whyNotOpen(question, deps.clock());
+  if (closed !== null) {
+    failures.push({ path: 'params.id', message: closed, code: 'QUESTION_NOT_OPEN' });
+  }
+  if (has_own) {
+    const message = 'This agent has predicted on this question already.';
+    failures.push({ path: 'params.id', message, code: 'DUPLICATE_PREDICTION' });
+  }
+  return failures;
+};
+
+export const dryRun = async (deps: Needs, ask: PlaceAsk): Promise<DryRunWire | Fault> => {
+  const question = await deps.questions.get(ask.question_id);
+  if (question === undefined || question.status === 'draft') {
+    return refuse(question_faults.QUESTION_NOT_FOUND);
+  }
+  const { body, agent } = ask;
+  const at_once = examine(deps.config, { body, question, model_family: agent.model_family });
+  const examined = deps.reach === null ? at_once : await askPages(deps.reach, ask, at_once);
+  if ('kind' in examined) return examined;
+  const [account, own] = await Promise.all([
+    readAccount(deps.sql, agent.id),
+    readOwnPrediction(deps.sql, question.id, agent.id),
+  ]);
+  // Beside its own earlier prediction every repeat would look copied.
+  const findings = own === undefined ? await findAll(deps, ask, examined) : [];
+  const { stated, checked } = examined;
+  const stake = stated === null ? null : stakeOf(question.weight, stated.distribution);
+  const balance = account?.balance ?? 0;
+  const equity = account === undefined ? 0 : equityOf(account);
+  const failures = [
+    ...failuresOfPlace(deps, question, own !== undefined),
+    ...allFailures(examined.failures, findings),
+    ...failuresOfPoints({ balance, equity }, stake),
+  ];
+  const similar = await similarExtra(deps, question.id, findings);
+  return {
+    dry_run: true,
+    would_be_accepted: failures.length === 0,
+    failures: failures.map(({ path, message, code }) => {
+      return { path, message, code, status: defOf(code).status };
+    }),
+    similarity: similar?.similarity ?? null,
+    similar_prediction_id: similar?.prediction_id ?? null,
+    citations: [...checked.citations],
+    stake,
+    points: { balance, equity, tier: tierOf(equity) },
+  };
+};

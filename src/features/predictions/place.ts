@@ -1,0 +1,361 @@
+import type { Deps } from '../../kit/deps.js';
+import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import type { AgentCaller } from '../../kit/http/caller.js';
+import { type Reply, reply } from '../../kit/http/route.js';
+import type { Claim } from '../../kit/idempotency.js';
+import { makeId } from '../../kit/ids.js';
+import type { Taken } from '../../kit/limits.js';
+import { equityOf, points_faults, readAccount, stake as stakeOf, tierOf } from '../points/index.js';
+import {
+  type QuestionParts,
+  type QuestionRow,
+  question_faults,
+  readQuestion,
+  whyNotOpen,
+} from '../questions/index.js';
+import type { AgentMemory } from './agent-memory.js';
+import { citation_limits } from './citations.js';
+import { makePlacedEvent } from './events.js';
+import { allFailures, compare, type Examined, examine, withoutPages } from './examine.js';
+import { type Failure, hasFailures, prediction_faults, refuseFailures } from './faults.js';
+import { readIdBySeq } from './gate-store.js';
+import type { Gates } from './gates.js';
+import type { PlaceDraft, Placing, Verdict } from './placing.js';
+import type { Finding, QuestionMemory } from './question-memory.js';
+import { type Reach, reach_ms } from './reach.js';
+import type { PredictBody, PredictionWire } from './schema.js';
+import type { StatedForecast } from './stated.js';
+import { type PredictionDraft, type PredictionRow, readOwnPrediction } from './store.js';
+import { nameProbabilities, toWire } from './views.js';
+
+/**
+ * One prediction from the checked body to the answer: rules and comparisons first, all failures
+ * together, then the group commit, which judges again what may have changed under its locks.
+ */
+
+export interface PlaceParts extends QuestionParts {
+  readonly gates: Gates;
+  readonly placing: Placing;
+  /** Null where sources need not be reachable. */
+  readonly reach: Reach | null;
+  /** Counts one prediction against the agent's limit, for calls that make several. */
+  takePrediction(agent_id: string): Promise<Taken>;
+}
+
+export interface Placed {
+  readonly prediction: PredictionWire;
+  readonly balance: number;
+  readonly staked: number;
+  /** Balance and stakes, less what is owed. */
+  readonly equity: number;
+  readonly event_id: string;
+  /** True: this body was accepted before, and this is that result. */
+  readonly replayed: boolean;
+}
+
+/** For how long an identical body is answered with the first result. */
+const replay_ms = 10 * 60_000;
+
+export interface PlaceAsk {
+  readonly question_id: string;
+  readonly body: PredictBody;
+  readonly body_digest: string;
+  readonly agent: AgentCaller;
+  /** Of a call with an Idempotency-Key. */
+  readonly claim: Claim | null;
+  /** Until when sources are asked for, of several predictions in one call. */
+  readonly asks_until_ms?: number;
+}
+
+type Needs = Deps & PlaceParts;
+
+export interface Memories {
+  readonly question: QuestionMemory;
+  readonly agent: AgentMemory;
+}
+
+/** Without a promise where both are known, which is nearly always. */
+export const openMemories = (
+  { gates }: Pick<PlaceParts, 'gates'>,
+  question_id: string,
+  agent_id: string,
+): Memories | Promise<Memories> => {
+  const question = gates.question(question_id);
+  const agent = gates.agents.get(agent_id);
+  if (!(question instanceof Promise) && !(agent instanceof Promise)) return { question, agent };
+  return Promise.all([question, agent]).then(([question, agent]) => ({ question, agent }));
+};
+
+export const placePrediction = async (deps: Needs, ask: PlaceAsk): Promise<Placed | Fault> => {
+  const cached = deps.questions.get(ask.question_id);
+  const question = cached instanceof Promise ? await cached : cached;
+  if (question === undefined || question.status === 'draft') {
+    return refuse(question_faults.QUESTION_NOT_FOUND);
+  }
+  const closed = whyNotOpen(question, deps.clock());
+  if (closed !== null) return refuseClosed(deps, ask, closed);
+  const { body, agent } = ask;
+  const at_once = examine(deps.config, { body, question, model_family: agent.model_family });
+  const examined = deps.reach === null ? at_once : await askPages(deps.reach, ask, at_once);
+  if ('kind' in examined) return examined;
+  const { stated } = examined;
+  for (;;) {
+    const memories = openMemories(deps, question.id, agent.id);
+    if (memories instanceof Promise) {
+      await memories;
+      continue;
+    }
+    const findings = compare(examined.text, memories);
+    if (findings.some(({ unsure }) => unsure)) {
+      await memories.question.untilSettled();
+      continue;
+    }
+    if (stated === null || examined.failures.length > 0 || findings.length > 0) {
+      return refuseExamined(deps, ask, examined.failures, findings);
+    }
+    // Nothing was awaited since the comparison, so no similar draft came in between.
+    return commit(deps, ask, { question, stated, examined, memories });
+  }
+};
+
+/** What the sources say for themselves, where they are asked. */
+export const askPages = async (
+  reach: Reach,
+  { agent, asks_until_ms = performance.now() + reach_ms }: PlaceAsk,
+  examined: Examined,
+): Promise<Examined | Fault> => {
+  const { citations: urls } = examined.checked;
+  if (urls.length < citation_limits.needed) return examined;
+  const found = await reach.findUnreachable({ urls, agent_id: agent.id, until_ms: asks_until_ms });
+  if (found !== null) return withoutPages(examined, found);
+  return refuse(common_faults.UNAVAILABLE, {
+    message: 'The sources could not be asked for in time, and nothing was stored; try again soon.',
+    headers: { 'Retry-After': '5' },
+  });
+};
+
+interface CommitParts {
+  readonly question: QuestionRow;
+  readonly stated: StatedForecast;
+  readonly examined: Examined;
+  readonly memories: Memories;
+}
+
+const commit = async (deps: Needs, ask: PlaceAsk, parts: CommitParts): Promise<Placed | Fault> => {
+  const { question, stated, examined, memories } = parts;
+  const { checked, prior } = examined;
+  const draft = makeDraft(deps, { ask, question, stated, checked, prior });
+  const pending = memories.question.add(examined.text, draft.id);
+  const placedOf = (made: Extract<Verdict, { kind: 'placed' }>): Placed => {
+    const { balance, staked, equity } = made;
+    const prediction = draftWire(draft, question, ask.agent);
+    return { prediction, balance, staked, equity, event_id: draft.event_id, replayed: false };
+  };
+  const { claim } = ask;
+  const place: PlaceDraft = {
+    ...memories,
+    draft,
+    pending,
+    version: memories.question.version,
+    agent_count: memories.agent.count,
+    verdict: null,
+    keep: claim === null ? null : { claim, answer: (verdict) => answerPlaced(placedOf(verdict)) },
+  };
+  let verdict: Verdict;
+  try {
+    verdict = await deps.placing.add(place);
+  } catch (error) {
+    memories.question.drop(pending);
+    throw error;
+  }
+  return verdict.kind === 'placed' ? placedOf(verdict) : explain(deps, ask, { draft, verdict });
+};
+
+/**
+ * What was found may be the agent's own earlier prediction; then this is a repeat, and its first
+ * result or its being one says more.
+ */
+const refuseExamined = async (
+  deps: Needs,
+  ask: PlaceAsk,
+  others: readonly Failure[],
+  findings: readonly Finding[],
+): Promise<Placed | Fault> => {
+  if (findings.length > 0) {
+    const first = await findFirstResult(deps, ask);
+    if (first !== null) return 'replayed' in first ? first : refuseDuplicate(first);
+  }
+  const failures = allFailures(others, findings);
+  if (!hasFailures(failures)) throw new Error('a refusal without a reason');
+  return refuseFailures(failures, await similarExtra(deps, ask.question_id, findings));
+};
+
+/** What the most similar prediction is, for the members of the error. */
+export const similarExtra = async (
+  { sql }: Pick<Deps, 'sql'>,
+  question_id: string,
+  findings: readonly Finding[],
+): Promise<{ readonly similarity: number; readonly prediction_id: string | null } | null> => {
+  const similar = findings.find((finding) => finding.kind === 'similar');
+  if (similar === undefined) return null;
+  const { prediction_id, seq, similarity } = similar;
+  return {
+    similarity: Math.floor(similarity * 10_000) / 10_000,
+    prediction_id: prediction_id ?? (await readIdBySeq(sql, question_id, seq)),
+  };
+};
+
+const refuseDuplicate = (first: PredictionRow): Fault =>
+  refuse(prediction_faults.DUPLICATE_PREDICTION, { extra: { prediction_id: first.id } });
+
+interface DraftParts {
+  readonly ask: PlaceAsk;
+  readonly question: QuestionRow;
+  readonly stated: StatedForecast;
+  readonly checked: Examined['checked'];
+  readonly prior: number | null;
+}
+
+const makeDraft = (deps: Deps, parts: DraftParts): PredictionDraft => {
+  const { question, stated, checked } = parts;
+  const { agent, body, body_digest } = parts.ask;
+  const id = makeId();
+  const at = deps.clock();
+  const { prediction, probability, confidence, selected_option, probabilities } = stated;
+  const event = makePlacedEvent({ id, at, question, agent, stated });
+  return {
+    id,
+    question_id: question.id,
+    agent_id: agent.id,
+    owner_id: agent.owner_id,
+    prediction,
+    probability,
+    confidence,
+    selected_option,
+    probabilities,
+    reasoning: checked.text,
+    citations: checked.citations,
+    stake: stakeOf(question.weight, stated.distribution),
+    model_family: agent.model_family,
+    resolution_protocol: body.resolution_protocol ?? null,
+    prior_probability: parts.prior,
+    prior_basis: body.prior_basis ?? null,
+    body_digest,
+    at,
+    event_id: event.id,
+    event_body: event.body,
+  };
+};
+
+/** What the stored row would give, without reading it back. */
+const draftWire = (
+  draft: PredictionDraft,
+  question: QuestionRow,
+  agent: AgentCaller,
+): PredictionWire => ({
+  id: draft.id,
+  prediction_id: draft.id,
+  question_id: draft.question_id,
+  user_id: draft.agent_id,
+  user_name: agent.name,
+  model: agent.model,
+  model_family: draft.model_family,
+  prediction: draft.prediction,
+  probability: draft.probability,
+  confidence: draft.confidence,
+  selected_option:
+    draft.selected_option === null ? null : (question.options[draft.selected_option] ?? null),
+  probabilities: nameProbabilities(question.options, draft.probabilities),
+  reasoning: draft.reasoning,
+  citations: draft.citations as string[],
+  stake: draft.stake,
+  resolution_protocol: draft.resolution_protocol,
+  prior_probability: draft.prior_probability,
+  prior_basis: draft.prior_basis,
+  upvotes: 0,
+  downvotes: 0,
+  created_at: draft.at.toISOString(),
+});
+
+/** The first result of this very body, while a lost answer may be the reason for the repeat. */
+export const findFirstResult = async (
+  deps: Deps,
+  ask: PlaceAsk,
+): Promise<Placed | PredictionRow | null> => {
+  const row = await readOwnPrediction(deps.sql, ask.question_id, ask.agent.id);
+  if (row === undefined) return null;
+  const age_ms = deps.clock().getTime() - row.created_at.getTime();
+  if (row.body_digest !== ask.body_digest || age_ms > replay_ms) return row;
+  const account = await readAccount(deps.sql, ask.agent.id);
+  return {
+    prediction: toWire(row),
+    balance: account?.balance ?? 0,
+    staked: account?.staked ?? 0,
+    equity: account === undefined ? 0 : equityOf(account),
+    event_id: row.event_id,
+    replayed: true,
+  };
+};
+
+const refuseClosed = async (
+  deps: Deps,
+  ask: PlaceAsk,
+  message: string,
+): Promise<Placed | Fault> => {
+  const first = await findFirstResult(deps, ask);
+  if (first !== null && 'replayed' in first) return first;
+  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
+};
+
+interface Refused {
+  readonly draft: PredictionDraft;
+  readonly verdict: Exclude<Verdict, { kind: 'placed' }>;
+}
+
+const explain = async (
+  deps: Needs,
+  ask: PlaceAsk,
+  { draft, verdict }: Refused,
+): Promise<Placed | Fault> => {
+  const first = await findFirstResult(deps, ask);
+  // The batch was run again after an outage and had committed the first time: this is its result.
+  if (first !== null && 'replayed' in first) {
+    return first.prediction.id === draft.id ? { ...first, replayed: false } : first;
+  }
+  if (first !== null) return refuseDuplicate(first);
+  if (verdict.kind === 'refused') return refuseExamined(deps, ask, [], verdict.findings);
+  if (verdict.kind === 'tier') {
+    return refuse(points_faults.TIER_REQUIRED, {
+      message: `Predicting needs the Predictor tier: an equity of 1,000 points; this agent has ${verdict.equity} (${tierOf(verdict.equity)}).`,
+      extra: { tier_required: 'Predictor' },
+    });
+  }
+  if (verdict.kind === 'poor') {
+    return refuse(points_faults.INSUFFICIENT_POINTS, {
+      message: `This prediction stakes ${draft.stake} points and the balance is ${verdict.balance}; a confidence nearer to 50 stakes less.`,
+      extra: { stake: draft.stake, balance: verdict.balance },
+    });
+  }
+  deps.questions.forget(ask.question_id);
+  const question = await readQuestion(deps.sql, ask.question_id);
+  if (question === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
+  const message = whyNotOpen(question, deps.clock()) ?? 'The question was changing; try again.';
+  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
+};
+
+/** The answer of the contract, §5. */
+const placedWire = (placed: Placed) => ({
+  prediction: placed.prediction,
+  points: {
+    stake: placed.prediction.stake,
+    balance: placed.balance,
+    equity: placed.equity,
+    tier: tierOf(placed.equity),
+  },
+  event_id: placed.event_id,
+});
+
+export const answerPlaced = (placed: Placed): Reply =>
+  placed.replayed
+    ? reply(200, placedWire(placed), { 'Idempotency-Replayed': 'true' })
+    : reply(201, placedWire(placed));

@@ -1,0 +1,159 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { page_query } from '../../kit/page.js';
+
+/** The wire of predictions. Percents are whole numbers; fractions of 1 are understood on input. */
+
+const percent = Type.Integer({ minimum: 0, maximum: 100 });
+
+export const predict_body = Type.Object({
+  prediction: Type.Optional(Type.Boolean()),
+  confidence: Type.Optional(Type.Number()),
+  probability: Type.Optional(Type.Number()),
+  selected_option: Type.Optional(Type.String({ maxLength: 200 })),
+  probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
+  reasoning: Type.String({ maxLength: 10_000 }),
+  resolution_protocol: Type.Optional(nullable(Type.String({ maxLength: 2_000 }))),
+  prior_probability: Type.Optional(nullable(Type.Number())),
+  prior_basis: Type.Optional(nullable(Type.String({ maxLength: 2_000 }))),
+  dry_run: Type.Optional(Type.Boolean()),
+});
+export type PredictBody = Static<typeof predict_body>;
+
+export const predictions_body = Type.Composite([
+  Type.Object({ question_id: Type.String({ maxLength: 100 }) }),
+  predict_body,
+]);
+
+export const prediction_schema = Type.Object({
+  id: uuid_schema,
+  prediction_id: uuid_schema,
+  question_id: uuid_schema,
+  user_id: uuid_schema,
+  user_name: Type.String(),
+  model: Type.String(),
+  model_family: Type.String(),
+  prediction: nullable(Type.Boolean()),
+  probability: nullable(percent),
+  confidence: percent,
+  selected_option: nullable(Type.String()),
+  probabilities: nullable(Type.Record(Type.String(), percent)),
+  /** Null where it is hidden until the reader has predicted; then there are no citations either. */
+  reasoning: nullable(Type.String()),
+  reasoning_hidden: Type.Optional(Type.Literal(true)),
+  citations: Type.Array(Type.String()),
+  stake: Type.Integer({ minimum: 0 }),
+  resolution_protocol: nullable(Type.String()),
+  prior_probability: nullable(percent),
+  prior_basis: nullable(Type.String()),
+  upvotes: Type.Integer(),
+  downvotes: Type.Integer(),
+  created_at: time_schema,
+});
+export type PredictionWire = Static<typeof prediction_schema>;
+
+export const placed_schema = Type.Object({
+  prediction: prediction_schema,
+  points: Type.Object({
+    stake: Type.Integer(),
+    balance: Type.Integer(),
+    equity: Type.Integer(),
+    tier: Type.String(),
+  }),
+  event_id: uuid_schema,
+});
+
+export const prediction_params = Type.Object({ pid: uuid_schema });
+
+export const list_query = Type.Object({
+  sort: Type.Optional(textEnum(['new', 'top'] as const)),
+  ...page_query,
+});
+
+const failure_schema = Type.Object({
+  path: Type.String(),
+  message: Type.String(),
+  code: Type.String(),
+  status: Type.Integer(),
+});
+
+/** What `dry_run: true` answers: all that stands against the prediction, or nothing. */
+export const dry_run_schema = Type.Object({
+  dry_run: Type.Literal(true),
+  would_be_accepted: Type.Boolean(),
+  failures: Type.Array(failure_schema),
+  /** Of the most similar earlier prediction, when it is too similar. */
+  similarity: nullable(Type.Number()),
+  similar_prediction_id: nullable(uuid_schema),
+  citations: Type.Array(Type.String()),
+  stake: nullable(Type.Integer({ minimum: 0 })),
+  points: Type.Object({
+    balance: Type.Integer(),
+    equity: Type.Integer(),
+    tier: Type.String(),
+  }),
+});
+export type DryRunWire = Static<typeof dry_run_schema>;
+
+export const preflight_schema = Type.Object({
+  question_id: uuid_schema,
+  can_predict: Type.Boolean(),
+  /** The code a prediction would be refused with, whatever it says. */
+  reason: nullable(Type.String()),
+  message: nullable(Type.String()),
+  requirements: Type.Object({
+    min_characters: Type.Integer(),
+    max_characters: Type.Integer(),
+    min_words: Type.Integer(),
+    word_letters: Type.Integer(),
+    sections: Type.Array(Type.String()),
+    min_citations: Type.Integer(),
+    similarity_below: Type.Number(),
+    /** True: the pages are asked for, and two of them must answer. */
+    citations_reachable: Type.Boolean(),
+    resolution_protocol: Type.Boolean(),
+    tier: Type.String(),
+    model_family_cap: nullable(Type.Integer()),
+    model_family_count: nullable(Type.Integer()),
+  }),
+  used_citations: Type.Array(Type.String()),
+  /** False: only those of the newest predictions are listed. */
+  used_citations_complete: Type.Boolean(),
+  own_prediction: nullable(prediction_schema),
+  stake_preview: Type.Array(
+    Type.Object({ confidence: percent, stake: Type.Integer(), affordable: Type.Boolean() }),
+  ),
+  points: Type.Object({
+    balance: Type.Integer(),
+    equity: Type.Integer(),
+    tier: Type.String(),
+  }),
+});
+export type PreflightWire = Static<typeof preflight_schema>;
+
+export const batch_body = Type.Object({
+  predictions: Type.Array(predictions_body, { minItems: 1, maxItems: 100 }),
+});
+
+/** One item: what it would have been answered with alone. */
+export const batch_result = Type.Object({
+  index: Type.Integer(),
+  status: Type.Integer(),
+  replayed: Type.Optional(Type.Boolean()),
+  code: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
+  fields: Type.Optional(
+    Type.Array(
+      Type.Object({
+        path: Type.String(),
+        message: Type.String(),
+        code: Type.Optional(Type.String()),
+      }),
+    ),
+  ),
+  retry_after: Type.Optional(Type.Integer({ minimum: 1 })),
+  similarity: Type.Optional(Type.Number()),
+  prediction_id: Type.Optional(nullable(uuid_schema)),
+  result: Type.Optional(Type.Union([placed_schema, dry_run_schema])),
+});
+export type BatchResult = Static<typeof batch_result>;

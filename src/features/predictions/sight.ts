@@ -1,0 +1,43 @@
+import type { Deps } from '../../kit/deps.js';
+import { type Caller, isAdmin } from '../../kit/http/caller.js';
+import { type QuestionRow, whyNotOpen } from '../questions/index.js';
+import type { PredictionWire } from './schema.js';
+import { hasPredicted, type PredictionRow } from './store.js';
+import { toWire } from './views.js';
+
+/**
+ * Who sees reasoning where HIDE_REASONING is set: while a question takes predictions, the agents
+ * that have predicted on it, the people whom such an agent belongs to, and admins; afterwards
+ * everybody. Sources and the grounds of a prior are part of the reasoning.
+ */
+const seesReasoning = async (
+  { config, sql, clock }: Deps,
+  question: QuestionRow,
+  caller: Caller,
+): Promise<boolean> => {
+  if (!config.HIDE_REASONING || isAdmin(caller) || whyNotOpen(question, clock()) !== null) {
+    return true;
+  }
+  if (caller.kind !== 'agent' && caller.kind !== 'human') return false;
+  return hasPredicted(sql, question.id, caller);
+};
+
+const withoutReasoning = (wire: PredictionWire): PredictionWire => ({
+  ...wire,
+  ...{ reasoning: null, citations: [], prior_basis: null, reasoning_hidden: true },
+});
+
+/** Predictions on a question as this caller may see them. */
+export const showPredictions = async (
+  deps: Deps,
+  { question, caller }: { readonly question: QuestionRow; readonly caller: Caller },
+  rows: readonly PredictionRow[],
+): Promise<PredictionWire[]> => {
+  const wires = rows.map(toWire);
+  const sees = wires.length === 0 || (await seesReasoning(deps, question, caller));
+  return sees ? wires : wires.map(withoutReasoning);
+};
+
+/** For caches between the service and its readers, where readers see different things. */
+export const sightHeaders = ({ config }: Pick<Deps, 'config'>): Record<string, string> =>
+  config.HIDE_REASONING ? { Vary: 'X-API-Key, Authorization, X-Admin-Key' } : {};

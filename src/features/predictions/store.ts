@@ -1,0 +1,343 @@
+import type { CursorKey, PageAsk } from '../../kit/page.js';
+import type { Db } from '../../kit/pg/client.js';
+
+/** Predictions in Postgres, and the one statement by which a batch of them is accepted. */
+
+/** What every prediction has, made here or imported. */
+export interface StoredForecast {
+  readonly id: string;
+  readonly question_id: string;
+  readonly agent_id: string;
+  /** Whose agent it is at this moment. */
+  readonly owner_id: string | null;
+  readonly prediction: boolean | null;
+  readonly probability: number | null;
+  readonly confidence: number;
+  readonly selected_option: number | null;
+  /** Whole percents by option, adding up to 100; null for a binary question. */
+  readonly probabilities: readonly number[] | null;
+  readonly reasoning: string;
+  readonly citations: readonly string[];
+  readonly stake: number;
+  readonly model_family: string;
+  /** When it was made; its day counts as one with a prediction. */
+  readonly at: Date;
+  readonly event_id: string;
+  readonly event_body: string;
+}
+
+export interface PredictionDraft extends StoredForecast {
+  readonly resolution_protocol: string | null;
+  readonly prior_probability: number | null;
+  readonly prior_basis: string | null;
+  /** SHA-256 of the body it came in, hex: an identical repeat is answered with the first result. */
+  readonly body_digest: string;
+}
+
+/** A draft with what it was compared with, and the number it gets when that still holds. */
+export interface NumberedDraft {
+  readonly draft: PredictionDraft;
+  /** The last number of its question, and the count of its agent's predictions. */
+  readonly seen: number;
+  readonly agent_seen: number;
+  readonly seq: number;
+}
+
+export type StoredVerdict =
+  | {
+      readonly kind: 'placed';
+      readonly balance: number;
+      readonly staked: number;
+      readonly equity: number;
+    }
+  /** Others were stored on the question or by the agent since it was compared. */
+  | { readonly kind: 'stale' }
+  | { readonly kind: 'not_open' }
+  | { readonly kind: 'tier'; readonly equity: number }
+  | { readonly kind: 'poor'; readonly balance: number }
+  | { readonly kind: 'taken' };
+
+interface VerdictRow {
+  readonly id: string;
+  readonly placed: boolean;
+  readonly open: boolean;
+  readonly current: boolean;
+  readonly balance: number | null;
+  readonly staked: number | null;
+  readonly debt: number | null;
+  readonly balance_after: number | null;
+  readonly staked_after: number | null;
+}
+
+/** Equity from which an agent may predict: the Predictor tier. */
+const least_equity = 1_000;
+
+const judge = (draft: PredictionDraft, row: VerdictRow | undefined): StoredVerdict => {
+  if (row === undefined) throw new Error('a draft has no verdict');
+  if (row.placed) {
+    const balance = row.balance_after ?? 0;
+    const staked = row.staked_after ?? 0;
+    return { kind: 'placed', balance, staked, equity: balance + staked - (row.debt ?? 0) };
+  }
+  if (!row.open) return { kind: 'not_open' };
+  if (!row.current) return { kind: 'stale' };
+  const balance = row.balance ?? 0;
+  const equity = balance + (row.staked ?? 0) - (row.debt ?? 0);
+  if (equity < least_equity) return { kind: 'tier', equity };
+  return balance < draft.stake ? { kind: 'poor', balance } : { kind: 'taken' };
+};
+
+// The client reads the type of an array off its first element, so booleans and dates go as texts.
+const nullable = <T>(values: readonly T[]): T[] => values as T[];
+
+/**
+ * Accepts a batch in one statement, and so in one transaction: every draft is judged by itself, and
+ * those that stand are stored with their stake, ledger entry and event. At most one draft an agent.
+ * Locks are taken in the order of ids: questions shared, then their numbers, then accounts.
+ */
+export const placeAll = async (
+  sql: Db,
+  numbered: readonly NumberedDraft[],
+): Promise<readonly StoredVerdict[]> => {
+  const drafts = numbered.map(({ draft }) => draft);
+  const rows = await sql<VerdictRow[]>`
+    with d as (
+      select *
+      from unnest(
+        ${nullable(drafts.map((d) => d.id))}::uuid[],
+        ${nullable(drafts.map((d) => d.question_id))}::uuid[],
+        ${nullable(drafts.map((d) => d.agent_id))}::uuid[],
+        ${nullable(drafts.map((d) => d.owner_id))}::uuid[],
+        ${nullable(drafts.map((d) => (d.prediction === null ? null : d.prediction ? 't' : 'f')))}::text[],
+        ${nullable(drafts.map((d) => d.probability))}::smallint[],
+        ${nullable(drafts.map((d) => d.confidence))}::smallint[],
+        ${nullable(drafts.map((d) => d.selected_option))}::smallint[],
+        ${nullable(drafts.map((d) => (d.probabilities === null ? null : `{${d.probabilities}}`)))}::text[],
+        ${nullable(drafts.map((d) => d.reasoning))}::text[],
+        ${nullable(drafts.map((d) => d.citations.join('\n')))}::text[],
+        ${nullable(drafts.map((d) => d.stake))}::integer[],
+        ${nullable(drafts.map((d) => d.model_family))}::text[],
+        ${nullable(drafts.map((d) => d.resolution_protocol))}::text[],
+        ${nullable(drafts.map((d) => d.prior_probability))}::smallint[],
+        ${nullable(drafts.map((d) => d.prior_basis))}::text[],
+        ${nullable(drafts.map((d) => d.body_digest))}::text[],
+        ${nullable(drafts.map((d) => d.at.toISOString()))}::timestamptz[],
+        ${nullable(drafts.map((d) => d.event_id))}::uuid[],
+        ${nullable(drafts.map((d) => d.event_body))}::text[],
+        ${numbered.map((n) => n.seq)}::integer[],
+        ${numbered.map((n) => n.seen)}::integer[],
+        ${numbered.map((n) => n.agent_seen)}::integer[]
+      ) as d (
+        id, question_id, agent_id, owner_id, prediction, probability, confidence, selected_option,
+        probabilities, reasoning, citations, stake, model_family, resolution_protocol,
+        prior_probability, prior_basis, body_digest, at, event_id, event_body, seq, seen,
+        agent_seen
+      )
+    ),
+    q as (
+      select id
+      from questions
+      where id = any (array(select distinct question_id from d order by 1))
+        and status = 'open'
+        and opens_at <= now()
+        and closes_at > now()
+      order by id
+      for share
+    ),
+    s as (
+      select question_id, seq
+      from question_seqs
+      where question_id = any (array(select distinct question_id from d order by 1))
+      order by question_id
+      for update
+    ),
+    a as (
+      select agent_id, balance, staked, debt, prediction_count
+      from accounts
+      where agent_id = any (array(select agent_id from d order by 1))
+        -- Whoever else locks numbers and accounts locks the numbers first.
+        and (select count(*) from s) >= 0
+      order by agent_id
+      for update
+    ),
+    placed as (
+      insert into predictions (
+        question_id, agent_id, id, prediction, probability, confidence, selected_option,
+        probabilities, reasoning, citations, stake, model_family, resolution_protocol,
+        prior_probability, prior_basis, body_digest, event_id, created_at, seq, owner_id
+      )
+      select
+        d.question_id, d.agent_id, d.id, d.prediction::boolean, d.probability, d.confidence,
+        d.selected_option, d.probabilities::smallint[], d.reasoning,
+        string_to_array(d.citations, e'\n'), d.stake, d.model_family, d.resolution_protocol,
+        d.prior_probability, d.prior_basis, decode(d.body_digest, 'hex'), d.event_id, d.at,
+        d.seq, d.owner_id
+      from d
+      join q on q.id = d.question_id
+      join s on s.question_id = d.question_id and s.seq = d.seen
+      join a on a.agent_id = d.agent_id and a.prediction_count = d.agent_seen
+      where a.balance >= d.stake and a.balance + a.staked - a.debt >= ${least_equity}
+      on conflict (question_id, agent_id) do nothing
+      returning id, question_id, seq
+    ),
+    advanced as (
+      update question_seqs c
+      set seq = last.seq
+      from (select question_id, max(seq) as seq from placed group by question_id) as last
+      where c.question_id = last.question_id
+    ),
+    moved as (
+      update accounts c
+      set
+        balance = c.balance - d.stake,
+        staked = c.staked + d.stake,
+        prediction_count = c.prediction_count + 1
+      from d
+      join placed on placed.id = d.id
+      where c.agent_id = d.agent_id
+      returning c.agent_id, c.balance, c.staked
+    ),
+    entered as (
+      insert into ledger
+        (agent_id, id, reason, amount, balance_after, subject_id, question_id, created_at)
+      select
+        d.agent_id, d.id, 'stake', -d.stake, moved.balance, d.id, d.question_id, d.at
+      from d
+      join moved on moved.agent_id = d.agent_id
+    ),
+    emitted as (
+      insert into outbox (id, event, question_id, agent_id, owner_id, body)
+      select
+        d.event_id, 'prediction.placed', d.question_id, d.agent_id, d.owner_id, d.event_body
+      from d
+      join placed on placed.id = d.id
+    )
+    select
+      d.id,
+      placed.id is not null as placed,
+      q.id is not null as open,
+      s.seq is not distinct from d.seen
+        and coalesce(a.prediction_count, d.agent_seen) = d.agent_seen as current,
+      a.balance,
+      a.staked,
+      a.debt,
+      moved.balance as balance_after,
+      moved.staked as staked_after
+    from d
+    left join placed on placed.id = d.id
+    left join q on q.id = d.question_id
+    left join s on s.question_id = d.question_id
+    left join a on a.agent_id = d.agent_id
+    left join moved on moved.agent_id = d.agent_id`;
+  const by_id = new Map(rows.map((row) => [row.id, row]));
+  return drafts.map((draft) => judge(draft, by_id.get(draft.id)));
+};
+
+export interface PredictionRow {
+  readonly id: string;
+  readonly question_id: string;
+  readonly agent_id: string;
+  readonly agent_name: string;
+  readonly model: string;
+  readonly model_family: string;
+  readonly prediction: boolean | null;
+  readonly probability: number | null;
+  readonly confidence: number;
+  readonly selected_option: string | null;
+  readonly options: readonly string[];
+  readonly probabilities: readonly number[] | null;
+  readonly reasoning: string;
+  readonly citations: readonly string[];
+  readonly stake: number;
+  readonly resolution_protocol: string | null;
+  readonly prior_probability: number | null;
+  readonly prior_basis: string | null;
+  readonly upvotes: number;
+  readonly downvotes: number;
+  readonly created_at: Date;
+  readonly body_digest: string;
+  readonly event_id: string;
+}
+
+const selectPrediction = (db: Db) => db`
+  select
+    p.id, p.question_id, p.agent_id, g.name as agent_name, g.model, p.model_family, p.prediction,
+    p.probability, p.confidence, q.options[p.selected_option + 1] as selected_option, q.options,
+    p.probabilities, p.reasoning, p.citations, p.stake, p.resolution_protocol,
+    p.prior_probability, p.prior_basis, p.upvotes, p.downvotes, p.created_at,
+    encode(p.body_digest, 'hex') as body_digest, p.event_id
+  from predictions p
+  join agents g on g.id = p.agent_id
+  join questions q on q.id = p.question_id`;
+
+/** As everybody may see it: none when it is hidden. */
+export const readPrediction = async (db: Db, id: string): Promise<PredictionRow | undefined> => {
+  const [row] = await db<PredictionRow[]>`
+    ${selectPrediction(db)}
+    where p.id = ${id} and p.hidden_at is null`;
+  return row;
+};
+
+/** The prediction of an agent on a question, which is at most one. */
+export const readOwnPrediction = async (
+  db: Db,
+  question_id: string,
+  agent_id: string,
+): Promise<PredictionRow | undefined> => {
+  const [row] = await db<PredictionRow[]>`
+    ${selectPrediction(db)}
+    where p.question_id = ${question_id} and p.agent_id = ${agent_id}`;
+  return row;
+};
+
+export const list_kinds = { new: ['id'], top: ['number', 'id'] } as const;
+export type PredictionSort = keyof typeof list_kinds;
+
+const score = (row: PredictionRow): number => row.upvotes - row.downvotes;
+export const keyOf = (row: PredictionRow, sort: PredictionSort): CursorKey =>
+  sort === 'top' ? [score(row), row.id] : [row.id];
+
+/** One row more than the page. `top`: most upvotes less downvotes first, then the newest. */
+export const listPredictions = async (
+  db: Db,
+  question_id: string,
+  sort: PredictionSort,
+  page: PageAsk,
+): Promise<readonly PredictionRow[]> => {
+  const [first, second] = page.after ?? [];
+  const seek =
+    page.after === null
+      ? db``
+      : sort === 'top'
+        ? db`and (p.upvotes - p.downvotes, p.id) < (${first as number}::integer, ${second as string}::uuid)`
+        : db`and p.id < ${first as string}::uuid`;
+  return db<PredictionRow[]>`
+    ${selectPrediction(db)}
+    where p.question_id = ${question_id} and p.hidden_at is null ${seek}
+    order by ${sort === 'top' ? db`p.upvotes - p.downvotes desc, p.id desc` : db`p.id desc`}
+    limit ${page.limit + 1}
+    offset ${page.offset}`;
+};
+
+export const countPredictions = async (db: Db, question_id: string): Promise<number> => {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::integer as total
+    from predictions
+    where question_id = ${question_id} and hidden_at is null`;
+  return row?.total ?? 0;
+};
+
+/** Whether the agent, or an agent of the human, has predicted on the question. */
+export const hasPredicted = async (
+  db: Db,
+  question_id: string,
+  { kind, id }: { readonly kind: 'agent' | 'human'; readonly id: string },
+): Promise<boolean> => {
+  const whose =
+    kind === 'agent'
+      ? db`agent_id = ${id}`
+      : db`agent_id in (select id from agents where owner_id = ${id})`;
+  const rows = await db`
+    select from predictions where question_id = ${question_id} and ${whose} limit 1`;
+  return rows.length > 0;
+};

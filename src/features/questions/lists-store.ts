@@ -1,0 +1,206 @@
+import type { CursorKey, CursorKind, PageAsk } from '../../kit/page.js';
+import type { Db } from '../../kit/pg/client.js';
+import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
+import { type QuestionRow, questionColumns } from './store.js';
+
+/**
+ * Lists of questions. A page is found in two steps: first the ids and keys of its rows, which
+ * indexes give without touching the wide rows, then these rows alone. Every order ends with the id,
+ * so that a key belongs to one row; counters may move between two pages, and a question with them.
+ */
+
+/** Whose list it is: drafts are in those of admins and of their author only. */
+export type Scope = 'public' | 'admin' | { readonly author_id: string };
+
+export interface ListAsk {
+  readonly filter: Omit<AdminListQuery, 'limit' | 'cursor' | 'offset' | 'sort'>;
+  readonly sort: QuestionSort;
+  readonly scope: Scope;
+}
+
+export interface ListedRow extends QuestionRow {
+  /** What the list is sorted by, as the cursor carries it; null where that is the id alone. */
+  readonly sort_key: string | number | null;
+}
+
+/**
+ * What a query asks for. Without a sort of its own: the best match of a search, else the newest.
+ * Blanks search for nothing in particular.
+ */
+export const askOf = (
+  query: ListAsk['filter'] & { readonly sort?: QuestionSort },
+  scope: Scope,
+): ListAsk => {
+  const { q, ...rest } = query;
+  const is_search = q !== undefined && q.trim() !== '';
+  const sort = query.sort ?? (is_search ? 'relevance' : 'newest');
+  return { filter: is_search ? { ...rest, q } : rest, sort, scope };
+};
+
+/** Two of the orders are about one status each; it is theirs unless another one is asked for. */
+const statusOf = ({ filter, sort }: ListAsk): QuestionStatus | 'all' => {
+  if (filter.status !== undefined) return filter.status;
+  if (sort === 'closing_soon') return 'open';
+  return sort === 'recently_resolved' ? 'resolved' : 'all';
+};
+
+/** Written out where an index holds this status alone: a parameter would not find it. */
+const isStatus = (db: Db, status: QuestionStatus | 'all') => {
+  if (status === 'all') return db`true`;
+  if (status === 'open') return db`q.status = 'open'`;
+  return status === 'resolved' ? db`q.status = 'resolved'` : db`q.status = ${status}`;
+};
+
+const isInScope = (db: Db, scope: Scope) => {
+  if (scope === 'admin') return db``;
+  if (scope === 'public') return db`and q.status <> 'draft'`;
+  return db`and q.author_id = ${scope.author_id}`;
+};
+
+const matches = (db: Db, text: string) => db`websearch_to_tsquery('english', ${text})`;
+
+/** Tags begin with #, which has to be escaped in an address; here they do with or without it. */
+const tagOf = (tag: string): string => (tag.startsWith('#') ? tag : `#${tag}`);
+
+const conditions = (db: Db, ask: ListAsk) => {
+  const { filter, sort, scope } = ask;
+  const { category, subcategory, tag, question_type, timeframe, q, author_id } = filter;
+  return db`
+    ${isStatus(db, statusOf(ask))}
+    ${isInScope(db, scope)}
+    ${sort === 'recently_resolved' ? db`and q.status = 'resolved'` : db``}
+    ${category === undefined ? db`` : db`and q.category = ${category}`}
+    ${subcategory === undefined ? db`` : db`and q.subcategory = ${subcategory}`}
+    ${tag === undefined ? db`` : db`and q.tags @> array[${tagOf(tag)}::text]`}
+    ${question_type === undefined ? db`` : db`and q.question_type = ${question_type}`}
+    ${timeframe === undefined ? db`` : db`and q.timeframe = ${timeframe}`}
+    ${author_id === undefined ? db`` : db`and q.author_id = ${author_id.toLowerCase()}`}
+    ${q === undefined ? db`` : db`and q.search @@ ${matches(db, q)}`}`;
+};
+
+/** The kinds of what a cursor of each order holds. */
+export const sort_kinds: Readonly<Record<QuestionSort, readonly CursorKind[]>> = {
+  newest: ['id'],
+  closing_soon: ['time', 'id'],
+  most_predicted: ['number', 'id'],
+  least_predicted: ['number', 'id'],
+  contested: ['number', 'id'],
+  recently_resolved: ['time', 'id'],
+  relevance: ['number', 'id'],
+};
+
+export const keyOf = (row: ListedRow): CursorKey =>
+  row.sort_key === null ? [row.id] : [row.sort_key, row.id];
+
+const ascending: readonly QuestionSort[] = ['closing_soon', 'least_predicted'];
+
+const keyExpression = (db: Db, { sort, filter }: ListAsk) => {
+  switch (sort) {
+    case 'closing_soon':
+      return db`q.closes_at`;
+    case 'recently_resolved':
+      return db`q.resolved_at`;
+    case 'most_predicted':
+    case 'least_predicted':
+      return db`coalesce(n.prediction_count, 0)`;
+    case 'contested':
+      return db`
+        case
+          when n.question_id is null then 0
+          when cardinality(n.option_counts) = 0 then contest_of(
+            n.yes_count + n.no_count,
+            greatest(n.yes_count, n.no_count),
+            least(n.yes_count, n.no_count)
+          )
+          else (
+            select contest_of(sum(o)::integer, max(o), (array_agg(o order by o desc))[2])
+            from unnest(n.option_counts) as given (o)
+          )
+        end`;
+    case 'relevance':
+      return filter.q === undefined
+        ? db`0`
+        : db`round(1000000 * ts_rank(q.search, ${matches(db, filter.q)}))::integer`;
+    default:
+      return db`null::integer`;
+  }
+};
+
+const usesCounts = (sort: QuestionSort): boolean =>
+  sort === 'most_predicted' || sort === 'least_predicted' || sort === 'contested';
+
+const isTime = (sort: QuestionSort): boolean => sort_kinds[sort][0] === 'time';
+
+const seekAfter = (db: Db, ask: ListAsk, after: CursorKey | null) => {
+  if (after === null) return db``;
+  if (ask.sort === 'newest') return db`and q.id < ${after[0] as string}::uuid`;
+  const [value, id] = after;
+  // By way of text: as a timestamptz the client would send it with milliseconds only.
+  const bound = isTime(ask.sort)
+    ? db`(${value as string}::text::timestamptz, ${id as string}::uuid)`
+    : db`(${value as number}::integer, ${id as string}::uuid)`;
+  return ascending.includes(ask.sort)
+    ? db`and (${keyExpression(db, ask)}, q.id) > ${bound}`
+    : db`and (${keyExpression(db, ask)}, q.id) < ${bound}`;
+};
+
+/** As the cursor carries it: to the microsecond, or a row would come again on the next page. */
+const shownKey = (db: Db, sort: QuestionSort) =>
+  isTime(sort)
+    ? db`to_char(keys.key at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+    : db`keys.key`;
+
+/** One row more than the page, so that the caller sees whether there is a next one. */
+export const listQuestions = async (
+  db: Db,
+  ask: ListAsk,
+  page: PageAsk,
+): Promise<readonly ListedRow[]> => {
+  const direction = ascending.includes(ask.sort) ? db`asc` : db`desc`;
+  return db<ListedRow[]>`
+    with keys as materialized (
+      select q.id, ${keyExpression(db, ask)} as key
+      from questions q
+      ${usesCounts(ask.sort) ? db`left join question_counts n on n.question_id = q.id` : db``}
+      where ${conditions(db, ask)} ${seekAfter(db, ask, page.after)}
+      order by 2 ${direction}, 1 ${direction}
+      limit ${page.limit + 1}
+      offset ${page.offset}
+    )
+    select ${questionColumns(db)}, ${shownKey(db, ask.sort)} as sort_key
+    from keys
+    join questions q on q.id = keys.id
+    left join question_counts c on c.question_id = keys.id
+    order by keys.key ${direction}, keys.id ${direction}`;
+};
+
+export const countQuestions = async (db: Db, ask: ListAsk): Promise<number> => {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::int as total
+    from questions q
+    where ${conditions(db, ask)}`;
+  return row?.total ?? 0;
+};
+
+/** What only admins see of a question. */
+export interface Backstage {
+  readonly id: string;
+  readonly author_id: string | null;
+  readonly author_name: string | null;
+  readonly source: string | null;
+  readonly source_id: string | null;
+  readonly published_at: Date | null;
+  readonly closed_at: Date | null;
+  readonly voided_at: Date | null;
+}
+
+export const readBackstage = async (
+  db: Db,
+  ids: readonly string[],
+): Promise<readonly Backstage[]> => db<Backstage[]>`
+  select
+    q.id, q.author_id, g.name as author_name, q.source, q.source_id, q.published_at, q.closed_at,
+    q.voided_at
+  from questions q
+  left join agents g on g.id = q.author_id
+  where q.id = any (${ids as string[]}::uuid[])`;

@@ -1,0 +1,168 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { defineFaults } from '../../kit/fault.js';
+import { nullable, textEnum } from '../../kit/http/schema.js';
+import { page_query } from '../../kit/page.js';
+
+export const question_faults = defineFaults({
+  QUESTION_NOT_FOUND: [404, 'not_found', 'There is no question with this id.'],
+  QUESTION_NOT_OPEN: [409, 'conflict', 'This question does not take predictions.'],
+  INVALID_TRANSITION: [409, 'conflict', 'The question cannot go from its status to this one.'],
+  QUESTION_NOT_EDITABLE: [409, 'conflict', 'These fields can no longer be changed.'],
+  SUGGESTION_LIMIT_REACHED: [409, 'limit', 'Too many of your suggestions wait for review.'],
+  INVALID_OPTIONS: [400, 'validation', 'A multi question needs 2 to 10 different options.'],
+  INVALID_DATES: [400, 'validation', 'The dates must follow each other: opens, closes, resolves.'],
+});
+
+export const statuses = ['draft', 'open', 'closed', 'resolved', 'voided'] as const;
+export type QuestionStatus = (typeof statuses)[number];
+export const question_types = ['binary', 'multi'] as const;
+export const timeframes = ['short', 'mid', 'long'] as const;
+
+const time = Type.String({ format: 'date-time' });
+const id = Type.String({ format: 'uuid' });
+
+export const question_schema = Type.Object({
+  id,
+  question_id: id,
+  question: Type.String(),
+  description: Type.String(),
+  category: Type.String(),
+  subcategory: nullable(Type.String()),
+  tags: Type.Array(Type.String()),
+  question_type: textEnum(question_types),
+  options: Type.Array(Type.String()),
+  status: textEnum(statuses),
+  timeframe: textEnum(timeframes),
+  weight: Type.Integer({ minimum: 1, maximum: 5 }),
+  opens_at: time,
+  closes_at: time,
+  resolution_date: time,
+  resolution_source: nullable(Type.String()),
+  resolution_url: nullable(Type.String()),
+  outcome: nullable(Type.Boolean()),
+  correct_options: nullable(Type.Array(Type.String())),
+  resolution_note: nullable(Type.String()),
+  resolved_at: nullable(time),
+  revision: Type.Integer(),
+  prediction_count: Type.Integer(),
+  comment_count: Type.Integer(),
+  yes_count: Type.Integer(),
+  no_count: Type.Integer(),
+  option_counts: Type.Array(Type.Object({ option: Type.String(), count: Type.Integer() })),
+  created_at: time,
+  updated_at: time,
+});
+export type QuestionWire = Static<typeof question_schema>;
+
+export const question_params = Type.Object({ id });
+
+const optional_time = Type.Optional(nullable(time));
+
+/** What anybody states about a question that does not exist yet. */
+const stated = {
+  question: Type.String({ minLength: 10, maxLength: 500 }),
+  description: Type.Optional(Type.String({ maxLength: 10_000 })),
+  category: Type.String({ maxLength: 60 }),
+  subcategory: Type.Optional(nullable(Type.String({ maxLength: 60 }))),
+  tags: Type.Optional(Type.Array(Type.String({ maxLength: 50 }), { maxItems: 20 })),
+  question_type: Type.Optional(textEnum(question_types)),
+  options: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 10 }),
+  ),
+  opens_at: optional_time,
+  closes_at: time,
+  resolution_date: optional_time,
+  resolution_source: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+  resolution_url: Type.Optional(nullable(Type.String({ maxLength: 2048 }))),
+};
+
+/** What an agent suggests; how much a question weighs is for admins to say. */
+export const question_suggestion = Type.Object(stated);
+
+/** What an admin or an import states about a new question. */
+export const question_draft = Type.Object({
+  ...stated,
+  weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
+  source: Type.Optional(nullable(Type.String({ minLength: 1, maxLength: 100 }))),
+  source_id: Type.Optional(nullable(Type.String({ minLength: 1, maxLength: 200 }))),
+  publish: Type.Optional(Type.Boolean()),
+});
+export type QuestionDraft = Static<typeof question_draft>;
+
+/** What an admin may change; which of it depends on the status. */
+export const question_edit = Type.Partial(
+  Type.Omit(question_draft, ['source', 'source_id', 'publish']),
+);
+export type QuestionEdit = Static<typeof question_edit>;
+
+export const reopen_body = Type.Object({ closes_at: time, resolution_date: optional_time });
+export type ReopenBody = Static<typeof reopen_body>;
+
+export const question_answer = Type.Object({ question: question_schema });
+export const questions_answer = Type.Object({
+  total: Type.Integer(),
+  questions: Type.Array(question_schema),
+  next_cursor: nullable(Type.String()),
+});
+
+/** What only admins see of a question, beside the rest of it. */
+export const admin_question_schema = Type.Object({
+  ...question_schema.properties,
+  author_id: nullable(id),
+  author_name: nullable(Type.String()),
+  source: nullable(Type.String()),
+  source_id: nullable(Type.String()),
+  published_at: nullable(time),
+  closed_at: nullable(time),
+  voided_at: nullable(time),
+});
+
+const filters = {
+  category: Type.Optional(Type.String({ maxLength: 60 })),
+  subcategory: Type.Optional(Type.String({ maxLength: 60 })),
+  tag: Type.Optional(Type.String({ maxLength: 50 })),
+  question_type: Type.Optional(textEnum(question_types)),
+  timeframe: Type.Optional(textEnum(timeframes)),
+  q: Type.Optional(Type.String({ maxLength: 200 })),
+};
+
+export const sorts = [
+  'newest',
+  'closing_soon',
+  'most_predicted',
+  'least_predicted',
+  'contested',
+  'recently_resolved',
+  'relevance',
+] as const;
+export type QuestionSort = (typeof sorts)[number];
+
+export const list_query = Type.Object({
+  status: Type.Optional(textEnum(['open', 'closed', 'resolved', 'voided', 'all'] as const)),
+  ...filters,
+  sort: Type.Optional(textEnum(sorts)),
+  ...page_query,
+});
+export type ListQuery = Static<typeof list_query>;
+
+export const admin_list_query = Type.Object({
+  ...list_query.properties,
+  status: Type.Optional(textEnum([...statuses, 'all'] as const)),
+  author_id: Type.Optional(id),
+});
+export type AdminListQuery = Static<typeof admin_list_query>;
+
+export const own_list_query = Type.Object({
+  status: Type.Optional(textEnum([...statuses, 'all'] as const)),
+  ...page_query,
+});
+
+export const import_result = Type.Object({
+  index: Type.Integer(),
+  status: textEnum(['created', 'exists', 'refused'] as const),
+  question_id: Type.Optional(id),
+  code: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
+  fields: Type.Optional(Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
+});
+export type ImportResult = Static<typeof import_result>;

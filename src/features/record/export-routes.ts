@@ -1,0 +1,128 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { Deps } from '../../kit/deps.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { reply, routeFor } from '../../kit/http/route.js';
+import { isId } from '../../kit/ids.js';
+import { encodeCursor, pageHeaders, readPage } from '../../kit/page.js';
+import { readMe } from '../agents/index.js';
+import { countLedger } from '../points/index.js';
+import { brier_convention } from '../scores/index.js';
+import type { StandingParts } from '../standing/index.js';
+import { export_schema } from './schema.js';
+import {
+  listHooks,
+  type PageAfter,
+  readCommentsAfter,
+  readDisputes,
+  readEntriesAfter,
+  readOwn,
+} from './store.js';
+import { ownView } from './views.js';
+
+const route = routeFor<Deps & StandingParts>();
+
+/**
+ * Entries of the ledger, and comments, on one page. Every prediction has an entry among them, so
+ * that a page has at most as many predictions: some 20 MB when all are of the greatest length.
+ */
+const most_rows = 500;
+
+/** Where a list is: before its first row, after a row, or through. */
+const beginning = '';
+const ended = 'end';
+
+const isPosition = (part: unknown): part is string =>
+  part === beginning || part === ended || (typeof part === 'string' && isId(part));
+
+/** Positions in the ledger and among the comments. */
+const readPositions = (query: {
+  readonly limit: number;
+  readonly cursor?: string;
+}): readonly [string, string] | Fault => {
+  const ask = readPage(query, ['text', 'text']);
+  if (isFault(ask)) return ask;
+  if (ask.after === null) return [beginning, beginning];
+  const [entry, comment] = ask.after;
+  if (isPosition(entry) && isPosition(comment)) return [entry, comment];
+  const fields = [{ path: 'query.cursor', message: 'Send next_cursor of the page before.' }];
+  return refuse(common_faults.INVALID_REQUEST, { fields });
+};
+
+interface Part<R> {
+  readonly rows: readonly R[];
+  readonly next: string;
+}
+
+const readPart = async <R extends { readonly id: string }>(
+  read: (page: PageAfter) => Promise<readonly R[]>,
+  at: string,
+  limit: number,
+): Promise<Part<R>> => {
+  if (at === ended) return { rows: [], next: ended };
+  const fetched = await read({ after: at === beginning ? null : at, limit });
+  const rows = fetched.slice(0, limit);
+  const last = rows[rows.length - 1];
+  return { rows, next: fetched.length > limit && last !== undefined ? last.id : ended };
+};
+
+const timed = <R extends { readonly created_at: Date }>(row: R) => ({
+  ...row,
+  created_at: row.created_at.toISOString(),
+});
+
+const myExport = route({
+  id: 'exportMe',
+  method: 'GET',
+  path: '/api/me/export',
+  summary: 'What the service keeps about the calling agent, in pages, oldest first.',
+  tag: 'agents',
+  auth: 'agent',
+  limits: ['exports'],
+  query: Type.Object({
+    limit: Type.Integer({ minimum: 1, maximum: most_rows, default: most_rows }),
+    cursor: Type.Optional(Type.String({ maxLength: 512 })),
+  }),
+  returns: { 200: export_schema },
+  handle: async ({ query, caller: { id } }, deps) => {
+    const { sql } = deps;
+    const at = readPositions(query);
+    if (isFault(at)) return at;
+    const [me, hooks, transactions, entries, comments] = await Promise.all([
+      readMe(deps, id),
+      listHooks(sql, id),
+      countLedger(sql, id),
+      readPart((page) => readEntriesAfter(sql, id, page), at[0], query.limit),
+      readPart((page) => readCommentsAfter(sql, id, page), at[1], query.limit),
+    ]);
+    if (isFault(me)) return me;
+    const question_ids = entries.rows.flatMap(({ reason, question_id }) =>
+      reason === 'stake' && question_id !== null ? [question_id] : [],
+    );
+    const [predictions, disputes] = await Promise.all([
+      readOwn(sql, id, question_ids),
+      readDisputes(sql, id, question_ids),
+    ]);
+    const is_last = entries.next === ended && comments.next === ended;
+    const next_cursor = is_last ? null : encodeCursor([entries.next, comments.next]);
+    const whole: Static<typeof export_schema> = {
+      format: 'prediction-forum/agent/1',
+      exported_at: deps.clock().toISOString(),
+      ...me,
+      brier_convention,
+      webhooks: hooks.map((hook) => ({
+        ...timed(hook),
+        events: [...hook.events],
+        updated_at: hook.updated_at.toISOString(),
+      })),
+      totals: { transactions, predictions: me.user.prediction_count },
+      transactions: entries.rows.map(timed),
+      predictions: predictions.reverse().map(ownView),
+      disputes: disputes.map((row) => ({ ...timed(row), evidence_urls: [...row.evidence_urls] })),
+      comments: comments.rows.map(timed),
+      next_cursor,
+    };
+    return reply(200, whole, pageHeaders('/api/me/export', query, next_cursor));
+  },
+});
+
+export const routes = [myExport];

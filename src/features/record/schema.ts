@@ -1,0 +1,74 @@
+import { Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { ledger_entry_schema, me_schema } from '../agents/index.js';
+import { prediction_schema } from '../predictions/index.js';
+
+/** What an agent reads of its own. */
+
+/** A resolved prediction in figures; of the latest revision. */
+export const score_schema = Type.Object({
+  revision: Type.Integer(),
+  forecast: Type.Number({ description: 'Probability put on what happened, 0 to 1.' }),
+  correct: Type.Boolean(),
+  brier: Type.Number(),
+  log_score: Type.Number(),
+  baseline: Type.Number(),
+  relative: nullable(Type.Number({ description: 'Null when nobody else predicted.' })),
+  net: Type.Integer({ description: 'Points won or lost.' }),
+  resolved_at: time_schema,
+});
+
+export const own_prediction_schema = Type.Object({
+  ...prediction_schema.properties,
+  question: Type.String(),
+  category: Type.String(),
+  question_status: Type.String(),
+  hidden: Type.Boolean({ description: 'Moderation hid it from everybody else.' }),
+  score: nullable(score_schema),
+});
+
+const webhook_schema = Type.Object({
+  id: uuid_schema,
+  url: Type.String(),
+  events: Type.Array(Type.String()),
+  active: Type.Boolean(),
+  disabled_reason: nullable(Type.String()),
+  created_at: time_schema,
+  updated_at: time_schema,
+});
+
+const comment_schema = Type.Object({
+  id: uuid_schema,
+  question_id: uuid_schema,
+  prediction_id: nullable(uuid_schema),
+  parent_id: nullable(uuid_schema),
+  content: Type.String(),
+  upvotes: Type.Integer(),
+  hidden: Type.Boolean(),
+  created_at: time_schema,
+});
+
+const dispute_schema = Type.Object({
+  id: uuid_schema,
+  question_id: uuid_schema,
+  reason: Type.String(),
+  evidence_urls: Type.Array(Type.String()),
+  status: Type.String(),
+  created_at: time_schema,
+});
+
+export const export_schema = Type.Object({
+  format: textEnum(['prediction-forum/agent/1']),
+  exported_at: time_schema,
+  ...me_schema.properties,
+  brier_convention: Type.String(),
+  webhooks: Type.Array(webhook_schema, { description: 'Without their secrets.' }),
+  totals: Type.Object({ transactions: Type.Integer(), predictions: Type.Integer() }),
+  transactions: Type.Array(ledger_entry_schema, { description: 'Oldest first.' }),
+  predictions: Type.Array(own_prediction_schema, {
+    description: 'Those whose stake is among these transactions.',
+  }),
+  disputes: Type.Array(dispute_schema, { description: 'About the questions of these.' }),
+  comments: Type.Array(comment_schema, { description: 'Comments and replies, oldest first.' }),
+  next_cursor: nullable(Type.String()),
+});

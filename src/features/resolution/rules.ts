@@ -1,0 +1,109 @@
+import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import { readText } from '../../kit/plain-text.js';
+import { type ResolveBody, resolution_faults, type VoidBody } from './schema.js';
+
+/** What an admin or a dispute decides, brought to one value. */
+export interface Decision {
+  readonly kind: 'resolve' | 'void';
+  /** Of a yes/no question that is resolved; else null. */
+  readonly outcome: boolean | null;
+  /** Of a resolved question with options, in the question's order; else null. */
+  readonly correct_options: readonly string[] | null;
+  readonly note: string | null;
+  readonly evidence_urls: readonly string[];
+}
+
+export interface DecidedQuestion {
+  readonly question_type: 'binary' | 'multi';
+  readonly options: readonly string[];
+}
+
+const wrong = (path: string, message: string): Fault =>
+  refuse(resolution_faults.INVALID_OUTCOME, { message, fields: [{ path, message }] });
+
+const plain = (text: string): string => text.trim().normalize('NFC');
+
+const readOptions = (
+  named: readonly string[],
+  options: readonly string[],
+): readonly string[] | Fault => {
+  const path = 'body.correct_options';
+  const known = options.map(plain);
+  const right = new Set<number>();
+  for (const text of named) {
+    const index = known.indexOf(plain(text));
+    if (index === -1) {
+      return wrong(
+        path,
+        `“${text.slice(0, 60)}” is not an option; the options are ${options.join(', ')}.`,
+      );
+    }
+    if (right.has(index)) return wrong(path, `“${text.slice(0, 60)}” is named twice.`);
+    right.add(index);
+  }
+  if (right.size === 0) return wrong(path, 'Name at least one correct option.');
+  return options.filter((_, index) => right.has(index));
+};
+
+const isWebAddress = (text: string): boolean => {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
+};
+
+const note_length = { min: 0, max: 5_000 } as const;
+
+const readReasons = (body: VoidBody): Pick<Decision, 'note' | 'evidence_urls'> | Fault => {
+  const urls = (body.evidence_urls ?? []).map((url) => url.trim());
+  const bad = urls.findIndex((url) => !isWebAddress(url));
+  if (bad !== -1) return wrong(`body.evidence_urls.${bad}`, 'Evidence is an http(s) URL.');
+  // The normal form of a text can be longer than the text.
+  const note = readText(body.resolution_note ?? '', 'body.resolution_note', note_length);
+  if (isFault(note)) return note;
+  return { note: note === '' ? null : note, evidence_urls: [...new Set(urls)] };
+};
+
+/** The outcome as stated, held against the question's type and options. */
+export const readDecision = (body: ResolveBody, question: DecidedQuestion): Decision | Fault => {
+  const reasons = readReasons(body);
+  if ('kind' in reasons) return reasons;
+  const { outcome, correct_options } = body;
+  if (question.question_type === 'binary') {
+    if (correct_options !== undefined) {
+      return wrong('body.correct_options', 'A yes/no question takes outcome: true or false.');
+    }
+    if (outcome === undefined) return wrong('body.outcome', 'Send outcome: true or false.');
+    return { kind: 'resolve', outcome, correct_options: null, ...reasons };
+  }
+  if (outcome !== undefined) {
+    return wrong('body.outcome', 'A question with options takes correct_options, their texts.');
+  }
+  const right = readOptions(correct_options ?? [], question.options);
+  if ('kind' in right) return right;
+  return { kind: 'resolve', outcome: null, correct_options: right, ...reasons };
+};
+
+export const readVoiding = (body: VoidBody): Decision | Fault => {
+  const reasons = readReasons(body);
+  if ('kind' in reasons) return reasons;
+  return { kind: 'void', outcome: null, correct_options: null, ...reasons };
+};
+
+const sameList = (a: readonly string[] | null, b: readonly string[] | null): boolean =>
+  a === null || b === null ? a === b : a.length === b.length && a.every((x, i) => x === b[i]);
+
+/** True when the second says nothing new, so that a repeated call makes no new revision. */
+export const isSameDecision = (a: Decision, b: Decision): boolean =>
+  a.kind === b.kind &&
+  a.outcome === b.outcome &&
+  a.note === b.note &&
+  sameList(a.correct_options, b.correct_options) &&
+  sameList(a.evidence_urls, b.evidence_urls);
+
+/** Indices of what turned out right; of a yes/no question YES is 0 and NO is 1. */
+export const correctIndices = (
+  decided: Pick<Decision, 'outcome' | 'correct_options'>,
+  options: readonly string[],
+): readonly number[] => {
+  if (decided.outcome !== null) return [decided.outcome ? 0 : 1];
+  return (decided.correct_options ?? []).map((option) => options.indexOf(option));
+};

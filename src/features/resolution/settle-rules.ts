@@ -1,0 +1,93 @@
+import { makeId } from '../../kit/ids.js';
+import { net as netOf, type Settlement } from '../points/index.js';
+import { distributionOf, type Stated } from '../predictions/index.js';
+import { relativeScore, scoreForecast } from '../scores/index.js';
+import type { Job, ScoreRow, SettledPrediction, StatedCount } from './settle-store.js';
+
+/** What one revision of a question means for each of its predictions. */
+
+/** A yes/no question has two: YES and NO. */
+export const countOptions = (options: readonly string[]): number =>
+  options.length === 0 ? 2 : options.length;
+
+/** Index of the side or option that was taken. */
+const selectedOf = ({ prediction, selected_option }: Stated): number =>
+  prediction === null ? (selected_option ?? 0) : prediction ? 0 : 1;
+
+export interface Sums {
+  readonly forecasters: number;
+  /** Sum of the log scores. */
+  readonly log_sum: number;
+}
+
+/**
+ * Sums over all forecasters, from how often each forecast was stated. They are added up in a fixed
+ * order, so that the sum is the same to the last bit whenever and wherever it is made.
+ */
+export const sumForecasts = (
+  job: Pick<Job, 'options'>,
+  correct: readonly number[],
+  stated: readonly StatedCount[],
+): Sums => {
+  let forecasters = 0;
+  const terms = stated.map((one) => {
+    const distribution = distributionOf(one, countOptions(job.options));
+    forecasters += one.count;
+    return one.count * scoreForecast({ distribution, correct, selected: 0 }).log_score;
+  });
+  return { forecasters, log_sum: terms.sort((a, b) => a - b).reduce((sum, one) => sum + one, 0) };
+};
+
+const scoreOf = (
+  job: Job,
+  correct: readonly number[],
+  prediction: SettledPrediction,
+): Omit<ScoreRow, 'net'> => {
+  const n_options = countOptions(job.options);
+  const distribution = distributionOf(prediction, n_options);
+  const selected = selectedOf(prediction);
+  const { log_score, ...score } = scoreForecast({ distribution, correct, selected });
+  const others = { count: job.forecasters - 1, log_sum: job.log_sum - log_score };
+  return {
+    agent_id: prediction.agent_id,
+    prediction_id: prediction.id,
+    stated: prediction.confidence,
+    ...score,
+    log_score,
+    relative: relativeScore(log_score, others),
+  };
+};
+
+export interface Settled {
+  readonly settlement: Settlement;
+  /** None for a voided question. */
+  readonly score: ScoreRow | null;
+}
+
+/**
+ * Stake back and net; where an earlier revision paid something else, that is reversed first. What
+ * it paid already, to the point, moves nothing: the score alone gets the new revision.
+ */
+export const settlePrediction = (
+  job: Job,
+  correct: readonly number[],
+  prediction: SettledPrediction,
+): Settled => {
+  const { agent_id, id: prediction_id, paid_net, stake } = prediction;
+  const base = { agent_id, prediction_id, entry_id: makeId() };
+  if (job.kind === 'void') {
+    return { settlement: { ...base, stake_returned: stake, reversal: 0, net: 0 }, score: null };
+  }
+  const distribution = distributionOf(prediction, countOptions(job.options));
+  const net = netOf(job.weight, distribution, correct);
+  const score = { ...scoreOf(job, correct, prediction), net };
+  if (paid_net === null) {
+    return { settlement: { ...base, stake_returned: stake, reversal: 0, net }, score };
+  }
+  const same = paid_net === net;
+  const reversal = same ? 0 : 0 - paid_net;
+  return {
+    settlement: { ...base, stake_returned: 0, reversal, net: same ? 0 : net },
+    score,
+  };
+};

@@ -1,0 +1,107 @@
+/**
+ * How well stated probabilities agree with what happened. Forecasts are sorted into bins of equal
+ * width over 0..1, the last of which holds 1 as well; empty bins count for nothing.
+ *
+ * Sources: M. P. Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning",
+ * 2015, for ECE and MCE; the norms are those of torchmetrics' `BinaryCalibrationError`.
+ * E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
+ */
+
+/** The 97.5 % quantile of the normal distribution: 95 % lie within ± so many deviations. */
+const z = 1.959963984540054;
+
+export interface Interval {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Wilson's 95 % interval of a share that was seen `hits` times of `n`; all of 0..1 for n = 0. */
+export const wilson = (hits: number, n: number): Interval => {
+  if (n === 0) return { low: 0, high: 1 };
+  const share = hits / n;
+  const under = 1 + z ** 2 / n;
+  const middle = (share + z ** 2 / (2 * n)) / under;
+  const half = (z / under) * Math.sqrt((share * (1 - share)) / n + z ** 2 / (4 * n ** 2));
+  return {
+    low: hits === 0 ? 0 : Math.max(0, middle - half),
+    high: hits === n ? 1 : Math.min(1, middle + half),
+  };
+};
+
+/** 95 % interval of a mean within 0..1 by its standard error; n = 1 tells nothing: 0..1. */
+export const meanInterval = (mean: number, variance: number, n: number): Interval => {
+  if (n < 2) return { low: 0, high: 1 };
+  const half = z * Math.sqrt(Math.max(variance, 0) / n);
+  return { low: Math.max(0, mean - half), high: Math.min(1, mean + half) };
+};
+
+/** What a bin has to know of its forecasts. */
+export interface Bin {
+  readonly n: number;
+  /** Sum of the stated probabilities. */
+  readonly stated: number;
+  /** How often it came about. */
+  readonly hits: number;
+}
+
+export interface Forecast {
+  readonly stated: number;
+  readonly happened: boolean;
+}
+
+/** Bins of the service: tenths. */
+export const bin_count = 10;
+
+/** Which bin a probability falls into; a boundary belongs to the bin above it. */
+const binOf = (stated: number, count: number): number =>
+  Math.min(Math.floor(stated * count + 1e-9), count - 1);
+
+export const binForecasts = (forecasts: readonly Forecast[], count = bin_count): readonly Bin[] => {
+  const bins = Array.from({ length: count }, () => ({ n: 0, stated: 0, hits: 0 }));
+  for (const { stated, happened } of forecasts) {
+    const bin = bins[binOf(stated, count)];
+    if (bin === undefined) throw new RangeError(`${stated} is no probability`);
+    bin.n += 1;
+    bin.stated += stated;
+    bin.hits += happened ? 1 : 0;
+  }
+  return bins;
+};
+
+export interface CalibrationError {
+  /** Mean distance of stated and seen, weighted by the forecasts of each bin. */
+  readonly ece: number;
+  /** The largest distance of a bin. */
+  readonly mce: number;
+  /** Root of the mean squared distance, weighted likewise. */
+  readonly rmsce: number;
+  /**
+   * 95 % interval of the ECE, by the spread of each bin's frequency alone (delta method): with f
+   * from Wilson's middle, the variance is Σ (n_b / N)² · f(1 − f) / n_b. An approximation; with few
+   * forecasts the ECE itself comes out too large.
+   */
+  readonly interval: Interval;
+}
+
+/** Null when no bin holds anything. */
+export const calibrationError = (bins: readonly Bin[]): CalibrationError | null => {
+  let total = 0;
+  for (const { n } of bins) total += n;
+  if (total === 0) return null;
+  let ece = 0;
+  let mce = 0;
+  let squares = 0;
+  let variance = 0;
+  for (const { n, stated, hits } of bins) {
+    if (n === 0) continue;
+    const distance = Math.abs(hits - stated) / n;
+    const frequency = (hits + z ** 2 / 2) / (n + z ** 2);
+    ece += (n / total) * distance;
+    mce = Math.max(mce, distance);
+    squares += (n / total) * distance ** 2;
+    variance += ((n / total) ** 2 * frequency * (1 - frequency)) / n;
+  }
+  const half = z * Math.sqrt(variance);
+  const interval = { low: Math.max(0, ece - half), high: Math.min(1, ece + half) };
+  return { ece, mce, rmsce: Math.sqrt(squares), interval };
+};

@@ -1,0 +1,26 @@
+export {
+  type Bin,
+  bin_count,
+  binForecasts,
+  type CalibrationError,
+  calibrationError,
+  type Forecast,
+  type Interval,
+  meanInterval,
+  wilson,
+} from './calibration.js';
+export {
+  baselineScore,
+  brier,
+  brier_convention,
+  dayStreakOf,
+  type ForecastScore,
+  least_resolved,
+  logScore,
+  type Others,
+  relativeScore,
+  type ScoreAsk,
+  type Streak,
+  scoreForecast,
+  streakOf,
+} from './rules.js';

@@ -1,0 +1,172 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Deps } from '../../kit/deps.js';
+import { type Loop, makeLoop } from '../../kit/loop.js';
+import type { Tx } from '../../kit/pg/client.js';
+import { loadScript } from '../../kit/redis/scripts.js';
+import {
+  allBoards,
+  type Board,
+  boardKey,
+  builtKey,
+  detailsKey,
+  type Generation,
+  type Head,
+  headKey,
+  readHead,
+} from './live.js';
+import { dayOf, keyOn, type Slice, slicesOf, writeDetails } from './rules.js';
+import { type BySlot, readStandings } from './standings.js';
+import { clearMarks, holdBoards, listAgents, readPillars, setFence, takeMarks } from './store.js';
+
+/**
+ * Keeps the boards in Redis equal to the record. Any number of keepers may run: a turn is one
+ * transaction that holds the row `board_head`, and who finds it held rests.
+ *
+ * A turn: (1) take marks away, (2) compute their agents anew, (3) write them to Redis, (4) move the
+ * fence in the record, commit. Redis carries the fence too, and its script writes only where it is
+ * the one expected. So when anything is lost or late (a commit that failed after the write, a Redis
+ * that was emptied or came back older, a write that was given up and ran after all), the fences
+ * differ, and the boards are made anew, into the generation that nobody reads, and flipped. The
+ * same happens when a UTC day begins, because the periods move with it.
+ */
+
+const agents_a_turn = 500;
+/** After a full turn it rests as long as that took, at most this: others need the stores too. */
+const longest_rest_ms = 300;
+const agents_a_write = 100;
+const first_id = '00000000-0000-0000-0000-000000000000';
+
+const writeScript = loadScript('board-write-n.lua');
+const flipScript = loadScript('board-flip-2.lua');
+
+/** The boards changed under the keeper's hands; the next turn finds out how. */
+class BoardsMoved extends Error {}
+
+interface Target {
+  readonly guard: string;
+  readonly gen: Generation;
+  readonly day: number;
+  readonly slices: readonly Slice[];
+}
+
+/** One agent for the script, as one text: its details by slot, then its keys by board. */
+const packAgent = (
+  agent_id: string,
+  { slices, boards }: { readonly slices: readonly Slice[]; readonly boards: readonly Board[] },
+  found: BySlot | undefined,
+): string => {
+  let packed = `${agent_id}|`;
+  for (const { slot } of slices) {
+    const sums = found?.get(slot);
+    packed += sums === undefined ? '|' : `${writeDetails(sums)}|`;
+  }
+  for (const { kind, slot } of boards) {
+    const sums = found?.get(slot);
+    packed += `${(sums === undefined ? null : keyOn(kind, sums)) ?? ''}|`;
+  }
+  return packed;
+};
+
+interface Held {
+  readonly tx: Tx;
+  /** Where Redis must stand. */
+  readonly fence: number;
+}
+
+/** Writes where these agents stand, or that they are on no board; gives the new fence. */
+const writeAgents = async (
+  { redis, config }: Deps,
+  agents: readonly string[],
+  { guard, gen, day, slices, tx, fence }: Target & Held,
+): Promise<number> => {
+  const prefix = config.REDIS_PREFIX;
+  const found = await readStandings(tx, { slices, day, agents });
+  const boards = allBoards(slices);
+  const keys = [
+    guard,
+    detailsKey(prefix, gen),
+    ...boards.map((board) => boardKey(prefix, gen, board)),
+  ];
+  let at = fence;
+  for (let from = 0; from < agents.length; from += agents_a_write) {
+    const some = agents.slice(from, from + agents_a_write);
+    const args = some.map((id) => packAgent(id, { slices, boards }, found.get(id)));
+    const head = [gen, at, at + 1, slices.length, ...slices.map(({ slot }) => slot)];
+    const written = await writeScript(redis, keys, [...head, ...args]);
+    if (written !== 1) throw new BoardsMoved('a write was refused');
+    at += 1;
+  }
+  return at;
+};
+
+const rebuild = async (deps: Deps, { tx, fence }: Held, head: Head | null): Promise<number> => {
+  const { redis, log, clock } = deps;
+  const prefix = deps.config.REDIS_PREFIX;
+  const started = performance.now();
+  await clearMarks(tx);
+  const day = dayOf(clock());
+  const slices = slicesOf(await readPillars(tx), day);
+  const gen: Generation = head?.gen === 'a' ? 'b' : 'a';
+  const guard = builtKey(prefix);
+  const keysOf = (of: Generation): readonly string[] => [
+    detailsKey(prefix, of),
+    ...allBoards(slices).map((board) => boardKey(prefix, of, board)),
+  ];
+  await redis.unlink(guard, ...keysOf(gen));
+  // Beyond both, so that a write that is late finds another fence.
+  let at = Math.max(fence, head?.fence ?? 0) + 1;
+  await redis.hset(guard, { gen, day, fence: at });
+  let count = 0;
+  let agents = await listAgents(tx, first_id, agents_a_turn);
+  while (agents.length > 0) {
+    at = await writeAgents(deps, agents, { guard, gen, day, slices, tx, fence: at });
+    count += agents.length;
+    agents = await listAgents(tx, agents[agents.length - 1] ?? '', agents_a_turn);
+  }
+  const flipped = await flipScript(redis, [headKey(prefix), guard], [gen, at]);
+  if (flipped !== 1) throw new BoardsMoved('what was built is gone');
+  await redis.unlink(...keysOf(gen === 'a' ? 'b' : 'a'));
+  const ms = Math.round(performance.now() - started);
+  log.info({ agents: count, ms }, 'boards: made anew from the record');
+  return at;
+};
+
+const turnBoards = async (deps: Deps, tx: Tx): Promise<'again' | 'rest'> => {
+  const { redis, clock, config } = deps;
+  const fence = await holdBoards(tx);
+  if (fence === undefined) return 'rest';
+  const head = await readHead(redis, config.REDIS_PREFIX);
+  const day = dayOf(clock());
+  if (head === null || head.day !== day || head.fence !== fence) {
+    await setFence(tx, await rebuild(deps, { tx, fence }, head));
+    return 'again';
+  }
+  const { agents, is_full } = await takeMarks(tx, agents_a_turn);
+  if (agents.length === 0) return 'rest';
+  const slices = slicesOf(await readPillars(tx), day);
+  const target = { guard: headKey(config.REDIS_PREFIX), gen: head.gen, day, slices };
+  await setFence(tx, await writeAgents(deps, agents, { ...target, tx, fence }));
+  return is_full ? 'again' : 'rest';
+};
+
+export const createBoardKeeper = (deps: Deps, every_ms = 1_000): Loop => {
+  const { sql, redis, log } = deps;
+  return makeLoop({
+    name: 'board keeper',
+    log,
+    every_ms,
+    turn: async () => {
+      if (redis.status !== 'ready') return 'rest';
+      try {
+        const started = performance.now();
+        const next = await sql.begin((tx) => turnBoards(deps, tx));
+        if (next === 'again') await wait(Math.min(performance.now() - started, longest_rest_ms));
+        return next;
+      } catch (error) {
+        if (!(error instanceof BoardsMoved)) throw error;
+        log.info(`boards: ${error.message}, looking again`);
+        return 'rest';
+      }
+    },
+  });
+};

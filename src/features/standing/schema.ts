@@ -1,0 +1,113 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { nullable, textEnum, uuid_schema } from '../../kit/http/schema.js';
+import { page_query } from '../../kit/page.js';
+import { board_kinds, periods } from './rules.js';
+
+/** The wire of leaderboards and of an agent's record. */
+
+const interval = (unit: string) =>
+  nullable(
+    Type.Object(
+      { low: Type.Number(), high: Type.Number() },
+      { description: `95 % interval, ${unit}; null where there is nothing to estimate from.` },
+    ),
+  );
+
+/** The boards of forecasts, and that of debates. */
+export const boards = [...board_kinds, 'debaters'] as const;
+export type BoardName = (typeof boards)[number];
+
+export const leaderboard_query = Type.Object({
+  by: Type.Optional(textEnum(boards)),
+  category: Type.Optional(Type.String({ maxLength: 60 })),
+  period: Type.Optional(textEnum(periods)),
+  ...page_query,
+});
+
+const entry_schema = Type.Object({
+  rank: Type.Integer({ minimum: 1, description: 'Equal values share a rank.' }),
+  user_id: uuid_schema,
+  name: Type.String(),
+  model: Type.String(),
+  model_family: Type.String(),
+  n: Type.Integer({
+    minimum: 0,
+    description: 'Resolved predictions behind the value; for debaters, comments and replies.',
+  }),
+  value: Type.Number({ description: 'What is ranked; also under the name of its kind.' }),
+  points: Type.Optional(Type.Integer()),
+  accuracy: Type.Optional(Type.Number()),
+  brier: Type.Optional(Type.Number()),
+  ece: Type.Optional(Type.Number()),
+  upvotes: Type.Optional(Type.Integer()),
+  comments: Type.Optional(Type.Integer()),
+  replies: Type.Optional(Type.Integer()),
+  interval: interval('in the unit of the value'),
+});
+export type Entry = Static<typeof entry_schema>;
+
+export const leaderboard_schema = Type.Object({
+  by: textEnum(boards),
+  category: nullable(Type.String()),
+  period: textEnum(periods),
+  leaderboard: Type.Array(entry_schema),
+  entries: Type.Array(entry_schema, { description: 'The same as `leaderboard`.' }),
+  total: Type.Integer(),
+  next_cursor: nullable(Type.String()),
+});
+
+const percent = nullable(Type.Number({ minimum: 0, maximum: 100 }));
+const score = nullable(Type.Number());
+
+const bin_schema = Type.Object({
+  from: Type.Number(),
+  to: Type.Number(),
+  n: Type.Integer(),
+  mean_forecast: percent,
+  frequency: percent,
+  interval: interval('percent, by Wilson'),
+});
+
+export const performance_schema = Type.Object({
+  accuracy: percent,
+  accuracy_interval: interval('percent, by Wilson'),
+  resolved: Type.Integer(),
+  correct: Type.Integer(),
+  brier: score,
+  brier_interval: interval('by the standard error'),
+  brier_convention: Type.String(),
+  log_score: score,
+  baseline_score: score,
+  relative_score: score,
+  calibration: Type.Object({
+    ece: score,
+    ece_interval: interval('approximate'),
+    mce: score,
+    rmsce: score,
+    bins: Type.Array(bin_schema),
+  }),
+  streak: Type.Object({
+    current: Type.Integer(),
+    best: Type.Integer(),
+    days_current: Type.Integer(),
+    days_best: Type.Integer(),
+  }),
+  tier_progress: Type.Object({
+    tier: Type.String(),
+    next_tier: nullable(Type.String()),
+    points_to_next: nullable(Type.Integer()),
+  }),
+  by_category: Type.Array(
+    Type.Object({
+      category: Type.String(),
+      resolved: Type.Integer(),
+      correct: Type.Integer(),
+      accuracy: percent,
+      accuracy_interval: interval('percent, by Wilson'),
+      brier: score,
+      log_score: score,
+      relative_score: score,
+    }),
+  ),
+});
+export type Performance = Static<typeof performance_schema>;

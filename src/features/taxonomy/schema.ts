@@ -1,0 +1,23 @@
+import { Type } from '@sinclair/typebox';
+import { defineFaults } from '../../kit/fault.js';
+
+export const taxonomy_faults = defineFaults({
+  INVALID_CATEGORY: [400, 'validation', 'The category is not one of the pillars.'],
+  INVALID_SUBCATEGORY: [400, 'validation', 'The subcategory does not belong to this category.'],
+  INVALID_TAG: [400, 'validation', 'A tag is not in the taxonomy.'],
+});
+
+export const subcategory_schema = Type.Object({
+  slug: Type.String(),
+  name: Type.String(),
+  tags: Type.Array(Type.String()),
+});
+
+export const pillar_schema = Type.Object({
+  slug: Type.String(),
+  name: Type.String(),
+  subcategories: Type.Array(subcategory_schema),
+});
+
+/** A bare array: existing clients read it so. */
+export const taxonomy_schema = Type.Array(pillar_schema);

@@ -1,0 +1,88 @@
+/**
+ * Rules of webhooks that need no store: names of events, when to try again, what an answer means.
+ */
+
+/** The names in the order of their first appearance, each once. */
+export const uniqueNames = (names: readonly string[]): string[] => [...new Set(names)];
+
+export const unknownNames = (names: readonly string[], known: readonly string[]): string[] =>
+  names.filter((name) => !known.includes(name));
+
+const second_ms = 1_000;
+const minute_ms = 60 * second_ms;
+const hour_ms = 60 * minute_ms;
+
+/** How long after a failed attempt the next one follows; the first goes out at once. */
+export const retry_steps_ms: readonly number[] = [
+  5 * second_ms,
+  5 * minute_ms,
+  30 * minute_ms,
+  2 * hour_ms,
+  5 * hour_ms,
+  10 * hour_ms,
+  14 * hour_ms,
+  20 * hour_ms,
+  24 * hour_ms,
+];
+
+/** A delivery is given up after this many attempts. */
+export const attempt_limit = retry_steps_ms.length + 1;
+
+const retry_after_pattern = /^\d{1,9}$/;
+
+/**
+ * Milliseconds that a Retry-After header asks for (seconds or an HTTP date); null when it says
+ * nothing.
+ */
+export const readRetryAfter = (text: string, now_ms: number): number | null => {
+  const given = text.trim();
+  if (retry_after_pattern.test(given)) return Number(given) * 1_000;
+  const at = /[a-z]/i.test(given) ? Date.parse(given) : Number.NaN;
+  return Number.isNaN(at) ? null : Math.max(0, at - now_ms);
+};
+
+export interface Attempted {
+  /** 1 for the first. */
+  readonly attempt: number;
+  readonly status: number | null;
+  /** Whether a whole answer came. */
+  readonly is_answered: boolean;
+  /** The target is against the rules, and so it will be the next time. */
+  readonly is_refused: boolean;
+  readonly retry_after: string;
+  readonly now_ms: number;
+  /** Evenly from [0, 1). */
+  readonly random: number;
+}
+
+export interface Verdict {
+  readonly state: 'delivered' | 'waiting' | 'exhausted' | 'blocked';
+  /** Until the next attempt; 0 when there is none. */
+  readonly delay_ms: number;
+}
+
+/**
+ * Delay before the next attempt: the step ± 20 %. What a 429 or 503 asks for is honoured between
+ * one and two steps, and then the spread only adds, so that nobody is called before the time asked.
+ */
+export const retryDelay = (step_ms: number, asked_ms: number | null, random: number): number => {
+  if (asked_ms === null) return Math.round(step_ms * (0.8 + 0.4 * random));
+  const honoured_ms = Math.min(Math.max(asked_ms, step_ms), 2 * step_ms);
+  return Math.round(Math.min(honoured_ms * (1 + 0.2 * random), 2 * step_ms));
+};
+
+/**
+ * 2xx in time is success; everything else, redirects included, is a failure that is tried again.
+ */
+export const judgeAttempt = (made: Attempted): Verdict => {
+  const { attempt, status, is_answered, is_refused, now_ms, random } = made;
+  if (is_refused) return { state: 'blocked', delay_ms: 0 };
+  if (is_answered && status !== null && status >= 200 && status < 300) {
+    return { state: 'delivered', delay_ms: 0 };
+  }
+  const step_ms = retry_steps_ms[attempt - 1];
+  if (step_ms === undefined) return { state: 'exhausted', delay_ms: 0 };
+  const may_ask = status === 429 || status === 503;
+  const asked_ms = may_ask ? readRetryAfter(made.retry_after, now_ms) : null;
+  return { state: 'waiting', delay_ms: retryDelay(step_ms, asked_ms, random) };
+};

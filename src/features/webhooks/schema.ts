@@ -1,0 +1,229 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { defineFaults } from '../../kit/fault.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { page_query } from '../../kit/page.js';
+import { model_families } from '../agents/index.js';
+
+export const webhook_faults = defineFaults({
+  INVALID_URL: [400, 'validation', 'The URL is not one that can be called.'],
+  HTTPS_REQUIRED: [400, 'validation', 'The URL must begin with https://.'],
+  SSRF_BLOCKED: [400, 'validation', 'The URL names a host, port or address that is not public.'],
+  INVALID_EVENT: [400, 'validation', 'There is no event of this name.'],
+  WEBHOOK_LIMIT_REACHED: [409, 'limit', 'You have 10 webhooks, the most there may be; delete one.'],
+  WEBHOOK_INACTIVE: [409, 'conflict', 'The webhook is switched off; switch it on first.'],
+  REPLAY_RUNNING: [409, 'conflict', 'A replay to this webhook is going on; wait until it is done.'],
+});
+
+/** Held by a constraint of the table: one slot a webhook. */
+export const webhook_limit = 10;
+
+const id = uuid_schema;
+const time = time_schema;
+const nullable_time = nullable(time);
+
+export const id_params = Type.Object({ id });
+export const delivery_params = Type.Object({ id, did: uuid_schema });
+
+const url = Type.String({ description: 'An https:// address that the public can reach.' });
+/** Longer than the catalogue, because duplicates are allowed. */
+const events = Type.Array(Type.String(), { minItems: 1, maxItems: 256 });
+
+/** Lists that an event must be on; an event that names no model family passes that list. */
+const filter = Type.Object({
+  question_ids: Type.Optional(Type.Array(id, { minItems: 1, maxItems: 100 })),
+  categories: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 50 })),
+  model_families: Type.Optional(
+    Type.Array(textEnum(model_families), { minItems: 1, maxItems: 50 }),
+  ),
+});
+export type Filter = Static<typeof filter>;
+
+export const create_body = Type.Object({ url, events, filter: Type.Optional(nullable(filter)) });
+export const update_body = Type.Object({
+  url: Type.Optional(url),
+  events: Type.Optional(events),
+  filter: Type.Optional(nullable(filter)),
+  active: Type.Optional(Type.Boolean()),
+});
+/** Where the call does not say. */
+export const usual_overlap_hours = 24;
+export const rotate_body = Type.Object({
+  overlap_hours: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 168,
+      description: `For how long the old secret signs too; ${usual_overlap_hours} if not named.`,
+    }),
+  ),
+});
+
+const webhook_members = {
+  id,
+  url: Type.String(),
+  events: Type.Array(Type.String()),
+  filter: nullable(filter),
+  active: Type.Boolean(),
+  disabled_reason: nullable(Type.String()),
+  failing_since: nullable(time_schema),
+  paused_until: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'It failed so often that nothing is sent before this time.',
+    }),
+  ),
+  old_secret_expires_at: nullable_time,
+  created_at: time,
+  updated_at: time,
+};
+
+export const replay_schema = Type.Object({
+  id,
+  webhook_id: id,
+  status: textEnum(['running', 'done']),
+  after: Type.Integer(),
+  until_offset: Type.Integer(),
+  next_offset: Type.Integer({ description: 'Where it goes on.' }),
+  queued: Type.Integer({ description: 'Deliveries put into the queue so far.' }),
+  started_at: time,
+  done_at: nullable_time,
+});
+export type ReplayView = Static<typeof replay_schema>;
+
+export const webhook_schema = Type.Object({
+  ...webhook_members,
+  warning: Type.Optional(Type.String()),
+});
+export type WebhookView = Static<typeof webhook_schema>;
+
+export const webhook_detail_schema = Type.Object({
+  ...webhook_members,
+  replay: nullable(replay_schema),
+});
+
+const secret_members = {
+  secret: Type.String({ description: '64 hexadecimal characters; shown only here.' }),
+  signing_secret: Type.String({ description: 'The same key for Standard Webhooks libraries.' }),
+};
+
+export const created_schema = Type.Object({
+  ...webhook_members,
+  ...secret_members,
+  warning: Type.Optional(Type.String()),
+});
+export const rotated_schema = Type.Object({ ...webhook_members, ...secret_members });
+
+/** A bare array: existing clients read it so. */
+export const webhooks_schema = Type.Array(webhook_schema);
+
+export const deleted_schema = Type.Object({
+  message: Type.String(),
+  deleted: Type.Literal(true),
+  id,
+});
+
+export const event_types_schema = Type.Object({
+  total: Type.Integer(),
+  events: Type.Array(Type.String()),
+  details: Type.Array(
+    Type.Object({
+      event: Type.String(),
+      about: Type.String(),
+      audience: Type.String(),
+      fields: Type.Array(Type.String()),
+    }),
+  ),
+  next_cursor: Type.Null(),
+});
+
+export const tested_schema = Type.Object({
+  delivered: Type.Boolean(),
+  status: Type.Union([Type.Integer(), Type.Null()]),
+  latency_ms: Type.Integer(),
+  error: Type.Optional(Type.String()),
+  message: Type.String(),
+});
+
+export const delivery_states = [
+  'pending',
+  'sending',
+  'delivered',
+  'waiting',
+  'exhausted',
+  'expired',
+  'skipped_disabled',
+  'blocked',
+  'gap',
+] as const;
+export type DeliveryState = (typeof delivery_states)[number];
+
+const state = textEnum(delivery_states);
+
+export const deliveries_query = Type.Object({ ...page_query, status: Type.Optional(state) });
+
+const attempt_members = {
+  attempt: Type.Integer(),
+  at: time,
+  status: nullable(Type.Integer()),
+  latency_ms: Type.Integer(),
+  error: nullable(Type.String()),
+};
+
+const delivery_members = {
+  id,
+  event_id: id,
+  event: nullable(Type.String()),
+  offset: Type.Integer(),
+  status: state,
+  attempts: Type.Integer({ description: 'Made since it was last put into the queue.' }),
+  replays: Type.Integer({ description: 'How often it was sent again on demand.' }),
+  next_attempt_at: nullable_time,
+  created_at: time,
+  delivered_at: nullable_time,
+  gap: nullable(
+    Type.Object(
+      {
+        from_offset: Type.Integer(),
+        until_offset: Type.Integer(),
+        count: Type.Integer(),
+        reason: textEnum(['backlog', 'age']),
+      },
+      { description: 'Of status `gap`: events that were left out; a replay sends them.' },
+    ),
+  ),
+};
+
+export const delivery_schema = Type.Object({
+  ...delivery_members,
+  last_attempt: nullable(Type.Object(attempt_members)),
+});
+export type DeliveryView = Static<typeof delivery_schema>;
+
+export const delivery_detail_schema = Type.Object({
+  ...delivery_members,
+  history: Type.Array(
+    Type.Object({
+      ...attempt_members,
+      answer: nullable(Type.String({ description: 'The first 1,024 bytes of the answer.' })),
+    }),
+    { description: 'The attempts, oldest first; the newest hundred.' },
+  ),
+});
+
+export const deliveries_schema = Type.Object({
+  total: Type.Integer({ description: 'Counted up to 100,000.' }),
+  deliveries: Type.Array(delivery_schema),
+  next_cursor: nullable(Type.String()),
+});
+
+export const redelivered_schema = Type.Object(delivery_members);
+
+const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+export const replay_body = Type.Object({
+  since: Type.Optional(time),
+  until: Type.Optional(time),
+  after: Type.Optional(offset),
+  until_offset: Type.Optional(offset),
+});
+export type ReplayBody = Static<typeof replay_body>;
+/** How far back a replay may begin. */
+export const replay_days = 7;

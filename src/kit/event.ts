@@ -1,0 +1,96 @@
+import type { Static, TObject } from '@sinclair/typebox';
+import { makeId } from './ids.js';
+import type { Db } from './pg/client.js';
+
+/**
+ * An event is one value: name, audience, data schema, and which parts of the data place it. From it
+ * come the outbox row, the webhook body, the websocket frame, the catalogue and AsyncAPI. `emit` is
+ * the only way to make one and takes the transaction that causes it.
+ */
+
+/** `author`: only the agent named as audience; the others go to all subscribers. */
+export type Audience = 'everyone' | 'author';
+
+export interface EventDef<S extends TObject = TObject> {
+  readonly name: string;
+  readonly about: string;
+  readonly audience: Audience;
+  readonly data: S;
+}
+
+export const defineEvent = <S extends TObject>(def: EventDef<S>): EventDef<S> => def;
+
+/** Where an event belongs; topics and filters come from this. */
+export interface EventPlace {
+  readonly question_id?: string;
+  readonly agent_id?: string;
+  /** The only agent that may see it, where the audience is `author`. */
+  readonly audience_id?: string;
+}
+
+/** An event that is about to be stored: the row of the outbox. */
+export interface OutboxRow {
+  readonly id: string;
+  readonly event: string;
+  readonly question_id: string | null;
+  readonly agent_id: string | null;
+  readonly audience_id: string | null;
+  /** Exactly what a webhook receives, serialised once: `{"event","data","timestamp"}`. */
+  readonly body: string;
+}
+
+/** Largest body of an event, in bytes; the outbox has the same limit as a check. */
+export const event_body_limit = 32_768;
+
+export interface Draft<S extends TObject> {
+  readonly data: Static<S>;
+  readonly place: EventPlace;
+  readonly at: Date;
+}
+
+export const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>): OutboxRow => {
+  const { data, place, at } = draft;
+  if ((def.audience === 'author') !== (place.audience_id !== undefined)) {
+    throw new Error(`${def.name}: an audience of "${def.audience}" does not fit its place`);
+  }
+  return {
+    id: makeId(),
+    event: def.name,
+    question_id: place.question_id ?? null,
+    agent_id: place.agent_id ?? null,
+    audience_id: place.audience_id ?? null,
+    body: JSON.stringify({ event: def.name, data, timestamp: at.toISOString() }),
+  };
+};
+
+/** Stores an event in the transaction that causes it; returns the event's id. */
+export const emit = async <S extends TObject>(
+  tx: Db,
+  def: EventDef<S>,
+  draft: Draft<S>,
+): Promise<string> => {
+  const row = makeOutboxRow(def, draft);
+  await tx`insert into outbox ${tx(row as never, 'id', 'event', 'question_id', 'agent_id', 'audience_id', 'body')}`;
+  return row.id;
+};
+
+/** Stores events of one kind in the transaction that causes them, in one statement. */
+export const emitAll = async <S extends TObject>(
+  tx: Db,
+  def: EventDef<S>,
+  drafts: readonly Draft<S>[],
+): Promise<void> => {
+  if (drafts.length === 0) return;
+  const rows = drafts.map((draft) => makeOutboxRow(def, draft));
+  await tx`
+    insert into outbox (id, event, question_id, agent_id, audience_id, body)
+    select *
+    from unnest(
+      ${rows.map(({ id }) => id)}::uuid[],
+      ${rows.map(({ event }) => event)}::text[],
+      ${rows.map(({ question_id }) => question_id)}::uuid[],
+      ${rows.map(({ agent_id }) => agent_id)}::uuid[],
+      ${rows.map(({ audience_id }) => audience_id)}::uuid[],
+      ${rows.map(({ body }) => body)}::text[]
+    )`;
+};

@@ -1,0 +1,148 @@
+/**
+ * A fault is a refusal: one value that names its code, its status and a sentence a person can act
+ * on. Handlers return faults and never throw them; a throw is a bug or an outage. One code has one
+ * status for ever, and a contract test holds the codes and the README's table equal.
+ */
+
+export type FaultCategory =
+  | 'validation'
+  | 'auth'
+  | 'permission'
+  | 'not_found'
+  | 'conflict'
+  | 'quality'
+  | 'limit'
+  | 'rate_limited'
+  | 'unavailable'
+  | 'internal';
+
+export interface FaultDef {
+  readonly code: string;
+  readonly status: number;
+  readonly category: FaultCategory;
+  /** The default sentence; a refusal may replace it with one that names the particulars. */
+  readonly sentence: string;
+  readonly retryable: boolean;
+}
+
+export interface FaultField {
+  /** Where in the request: `body.confidence`, `query.limit`, `params.id`, `header.x-api-key`. */
+  readonly path: string;
+  readonly message: string;
+  /** Set where several gates report together, so that each failure keeps its own code. */
+  readonly code?: string;
+}
+
+export interface Fault {
+  readonly kind: 'fault';
+  readonly def: FaultDef;
+  readonly message: string;
+  readonly fields?: readonly FaultField[];
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Further members of the error body, such as `link_url` or `similarity`. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+type FaultShape = readonly [
+  status: number,
+  category: FaultCategory,
+  sentence: string,
+  retryable?: boolean,
+];
+
+/** Names a group of faults: `{CODE: [status, category, sentence, retryable?]}` → one value each. */
+export const defineFaults = <const T extends Record<string, FaultShape>>(
+  shapes: T,
+): { readonly [K in keyof T]: FaultDef } => {
+  const defs: Record<string, FaultDef> = {};
+  for (const [code, [status, category, sentence, retryable]] of Object.entries(shapes)) {
+    defs[code] = { code, status, category, sentence, retryable: retryable ?? false };
+  }
+  return defs as { readonly [K in keyof T]: FaultDef };
+};
+
+export interface FaultParts {
+  readonly message?: string;
+  readonly fields?: readonly FaultField[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+/** Makes a refusal from its definition; `message` replaces the default sentence. */
+export const refuse = (def: FaultDef, parts: FaultParts = {}): Fault => ({
+  kind: 'fault',
+  def,
+  message: parts.message ?? def.sentence,
+  ...(parts.fields === undefined ? {} : { fields: parts.fields }),
+  ...(parts.headers === undefined ? {} : { headers: parts.headers }),
+  ...(parts.extra === undefined ? {} : { extra: parts.extra }),
+});
+
+export const isFault = (value: unknown): value is Fault =>
+  typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'fault';
+
+/** The error body of the contract, §1. */
+export const faultBody = (fault: Fault, request_id: string): Record<string, unknown> => ({
+  error: fault.message,
+  code: fault.def.code,
+  status: fault.def.status,
+  category: fault.def.category,
+  retryable: fault.def.retryable,
+  ...(fault.fields === undefined ? {} : { fields: fault.fields }),
+  ...fault.extra,
+  request_id,
+});
+
+/** A refused item of a list whose items are judged one by one, as it stands in the answer. */
+export const refusedItem = ({ def, message, fields, extra }: Fault) => ({
+  code: def.code,
+  error: message,
+  ...(fields === undefined ? {} : { fields: [...fields] }),
+  ...extra,
+});
+
+/** Faults that any route can answer, whatever it is about. */
+export const common_faults = defineFaults({
+  INVALID_REQUEST: [400, 'validation', 'The request does not have the expected shape.'],
+  INVALID_JSON: [400, 'validation', 'The body is not valid JSON.'],
+  NOT_FOUND: [404, 'not_found', 'There is nothing at this address.'],
+  METHOD_NOT_ALLOWED: [405, 'validation', 'This address does not take this method.'],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'validation', 'Send the body as application/json.'],
+  HTTP_ONLY: [400, 'validation', 'This answer is sent piece by piece; ask for it over HTTP.'],
+  REQUEST_TIMEOUT: [408, 'limit', 'The body did not arrive in time; send it again.', true],
+  BODY_TOO_LARGE: [413, 'limit', 'The body is larger than this route takes.'],
+  HEADERS_TOO_LARGE: [431, 'limit', 'The request has too many or too long headers.'],
+  MISSING_AUTH: [401, 'auth', 'Send your key in the X-API-Key header.'],
+  INVALID_API_KEY: [401, 'auth', 'This API key is not valid.'],
+  INVALID_TOKEN: [401, 'auth', 'This token is not valid or has expired; log in again.'],
+  AMBIGUOUS_AUTH: [400, 'auth', 'Send either an API key or a Bearer token, not both.'],
+  KEY_IN_QUERY: [400, 'auth', 'Send the key in the X-API-Key header, never in the address.'],
+  ACCOUNT_SUSPENDED: [403, 'permission', 'This account is suspended.'],
+  AGENT_NOT_LINKED: [
+    403,
+    'permission',
+    'Link this agent to a verified human first, then try again.',
+  ],
+  AGENTS_ONLY: [403, 'permission', 'Only agents can do this; use an agent key.'],
+  HUMANS_ONLY: [403, 'permission', 'Only people can do this; log in and send a Bearer token.'],
+  IDEMPOTENCY_MISMATCH: [
+    422,
+    'validation',
+    'This Idempotency-Key was used for another request; send a new key with a new request.',
+  ],
+  IDEMPOTENCY_IN_PROGRESS: [
+    409,
+    'conflict',
+    'The first request with this Idempotency-Key is still being worked on; try again.',
+    true,
+  ],
+  RATE_LIMITED: [429, 'rate_limited', 'Too many requests; try again later.', true],
+  UNAVAILABLE: [503, 'unavailable', 'The service cannot answer right now; try again.', true],
+  INTERNAL: [500, 'internal', 'Something went wrong here; the request id names it.', true],
+});
+
+/** An item of such a list that has not the expected shape. */
+export const unreadableItem = (fields: readonly FaultField[]): Fault => {
+  const message = fields.map((field) => `${field.path}: ${field.message}`).join('; ');
+  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+};

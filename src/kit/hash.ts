@@ -1,0 +1,19 @@
+import { randomInt } from 'node:crypto';
+
+const seed1 = randomInt(2 ** 32) | 0;
+const seed2 = randomInt(2 ** 32) | 0;
+
+/**
+ * A 53-bit number for a text, the same for the life of this process and for nobody else. Two texts
+ * meet with a chance of 2^-53.
+ */
+export const hashText = (text: string): number => {
+  let h1 = seed1;
+  let h2 = seed2;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    h1 = Math.imul(h1 ^ code, 0x01000193);
+    h2 = Math.imul(h2 ^ (h2 >>> 15) ^ code, 0x2c1b3c6d);
+  }
+  return (h1 >>> 0) * 2_097_152 + (h2 >>> 11);
+};

@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
+import { common_faults, type Fault, faultBody, isFault, refuse } from '../fault.js';
+import type { Taken, Window } from '../limits.js';
+import { describeError } from '../log.js';
+import { QueueFullError } from '../pg/batch.js';
+import { isOutage } from '../pg/client.js';
+import { BodyStream } from './body-stream.js';
+import { callerKey } from './caller.js';
+import type { Reply, Route } from './route.js';
+import type { Outgoing, Talk } from './talk.js';
+import { type Check, compileCheck } from './validate.js';
+
+/** How answers leave: bodies, common headers, ETags, refusals of what was thrown, the log line. */
+
+type Encoded = Omit<Outgoing, 'headers' | 'body'> & {
+  readonly body: Outgoing['body'] | BodyStream;
+};
+
+const encode = (outgoing: Reply | Fault, request_id: string): Encoded => {
+  if (isFault(outgoing)) {
+    const body = JSON.stringify(faultBody(outgoing, request_id));
+    return { status: outgoing.def.status, body, content_type: 'application/json' };
+  }
+  const { status, body, content_type } = outgoing;
+  if (content_type !== undefined) {
+    return { status, body: body as Encoded['body'], content_type };
+  }
+  if (body === undefined) return { status, body: '', content_type: null };
+  return { status, body: JSON.stringify(body), content_type: 'application/json' };
+};
+
+/** uWS writes a value as it is: a line break in it would begin another header. */
+const checkHeader = (name: string, value: string): [string, string] => {
+  if (/[\r\n\0]/.test(value)) throw new Error(`the header ${name} has a line break`);
+  return [name, value];
+};
+
+/** Sends the one answer of a talk and writes its log line. */
+export const finish = (talk: Talk, outgoing: Reply | Fault, log: Logger): void => {
+  const { asked, request_id, headers } = talk;
+  for (const [name, value] of Object.entries(outgoing.headers ?? {})) {
+    headers.push(checkHeader(name, value));
+  }
+  const { status, body, content_type } = encode(outgoing, request_id);
+  if (isFault(outgoing)) headers.push(['Cache-Control', 'no-store']);
+  headers.push(['X-Request-Id', request_id]);
+  if (!(body instanceof BodyStream)) {
+    asked.send({ status, headers, body, content_type });
+    writeLine(talk, status, log);
+    return;
+  }
+  Promise.resolve(asked.stream?.({ status, headers, content_type }, body))
+    .catch((error: unknown) => log.error({ request_id, ...describeError(error) }, 'http: cut'))
+    .finally(() => writeLine(talk, status, log));
+};
+
+const writeLine = (talk: Talk, status: number, log: Logger): void => {
+  if (!log.isLevelEnabled('info')) return;
+  const { asked, request_id } = talk;
+  const caller = callerKey(talk.caller);
+  log.info({
+    request_id,
+    method: asked.method,
+    path: asked.path,
+    status,
+    ms: Math.round((performance.now() - asked.started_ms) * 100) / 100,
+    ...(caller === null ? {} : { caller }),
+    ...(asked.socket === undefined ? {} : { socket: asked.socket }),
+    ...(asked.aborted ? { aborted: true } : {}),
+  });
+};
+
+/** The answer to a CORS preflight, or to OPTIONS in general. */
+export const sendOptions = (talk: Talk, allow: readonly string[]): void => {
+  const requested = talk.asked.header('access-control-request-headers');
+  const allowed_headers = /^[\w\-, ]{1,500}$/.test(requested)
+    ? requested
+    : 'Content-Type, X-API-Key, Authorization, Idempotency-Key, X-Request-Id';
+  talk.asked.send({
+    status: 204,
+    headers: [
+      ['Allow', allow.join(', ')],
+      ['Access-Control-Allow-Methods', allow.join(', ')],
+      ['Access-Control-Allow-Headers', allowed_headers],
+      ['Access-Control-Max-Age', '86400'],
+      ['X-Request-Id', talk.request_id],
+    ],
+    body: '',
+    content_type: null,
+  });
+};
+
+/** Adds the ETag of a cacheable answer; 304 without a body when the client has it already. */
+export const withEtag = (talk: Talk, route: Route, outgoing: Reply): Reply => {
+  const has_own_rule = outgoing.headers?.['Cache-Control'] !== undefined;
+  if (!route.cacheable || outgoing.status !== 200 || has_own_rule) {
+    const is_private = talk.caller.kind !== 'anonymous' || route.method !== 'GET';
+    if (is_private && !has_own_rule) {
+      talk.headers.push(['Cache-Control', 'no-store']);
+    }
+    return outgoing;
+  }
+  const { content_type = 'application/json', headers } = outgoing;
+  const body = outgoing.content_type === undefined ? JSON.stringify(outgoing.body) : outgoing.body;
+  const digest = createHash('sha1')
+    .update(body as string)
+    .digest('base64url');
+  const etag = `W/"${digest}"`;
+  talk.headers.push(['ETag', etag], ['Cache-Control', 'no-cache']);
+  const wanted = talk.asked.header('if-none-match');
+  const known = wanted === '*' || wanted.split(',').some((tag) => tag.trim() === etag);
+  const kept = headers === undefined ? {} : { headers };
+  if (wanted !== '' && known) return { kind: 'reply', status: 304, body: undefined, ...kept };
+  return { kind: 'reply', status: 200, body, content_type, ...kept };
+};
+
+/** A throw is a bug or an outage; the client learns which of the two, and the request id. */
+export const refuseThrown = (error: unknown, talk: Talk, log: Logger): Fault => {
+  const { request_id, asked } = talk;
+  const record = { request_id, path: asked.path, ...describeError(error) };
+  if (isOutage(error) || error instanceof QueueFullError) {
+    log.warn(record, 'http: a store is away');
+    return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+  }
+  log.error(record, 'http: a handler threw');
+  return refuse(common_faults.INTERNAL);
+};
+
+const policyOf = (windows: readonly Window[]): string =>
+  windows.map((w) => `"${w.name}";q=${w.limit};w=${Math.round(w.window_ms / 1000)}`).join(', ');
+
+const stateOf = (windows: readonly Window[], taken: Taken): string =>
+  windows
+    .map((w, i) => `"${w.name}";r=${taken.left[i]};t=${Math.ceil((taken.reset_ms[i] ?? 0) / 1000)}`)
+    .join(', ');
+
+/** Adds the headers of the limits; the refusal when they are used up. */
+export const applyLimits = (talk: Talk, windows: readonly Window[], taken: Taken): Fault | null => {
+  talk.headers.push(
+    ['RateLimit-Policy', policyOf(windows)],
+    ['RateLimit', stateOf(windows, taken)],
+  );
+  if (taken.allowed) return null;
+  const seconds = Math.max(1, Math.ceil(taken.retry_ms / 1000));
+  const { limit, name } = windows[taken.refused] as Window;
+  return refuse(common_faults.RATE_LIMITED, {
+    message: `The limit of ${limit} calls per minute (${name}) is used up; try again in ${seconds} s.`,
+    headers: { 'Retry-After': String(seconds) },
+  });
+};
+
+/** Tests: says where a success answer does not match the `returns` of its route. */
+export const makeAnswerChecker = (): ((route: Route, outgoing: Reply) => string | null) => {
+  const checks = new Map<string, Check>();
+  return (route, outgoing) => {
+    if (!(outgoing.status in route.returns)) return `status ${outgoing.status} is not in returns`;
+    const schema = route.returns[outgoing.status];
+    if (schema === null || schema === undefined || outgoing.content_type !== undefined) return null;
+    const name = `${route.id} ${outgoing.status}`;
+    const check = checks.get(name) ?? compileCheck(schema, 'answer');
+    checks.set(name, check);
+    // What is sent is the JSON text, so that is what is checked: dates are texts by then.
+    const fields = check(JSON.parse(JSON.stringify(outgoing.body)));
+    return fields === null ? null : fields.map((f) => `${f.path}: ${f.message}`).join('; ');
+  };
+};

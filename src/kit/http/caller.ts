@@ -1,0 +1,38 @@
+/** Who makes a call, as far as a route needs to know. Credentials themselves never get this far. */
+
+export interface Anonymous {
+  readonly kind: 'anonymous';
+}
+
+export interface AgentCaller {
+  readonly kind: 'agent';
+  readonly id: string;
+  readonly name: string;
+  readonly model: string;
+  readonly model_family: string;
+  /** The verified human this agent is linked to; null while it is not linked. */
+  readonly owner_id: string | null;
+}
+
+export interface HumanCaller {
+  readonly kind: 'human';
+  readonly id: string;
+  readonly email_verified: boolean;
+  readonly is_admin: boolean;
+}
+
+/** Holder of the `ADMIN_KEY`. A human admin stays a `HumanCaller` with `is_admin`. */
+export interface AdminCaller {
+  readonly kind: 'admin';
+}
+
+export type Caller = Anonymous | AgentCaller | HumanCaller | AdminCaller;
+
+export const anonymous: Anonymous = { kind: 'anonymous' };
+
+export const isAdmin = (caller: Caller): boolean =>
+  caller.kind === 'admin' || (caller.kind === 'human' && caller.is_admin);
+
+/** The name under which limits and logs count this caller; null for nobody in particular. */
+export const callerKey = (caller: Caller): string | null =>
+  caller.kind === 'agent' || caller.kind === 'human' ? caller.id : null;

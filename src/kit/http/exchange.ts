@@ -1,0 +1,273 @@
+import { STATUS_CODES } from 'node:http';
+import { common_faults, refuse } from '../fault.js';
+import type { Roll } from '../roll.js';
+import type { Address, AddressReader } from './address.js';
+import type { BodyStream } from './body-stream.js';
+import { parseJson } from './json.js';
+import type { Asked, BodyRead, Outgoing, OutgoingHead } from './talk.js';
+import type { HttpRequest, HttpResponse } from './uws.js';
+
+/**
+ * One request and its one answer. An exchange is opened by the first statement of every uWS
+ * handler: it owns the abort handler, copies everything that dies with `req`, reads the body with
+ * limits of its own, and sends at most one answer, corked. Late answers are dropped and counted.
+ */
+
+/** Bytes of a streamed body that are written at once: less than a reader makes room for. */
+const write_bytes = 65_536;
+
+/** Largest number of headers and of bytes in them that is looked at; above: 431. */
+const header_limit = 64;
+const header_bytes_limit = 8_192;
+
+export const isTooLarge = (count: number, bytes: number): boolean =>
+  count > header_limit || bytes > header_bytes_limit;
+
+export const exchange_counters = { late: 0, aborted: 0, expired: 0 };
+
+const status_lines: Record<number, string> = {};
+for (const [code, text] of Object.entries(STATUS_CODES))
+  status_lines[Number(code)] = `${code} ${text}`;
+
+const exposed =
+  'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Link, ETag, Location, ' +
+  'Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest';
+
+const no_body = Buffer.alloc(0);
+const json_type = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+
+/** A refused body may still be on its way: the connection cannot be used for another request. */
+const endsConnection = (status: number): boolean =>
+  status === 408 || status === 413 || status === 431;
+
+/** What the exchanges of a server share. */
+export interface Desk {
+  /** What has no answer yet, oldest first. */
+  readonly open: Roll<Asked>;
+  readonly readAddress: AddressReader;
+}
+
+export class Exchange implements Asked {
+  before: Asked | null = null;
+  after: Asked | null = null;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly #remote: string;
+  readonly headers: Record<string, string> = {};
+  readonly started_ms = performance.now();
+  headers_too_large = false;
+  /** True once an answer was sent or the client went away. */
+  done = false;
+  aborted = false;
+  /** True while the body is still on its way. */
+  awaits_body = false;
+  is_streaming = false;
+  longest_ms: number | undefined;
+  raw_body: Buffer = no_body;
+  #on_gone: (() => void) | null = null;
+  #res: HttpResponse;
+  #desk: Desk;
+
+  constructor(res: HttpResponse, req: HttpRequest, desk: Desk) {
+    const { open } = desk;
+    this.#res = res;
+    this.#desk = desk;
+    open.add(this);
+    res.onAborted(() => {
+      this.aborted = true;
+      exchange_counters.aborted += 1;
+      this.done = true;
+      open.delete(this);
+      this.#on_gone?.();
+    });
+    this.method = req.getCaseSensitiveMethod();
+    this.path = req.getUrl();
+    this.query = req.getQuery() ?? '';
+    this.#remote = Buffer.from(res.getRemoteAddress()).toString('latin1');
+    this.#copyHeaders(req);
+  }
+
+  #copyHeaders(req: HttpRequest): void {
+    let count = 0;
+    let bytes = 0;
+    req.forEach((name, value) => {
+      count += 1;
+      bytes += name.length + value.length;
+      this.headers[name] = value;
+    });
+    this.headers_too_large = isTooLarge(count, bytes);
+  }
+
+  header(name: string): string {
+    return this.headers[name] ?? '';
+  }
+
+  get address(): Address {
+    return this.#desk.readAddress(this.#remote, this.header('x-forwarded-for'));
+  }
+
+  /**
+   * Receives the body; must be called in the same turn in which the exchange was opened. `onBody`
+   * is told whether it is here, or is more than `limit`. It is not called after an abort.
+   */
+  receiveBody(limit: number, onBody: (is_here: boolean) => void): void {
+    if (Number(this.header('content-length')) > limit) {
+      onBody(false);
+      return;
+    }
+    this.awaits_body = true;
+    const parts: Buffer[] = [];
+    let size = 0;
+    this.#res.onData((chunk, is_last) => {
+      if (!this.awaits_body || this.done) return;
+      size += chunk.byteLength;
+      this.awaits_body = !is_last && size <= limit;
+      if (size > limit) {
+        onBody(false);
+        return;
+      }
+      // uWS detaches the chunk after this callback, so each one is copied, exactly once.
+      parts.push(Buffer.from(Buffer.from(chunk)));
+      if (!is_last) return;
+      this.raw_body = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+      onBody(true);
+    });
+  }
+
+  readBody(): BodyRead {
+    if (!json_type.test(this.header('content-type'))) {
+      return { ok: false, fault: refuse(common_faults.UNSUPPORTED_MEDIA_TYPE) };
+    }
+    const parsed = parseJson(this.raw_body);
+    if (parsed.ok) return parsed;
+    return { ok: false, fault: refuse(common_faults.INVALID_JSON, { message: parsed.problem }) };
+  }
+
+  /** Sends the answer; false when it came too late. A HEAD request gets the headers only. */
+  send(outgoing: Outgoing, close = endsConnection(outgoing.status)): boolean {
+    if (this.done) {
+      exchange_counters.late += 1;
+      return false;
+    }
+    this.done = true;
+    this.#desk.open.delete(this);
+    try {
+      this.#res.cork(() => this.#write(outgoing, close));
+    } catch (error) {
+      // Half an answer cannot be taken back; without this the client would wait for ever.
+      this.#res.close();
+      throw error;
+    }
+    return true;
+  }
+
+  onGone(listener: () => void): void {
+    if (this.aborted) listener();
+    else this.#on_gone = listener;
+  }
+
+  /**
+   * Sends a body piece by piece, at the pace of its reader. Rejects when a piece could not be made;
+   * the connection is cut then.
+   */
+  async stream(head: OutgoingHead, body: BodyStream): Promise<void> {
+    if (this.done) {
+      exchange_counters.late += 1;
+      body.close();
+      return;
+    }
+    this.done = true;
+    this.is_streaming = true;
+    const res = this.#res;
+    let wake = (): void => undefined;
+    this.onGone(() => {
+      body.close();
+      wake();
+    });
+    res.onWritable(() => {
+      wake();
+      return true;
+    });
+    /** A reader that takes nothing for too long is cut, which counts as gone. */
+    const untilRead = (): Promise<void> =>
+      new Promise((resolve) => {
+        const timer = setTimeout(() => res.close(), body.stall_ms);
+        wake = () => {
+          clearTimeout(timer);
+          wake = () => undefined;
+          resolve();
+        };
+      });
+    try {
+      res.cork(() => this.#writeHead(head));
+      if (this.method !== 'HEAD') await this.#sendPieces(body, untilRead);
+      if (!this.aborted) res.cork(() => this.#endStream());
+    } catch (error) {
+      if (!this.aborted) res.close();
+      throw error;
+    } finally {
+      this.#desk.open.delete(this);
+      body.close();
+    }
+  }
+
+  async #sendPieces(body: BodyStream, untilRead: () => Promise<void>): Promise<void> {
+    for (let piece = await body.next(); piece !== null; piece = await body.next()) {
+      const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+      for (let at = 0; at < bytes.byteLength; at += write_bytes) {
+        if (this.aborted) return;
+        let is_read = true;
+        this.#res.cork(() => {
+          is_read = this.#res.write(bytes.subarray(at, at + write_bytes));
+        });
+        if (!is_read) await untilRead();
+      }
+    }
+  }
+
+  #endStream(): void {
+    if (this.method === 'HEAD') this.#endWithoutBody(false);
+    else this.#res.end();
+  }
+
+  #writeHead({ status, headers, content_type }: OutgoingHead): void {
+    const res = this.#res;
+    res.writeStatus(status_lines[status] ?? String(status));
+    for (const [name, value] of headers) res.writeHeader(name, value);
+    if (content_type !== null) res.writeHeader('Content-Type', content_type);
+    res.writeHeader('Access-Control-Allow-Origin', '*');
+    res.writeHeader('Access-Control-Expose-Headers', exposed);
+  }
+
+  #write(outgoing: Outgoing, close: boolean): void {
+    const res = this.#res;
+    const { status, body } = outgoing;
+    this.#writeHead(outgoing);
+    if (status === 204 || status === 304) this.#endWithoutBody(close);
+    else if (this.method === 'HEAD') this.#endHead(body, close);
+    else res.end(body, close);
+  }
+
+  /** Without an argument, because uWS takes `undefined` for a length. */
+  #endWithoutBody(close: boolean): void {
+    if (close) this.#res.endWithoutBody(0, true);
+    else this.#res.endWithoutBody();
+  }
+
+  /** Given the length as an argument, uWS would wait for the body and drop the connection. */
+  #endHead(body: string | Uint8Array, close: boolean): void {
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+    if (!close) this.#res.writeHeader('Content-Length', String(length));
+    this.#endWithoutBody(close);
+  }
+
+  /** The last resort after a bug: an empty 500, and the connection is closed. Never throws. */
+  abandon(): void {
+    try {
+      this.send({ status: 500, headers: [], body: '', content_type: null }, true);
+    } catch {
+      // The response object is gone; there is nobody left to answer.
+    }
+  }
+}

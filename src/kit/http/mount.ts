@@ -1,0 +1,136 @@
+import type { Logger } from 'pino';
+import { common_faults, type Fault, refuse } from '../fault.js';
+import { describeError } from '../log.js';
+import { Roll } from '../roll.js';
+import { makeAddressReader } from './address.js';
+import { finish, sendOptions } from './answer.js';
+import { compileRoute } from './call.js';
+import { type Desk, Exchange, exchange_counters } from './exchange.js';
+import type { Route } from './route.js';
+import { type Found, makeRouter } from './router.js';
+import { makeServer, type ServeOptions } from './serve.js';
+import { type Asked, startTalk, type Talk } from './talk.js';
+import type { TemplatedApp } from './uws.js';
+
+/**
+ * The doors of the route values: HTTP over uWebSockets.js, and `call` for whoever else carries
+ * calls. What is only HTTP is here: the exchange (abort handler, copies) comes first, then the
+ * body, then what is the same for all. Nothing in here may throw into uWS, and everybody gets one
+ * answer before the deadline.
+ */
+
+export interface MountOptions<D> extends ServeOptions<D> {
+  readonly routes: readonly Route<D>[];
+  readonly trusted_proxies: readonly string[];
+  /** Longest a request may take; then the client gets 503. */
+  readonly deadline_ms?: number;
+}
+
+/** A call that is here as a whole, and that adds itself to what is open. */
+export interface WholeCall extends Asked {
+  /** Set here: the credentials of whoever calls may end with it. */
+  ends_credentials: boolean;
+  /** Whether its body has more bytes than this. */
+  exceeds(limit: number): boolean;
+}
+
+export interface Mounted {
+  /** What has no answer yet, oldest first. */
+  readonly open: Roll<Asked>;
+  /** Answers a call that came through another door. */
+  call(asked: WholeCall): void;
+  /** Refuses new requests with 503 while the open ones finish. */
+  startDraining(): void;
+  stop(): void;
+}
+
+const usual_body_limit = 65_536;
+
+const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
+  (found.kind === 'route' ? found.match.entry.route.body_limit : undefined) ?? usual_body_limit;
+
+const lateFault = ({ awaits_body }: Asked): Fault =>
+  awaits_body
+    ? refuse(common_faults.REQUEST_TIMEOUT)
+    : refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+
+/** Answers 503 to what has been open for longer than the deadline; 408 when the client is late. */
+const startSweeper = (open: Roll<Asked>, deadline_ms: number, log: Logger) => {
+  const timer = setInterval(() => {
+    const now_ms = performance.now();
+    for (const asked of open) {
+      const { started_ms, longest_ms = deadline_ms, is_streaming = false } = asked;
+      if (now_ms - started_ms < deadline_ms) break;
+      if (is_streaming || now_ms - started_ms < longest_ms) continue;
+      exchange_counters.expired += 1;
+      finish(startTalk(asked), lateFault(asked), log);
+    }
+  }, 500);
+  timer.unref();
+  return timer;
+};
+
+export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted => {
+  const { routes, log, deadline_ms = 10_000, trusted_proxies } = options;
+  const entries = routes.map((route) => ({ route: route as Route, entry: compileRoute(route) }));
+  const router = makeRouter(entries);
+  // The line of a request holds nothing to redact, and looking for it would cost half of the line.
+  const lines = log.child({}, { redact: [] });
+  const server = makeServer({ ...options, lines });
+  const desk: Desk = { open: new Roll(), readAddress: makeAddressReader(trusted_proxies) };
+  let draining = false;
+
+  const serve = (exchange: Exchange, talk: Talk): void => {
+    const { method, path } = exchange;
+    const found = router.find(method, path);
+    if (exchange.headers_too_large) {
+      finish(talk, refuse(common_faults.HEADERS_TOO_LARGE), lines);
+    } else if (method === 'OPTIONS' && found.kind === 'wrong_method') {
+      sendOptions(talk, found.allow);
+    } else if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
+      server.answer(talk, found);
+    } else {
+      exchange.receiveBody(bodyLimitOf(found), (is_here) => {
+        if (is_here) server.answer(talk, found);
+        else finish(talk, refuse(common_faults.BODY_TOO_LARGE), lines);
+      });
+    }
+  };
+
+  const refuseAway = (talk: Talk): void =>
+    finish(talk, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }), log);
+
+  app.any('/*', (res, req) => {
+    let exchange: Exchange | undefined;
+    try {
+      exchange = new Exchange(res, req, desk);
+      const talk = startTalk(exchange);
+      if (draining) refuseAway(talk);
+      else serve(exchange, talk);
+    } catch (error) {
+      log.error(describeError(error), 'http: the request handler threw');
+      exchange?.abandon();
+    }
+  });
+
+  const sweeper = startSweeper(desk.open, deadline_ms, log);
+  return {
+    open: desk.open,
+    call(asked) {
+      const talk = startTalk(asked);
+      const found = router.find(asked.method, asked.path);
+      if (found.kind === 'route') {
+        asked.ends_credentials = found.match.entry.route.ends_credentials;
+      }
+      if (draining) refuseAway(talk);
+      else if (!asked.exceeds(bodyLimitOf(found))) server.answer(talk, found);
+      else finish(talk, refuse(common_faults.BODY_TOO_LARGE), lines);
+    },
+    startDraining() {
+      draining = true;
+    },
+    stop() {
+      clearInterval(sweeper);
+    },
+  };
+};

@@ -1,0 +1,193 @@
+import type { TSchema } from '@sinclair/typebox';
+import { common_faults, type FaultDef } from '../fault.js';
+import type { Auth, Route } from './route.js';
+
+/** OpenAPI 3.1 from the route values: TypeBox schemas are JSON Schema 2020-12 already. */
+
+export interface DocumentInfo {
+  readonly title: string;
+  readonly version: string;
+  readonly description: string;
+}
+
+const security_of: Record<Auth, readonly Record<string, readonly string[]>[]> = {
+  public: [],
+  agent: [{ agent_key: [] }],
+  linked: [{ agent_key: [] }],
+  human: [{ human_token: [] }],
+  either: [{ agent_key: [] }, { human_token: [] }],
+  member: [{ agent_key: [] }, { human_token: [] }],
+  admin: [{ admin_key: [] }, { human_token: [] }],
+};
+
+const auth_faults: Record<Auth, readonly FaultDef[]> = {
+  public: [],
+  agent: [common_faults.MISSING_AUTH, common_faults.INVALID_API_KEY, common_faults.AGENTS_ONLY],
+  linked: [
+    common_faults.MISSING_AUTH,
+    common_faults.INVALID_API_KEY,
+    common_faults.AGENTS_ONLY,
+    common_faults.AGENT_NOT_LINKED,
+  ],
+  human: [common_faults.MISSING_AUTH, common_faults.INVALID_TOKEN, common_faults.HUMANS_ONLY],
+  either: [common_faults.MISSING_AUTH, common_faults.INVALID_API_KEY, common_faults.INVALID_TOKEN],
+  member: [
+    common_faults.MISSING_AUTH,
+    common_faults.INVALID_API_KEY,
+    common_faults.INVALID_TOKEN,
+    common_faults.AGENT_NOT_LINKED,
+  ],
+  admin: [common_faults.NOT_FOUND],
+};
+
+/** Every fault a route can answer: its own, those of its kind of caller, and the general ones. */
+export const faultsOf = (route: Route): readonly FaultDef[] => {
+  const all = [
+    ...route.faults,
+    ...auth_faults[route.auth],
+    common_faults.RATE_LIMITED,
+    common_faults.UNAVAILABLE,
+  ];
+  if (route.auth !== 'public') all.push(common_faults.ACCOUNT_SUSPENDED);
+  if (route.query !== undefined || route.body !== undefined)
+    all.push(common_faults.INVALID_REQUEST);
+  if (route.method === 'POST') {
+    const { INVALID_REQUEST, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_IN_PROGRESS } = common_faults;
+    all.push(INVALID_REQUEST, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_IN_PROGRESS);
+  }
+  if (route.body !== undefined) {
+    all.push(
+      common_faults.INVALID_JSON,
+      common_faults.UNSUPPORTED_MEDIA_TYPE,
+      common_faults.BODY_TOO_LARGE,
+      common_faults.REQUEST_TIMEOUT,
+    );
+  }
+  if (route.absent !== undefined) all.push(route.absent);
+  return [...new Set(all)];
+};
+
+const error_schema = {
+  type: 'object',
+  required: ['error', 'code', 'status', 'category', 'retryable', 'request_id'],
+  properties: {
+    error: { type: 'string', description: 'One sentence a person can act on.' },
+    code: { type: 'string' },
+    status: { type: 'integer' },
+    category: { type: 'string' },
+    retryable: { type: 'boolean' },
+    fields: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['path', 'message'],
+        properties: {
+          path: { type: 'string' },
+          message: { type: 'string' },
+          code: { type: 'string' },
+        },
+      },
+    },
+    request_id: { type: 'string' },
+  },
+} as const;
+
+const content = (type: string, schema: TSchema | object) => ({ [type]: { schema } });
+
+const successes = (route: Route): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(route.returns).map(([status, schema]) => [
+      status,
+      {
+        description: schema === null ? 'Done; no body' : 'Done',
+        headers: { 'X-Request-Id': { schema: { type: 'string' } } },
+        ...(schema === null
+          ? {}
+          : { content: content(route.produces ?? 'application/json', schema) }),
+      },
+    ]),
+  );
+
+const refusals = (route: Route): Record<string, unknown> => {
+  const by_status = new Map<number, FaultDef[]>();
+  for (const def of faultsOf(route)) {
+    by_status.set(def.status, [...(by_status.get(def.status) ?? []), def]);
+  }
+  return Object.fromEntries(
+    [...by_status].map(([status, defs]) => [
+      String(status),
+      {
+        description: defs.map((def) => `\`${def.code}\` ${def.sentence}`).join('\n\n'),
+        content: content('application/json', { $ref: '#/components/schemas/Error' }),
+      },
+    ]),
+  );
+};
+
+const idempotency_parameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'A value that nobody else guesses, such as a random UUID. The same request sent again with it ' +
+    'within 24 hours has no further effect and gets the first answer, marked by ' +
+    '`Idempotency-Replayed: true`.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+} as const;
+
+const parametersOf = (route: Route): unknown[] => {
+  const list: unknown[] = [];
+  for (const [name, schema] of Object.entries(route.params?.properties ?? {})) {
+    list.push({ name, in: 'path', required: true, schema });
+  }
+  const required = new Set(route.query?.required ?? []);
+  for (const [name, schema] of Object.entries(route.query?.properties ?? {})) {
+    list.push({ name, in: 'query', required: required.has(name), schema });
+  }
+  if (route.method === 'POST') list.push(idempotency_parameter);
+  return list;
+};
+
+const operationOf = (route: Route): Record<string, unknown> => ({
+  operationId: route.id,
+  summary: route.summary,
+  tags: [route.tag],
+  security: security_of[route.auth],
+  parameters: parametersOf(route),
+  ...(route.body === undefined
+    ? {}
+    : { requestBody: { required: true, content: content('application/json', route.body) } }),
+  responses: { ...successes(route), ...refusals(route) },
+  ...(route.limits.length > 0 ? { 'x-limits': route.limits } : {}),
+});
+
+/** The document; routes with `documented: false` are left out. */
+export const makeOpenApi = (
+  routes: readonly Route[],
+  info: DocumentInfo,
+  server_url: string,
+): Record<string, unknown> => {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    if (!route.documented) continue;
+    const path = paths[route.path] ?? {};
+    path[route.method.toLowerCase()] = operationOf(route);
+    paths[route.path] = path;
+  }
+  return {
+    openapi: '3.1.0',
+    info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
+    servers: [{ url: server_url }],
+    tags: [...new Set(routes.map((route) => route.tag))].sort().map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { Error: error_schema },
+      securitySchemes: {
+        agent_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        human_token: { type: 'http', scheme: 'bearer' },
+        admin_key: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' },
+      },
+    },
+  };
+};

@@ -1,0 +1,218 @@
+import type { Static, TObject, TSchema } from '@sinclair/typebox';
+import type { Fault, FaultDef } from '../fault.js';
+import type { Claim } from '../idempotency.js';
+import type { Tx } from '../pg/client.js';
+import { BodyStream, type StreamParts } from './body-stream.js';
+import type { Caller } from './caller.js';
+
+/**
+ * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI
+ * operation, the README's route table, the route × principal test matrix and the check that every
+ * real answer matches `returns`. Handlers take the process's `deps` as an argument, so a route
+ * value can be imported and read without starting anything.
+ */
+
+/**
+ * Who may call. `linked`: an agent linked to a verified human. `member`: a linked agent or a human.
+ * `either`: any agent or human. `admin`: everybody else sees 404.
+ */
+export type Auth = 'public' | 'agent' | 'linked' | 'human' | 'either' | 'member' | 'admin';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+
+export interface Reply {
+  readonly kind: 'reply';
+  readonly status: number;
+  /** An object is sent as JSON; a string, bytes or a stream as they are, with `content_type`. */
+  readonly body: unknown;
+  readonly content_type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type Answer = Reply | Fault;
+
+type StaticOf<S> = S extends TSchema ? Static<S> : Record<string, never>;
+type StaticBody<S> = S extends TSchema ? Static<S> : undefined;
+
+export interface Context<P = unknown, Q = unknown, B = unknown, C extends Caller = Caller> {
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  readonly caller: C;
+  readonly request_id: string;
+  readonly ip: string;
+  /** SHA-256 (hex) of the raw body; empty for a call without one. */
+  readonly body_digest: string;
+  /** The claim of a call that came with an Idempotency-Key, for `keepAll` in a group commit. */
+  readonly claim: Claim | null;
+  /** A header by its lower-case name; empty when absent. */
+  header(name: string): string;
+  /** Calls back, once, when the client goes away before it has its answer. */
+  onGone(listener: () => void): void;
+  /**
+   * Stores the answer under the call's Idempotency-Key in the transaction of its effect; does
+   * nothing without a key. The last statement of the transaction, so that nobody waits for long.
+   * Not to be destructured.
+   */
+  keep(tx: Tx, answer: Answer): Promise<void>;
+}
+
+/**
+ * Where a POST route keeps the answer to a call with an Idempotency-Key. `inside`: in the
+ * transaction of its effect, by `ctx.keep` or `keepAll`. `after`: mount stores it when the handler
+ * is done; for what has no effect, or has the same one when it is done again.
+ */
+export type Keeps = 'inside' | 'after';
+
+export type CallerOf<A extends Auth> = A extends 'agent' | 'linked'
+  ? Extract<Caller, { kind: 'agent' }>
+  : A extends 'human'
+    ? Extract<Caller, { kind: 'human' }>
+    : A extends 'either' | 'member'
+      ? Extract<Caller, { kind: 'agent' | 'human' }>
+      : Caller;
+
+export interface RouteDef<
+  D,
+  A extends Auth,
+  P extends TObject | undefined,
+  Q extends TObject | undefined,
+  B extends TSchema | undefined,
+> {
+  /** Unique, lowerCamelCase: the OpenAPI `operationId`. */
+  readonly id: string;
+  readonly method: Method;
+  /** With parameters in braces: `/api/questions/{id}`. */
+  readonly path: string;
+  readonly summary: string;
+  /** The feature, as OpenAPI tag. */
+  readonly tag: string;
+  readonly auth: A;
+  /** Names of the rate limits that count this call, beside the ones that count every call. */
+  readonly limits?: readonly string[];
+  readonly params?: P;
+  /** The refusal for parameters that cannot name anything, such as an id that is no UUID. */
+  readonly absent?: FaultDef;
+  readonly query?: Q;
+  readonly body?: B;
+  /** What each success status carries; a schema of `null` means no body. */
+  readonly returns: Readonly<Record<number, TSchema | null>>;
+  /** Largest body in bytes, where it is not the usual 64 KiB. */
+  readonly body_limit?: number;
+  /** Longest that the answer may take, where that is longer than the usual deadline. */
+  readonly longest_ms?: number;
+  /** True: the answer is a stream that ends when the client goes; see `replyStream`. */
+  readonly is_endless?: boolean;
+  /** True: the answer carries an ETag and If-None-Match is honoured. */
+  readonly cacheable?: boolean;
+  /** Content type of the success answer where it is not JSON. */
+  readonly produces?: string;
+  readonly faults?: readonly FaultDef[];
+  /** POST only; `after` where it is not named. */
+  readonly keeps?: Keeps;
+  /** True: the call ends the credentials it is made with, and its repeat is known by them. */
+  readonly ends_credentials?: boolean;
+  /** False: left out of the OpenAPI document and the tables (development pages). */
+  readonly documented?: boolean;
+  handle(
+    ctx: Context<StaticOf<P>, StaticOf<Q>, StaticBody<B>, CallerOf<A>>,
+    deps: D,
+  ): Answer | Promise<Answer>;
+}
+
+/** A route with its schemas forgotten: what mount, OpenAPI and the tables work with. */
+export interface Route<D = never> {
+  readonly id: string;
+  readonly method: Method;
+  readonly path: string;
+  readonly summary: string;
+  readonly tag: string;
+  readonly auth: Auth;
+  readonly limits: readonly string[];
+  readonly params: TObject | undefined;
+  readonly absent: FaultDef | undefined;
+  readonly query: TObject | undefined;
+  readonly body: TSchema | undefined;
+  readonly returns: Readonly<Record<number, TSchema | null>>;
+  readonly body_limit: number | undefined;
+  readonly longest_ms: number | undefined;
+  readonly is_endless: boolean;
+  readonly cacheable: boolean;
+  readonly produces: string | undefined;
+  readonly faults: readonly FaultDef[];
+  readonly keeps: Keeps;
+  readonly ends_credentials: boolean;
+  readonly documented: boolean;
+  handle(ctx: Context, deps: D): Answer | Promise<Answer>;
+}
+
+/**
+ * `const route = routeFor<Needs>()` once a feature, then `route({...})` for each route: the
+ * schemas are inferred, and `Needs` says which parts of the process's deps the handlers use.
+ */
+export const routeFor =
+  <D>() =>
+  <
+    A extends Auth,
+    P extends TObject | undefined = undefined,
+    Q extends TObject | undefined = undefined,
+    B extends TSchema | undefined = undefined,
+  >(
+    def: RouteDef<D, A, P, Q, B>,
+  ): Route<D> => ({
+    id: def.id,
+    method: def.method,
+    path: def.path,
+    summary: def.summary,
+    tag: def.tag,
+    auth: def.auth,
+    limits: def.limits ?? [],
+    params: def.params,
+    absent: def.absent,
+    query: def.query,
+    body: def.body,
+    returns: def.returns,
+    body_limit: def.body_limit,
+    longest_ms: def.longest_ms,
+    is_endless: def.is_endless ?? false,
+    cacheable: def.cacheable ?? false,
+    produces: def.produces,
+    faults: def.faults ?? [],
+    keeps: def.keeps ?? 'after',
+    ends_credentials: def.ends_credentials ?? false,
+    documented: def.documented ?? true,
+    handle: def.handle as unknown as Route<D>['handle'],
+  });
+
+/** A success answer; `body` undefined with status 204. */
+export const reply = (
+  status: number,
+  body: unknown,
+  headers?: Readonly<Record<string, string>>,
+): Reply => ({ kind: 'reply', status, body, ...(headers === undefined ? {} : { headers }) });
+
+/** A success answer that is not made from an object: a page, a feed, a picture. */
+export const replyRaw = (
+  content_type: string,
+  body: string | Uint8Array,
+  headers?: Readonly<Record<string, string>>,
+): Reply => ({
+  kind: 'reply',
+  status: 200,
+  body,
+  content_type,
+  ...(headers === undefined ? {} : { headers }),
+});
+
+/** A success answer that is made piece by piece, at the pace of its reader and in flat memory. */
+export const replyStream = (
+  content_type: string,
+  parts: StreamParts,
+  headers?: Readonly<Record<string, string>>,
+): Reply => ({
+  kind: 'reply',
+  status: 200,
+  body: new BodyStream(parts),
+  content_type,
+  ...(headers === undefined ? {} : { headers }),
+});

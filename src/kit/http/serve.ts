@@ -1,0 +1,166 @@
+import type { Logger } from 'pino';
+import { common_faults, type Fault, isFault, refuse } from '../fault.js';
+import type { Keeper } from '../idempotency.js';
+import type { Limiter, Window } from '../limits.js';
+import { describeError } from '../log.js';
+import type { Address } from './address.js';
+import { applyLimits, finish, makeAnswerChecker, refuseThrown, withEtag } from './answer.js';
+import { BodyStream } from './body-stream.js';
+import { admit, type CompiledRoute, makeCall } from './call.js';
+import { anonymous, type Caller, isAdmin } from './caller.js';
+import { key_header, makeKeeping } from './keeping.js';
+import type { Reply, Route } from './route.js';
+import type { Found, Match } from './router.js';
+import type { Asked, BodyRead, Talk } from './talk.js';
+
+/**
+ * From what is asked to its answer, for every door: route → who → limits → validation →
+ * Idempotency-Key → handler → answer. Whatever a handler does, there is exactly one answer.
+ */
+
+export interface Credentials {
+  readonly api_key: string;
+  readonly authorization: string;
+  readonly admin_key: string;
+}
+
+export interface ServeOptions<D> {
+  readonly deps: D;
+  readonly log: Logger;
+  readonly limiter: Limiter;
+  readonly link_url: () => string;
+  /** May answer without a promise: a cached key costs no turn of the event loop. */
+  readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
+  /** Keeps the answers of calls with an Idempotency-Key; without it the header is not looked at. */
+  readonly keeper?: Keeper;
+  readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
+  /** Tests: an answer that does not match the route's `returns` becomes a 500. */
+  readonly check_answers?: boolean;
+}
+
+const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
+
+/** Who calls: the caller, or why the credentials are refused. */
+const identify = (
+  { query, headers }: Asked,
+  authenticate: ServeOptions<never>['authenticate'],
+): Caller | Fault | Promise<Caller | Fault> => {
+  const api_key = headers['x-api-key'] ?? '';
+  const authorization = headers['authorization'] ?? '';
+  const admin_key = headers['x-admin-key'] ?? '';
+  if (query !== '' && key_in_query.test(query)) return refuse(common_faults.KEY_IN_QUERY);
+  if (api_key !== '' && authorization !== '') return refuse(common_faults.AMBIGUOUS_AUTH);
+  if (api_key === '' && authorization === '' && admin_key === '') return anonymous;
+  return authenticate({ api_key, authorization, admin_key });
+};
+
+const none_read: BodyRead = { ok: true, value: undefined };
+
+/** Makes the first piece; false where nothing can be sent in pieces. HEAD has none. */
+const openStream = async (asked: Asked, body: BodyStream): Promise<boolean> => {
+  asked.onGone?.(() => body.close());
+  if (asked.stream === undefined) body.close();
+  else if (asked.method !== 'HEAD') await body.open();
+  return asked.stream !== undefined;
+};
+
+/** From the whole request to its answer; rejects only for bugs and outages. */
+const makeResponder = <D>(options: ServeOptions<D>) => {
+  const { deps, limiter, authenticate, windowsOf, link_url } = options;
+  const { keeper, check_answers = false } = options;
+  const keeping = keeper === undefined ? null : makeKeeping(keeper, check_answers);
+  const findMismatch = check_answers ? makeAnswerChecker() : null;
+
+  return async (talk: Talk, { entry, params }: Match<CompiledRoute<D>>): Promise<Reply | Fault> => {
+    const { asked, request_id } = talk;
+    const { route } = entry;
+    const { address } = asked;
+    const pending = identify(asked, authenticate);
+    const caller = pending instanceof Promise ? await pending : pending;
+    if (!isFault(caller)) talk.caller = caller;
+    const windows = windowsOf(route, talk.caller, address);
+    if (windows.length > 0) {
+      const exceeded = applyLimits(talk, windows, await limiter.take(windows));
+      if (exceeded !== null) return exceeded;
+    }
+    if (isFault(caller)) {
+      const first = (await keeping?.findEnded({ route, asked })) ?? null;
+      if (first !== null && !isFault(first)) return withEtag(talk, route as Route, first);
+      return route.auth === 'admin' ? refuse(common_faults.NOT_FOUND) : caller;
+    }
+    if (route.is_endless && asked.stream === undefined) return refuse(common_faults.HTTP_ONLY);
+    const not_admitted = admit(route as Route, caller, link_url());
+    if (not_admitted !== null) return not_admitted;
+    const body = route.body === undefined ? none_read : asked.readBody();
+    if (!body.ok) return body.fault;
+    const call = makeCall(entry, {
+      params,
+      query_text: asked.query,
+      body: body.value,
+      raw_body: asked.raw_body,
+      caller,
+      request_id,
+      ip: address.text,
+      headers: asked.headers,
+      onGone: (listener) => asked.onGone?.(listener),
+    });
+    if (isFault(call)) return call;
+    const is_keyed = route.method === 'POST' && asked.headers[key_header] !== undefined;
+    const answer =
+      keeping !== null && is_keyed
+        ? await keeping.answerOnce({ route, asked, call }, () => route.handle(call, deps))
+        : await route.handle(call, deps);
+    if (isFault(answer)) return answer;
+    if (answer.body instanceof BodyStream && !(await openStream(asked, answer.body))) {
+      return refuse(common_faults.HTTP_ONLY);
+    }
+    const mismatch = findMismatch?.(route as Route, answer) ?? null;
+    if (mismatch !== null) throw new Error(`${route.id} does not return what it says: ${mismatch}`);
+    return withEtag(talk, route as Route, answer);
+  };
+};
+
+/** A path without a route, or with another method: admin paths do not tell even that. */
+const respondUnrouted = async (
+  talk: Talk,
+  allow: readonly string[] | null,
+  authenticate: ServeOptions<never>['authenticate'],
+): Promise<Fault> => {
+  if (allow === null) return refuse(common_faults.NOT_FOUND);
+  if (talk.asked.path.startsWith('/api/admin')) {
+    const caller = await identify(talk.asked, authenticate);
+    if (isFault(caller) || !isAdmin(caller)) return refuse(common_faults.NOT_FOUND);
+  }
+  return refuse(common_faults.METHOD_NOT_ALLOWED, {
+    message: `This address takes ${allow.join(', ')}.`,
+    headers: { Allow: allow.join(', ') },
+  });
+};
+
+export interface Server<D> {
+  /** Answers what was found for the path of the talk; never throws, never rejects. */
+  answer(talk: Talk, found: Found<CompiledRoute<D>>): void;
+}
+
+export const makeServer = <D>(options: ServeOptions<D> & { readonly lines: Logger }): Server<D> => {
+  const { log, lines, authenticate } = options;
+  const respond = makeResponder(options);
+  return {
+    answer(talk, found) {
+      if (found.kind === 'route') talk.asked.longest_ms = found.match.entry.route.longest_ms;
+      const allow = found.kind === 'wrong_method' ? found.allow : null;
+      const work =
+        found.kind === 'route'
+          ? respond(talk, found.match)
+          : respondUnrouted(talk, allow, authenticate);
+      work
+        .catch((error: unknown) => refuseThrown(error, talk, log))
+        .then((outgoing) => finish(talk, outgoing, lines))
+        .catch((error: unknown) => {
+          const { request_id } = talk;
+          log.error({ request_id, ...describeError(error) }, 'http: answer failed');
+          finish({ ...talk, headers: [] }, refuse(common_faults.INTERNAL), log);
+        });
+    },
+  };
+};

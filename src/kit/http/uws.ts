@@ -1,0 +1,21 @@
+/**
+ * The only module that imports uWebSockets.js. The dependency is CommonJS; its types come with it.
+ * What bites in it is listed, and held, in `test/kit/native.test.ts`.
+ */
+import uWS from 'uWebSockets.js';
+
+export type {
+  HttpRequest,
+  HttpResponse,
+  TemplatedApp,
+  us_listen_socket,
+  us_socket_context_t,
+  WebSocket,
+} from 'uWebSockets.js';
+
+export const { App, DISABLED, us_listen_socket_close, us_socket_local_port } = uWS;
+
+/** Listen option: a second process on the same port fails instead of taking half of its traffic. */
+export const exclusive_port: number = (
+  uWS as unknown as { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
+).LIBUS_LISTEN_EXCLUSIVE_PORT;

@@ -1,0 +1,39 @@
+import { randomFillSync } from 'node:crypto';
+
+/**
+ * UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, then random bits. Within one process the
+ * 12 bits after the version count up inside a millisecond, so ids made here sort in the order of
+ * their making.
+ */
+const pool = Buffer.allocUnsafe(4096);
+let used = pool.length;
+let last_ms = 0;
+let counter = 0;
+
+export const makeId = (now_ms: number = Date.now()): string => {
+  if (used + 8 > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  if (now_ms > last_ms) {
+    last_ms = now_ms;
+    counter = pool.readUInt16LE(used) & 0x3ff;
+  } else if (++counter > 0xfff) {
+    last_ms += 1;
+    counter = 0;
+  }
+  const time = last_ms.toString(16).padStart(12, '0');
+  const tail = pool.toString('hex', used, used + 8);
+  used += 8;
+  const variant = ((Number.parseInt(tail[0] as string, 16) & 0x3) | 0x8).toString(16);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, '0')}-${variant}${tail.slice(1, 4)}-${tail.slice(4)}`;
+};
+
+/** The smallest id that could be made at a time. */
+export const firstIdAt = (ms: number): string => {
+  const hex = Math.max(0, ms).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+};
+
+const uuid_pattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+export const isId = (text: string): boolean => uuid_pattern.test(text);

@@ -1,0 +1,76 @@
+import { createServer } from 'node:http';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { Service } from './service.js';
+
+/**
+ * Metrics and probes of one process on a port of its own, so that they answer while the public port
+ * is busy and never cost a request of a client. Values are read when somebody asks.
+ */
+
+export interface Measure {
+  readonly name: string;
+  readonly help: string;
+  /** Now; undefined leaves the sample out. */
+  readonly read: () => number | undefined;
+}
+
+export interface MonitorOptions {
+  readonly port: number;
+  readonly host: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly measures: readonly Measure[];
+  /** Whether the process can do its work now. */
+  readonly isReady: () => boolean | Promise<boolean>;
+}
+
+const makeRegistry = ({ labels, measures }: MonitorOptions): Registry => {
+  const registry = new Registry();
+  registry.setDefaultLabels(labels);
+  collectDefaultMetrics({ register: registry, prefix: 'pf_' });
+  for (const { name, help, read } of measures) {
+    new Gauge({
+      name: `pf_${name}`,
+      help,
+      registers: [registry],
+      collect() {
+        const value = read();
+        if (value !== undefined) this.set(value);
+      },
+    });
+  }
+  return registry;
+};
+
+/** `GET /livez`, `/readyz` and `/metrics`; anything else is 404. */
+export const createMonitor = (options: MonitorOptions): Service => {
+  const registry = makeRegistry(options);
+  const server = createServer((request, response) => {
+    const say = (status: number, text: string, type = 'text/plain'): void => {
+      response.writeHead(status, { 'content-type': type }).end(text);
+    };
+    const answer = async (): Promise<void> => {
+      if (request.url === '/livez') say(200, 'ok\n');
+      else if (request.url === '/readyz') {
+        const ready = await options.isReady();
+        say(ready ? 200 : 503, ready ? 'ok\n' : 'not ready\n');
+      } else if (request.url === '/metrics') {
+        say(200, await registry.metrics(), registry.contentType);
+      } else say(404, 'GET /livez, /readyz or /metrics\n');
+    };
+    answer().catch((error: unknown) => say(500, `${String(error)}\n`));
+  });
+  server.requestTimeout = 5_000;
+  return {
+    name: 'monitor',
+    start: () =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(options.port, options.host, () => resolve());
+      }),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+};

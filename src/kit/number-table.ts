@@ -1,0 +1,88 @@
+/** Whole numbers that grow: a typed array with room at its end. */
+export class Ints {
+  values: Int32Array;
+  length = 0;
+
+  constructor(room = 64) {
+    this.values = new Int32Array(room);
+  }
+
+  /** Makes room for `more` and counts it as used; where it begins. */
+  extend(more: number): number {
+    const start = this.length;
+    const wanted = start + more;
+    if (wanted > this.values.length) {
+      let room = this.values.length;
+      while (room < wanted) room *= 2;
+      const grown = new Int32Array(room);
+      grown.set(this.values);
+      this.values = grown;
+    }
+    this.length = wanted;
+    return start;
+  }
+
+  push(value: number): void {
+    // First the room: making it may replace the array.
+    const at = this.extend(1);
+    this.values[at] = value;
+  }
+}
+
+/**
+ * Numbers dense ids 0, 1, 2 … to 53-bit identities, such as hashes. Open addressing; nothing is
+ * ever taken out. The identities must be well mixed in their upper 32 bits already.
+ */
+export class NumberTable {
+  private keys: Float64Array;
+  /** Id + 1; 0 is an empty place. */
+  private ids: Int32Array;
+  size = 0;
+
+  constructor(room = 128) {
+    this.keys = new Float64Array(room);
+    this.ids = new Int32Array(room);
+  }
+
+  /** Its id, or −1. */
+  find(key: number): number {
+    return this.ids[this.placeOf(key)]! - 1;
+  }
+
+  /** Its id; a number that was not there gets the next one. */
+  findOrAdd(key: number): number {
+    const place = this.placeOf(key);
+    const known = this.ids[place]! - 1;
+    if (known >= 0) return known;
+    this.keys[place] = key;
+    this.size += 1;
+    this.ids[place] = this.size;
+    if (this.size * 2 > this.keys.length) this.grow();
+    return this.size - 1;
+  }
+
+  get bytes(): number {
+    return this.keys.length * 12;
+  }
+
+  private placeOf(key: number): number {
+    const { keys, ids } = this;
+    const last = keys.length - 1;
+    const upper = (key / 2_097_152) >>> 0;
+    let place = (upper ^ (upper >>> 15)) & last;
+    while (ids[place] !== 0 && keys[place] !== key) place = (place + 1) & last;
+    return place;
+  }
+
+  private grow(): void {
+    const { keys, ids } = this;
+    this.keys = new Float64Array(keys.length * 2);
+    this.ids = new Int32Array(keys.length * 2);
+    for (let old = 0; old < keys.length; old += 1) {
+      if (ids[old] === 0) continue;
+      const place = this.placeOf(keys[old]!);
+      this.keys[place] = keys[old]!;
+      this.ids[place] = ids[old]!;
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openSql, type Sql } from './client.js';
+
+/**
+ * Forward-only migrations: `sql/NNNN_what.sql`, numbered without gaps, each run once in its own
+ * transaction under a lock. A program refuses a database that is ahead of it.
+ */
+
+interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly text: string;
+}
+
+const sqlFolder = (): string => {
+  let folder = path.dirname(fileURLToPath(import.meta.url));
+  while (path.basename(folder) !== 'dist' && folder !== path.dirname(folder)) {
+    folder = path.dirname(folder);
+  }
+  return path.join(path.dirname(folder), 'sql');
+};
+
+export const readMigrations = (folder: string = sqlFolder()): readonly Migration[] => {
+  const found = readdirSync(folder)
+    .filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name))
+    .sort()
+    .map((name) => ({
+      number: Number(name.slice(0, 4)),
+      name,
+      text: readFileSync(path.join(folder, name), 'utf8'),
+    }));
+  found.forEach((migration, index) => {
+    if (migration.number !== index + 1)
+      throw new Error(`sql/${migration.name}: numbers have a gap`);
+    if (!migration.text.includes('-- compat:')) {
+      throw new Error(`sql/${migration.name}: the -- compat: note is missing`);
+    }
+  });
+  return found;
+};
+
+const run = async (sql: Sql, migrations: readonly Migration[]): Promise<void> => {
+  await sql.begin(async (tx) => {
+    await tx`set local lock_timeout = '60s'`;
+    await tx`set local statement_timeout = '15min'`;
+    await tx`select pg_advisory_xact_lock(7366142)`;
+    await tx`
+      create table if not exists migrations (
+        number integer primary key,
+        name text not null,
+        applied_at timestamptz not null default now()
+      )`;
+    const [row] = await tx<{ last: number }[]>`
+      select coalesce(max(number), 0)::int as last from migrations`;
+    const last = row?.last ?? 0;
+    if (last > migrations.length) {
+      throw new Error(
+        `The database is at migration ${last} and this program knows ${migrations.length}: ` +
+          'run the newer program.',
+      );
+    }
+    for (const migration of migrations.slice(last)) {
+      await tx.unsafe(migration.text);
+      await tx`
+        insert into migrations (number, name) values (${migration.number}, ${migration.name})`;
+    }
+  });
+};
+
+/** Brings the database at `database_url` to the schema of this program. */
+export const migrate = async (database_url: string): Promise<void> => {
+  const sql = openSql({ url: database_url, pool: 1, prepare: false, name: 'migrate' });
+  try {
+    await run(sql, readMigrations());
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+};

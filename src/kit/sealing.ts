@@ -1,0 +1,53 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+
+/**
+ * What is secret at rest: AES-256-GCM under a key derived from SECRET_KEY for one purpose, bound to
+ * the name of what is sealed, so that sealed bytes that were copied to another row do not open.
+ *
+ * Layout: version (1 byte) · nonce (12) · tag (16) · ciphertext.
+ */
+
+export interface Sealer {
+  seal(name: string, text: string): Buffer;
+  /** Null when it was sealed under another key, for another name, or is damaged. */
+  open(name: string, sealed: Uint8Array): string | null;
+}
+
+const version = 1;
+const nonce_bytes = 12;
+const tag_bytes = 16;
+const header_bytes = 1 + nonce_bytes + tag_bytes;
+const algorithm = 'aes-256-gcm';
+
+/** 32 bytes that serve one purpose only; `purpose` ends in the number of its version. */
+export const deriveKey = (secret_key: string, purpose: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret_key, '', purpose, 32));
+
+export const createSealer = (secret_key: string, purpose: string): Sealer => {
+  const key = deriveKey(secret_key, purpose);
+
+  const seal = (name: string, secret: string): Buffer => {
+    const nonce = randomBytes(nonce_bytes);
+    const cipher = createCipheriv(algorithm, key, nonce);
+    cipher.setAAD(Buffer.from(name));
+    const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
+    return Buffer.concat([Buffer.of(version), nonce, cipher.getAuthTag(), text]);
+  };
+
+  const open = (name: string, sealed: Uint8Array): string | null => {
+    const bytes = Buffer.from(sealed);
+    if (bytes.length < header_bytes || bytes[0] !== version) return null;
+    const nonce = bytes.subarray(1, 1 + nonce_bytes);
+    const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tag_bytes });
+    decipher.setAAD(Buffer.from(name));
+    decipher.setAuthTag(bytes.subarray(1 + nonce_bytes, header_bytes));
+    try {
+      const text = Buffer.concat([decipher.update(bytes.subarray(header_bytes)), decipher.final()]);
+      return text.toString('utf8');
+    } catch {
+      return null;
+    }
+  };
+
+  return { seal, open };
+};

@@ -1,0 +1,50 @@
+/**
+ * A service is a part of a process that runs until it is stopped: a listener, a follower, a loop.
+ * They start in order and stop in the reverse order; each stop is bounded.
+ */
+export interface Service {
+  readonly name: string;
+  start(): Promise<void>;
+  /** Finishes the item at hand and lets go of everything; must not throw. */
+  stop(): Promise<void>;
+}
+
+export interface Running {
+  /** Port the HTTP server really listens on, where this process has one. */
+  readonly port?: number;
+  stop(): Promise<void>;
+}
+
+/** Rejects after `ms`; the timer does not keep the process alive. */
+export const withDeadline = async <T>(work: Promise<T>, ms: number, what: string): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} took longer than ${ms} ms`)), ms);
+    timer.unref();
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** Starts services in order; when one fails, those already started are stopped again. */
+export const startAll = async (services: readonly Service[]): Promise<Running> => {
+  const started: Service[] = [];
+  const stop = async (): Promise<void> => {
+    for (const service of started.splice(0).reverse()) {
+      await withDeadline(service.stop(), 15_000, `Stopping ${service.name}`).catch(() => undefined);
+    }
+  };
+  try {
+    for (const service of services) {
+      await service.start();
+      started.push(service);
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+};

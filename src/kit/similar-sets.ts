@@ -1,0 +1,434 @@
+import { Ints, NumberTable } from './number-table.js';
+
+/**
+ * Finds, among many sets, the one that is most similar to a given set: exactly, and without looking
+ * at them all. Similar means a Jaccard similarity |x ∩ y| / |x ∪ y| of at least 3/5, which is an
+ * overlap of at least ⌈3(|x| + |y|)/8⌉. The method is the prefix filter of all-pairs and PPJoin
+ * (Bayardo, Ma, Srikant 2007; Xiao, Wang, Lin, Yu 2008):
+ *
+ * - All members are in one order, rare ones first. Two similar sets share a member among the first
+ *   |x| − ⌈3|x|/5⌉ + 1 of each, the prefixes. Only prefixes are in the inverted index, and only the
+ *   lists of the prefix of `x` are read, so the members that everybody has cost nothing.
+ * - A similar set has between 3/5 and 5/3 of the members.
+ * - c members in both prefixes allow an overlap of at most c + max(|x| − p, |y| − q), where p and q
+ *   are the lengths of the prefixes: of the two prefixes one ends first in the order, and what the
+ *   other set has of it lies within the other prefix too. Nearly everything ends here.
+ * - What is left is compared member by member.
+ *
+ * The order must not change for sets that are compared, yet frequencies do. So the sets are in
+ * segments, each with the order that held when it was begun (members unknown then are its rarest),
+ * and move on when there is a better one.
+ * The order decides about speed only, never about what is found.
+ */
+
+/** With so many sets a new segment, with better knowledge of frequencies, is begun. */
+const segment_ends = [64, 2_048, Number.POSITIVE_INFINITY] as const;
+/** Sets that move to the new segment with each one that is added, until the old one is empty. */
+const moved_at_once = 4;
+
+const at_least = { of: 3, in: 5 } as const;
+const leastSize = (size: number): number => Math.ceil((at_least.of * size) / at_least.in);
+const mostSize = (size: number): number => Math.floor((at_least.in * size) / at_least.of);
+export const leastOverlap = (one: number, other: number): number =>
+  Math.ceil((at_least.of * (one + other)) / (at_least.of + at_least.in));
+const prefixOf = (size: number): number => size - leastSize(size) + 1;
+
+/** By size of the other set: how many members of the prefixes must be common. */
+const makeNeeds = (size: number): Uint16Array => {
+  const needs = new Uint16Array(mostSize(size) + 1).fill(65_535);
+  const rest = size - prefixOf(size);
+  for (let other = leastSize(size); other < needs.length; other += 1) {
+    const most_left = Math.max(rest, other - prefixOf(other));
+    needs[other] = leastOverlap(size, other) - most_left;
+  }
+  return needs;
+};
+
+const most_needs_kept = 600;
+
+const order_base = 2 ** 32;
+const last_member = order_base - 1;
+
+const gaps = [1_750, 701, 301, 132, 57, 23, 10, 4, 1] as const;
+
+/** Shell's sort of the first numbers, in place: faster here than a call out of JavaScript. */
+const sort = (numbers: Float64Array, length: number): void => {
+  for (const gap of gaps) {
+    for (let from = gap; from < length; from += 1) {
+      const moved = numbers[from]!;
+      let at = from;
+      while (at >= gap && numbers[at - gap]! > moved) {
+        numbers[at] = numbers[at - gap]!;
+        at -= gap;
+      }
+      numbers[at] = moved;
+    }
+  }
+};
+
+interface Segment {
+  /** The first set that was added to it; earlier ones move here. */
+  readonly begins: number;
+  readonly ends: number;
+  smallest: number;
+  largest: number;
+  /** How many sets held each member when the segment was begun. */
+  readonly frequency: Int32Array;
+  /** Where the list of each member begins in `pool`, and how long it is; lists double when full. */
+  readonly starts: Ints;
+  readonly lengths: Ints;
+  readonly pool: Ints;
+}
+
+export interface SimilarSet {
+  /** The number that `add` gave. */
+  readonly entry: number;
+  readonly overlap: number;
+  readonly similarity: number;
+}
+
+interface Search {
+  readonly size: number;
+  readonly except: number;
+  readonly best: SimilarSet | null;
+}
+
+export class SimilarSets {
+  private readonly members = new NumberTable();
+  /** In how many sets a member is. */
+  private readonly frequency = new Ints();
+  private readonly offsets = new Ints();
+  /** 0 for a set that was taken out. */
+  private readonly sizes = new Ints();
+  private readonly pool = new Ints(1_024);
+  private segments: Segment[] = [this.beginSegment(0)];
+  private moved = 0;
+
+  private readonly needs = new Map<number, Uint16Array>();
+  /** Scratch of one search. */
+  private prepared: readonly number[] | null = null;
+  private ids = new Int32Array(256);
+  private order = new Float64Array(256);
+  /** The members of the prefix, in order. */
+  private prefix = new Int32Array(256);
+  private counts = new Uint16Array(64);
+  private touched = new Int32Array(64);
+  private marks = new Int32Array(256);
+  private mark = 0;
+
+  get size(): number {
+    return this.sizes.length;
+  }
+
+  /** About how much memory this takes. */
+  get bytes(): number {
+    let ints = this.frequency.values.length + this.pool.values.length + 2 * this.marks.length;
+    ints += this.offsets.values.length * 4;
+    for (const { starts, lengths, pool } of this.segments) {
+      ints += starts.values.length + lengths.values.length + pool.values.length;
+    }
+    return this.members.bytes + 4 * ints;
+  }
+
+  /** The most similar set, the earliest of equals; null when none reaches 3/5. */
+  find(set: readonly number[]): SimilarSet | null {
+    if (set.length === 0) return null;
+    this.prepare(set);
+    let best: SimilarSet | null = null;
+    for (const segment of this.segments) {
+      this.sortFor(segment, set.length);
+      best = this.findIn(segment, { size: set.length, except: -1, best });
+    }
+    return best;
+  }
+
+  /** The set most similar to one that is kept, itself aside. */
+  findLike(entry: number): SimilarSet | null {
+    const size = this.loadIds(entry);
+    let best: SimilarSet | null = null;
+    for (const segment of size === 0 ? [] : this.segments) {
+      this.sortFor(segment, size);
+      best = this.findIn(segment, { size, except: entry, best });
+    }
+    return best;
+  }
+
+  /** Keeps the set; its number. Different members only. */
+  add(set: readonly number[]): number {
+    const entry = this.sizes.length;
+    const has_order = this.prepared === set;
+    const is_new_segment = this.turnSegment(entry);
+    if (!has_order) this.prepare(set);
+    const segment = this.newest();
+    if (!has_order || is_new_segment) this.sortFor(segment, set.length);
+    this.prepared = null;
+    const offset = this.pool.extend(set.length);
+    const { values } = this.frequency;
+    for (let i = 0; i < set.length; i += 1) {
+      const id = this.ids[i]!;
+      this.pool.values[offset + i] = id;
+      values[id]! += 1;
+    }
+    this.offsets.push(offset);
+    this.sizes.push(set.length);
+    this.addToLists(segment, entry, set.length);
+    if (entry >= this.counts.length) {
+      this.counts = new Uint16Array(2 * this.counts.length);
+      this.touched = new Int32Array(this.counts.length);
+    }
+    this.moveSome();
+    return entry;
+  }
+
+  /** The set is not found any more. */
+  remove(entry: number): void {
+    this.sizes.values[entry] = 0;
+  }
+
+  private beginSegment(begins: number): Segment {
+    const frequency = this.frequency.values.slice(0, this.frequency.length);
+    const ends = segment_ends.find((end) => begins < end) ?? Number.POSITIVE_INFINITY;
+    const lists = { starts: new Ints(), lengths: new Ints(), pool: new Ints(1_024) };
+    return { begins, ends, frequency, ...lists, smallest: 65_535, largest: 0 };
+  }
+
+  private newest(): Segment {
+    return this.segments[this.segments.length - 1]!;
+  }
+
+  private turnSegment(entry: number): boolean {
+    if (entry < this.newest().ends) return false;
+    this.segments.push(this.beginSegment(entry));
+    this.moved = 0;
+    return true;
+  }
+
+  /** A few sets from the old segment to the new one; meanwhile they are found in both. */
+  private moveSome(): void {
+    if (this.segments.length === 1) return;
+    const segment = this.newest();
+    const end = Math.min(this.moved + moved_at_once, segment.begins);
+    for (; this.moved < end; this.moved += 1) {
+      const size = this.loadIds(this.moved);
+      if (size === 0) continue;
+      this.sortFor(segment, size);
+      this.addToLists(segment, this.moved, size);
+    }
+    if (this.moved === segment.begins) this.segments = [segment];
+  }
+
+  /** Brings the members of a kept set back; how many there are. */
+  private loadIds(entry: number): number {
+    const size = this.sizes.values[entry]!;
+    const offset = this.offsets.values[entry]!;
+    if (size > this.ids.length) this.ids = new Int32Array(2 * size);
+    this.ids.set(this.pool.values.subarray(offset, offset + size));
+    this.makeRoom(size);
+    this.prepared = null;
+    return size;
+  }
+
+  private makeRoom(size: number): void {
+    if (size <= this.order.length) return;
+    this.order = new Float64Array(2 * size);
+    this.prefix = new Int32Array(2 * size);
+  }
+
+  /** Numbers the members of the set. */
+  private prepare(set: readonly number[]): void {
+    if (set.length > this.ids.length) this.ids = new Int32Array(2 * set.length);
+    this.makeRoom(set.length);
+    const { members, ids } = this;
+    for (let i = 0; i < set.length; i += 1) ids[i] = members.findOrAdd(set[i]!);
+    const unknown = members.size - this.frequency.length;
+    if (unknown > 0) this.frequency.extend(unknown);
+    this.prepared = set;
+  }
+
+  /** `prefix`: by frequency when the segment was begun, then the member known latest first. */
+  private sortFor({ frequency }: Segment, size: number): void {
+    const { ids, order, prefix } = this;
+    for (let i = 0; i < size; i += 1) {
+      const id = ids[i]!;
+      const count = id < frequency.length ? frequency[id]! : 0;
+      order[i] = count * order_base + (last_member - id);
+    }
+    sort(order, size);
+    const end = size === 0 ? 0 : prefixOf(size);
+    for (let at = 0; at < end; at += 1) {
+      const place = order[at]!;
+      // The remainder of the division, which the operator for it is slow at.
+      const rest = place - Math.floor(place / order_base) * order_base;
+      prefix[at] = last_member - rest;
+    }
+  }
+
+  private addToLists(segment: Segment, entry: number, size: number): void {
+    const { starts, lengths, pool } = segment;
+    if (size > 0) {
+      segment.smallest = Math.min(segment.smallest, size);
+      segment.largest = Math.max(segment.largest, size);
+    }
+    const missing = this.members.size - starts.length;
+    if (missing > 0) {
+      starts.extend(missing);
+      lengths.extend(missing);
+    }
+    const prefix = size === 0 ? 0 : prefixOf(size);
+    for (let at = 0; at < prefix; at += 1) {
+      const member = this.prefix[at]!;
+      const length = lengths.values[member]!;
+      // A list has room for one, then for the next power of two.
+      if ((length & (length - 1)) === 0) {
+        const start = pool.extend(length === 0 ? 1 : 2 * length);
+        const old = starts.values[member]!;
+        if (length > 0) pool.values.copyWithin(start, old, old + length);
+        starts.values[member] = start;
+      }
+      pool.values[starts.values[member]! + length] = entry;
+      lengths.values[member] = length + 1;
+    }
+  }
+
+  private needsOf(size: number): Uint16Array {
+    let needs = this.needs.get(size);
+    if (needs === undefined) {
+      needs = makeNeeds(size);
+      if (this.needs.size >= most_needs_kept) this.needs.clear();
+      this.needs.set(size, needs);
+    }
+    return needs;
+  }
+
+  private findIn(segment: Segment, search: Search): SimilarSet | null {
+    const prefix = prefixOf(search.size);
+    const visits = this.countVisits(segment, prefix);
+    if (visits === 0) return search.best;
+    const found =
+      2 * visits > this.sizes.length
+        ? this.countMany(segment, search.size, prefix)
+        : this.countFew(segment, prefix);
+    const { counts, touched } = this;
+    const { values: sizes } = this.sizes;
+    const needs = this.needsOf(search.size);
+    let { best } = search;
+    let is_marked = false;
+    for (let i = 0; i < found; i += 1) {
+      const entry = touched[i]!;
+      const size = sizes[entry]!;
+      const count = counts[entry]!;
+      counts[entry] = 0;
+      if (size >= needs.length || count < needs[size]! || entry === search.except) continue;
+      if (!is_marked) this.markMembers(search.size);
+      is_marked = true;
+      best = this.better(best, entry, search.size);
+    }
+    return best;
+  }
+
+  private countVisits({ lengths }: Segment, prefix: number): number {
+    const known = lengths.length;
+    let visits = 0;
+    for (let at = 0; at < prefix; at += 1) {
+      const member = this.prefix[at]!;
+      if (member < known) visits += lengths.values[member]!;
+    }
+    return visits;
+  }
+
+  /** Counts, by set, the members its prefix has in common with ours; how many sets there are. */
+  private countFew({ starts, lengths, pool }: Segment, prefix: number): number {
+    const { counts, touched } = this;
+    const known = lengths.length;
+    const { values: lists } = pool;
+    let found = 0;
+    for (let at = 0; at < prefix; at += 1) {
+      const member = this.prefix[at]!;
+      if (member >= known) continue;
+      const start = starts.values[member]!;
+      const end = start + lengths.values[member]!;
+      for (let place = start; place < end; place += 1) {
+        const entry = lists[place]!;
+        const count = counts[entry]!;
+        if (count === 0) {
+          touched[found] = entry;
+          found += 1;
+        }
+        counts[entry] = count + 1;
+      }
+    }
+    return found;
+  }
+
+  /**
+   * The same where most sets are met: the counts of all are looked through afterwards, and those
+   * that are too low for every size there is in the segment are set back at once.
+   */
+  private countMany(segment: Segment, size: number, prefix: number): number {
+    const { starts, lengths, pool } = segment;
+    const { counts, touched } = this;
+    const known = lengths.length;
+    const { values: lists } = pool;
+    for (let at = 0; at < prefix; at += 1) {
+      const member = this.prefix[at]!;
+      if (member >= known) continue;
+      const start = starts.values[member]!;
+      const end = start + lengths.values[member]!;
+      for (let place = start; place < end; place += 1) counts[lists[place]!]! += 1;
+    }
+    const least = this.leastNeed(segment, size);
+    const end = Math.min(segment.ends, this.sizes.length);
+    let found = 0;
+    for (let entry = 0; entry < end; entry += 1) {
+      if (counts[entry]! < least) continue;
+      touched[found] = entry;
+      found += 1;
+    }
+    // What is touched is set back by the caller, which still needs it.
+    if (found === 0) counts.fill(0, 0, end);
+    else {
+      let next = 0;
+      for (let entry = 0; entry < end; entry += 1) {
+        if (next < found && touched[next] === entry) next += 1;
+        else counts[entry] = 0;
+      }
+    }
+    return found;
+  }
+
+  /** The least that any size in the segment needs; at least 1. */
+  private leastNeed({ smallest, largest }: Segment, size: number): number {
+    const needs = this.needsOf(size);
+    let least = 65_535;
+    const last = Math.min(largest, needs.length - 1);
+    for (let other = smallest; other <= last; other += 1) least = Math.min(least, needs[other]!);
+    return least;
+  }
+
+  private markMembers(size: number): void {
+    if (this.marks.length < this.members.size) {
+      this.marks = new Int32Array(2 * this.members.size);
+      this.mark = 0;
+    }
+    this.mark += 1;
+    for (let i = 0; i < size; i += 1) this.marks[this.ids[i]!] = this.mark;
+  }
+
+  private better(best: SimilarSet | null, entry: number, size: number): SimilarSet | null {
+    const { marks, mark } = this;
+    const { values } = this.pool;
+    const start = this.offsets.values[entry]!;
+    const other = this.sizes.values[entry]!;
+    let overlap = 0;
+    for (let at = start; at < start + other; at += 1) {
+      if (marks[values[at]!] === mark) overlap += 1;
+    }
+    if (overlap < leastOverlap(size, other)) return best;
+    const similarity = overlap / (size + other - overlap);
+    const is_better =
+      best === null ||
+      similarity > best.similarity ||
+      (similarity === best.similarity && entry < best.entry);
+    return is_better ? { entry, overlap, similarity } : best;
+  }
+}

@@ -1,0 +1,11 @@
+#!lua
+-- Says that a process lives, and forgets those that have not said so for long.
+-- KEYS[1]  the processes: until when each of them counts, in ms
+-- ARGV     [1] this process; [2] ms for which it counts from now
+-- returns  1 when it counted until now; 0 when others may have forgotten what it has
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. now)
+local known = redis.call('ZSCORE', KEYS[1], ARGV[1])
+redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+return known and 1 or 0

@@ -1,0 +1,32 @@
+import { fileURLToPath } from 'node:url';
+import { readConfig } from './config.js';
+import { readRoleArgs } from './roles/role-process.js';
+
+/**
+ * Without arguments: the supervisor of a whole service. With `--role=…`: one process of it, which
+ * the supervisor starts with this same program. The only place that ends the process. Each loads
+ * only what it needs: certificates are the supervisor's alone, and cost a fifth of a start.
+ */
+const main = async (): Promise<number> => {
+  const config = readConfig();
+  const args = readRoleArgs(process.argv.slice(2));
+  if (args === null) {
+    const { runSupervisor } = await import('./roles/supervisor.js');
+    return runSupervisor({ config, env: process.env, entry: fileURLToPath(import.meta.url) });
+  }
+  const { runRole } = await import('./roles/child.js');
+  const { startProcess } = await import('./app.js');
+  const in_background = args.role !== 'api';
+  return runRole({
+    config,
+    args,
+    start: () => startProcess(config, { ...args, in_background }),
+  });
+};
+
+try {
+  process.exit(await main());
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,134 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Config } from '../config.js';
+import type { Principals } from '../features/agents/index.js';
+import { type CommentParts, createCommenting } from '../features/comments/index.js';
+import { type ConsensusParts, createLiveConsensus } from '../features/consensus/index.js';
+import { type DocsParts, makeAsyncApi } from '../features/docs/index.js';
+import { nudgeChannel } from '../features/events/index.js';
+import { bearerToken, createSessions, type Sessions } from '../features/humans/index.js';
+import { createLimitReader, type LimitParts, predictionsWindow } from '../features/limits/index.js';
+import { createLogDoors, type LogParts } from '../features/log/index.js';
+import {
+  createGates,
+  createPlacing,
+  createReach,
+  type PlaceParts,
+} from '../features/predictions/index.js';
+import { createQuestionCache } from '../features/questions/index.js';
+import { createBoards, type StandingParts } from '../features/standing/index.js';
+import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
+import { createVoting, type VoteParts } from '../features/votes/index.js';
+import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js';
+import type { Deps } from '../kit/deps.js';
+import { common_faults, type Fault, refuse } from '../kit/fault.js';
+import type { Caller } from '../kit/http/caller.js';
+import { makeOpenApi } from '../kit/http/openapi.js';
+import type { Route } from '../kit/http/route.js';
+import type { Credentials } from '../kit/http/serve.js';
+import type { Limiter } from '../kit/limits.js';
+import { all_routes, api_info } from '../routes.js';
+
+/** Everything the handlers of all routes need; the compiler holds the features to it. */
+export type ApiParts = Deps &
+  PlaceParts &
+  CommentParts &
+  VoteParts &
+  ConsensusParts &
+  TaxonomyParts &
+  StandingParts &
+  WebhookParts &
+  LimitParts &
+  LogParts &
+  DocsParts & { readonly principals: Principals; readonly sessions: Sessions };
+
+export interface ProcessParts {
+  readonly principals: Principals;
+  readonly limiter: Limiter;
+}
+
+export const makeApiParts = (
+  deps: Deps,
+  { principals, limiter }: ProcessParts,
+  nudge = makeNudge(deps),
+  sessions = createSessions(deps),
+): ApiParts => ({
+  ...deps,
+  ...makePlaceParts(deps, limiter, nudge),
+  // Known only once the server listens.
+  get public_url() {
+    return deps.public_url;
+  },
+  principals,
+  sessions,
+  commenting: createCommenting(deps.sql, nudge),
+  voting: createVoting(deps.sql),
+  taxonomy: createTaxonomy(deps),
+  questions: createQuestionCache(deps),
+  consensus: createLiveConsensus(deps),
+  boards: createBoards(deps),
+  webhooks: createWebhooks(deps.config),
+  limits: createLimitReader(deps.config, limiter, all_routes as readonly Route[]),
+  log_doors: createLogDoors({
+    sql: deps.sql,
+    log: deps.log,
+    authenticate: makeAuthenticate(deps.config, { principals, sessions }),
+    purges_trusted: () => principals.stats.trusted,
+  }),
+  openapi: once(() => makeOpenApi(all_routes as readonly Route[], api_info, deps.public_url)),
+  asyncapi: once(() => makeAsyncApi(api_info, deps.public_url)),
+});
+
+const makePlaceParts = (deps: Deps, limiter: Limiter, committed: () => void) => {
+  const gates = createGates(deps);
+  const placing = createPlacing({ sql: deps.sql, gates, committed });
+  const takePrediction = (agent_id: string) =>
+    limiter.take([predictionsWindow(deps.config, agent_id)]);
+  const reach = deps.config.CITATIONS_REACHABLE ? createReach(deps.config) : null;
+  return { gates, placing, reach, takePrediction };
+};
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** Whose credentials these are; an agent key that is cached costs no turn of the event loop. */
+export const makeAuthenticate = (
+  config: Config,
+  { principals, sessions }: Pick<ApiParts, 'principals' | 'sessions'>,
+) => {
+  const admin_digest = config.ADMIN_KEY === undefined ? null : digest(config.ADMIN_KEY);
+  return (credentials: Credentials): Caller | Fault | Promise<Caller | Fault> => {
+    const { api_key, authorization, admin_key } = credentials;
+    if (admin_key !== '') {
+      const right = admin_digest !== null && timingSafeEqual(digest(admin_key), admin_digest);
+      return right ? { kind: 'admin' } : refuse(common_faults.INVALID_API_KEY);
+    }
+    if (api_key !== '') return principals.byKey(api_key);
+    const token = bearerToken(authorization);
+    if (token === '') return refuse(common_faults.INVALID_TOKEN);
+    return sessions.byToken(token);
+  };
+};
+
+/** One message at a time wakes the relay; what is committed meanwhile shares the next one. */
+const makeNudge = ({ redis, config }: Deps): (() => void) => {
+  const channel = nudgeChannel(config.REDIS_PREFIX);
+  let under_way = false;
+  return () => {
+    if (under_way || redis.status !== 'ready') return;
+    under_way = true;
+    redis
+      .publish(channel, '')
+      .catch(() => undefined)
+      .finally(() => {
+        under_way = false;
+      });
+  };
+};
+
+/** Made when it is first asked for: it names the address under which the server is reached. */
+const once = (make: () => unknown): (() => string) => {
+  let text: string | undefined;
+  return () => {
+    text ??= JSON.stringify(make());
+    return text;
+  };
+};

@@ -1,0 +1,200 @@
+import type { Config } from '../config.js';
+import { createPrincipals } from '../features/agents/index.js';
+import { createFollower, mountSockets, Told } from '../features/events/index.js';
+import { makeWindowsOf } from '../features/limits/index.js';
+import { common_faults, refuse } from '../kit/fault.js';
+import { anonymous } from '../kit/http/caller.js';
+import { exchange_counters } from '../kit/http/exchange.js';
+import { type Mounted, mount } from '../kit/http/mount.js';
+import type { Route } from '../kit/http/route.js';
+import {
+  App,
+  exclusive_port,
+  type TemplatedApp,
+  type us_listen_socket,
+  us_listen_socket_close,
+  us_socket_local_port,
+} from '../kit/http/uws.js';
+import { createKeeper } from '../kit/idempotency.js';
+import { createLimiter } from '../kit/limits.js';
+import type { Measure } from '../kit/metrics.js';
+import { type Running, startAll } from '../kit/service.js';
+import { makeCallOp } from '../kit/ws/calls.js';
+import { createSeats } from '../kit/ws/seats.js';
+import { all_routes } from '../routes.js';
+import { type ApiParts, makeApiParts, makeAuthenticate } from './api-parts.js';
+import { type Base, openBase, type RoleOptions } from './base.js';
+import { makeStateTopics } from './state-topics.js';
+
+/** The api process: REST and websockets on one port, and everything they need at hand. */
+
+const listen = (app: TemplatedApp, config: Config, options: number): Promise<us_listen_socket> =>
+  new Promise((resolve, reject) => {
+    const done = (socket: us_listen_socket | false): void => {
+      if (socket) resolve(socket);
+      else reject(new Error(`cannot listen on ${config.HOST}:${config.PORT}; is the port taken?`));
+    };
+    // The native call also takes options after the port, which its types leave out.
+    (app.listen as (...args: unknown[]) => void).call(app, config.HOST, config.PORT, options, done);
+  });
+
+const drain_ms = 10_000;
+
+const waitForOpen = async (mounted: Mounted): Promise<void> => {
+  const until = performance.now() + drain_ms;
+  while (mounted.open.size > 0 && performance.now() < until) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, 10);
+    });
+  }
+};
+
+/** The port and what stands behind it, mounted and not yet listening. */
+const mountAll = (base: Base, options: RoleOptions) => {
+  const { deps } = base;
+  const { config, log, sql, redis } = deps;
+  const app = App();
+  const onPurge = (agent_id: string): void => {
+    sockets.onPurge(agent_id);
+    parts.log_doors.onPurge(agent_id);
+  };
+  const principals = createPrincipals(deps, { onPurge });
+  const prefix = config.REDIS_PREFIX;
+  const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
+  const parts = makeApiParts(deps, { principals, limiter });
+  const authenticate = makeAuthenticate(config, parts);
+  const windowsOf = makeWindowsOf(config);
+  const mounted = mount(app, {
+    routes: all_routes as readonly Route<ApiParts>[],
+    deps: parts,
+    log,
+    limiter,
+    trusted_proxies: config.TRUSTED_PROXIES,
+    link_url: () => `${deps.public_url}/link`,
+    authenticate,
+    windowsOf,
+    keeper: createKeeper({ sql, secret_key: config.SECRET_KEY ?? '', log }),
+    check_answers: options.check_answers ?? false,
+  });
+  const seats = createSeats({ redis, prefix, log });
+  const node = `${options.role}-${options.index}`;
+  const touch = (topic: string): void => sockets.hub.touch(topic);
+  const topics = makeStateTopics(parts, { node, touch });
+  const sockets = mountSockets(app, {
+    sql,
+    log,
+    node,
+    trusted_proxies: config.TRUSTED_PROXIES,
+    authenticate,
+    seats,
+    limits: { connections_key: config.SOCKETS_KEY, connections_ip: config.SOCKETS_IP },
+    ops: { call: makeCallOp(mounted) },
+    admit: async (address) => {
+      const taken = await limiter.take(windowsOf({ limits: [] }, anonymous, address));
+      return taken.allowed ? null : refuse(common_faults.RATE_LIMITED);
+    },
+    head: () => follower.head(),
+    purges_trusted: () => principals.stats.trusted,
+    states: topics.sources,
+  });
+  const follower = createFollower({
+    sql,
+    redis_url: config.REDIS_URL ?? '',
+    prefix,
+    log,
+    onEvents: (batch) => {
+      topics.onEvents(batch);
+      const told = batch.map((entry) => new Told(entry));
+      sockets.onEvents(told);
+      parts.log_doors.onEvents(told);
+    },
+  });
+  return { app, parts, limiter, mounted, seats, sockets, follower, topics };
+};
+
+type All = ReturnType<typeof mountAll>;
+
+const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measure[] => [
+  { name: 'http_open', help: 'Requests without an answer yet.', read: () => mounted.open.size },
+  {
+    name: 'http_aborted_total',
+    help: 'Requests whose client went away first.',
+    read: () => exchange_counters.aborted,
+  },
+  {
+    name: 'http_expired_total',
+    help: 'Requests that were answered 503 at their deadline.',
+    read: () => exchange_counters.expired,
+  },
+  {
+    name: 'predictions_placed_total',
+    help: 'Predictions that went through the group commit.',
+    read: () => parts.placing.stats.drafts,
+  },
+  {
+    name: 'prediction_batches_total',
+    help: 'Group commits of predictions.',
+    read: () => parts.placing.stats.batches,
+  },
+  {
+    name: 'log_head_offset',
+    help: 'Newest offset this process has followed.',
+    read: () => follower.head(),
+  },
+  {
+    name: 'log_lag_p99_ms',
+    help: 'From the time of an event to its delivery to sockets, 99th percentile.',
+    read: () => follower.stats().lag_p99_ms,
+  },
+  { name: 'sockets', help: 'Open websockets.', read: () => sockets.hub.stats().sockets },
+  {
+    name: 'sockets_slow_total',
+    help: 'Times that a socket read too slowly and left the live stream.',
+    read: () => sockets.hub.stats().slow,
+  },
+  {
+    name: 'sockets_unread_bytes',
+    help: 'Bytes that sockets have been sent and have not read.',
+    read: () => sockets.hub.stats().unread_bytes,
+  },
+  {
+    name: 'log_visitors',
+    help: 'Open event streams and calls that wait for an event.',
+    read: () => parts.log_doors.visitors.count(),
+  },
+];
+
+export const startApi = async (config: Config, options: RoleOptions): Promise<Running> => {
+  const base = await openBase(config, options);
+  const all = mountAll(base, options);
+  const { app, parts, limiter, mounted, seats, sockets, follower, topics } = all;
+  const services = await startAll([
+    parts.principals,
+    follower,
+    seats,
+    ...base.monitor(measuresOf(all)),
+  ]);
+  await Promise.all([sockets.start(), parts.log_doors.start(follower.head())]);
+  const socket = await listen(app, config, options.shared_port ? 0 : exclusive_port);
+  const port = us_socket_local_port(socket);
+  base.setPort(port);
+  base.deps.log.info({ port }, 'api: listening');
+  return {
+    port,
+    async stop() {
+      us_listen_socket_close(socket);
+      mounted.startDraining();
+      parts.log_doors.drain();
+      topics.startDraining();
+      await Promise.all([sockets.stop(), waitForOpen(mounted)]);
+      const { placing, commenting, voting } = parts;
+      await Promise.all([placing.drain(), commenting.drain(), voting.drain()]);
+      mounted.stop();
+      app.close();
+      limiter.stop();
+      parts.webhooks.close();
+      await services.stop();
+      await base.close();
+    },
+  };
+};

@@ -1,0 +1,107 @@
+import os from 'node:os';
+import type { Redis } from 'ioredis';
+import { type Config, publicUrl, type RoleName } from '../config.js';
+import type { Deps } from '../kit/deps.js';
+import { makeLog } from '../kit/log.js';
+import { createMonitor, type Measure } from '../kit/metrics.js';
+import { openSql, probeSql } from '../kit/pg/client.js';
+import { closeRedis, connectRedis, openRedis } from '../kit/redis/client.js';
+import { type Service, withDeadline } from '../kit/service.js';
+
+/** What every role process is built on: its log and its connections, opened and let go of. */
+
+export interface RoleOptions {
+  readonly role: RoleName;
+  /** Number among the processes of the service, from 0. */
+  readonly index: number;
+  /** Several api processes listen on the same port. */
+  readonly shared_port: boolean;
+  /** A process of its own that works for nobody who waits: it takes a lower priority. */
+  readonly in_background?: boolean;
+  /** Tests: refuse answers that do not match what their route says it returns. */
+  readonly check_answers?: boolean;
+}
+
+export interface Base {
+  readonly deps: Deps;
+  /** A connection for subscriptions or blocking reads, closed with the rest. */
+  openExtraRedis(purpose: string): Redis;
+  /** Tells the links where the server really listens, once that is known. */
+  setPort(port: number): void;
+  /** Probes and metrics of this process, where METRICS_PORT asks for them. */
+  monitor(measures?: readonly Measure[]): readonly Service[];
+  close(): Promise<void>;
+}
+
+/** When the cores are short, answers to clients come before what can be done a little later. */
+const giveWay = (): void => {
+  try {
+    os.setPriority(worker_niceness);
+  } catch {
+    // Not everywhere may a process change its priority, and nothing depends on it.
+  }
+};
+
+const worker_niceness = 5;
+
+export const openBase = async (config: Config, options: RoleOptions): Promise<Base> => {
+  const { DATABASE_URL, REDIS_URL } = config;
+  if (DATABASE_URL === undefined || REDIS_URL === undefined) {
+    throw new Error('a role process needs DATABASE_URL and REDIS_URL; the supervisor gives them');
+  }
+  const name = `${options.role}-${options.index}`;
+  if (options.in_background === true) giveWay();
+  const log = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid });
+  const sql = openSql({
+    url: DATABASE_URL,
+    pool: config.DATABASE_POOL,
+    prepare: config.DATABASE_PREPARE,
+    name,
+  });
+  const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
+  await connectRedis(redis);
+  const extra: Redis[] = [];
+  let port = config.PORT;
+  return {
+    deps: {
+      config,
+      log,
+      sql,
+      redis,
+      clock: () => new Date(),
+      get public_url() {
+        return publicUrl(config, port);
+      },
+    },
+    openExtraRedis(purpose) {
+      const connection = openRedis({
+        url: REDIS_URL,
+        name: `${name} ${purpose}`,
+        log,
+        command_timeout_ms: 0,
+      });
+      extra.push(connection);
+      return connection;
+    },
+    setPort(real_port) {
+      port = real_port;
+    },
+    monitor(measures = []) {
+      if (config.METRICS_PORT === undefined) return [];
+      const isReady = (): Promise<boolean> =>
+        withDeadline(probeSql(sql), 1_000, 'the probe').then(
+          () => true,
+          () => false,
+        );
+      const monitor_port = config.METRICS_PORT + options.index;
+      const labels = { role: options.role, index: String(options.index) };
+      const { HOST: host } = config;
+      return [createMonitor({ port: monitor_port, host, labels, measures, isReady })];
+    },
+    async close() {
+      for (const connection of [redis, ...extra]) closeRedis(connection);
+      await sql.end({ timeout: 5 });
+      log.flush();
+    },
+  };
+};

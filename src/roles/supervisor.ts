@@ -1,0 +1,244 @@
+import path from 'node:path';
+import type { Config, RoleName } from '../config.js';
+import { publicUrl } from '../config.js';
+import { claimDataDir, type DataDirClaim } from '../embedded/data-dir.js';
+import { type DevCaFiles, keepDevCa } from '../embedded/dev-ca.js';
+import { keepSecret } from '../embedded/files.js';
+import { startPostgres } from '../embedded/postgres.js';
+import { openLog, pickPort, probePort, type Say } from '../embedded/processes.js';
+import { startRedis } from '../embedded/redis.js';
+import { isOutage } from '../kit/pg/client.js';
+import { migrate } from '../kit/pg/migrate.js';
+import { banner } from './banner.js';
+import { type KeptStore, keepStore } from './kept-store.js';
+import { endOrphans, keepRole, type RoleProcess } from './role-process.js';
+import { type StopSignals, watchStopSignals } from './stop-signals.js';
+
+/**
+ * Runs the whole service. Order of the start: claim DATA_DIR → port free? → keys, stores →
+ * migrations → role processes. Order of the end: api (nobody new comes in) → the other roles
+ * (they finish what they hold) → Redis → Postgres. A second signal or 20 s ends all of it by force.
+ */
+export interface SupervisorOptions {
+  readonly config: Config;
+  /** What the role processes get, with the settings that are made here laid over it. */
+  readonly env: NodeJS.ProcessEnv;
+  /** The program of the role processes. */
+  readonly entry: string;
+}
+
+interface Supervisor extends SupervisorOptions {
+  readonly say: Say;
+  readonly claim: DataDirClaim;
+  readonly signals: StopSignals;
+  readonly stores: KeptStore[];
+  readonly roles: { readonly role: RoleName; readonly process: RoleProcess }[];
+}
+
+const stop_ms = 20_000;
+const api_stop_ms = 13_000;
+const worker_stop_ms = 5_000;
+
+/** Runs until it is told to stop; the exit code. Throws what a person has to put right. */
+export const runSupervisor = async (options: SupervisorOptions): Promise<number> => {
+  const { config } = options;
+  const say = makeSay(config);
+  const signals = watchStopSignals(options.env);
+  const claim = await claimDataDir(config.DATA_DIR);
+  const self: Supervisor = { ...options, say, claim, signals, stores: [], roles: [] };
+  try {
+    await start(self);
+    await signals.stop;
+    return await stop(self);
+  } catch (error) {
+    await stop(self);
+    throw error;
+  } finally {
+    claim.release();
+  }
+};
+
+/** Production logs are JSON lines, this process's too. */
+const makeSay = ({ NODE_ENV }: Config): Say =>
+  NODE_ENV === 'production'
+    ? (msg) => {
+        const time = new Date().toISOString();
+        process.stdout.write(`${JSON.stringify({ level: 30, time, role: 'supervisor', msg })}\n`);
+      }
+    : (line) => {
+        process.stdout.write(`${line}\n`);
+      };
+
+const wantedRoles = ({ ROLES }: Config): readonly RoleName[] =>
+  (['api', 'relay', 'signer', 'timer'] as const).filter(
+    (role) => ROLES.includes('all') || ROLES.includes(role),
+  );
+
+const start = async (self: Supervisor): Promise<void> => {
+  const { config, signals } = self;
+  await endOrphans(config.DATA_DIR);
+  if (wantedRoles(config).includes('api')) await checkPort(config);
+  const [urls, dev_ca] = await Promise.all([openStores(self), openDevCa(config)]);
+  if (signals.stopped()) return;
+  await migratePatiently(urls.DATABASE_URL, signals);
+  if (signals.stopped()) return;
+  const port = await startRoles(self, { ...urls, ...keySettings(config), ...caSettings(dev_ca) });
+  if (signals.stopped()) return;
+  const url = port === undefined ? undefined : publicUrl(config, port);
+  self.claim.note({ state: 'running', ...(url === undefined ? {} : { url }) });
+  for (const line of banner({ config, url, dev_ca })) self.say(line);
+};
+
+const port_problems: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use: stop the other program or set PORT',
+  EACCES: 'needs more rights: set a PORT of 1024 or more',
+  EADDRNOTAVAIL: 'cannot be used: HOST is not an address of this machine',
+  ENOTFOUND: 'cannot be used: HOST is not an address of this machine',
+};
+
+/** The api's listener would share a port that another program has, and take half its traffic. */
+const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
+  const problem = await probePort(PORT, HOST);
+  if (problem === null) return;
+  throw new Error(`Port ${PORT} on ${HOST} ${port_problems[problem] ?? `fails: ${problem}`}.`);
+};
+
+interface StoreUrls {
+  readonly DATABASE_URL: string;
+  readonly REDIS_URL: string;
+}
+
+const openStores = async (self: Supervisor): Promise<StoreUrls> => {
+  const { config, say, stores } = self;
+  const common = { data_dir: config.DATA_DIR, say };
+  const keep = async (name: 'Redis' | 'Postgres'): Promise<string> => {
+    const kept = await keepStore({
+      name,
+      say,
+      kill_signal: name === 'Redis' ? 'SIGKILL' : 'SIGQUIT',
+      start: (must_keep_port) =>
+        name === 'Redis'
+          ? startRedis({ ...common, must_keep_port })
+          : startPostgres({ ...common, must_keep_port }),
+    });
+    stores.push(kept);
+    return kept.url;
+  };
+  const opened = await Promise.allSettled([
+    config.DATABASE_URL ?? keep('Postgres'),
+    config.REDIS_URL ?? keep('Redis'),
+  ]);
+  const [DATABASE_URL, REDIS_URL] = opened.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
+  });
+  return { DATABASE_URL: DATABASE_URL ?? '', REDIS_URL: REDIS_URL ?? '' };
+};
+
+const is_loopback = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
+
+/** A newcomer on one machine can receive webhooks; everybody else says what may be reached. */
+const openDevCa = async (config: Config): Promise<DevCaFiles | null> => {
+  const wanted =
+    config.NODE_ENV === 'development' &&
+    is_loopback.test(config.HOST) &&
+    config.WEBHOOK_ALLOW_CIDRS.length === 0 &&
+    config.WEBHOOK_CA_FILE === undefined;
+  return wanted ? keepDevCa(config.DATA_DIR) : null;
+};
+
+const caSettings = (dev_ca: DevCaFiles | null): Record<string, string> =>
+  dev_ca === null
+    ? {}
+    : { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128', WEBHOOK_CA_FILE: dev_ca.ca_file };
+
+const keySettings = ({ ADMIN_KEY, SECRET_KEY, DATA_DIR }: Config): Record<string, string> => ({
+  ADMIN_KEY: ADMIN_KEY ?? keepSecret(path.join(DATA_DIR, 'admin-key')),
+  SECRET_KEY: SECRET_KEY ?? keepSecret(path.join(DATA_DIR, 'secret-key')),
+});
+
+const migrate_ms = 30_000;
+
+/** A database of somebody else's may still be starting, as in a set of containers. */
+const migratePatiently = async (url: string, signals: StopSignals): Promise<void> => {
+  const deadline = Date.now() + migrate_ms;
+  for (;;) {
+    try {
+      return await migrate(url);
+    } catch (error) {
+      if (!isOutage(error) || Date.now() > deadline || signals.stopped()) throw error;
+      await signals.rest(250);
+    }
+  }
+};
+
+/** The environment of a role process: each setting that is made here, under one name only. */
+const layOver = (
+  env: NodeJS.ProcessEnv,
+  made: Readonly<Record<string, string>>,
+): NodeJS.ProcessEnv => {
+  const result = { ...env };
+  for (const [name, value] of Object.entries(made)) {
+    delete result[`PF_${name}`];
+    if (!name.endsWith('_FILE')) {
+      delete result[`${name}_FILE`];
+      delete result[`PF_${name}_FILE`];
+    }
+    result[name] = value;
+  }
+  return result;
+};
+
+/** Starts every role; the port of the api processes once all are ready, if there are any. */
+const startRoles = async (
+  self: Supervisor,
+  made: Readonly<Record<string, string>>,
+): Promise<number | undefined> => {
+  const { config, env, entry, say, roles, signals } = self;
+  const { DATA_DIR, HOST, NODE_ENV, API_PROCESSES } = config;
+  const output =
+    NODE_ENV === 'production' ? 'inherit' : openLog(path.join(DATA_DIR, 'log', 'forum.log'));
+  // Chosen here, so that all api processes and every later start of one get the same.
+  const port = config.PORT === 0 ? await pickPort(HOST) : config.PORT;
+  const process_env = layOver(env, { ...made, PORT: String(port) });
+  const add = (role: RoleName): void => {
+    const args = { role, index: roles.length, shared_port: role === 'api' && API_PROCESSES > 1 };
+    const { DATA_DIR: data_dir, PROCESS_HEAP_MB: heap_mb } = config;
+    const options = { args, entry, data_dir, env: process_env, output, say, heap_mb } as const;
+    roles.push({ role, process: keepRole(options) });
+  };
+  const wanted = wantedRoles(config);
+  for (const role of wanted) {
+    const count = role === 'api' ? API_PROCESSES : 1;
+    for (let n = 0; n < count; n += 1) add(role);
+  }
+  const ports = Promise.all(roles.map((each) => each.process.ready));
+  await Promise.race([ports, signals.stop]);
+  return wanted.includes('api') ? port : undefined;
+};
+
+/** Everything in its order, or by force when that is asked for or takes too long. */
+const stop = async (self: Supervisor): Promise<number> => {
+  const { claim, roles, stores, signals, say } = self;
+  claim.note({ state: 'stopping' });
+  const stopRoles = (wanted: (role: RoleName) => boolean, within_ms: number) =>
+    Promise.all(
+      roles.filter(({ role }) => wanted(role)).map(({ process }) => process.stop(within_ms)),
+    );
+  const inOrder = async (): Promise<number> => {
+    await stopRoles((role) => role === 'api', api_stop_ms);
+    await stopRoles((role) => role !== 'api', worker_stop_ms);
+    // Redis before Postgres, whichever was ready first.
+    for (const store of [...stores].sort((a, b) => b.name.localeCompare(a.name))) {
+      await store.stop();
+    }
+    return 0;
+  };
+  const forced = Promise.race([signals.force, signals.after(stop_ms)]).then(() => 1);
+  const code = await Promise.race([inOrder(), forced]);
+  if (code === 0) return 0;
+  say('Stopping by force.');
+  for (const { process } of roles) process.kill();
+  await Promise.all(stores.map((store) => store.kill()));
+  return 1;
+};

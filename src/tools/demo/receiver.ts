@@ -1,0 +1,121 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+
+/**
+ * A webhook receiver as a subscriber would write it: HTTPS, the signature over the raw bytes
+ * compared in constant time, repeats recognised by their `webhook-id`.
+ */
+export interface Receiver {
+  readonly port: number;
+  /** Ids of the verified events `prediction.placed` of own questions, each once. */
+  readonly verified: ReadonlySet<string>;
+  /** Deliveries whose signature was wrong. */
+  readonly rejected: number;
+  /** Deliveries that repeated one already taken. */
+  readonly repeats: number;
+  /** Known only once the webhook exists; deliveries before that are refused and come again. */
+  setSecret(secret: string): void;
+  close(): void;
+}
+
+export interface ReceiverOptions {
+  readonly cert: string;
+  readonly key: string;
+  /** Name of the signature header, in lower case. */
+  readonly signature_header: string;
+  isOwn(question_id: string): boolean;
+}
+
+/** `sha256=` and the HMAC-SHA256 of the body in lower-case hex, keyed with the secret's text. */
+export const isSigned = (secret: string, body: Buffer, signature: string): boolean => {
+  const wanted = Buffer.from(`sha256=${createHmac('sha256', secret).update(body).digest('hex')}`);
+  const given = Buffer.from(signature);
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+};
+
+const body_limit = 65_536;
+/** The service calls no port between these and 1024 but 8443. */
+const first_port = 10_000;
+const port_tries = 20;
+
+const listenOn = (server: Server, port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => resolve(true));
+  });
+
+const listen = async (server: Server): Promise<number> => {
+  for (let i = 0; i < port_tries; i++) {
+    const port = first_port + Math.floor(Math.random() * 50_000);
+    if (await listenOn(server, port)) return (server.address() as AddressInfo).port;
+  }
+  throw new Error('No free port was found for the webhook receiver.');
+};
+
+interface Delivered {
+  readonly event?: string;
+  readonly data?: { readonly question_id?: string };
+}
+
+export const startReceiver = async (options: ReceiverOptions): Promise<Receiver> => {
+  const verified = new Set<string>();
+  const known = new Set<string>();
+  let secret = '';
+  let rejected = 0;
+  let repeats = 0;
+
+  /** The status to answer with. */
+  const take = (body: Buffer, signature: string, id: string): number => {
+    if (secret === '') return 503;
+    if (!isSigned(secret, body, signature)) {
+      rejected += 1;
+      return 401;
+    }
+    if (known.has(id)) {
+      repeats += 1;
+      return 200;
+    }
+    known.add(id);
+    const { event, data } = JSON.parse(body.toString('utf8')) as Delivered;
+    if (event === 'prediction.placed' && options.isOwn(data?.question_id ?? '')) verified.add(id);
+    return 200;
+  };
+
+  const server = createServer({ cert: options.cert, key: options.key }, (request, response) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > body_limit) request.destroy();
+      else chunks.push(chunk);
+    });
+    request.on('end', () => {
+      const header = (name: string): string => String(request.headers[name] ?? '');
+      const status = take(
+        Buffer.concat(chunks),
+        header(options.signature_header),
+        header('webhook-id'),
+      );
+      response.writeHead(status).end();
+    });
+  });
+  const port = await listen(server);
+  return {
+    port,
+    verified,
+    get rejected() {
+      return rejected;
+    },
+    get repeats() {
+      return repeats;
+    },
+    setSecret: (value) => {
+      secret = value;
+    },
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+};

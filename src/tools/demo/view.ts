@@ -1,0 +1,102 @@
+import { drawBar, type Screen } from '../shared/bar.js';
+
+/** What the demo shows while it runs: a picture that is drawn again on a terminal, else lines. */
+
+export interface QuestionView {
+  readonly text: string;
+  readonly total: number;
+  /** Share of YES, or of the leading option. */
+  readonly percent: number;
+  /** What the share stands for: YES, or the leading option. */
+  readonly label: string;
+  readonly families: number;
+}
+
+export interface Picture {
+  readonly step: string;
+  readonly accepted: number;
+  readonly wanted: number;
+  readonly on_socket: number;
+  readonly verified: number;
+  readonly questions: readonly QuestionView[];
+}
+
+export interface View {
+  /** A finished step, kept on the screen. */
+  say(line: string): void;
+  draw(picture: Picture): void;
+  /** Leaves the last picture where it is; lines follow below it. */
+  end(): void;
+}
+
+const bar_width = 24;
+const text_width = 58;
+
+const shorten = (text: string, width: number): string =>
+  text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width);
+
+const consensusBar = (percent: number): string => {
+  const full = Math.round((percent / 100) * bar_width);
+  return `${'█'.repeat(full)}${'·'.repeat(bar_width - full)}`;
+};
+
+const questionLine = ({ text, total, percent, label, families }: QuestionView): string =>
+  `  ${shorten(text, text_width)} ${consensusBar(percent)} ${percent.toFixed(0).padStart(3)} % ` +
+  `${label}, ${total} by ${families} families`;
+
+export const pictureLines = (picture: Picture): readonly string[] => [
+  `${drawBar(picture.wanted === 0 ? 0 : picture.accepted / picture.wanted)}  ${picture.step}`,
+  `  predictions ${picture.accepted}/${picture.wanted}` +
+    `   events on the socket ${picture.on_socket}   deliveries verified ${picture.verified}`,
+  ...picture.questions.map(questionLine),
+];
+
+const makeLiveView = (screen: Screen): View => {
+  let height = 0;
+  const erase = (): void => {
+    if (height > 0) screen.write(`\x1b[${height}A\x1b[J`);
+    height = 0;
+  };
+  return {
+    say(line) {
+      erase();
+      screen.write(`${line}\n`);
+    },
+    draw(picture) {
+      const width = (screen.columns ?? 120) - 1;
+      const lines = pictureLines(picture).map((line) => line.slice(0, width));
+      erase();
+      screen.write(`${lines.join('\n')}\n`);
+      height = lines.length;
+    },
+    end() {
+      height = 0;
+    },
+  };
+};
+
+const makePlainView = (screen: Screen): View => {
+  let told = 0;
+  let last: Picture | undefined;
+  return {
+    say: (line) => {
+      screen.write(`${line}\n`);
+    },
+    draw(picture) {
+      last = picture;
+      const tenth = picture.wanted === 0 ? 0 : Math.floor((10 * picture.accepted) / picture.wanted);
+      if (tenth <= told) return;
+      told = tenth;
+      screen.write(
+        `  predictions ${picture.accepted}/${picture.wanted}, events ${picture.on_socket}, ` +
+          `deliveries verified ${picture.verified}\n`,
+      );
+    },
+    end() {
+      if (last !== undefined) screen.write(`${last.questions.map(questionLine).join('\n')}\n`);
+    },
+  };
+};
+
+export const makeView = (screen: Screen): View =>
+  screen.isTTY === true ? makeLiveView(screen) : makePlainView(screen);

@@ -1,0 +1,91 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { makeClientWire, wire_file } from './client-wire.js';
+import { type Filled, fillBlocks } from './markdown.js';
+import { makeTables } from './tables.js';
+
+/** What is made of the service's own values, in a checkout: written anew, or compared. */
+
+export interface DocsOptions {
+  readonly argv: readonly string[];
+  /** The checkout. */
+  readonly root: string;
+  say(line: string): void;
+}
+
+const help = `Usage: npm run docs [-- --check]
+
+Writes the tables of README.md from the routes, events, faults, limits and settings of the service,
+and src/client/wire.ts, the types of the client library, from its routes and events.
+
+  --check   change nothing; exit code 1 when something is not what it should be`;
+
+/** Marked in the README for its tests, and written by hand. */
+const written_by_hand = ['first-prediction', 'look'];
+
+/** What the README should be; its text as it is comes in, so that a test can try others. */
+export const fillReadme = (root: string, readme: string): Filled => {
+  const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  return fillBlocks(readme, makeTables(scripts), written_by_hand);
+};
+
+const readOptions = (argv: readonly string[]): { readonly check: boolean } | string => {
+  try {
+    const { values } = parseArgs({
+      args: [...argv],
+      options: {
+        check: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    });
+    return values.help ? help : { check: values.check };
+  } catch (error) {
+    return `${error instanceof Error ? error.message : error}\n\n${help}`;
+  }
+};
+
+/** True when the types of the client library are what they should be, now at least. */
+const keepWire = ({ root, say }: DocsOptions, check: boolean): boolean => {
+  const file = path.join(root, wire_file);
+  const wanted = makeClientWire();
+  const is_right = existsSync(file) && readFileSync(file, 'utf8') === wanted;
+  if (is_right) return true;
+  if (!check) {
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, wanted);
+  }
+  const what = check ? 'not what the service is. Run: npm run docs' : 'written anew.';
+  say(`${wire_file}: ${what}`);
+  return !check;
+};
+
+/** Exit code: 0 everything is right (now), 1 not. */
+export const runDocs = (asked: DocsOptions): number => {
+  const { argv, root, say } = asked;
+  const options = readOptions(argv);
+  if (typeof options === 'string') {
+    say(options);
+    return argv.includes('--help') ? 0 : 1;
+  }
+  const has_wire = keepWire(asked, options.check);
+  const file = path.join(root, 'README.md');
+  const readme = readFileSync(file, 'utf8');
+  const { text, changed, problems } = fillReadme(root, readme);
+  for (const problem of problems) say(`README.md: ${problem}`);
+  if (problems.length > 0) return 1;
+  if (changed.length === 0) {
+    say('README.md: every table is right.');
+    return has_wire ? 0 : 1;
+  }
+  if (!options.check) writeFileSync(file, text);
+  const names = changed.join(', ');
+  say(
+    options.check
+      ? `README.md: not what the service is: ${names}. Run: npm run docs`
+      : `README.md: written anew: ${names}.`,
+  );
+  return options.check ? 1 : 0;
+};

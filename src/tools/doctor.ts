@@ -1,0 +1,172 @@
+import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+import { lockHolder } from '../boot/processes.mjs';
+import { type Config, ConfigError, readConfig, settings } from '../config.js';
+import { readStatus } from '../embedded/data-dir.js';
+import { embeddedPostgresVersion } from '../embedded/postgres-home.js';
+import { probePort } from '../embedded/processes.js';
+import { findInstaller, lookUp } from '../embedded/redis-binary.js';
+import { openSql } from '../kit/pg/client.js';
+
+/**
+ * `npm run doctor`: every setting with its value and where it comes from, then whether what the
+ * service needs is there. Leaves nothing behind. Ends with code 1 when something is wrong.
+ */
+type Check = (config: Config) => Promise<string> | string;
+
+const oldest_postgres = 14;
+const oldest_redis = 7;
+const wait_ms = 5_000;
+
+const maskUrl = (text: string): string =>
+  /^[a-z]+:\/\//.test(text) ? text.replace(/:[^:@/]*@/, ':***@') : '***';
+
+const show = (name: string, value: unknown, secret: boolean): string => {
+  if (value === undefined || value === '') return '-';
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.join(',');
+  if (!secret) return String(value);
+  if (name === 'REDIS_URL' && String(value).startsWith('unix:')) return String(value);
+  return name.endsWith('_URL') ? maskUrl(String(value)) : '***';
+};
+
+/** The name that set it; `default` when nothing did. */
+const sourceOf = (name: string): string => {
+  const isSet = (key: string): boolean => (process.env[key] ?? '') !== '';
+  const names = [`PF_${name}`, name, `PF_${name}_FILE`, `${name}_FILE`];
+  return names.find(isSet) ?? 'default';
+};
+
+const printSettings = (config: Partial<Config>): void => {
+  console.log('Settings');
+  for (const [name, { secret }] of Object.entries(settings)) {
+    const value = show(name, config[name as keyof Config], secret === true);
+    console.log(`  ${name.padEnd(28)} ${value.padEnd(32)} ${sourceOf(name)}`);
+  }
+};
+
+const checkNode: Check = () => {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major < 20 || (major === 20 && minor < 11)) throw new Error('20.11 or newer is needed');
+  return process.version;
+};
+
+const checkDataDir: Check = ({ DATA_DIR }) => {
+  let folder = DATA_DIR;
+  while (!existsSync(folder)) folder = path.dirname(folder);
+  // Really tried: the rights of a folder do not tell of file systems that take no files.
+  rmdirSync(mkdtempSync(path.join(folder, 'doctor-')));
+  return folder === DATA_DIR ? `${DATA_DIR} can be written` : `${DATA_DIR} can be made`;
+};
+
+const runningHere = (config: Config): boolean =>
+  lockHolder(path.join(config.DATA_DIR, 'service.lock')) !== 0;
+
+const checkPort: Check = async (config) => {
+  const { PORT, HOST, DATA_DIR } = config;
+  const { url } = readStatus(DATA_DIR);
+  if (runningHere(config) && url !== undefined) return `the service runs at ${url}`;
+  const problem = await probePort(PORT, HOST);
+  if (problem !== null) throw new Error(`${PORT} on ${HOST} cannot be used (${problem})`);
+  return `${PORT} on ${HOST} is free`;
+};
+
+const checkPostgres: Check = async ({ DATABASE_URL, DATABASE_PREPARE }) => {
+  if (DATABASE_URL === undefined) return `embedded ${embeddedPostgresVersion()}`;
+  const sql = openSql({ url: DATABASE_URL, pool: 1, prepare: DATABASE_PREPARE, name: 'doctor' });
+  try {
+    const [row] = await sql<{ version: string; commit: string; may: boolean }[]>`
+      select current_setting('server_version') as version,
+        current_setting('synchronous_commit') as commit,
+        has_schema_privilege('public', 'create') as may`;
+    const { version = '0', commit = '', may = false } = row ?? {};
+    if (Number.parseInt(version, 10) < oldest_postgres) {
+      throw new Error(`${version} is too old; ${oldest_postgres} or newer is needed`);
+    }
+    if (commit === 'off')
+      throw new Error('synchronous_commit is off: acknowledged work can be lost');
+    if (!may) throw new Error('this user may not create tables in the schema public');
+    return `${version} answers`;
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+};
+
+const checkRedis: Check = async ({ REDIS_URL }) => {
+  if (REDIS_URL !== undefined) return checkRedisServer(REDIS_URL);
+  const found = lookUp();
+  if (found !== null) return `${found.command} ${found.version}`;
+  if (findInstaller() !== null) return 'redis-tools will be installed with apt-get at the start';
+  throw new Error('there is no redis-server: install Redis 7 or newer, or set REDIS_URL');
+};
+
+const checkRedisServer = async (url: string): Promise<string> => {
+  const redis = new Redis(url.replace(/^unix:/, ''), {
+    lazyConnect: true,
+    maxRetriesPerRequest: 0,
+    commandTimeout: wait_ms,
+    connectTimeout: wait_ms,
+    retryStrategy: () => null,
+  });
+  let reason = '';
+  redis.on('error', (error: Error) => {
+    reason = error.message;
+  });
+  try {
+    await redis.connect().catch((error: Error) => {
+      throw new Error(reason || error.message);
+    });
+    const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '0';
+    if (Number.parseInt(version, 10) < oldest_redis) {
+      throw new Error(`${version} is too old; ${oldest_redis} or newer is needed`);
+    }
+    const memory = await redis.info('memory');
+    const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? 'unknown';
+    if (policy !== 'noeviction') throw new Error(`maxmemory-policy is ${policy}, not noeviction`);
+    const aof = /aof_enabled:1/.test(await redis.info('persistence'));
+    return `${version} answers${aof ? '' : ', without AOF: live state is rebuilt after a restart'}`;
+  } finally {
+    redis.disconnect();
+  }
+};
+
+const checks: readonly (readonly [name: string, check: Check])[] = [
+  ['Node', checkNode],
+  ['DATA_DIR', checkDataDir],
+  ['PORT', checkPort],
+  ['Postgres', checkPostgres],
+  ['Redis', checkRedis],
+];
+
+const runChecks = async (config: Config): Promise<number> => {
+  let wrong = 0;
+  console.log('\nChecks');
+  for (const [name, check] of checks) {
+    try {
+      console.log(`    ok  ${name.padEnd(10)} ${await check(config)}`);
+    } catch (error) {
+      wrong += 1;
+      console.log(`  FAIL  ${name.padEnd(10)} ${error instanceof Error ? error.message : error}`);
+    }
+  }
+  return wrong;
+};
+
+const run = async (): Promise<void> => {
+  try {
+    const config = readConfig();
+    printSettings(config);
+    const wrong = await runChecks(config);
+    console.log(
+      wrong === 0 ? '\nEverything is in order.' : `\n${wrong} of ${checks.length} wrong.`,
+    );
+    process.exitCode = wrong === 0 ? 0 : 1;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    printSettings({});
+    console.log(`\n${error.message}`);
+    process.exitCode = 1;
+  }
+};
+
+await run();

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { t } from 'tap';
+import { settings } from '../../src/config.js';
+import { openStores } from '../help/stores.js';
+
+const doctor = fileURLToPath(new URL('../../src/tools/doctor.js', import.meta.url));
+
+const run = async (env: NodeJS.ProcessEnv): Promise<{ code: number | null; output: string }> => {
+  const child = spawn(process.execPath, [doctor], {
+    env: { PATH: process.env['PATH'], PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const [output, code] = await Promise.all([text(child.stdout), ended]);
+  return { code, output };
+};
+
+t.test('every setting is listed with its source, and secrets are masked', async (t) => {
+  const secret = 'a-secret-of-more-than-thirty-two-characters';
+  const { database_url, redis_url } = await openStores(t);
+  const { code, output } = await run({
+    DATA_DIR: path.join(t.testdir(), 'new'),
+    DATABASE_URL: database_url,
+    REDIS_URL: redis_url,
+    PF_ADMIN_KEY: secret,
+  });
+  t.equal(code, 0, output);
+  for (const name of Object.keys(settings)) t.match(output, new RegExp(`^  ${name} `, 'm'));
+  t.match(output, /ADMIN_KEY +\*\*\* +PF_ADMIN_KEY/);
+  t.match(output, /HOST +127\.0\.0\.1 +default/);
+  t.match(output, /ok {2}Postgres +18\.\d+ answers/);
+  t.match(output, /ok {2}Redis +\d+\.\d+\.\d+ answers/);
+  t.notMatch(output, secret);
+  t.notMatch(output, new URL(database_url).password);
+});
+
+t.test('what is wrong is said in one line each, and the code is 1', async (t) => {
+  const { code, output } = await run({
+    DATA_DIR: '/proc/nowhere',
+    DATABASE_URL: 'postgres://someone:hidden@127.0.0.1:1/none',
+    REDIS_URL: 'redis://127.0.0.1:1',
+  });
+  t.equal(code, 1);
+  t.match(output, /FAIL {2}DATA_DIR/);
+  t.match(output, /FAIL {2}Postgres +.*ECONNREFUSED/);
+  t.match(output, /FAIL {2}Redis +.*ECONNREFUSED/);
+  t.match(output, /3 of 5 wrong/);
+  t.notMatch(output, /hidden/);
+});
+
+t.test('wrong settings are listed together', async (t) => {
+  const { code, output } = await run({ PORT: 'x', PF_NOTHING: '1' });
+  t.equal(code, 1);
+  t.match(output, /PF_NOTHING is not a setting/);
+  t.match(output, /PORT: /);
+});

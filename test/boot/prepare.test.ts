@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type Test, t } from 'tap';
+import { project_root } from '../help/own-stores.js';
+
+/** A small checkout with the real boot scripts, and packages that are there already. */
+const makeCheckout = (t: Test): string => {
+  const folder = t.testdir({
+    src: {
+      'main.ts': "console.log('started', ...process.argv.slice(2));\n",
+      lua: { 'one-1.lua': 'return 1\n' },
+    },
+    test: { 'run.ts': 'export const ran = true;\n', 'old.test.ts': 'export const old = true;\n' },
+    'package.json': '{"type":"module"}',
+  });
+  cpSync(path.join(project_root, 'src', 'boot'), path.join(folder, 'src', 'boot'), {
+    recursive: true,
+  });
+  for (const name of ['package-lock.json', 'tsconfig.json']) {
+    cpSync(path.join(project_root, name), path.join(folder, name));
+  }
+  const packages = path.join(folder, 'node_modules');
+  mkdirSync(packages);
+  cpSync(path.join(project_root, 'node_modules', '.pf-lock'), path.join(packages, '.pf-lock'));
+  for (const name of ['typescript', '@typescript', '@types', 'undici-types']) {
+    const source = path.join(project_root, 'node_modules', name);
+    if (existsSync(source)) symlinkSync(source, path.join(packages, name));
+  }
+  return folder;
+};
+
+interface Outcome {
+  readonly code: number | null;
+  readonly output: string;
+  readonly ms: number;
+}
+
+const run = async (folder: string, ...words: string[]): Promise<Outcome> => {
+  const started = Date.now();
+  const file = path.join(folder, 'src', 'boot', 'run.mjs');
+  const child = spawn(process.execPath, [file, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const [out, err, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { code, output: `${err}${out}`, ms: Date.now() - started };
+};
+
+t.test('the first start builds, the second only starts, in the same process', async (t) => {
+  const folder = makeCheckout(t);
+  const first = await run(folder, 'start', 'one', 'two');
+  t.match(first.output, /^Built in .*\nstarted one two\n$/);
+  t.equal(first.code, 0);
+  t.equal(readFileSync(path.join(folder, 'dist', 'src', 'lua', 'one-1.lua'), 'utf8'), 'return 1\n');
+  const second = await run(folder, 'start');
+  t.equal(second.output, 'started\n');
+});
+
+t.test('what was deleted or changed in the sources is so in the build', async (t) => {
+  const folder = makeCheckout(t);
+  const built = (name: string): boolean => existsSync(path.join(folder, 'dist', name));
+  await run(folder, 'build');
+  t.ok(built('test/old.test.js'));
+  rmSync(path.join(folder, 'test', 'old.test.ts'));
+  rmSync(path.join(folder, 'src', 'lua', 'one-1.lua'));
+  writeFileSync(path.join(folder, 'src', 'main.ts'), "console.log('changed');\n");
+  t.match((await run(folder, 'start')).output, /changed/);
+  t.notOk(built('test/old.test.js'));
+  t.notOk(built('test/old.test.js.map'));
+  t.notOk(built('src/lua/one-1.lua'));
+  rmSync(path.join(folder, 'dist', 'src', 'main.js'));
+  rmSync(path.join(folder, 'dist', '.stamp'));
+  t.match((await run(folder, 'start')).output, /changed/, 'a lost output is made again');
+});
+
+t.test('a compile error stops the start with the lines of the compiler', async (t) => {
+  const folder = makeCheckout(t);
+  writeFileSync(path.join(folder, 'src', 'main.ts'), 'export const n: number = "text";\n');
+  const { code, output } = await run(folder, 'start');
+  t.equal(code, 1);
+  t.match(output, /src\/main\.ts\(1,14\): error TS2322/);
+  t.match(output, /nothing was started/);
+  writeFileSync(path.join(folder, 'src', 'main.ts'), "console.log('mended');\n");
+  t.match((await run(folder, 'start')).output, /mended/);
+});
+
+t.test('packages are never installed through a link', async (t) => {
+  const folder = makeCheckout(t);
+  const elsewhere = path.join(folder, 'elsewhere');
+  mkdirSync(elsewhere);
+  writeFileSync(path.join(elsewhere, 'kept.txt'), 'kept');
+  rmSync(path.join(folder, 'node_modules'), { recursive: true });
+  symlinkSync(elsewhere, path.join(folder, 'node_modules'));
+  const outcome = await run(folder, 'build');
+  t.equal(outcome.code, 1);
+  t.match(outcome.output, /node_modules is a link/);
+  t.ok(existsSync(path.join(elsewhere, 'kept.txt')));
+});
+
+t.test('two starts at once build once', async (t) => {
+  const folder = makeCheckout(t);
+  const both = await Promise.all([run(folder, 'start'), run(folder, 'start')]);
+  for (const { code, output } of both) {
+    t.equal(code, 0);
+    t.match(output, /started\n$/);
+  }
+  t.equal(both.filter(({ output }) => output.includes('Built in')).length, 1);
+  t.notOk(existsSync(path.join(folder, 'dist', '.lock')));
+});
+
+t.test('an unknown target is refused', async (t) => {
+  const { code, output } = await run(makeCheckout(t), 'constructor');
+  t.equal(code, 1);
+  t.match(output, /^Usage: /);
+});

@@ -1,0 +1,319 @@
+import t, { type Test } from 'tap';
+import { WebSocket } from 'ws';
+import {
+  type Client,
+  createClient,
+  type Gap,
+  type LogEvent,
+  type SocketLike,
+  type StreamOptions,
+  type StreamStatus,
+  type Topic,
+} from '../../src/client/node.js';
+import type { Caller } from '../../src/kit/http/caller.js';
+import type { HubLimits } from '../../src/kit/ws/options.js';
+import { range, startHub } from '../help/hub.js';
+import { startSocketFront } from '../help/socket-front.js';
+import { until } from '../help/until.js';
+
+const start = async (t: Test, limits: Partial<HubLimits> = {}, head = 0) => {
+  const hub = await startHub(t, limits, head);
+  const front = await startSocketFront(t, hub.port);
+  const client = createClient({ base_url: front.url, backoff_ms: 200 });
+  t.teardown(() => client.close());
+  return { ...hub, front, client };
+};
+
+/** Reads a stream of events into lists. */
+const follow = (client: Client, options: Partial<StreamOptions<Topic>> = {}) => {
+  const offsets: number[] = [];
+  const gaps: Gap[] = [];
+  const statuses: StreamStatus[] = [];
+  const stream = client.stream({
+    topics: ['all'],
+    onItem: (item) => void offsets.push((item as LogEvent).offset),
+    onStatus: (status) => void statuses.push(status),
+    ...options,
+  });
+  const live = (): number => statuses.filter(({ status }) => status === 'live').length;
+  return { stream, offsets, gaps, statuses, live };
+};
+
+t.test('goes on after every cut, without a hole and without a repeat', async (t) => {
+  const { client, publish, front } = await start(t, {}, 20);
+  const { offsets, live } = follow(client, { after: 5 });
+  for (const round of range(1, 6)) {
+    await until('it is live', () => live() >= round);
+    publish(50);
+    if (round % 2 === 0) await until('some came', () => offsets.length > 15 + 50 * (round - 1));
+    front.cut();
+    publish(10);
+  }
+  await until('all came', () => offsets.length >= 375);
+  t.strictSame(offsets, range(6, 380));
+  t.ok(front.opened >= 6);
+});
+
+t.test('an iterator gives the same, and the cursor is behind what was handled', async (t) => {
+  const { client, publish, front } = await start(t, {}, 10);
+  const offsets: number[] = [];
+  const stream = client.stream({ topics: ['all'], after: 0 });
+  for await (const { offset } of stream) {
+    offsets.push(offset);
+    t.equal(stream.cursor, offset - 1);
+    if (offset === 4) front.cut();
+    if (offset === 10) break;
+  }
+  t.strictSame(offsets, range(1, 10));
+  await stream.done;
+  publish(3);
+  const next = client.stream({ topics: ['all'], after: offsets.at(-1) ?? 0 });
+  t.equal((await next.next()).value?.offset, 11, 'another process goes on there');
+  t.equal((await next.next()).value?.offset, 12);
+  t.equal(next.cursor, 11);
+  await next.return();
+  t.match(await next.next(), { done: true });
+});
+
+t.test('an event on several topics comes once', async (t) => {
+  const { client, publish, front } = await start(t);
+  const topics = ['question:1', 'category:2', 'agent:3'] as const;
+  const { offsets, live } = follow(client, { topics });
+  await until('it is live', () => live() === 1);
+  publish(5, ['question:1', 'category:2']);
+  publish(5, ['category:2', 'agent:3', 'question:1']);
+  front.cut();
+  publish(5, ['agent:3']);
+  publish(5, ['question:1', 'agent:3']);
+  await until('all came', () => offsets.length >= 20);
+  t.strictSame(offsets, range(1, 20));
+});
+
+t.test('a frame that was lost on the way is noticed by the next, and asked for', async (t) => {
+  const { client, publish, front } = await start(t, { tick_ms: 600_000 });
+  const { offsets, live } = follow(client);
+  await until('it is live', () => live() === 1);
+  let lost = 0;
+  front.tamper = (frame) => {
+    const is_lost = frame.op === 'event' && frame['offset'] === 7 && lost++ === 0;
+    return is_lost ? [] : [frame];
+  };
+  publish(12);
+  await until('all came', () => offsets.length >= 12);
+  t.strictSame(offsets, range(1, 12));
+  t.ok(lost > 1, 'it was sent again');
+  t.equal(front.opened, 1, 'over the same connection');
+});
+
+t.test('the last frame that was lost is noticed by the tick', async (t) => {
+  const { client, publish, front } = await start(t, { tick_ms: 200 });
+  const { offsets, live } = follow(client);
+  await until('it is live', () => live() === 1);
+  let lost = 0;
+  front.tamper = (frame) =>
+    frame.op === 'event' && frame['offset'] === 3 && lost++ === 0 ? [] : [frame];
+  publish(3);
+  await until('all came', () => offsets.length >= 3);
+  t.strictSame(offsets, [1, 2, 3]);
+});
+
+t.test('what comes twice is handed on once', async (t) => {
+  const { client, publish, front } = await start(t);
+  const { offsets, live } = follow(client);
+  await until('it is live', () => live() === 1);
+  front.tamper = (frame) => (frame.op === 'event' ? [frame, frame] : [frame]);
+  publish(20);
+  await until('all came', () => offsets.length >= 20);
+  front.tamper = null;
+  publish(1);
+  await until('one more', () => offsets.length >= 21);
+  t.strictSame(offsets, range(1, 21));
+});
+
+t.test('an event that is named and never sent ends the stream, or is told of', async (t) => {
+  const { client, publish, front } = await start(t);
+  const gaps: Gap[] = [];
+  const careless = follow(client);
+  const told = follow(client, { onGap: (gap) => void gaps.push(gap) });
+  await until('both are live', () => careless.live() === 1 && told.live() === 1);
+  front.tamper = (frame) => (frame.op === 'event' && frame['offset'] === 2 ? [] : [frame]);
+  publish(4);
+  await t.rejects(careless.stream.done, { name: 'StreamGap', gap: { after: 1, reason: 'hole' } });
+  await until('the others came', () => told.offsets.length >= 3);
+  t.strictSame(told.offsets, [1, 3, 4]);
+  t.match(gaps, [{ topic: 'all', after: 1, reason: 'hole' }]);
+});
+
+t.test('a cursor of another log is told of, and the stream goes on at its head', async (t) => {
+  const { client, publish } = await start(t, { ahead_ms: 50 }, 10);
+  const gaps: Gap[] = [];
+  const careless = follow(client, { after: 500 });
+  const told = follow(client, { after: 500, onGap: (gap) => void gaps.push(gap) });
+  await t.rejects(careless.stream.done, { name: 'StreamGap', gap: { reason: 'epoch' } });
+  await until('it is live', () => told.live() === 1);
+  t.equal(told.stream.cursor, 10);
+  publish(3);
+  await until('they came', () => told.offsets.length === 3);
+  t.strictSame(told.offsets, [11, 12, 13]);
+  t.match(gaps, [{ after: 500, until: 10, reason: 'epoch' }]);
+});
+
+t.test('filters and the newest so many', async (t) => {
+  const { client, publish } = await start(t, {}, 30);
+  const { offsets, live } = follow(client, { last: 5 });
+  await until('it is live', () => live() === 1);
+  publish(2);
+  await until('they came', () => offsets.length >= 7);
+  t.strictSame(offsets, range(26, 32));
+  const filter = { odd: true } as StreamOptions['filter'];
+  const odd = follow(client, { after: 20, ...(filter === undefined ? {} : { filter }) });
+  await until('the odd ones came', () => odd.offsets.length >= 6);
+  t.strictSame(odd.offsets, [21, 23, 25, 27, 29, 31]);
+});
+
+t.test('close codes say whether and when to come back', async (t) => {
+  const { client, front, hub } = await start(t);
+  for (const code of [4000, 4003, 4005, 4008]) {
+    const { stream, live, statuses } = follow(client);
+    await until('it is live', () => live() === 1);
+    front.cut(code);
+    await t.rejects(stream.done, { name: 'SocketRefused', close_code: code });
+    t.notOk(statuses.some(({ status }) => status === 'waiting'));
+  }
+  const { live, statuses, stream } = follow(client);
+  const waits = () => statuses.flatMap((one) => (one.status === 'waiting' ? [one] : []));
+  await until('it is live', () => live() === 1);
+  front.cut(4100);
+  await until('it is back', () => live() === 2);
+  t.match(waits(), [{ code: 4100 }]);
+  t.ok((waits()[0]?.wait_ms ?? 0) >= 500, 'not at once');
+  // Whoever is sent away is told how much time there is.
+  await hub.drain();
+  await until('it was sent away', () => waits().some(({ code }) => code === 4200));
+  t.ok((waits().find(({ code }) => code === 4200)?.wait_ms ?? 9e9) <= 5_000);
+  stream.close();
+});
+
+t.test(
+  'the credential goes in a header or in the first frame; one that is no more ends it',
+  async (t) => {
+    const { client, front, hub } = await start(t);
+    const me = follow(client.with({ api_key: 'key-ann' }), { topics: ['me'] });
+    await until('it is live', () => me.live() === 1);
+    t.notOk(front.said.some(({ op }) => op === 'auth'));
+    const openSocket = (url: string) => ({
+      socket: new WebSocket(url) as unknown as SocketLike,
+      with_headers: false,
+    });
+    const page = client.with({ token: async () => 'key-bob', openSocket });
+    const own = follow(page, { topics: ['me', 'all'] });
+    await until('it is live too', () => own.live() === 1);
+    t.match(
+      front.said.find(({ op }) => op === 'auth'),
+      { token: 'key-bob' },
+    );
+    const matches = (caller: Caller): boolean => caller.kind === 'agent' && caller.id === 'bob';
+    hub.closeWhere({ matches, code: 4001, reason: 'credential revoked' });
+    await t.rejects(own.stream.done, { name: 'SocketRefused', close_code: 4001 });
+    const wrong = follow(client.with({ api_key: 'wrong' }));
+    await t.rejects(wrong.stream.done, {
+      name: 'SocketRefused',
+      fault: { code: 'INVALID_API_KEY' },
+    });
+    const nobody = follow(client, { topics: ['me'] });
+    await t.rejects(nobody.stream.done, { name: 'Refused', fault: { code: 'MISSING_AUTH' } });
+    me.stream.close();
+  },
+);
+
+t.test('a connection that lives and says nothing is given up', async (t) => {
+  const { client, publish, front } = await start(t, { tick_ms: 100 });
+  const { offsets, live, statuses } = follow(client);
+  await until('it is live', () => live() === 1);
+  front.tamper = () => [];
+  publish(3);
+  await until('it is given up', () => statuses.some(({ status }) => status === 'waiting'));
+  front.tamper = null;
+  await until('all came', () => offsets.length >= 3);
+  t.strictSame(offsets, [1, 2, 3]);
+  t.ok(statuses.some((one) => one.status === 'waiting' && one.why === 'no tick in time'));
+});
+
+t.test('a slow reader holds the service up, and misses nothing', async (t) => {
+  const { client, publish, front } = await start(t);
+  const stream = client.stream({ topics: ['all'], after: 0, buffer: 100 });
+  publish(500);
+  await until('it leaves', () => front.said.some(({ op }) => op === 'unsubscribe'));
+  publish(500);
+  const offsets: number[] = [];
+  for await (const { offset } of stream) {
+    offsets.push(offset);
+    if (offset === 1_000) break;
+  }
+  t.strictSame(offsets, range(1, 1_000));
+  t.equal(front.opened, 1);
+  for (const { topics, op } of front.said) if (op === 'unsubscribe') t.same(topics, ['all']);
+});
+
+t.test('frames that are no frames end the connection and not the stream', async (t) => {
+  const { client, publish, front } = await start(t);
+  const { offsets, live } = follow(client);
+  await until('it is live', () => live() === 1);
+  let broken = 0;
+  front.tamper = (frame) => (frame.op === 'event' && broken++ === 0 ? ['{"op":'] : [frame]);
+  publish(3);
+  await until('all came', () => offsets.length >= 3);
+  t.strictSame(offsets, [1, 2, 3]);
+  t.equal(front.opened, 2);
+});
+
+t.test('onItem is waited for, and its error is that of the stream', async (t) => {
+  const { client, publish } = await start(t, {}, 5);
+  let under_way = 0;
+  let most = 0;
+  const wrong = new Error('the receiver cannot go on');
+  const stream = client.stream({
+    topics: ['all'],
+    after: 0,
+    onItem: async ({ offset }) => {
+      under_way += 1;
+      most = Math.max(most, under_way);
+      await new Promise((resolve) => setImmediate(resolve));
+      under_way -= 1;
+      if (offset === 8) throw wrong;
+    },
+  });
+  publish(10);
+  await t.rejects(stream.done, wrong);
+  t.equal(most, 1, 'one at a time');
+  t.equal(stream.cursor, 7);
+});
+
+t.test('what a listener throws ends its stream, and nothing else', async (t) => {
+  const { client, publish } = await start(t, {}, 3);
+  const wrong = new Error('the status cannot be shown');
+  const broken = client.stream({
+    topics: ['all'],
+    onStatus: ({ status }) => {
+      if (status === 'live') throw wrong;
+    },
+  });
+  await t.rejects(broken.done, wrong);
+  const { offsets } = follow(client, { after: 0 });
+  publish(1);
+  await until('the other goes on', () => offsets.length === 4);
+});
+
+t.test('a signal ends a stream quietly', async (t) => {
+  const { client, publish, hub } = await start(t);
+  const stop = new AbortController();
+  const { offsets, stream, live } = follow(client, { signal: stop.signal });
+  await until('it is live', () => live() === 1);
+  publish(2);
+  await until('they came', () => offsets.length === 2);
+  stop.abort();
+  await stream.done;
+  await until('its socket is closed', () => hub.stats().sockets === 0);
+  const gone = client.stream({ topics: ['all'], signal: AbortSignal.abort() });
+  t.match(await gone.next(), { done: true });
+});

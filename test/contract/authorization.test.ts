@@ -1,0 +1,136 @@
+import { t } from 'tap';
+import type { Route } from '../../src/kit/http/route.js';
+import { makeId } from '../../src/kit/ids.js';
+import { all_routes } from '../../src/routes.js';
+import { type Answered, type CallOptions, startApp } from '../help/app.js';
+import { fillPath, findMismatches } from '../help/matrix.js';
+import { admin_email, makePrincipals, type Principal, refusalOf } from '../help/principals.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+
+/** Every route by every kind of caller: who may is admitted, and all others are told why not. */
+
+const routes = all_routes as readonly Route[];
+const no_limit = '100000000';
+const app = await startApp(t, {
+  roles: ['api'],
+  env: {
+    ...{ ADMIN_EMAILS: admin_email, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
+    ...{ LIMIT_KEY: no_limit, LIMIT_WEBHOOKS: no_limit, LIMIT_EXPORTS: no_limit },
+    ...{ LIMIT_COMMENTS: no_limit, LIMIT_VOTES: no_limit, LIMIT_PREDICTIONS: no_limit },
+  },
+});
+const principals = await makePrincipals(app);
+const question_id = await makeOpenQuestion(app);
+
+const callAs = ({ send }: Principal, route: Route): Promise<Answered> =>
+  app.call(route.method, `${fillPath(route.path, question_id)}${send.query ?? ''}`, {
+    ...send,
+    ...(route.method === 'GET' || route.method === 'DELETE' ? {} : { body: {} }),
+  });
+
+/** An answer without what differs between any two. */
+const bare = (answer: Answered | undefined): string =>
+  JSON.stringify({ status: answer?.status, ...answer?.body, request_id: undefined });
+
+/** Somebody's things, by the beginning of the paths that lead to them. */
+const makeForeignThings = async () => {
+  const owner = await makeHuman(app);
+  const agent = await makeAgent(app, { human: owner });
+  const webhook = await app.call('POST', '/api/webhooks', {
+    key: agent.key,
+    body: { url: 'https://127.0.0.1:18443/hook', events: ['question.created'] },
+  });
+  if (webhook.status !== 201) throw new Error(JSON.stringify(webhook.body));
+  const draft = await makeOpenQuestion(app, { publish: false });
+  const [dispute] = await app.sql<{ id: string }[]>`
+    insert into disputes
+      (question_id, id, agent_id, revision, reason, evidence_urls, status, created_at)
+    values (
+      ${question_id}, ${makeId()}, ${agent.id}, 1, ${'It came a day late. '.repeat(3)}, '{}',
+      'open', now()
+    )
+    returning id`;
+  const comment = await app.call('POST', `/api/questions/${question_id}/comments`, {
+    key: agent.key,
+    body: { content },
+  });
+  const hidden = comment.body.comment.id;
+  await app.sql`update comments set hidden_at = now() where id = ${hidden}`;
+  return {
+    '/api/webhooks/': webhook.body.id,
+    '/api/me/agents/': agent.id,
+    '/api/questions/': draft,
+    // Everybody may read a dispute; only its author may do anything with it.
+    '/api/disputes/{id}/withdraw': dispute?.id ?? '',
+    '/api/comments/': hidden,
+  };
+};
+
+const content = 'Whoever reads this should compare several independent sources.';
+const bodies: Readonly<Record<string, unknown>> = {
+  createComment: { content },
+  replyToPrediction: { content },
+  replyToComment: { content },
+  updateWebhook: { active: false },
+  predict: { prediction: true, confidence: 60, reasoning: makeReasoning() },
+  fileDispute: { reason: 'The report came a day after the deadline of the question.' },
+};
+
+t.test('what belongs to somebody else answers as if it were not there', async (t) => {
+  const things = await makeForeignThings();
+  const callers = principals.filter(
+    ({ refused, may }) => refused === null && !may.includes('admin'),
+  );
+  const ask = (route: Route, id: string, send: CallOptions) =>
+    app.call(route.method, route.path.replace('{id}', id), {
+      ...send,
+      ...(route.body === undefined ? {} : { body: bodies[route.id] ?? {} }),
+    });
+  const told: string[] = [];
+  let asked = 0;
+  for (const route of routes.filter(
+    ({ path, auth }) => path.includes('{id}') && auth !== 'admin',
+  )) {
+    const thing = Object.entries(things).find(([start]) => route.path.startsWith(start));
+    if (thing === undefined) {
+      if (route.auth !== 'public') told.push(`${route.path}: name a foreign thing for this test`);
+      continue;
+    }
+    for (const caller of callers) {
+      if (refusalOf(route.auth, caller) !== null) continue;
+      asked += 1;
+      const [foreign, absent, misshapen] = await Promise.all(
+        [thing[1], makeId(), 'no-id'].map((id) => ask(route, id, caller.send)),
+      );
+      const say = (what: string) => told.push(`${route.id} as ${caller.name}: ${what}`);
+      if (foreign?.status !== 404) say(`${foreign?.status}`);
+      if (bare(foreign) !== bare(absent)) say(`${bare(foreign)} is not ${bare(absent)}`);
+      if (misshapen?.status !== 404) say(`${misshapen?.status} for what is no id`);
+    }
+  }
+  t.same(told, []);
+  t.ok(asked >= 20, `${asked} pairs of route and caller`);
+  const [left] = await app.sql`select count(*)::int as count from webhooks where active`;
+  t.equal(left?.['count'], 1, 'and nothing was changed');
+});
+
+// Last, because some of these calls give up the credentials they are made with.
+for (const principal of principals) {
+  t.test(`${principal.name}: every route admits or refuses as it says`, async (t) => {
+    const call = (route: Route) => callAs(principal, route);
+    t.same(await findMismatches(principal, routes, call), []);
+  });
+}
+
+t.test('to who is no admin, an admin path is just a path that is not there', async (t) => {
+  const differing: string[] = [];
+  for (const principal of principals) {
+    if (principal.may.includes('admin')) continue;
+    const nowhere = bare(await app.call('GET', '/api/admin/nowhere', principal.send));
+    for (const route of routes.filter(({ auth }) => auth === 'admin')) {
+      const here = bare(await callAs(principal, route));
+      if (here !== nowhere) differing.push(`${route.path} as ${principal.name}: ${here}`);
+    }
+  }
+  t.same(differing, []);
+});

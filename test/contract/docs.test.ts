@@ -1,0 +1,181 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import t from 'tap';
+import { settings } from '../../src/config.js';
+import { fillBlocks, makeTable } from '../../src/tools/docs/markdown.js';
+import { fillReadme, runDocs } from '../../src/tools/docs/run.js';
+import { allFaults } from '../../src/tools/docs/tables.js';
+import { project_root } from '../help/own-stores.js';
+import { readDocument } from '../help/readme.js';
+
+const package_json = JSON.parse(readDocument('package.json')) as {
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+};
+
+const markdownFiles = (): readonly string[] =>
+  ['', 'bench', 'src', 'test']
+    .flatMap((folder) =>
+      readdirSync(path.join(project_root, folder), { recursive: folder !== '' }).map((name) =>
+        path.join(folder, String(name)),
+      ),
+    )
+    .filter((name) => name.endsWith('.md'));
+
+const documents = new Map(markdownFiles().map((name) => [name, readDocument(name)]));
+const own = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'];
+
+t.test('all documents are there', async (t) => {
+  for (const name of own) t.ok(documents.has(name), name);
+  t.match(readDocument('LICENSE'), /Apache License\s+Version 2\.0, January 2004/);
+});
+
+t.test('the tables of the README are those of the service', async (t) => {
+  const readme = readDocument('README.md');
+  const { text, changed, problems } = fillReadme(project_root, readme);
+  t.same(problems, []);
+  t.same(changed, [], 'run `npm run docs`');
+  t.equal(text, readme);
+});
+
+t.test('a table that was changed by hand is found and written anew', async (t) => {
+  const readme = readDocument('README.md');
+  const altered = readme.replace('| `QUESTION_NOT_OPEN` | 409 |', '| `QUESTION_NOT_OPEN` | 410 |');
+  t.not(altered, readme);
+  const root = mkdtempSync(path.join(os.tmpdir(), 'pf-docs-'));
+  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  const file = path.join(root, 'README.md');
+  writeFileSync(path.join(root, 'package.json'), readDocument('package.json'));
+  writeFileSync(file, altered);
+  const said: string[] = [];
+  const run = (...argv: string[]): number =>
+    runDocs({ argv, root, say: (line) => said.push(line) });
+
+  t.equal(run('--check'), 1);
+  t.match(said.pop(), /not what the service is: faults\./);
+  t.equal(readFileSync(file, 'utf8'), altered, 'a check changes nothing');
+  t.equal(run(), 0);
+  t.equal(readFileSync(file, 'utf8'), readme);
+  t.equal(run('--check'), 0);
+  t.equal(run('--nonsense'), 1);
+});
+
+t.test('markers without a table, and tables without markers, are problems', async (t) => {
+  const blocks = new Map([['routes', 'x']]);
+  const whole = '<!-- routes:begin -->\n<!-- routes:end -->';
+  t.same(fillBlocks(whole, blocks), {
+    text: '<!-- routes:begin -->\n\nx\n\n<!-- routes:end -->',
+    changed: ['routes'],
+    problems: [],
+  });
+  t.same(fillBlocks('no markers', blocks).problems, [
+    'The table "routes" needs one pair of markers.',
+  ]);
+  t.equal(fillBlocks(`${whole}\n${whole}`, blocks).problems.length, 1, 'two pairs');
+  t.same(fillBlocks(`${whole}\n<!-- mine:begin -->`, blocks).problems, [
+    'There is no table "mine".',
+  ]);
+  t.same(fillBlocks(`${whole}\n<!-- mine:begin -->`, blocks, ['mine']).problems, []);
+});
+
+t.test('cells cannot break a table', async (t) => {
+  t.equal(
+    makeTable(['a', 'b'], [['x|y', 'two\nlines']]),
+    '| a | b |\n|---|---|\n| x\\|y | two lines |',
+  );
+});
+
+t.test('one code has one status, but for the one that is told', async (t) => {
+  const statuses = new Map<string, Set<number>>();
+  for (const { code, status } of allFaults()) {
+    statuses.set(code, (statuses.get(code) ?? new Set()).add(status));
+  }
+  const several = [...statuses].filter(([, found]) => found.size > 1).map(([code]) => code);
+  t.same(several, ['INVALID_API_KEY']);
+  const alike = allFaults().map(({ code, status, sentence }) => `${code} ${status} ${sentence}`);
+  t.same(alike, [...new Set(alike)], 'no fault is defined twice');
+});
+
+/** Anchors as GitHub makes them from headings. */
+const anchorsOf = (text: string): ReadonlySet<string> =>
+  new Set(
+    Array.from(text.matchAll(/^#+ (.+)$/gm), ([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\- _]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+
+const withoutCode = (text: string): string => text.replace(/^```.*?^```$/gms, '');
+
+t.test('every relative link names a file and a heading that are there', async (t) => {
+  let links = 0;
+  for (const [name, text] of documents) {
+    for (const [, target = ''] of withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      links += 1;
+      const [file = '', anchor] = target.split('#');
+      const found = file === '' ? name : path.join(path.dirname(name), file);
+      t.ok(existsSync(path.join(project_root, found)), `${name}: ${target}`);
+      if (anchor === undefined) continue;
+      const linked = documents.get(found) ?? '';
+      t.ok(anchorsOf(linked).has(anchor), `${name}: ${target} is a heading`);
+    }
+  }
+  t.ok(links > 10, 'links were found at all');
+});
+
+t.test('every path in code marks is there', async (t) => {
+  let paths = 0;
+  for (const name of own) {
+    for (const [, found = ''] of withoutCode(documents.get(name) ?? '').matchAll(
+      /`((?:src|test|bench|sql)\/[\w./-]+)`/g,
+    )) {
+      paths += 1;
+      t.ok(existsSync(path.join(project_root, found)), `${name}: ${found}`);
+    }
+  }
+  t.ok(paths > 10, 'paths were found at all');
+});
+
+t.test('every npm script that is named exists', async (t) => {
+  let named = 0;
+  for (const [name, text] of documents) {
+    for (const [, run, short] of text.matchAll(/\bnpm (?:run ([\w:-]+)|(start|test)\b)/g)) {
+      named += 1;
+      t.ok(Object.hasOwn(package_json.scripts, run ?? short ?? ''), `${name}: ${run ?? short}`);
+    }
+  }
+  t.ok(named > 10, 'scripts were found at all');
+});
+
+/** `NAME`, `PF_NAME` or `NAME_FILE` of a setting. */
+const isSetting = (name: string): boolean =>
+  [name, name.replace(/_FILE$/, '')].some((one) =>
+    Object.hasOwn(settings, one.replace(/^PF_/, '')),
+  );
+
+t.test('every setting that an example gives is one', async (t) => {
+  const given = own.flatMap((name) =>
+    Array.from(
+      (documents.get(name) ?? '').matchAll(/(?<![\w{$])([A-Z]+(?:_[A-Z]+)*)=(?=[\w<'/])/g),
+      ([, found = '']) => found,
+    ),
+  );
+  const made_in_shells = ['BASE', 'JSON', 'ME', 'KEY', 'CODE', 'TOKEN', 'QUESTION', 'HOOK'];
+  const others = [...made_in_shells, 'TEST_LOG_LEVEL'];
+  const wrong = given.filter((name) => !isSetting(name) && !others.includes(name));
+  t.same(wrong, []);
+  t.ok(given.includes('DATABASE_URL'), 'settings were found at all');
+});
+
+t.test('the README says why each dependency is there', async (t) => {
+  const readme = readDocument('README.md');
+  const { dependencies, devDependencies } = package_json;
+  for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
+    t.ok(readme.includes(`\`${name}\``), name);
+  }
+});

@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { t } from 'tap';
+import type { Route } from '../../src/kit/http/route.js';
+import { all_routes } from '../../src/routes.js';
+import { startApp } from '../help/app.js';
+import { describeRequest, makeFuzzCheck } from '../help/fuzz-check.js';
+import { makeFuzzClient } from '../help/fuzz-client.js';
+import { type FuzzRequest, requestFor } from '../help/fuzz-requests.js';
+import { admin_email } from '../help/principals.js';
+import { holds } from '../help/property.js';
+import { until } from '../help/until.js';
+
+/**
+ * Nothing a client can send makes a 5xx, a dead process or an error without the shape of the
+ * contract. `FUZZ_RUNS` is the number of requests per route of a longer run, `FUZZ_SEED` repeats
+ * one; success answers are checked against the route's `returns` all the while.
+ */
+const given_runs = Number(process.env['FUZZ_RUNS'] ?? 0);
+const seed = process.env['FUZZ_SEED'];
+const options = {
+  numRuns: given_runs > 0 ? given_runs : 60,
+  ...(given_runs > 0 ? {} : { interruptAfterTimeLimit: 4_000 }),
+  ...(seed === undefined ? {} : { seed: Number(seed) }),
+};
+if (given_runs > 0) t.setTimeout(0);
+
+const no_limit = '100000000';
+const limits = ['IP', 'KEY', 'REGISTER', 'PREDICTIONS', 'WEBHOOKS', 'EXPORTS', 'LOGIN'];
+const app = await startApp(t, {
+  roles: ['api', 'relay'],
+  env: {
+    ...Object.fromEntries(limits.map((name) => [`LIMIT_${name}`, no_limit])),
+    ADMIN_EMAILS: admin_email,
+    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+    TRUSTED_PROXIES: '127.0.0.1',
+  },
+});
+const client = await makeFuzzClient(app);
+const routes = all_routes as readonly Route[];
+const findProblem = makeFuzzCheck(routes);
+
+const isRefusedBody = (error: unknown, { body }: FuzzRequest): boolean =>
+  body !== null &&
+  body.length > 65_536 &&
+  ['ECONNRESET', 'EPIPE'].includes(String((error as { code?: unknown }).code));
+
+const seen = new Map<string, Set<number>>();
+
+const checkOne = async (route: Route, request: FuzzRequest): Promise<void> => {
+  try {
+    const answer = await client.send(request);
+    seen.set(route.id, (seen.get(route.id) ?? new Set()).add(answer.status));
+    const problem = findProblem(request, answer);
+    if (problem !== null) throw new Error(problem);
+  } catch (error) {
+    // The server closes the connection on a body that it will not read.
+    if (isRefusedBody(error, request)) return;
+    throw new Error(`${(error as Error).message}\n${describeRequest(request)}`);
+  }
+};
+
+for (const route of routes) {
+  t.test(`${route.method} ${route.path} withstands whatever is sent`, async (t) => {
+    const property = fc.asyncProperty(requestFor(route, client.world), (request) =>
+      checkOne(route, request),
+    );
+    await holds(t, property, options);
+  });
+}
+
+t.test('after all of it the service is well, and its log whole', async (t) => {
+  const health = await app.call('GET', '/health');
+  t.match(health, { status: 200, body: { status: 'ok', db: true, redis: true } });
+  await until('the outbox is empty', async () => {
+    const [row] = await app.sql<{ left: number }[]>`select count(*)::int as left from outbox`;
+    return row?.left === 0;
+  });
+  const [row] = await app.sql`
+    select count(*)::int as count, max("offset")::int as last from events`;
+  t.equal(row?.['count'], row?.['last'], 'offsets without a gap');
+  t.equal(({} as { is_admin?: unknown }).is_admin, undefined, 'no prototype was touched');
+  for (const [id, statuses] of seen) t.comment(`${id}: ${[...statuses].sort().join(' ')}`);
+});

@@ -1,0 +1,114 @@
+import { isUtf8 } from 'node:buffer';
+import fc from 'fast-check';
+import { t } from 'tap';
+import type { Route } from '../../src/kit/http/route.js';
+import { all_routes } from '../../src/routes.js';
+import { type Answered, startApp } from '../help/app.js';
+import { describeRequest, makeFuzzCheck } from '../help/fuzz-check.js';
+import { type FuzzExchange, makeFuzzClient } from '../help/fuzz-client.js';
+import { type FuzzRequest, requestFor } from '../help/fuzz-requests.js';
+import { admin_email } from '../help/principals.js';
+import { holds } from '../help/property.js';
+import { asAnswered, type CallSocket, openCalls } from '../help/socket-calls.js';
+
+/**
+ * The fuzzed requests of `fuzz.test.ts` as calls: whatever stands in a frame, the answer is a
+ * reply, an error frame or a close code. `FUZZ_RUNS` and `FUZZ_SEED` are as there; the short form
+ * sends the same ones each time, because new ones are looked for at the other door.
+ */
+const given_runs = Number(process.env['FUZZ_RUNS'] ?? 0);
+const seed = process.env['FUZZ_SEED'];
+const options = {
+  numRuns: given_runs > 0 ? given_runs : 4,
+  ...(given_runs > 0 ? {} : { interruptAfterTimeLimit: 500 }),
+  ...(seed === undefined && given_runs > 0 ? {} : { seed: Number(seed ?? 1) }),
+};
+if (given_runs > 0) t.setTimeout(0);
+
+const no_limit = '100000000';
+const limits = ['IP', 'KEY', 'REGISTER', 'PREDICTIONS', 'WEBHOOKS', 'EXPORTS', 'LOGIN'];
+const app = await startApp(t, {
+  roles: ['api'],
+  env: {
+    ...Object.fromEntries(limits.map((name) => [`LIMIT_${name}`, no_limit])),
+    ADMIN_EMAILS: admin_email,
+    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+  },
+});
+
+const sockets = new Map<string, CallSocket>();
+
+/** The socket of these credentials; null where they are refused. */
+const socketOf = async (
+  port: number,
+  credentials: Readonly<Record<string, string>>,
+): Promise<CallSocket | null> => {
+  const name = JSON.stringify(credentials);
+  const known = sockets.get(name);
+  if (known !== undefined && known.ws.readyState === known.ws.OPEN) return known;
+  const socket = await openCalls(t, port, credentials);
+  const welcomed = socket.ask('{"op":"ping","id":0}', 0).then(
+    () => true,
+    () => false,
+  );
+  if (!(await welcomed)) return null;
+  sockets.set(name, socket);
+  return socket;
+};
+
+const nothing: Answered = {
+  status: 0,
+  headers: new Headers({ 'x-request-id': 'none', 'access-control-allow-origin': '*' }),
+  body: {},
+};
+
+/** The text of the body stands in the frame as it is, whatever that makes of the frame. */
+const frameOf = ({ method, path, headers, body }: FuzzRequest, id: number): Buffer => {
+  const call = { op: 'call', id, route: `${method} ${path}`, headers };
+  const head = JSON.stringify(call).slice(0, -1);
+  if (body === null) return Buffer.from(`${head}}`);
+  return Buffer.concat([Buffer.from(`${head},"body":`), body, Buffer.from('}')]);
+};
+
+const seen = new Map<string, number>();
+const count = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1);
+
+const overSocket: FuzzExchange = async (port, request, credentials) => {
+  const socket = await socketOf(port, credentials);
+  if (socket === null) return nothing;
+  const frame = frameOf(request, socket.nextId());
+  const first = await socket.askAnything(frame).catch(() => null);
+  // What is no frame at all has no id, and closes the socket.
+  if (first === null || (first.op === 'error' && first['id'] === undefined)) {
+    const code = await socket.closed;
+    count(`close ${code}`);
+    // The library itself closes on what is not UTF-8, and on frames above 96 KiB.
+    const expected = isUtf8(frame) && frame.length <= 98_304 ? [4000, 4001] : [1006];
+    if (!expected.includes(code)) throw new Error(`closed with ${code}`);
+    return nothing;
+  }
+  count(first.op === 'reply' ? `${first['status']}` : `${first['code']}`);
+  const answer = asAnswered(first);
+  if (first.op === 'error') answer.headers.set('x-request-id', 'none');
+  return answer;
+};
+
+const client = await makeFuzzClient(app, overSocket);
+const routes = all_routes as readonly Route[];
+const findProblem = makeFuzzCheck(routes);
+
+for (const route of routes) {
+  t.test(`${route.method} ${route.path} withstands whatever is called`, async (t) => {
+    const property = fc.asyncProperty(requestFor(route, client.world), async (request) => {
+      const problem = findProblem(request, await client.send(request));
+      if (problem !== null) throw new Error(`${problem}\n${describeRequest(request)}`);
+    });
+    await holds(t, property, options);
+  });
+}
+
+t.test('after all of it the service is well', async (t) => {
+  const health = await app.call('GET', '/health');
+  t.match(health, { status: 200, body: { status: 'ok', db: true, redis: true } });
+  t.comment(JSON.stringify(Object.fromEntries(seen)));
+});

@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { type Test, t } from 'tap';
+import { createLiveConsensus, type LiveConsensus } from '../../../src/features/consensus/index.js';
+import type { LogEntry } from '../../../src/features/events/log-entry.js';
+import type { Sql } from '../../../src/kit/pg/client.js';
+import { consensusBySql } from '../../help/consensus-sql.js';
+import { makeEntry } from '../../help/log.js';
+import { openParts } from '../../help/parts.js';
+import { holds } from '../../help/property.js';
+
+/** The consensus in the memory of a process is what SQL makes of the record, to the last digit. */
+
+const families = ['gpt', 'claude', 'gemini', 'llama', 'other'];
+const options = ['Rises', 'Stays', 'Falls'];
+
+interface Stated {
+  readonly question: number;
+  readonly owner: number | null;
+  readonly family: string;
+  readonly value: number;
+  readonly yes: boolean;
+  readonly option: number;
+}
+
+const anyStated: fc.Arbitrary<Stated> = fc.record({
+  question: fc.integer({ min: 0, max: 2 }),
+  owner: fc.option(fc.integer({ min: 0, max: 5 }), { nil: null }),
+  family: fc.constantFrom(...families),
+  value: fc.integer({ min: 0, max: 100 }),
+  yes: fc.boolean(),
+  option: fc.integer({ min: 0, max: 2 }),
+});
+
+const idOf = (kind: number, n: number): string =>
+  `0190a000-0000-7000-8000-${kind}${String(n).padStart(11, '0')}`;
+
+interface World {
+  readonly sql: Sql;
+  readonly questions: readonly string[];
+  /** Records predictions and hands their events over, as the service does; the log's entries. */
+  write(stated: readonly Stated[]): Promise<readonly LogEntry[]>;
+  /** Every consensus as SQL has it, without its offset and time. */
+  wanted(): Promise<ReadonlyMap<string, unknown>>;
+}
+
+let made = 0;
+
+const isMulti = (question: number): boolean => question === 2;
+
+const eventOf = (one: Stated, question_id: string, offset: number): LogEntry => {
+  const { family: model_family, value, yes, option, owner } = one;
+  const said = isMulti(one.question)
+    ? { confidence: value, selected_option: options[option], option_index: option, option_count: 3 }
+    : { confidence: yes ? value : 100 - value, prediction: yes, probability: value };
+  return makeEntry(offset, {
+    event: 'prediction.placed',
+    question_id,
+    agent_id: randomUUID(),
+    owner_id: owner === null ? null : idOf(1, owner),
+    body: JSON.stringify({
+      event: 'prediction.placed',
+      data: { question_id, model_family, ...said },
+      timestamp: new Date(1_800_000_000_000 + offset).toISOString(),
+    }),
+  });
+};
+
+const store = async (sql: Sql, one: Stated, entry: LogEntry): Promise<void> => {
+  const multi = isMulti(one.question);
+  const confidence = multi || one.yes ? one.value : 100 - one.value;
+  await sql`
+    insert into predictions (
+      question_id, agent_id, id, owner_id, prediction, probability, confidence, selected_option,
+      reasoning, citations, stake, model_family, body_digest, event_id, created_at
+    )
+    values (
+      ${entry.question_id}, ${entry.agent_id}, ${randomUUID()}, ${entry.owner_id},
+      ${multi ? null : one.yes}, ${multi ? null : one.value}, ${confidence},
+      ${multi ? one.option : null}, repeat('x', 200), '{}', 0, ${one.family}, '', ${entry.id},
+      ${new Date(1_800_000_000_000 + entry.offset)}
+    )`;
+};
+
+const makeWorld = async (sql: Sql): Promise<World> => {
+  made += 1;
+  const questions = [0, 1, 2].map((n) => idOf(2, made * 3 + n));
+  for (const [n, id] of questions.entries()) {
+    await sql`
+      insert into questions (
+        id, question, category, question_type, options, status, timeframe, opens_at, closes_at,
+        resolution_date, published_at
+      )
+      values (
+        ${id}, 'Will it be what it is now?', 'technology', ${isMulti(n) ? 'multi' : 'binary'},
+        ${isMulti(n) ? options : []}::text[], 'open', 'long', now(), now() + interval '60 days',
+        now() + interval '61 days', now()
+      )`;
+    await sql`insert into question_counts (question_id) values (${id})`;
+  }
+  let offset = 0;
+  return {
+    sql,
+    questions,
+    async write(stated) {
+      const entries: LogEntry[] = [];
+      for (const one of stated) {
+        offset += 1;
+        const entry = eventOf(one, questions[one.question] ?? '', offset);
+        await store(sql, one, entry);
+        await sql`
+          update question_counts
+          set prediction_offset = ${offset}
+          where question_id = ${entry.question_id}`;
+        entries.push(entry);
+      }
+      return entries;
+    },
+    wanted: () => consensusBySql(sql),
+  };
+};
+
+const readAll = async (live: LiveConsensus, ids: readonly string[]) => {
+  const found = await Promise.all(ids.map((id) => live.find(id)));
+  return found.map((consensus) => {
+    const { offset: _, updated_at: __, ...rest } = consensus ?? { offset: 0, updated_at: null };
+    return rest;
+  });
+};
+
+const compare = async (t: Test, world: World, live: LiveConsensus): Promise<void> => {
+  const wanted = await world.wanted();
+  t.strictSame(
+    await readAll(live, world.questions),
+    world.questions.map((id) => wanted.get(id)),
+  );
+};
+
+t.test('loaded early, late or again, it is what SQL says', async (t) => {
+  const { deps } = await openParts(t);
+  const property = fc.asyncProperty(
+    fc.array(anyStated, { maxLength: 25 }),
+    fc.array(anyStated, { maxLength: 25 }),
+    fc.integer({ min: 1, max: 30 }),
+    async (before, after, most) => {
+      const world = await makeWorld(deps.sql);
+      const roomy = createLiveConsensus(deps);
+      const cramped = createLiveConsensus(deps, most);
+      await compare(t, world, roomy);
+      for (const some of [before, after]) {
+        const entries = await world.write(some);
+        for (const live of [roomy, cramped]) live.onEvents(entries);
+        for (const live of [roomy, cramped]) await compare(t, world, live);
+      }
+      t.ok(cramped.stats().kept === 1 || cramped.stats().entries <= most);
+      const [offset, at] = [before.length + after.length, roomy.peek(world.questions[0] ?? '')];
+      t.ok((at?.offset ?? 0) <= offset);
+    },
+  );
+  await holds(t, property, { numRuns: 12 });
+});
+
+t.test('predictions that come while it is loaded are counted once', async (t) => {
+  const { deps } = await openParts(t);
+  const world = await makeWorld(deps.sql);
+  const [first, second, third] = await Promise.all(
+    [10, 10, 10].map((n) => fc.sample(anyStated, { numRuns: n, seed: n })),
+  );
+  const live = createLiveConsensus(deps);
+  live.onEvents(await world.write(first ?? []));
+  // The load may see the second batch in the record or not; its events come beside it.
+  const entries = await world.write(second ?? []);
+  const asked = readAll(live, world.questions);
+  live.onEvents(entries);
+  await asked;
+  live.onEvents(await world.write(third ?? []));
+  await compare(t, world, live);
+});
+
+t.test('after a hole in the log everything is loaded again', async (t) => {
+  const { deps } = await openParts(t);
+  const world = await makeWorld(deps.sql);
+  const live = createLiveConsensus(deps);
+  live.onEvents(await world.write(fc.sample(anyStated, { numRuns: 10, seed: 1 })));
+  await compare(t, world, live);
+  await world.write(fc.sample(anyStated, { numRuns: 10, seed: 2 }));
+  live.onEvents(await world.write(fc.sample(anyStated, { numRuns: 3, seed: 3 })));
+  t.equal(live.stats().kept, 0);
+  await compare(t, world, live);
+  t.equal(live.stats().kept, 3);
+});
+
+t.test('a load that fails is tried again by the next who asks', async (t) => {
+  const { deps } = await openParts(t);
+  const world = await makeWorld(deps.sql);
+  await world.write(fc.sample(anyStated, { numRuns: 10, seed: 4 }));
+  let fails = true;
+  const sql = new Proxy(deps.sql, {
+    apply: (target, self, args) => {
+      const text = String((args[0] as string[])[0]);
+      if (fails && text.includes('string_agg')) return Promise.reject(new Error('away'));
+      return Reflect.apply(target as never, self, args);
+    },
+  });
+  const live = createLiveConsensus({ sql });
+  await t.rejects(live.find(world.questions[0] ?? ''), { message: 'away' });
+  fails = false;
+  await compare(t, world, live);
+});

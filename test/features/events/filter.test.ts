@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { t } from 'tap';
+import { readFilter } from '../../../src/features/events/filter.js';
+import {
+  countMatching,
+  nthNewest,
+  readMatching,
+  readNewest,
+  readOldest,
+} from '../../../src/features/events/sockets-store.js';
+import { topicsOf } from '../../../src/features/events/topics.js';
+import { isFault } from '../../../src/kit/fault.js';
+import { keyOf, type Publication, type TopicRef } from '../../../src/kit/ws/frames.js';
+import { makeLogWriter } from '../../help/log.js';
+import { openParts } from '../../help/parts.js';
+
+const id = (n: number): string => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+
+t.test('a filter that cannot be is refused with what is wrong about it', async (t) => {
+  const cases: [unknown, RegExp][] = [
+    [null, /filter/],
+    ['gpt', /filter/],
+    [[], /filter/],
+    [{ event: ['prediction.placed'] }, /filter\.event – .*nexpected/],
+    [{ events: [] }, /filter\.events/],
+    [{ events: 'prediction.placed' }, /filter\.events/],
+    [{ events: ['prediction.place'] }, /no event "prediction\.place"; there are question\.created/],
+    [{ events: Array.from({ length: 21 }, () => 'prediction.placed') }, /filter\.events/],
+    [{ model_family: 'GPT 4' }, /filter\.model_family/],
+    [{ model_family: [] }, /filter\.model_family/],
+    [{ min_confidence: 101 }, /filter\.min_confidence/],
+    [{ min_confidence: -1 }, /filter\.min_confidence/],
+    [{ min_confidence: 50.5 }, /whole number/],
+    [{ min_confidence: '80' }, /filter\.min_confidence/],
+  ];
+  for (const [given, why] of cases) {
+    const refused = readFilter(given);
+    if (!isFault(refused)) t.fail(`${JSON.stringify(given)} is taken`);
+    else {
+      t.match(refused, { def: { code: 'INVALID_FILTER', status: 400 }, message: why });
+      t.match(refused.fields?.[0]?.path, /^filter/);
+    }
+  }
+  t.equal(readFilter({}), null);
+});
+
+t.test('filters that let the same pass are equal', async (t) => {
+  const key = (given: unknown): string => {
+    const filter = readFilter(given);
+    return filter === null || isFault(filter) ? '' : filter.key;
+  };
+  const names = ['prediction.placed', 'comment.created'];
+  t.equal(key({ events: names }), key({ events: [...names].reverse().concat(names) }));
+  t.equal(key({ model_family: 'gpt' }), key({ model_family: ['gpt', 'gpt'] }));
+  t.equal(key({ min_confidence: 0.85 }), key({ min_confidence: 85 }));
+  const all = [{ events: names }, { model_family: 'gpt' }, { min_confidence: 80 }, {}];
+  t.equal(new Set(all.map(key)).size, 4);
+  t.match(readFilter({ model_family: 'gpt', min_confidence: 0.9 }), {
+    shown: { model_family: ['gpt'], min_confidence: 90 },
+  });
+});
+
+const orNull = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
+  fc.option(arbitrary, { nil: null });
+const anyId = fc.integer({ min: 1, max: 4 }).map(id);
+const anySlug = fc.constantFrom('a', 'b');
+const anyPlace = fc.record({
+  question_id: orNull(anyId),
+  agent_id: orNull(anyId),
+  audience_id: orNull(anyId),
+  category: orNull(anySlug),
+  subcategory: orNull(anySlug),
+});
+const anyTopic = fc.oneof(
+  fc.constantFrom('all', 'system'),
+  anyId.map((one) => `question:${one}`),
+  anyId.map((one) => `agent:${one}`),
+  anyId.map((one) => `me:${one}`),
+  anySlug.map((one) => `category:${one}`),
+  anySlug.map((one) => `subcategory:${one}`),
+);
+
+const anyBody = fc
+  .record({
+    event: fc.constantFrom('prediction.placed', 'comment.created', 'question.closed'),
+    data: fc.record(
+      {
+        model_family: fc.constantFrom('gpt', 'claude', 'o"ther'),
+        confidence: fc.integer({ min: 0, max: 100 }),
+        note: fc.constantFrom('"model_family":"gpt"', 'é \\'),
+      },
+      { requiredKeys: [] },
+    ),
+  })
+  .map(({ event, data }) => ({
+    event,
+    body: JSON.stringify({ event, data, timestamp: new Date().toISOString() }),
+  }));
+const anyFilter = fc
+  .record(
+    {
+      events: fc.subarray(['prediction.placed', 'comment.created'], { minLength: 1 }),
+      model_family: fc.subarray(['gpt', 'claude'], { minLength: 1 }),
+      min_confidence: fc.integer({ min: 0, max: 100 }),
+    },
+    { requiredKeys: [] },
+  )
+  .map((given) => {
+    const filter = readFilter(given);
+    return filter === null || isFault(filter) ? {} : { filter };
+  });
+const anyRef = fc
+  .tuple(anyTopic, fc.oneof(fc.constant({}), anyFilter))
+  .map(([topic, filter]): TopicRef => ({ topic, label: topic, ...filter }));
+
+t.test('the record finds exactly what would have come live', async (t) => {
+  const { deps, stores } = await openParts(t);
+  const { sql } = deps;
+  const log = makeLogWriter(sql, deps.redis, stores.redis_prefix);
+  t.equal(await readOldest(sql), 1, 'of an empty log: the one that comes next');
+  for (const place of fc.sample(fc.tuple(anyPlace, anyBody), 120)) {
+    await log.record(1, { ...place[0], ...place[1] });
+  }
+  t.equal(await readOldest(sql), 1);
+  const passes = (ref: TopicRef, n: number): boolean => {
+    const entry = log.entries[n - 1] as (typeof log.entries)[number];
+    const is_on = topicsOf(entry).some(({ topic }) => topic === ref.topic);
+    const { filter } = ref;
+    return is_on && (filter === undefined || filter.matches({ about: entry } as Publication));
+  };
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(anyRef, { maxLength: 6 }),
+      fc.integer({ min: 0, max: 120 }),
+      fc.integer({ min: 0, max: 120 }),
+      async (refs, after, until) => {
+        const span = { after, until, limit: 50 };
+        const inside = log.entries
+          .map(({ offset }) => offset)
+          .filter((n) => n > after && n <= until);
+        const live = inside.filter((n) => refs.some((ref) => passes(ref, n)));
+        const found = await readMatching(sql, refs, span);
+        t.strictSame(
+          [...found],
+          live.slice(0, 50).map((n) => log.entries[n - 1]),
+        );
+        t.equal(await countMatching(sql, refs, span), Math.min(50, live.length));
+        t.equal(await nthNewest(sql, refs, { ...span, limit: 5 }), live.at(-5) ?? null);
+        const newest = await readNewest(sql, refs, span);
+        for (const ref of refs) {
+          t.equal(newest.get(keyOf(ref)), inside.filter((n) => passes(ref, n)).at(-1));
+        }
+      },
+    ),
+    { numRuns: 40 },
+  );
+});
+
+t.test('with many different filters too much is found, and never too little', async (t) => {
+  const { deps, stores } = await openParts(t);
+  const log = makeLogWriter(deps.sql, deps.redis, stores.redis_prefix);
+  await log.record(20, { question_id: id(1) });
+  const refs = Array.from({ length: 12 }, (_, n): TopicRef => {
+    const filter = readFilter({ min_confidence: n });
+    if (filter === null || isFault(filter)) throw new Error('no filter');
+    return { topic: `question:${id(n)}`, label: '', filter };
+  });
+  const found = await readMatching(deps.sql, refs, { after: 0, until: 20, limit: 50 });
+  t.equal(found.length, 20);
+});

@@ -1,0 +1,357 @@
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { type Test, t } from 'tap';
+import { createFollower, type Follower } from '../../../src/features/events/follow.js';
+import { type LogEntry, streamKey } from '../../../src/features/events/log-entry.js';
+import type { Sql } from '../../../src/kit/pg/client.js';
+import { range } from '../../help/hub.js';
+import { type LogWriter, makeLogWriter } from '../../help/log.js';
+import { openParts, type Parts } from '../../help/parts.js';
+import { startStopwatch } from '../../help/stopwatch.js';
+import { type Stores, startPrivateStores } from '../../help/stores.js';
+import { until } from '../../help/until.js';
+
+interface Followed {
+  readonly parts: Parts;
+  readonly log: LogWriter;
+  readonly key: string;
+  readonly follower: Follower;
+  readonly got: readonly LogEntry[];
+  readonly logged: readonly string[];
+  /** Queries that the follower sent to Postgres. */
+  readonly queries: () => number;
+  /** Waits until everything recorded has been delivered, and holds it to be equal. */
+  settle(within_ms?: number): Promise<void>;
+}
+
+interface FollowOptions {
+  readonly stores?: Stores;
+  readonly before?: number;
+  readonly onEvents?: (batch: readonly LogEntry[]) => void;
+}
+
+/** Passes every call on and counts it. */
+const counting = (sql: Sql): { readonly sql: Sql; count: number } => {
+  const counter = { sql, count: 0 };
+  counter.sql = new Proxy(sql, {
+    apply(target, self, args) {
+      counter.count += 1;
+      return Reflect.apply(target as never, self, args);
+    },
+  });
+  return counter;
+};
+
+const follow = async (t: Test, options: FollowOptions = {}): Promise<Followed> => {
+  const parts = await openParts(t, options.stores === undefined ? {} : { stores: options.stores });
+  const { sql, redis, config } = parts.deps;
+  const log = makeLogWriter(sql, redis, config.REDIS_PREFIX);
+  await log.write(options.before ?? 0);
+  const got: LogEntry[] = [];
+  const logged: string[] = [];
+  const counted = counting(sql);
+  const follower = createFollower({
+    sql: counted.sql,
+    redis_url: parts.stores.redis_url,
+    prefix: config.REDIS_PREFIX,
+    log: pino({ level: 'error' }, { write: (line: string) => void logged.push(line) }),
+    block_ms: 300,
+    grace_ms: 300,
+    onEvents(batch) {
+      got.push(...batch);
+      options.onEvents?.(batch);
+    },
+  });
+  await follower.start();
+  t.teardown(() => follower.stop());
+  return {
+    parts,
+    log,
+    key: streamKey(config.REDIS_PREFIX),
+    follower,
+    got,
+    logged,
+    queries: () => counted.count,
+    async settle(within_ms = 15_000) {
+      const head = log.entries.length;
+      await until('all is delivered', () => follower.head() >= head, within_ms);
+      t.strictSame(
+        got.map(({ offset }) => offset),
+        range((options.before ?? 0) + 1, head),
+      );
+      t.strictSame(got, log.entries.slice(options.before ?? 0), 'as they were recorded');
+    },
+  };
+};
+
+t.test('events after the start come from the stream, in order and complete', async (t) => {
+  const f = await follow(t, { before: 7 });
+  t.equal(f.follower.head(), 7);
+  await f.log.write(1, { question_id: '0190a000-0000-7000-8000-000000000001', category: 'c' });
+  await f.log.write(1_500);
+  await f.log.write(2, { audience_id: '0190a000-0000-7000-8000-000000000002' });
+  await f.settle();
+  const stats = f.follower.stats();
+  t.match(stats, { head: 1_510, lost: 0 });
+  t.equal(stats.from_stream + stats.from_record, 1_503);
+  t.ok(stats.from_stream > 0);
+  t.ok(stats.lag_p50_ms >= 0 && stats.lag_p99_ms < 10_000 && stats.lag_p99_ms >= stats.lag_p50_ms);
+});
+
+t.test('what is missing in the stream is filled in from Postgres', async (t) => {
+  const f = await follow(t, { before: 3 });
+  await f.log.record(20);
+  await f.log.append(6, 9);
+  await f.log.append(12, 12);
+  await f.log.append(20, 23);
+  await f.settle();
+  t.equal(f.follower.stats().lost, 0);
+  await f.log.record(1_200);
+  await f.log.append(1_223, 1_223);
+  await f.settle();
+});
+
+t.test('an entry of the stream that cannot be read is read from Postgres', async (t) => {
+  const f = await follow(t);
+  await f.log.write(3);
+  await f.log.record(2);
+  await f.parts.deps.redis.xadd(f.key, '4-0', 'of', 'another', 'program', 'it is');
+  await f.log.append(5, 5);
+  await f.log.write(3);
+  await f.settle();
+  t.equal(f.follower.stats().lost, 0);
+});
+
+t.test('a stream that stands still delays events by one block only', async (t) => {
+  const f = await follow(t);
+  await f.log.write(5);
+  await f.settle();
+  await f.log.record(600);
+  await f.settle(2_000);
+  t.ok(f.follower.stats().from_record >= 600);
+  await f.log.append(6, 605);
+  await f.log.write(3);
+  await f.settle();
+});
+
+t.test('a stream that was emptied and starts again is taken up where it counts', async (t) => {
+  const f = await follow(t, { before: 2 });
+  await f.log.write(50);
+  await f.settle();
+  await f.parts.deps.redis.del(f.key);
+  await f.log.record(5);
+  await f.log.append(30, 57);
+  await f.log.write(2);
+  await f.settle();
+  await f.parts.deps.redis.del(f.key);
+  await f.log.write(3);
+  await f.settle();
+  await f.parts.deps.redis.xtrim(f.key, 'MAXLEN', 0);
+  await f.log.record(4);
+  await f.log.append(65, 66);
+  await f.settle();
+});
+
+t.test('a key of another kind and ids of another kind do no harm', async (t) => {
+  const f = await follow(t);
+  const { redis } = f.parts.deps;
+  await redis.set(f.key, 'not a stream');
+  await f.log.record(3);
+  await f.settle();
+  await redis.del(f.key);
+  await redis.xadd(f.key, '3-7', 'x', 'y');
+  await f.log.record(2);
+  await f.settle();
+  const before = f.queries();
+  const started_ms = performance.now();
+  for (let i = 0; i < 4; i += 1) {
+    await f.log.record(1);
+    await f.settle();
+  }
+  const polls = (performance.now() - started_ms) / 250;
+  t.ok(f.queries() - before <= polls * 2 + 8, 'and are not read in a tight loop');
+});
+
+t.test('a receiver that throws is told in the log, and the next batch comes', async (t) => {
+  const f = await follow(t, {
+    onEvents: () => {
+      throw new Error('receiver');
+    },
+  });
+  await f.log.write(1);
+  await f.settle();
+  await f.log.write(1);
+  await f.settle();
+  t.match(f.logged.join(), /threw/);
+});
+
+t.test('offsets that are nowhere are counted as lost, and the rest comes', async (t) => {
+  const f = await follow(t, { before: 2 });
+  await f.parts.deps.sql.begin(async (tx) => {
+    await tx`update log_head set "offset" = 5`;
+  });
+  for (let i = 0; i < 3; i += 1) (f.log.entries as LogEntry[]).push({} as LogEntry);
+  await f.log.write(2);
+  await until('the rest', () => f.follower.head() === 7);
+  t.strictSame(
+    f.got.map(({ offset }) => offset),
+    [6, 7],
+  );
+  t.equal(f.follower.stats().lost, 3);
+  t.match(f.logged.join(), /hole/);
+});
+
+t.test('a stream that is ahead of the record is not believed', async (t) => {
+  const f = await follow(t);
+  await f.parts.deps.redis.xadd(f.key, '900-0', 'i', 'x', 'e', 'x', 'b', '{}');
+  await f.log.record(2);
+  await f.settle();
+  await f.log.record(1);
+  await f.settle();
+  t.match(f.logged, { length: 1 });
+  t.match(f.logged[0], /ahead/);
+});
+
+t.test('stopping takes no longer than a moment, whatever is under way', async (t) => {
+  const f = await follow(t);
+  await f.log.write(1);
+  await f.settle();
+  const readWatch = startStopwatch();
+  await f.follower.stop();
+  t.ok(readWatch() < 1_000);
+  await f.log.write(1);
+  t.equal(f.got.length, 1);
+});
+
+t.test('with stores that fail', async (t) => {
+  const stores = await startPrivateStores(t, { durable: false });
+
+  t.test('events go on while Redis stands still, and from Redis afterwards', async (t) => {
+    const f = await follow(t, { stores });
+    await f.log.write(3);
+    await f.settle();
+    stores.redis.pause();
+    await f.log.record(4);
+    await f.settle();
+    const before = f.queries();
+    const started_ms = performance.now();
+    await f.log.record(1);
+    await f.settle();
+    const polls = (performance.now() - started_ms) / 250;
+    t.ok(f.queries() - before <= polls * 2 + 4, 'asked at a measured pace');
+    stores.redis.resume();
+    await until('Redis answers', () =>
+      f.parts.deps.redis.ping().then(
+        () => true,
+        () => false,
+      ),
+    );
+    await f.log.append(4, 8);
+    await until('the stream is read again', async () => {
+      await f.log.write(1);
+      await f.settle();
+      return f.follower.stats().from_stream > 3;
+    });
+  });
+
+  t.test('a Redis that is killed and comes back empty costs nothing', async (t) => {
+    const f = await follow(t, { stores, before: 0 });
+    const head = f.follower.head();
+    t.ok(head > 0, 'the log goes on from the test before');
+    await stores.redis.kill();
+    const { sql } = f.parts.deps;
+    const log = makeLogWriter(sql, f.parts.deps.redis, stores.redis_prefix);
+    for (let i = 0; i < head; i += 1) (log.entries as LogEntry[]).push({} as LogEntry);
+    await log.record(3);
+    await until('from Postgres', () => f.follower.head() === head + 3);
+    await stores.redis.restart({ empty: true });
+    await until('Redis is back', () => f.parts.deps.redis.status === 'ready');
+    await log.append(head + 2, head + 3);
+    await until('the stream is read again', async () => {
+      await log.write(1);
+      await until('it', () => f.follower.head() === log.entries.length);
+      return f.follower.stats().from_stream > 0;
+    });
+    const offsets = f.got.map(({ offset }) => offset);
+    t.strictSame(offsets, range(head + 1, log.entries.length));
+  });
+
+  t.test('a hole waits for a Postgres that stands still', async (t) => {
+    const f = await follow(t, { stores });
+    const head = f.follower.head();
+    const log = makeLogWriter(f.parts.deps.sql, f.parts.deps.redis, stores.redis_prefix);
+    for (let i = 0; i < head; i += 1) (log.entries as LogEntry[]).push({} as LogEntry);
+    await f.parts.deps.redis.del(f.key);
+    await log.record(4);
+    await until('delivered', () => f.follower.head() === head + 4);
+    const fresh = await log.record(0);
+    t.equal(fresh.length, 0);
+    await log.append(head + 1, head + 4);
+    stores.postgres.pause();
+    await f.parts.deps.redis.xadd(f.key, `${head + 6}-0`, 'i', 'b', 'e', 'x', 'b', '{"event":"x"}');
+    stores.postgres.resume();
+    await log.record(1);
+    await log.record(1);
+    await until('both', () => f.follower.head() === head + 6);
+    t.strictSame(
+      f.got.map(({ offset }) => offset),
+      range(head + 1, head + 6),
+    );
+  });
+
+  t.test('a Postgres that was killed is waited for', async (t) => {
+    const f = await follow(t, { stores });
+    const head = f.follower.head();
+    const log = makeLogWriter(f.parts.deps.sql, f.parts.deps.redis, stores.redis_prefix);
+    for (let i = 0; i < head; i += 1) (log.entries as LogEntry[]).push({} as LogEntry);
+    await log.record(2);
+    await f.parts.deps.redis.del(f.key);
+    await stores.postgres.kill();
+    await log.append(head + 2, head + 2);
+    await stores.postgres.restart();
+    await until('both', () => f.follower.head() === head + 2, 20_000);
+    t.strictSame(
+      f.got.map(({ offset }) => offset),
+      [head + 1, head + 2],
+    );
+  });
+});
+
+type Step = { readonly op: string; readonly n: number };
+const anyStep: fc.Arbitrary<Step> = fc.record({
+  op: fc.constantFrom('write', 'write', 'record', 'append', 'empty', 'trim', 'pause', 'settle'),
+  n: fc.integer({ min: 1, max: 40 }),
+});
+
+t.test('whatever happens to the stream, every event comes once and in order', async (t) => {
+  const stores = await startPrivateStores(t, { durable: false });
+  const f = await follow(t, { stores });
+  const { redis } = f.parts.deps;
+  /** As the relay does: from where the stream ends on, or from anywhere when it is empty. */
+  const catchUp = async (skip: number): Promise<void> => {
+    const [last] = await redis.xrevrange(f.key, '+', '-', 'COUNT', 1);
+    const at = last === undefined ? skip : Number(last[0].split('-')[0]);
+    await f.log.append(at + 1, f.log.entries.length);
+  };
+  const steps: Record<string, (n: number) => Promise<unknown>> = {
+    write: async (n) => {
+      await f.log.record(n);
+      await catchUp(0);
+    },
+    record: (n) => f.log.record(n),
+    append: (n) => catchUp(Math.max(0, f.log.entries.length - n)),
+    empty: () => redis.del(f.key),
+    trim: (n) => redis.xtrim(f.key, 'MAXLEN', n),
+    pause: (n) => redis.call('CLIENT', 'PAUSE', n * 10, 'WRITE'),
+    settle: () => f.settle(),
+  };
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { minLength: 5, maxLength: 40 }), async (plan) => {
+      for (const { op, n } of plan) await steps[op]?.(n);
+      await f.settle();
+    }),
+    { numRuns: 12, endOnFailure: true },
+  );
+  t.equal(f.follower.stats().lost, 0);
+  t.ok(f.follower.stats().from_stream > 0 && f.follower.stats().from_record > 0);
+});

@@ -1,0 +1,287 @@
+import { type Test, t } from 'tap';
+import { createConsensusProjector, tallyKey } from '../../../src/features/consensus/index.js';
+import {
+  createRelay,
+  type LogEntry,
+  nudgeChannel,
+  type Projector,
+  prediction_placed,
+} from '../../../src/features/events/index.js';
+import { handOver } from '../../../src/features/events/store.js';
+import { createStreamWriter } from '../../../src/features/events/stream-writer.js';
+import { emit } from '../../../src/kit/event.js';
+import { makeId } from '../../../src/kit/ids.js';
+import { closeRedis, connectRedis, openRedis } from '../../../src/kit/redis/client.js';
+import { findDifferences } from '../../../src/tools/verify/differences.js';
+import { range } from '../../help/hub.js';
+import { makeLogWriter } from '../../help/log.js';
+import { openParts, type Parts } from '../../help/parts.js';
+import { until } from '../../help/until.js';
+
+/** The relay when what it remembers and what is true have come apart. */
+
+interface World extends Parts {
+  /** Places predictions as the group commit does; the relay is not told. */
+  place(question_id: string, count?: number): Promise<void>;
+  nudge(): Promise<unknown>;
+  /** Differences between the stores, once what is under way is over. */
+  settle(): Promise<void>;
+  startRelay(more?: readonly Projector[]): Promise<void>;
+  head(): Promise<number>;
+  newQuestion(): Promise<string>;
+}
+
+const insertPrediction = async ({ deps }: Parts, question_id: string): Promise<void> => {
+  const [agent_id, id] = [makeId(), makeId()];
+  await deps.sql.begin(async (tx) => {
+    const event_id = await emit(tx, prediction_placed, {
+      at: new Date(),
+      place: { question_id, agent_id },
+      data: {
+        question_id,
+        prediction_id: id,
+        user_id: agent_id,
+        user_name: 'Agent',
+        model_family: 'gpt',
+        confidence: 70,
+        prediction: true,
+        probability: 70,
+      },
+    });
+    await tx`
+      insert into predictions (
+        question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
+        stake, model_family, body_digest, event_id
+      )
+      values (
+        ${question_id}, ${agent_id}, ${id}, true, 70, 70, repeat('x', 200), '{}', 0, 'gpt', '',
+        ${event_id}
+      )`;
+    await tx`
+      insert into accounts (agent_id, balance, prediction_count) values (${agent_id}, 0, 1)`;
+    await tx`
+      insert into ledger (agent_id, id, reason, amount, balance_after, subject_id)
+      values (${agent_id}, ${makeId()}, 'stake', 0, 0, ${id})`;
+  });
+};
+
+const newQuestion = async ({ deps }: Parts): Promise<string> => {
+  const id = makeId();
+  await deps.sql`
+    insert into questions (
+      id, question, category, question_type, status, timeframe, opens_at, closes_at,
+      resolution_date, published_at
+    )
+    values (
+      ${id}, 'Will it be seen in the log?', 'technology', 'binary', 'open', 'long', now(),
+      now() + interval '1 day', now() + interval '1 day', now()
+    )`;
+  await deps.sql`insert into question_counts (question_id) values (${id})`;
+  return id;
+};
+
+/** Counts in the transaction of the hand-over, like the counters of questions. */
+const counter: Projector = {
+  name: 'counter',
+  async record(tx, entries) {
+    for (const { question_id } of entries) {
+      await tx`
+        update question_counts
+        set prediction_count = prediction_count + 1, yes_count = yes_count + 1
+        where question_id = ${question_id}`;
+    }
+  },
+};
+
+const makeWorld = async (t: Test): Promise<World> => {
+  const parts = await openParts(t);
+  const { deps, stores } = parts;
+  const prefix = deps.config.REDIS_PREFIX;
+  const head = async (): Promise<number> => {
+    const [row] = await deps.sql<{ offset: number }[]>`select "offset" from log_head`;
+    return row?.offset ?? 0;
+  };
+  return {
+    ...parts,
+    head,
+    newQuestion: () => newQuestion(parts),
+    async place(question_id, count = 1) {
+      for (let n = 0; n < count; n += 1) await insertPrediction(parts, question_id);
+    },
+    nudge: () => deps.redis.publish(nudgeChannel(prefix), ''),
+    async settle() {
+      let found: readonly string[] = [];
+      const look = async () => {
+        found = await findDifferences({
+          ...{ sql: deps.sql, redis: deps.redis, prefix },
+          without_boards: true,
+        });
+        return found.length === 0;
+      };
+      await until('nothing differs', look, 5_000).catch(() => undefined);
+      t.same(found, [], 'nothing differs');
+    },
+    async startRelay(more = []) {
+      const subscriber = openRedis({
+        url: stores.redis_url,
+        name: 'nudges',
+        log: deps.log,
+        command_timeout_ms: 0,
+      });
+      await connectRedis(subscriber);
+      const projectors = [counter, createConsensusProjector(deps), ...more];
+      // So slow a poll that only nudges move it within a test.
+      const relay = createRelay(deps, { subscriber, projectors, poll_ms: 20_000 });
+      await relay.start();
+      t.teardown(async () => {
+        await relay.stop();
+        closeRedis(subscriber);
+      });
+    },
+  };
+};
+
+t.test('a hand-over whose answer was lost is found when the relay goes on', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  const question_id = await world.newQuestion();
+  await world.startRelay();
+  await world.place(question_id);
+  await world.nudge();
+  await world.settle();
+  await world.place(question_id, 3);
+  // The events are handed over by a transaction whose end the relay does not learn, because its own
+  // turn fails: it waits for the lease longer than a lock may be waited for.
+  await sql.begin(async (tx) => {
+    await tx`lock table leases in access exclusive mode`;
+    const entries = await handOver(tx, 10);
+    await counter.record?.(tx, entries);
+    await world.nudge();
+    const turnIs = async (what: 'under way' | 'over'): Promise<boolean> => {
+      const [row] = await tx<{ count: number }[]>`
+        select count(*)::integer as count
+        from pg_locks
+        where not granted and relation = 'leases'::regclass`;
+      return (row?.count ?? 0) > 0 === (what === 'under way');
+    };
+    await until('the turn waits for the lease', () => turnIs('under way'));
+    await until('the turn has failed', () => turnIs('over'));
+  });
+  await world.settle();
+});
+
+t.test('a stream that is further than the relay is left alone', async (t) => {
+  const { deps } = await openParts(t);
+  const { sql, redis, config } = deps;
+  const prefix = config.REDIS_PREFIX;
+  const log = makeLogWriter(sql, redis, prefix);
+  await log.write(700);
+  // This relay slept while another one took the log from 20 to 700.
+  await createStreamWriter({ sql, redis, prefix }).write(20, log.entries.slice(15, 20));
+  const entries = await redis.xrange(`${prefix}:{log}:events`, '-', '+');
+  t.same(
+    entries.map(([id]) => id),
+    range(1, 700).map((offset) => `${offset}-0`),
+  );
+});
+
+t.test('a stream that was trimmed to nothing is filled again', async (t) => {
+  const { deps } = await openParts(t);
+  const { sql, redis, config } = deps;
+  const stream = `${config.REDIS_PREFIX}:{log}:events`;
+  const log = makeLogWriter(sql, redis, config.REDIS_PREFIX);
+  await log.write(3);
+  await redis.xtrim(stream, 'MAXLEN', 0);
+  await createStreamWriter({ sql, redis, prefix: config.REDIS_PREFIX }).write(3, []);
+  t.equal(await redis.xlen(stream), 3);
+});
+
+t.test('a stream of another life of the database is made anew', async (t) => {
+  const { deps } = await openParts(t);
+  const { sql, redis, config } = deps;
+  const prefix = config.REDIS_PREFIX;
+  const log = makeLogWriter(sql, redis, prefix);
+  await log.record(3);
+  await redis.xadd(`${prefix}:{log}:events`, '9-0', 'i', 'of another database');
+  await createStreamWriter({ sql, redis, prefix }).write(3, []);
+  const entries = await redis.xrange(`${prefix}:{log}:events`, '-', '+');
+  t.same(
+    entries.map(([id]) => id),
+    ['1-0', '2-0', '3-0'],
+  );
+});
+
+t.test('a Redis that comes back with an older state is brought up to the log', async (t) => {
+  const world = await makeWorld(t);
+  const { redis, config } = world.deps;
+  const prefix = config.REDIS_PREFIX;
+  const question_id = await world.newQuestion();
+  await world.startRelay();
+  await world.place(question_id);
+  await world.nudge();
+  await world.settle();
+  const tally = tallyKey(prefix, question_id);
+  const older = await redis.hgetall(tally);
+  const stream = `${prefix}:{log}:events`;
+  const [first] = await redis.xrange(stream, '-', '+');
+  await world.place(question_id);
+  await world.nudge();
+  await world.settle();
+  // As after a failover to a replica that had not heard of the last event.
+  await redis
+    .multi()
+    .del(tally)
+    .hset(tally, older)
+    .set(`${prefix}:{log}:projected`, 1)
+    .del(stream)
+    .xadd(stream, '1-0', ...(first?.[1] ?? []))
+    .exec();
+  const id = await redis.client('ID');
+  await redis.call('CLIENT', 'KILL', 'ID', id, 'SKIPME', 'no').catch(() => undefined);
+  await until('the connection is back', async () => {
+    return redis.status === 'ready' && (await redis.client('ID').catch(() => id)) !== id;
+  });
+  await world.place(question_id);
+  await world.nudge();
+  await until('the third is counted', async () => (await redis.hget(tally, 'o')) === '3');
+  const { o, t: _, ...counts } = await redis.hgetall(tally);
+  t.same(counts, { 'gpt|y|70': '3' });
+  await world.settle();
+});
+
+t.test('the log goes on while the state in Redis is made anew', async (t) => {
+  const world = await makeWorld(t);
+  const { redis, config } = world.deps;
+  const question_id = await world.newQuestion();
+  await world.place(question_id);
+  let letGo = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const projected: number[] = [];
+  await world.startRelay([
+    {
+      name: 'slow',
+      rebuild: () => held,
+      project: async (entries: readonly LogEntry[]) => {
+        projected.push(...entries.map(({ offset }) => offset));
+      },
+    },
+  ]);
+  await until('the first event is in the log', async () => (await world.head()) === 1);
+  for (let n = 2; n <= 4; n += 1) {
+    await world.place(question_id);
+    await world.nudge();
+    await until('the next event is in the log', async () => (await world.head()) === n);
+  }
+  const stream = `${config.REDIS_PREFIX}:{log}:events`;
+  await until('it is in the stream', async () => (await redis.xlen(stream)) === 4);
+  t.same(projected, [], 'nothing is projected on a state that is half made');
+  letGo();
+  await until('the projection stands at the head', async () => {
+    await world.nudge();
+    return (await redis.get(`${config.REDIS_PREFIX}:{log}:projected`)) === '4';
+  });
+  t.same(projected, [2, 3, 4], 'what came meanwhile is projected, once');
+  await world.settle();
+});

@@ -1,0 +1,269 @@
+import { createHash } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { type Test, t } from 'tap';
+import type { LogEntry } from '../../../src/features/events/log-entry.js';
+import { defaultTopics, resolveTopic, topicsOf } from '../../../src/features/events/topics.js';
+import { isFault } from '../../../src/kit/fault.js';
+import { anonymous, type Caller } from '../../../src/kit/http/caller.js';
+import { type AppOptions, startApp, type TestApp } from '../../help/app.js';
+import { agentNamed, range } from '../../help/hub.js';
+import { type LogWriter, makeEntry, makeLogWriter } from '../../help/log.js';
+import { startStopwatch } from '../../help/stopwatch.js';
+import { startPrivateStores } from '../../help/stores.js';
+import { makeAgent, makeHuman } from '../../help/story.js';
+import { until } from '../../help/until.js';
+import { type Client, type ClientOptions, connect } from '../../help/ws-client.js';
+
+const id = (n: number): string => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+
+t.test('a public event is on the topics of its places, a private one on one only', async (t) => {
+  const places = { question_id: id(1), agent_id: id(2), category: 'c', subcategory: 's' };
+  const names = (entry: LogEntry): string[] => topicsOf(entry).map(({ topic }) => topic);
+  t.strictSame(names(makeEntry(1)), ['all']);
+  t.strictSame(names(makeEntry(1, places)), [
+    'all',
+    `question:${id(1)}`,
+    'category:c',
+    'subcategory:s',
+    `agent:${id(2)}`,
+  ]);
+  t.strictSame(topicsOf(makeEntry(1, { ...places, audience_id: id(3) })), [
+    { topic: `me:${id(3)}`, label: 'me' },
+  ]);
+});
+
+t.test('only topics that exist can be named, and only by those who may', async (t) => {
+  const agent = agentNamed(id(1));
+  const human: Caller = { kind: 'human', id: id(2), email_verified: true, is_admin: true };
+  const good = ['all', 'system', `question:${id(1)}`, `agent:${id(9)}`];
+  for (const label of [...good, 'category:society', 'subcategory:models_architectures']) {
+    t.strictSame(resolveTopic(label, anonymous), { topic: label, label });
+  }
+  const bad = ['', 'ALL', 'me:x', `me:${id(1)}`, 'question:', 'question:1', `question:${id(1)} `];
+  for (const label of [
+    ...bad,
+    'category:',
+    'category:A b',
+    'agent:x',
+    'consensus:x',
+    ':',
+    'tick:1',
+  ]) {
+    const refused = resolveTopic(label, agent);
+    t.ok(isFault(refused) && refused.def.code === 'INVALID_TOPIC', label);
+  }
+  t.strictSame(resolveTopic('me', agent), { topic: `me:${id(1)}`, label: 'me' });
+  const codes = [anonymous, human, { kind: 'admin' } as const].map((caller) => {
+    const refused = resolveTopic('me', caller);
+    return isFault(refused) ? refused.def.code : '';
+  });
+  t.strictSame(codes, ['MISSING_AUTH', 'AGENTS_ONLY', 'AGENTS_ONLY']);
+  t.strictSame(
+    defaultTopics(agent).map(({ topic }) => topic),
+    ['all', `me:${id(1)}`],
+  );
+  t.strictSame(
+    defaultTopics(human).map(({ topic }) => topic),
+    ['all'],
+  );
+});
+
+interface Served {
+  readonly app: TestApp;
+  readonly log: LogWriter;
+  readonly redis: Redis;
+}
+
+/** The api alone; the test is the relay. */
+const serve = async (t: Test, options: AppOptions = {}): Promise<Served> => {
+  const app = await startApp(t, { roles: ['api'], ...options });
+  const redis = new Redis(app.stores.redis_url.replace(/^unix:/, ''), {
+    commandTimeout: 2_000,
+    maxRetriesPerRequest: 0,
+  });
+  redis.on('error', () => undefined);
+  t.teardown(() => redis.disconnect());
+  return { app, redis, log: makeLogWriter(app.sql, redis, app.stores.redis_prefix) };
+};
+
+/** Connects like any client that comes again when its connection is lost at once. */
+const open = async (t: Test, port: number, options: ClientOptions = {}): Promise<Client> => {
+  for (let lost = 0; ; lost += 1) {
+    const socket = await connect(t, port, options);
+    socket.send({ op: 'ping', id: 'alive' });
+    try {
+      await socket.answer('alive');
+      return socket;
+    } catch (error) {
+      if (lost === 3) throw error;
+      t.comment(String(error));
+    }
+  }
+};
+
+const subscribe = async (socket: Client, topics: string[], after?: number) => {
+  socket.send({ op: 'subscribe', id: 'sub', topics, ...(after === undefined ? {} : { after }) });
+  return socket.answer('sub');
+};
+
+t.test('each socket hears what it asked for, and private events reach one agent', async (t) => {
+  const { app, log } = await serve(t);
+  const [ada, ben] = [await makeAgent(app), await makeAgent(app)];
+  const as = (key: string) => ({ headers: { 'x-api-key': key } });
+  const all = await open(t, app.port);
+  const one = await open(t, app.port);
+  const own = await open(t, app.port, as(ada.key));
+  const other = await open(t, app.port, as(ben.key));
+  const legacy = await connect(t, app.port, { path: `/ws?token=${ada.key}` });
+  await legacy.get('welcome', ({ op, as: kind }) => op === 'welcome' && kind === 'agent');
+  await subscribe(all, ['all']);
+  await subscribe(one, [`question:${id(1)}`, 'category:society', `agent:${ben.id}`]);
+  await subscribe(own, ['me']);
+  await subscribe(other, ['me', 'subcategory:data']);
+  t.match(await subscribe(await open(t, app.port), ['me']), { code: 'MISSING_AUTH' });
+
+  const [first] = await log.write(1, { question_id: id(1), category: 'society' });
+  await log.write(1, { agent_id: ben.id, subcategory: 'data' });
+  await log.write(1, { audience_id: ada.id, question_id: id(1), agent_id: ben.id });
+  await log.write(1, { question_id: id(2) });
+  await until('the last', () => all.offsets().includes(4) && legacy.offsets().includes(4));
+  await until('the private one', () => own.events().length === 1);
+  t.strictSame(all.offsets(), [1, 2, 4]);
+  t.strictSame(one.offsets(`question:${id(1)}`), [1]);
+  t.strictSame(one.offsets('category:society'), [1]);
+  t.strictSame(one.offsets(`agent:${ben.id}`), [2]);
+  t.strictSame(own.offsets(), [3]);
+  t.strictSame(other.offsets(), [2]);
+  t.strictSame(legacy.offsets(), [1, 2, 3, 4]);
+  t.equal(legacy.events()[2]?.topic, 'me');
+  t.strictSame(all.events()[0], {
+    op: 'event',
+    topic: 'all',
+    offset: 1,
+    prev: 0,
+    id: first?.id,
+    ...JSON.parse(first?.body ?? ''),
+  });
+});
+
+t.test('a client that resumes on another process ends with the exact sequence', async (t) => {
+  const { app, log } = await serve(t);
+  const other = await startApp(t, { roles: ['api'], stores: app.stores });
+  await log.write(30);
+  const seen: number[] = [];
+  let writing = true;
+  const write = async (): Promise<void> => {
+    while (writing) await log.write(7, { category: 'society' });
+  };
+  const written = write();
+  for (let round = 0; round < 12; round += 1) {
+    const after = seen.at(-1) ?? 0;
+    const socket = await open(t, round % 2 === 0 ? app.port : other.port);
+    t.match(await subscribe(socket, ['all'], after), { result: 'recovered' });
+    const goal = round === 11 ? 0 : after + 40;
+    await until('some more', () => (socket.offsets().at(-1) ?? 0) >= goal);
+    if (round === 11) {
+      writing = false;
+      await written;
+      await until('the end', () => socket.offsets().at(-1) === log.entries.length);
+    }
+    socket.ws.terminate();
+    seen.push(...socket.offsets());
+  }
+  t.strictSame(seen, range(1, log.entries.length), 'no hole and no repeat');
+});
+
+t.test('a key that holds no longer takes its sockets with it within a second', async (t) => {
+  const { app, redis } = await serve(t);
+  const human = await makeHuman(app);
+  const agents = await Promise.all(range(1, 3).map(() => makeAgent(app, { human })));
+  const [stays, rotated, suspended] = await Promise.all(
+    agents.map((agent) => connect(t, app.port, { headers: { 'x-api-key': agent.key } })),
+  );
+  const by_frame = await open(t, app.port);
+  by_frame.send({ op: 'auth', id: 1, api_key: agents[1]?.key });
+  t.match(await by_frame.answer(1), { op: 'authenticated', as: 'agent' });
+  const session = await connect(t, app.port, {
+    headers: { authorization: `Bearer ${human.token}` },
+  });
+  await session.get('welcome', ({ as }) => as === 'human');
+  const digest = createHash('sha256').update('another').digest();
+  await app.sql`update agents set key_digest = ${digest} where id = ${agents[1]?.id ?? ''}`;
+  await app.sql`update agents set suspended_at = now() where id = ${agents[2]?.id ?? ''}`;
+  for (const agent of agents) await redis.publish(`${app.stores.redis_prefix}:purge`, agent.id);
+  const readWatch = startStopwatch();
+  const gone = [rotated, suspended, by_frame] as Client[];
+  t.strictSame(await Promise.all(gone.map((socket) => socket.closed())), [4001, 4003, 4001]);
+  const took_ms = readWatch();
+  t.ok(took_ms < 1_000, `took ${Math.round(took_ms)} ms`);
+  await app.call('POST', '/api/auth/logout', { token: human.token });
+  t.equal(await session.closed(), 4001, 'the session of a person as well');
+  const late = await makeHuman(app);
+  const headers = { authorization: `Bearer ${late.token}` };
+  const expiring = await connect(t, app.port, { headers });
+  await expiring.get('welcome', ({ as }) => as === 'human');
+  const token_digest = createHash('sha256').update(late.token).digest();
+  await app.sql`update human_tokens set expires_at = now() where digest = ${token_digest}`;
+  t.equal(await expiring.closed(), 4103, 'a session that has run out may be made anew');
+  stays?.send({ op: 'ping', id: 1 });
+  await stays?.answer(1);
+});
+
+t.test('a plain request to the address of the sockets is answered like any other', async (t) => {
+  const { app } = await serve(t);
+  const { status, body } = await app.call('GET', '/ws');
+  t.equal(status, 404);
+  t.equal(body.code, 'NOT_FOUND');
+});
+
+t.test('stopping sends every socket away with 4200', async (t) => {
+  const { app, log } = await serve(t);
+  const socket = await open(t, app.port);
+  await subscribe(socket, ['all']);
+  await log.write(2);
+  await until('both', () => socket.events().length === 2);
+  await app.stop();
+  t.equal(await socket.closed(), 4200);
+});
+
+t.test('with stores that fail', async (t) => {
+  const stores = await startPrivateStores(t, { durable: false });
+  const { app, log, redis } = await serve(t, { stores });
+  const human = await makeHuman(app);
+  const agent = await makeAgent(app, { human });
+
+  t.test('sockets go on, in order, while Redis stands still, dies and is empty', async (t) => {
+    const socket = await open(t, app.port);
+    await subscribe(socket, ['all']);
+    const has = (n: number) => until(`event ${n}`, () => socket.offsets().at(-1) === n, 15_000);
+    await log.write(3);
+    await has(3);
+    stores.redis.pause();
+    await log.record(3);
+    await has(6);
+    stores.redis.resume();
+    await stores.redis.kill();
+    await log.record(3);
+    await has(9);
+    await stores.redis.restart({ empty: true });
+    await until('Redis is back', () => redis.status === 'ready');
+    await log.append(8, 9);
+    await log.write(3);
+    await has(12);
+    t.strictSame(socket.offsets(), range(1, 12));
+  });
+
+  t.test('a key that is revoked while Redis is away still stops within a second', async (t) => {
+    const socket = await connect(t, app.port, { headers: { 'x-api-key': agent.key } });
+    await socket.get('welcome', ({ as }) => as === 'agent');
+    await stores.redis.kill();
+    await app.sql`
+      update agents set key_digest = ${createHash('sha256').update('x').digest()}
+      where id = ${agent.id}`;
+    const readWatch = startStopwatch();
+    t.equal(await socket.closed(), 4001);
+    const took_ms = readWatch();
+    t.ok(took_ms < 1_000, `took ${Math.round(took_ms)} ms`);
+    await stores.redis.restart();
+  });
+});

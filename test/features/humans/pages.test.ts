@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto';
+import { t } from 'tap';
+import { escapeHtml } from '../../../src/web/page.js';
+import { startApp } from '../../help/app.js';
+import { openPage } from '../../help/page-stub.js';
+
+const forum = await startApp(t, { roles: ['api'] });
+
+interface Mail {
+  readonly to: string;
+  readonly links: readonly string[];
+}
+const linkTo = async (email: string): Promise<string> => {
+  const { body } = await forum.call('GET', '/dev/outbox');
+  return (body as Mail[]).find(({ to }) => to === email)?.links[0] ?? '';
+};
+
+const hashOf = (text: string): string =>
+  `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+t.test('the pages run their own script and style and nothing else', async (t) => {
+  for (const path of ['/link', '/auth/verify', '/auth/reset']) {
+    const { status, headers, body } = await forum.call('GET', path);
+    t.equal(status, 200, path);
+    t.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+    const policy = headers.get('content-security-policy') ?? '';
+    const script = /<script>([\s\S]*)<\/script>/.exec(body)?.[1] ?? '';
+    const style = /<style>([\s\S]*?)<\/style>/.exec(body)?.[1] ?? '';
+    t.ok(policy.includes(`script-src ${hashOf(script)};`), 'the hash is that of the script');
+    t.ok(policy.includes(`style-src ${hashOf(style)};`));
+    t.match(policy, /default-src 'none'.*form-action 'none'.*frame-ancestors 'none'/);
+    t.notMatch(policy, /unsafe|\*/);
+    t.notMatch(body, /\son[a-z]+=|\sstyle=|https?:\/\/|<script src|@import/);
+    t.equal(headers.get('referrer-policy'), 'no-referrer');
+    const ids = [...body.matchAll(/\bid="([^"]+)"/g)].map(([, id]) => id);
+    t.equal(new Set(ids).size, ids.length, 'each id once');
+    for (const [, wanted] of body.matchAll(/<label for="([^"]+)"/g)) t.ok(ids.includes(wanted));
+    t.equal([...body.matchAll(/<input /g)].length, [...body.matchAll(/<label /g)].length);
+  }
+});
+
+t.test('opening a mailed link changes nothing; its button does', async (t) => {
+  const email = 'page@example.org';
+  const body = { email, password: 'correct horse' };
+  await forum.call('POST', '/api/auth/signup', { body });
+  const link = await linkTo(email);
+  t.ok(link.startsWith(`${forum.url}/auth/verify?token=hv_`), link);
+  const page = await openPage(link);
+  t.equal(page.address, `${forum.url}/auth/verify`, 'the token leaves the address bar');
+  const verified = async () =>
+    (await forum.call('POST', '/api/auth/login', { body })).body.user.email_verified;
+  t.equal(await verified(), false);
+  await page.fire('verify', 'submit');
+  t.match(page.at('status'), { className: 'good', textContent: /verified/ });
+  t.equal(page.at('next').hidden, false);
+  t.equal(await verified(), true);
+});
+
+t.test('a link that works no longer says so on its page', async (t) => {
+  const page = await openPage(`${forum.url}/auth/verify?token=hv_gone`);
+  await page.fire('verify', 'submit');
+  t.match(page.at('status'), { className: 'bad', textContent: /not valid or has expired/ });
+});
+
+t.test('a person signs up, verifies, logs in, links and unlinks on the pages', async (t) => {
+  const email = 'browser@example.org';
+  const page = await openPage(`${forum.url}/link`);
+  t.equal(page.at('in').hidden, true);
+  page.fill('signup', { email, password: 'short' });
+  await page.fire('signup', 'submit');
+  t.match(page.at('status'), { className: 'bad' });
+  page.fill('signup', { email, password: 'correct horse' });
+  await page.fire('signup', 'submit');
+  t.match(page.at('status'), { className: 'good', textContent: /mail/ });
+  page.fill('login', { email, password: 'wrong horse 1' });
+  await page.fire('login', 'submit');
+  t.match(page.at('status'), { className: 'bad', textContent: /not right/ });
+  page.fill('login', { email, password: 'correct horse' });
+  await page.fire('login', 'submit');
+  t.equal(page.at('unverified').hidden, false);
+  t.equal(page.at('link').hidden, true);
+  t.equal(page.at('who').textContent, email);
+
+  const mailed = await openPage(await linkTo(email));
+  await mailed.fire('verify', 'submit');
+  await page.fire('again', 'click');
+  t.equal(page.at('unverified').hidden, true);
+
+  const name = '<img src=x onerror=alert(1)>';
+  const agent = await forum.call('POST', '/api/register', { body: { name, model: 'gpt-5' } });
+  page.fill('link', { api_key: ` ${agent.body.api_key} ` });
+  await page.fire('link', 'submit');
+  t.match(page.at('status'), { className: 'good', textContent: /is linked/ });
+  const [row] = page.at('agents').children;
+  t.match(row?.children[0]?.textContent, name, 'shown as text');
+  const me = await forum.call('GET', '/api/me', { key: agent.body.api_key });
+  t.equal(me.body.user.trust_label, 'verified');
+
+  const reloaded = await openPage(`${forum.url}/link`, new Map(page.storage));
+  await row?.children[1]?.listeners.get('click')?.({
+    target: row,
+    preventDefault: () => undefined,
+  });
+  t.equal(page.at('agents').children.length, 0);
+  t.ok(reloaded.storage.has('pf_token'), 'a reload keeps the session of the tab');
+  await page.fire('logout', 'click');
+  t.equal(page.storage.size, 0);
+  t.equal(page.at('out').hidden, false);
+});
+
+t.test('the reset page sets a new password', async (t) => {
+  const body = { email: 'reset@example.org', password: 'correct horse' };
+  await forum.call('POST', '/api/auth/signup', { body });
+  await forum.call('POST', '/api/auth/forgot', { body });
+  const page = await openPage(await linkTo(body.email));
+  t.equal(page.address, `${forum.url}/auth/reset`);
+  page.fill('reset', { password: 'another horse' });
+  await page.fire('reset', 'submit');
+  t.match(page.at('status'), { className: 'good' });
+  const log_in = (password: string) =>
+    forum.call('POST', '/api/auth/login', { body: { ...body, password } });
+  t.equal((await log_in('correct horse')).status, 401);
+  t.equal((await log_in('another horse')).status, 200);
+});
+
+t.test('the outbox lists the newest 100 mails, as JSON or as a page', async (t) => {
+  await forum.sql`
+    insert into mails (id, recipient, subject, body, links)
+    select gen_random_uuid(), 'many@example.org', 'No ' || n, '<b>&</b>', '{}'
+    from generate_series(1, 101) n`;
+  const { status, body, headers } = await forum.call('GET', '/dev/outbox');
+  t.equal(status, 200);
+  t.equal(body.length, 100);
+  t.equal(headers.get('cache-control'), 'no-store');
+  t.match(body[0], { to: String, subject: String, text: String, links: [], created_at: /Z$/ });
+  const page = await forum.call('GET', '/dev/outbox', { headers: { accept: 'text/html,*/*' } });
+  t.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
+  t.ok(page.body.includes(escapeHtml('<b>&</b>')));
+  t.notOk(page.body.includes('<b>'));
+});
+
+t.test('pages of other sites cannot read the outbox', async (t) => {
+  for (const site of ['cross-site', 'same-site']) {
+    const headers = { 'sec-fetch-site': site };
+    t.equal((await forum.call('GET', '/dev/outbox', { headers })).status, 404, site);
+  }
+  const headers = { 'sec-fetch-site': 'same-origin' };
+  t.equal((await forum.call('GET', '/dev/outbox', { headers })).status, 200);
+});
+
+t.test('production has no outbox', async (t) => {
+  const live = await startApp(t, { roles: ['api'], env: { NODE_ENV: 'production' } });
+  const { status, body } = await live.call('GET', '/dev/outbox');
+  t.equal(status, 404);
+  t.equal(body.code, 'NOT_FOUND');
+});

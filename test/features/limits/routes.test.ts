@@ -1,0 +1,88 @@
+import { t } from 'tap';
+import { limit_table } from '../../../src/features/limits/index.js';
+import type { Route } from '../../../src/kit/http/route.js';
+import { all_routes } from '../../../src/routes.js';
+import { type Answered, startApp } from '../../help/app.js';
+import { makeAgent, makeHuman } from '../../help/story.js';
+
+/** `GET /api/limits`, and which route counts against which limit. */
+
+const app = await startApp(t, { roles: ['api'] });
+
+interface Shown {
+  readonly name: string;
+  readonly limit: number;
+  readonly left: number | null;
+  readonly reset_seconds: number | null;
+  readonly counts: readonly string[];
+}
+
+const shownIn = ({ body }: Answered): ReadonlyMap<string, Shown> =>
+  new Map((body.limits as Shown[]).map((one) => [one.name, one]));
+const read = async (key?: string) =>
+  shownIn(await app.call('GET', '/api/limits', key === undefined ? {} : { key }));
+
+t.test('every limit is listed with its window and what it counts', async (t) => {
+  const answer = await app.call('GET', '/api/limits');
+  t.equal(answer.headers.get('cache-control'), 'no-store');
+  t.match(answer.body, { total: Object.keys(limit_table).length, next_cursor: null });
+  const shown = shownIn(answer);
+  t.same([...shown.keys()], Object.keys(limit_table));
+  t.match(shown.get('register'), {
+    ...{ limit: 1_000_000, window_seconds: 60, per: 'address', setting: 'LIMIT_REGISTER' },
+    counts: ['POST /api/register'],
+  });
+  t.match(shown.get('ip'), { counts: ['every request'] });
+  t.same(shown.get('key')?.left, null, 'nobody in particular has no key');
+  t.same(shown.get('predictions')?.left, null);
+});
+
+t.test('a caller sees what is left, and asking takes no more than the request', async (t) => {
+  const { key } = await makeAgent(app, { human: await makeHuman(app) });
+  const first = await read(key);
+  t.match(first.get('key'), { limit: 6_000, left: 5_999 });
+  t.match(first.get('webhooks'), { limit: 20, left: 20, reset_seconds: 0 });
+  await app.call('POST', '/api/webhooks', { key, body: {} });
+  const second = await read(key);
+  t.match(second.get('webhooks'), { left: 19 });
+  const { reset_seconds } = second.get('webhooks') as Shown;
+  t.ok(reset_seconds !== null && reset_seconds > 50 && reset_seconds <= 60, `${reset_seconds} s`);
+  t.match(second.get('key'), { left: 5_997 });
+  const third = await read(key);
+  t.match(third.get('webhooks'), { left: 19 }, 'looking takes nothing');
+  t.match(third.get('key'), { left: 5_996 }, 'but the request itself');
+  const other = await makeAgent(app, { human: await makeHuman(app) });
+  t.match((await read(other.key)).get('webhooks'), { left: 20 }, 'another key is another caller');
+});
+
+t.test('admins are counted by the general limits alone', async (t) => {
+  const answer = await app.call('GET', '/api/limits', { admin: true });
+  const shown = shownIn(answer);
+  t.equal(shown.get('register')?.left, null);
+  t.equal(typeof shown.get('ip')?.left, 'number');
+});
+
+/** The limits of the service, by the routes they are for. */
+const due: readonly (readonly [limit: string, methods: readonly string[], path: RegExp])[] = [
+  ['register', ['POST'], /^\/api\/register$/],
+  ['login', ['POST'], /^\/api\/auth\/(?:signup|login|verify|forgot|reset)$/],
+  ['predictions', ['POST'], /^\/api\/(?:questions\/\{\w+\}\/predict|predictions)$/],
+  ['comments', ['POST'], /\/(?:comments|reply|dispute)$/],
+  ['votes', ['POST', 'DELETE'], /\/(?:upvote|downvote)$/],
+  ['webhooks', ['POST', 'PATCH'], /^\/api\/webhooks(?:\/|$)/],
+  ['exports', ['GET'], /^\/api\/(?:export\/|me\/export$)/],
+];
+
+t.test('each limit is applied to the routes it is for, and to no others', async (t) => {
+  const wrong: string[] = [];
+  for (const { id, method, path, limits } of all_routes as readonly Route[]) {
+    const expected = due
+      .filter(([, methods, pattern]) => methods.includes(method) && pattern.test(path))
+      .map(([name]) => name);
+    const named = [...limits].sort().join();
+    if (named !== expected.sort().join()) {
+      wrong.push(`${id}: ${named || 'none'} where ${expected.join() || 'none'} was due`);
+    }
+  }
+  t.same(wrong, []);
+});

@@ -1,0 +1,155 @@
+import { t } from 'tap';
+import { Told } from '../../../src/features/events/index.js';
+import { createLogWatch } from '../../../src/features/log/watch.js';
+import type { Sql } from '../../../src/kit/pg/client.js';
+import { startApp } from '../../help/app.js';
+import { range } from '../../help/hub.js';
+import { makeEntry } from '../../help/log.js';
+import { findPort, serveLog } from '../../help/log-server.js';
+import { openTcp, request } from '../../help/native.js';
+import { openParts } from '../../help/parts.js';
+import { makeAgent } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+/** Calls that wait for the next event. */
+
+const everything = {
+  refs: [{ topic: 'all', label: 'all' }],
+  topics: new Set(['all']),
+  filter: null,
+};
+
+/** How many wait, as the process itself says. */
+const untilWaiting = (port: number, count: number) =>
+  until(`${count} wait`, async () => {
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    return new RegExp(`log_visitors\\{[^}]*\\} ${count}\n`).test(text);
+  });
+
+t.test('an event wakes whoever waits for it, and nobody else', async (t) => {
+  const port = await findPort();
+  const { app, log } = await serveLog(t, { env: { METRICS_PORT: String(port) } });
+  const wait = (query: string) => app.call('GET', `/api/events?after=0&wait=50&${query}`);
+  const all = wait('');
+  const closing = wait('events=question.closed');
+  const society = wait('topic=category:society,category:industry');
+  const claude = wait('model_family=claude');
+  await untilWaiting(port, 4);
+  await log.write(1, { event: 'question.created' });
+  t.match((await all).body, { events: [{ offset: 1 }], next: 1, gap: null });
+  await untilWaiting(port, 3);
+  await log.write(1, { category: 'society' });
+  t.match((await closing).body, { events: [{ offset: 2 }], next: 2 });
+  t.match((await society).body, { events: [{ offset: 2 }], next: 2 });
+  await untilWaiting(port, 1);
+  const body = JSON.stringify({ event: 'x', data: { model_family: 'claude' }, timestamp: 'now' });
+  await log.write(1, { event: 'prediction.placed', body });
+  t.match((await claude).body, { events: [{ offset: 3 }], next: 3 });
+});
+
+t.test('nothing happens: the answer is empty and says how far it has looked', async (t) => {
+  const { app, log } = await serveLog(t);
+  await log.write(3);
+  const { body } = await app.call('GET', '/api/events?topic=system&wait=1');
+  const first = await app.call('GET', '/api/events?after=0&wait=50&limit=2');
+  t.match(first.body, { events: [{ offset: 1 }, { offset: 2 }], next: 2, next_cursor: '2' });
+  const answer = await app.call('GET', `/api/events?topic=system&wait=1&after=${body.next}`);
+  t.match(answer, { status: 200, body: { events: [], next: 3, next_cursor: null, head: 3 } });
+});
+
+t.test('a client that goes away no longer waits', async (t) => {
+  const port = await findPort();
+  const { app } = await serveLog(t, { env: { METRICS_PORT: String(port) } });
+  const tcp = await openTcp(t, app.port);
+  tcp.socket.write(request('GET /api/events?wait=50'));
+  await untilWaiting(port, 1);
+  tcp.socket.destroy();
+  await untilWaiting(port, 0);
+});
+
+t.test('a key that holds no longer gets nothing more', async (t) => {
+  const { app, log, redis } = await serveLog(t);
+  const agent = await makeAgent(app);
+  const wait = app.call('GET', '/api/events?topic=me&wait=50', { key: agent.key });
+  await app.sql`update agents set suspended_at = now() where id = ${agent.id}`;
+  await redis.publish(`${app.stores.redis_prefix}:purge`, agent.id);
+  const answer = await wait;
+  t.ok(['INVALID_API_KEY', 'ACCOUNT_SUSPENDED'].includes(answer.body.code), answer.body.code);
+  await log.write(1, { audience_id: agent.id });
+});
+
+t.test('one address or one key may have so many, and a shutdown waits for none', async (t) => {
+  const port = await findPort();
+  const env = { METRICS_PORT: String(port), TRUSTED_PROXIES: '127.0.0.1', LIMIT_IP: '1000000' };
+  const { app } = await serveLog(t, { env });
+  const agent = await makeAgent(app);
+  const from = (host: number) => ({ headers: { 'x-forwarded-for': `10.0.0.${host}` } });
+  const path = '/api/events?wait=50';
+  const many = range(1, 200).map(() => app.call('GET', path, from(1)));
+  const keyed = range(1, 20).map((n) => app.call('GET', path, { ...from(n + 1), key: agent.key }));
+  await untilWaiting(port, 220);
+  const refused = { status: 429, body: { code: 'TOO_MANY_CONNECTIONS' } };
+  t.match(await app.call('GET', path, from(1)), refused);
+  const at_once = await app.call('GET', '/api/events', from(1));
+  t.equal(at_once.status, 200, 'a call that does not wait is answered');
+  t.match(await app.call('GET', path, { ...from(99), key: agent.key }), refused);
+  await app.stop();
+  for (const answer of await Promise.all([...many, ...keyed])) {
+    t.match(answer, { status: 200, body: { events: [], next: 0 } });
+  }
+});
+
+/** Transactions of this database that have ended so far, as Postgres counts them. */
+const countTransactions = async (sql: Sql): Promise<number> => {
+  const [row] = await sql<{ count: number }[]>`
+    select xact_commit + xact_rollback as count
+    from pg_stat_database
+    where datname = current_database()`;
+  return Number(row?.count);
+};
+
+t.test('a thousand that wait cost Postgres nothing while nothing happens', async (t) => {
+  const port = await findPort();
+  const env = { METRICS_PORT: String(port), TRUSTED_PROXIES: '127.0.0.1' };
+  const app = await startApp(t, { roles: ['api'], env });
+  const before = await countTransactions(app.sql);
+  const path = '/api/events?wait=2';
+  const waits = range(1, 1_000).map((n) =>
+    app.call('GET', path, { headers: { 'x-forwarded-for': `10.1.${n % 10}.1` } }),
+  );
+  await untilWaiting(port, 1_000);
+  const answers = await Promise.all(waits);
+  t.ok(answers.every(({ status, body }) => status === 200 && body.events.length === 0));
+  const after = await countTransactions(app.sql);
+  // The follower itself looks about once a second, and the probe of the metrics asks too.
+  t.ok(after - before < 300, `${after - before} transactions`);
+});
+
+t.test('waiting and waking read nothing; who is further back reads the record', async (t) => {
+  const { deps } = await openParts(t);
+  let queries = 0;
+  const sql = new Proxy(deps.sql, {
+    apply(target, self, args) {
+      queries += 1;
+      return Reflect.apply(target as never, self, args);
+    },
+  });
+  const watch = createLogWatch({ sql, log: deps.log, recent_entries: 8 });
+  watch.begin(100);
+  const waits = range(1, 1_000).map(() => watch.awaitNext(everything, 60_000));
+  t.equal(watch.waiting(), 1_000);
+  watch.onEvents(range(101, 104).map((offset) => new Told(makeEntry(offset))));
+  for (const { wait } of waits) t.same(await wait, { woken: 'event', up_to: 100 });
+  const page = await watch.read(everything, 100, 3);
+  t.same(
+    page.entries.map(({ offset }) => offset),
+    [101, 102, 103],
+  );
+  t.equal(page.next, 103);
+  t.equal(queries, 0);
+  watch.onEvents(range(105, 120).map((offset) => new Told(makeEntry(offset))));
+  await watch.read(everything, 100, 3);
+  t.ok(queries > 0, 'memory does not reach back so far');
+  watch.end();
+  t.same(await watch.awaitNext(everything, 60_000).wait, { woken: 'ended', up_to: 120 });
+});

@@ -1,0 +1,187 @@
+import { t } from 'tap';
+import { comment_reply } from '../../../src/features/events/index.js';
+import { type Notice, noteTiers, notify } from '../../../src/features/notifications/index.js';
+import { makeSweep, most_kept, read_life_ms } from '../../../src/features/notifications/sweeper.js';
+import { emit } from '../../../src/kit/event.js';
+import { makeId } from '../../../src/kit/ids.js';
+import { startApp } from '../../help/app.js';
+import { type Agent, makeAgent, makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+/** What agents are told: once, about themselves only, and not without bound. */
+
+const app = await startApp(t, { roles: ['api', 'relay'] });
+const question_id = await makeOpenQuestion(app);
+const at = () => new Date();
+
+const tell = (agent: Agent, count: number, fields: Partial<Notice> = {}) =>
+  app.sql.begin((tx) =>
+    notify(
+      tx,
+      Array.from({ length: count }, () => ({
+        ...{ agent_id: agent.id, kind: 'prediction.resolved' as const, cause: makeId() },
+        ...{ question_id, subject_id: makeId(), details: { net: 84 }, at: at(), ...fields },
+      })),
+    ),
+  );
+const read = async (agent: Agent, query = '') => {
+  const { status, body } = await app.call('GET', `/api/me/notifications${query}`, agent);
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  return body;
+};
+const mark = (agent: Agent, body: unknown, headers = {}) =>
+  app.call('POST', '/api/me/notifications/read', { key: agent.key, body, headers });
+type Listed = { readonly id: string; readonly read: boolean };
+
+t.test(
+  'a reply is told to the author of what it replies to, once, and to nobody else',
+  async (t) => {
+    const [author, other] = [await makeAgent(app), await makeAgent(app)];
+    const comment_id = makeId();
+    await app.sql.begin((tx) =>
+      emit(tx, comment_reply, {
+        at: at(),
+        place: { question_id, audience_id: author.id },
+        data: { question_id, comment_id, replier_name: other.name },
+      }),
+    );
+    const { notifications } = await until('the notification', async () => {
+      const page = await read(author);
+      return page.total > 0 ? page : undefined;
+    });
+    t.equal(notifications.length, 1);
+    t.match(notifications[0], {
+      ...{ kind: 'comment.reply', question_id, subject_id: comment_id, read: false, read_at: null },
+      details: { replier_name: other.name },
+    });
+    t.ok(notifications[0].message.startsWith(`${other.name} replied to you on “Will the reading`));
+    t.equal((await read(other)).total, 0);
+  },
+);
+
+t.test('a cause is told once, however often it is written and by how many at once', async (t) => {
+  const agent = await makeAgent(app);
+  const cause = `resolution:${question_id}:1`;
+  await Promise.all(Array.from({ length: 8 }, () => tell(agent, 1, { cause })));
+  t.equal((await read(agent)).total, 1);
+  await tell(agent, 1, { cause: `resolution:${question_id}:2` });
+  t.equal((await read(agent)).total, 2, 'a new revision is another cause');
+});
+
+t.test('what is told in a transaction that does not commit is not told', async (t) => {
+  const agent = await makeAgent(app);
+  const gone = app.sql.begin(async (tx) => {
+    const cause = 'nothing';
+    await notify(tx, [{ agent_id: agent.id, kind: 'prediction.voided', cause, at: at() }]);
+    throw new Error('rolled back');
+  });
+  await t.rejects(gone, { message: 'rolled back' });
+  t.equal((await read(agent)).total, 0);
+});
+
+t.test('marks some by their ids, all up to one, and only its own', async (t) => {
+  const [agent, other] = [await makeAgent(app), await makeAgent(app)];
+  await tell(agent, 5);
+  await tell(other, 2);
+  const listed: Listed[] = (await read(agent)).notifications;
+  const ids = listed.map(({ id }) => id);
+  const foreign = (await read(other)).notifications.map(({ id }: Listed) => id);
+  const some = await mark(agent, { ids: [ids[0], ...foreign, makeId()] });
+  t.same(some.body, { marked: 1, unread: 4 });
+  t.equal((await read(other)).unread, 2, 'those of others stay unread');
+  t.same((await mark(agent, { ids: [ids[0]] })).body, { marked: 0, unread: 4 });
+  t.same((await mark(agent, { until: ids[2] })).body, { marked: 3, unread: 1 });
+  const left = await read(agent, '?unread=true');
+  t.match(left, { total: 1, unread: 1, notifications: [{ id: ids[1], read: false }] });
+  t.equal(left.notifications.length, 1);
+  const done = await read(agent, '?unread=false');
+  t.equal(done.total, 4);
+  t.ok(done.notifications.every((one: Listed) => one.read));
+});
+
+t.test('takes 100 ids and not 101, one way of naming them and not two', async (t) => {
+  const agent = await makeAgent(app);
+  const many = Array.from({ length: 100 }, () => makeId());
+  t.equal((await mark(agent, { ids: many })).status, 200);
+  for (const body of [
+    ...[{ ids: [...many, makeId()] }, { ids: [] }, { ids: ['no'] }, { until: 'no' }, {}],
+    { ids: [makeId()], until: makeId() },
+  ]) {
+    t.match(await mark(agent, body), { status: 400, body: { code: 'INVALID_REQUEST' } });
+  }
+});
+
+t.test('a repeat with the same key answers what the first one did', async (t) => {
+  const agent = await makeAgent(app);
+  await tell(agent, 3);
+  const [newest] = (await read(agent)).notifications as Listed[];
+  const once = { 'idempotency-key': makeId() };
+  for (const replayed of [null, 'true']) {
+    const answer = await mark(agent, { until: newest?.id }, once);
+    t.same(answer.body, { marked: 3, unread: 0 });
+    t.equal(answer.headers.get('idempotency-replayed'), replayed);
+  }
+});
+
+t.test('pages hold while more is told', async (t) => {
+  const agent = await makeAgent(app);
+  await tell(agent, 7);
+  const all = (await read(agent)).notifications.map(({ id }: Listed) => id);
+  const seen: string[] = [];
+  let cursor: string | null = '';
+  while (cursor !== null) {
+    const page = await read(agent, `?limit=3${cursor === '' ? '' : `&cursor=${cursor}`}`);
+    seen.push(...page.notifications.map(({ id }: Listed) => id));
+    cursor = page.next_cursor;
+    await tell(agent, 1);
+  }
+  t.same(seen, all);
+});
+
+t.test('each agent keeps the newest thousand, and what was read for thirty days', async (t) => {
+  const [full, over, reader] = [await makeAgent(app), await makeAgent(app), await makeAgent(app)];
+  await tell(full, most_kept);
+  await tell(over, most_kept + 1);
+  const oldest = (
+    await app.sql`
+    select id from notifications where agent_id = ${over.id} order by id limit 1`
+  )[0]?.['id'];
+  await tell(reader, 2);
+  const ids = (await read(reader)).notifications.map(({ id }: Listed) => id);
+  await mark(reader, { ids });
+  const now = new Date();
+  const life = (ms: number) => new Date(now.getTime() - read_life_ms + ms);
+  await app.sql`update notifications set read_at = ${life(1)} where id = ${ids[0]}`;
+  await app.sql`update notifications set read_at = ${life(-1)} where id = ${ids[1]}`;
+  const sweep = makeSweep({ sql: app.sql, clock: () => now });
+  t.equal(await sweep(), 2);
+  t.equal(await sweep(), 0);
+  t.equal((await read(full)).total, most_kept);
+  t.equal((await read(over)).total, most_kept);
+  t.same(await app.sql`select id from notifications where id = ${oldest}`, []);
+  t.same(
+    (await read(reader)).notifications.map(({ id }: Listed) => id),
+    [ids[0]],
+  );
+});
+
+t.test('a tier that changed is told once, by whoever looks first', async (t) => {
+  const agent = await makeAgent(app);
+  const note = () => app.sql.begin((tx) => noteTiers(tx, [agent.id], at()));
+  const setBalance = (balance: number) =>
+    app.sql`update accounts set balance = ${balance} where agent_id = ${agent.id}`;
+  t.same(await note(), [], 'the tier it began with is no news');
+  await setBalance(4_999);
+  await Promise.all(Array.from({ length: 6 }, note));
+  await setBalance(20_000);
+  await Promise.all([note(), note()]);
+  const { notifications } = await read(agent);
+  t.match(notifications, [
+    { kind: 'tier.changed', details: { tier: 'Oracle', before: 'Predictor' } },
+    {
+      ...{ kind: 'tier.changed', details: { tier: 'Predictor', before: 'Analyst' } },
+      message: 'Your tier is now Predictor.',
+    },
+  ]);
+  t.equal(notifications.length, 2);
+});

@@ -1,0 +1,159 @@
+import t from 'tap';
+import {
+  checkCitations,
+  citation_limits,
+  readCitation,
+} from '../../../src/features/predictions/citations.js';
+import { findLinks } from '../../../src/kit/links.js';
+
+const check = (text: string) => checkCitations(text, findLinks(text));
+const codes = (text: string) => check(text).failures.map(({ code }) => code);
+const message = (text: string, code: string) =>
+  check(text).failures.find((failure) => failure.code === code)?.message ?? '';
+
+const one = 'https://a-site.org/one';
+const two = 'https://a-site.org/two';
+
+t.test('two different pages are enough, one or none is not', (t) => {
+  t.same(check(`${one} ${two}`), { citations: [one, two], keys: [one, two], failures: [] });
+  t.same(codes(one), ['CITATIONS_REQUIRED']);
+  t.match(message(one, 'CITATIONS_REQUIRED'), /at least two .* there is only one/);
+  t.same(codes('no links at all'), ['CITATIONS_REQUIRED']);
+  t.match(message('', 'CITATIONS_REQUIRED'), /there is none/);
+  t.end();
+});
+
+t.test('one page written in several ways is one page', (t) => {
+  const same = [
+    `${one}#part`,
+    `${one}/`,
+    `${one}//`,
+    'https://A-Site.ORG/one',
+    `${one}?`,
+    'HTTPS://a-site.org/one',
+    `${one}?utm_source=x&utm_medium=y`,
+    `${one}?fbclid=1#x`,
+    `${one}/?gclid=2`,
+    `${one}?UTM_Term=1`,
+    'https://a-site.org:443/one',
+    `${one}#:~:text=hello`,
+  ];
+  for (const other of same) {
+    t.same(codes(`${one} ${other}`), ['CITATIONS_REQUIRED', 'CITATIONS_INVALID'], other);
+    t.match(message(`${one} ${other}`, 'CITATIONS_INVALID'), /all 2 links name one page/);
+    t.same(check(`${one} ${other} ${two}`).citations, [one, two]);
+  }
+  const different = [
+    'https://a-site.org/One',
+    `${one}?page=2`,
+    `${one}?utm_source=x&page=2`,
+    `${one}.html`,
+    'https://b-site.org/one',
+    'https://www.a-site.org/one',
+    'https://a-site.org:8443/one',
+    'http://a-site.org/one',
+    `${one}?ref=main`,
+  ];
+  for (const other of different) t.same(codes(`${one} ${other}`), [], other);
+  t.equal(readCitation(`${one}?utm_source=x&b=2&a=1&gclid=`).key, `${one}?b=2&a=1`);
+  t.end();
+});
+
+t.test('what cannot be a source is named with its reason', (t) => {
+  const cases: [string, RegExp][] = [
+    ['https://openai.com', /names a site, not a page/],
+    ['https://openai.com/', /names a site/],
+    ['https://openai.com/?utm_source=x', /names a site/],
+    ['https://openai.com/#part', /names a site/],
+    ['https://example.com/paper', /is a placeholder/],
+    ['https://www.Example.ORG/paper', /is a placeholder/],
+    ['https://example.net/paper', /is a placeholder/],
+    ['https://example.co.uk/paper', /is a placeholder/],
+    ['https://news.example/paper', /is a placeholder/],
+    ['https://yourdomain.com/paper', /is a placeholder/],
+    ['http://localhost/paper', /is a private address/],
+    ['http://localhost:8080/paper', /is a private address/],
+    ['http://app.localhost/paper', /is a private address/],
+    ['http://printer.local/paper', /is a private address/],
+    ['http://wiki.internal/paper', /is a private address/],
+    ['http://site.test/paper', /is a private address/],
+    ['http://nas.home.arpa/paper', /is a private address/],
+    ['http://intranet/paper', /is a private address/],
+    ['http://127.0.0.1/paper', /is a private address/],
+    ['http://10.1.2.3:80/paper', /is a private address/],
+    ['http://192.168.1.1/paper', /is a private address/],
+    ['http://169.254.169.254/latest/meta-data', /is a private address/],
+    ['http://0x7f000001/paper', /is a private address/],
+    ['http://2130706433/paper', /is a private address/],
+    ['http://[::1]/paper', /is a private address/],
+    ['http://[fd00::1]/paper', /is a private address/],
+    ['http://[::ffff:10.0.0.1]/paper', /is a private address/],
+    ['http://localhost./paper', /is a private address/],
+    ['https://me:pass@a-site.org/paper', /carries a user name/],
+    ['https://a-site.org:99999/paper', /is not a valid URL/],
+    ['https://a..org/paper', /is not a valid URL/],
+    ['https://..../paper', /is not a valid URL/],
+    [`https://a-site.org/${'x'.repeat(2_030)}`, /is longer than 2048 characters/],
+  ];
+  for (const [url, reason] of cases) {
+    t.same(codes(`${url} ${one}`), ['CITATIONS_INVALID'], url.slice(0, 60));
+    t.match(message(`${url} ${one}`, 'CITATIONS_INVALID'), reason);
+    t.same(codes(url), ['CITATIONS_REQUIRED', 'CITATIONS_INVALID']);
+    t.same(check(`${url} ${one} ${two}`), {
+      citations: [one, two],
+      keys: [one, two],
+      failures: [],
+    });
+  }
+  t.same(codes('https://openai.com https://anthropic.com'), ['CITATIONS_INVALID']);
+  t.end();
+});
+
+t.test('ordinary sources of all kinds are usable', (t) => {
+  const urls = [
+    'https://en.wikipedia.org/wiki/Foo_(bar)',
+    'https://news.ycombinator.com/?id=3',
+    'https://arxiv.org/abs/2401.00001v2',
+    'http://8.8.8.8/stats',
+    'https://ja.wikipedia.org/wiki/東京',
+    'https://bücher.de/katalog',
+    'https://x.org/a%20b',
+    'https://x.org/a/../b',
+    'https://t.co/AbC',
+    'https://contest.org/x',
+    'https://exampleville.gov/x',
+    'https://localhostnews.com/x',
+    'https://homedepot.com/x',
+    'https://xn--bcher-kva.de/x',
+    'https://a_b.org/x',
+    `https://a-site.org/${'x'.repeat(citation_limits.length - 19)}`,
+  ];
+  for (const url of urls) t.equal(readCitation(url).problem, null, url.slice(0, 60));
+  t.equal(readCitation('https://x.org/a/../b').key, 'https://x.org/b');
+  t.equal(readCitation('https://Bücher.de/x/').key, 'https://xn--bcher-kva.de/x');
+  t.end();
+});
+
+t.test('the quick reading and the URL standard agree on the page', (t) => {
+  const urls = [
+    one,
+    `${one}?q=a+b&c`,
+    "https://A.org/X~y!$&'()*,;:@/z",
+    'https://x.org/a;b=c?d=e/f?g',
+    'https://x.org/[a]',
+    'http://x.org/a?b',
+  ];
+  for (const url of urls) {
+    const parsed = new URL(url);
+    t.equal(readCitation(url).key, `${parsed.origin}${parsed.pathname}${parsed.search}`, url);
+  }
+  t.end();
+});
+
+t.test('at most 50 pages are kept', (t) => {
+  const pages = (n: number) => Array.from({ length: n }, (_, i) => `${one}/${i}`).join(' ');
+  t.equal(check(pages(50)).citations.length, 50);
+  t.equal(check(pages(51)).citations.length, 50);
+  t.equal(check(pages(700)).keys.length, 50);
+  t.end();
+});

@@ -1,0 +1,46 @@
+import t from 'tap';
+import {
+  type Failure,
+  hasFailures,
+  prediction_faults,
+  refuseFailures,
+} from '../../../src/features/predictions/faults.js';
+import { common_faults } from '../../../src/kit/fault.js';
+
+t.test('each gate on a prediction has the status and category of the contract', (t) => {
+  const gates = Object.values(prediction_faults).filter(({ status }) => status === 400);
+  const table = gates.map(({ code, status, category }) => [code, status, category]);
+  t.same(table, [
+    ['INVALID_CONFIDENCE', 400, 'validation'],
+    ['INVALID_OPTION', 400, 'validation'],
+    ['REASONING_TOO_SHORT', 400, 'quality'],
+    ['REASONING_MISSING_SECTIONS', 400, 'quality'],
+    ['CITATIONS_REQUIRED', 400, 'quality'],
+    ['CITATIONS_INVALID', 400, 'quality'],
+    ['CITATIONS_REUSED', 400, 'quality'],
+    ['CONTENT_REJECTED', 400, 'quality'],
+    ['RESOLUTION_PROTOCOL_REQUIRED', 400, 'quality'],
+  ]);
+  const { REASONING_TOO_SIMILAR, MODEL_LIMIT_REACHED } = prediction_faults;
+  t.match(REASONING_TOO_SIMILAR, { status: 409, category: 'quality' });
+  t.match(MODEL_LIMIT_REACHED, { status: 409, category: 'limit' });
+  const { DUPLICATE_PREDICTION } = prediction_faults;
+  t.match(DUPLICATE_PREDICTION, { status: 409, category: 'conflict' });
+  t.end();
+});
+
+t.test('failures make one refusal: the first gives code and sentence, all are listed', (t) => {
+  const failures: Failure[] = [
+    { path: 'body.reasoning', message: 'No sources.', code: 'CITATIONS_REQUIRED' },
+    { path: 'body.confidence', message: 'Too sure.', code: 'INVALID_CONFIDENCE' },
+  ];
+  if (!hasFailures(failures)) throw new Error('there are two');
+  const fault = refuseFailures(failures);
+  t.equal(fault.def, prediction_faults.CITATIONS_REQUIRED);
+  t.equal(fault.message, 'No sources.');
+  t.same(fault.fields, failures);
+  const shape: Failure = { path: 'body.reasoning', message: 'Too long.', code: 'INVALID_REQUEST' };
+  t.equal(refuseFailures([shape]).def, common_faults.INVALID_REQUEST);
+  t.equal(hasFailures([]), false);
+  t.end();
+});

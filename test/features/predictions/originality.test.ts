@@ -1,0 +1,180 @@
+import fc from 'fast-check';
+import { t } from 'tap';
+import { makeReasoning } from '../../../bench/load/predict-texts.js';
+import { findHeadings } from '../../../src/features/predictions/headings.js';
+import { checkReasoning, readWords } from '../../../src/features/predictions/reasoning.js';
+import { findLinks } from '../../../src/kit/links.js';
+import { SimilarSets } from '../../../src/kit/similar-sets.js';
+import { holds } from '../../help/property.js';
+
+/**
+ * Gate 6 beside its definition, written down once more and differently: the words of the text in
+ * NFKC as texts, and every pair compared.
+ */
+
+const blank = (text: string, from: number, to: number): string =>
+  text.slice(0, from) + '\n'.repeat(to - from) + text.slice(to);
+
+/** Four letters or more; marks and invisible characters belong to a word and count as none. */
+const wordsOf = (reasoning: string): Set<string> => {
+  let text = reasoning.normalize('NFKC');
+  const links = findLinks(text);
+  for (const { start, end } of findHeadings(text)) text = blank(text, start, end);
+  for (let i = 0; i < links.length; i += 2) text = blank(text, links[i]!, links[i + 1]!);
+  const found = text.match(/\p{L}[\p{L}\p{M}\p{Cf}]*/gu) ?? [];
+  const words = new Set<string>();
+  for (const one of found) {
+    const plain = one.replaceAll(/\p{Cf}/gu, '');
+    if ((plain.match(/\p{L}/gu) ?? []).length < 4) continue;
+    const folded = [...plain].map((char) => {
+      // Letters beyond the basic plane are told apart by case; there are hardly any with case.
+      if (char.length === 2) return char;
+      const lower = char.toUpperCase().toLowerCase();
+      return lower.length === char.length ? lower : char.toLowerCase().slice(0, char.length);
+    });
+    words.add(folded.join(''));
+  }
+  return words;
+};
+
+const similarity = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
+  let overlap = 0;
+  for (const word of one) if (other.has(word)) overlap += 1;
+  const union = one.size + other.size - overlap;
+  return 5 * overlap >= 3 * union && overlap > 0 ? overlap / union : 0;
+};
+
+const stems = [
+  ...[
+    'harbour',
+    'Überraschung',
+    'ΣΊΣΥΦΟΣ',
+    'ﬁnance',
+    'Ｗｉｄｅ',
+    'naïvely',
+    'cafe\u0301s',
+    'straße',
+  ],
+  ...[
+    'прогноз',
+    'ПРОГНОЗЫ',
+    'tariff',
+    'TARIFF',
+    'zero\u200bwidth',
+    'κόσμος',
+    'don’t',
+    '予測市場調査',
+  ],
+  ...[
+    'quarter',
+    'reactor',
+    'ballot',
+    'ceasefire',
+    'x²y',
+    'e\u0301lan',
+    '𝐛𝐨𝐥𝐝𝐥𝐲',
+    'İstanbul',
+    '…',
+    '½',
+  ],
+];
+const word = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom(...stems) },
+  { weight: 6, arbitrary: fc.stringMatching(/^[a-z]{4,5}$/) },
+  { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 6 }) },
+);
+const separator = fc.constantFrom(' ', ', ', '\n', ' – ', '. ', '/', '-', ' ANALYSIS\n', ' (1) ');
+
+const text = fc
+  .array(fc.tuple(word, separator), { minLength: 1, maxLength: 90 })
+  .map((parts) => parts.flat().join(''));
+
+/** The text itself with its words in another order, some left out and some put in. */
+const variant = fc.record({
+  of: fc.nat(30),
+  seed: fc.nat(1_000),
+  drop: fc.nat(20),
+  more: fc.nat(20),
+  upper: fc.boolean(),
+});
+
+const vary = (base: string, how: { seed: number; drop: number; more: number; upper: boolean }) => {
+  const words = [...base.split(/\s+/)];
+  for (let i = words.length - 1; i > 0; i -= 1) {
+    const j = (how.seed * 31 + i * 17) % (i + 1);
+    [words[i], words[j]] = [words[j]!, words[i]!];
+  }
+  const kept = words.slice(Math.min(how.drop, words.length - 1));
+  const fresh = Array.from({ length: how.more }, (_, i) => `fresh${'abcdefghijklmnopqrstu'[i]}qq`);
+  const made = [...kept, ...fresh].join(' ');
+  return how.upper ? made.toUpperCase() : made;
+};
+
+t.test('the words are those of the definition, and so is what is similar', async (t) => {
+  let similar = 0;
+  let apart = 0;
+  const property = fc.property(
+    fc.array(text, { minLength: 1, maxLength: 8 }),
+    fc.array(variant, { maxLength: 30 }),
+    (texts, variants) => {
+      const all = [...texts];
+      for (const how of variants) all.push(vary(all[how.of % all.length]!, how));
+      const sets = new SimilarSets();
+      const kept: Set<string>[] = [];
+      for (const [n, one] of all.entries()) {
+        const words = wordsOf(one);
+        const read = readWords(one);
+        if (read.length !== words.size) {
+          throw new Error(`${read.length} words, not ${words.size}: ${JSON.stringify(one)}`);
+        }
+        const found = sets.find(read);
+        const best = Math.max(0, ...kept.map((other) => similarity(words, other)));
+        if ((found?.similarity ?? 0) !== best) {
+          throw new Error(`text ${n}: ${found?.similarity}, not ${best}`);
+        }
+        if (best > 0) similar += 1;
+        else apart += 1;
+        sets.add(read);
+        kept.push(words);
+      }
+    },
+  );
+  await holds(t, property, { numRuns: 500 });
+  t.ok(similar > 100 && apart > 100, `${similar} similar, ${apart} apart`);
+});
+
+t.test('a text has the same words with the other gates and without them', async (t) => {
+  const property = fc.property(text, (one) => {
+    const stored = checkReasoning(one);
+    const again = readWords(stored.text);
+    return JSON.stringify([...stored.words].sort()) === JSON.stringify([...again].sort());
+  });
+  await holds(t, property, { numRuns: 500 });
+});
+
+t.test('one word makes the difference, in either direction', async (t) => {
+  const names = Array.from({ length: 160 }, (_, i) => {
+    const letters = 'abcdefghijklmnop';
+    return `word${letters[i >> 4]}${letters[i & 15]}`;
+  });
+  // 60 of 100 is similar; with one more word of its own it is 60 of 101.
+  const earlier = names.slice(0, 80).join(' ');
+  const sets = new SimilarSets();
+  sets.add(readWords(earlier));
+  const at = names.slice(20, 100);
+  t.equal(sets.find(readWords(at.join(' ')))?.similarity, 0.6);
+  t.equal(sets.find(readWords([...at, names[120]].join(' '))), null);
+  t.equal(sets.find(readWords([...at.slice(1)].join(' '))), null, '59 of 100');
+  t.equal(sets.find(readWords(at.toReversed().join('\n').toUpperCase()))?.similarity, 0.6);
+});
+
+t.test('the texts of the load are far from each other', async (t) => {
+  const sets = new SimilarSets();
+  for (let n = 0; n < 5_000; n += 1) {
+    const { words } = checkReasoning(makeReasoning(n));
+    const found = sets.find(words);
+    if (found !== null) return t.same(found, null, `text ${n}`);
+    sets.add(words);
+  }
+  t.equal(sets.size, 5_000);
+});

@@ -1,0 +1,152 @@
+import { t } from 'tap';
+import { type Answered, startApp, type TestApp } from '../../help/app.js';
+import { openStores } from '../../help/stores.js';
+import {
+  type Agent,
+  makeAgent,
+  makeHuman,
+  makeOpenQuestion,
+  makeReasoning,
+} from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+/** Two api processes on one database, each with a memory of its own. */
+
+const stores = await openStores(t);
+const env = { MODEL_FAMILY_CAP: '40', REQUIRE_RESOLUTION_PROTOCOL: 'true' };
+const start = () => startApp(t, { stores, env, roles: ['api'] });
+const apps = [await start(), await start()] as const;
+const [app] = apps;
+const human = await makeHuman(app);
+const clients = 8;
+const agents = await Promise.all(Array.from({ length: clients }, () => makeAgent(app, { human })));
+const resolution_protocol = 'The register of the municipality decides.';
+
+const predict = (at: TestApp, id: string, { key }: Agent, reasoning: string, more = {}) =>
+  at.call('POST', `/api/questions/${id}/predict`, {
+    key,
+    body: { prediction: true, confidence: 55, reasoning, resolution_protocol, ...more },
+  });
+
+const codes = (answers: readonly Answered[]): string[] =>
+  answers.map(({ status, body }) => body.code ?? String(status)).sort();
+
+/** The text with sources that nobody else has, and a few words of its own. */
+const alike = (text: string, mark: string): string =>
+  `${text.replaceAll(/(https:\/\/\S*[^\s.])/g, `$1-${mark}`)} Said by ${mark} alone.`;
+
+t.test('of similar texts by eight clients over two processes exactly one wins', async (t) => {
+  for (let round = 0; round < 12; round += 1) {
+    const id = await makeOpenQuestion(app);
+    // In every other round both processes know the question already.
+    if (round % 2 === 1) {
+      const other = await makeAgent(app, { human });
+      await predict(apps[0], id, other, makeReasoning());
+      const third = await makeAgent(app, { human });
+      await predict(apps[1], id, third, makeReasoning());
+    }
+    const text = makeReasoning(`race-${round}`);
+    const answers = await Promise.all(
+      agents.map((agent, n) =>
+        predict(apps[n % 2]!, id, agent, alike(text, `agent${'abcdefgh'[n]}`)),
+      ),
+    );
+    t.same(codes(answers), ['201', ...Array(clients - 1).fill('REASONING_TOO_SIMILAR')].sort());
+    const winner = answers.find(({ status }) => status === 201)?.body.prediction.id;
+    for (const { status, body } of answers) {
+      if (status !== 201) t.equal(body.prediction_id, winner, 'the others are told who was first');
+    }
+  }
+});
+
+t.test('different texts all get through, from both processes at once', async (t) => {
+  const ids = await Promise.all([makeOpenQuestion(app), makeOpenQuestion(app)]);
+  const many = await Promise.all(Array.from({ length: 36 }, () => makeAgent(app, { human })));
+  const answers = await Promise.all(
+    many.flatMap((agent, n) =>
+      ids.map((id, at) => predict(apps[(n + at) % 2]!, id, agent, makeReasoning())),
+    ),
+  );
+  t.same(codes(answers), Array(72).fill('201'));
+  const rows = await app.sql`
+    select question_id, count(*)::int as count, max(seq) as seq, count(distinct seq)::int as seqs
+    from predictions
+    where question_id = any (${ids}::uuid[])
+    group by question_id`;
+  for (const row of rows) {
+    t.match(row, { count: 36, seqs: 36 }, 'each has a number of its own');
+    const [last] = await app.sql`
+      select seq from question_seqs where question_id = ${row['question_id']}`;
+    t.equal(last?.['seq'], row['seq'], 'and the last one is known');
+  }
+});
+
+t.test('an agent cannot use its sources twice, through whichever process', async (t) => {
+  for (let round = 0; round < 8; round += 1) {
+    const agent = await makeAgent(app, { human });
+    const text = makeReasoning(`sources-${round}`);
+    const sources = text.match(/https:\/\/\S*[^\s.]/g) ?? [];
+    const ids = await Promise.all([makeOpenQuestion(app), makeOpenQuestion(app)]);
+    const answers = await Promise.all(
+      ids.map((id, n) => {
+        const own = makeReasoning(`other-${round}-${n}`);
+        const [a = '', b = ''] = own.match(/https:\/\/\S*[^\s.]/g) ?? [];
+        const reused = own.replace(a, sources[0] ?? '').replace(b, sources[1] ?? '');
+        return predict(apps[n]!, id, agent, reused);
+      }),
+    );
+    t.same(codes(answers), ['201', 'CITATIONS_REUSED']);
+  }
+});
+
+t.test('a family gets as many predictions as its cap says, and not one more', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const many = await Promise.all(Array.from({ length: 44 }, () => makeAgent(app, { human })));
+  const answers = await Promise.all(
+    many.map((agent, n) => predict(apps[n % 2]!, id, agent, makeReasoning())),
+  );
+  t.same(codes(answers), [...Array(40).fill('201'), ...Array(4).fill('MODEL_LIMIT_REACHED')]);
+  t.equal(answers.find(({ body }) => body.code !== undefined)?.status, 409);
+  const last = await makeAgent(app, { human, model: 'gpt-5' });
+  t.equal((await predict(app, id, last, makeReasoning())).status, 201, 'another family');
+  const full = await makeAgent(app, { human });
+  const path = `/api/questions/${id}/preflight`;
+  const asked = await apps[1].call('GET', path, { key: full.key });
+  t.match(asked.body, {
+    reason: 'MODEL_LIMIT_REACHED',
+    requirements: { model_family_cap: 40, model_family_count: 40, resolution_protocol: true },
+  });
+});
+
+t.test('without a resolution protocol, where one is required, nothing is stored', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const agent = await makeAgent(app, { human });
+  for (const wrong of [null, '', '  ']) {
+    const more = { resolution_protocol: wrong };
+    const { status, body } = await predict(app, id, agent, makeReasoning(), more);
+    t.equal(status, 400);
+    t.equal(body.code, 'RESOLUTION_PROTOCOL_REQUIRED');
+  }
+  t.equal((await predict(app, id, agent, makeReasoning())).status, 201);
+});
+
+t.test('a text that waits for its verdict holds up what is like it, whatever comes', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const [poor, rich] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
+  await app.sql`update accounts set balance = 10, staked = 5000 where agent_id = ${poor.id}`;
+  const text = makeReasoning('held');
+  const answers = await app.sql.begin(async (tx) => {
+    await tx`select from accounts where agent_id = ${poor.id} for update`;
+    const first = predict(app, id, poor, text, { confidence: 100 });
+    await until('the first text waits for its verdict', async () => {
+      const waiting = await tx`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      return waiting.length > 0;
+    });
+    return [first, predict(app, id, rich, alike(text, 'second'))];
+  });
+  const [first, second] = await Promise.all(answers);
+  t.equal(first?.body.code, 'INSUFFICIENT_POINTS');
+  t.equal(second?.status, 201, 'what is not stored refuses nobody');
+});

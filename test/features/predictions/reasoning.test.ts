@@ -1,0 +1,290 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { checkReasoning } from '../../../src/features/predictions/reasoning.js';
+import { timeAtBest } from '../../help/stopwatch.js';
+import { good_reasonings } from './samples.js';
+
+const source_one = 'https://www.bls.gov/news.release/cpi.nr0.htm';
+const source_two = 'https://fred.stlouisfed.org/series/UNRATE';
+const prose =
+  'Employment growth slowed during three consecutive quarters while wages kept rising above ' +
+  'productivity, which historically precedes weaker hiring; nevertheless consumer spending, ' +
+  'construction permits, export orders, business surveys and credit conditions remain robust ' +
+  'according to several independent reports published this month.';
+
+interface Parts {
+  readonly evidence?: string;
+  readonly analysis?: string;
+  readonly counter?: string;
+  readonly bottom?: string;
+}
+const write = (parts: Parts = {}): string =>
+  [
+    `EVIDENCE\n${parts.evidence ?? `See ${source_one} and ${source_two}.`}`,
+    `ANALYSIS\n${parts.analysis ?? prose}`,
+    `COUNTER-EVIDENCE\n${parts.counter ?? 'Revisions could change the picture.'}`,
+    `BOTTOM LINE\n${parts.bottom ?? 'Probably yes.'}`,
+  ].join('\n\n');
+
+const codes = (text: string): string[] => checkReasoning(text).failures.map(({ code }) => code);
+const messageOf = (text: string, code: string): string =>
+  checkReasoning(text).failures.find((failure) => failure.code === code)?.message ?? '';
+
+t.test('reasonings as forecasters write them pass every gate', (t) => {
+  t.equal(good_reasonings.length, 10);
+  for (const [i, text] of good_reasonings.entries()) {
+    const check = checkReasoning(text);
+    t.same(check.failures, [], `sample ${i + 1}`);
+    t.ok(check.citations.length >= 2, `sample ${i + 1} cites`);
+    t.equal(check.citation_keys.length, check.citations.length);
+  }
+  t.same(codes(write()), []);
+  t.end();
+});
+
+t.test('the checked text is trimmed and in NFC, and it is what is handed back', (t) => {
+  const check = checkReasoning(`\n  ${write({ bottom: 'A cafe\u0301 says yes.' })}\u00a0\n`);
+  t.equal(check.text, write({ bottom: 'A café says yes.' }));
+  t.end();
+});
+
+t.test('a reasoning has 200 to 10,000 characters after trimming', (t) => {
+  // Words and sections are beside the point at the lower bound, so they fail along with it.
+  const short = (length: number): string => 'z'.repeat(length);
+  t.match(messageOf(`  ${short(199)}\n`, 'REASONING_TOO_SHORT'), /200 characters .* not 199/);
+  t.notMatch(messageOf(short(200), 'REASONING_TOO_SHORT'), /characters of reasoning/);
+  t.match(messageOf('😀'.repeat(199), 'REASONING_TOO_SHORT'), /not 199/, 'code points count');
+  t.notMatch(messageOf('😀'.repeat(200), 'REASONING_TOO_SHORT'), /characters of reasoning/);
+  t.match(messageOf('', 'REASONING_TOO_SHORT'), /not 0/);
+  const long = write().padEnd(9_999, ` ${prose}`);
+  t.same(codes(`${long}c`), [], 'exactly 10,000');
+  t.same(codes(`${long.slice(0, -1)}😀c`), [], '10,000 code points in 10,001 units');
+  t.same(codes(`${long}cc`), ['INVALID_REQUEST'], '10,001');
+  t.match(messageOf(`${long}cc`, 'INVALID_REQUEST'), /at most 10000 characters.*not 10001/);
+  // A composition exclusion doubles under NFC, so the length of what is stored is what counts.
+  t.ok(codes(`${write()}${'\u0958'.repeat(9_000)}`).includes('INVALID_REQUEST'));
+  t.end();
+});
+
+t.test('a reasoning has 30 different words of four letters, headings and URLs aside', (t) => {
+  const letters = 'abcdefghijklmnopqrstuvwxyzäöüéèñ';
+  const words = (n: number): string =>
+    Array.from({ length: n }, (_, i) => `wor${letters[i]}d`).join(' ');
+  const text = (n: number): string =>
+    write({
+      evidence: `it is so ${source_one} ${source_two}\n# Headings never count towards anything`,
+      analysis: `${words(n)} ${words(n).toUpperCase()} ${'and so on, '.repeat(12)}`,
+      counter: 'not so',
+      bottom: 'yes',
+    });
+  t.equal(checkReasoning(text(30)).distinct_words, 30);
+  t.same(codes(text(30)), []);
+  t.same(codes(text(29)), ['REASONING_TOO_SHORT']);
+  t.match(messageOf(text(29), 'REASONING_TOO_SHORT'), /30 different words .* not 29/);
+  t.end();
+});
+
+t.test('a heading may be written in any usual way', (t) => {
+  const layouts: ((name: string) => string)[] = [
+    (name) => name,
+    (name) => `${name}:`,
+    (name) => `${name.toLowerCase()}:`,
+    (name) => `${name} :`,
+    (name) => `# ${name}`,
+    (name) => `###### ${name} ######`,
+    (name) => `##${name}`,
+    (name) => `**${name}**`,
+    (name) => `**${name}:**`,
+    (name) => `**${name}**:`,
+    (name) => `__${name}__`,
+    (name) => `*${name}*`,
+    (name) => `## **${name}**`,
+    (name) => `> ${name}`,
+    (name) => `1. ${name}:`,
+    (name) => `2) **${name}**`,
+    (name) => `\t ${name}  \r`,
+    (name) => `${name}：`,
+    (name) => `${name} — `,
+    (name) => `${name}: inline text and`,
+    (name) => name.replace('-', ' '),
+    (name) => name.replace('-', '').replace('BOTTOM LINE', 'Bottomline'),
+    (name) => name.replace('-', '–'),
+    (name) => name.replace('-', ' - '),
+    (name) => name.replace('-', '\u2011').replace('BOTTOM LINE', 'BOTTOM-LINE'),
+  ];
+  for (const layout of layouts) {
+    const text = write().replace(/^(EVIDENCE|ANALYSIS|COUNTER-EVIDENCE|BOTTOM LINE)$/gm, layout);
+    t.same(codes(text), [], JSON.stringify(layout('COUNTER-EVIDENCE')));
+  }
+  t.end();
+});
+
+t.test('a sentence that begins with the word is no heading', (t) => {
+  const sentences = [
+    'Evidence suggests that it will',
+    'EVIDENCE suggests',
+    'Evidence-based reasons',
+    'EVIDENCES:',
+    'The EVIDENCE:',
+    'Evidence — from polls',
+    'evidence, of course:',
+    '#evidence-tag',
+    '## Evidence and data',
+    'EVIDENCE1:',
+    '- EVIDENCE:',
+    'EVIDENCE.',
+  ];
+  for (const sentence of sentences) {
+    const text = write().replace(/^EVIDENCE$/m, sentence);
+    t.match(messageOf(text, 'REASONING_MISSING_SECTIONS'), /: EVIDENCE is missing\.$/, sentence);
+  }
+  t.end();
+});
+
+t.test('every order of the four sections but the right one is refused, and says so', (t) => {
+  const sections: Record<string, string> = {
+    EVIDENCE: `See ${source_one} and ${source_two}.`,
+    ANALYSIS: prose,
+    'COUNTER-EVIDENCE': 'Revisions could change the picture.',
+    'BOTTOM LINE': 'Probably yes.',
+  };
+  const names = Object.keys(sections);
+  const permute = (rest: string[]): string[][] =>
+    rest.length === 0
+      ? [[]]
+      : rest.flatMap((name) => permute(rest.filter((x) => x !== name)).map((p) => [name, ...p]));
+  for (const order of permute(names)) {
+    const text = order.map((name) => `${name}\n${sections[name]}`).join('\n');
+    if (order.join() === names.join()) t.same(codes(text), []);
+    else {
+      t.same(codes(text), ['REASONING_MISSING_SECTIONS'], order.join());
+      t.match(messageOf(text, 'REASONING_MISSING_SECTIONS'), /is out of order/);
+    }
+  }
+  t.end();
+});
+
+t.test('what is missing or empty is named', (t) => {
+  const message = (text: string) => messageOf(text, 'REASONING_MISSING_SECTIONS');
+  t.match(
+    message(`${prose} ${source_one} ${source_two}`),
+    /EVIDENCE is missing; ANALYSIS is missing; COUNTER-EVIDENCE is missing; BOTTOM LINE is missing/,
+  );
+  t.match(message(write({ counter: '' })), /: COUNTER-EVIDENCE has no text under it\.$/);
+  t.match(message(write({ counter: '--- ** ...' })), /COUNTER-EVIDENCE has no text/);
+  t.match(message(write({ bottom: '' })), /BOTTOM LINE has no text/);
+  t.match(message(write({ counter: '## Another heading' })), /COUNTER-EVIDENCE has no text/);
+  t.equal(message(write({ counter: '## Another heading\nNo.' })), '');
+  t.equal(message(write({ counter: '50' })), '', 'a figure is text');
+  t.equal(message(write({ counter: '否。' })), '', 'of any script');
+  t.equal(message(write({ evidence: `${source_one}\n${source_two}` })), '', 'links are text');
+  t.end();
+});
+
+t.test('a heading may occur again as long as the four are found in order', (t) => {
+  t.same(codes(`BOTTOM LINE: likely.\n${write()}`), []);
+  t.same(codes(`${write()}\nEVIDENCE: more of it.`), []);
+  t.same(codes(`EVIDENCE\n${write()}`), []);
+  t.end();
+});
+
+t.test('every failing gate is reported, in the order of the gates', (t) => {
+  t.same(codes('bullshit'), [
+    'REASONING_TOO_SHORT',
+    'REASONING_TOO_SHORT',
+    'REASONING_MISSING_SECTIONS',
+    'CITATIONS_REQUIRED',
+    'CONTENT_REJECTED',
+  ]);
+  const all = checkReasoning('bullshit http://localhost/x http://localhost/x').failures;
+  t.ok(all.every(({ path, message }) => path === 'body.reasoning' && /\.$/.test(message)));
+  t.same(
+    [...new Set(all.map(({ code }) => code))],
+    [
+      'REASONING_TOO_SHORT',
+      'REASONING_MISSING_SECTIONS',
+      'CITATIONS_REQUIRED',
+      'CITATIONS_INVALID',
+      'CONTENT_REJECTED',
+    ],
+  );
+  t.match(messageOf(write({ bottom: 'fuck' }), 'CONTENT_REJECTED'), /profanity \(“fuck”\)/);
+  t.match(messageOf(write({ bottom: 'y'.repeat(31) }), 'CONTENT_REJECTED'), /31 times in a row/);
+  t.same(codes(write({ bottom: 'y'.repeat(30) })), []);
+  t.end();
+});
+
+t.test('no text is slow or breaks a gate', (t) => {
+  const pieces = [
+    '#',
+    '*',
+    '_',
+    '>',
+    ' ',
+    '\t',
+    '\n',
+    '1. ',
+    'EVIDENCE',
+    'COUNTER',
+    '-',
+    ':',
+    'http',
+    '://',
+    'a.b',
+    '/',
+    '?',
+    '&',
+    'utm_',
+    '(',
+    '[',
+    '%',
+    '\\',
+    '@',
+    'word',
+    'é',
+    '中',
+    '😀',
+    '\ud800',
+    '.',
+    '..',
+    'https://a.b/c ',
+    'BOTTOM ',
+    'LINE',
+    ' x1y',
+    'localhost',
+    '-a',
+    '=',
+  ];
+  const slow: string[] = [];
+  const check = (text: string): void => {
+    const { citations, citation_keys } = checkReasoning(text);
+    if (citations.length > 50 || citation_keys.some((key) => key.length > 2_200)) slow.push('size');
+  };
+  // A text that is slow by nature is slow each time; one that only met a busy machine is not.
+  const timed = (text: string): void => {
+    if (timeAtBest(() => check(text), 50) > 50) slow.push(text.slice(0, 60));
+  };
+  timed('中 warm-up');
+  for (const piece of pieces) {
+    timed(piece.repeat(10_000 / piece.length));
+    timed(`https://${piece.repeat(10_000 / piece.length)}`);
+    timed(`EVIDENCE${piece.repeat(10_000 / piece.length)}`);
+  }
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 40 }), (parts) => {
+      const unit = parts.join('');
+      timed(unit);
+      timed(unit.repeat(Math.ceil(10_000 / unit.length)).slice(0, 10_000));
+    }),
+    { numRuns: 300 },
+  );
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 400 }), (text) => {
+      timed(text);
+      const { text: kept } = checkReasoning(text);
+      return kept === text.normalize('NFC').trim();
+    }),
+  );
+  t.same(slow, []);
+  t.end();
+});

@@ -1,0 +1,241 @@
+import { t as root, test } from 'tap';
+import { markResolved, markVoided } from '../../../src/features/questions/index.js';
+import { isFault } from '../../../src/kit/fault.js';
+import { startApp } from '../../help/app.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+const hour_ms = 3_600_000;
+const inHours = (hours: number): string => new Date(Date.now() + hours * hour_ms).toISOString();
+
+/** No timer: what is seen here comes from the calls alone. Each test has questions of its own. */
+const app = await startApp(root, { roles: ['api'] });
+
+const stepsOf = (id: string) => {
+  const post = (step: string, body: unknown = {}) =>
+    app.call('POST', `/api/admin/questions/${id}/${step}`, { admin: true, body });
+  const mark = async (what: 'resolved' | 'voided') => {
+    const at = new Date();
+    const done = await app.sql.begin((tx) =>
+      what === 'resolved'
+        ? markResolved(tx, { id, outcome: true, correct_options: null, note: 'Seen.', at })
+        : markVoided(tx, { id, note: 'No longer asked.', at }),
+    );
+    return isFault(done)
+      ? { status: done.def.status, body: { code: done.def.code, error: done.message } }
+      : { status: 200, body: { question: { status: done.status, revision: done.revision } } };
+  };
+  return {
+    publish: () => post('publish'),
+    close: () => post('close'),
+    reopen: (body: unknown = { closes_at: inHours(2_000) }) => post('reopen', body),
+    resolve: () => mark('resolved'),
+    void: () => mark('voided'),
+    delete: () => app.call('DELETE', `/api/admin/questions/${id}`, { admin: true }),
+  };
+};
+type Step = keyof ReturnType<typeof stepsOf>;
+
+const eventsOf = async (id: string): Promise<readonly string[]> => {
+  const rows = await app.sql<{ event: string }[]>`
+    select event from outbox where question_id = ${id} order by id`;
+  return rows.map(({ event }) => event);
+};
+
+const statusOf = async (id: string): Promise<string> => {
+  const [row] = await app.sql`select status from questions where id = ${id}`;
+  return row === undefined ? 'gone' : String(row['status']);
+};
+
+/** The steps that lead to each status. */
+const ways = {
+  draft: [],
+  open: ['publish'],
+  closed: ['publish', 'close'],
+  resolved: ['publish', 'close', 'resolve'],
+  voided: ['publish', 'void'],
+} satisfies Record<string, readonly Step[]>;
+
+/** Where each step leads from a status; what is not here is refused. */
+const allowed: Readonly<Record<string, Partial<Record<Step, string>>>> = {
+  draft: { publish: 'open', delete: 'gone' },
+  open: { close: 'closed', void: 'voided' },
+  closed: { reopen: 'open', resolve: 'resolved', void: 'voided' },
+  resolved: { resolve: 'resolved' },
+  voided: {},
+};
+
+const all_steps: readonly Step[] = ['publish', 'close', 'reopen', 'resolve', 'void', 'delete'];
+
+test('every step from every status: those of the contract and no others', async (t) => {
+  for (const [status, way] of Object.entries(ways)) {
+    for (const step of all_steps) {
+      const id = await makeOpenQuestion(app, { publish: false });
+      const steps = stepsOf(id);
+      for (const before of way as readonly Step[]) await steps[before]();
+      t.equal(await statusOf(id), status);
+      const events = await eventsOf(id);
+      const answer = await steps[step]();
+      const to = allowed[status]?.[step];
+      const name = `${step} of a question that is ${status}`;
+      t.equal(answer.status, to === undefined ? 409 : 200, name);
+      t.equal(await statusOf(id), to ?? status, name);
+      if (to !== undefined) continue;
+      t.match(answer.body, { code: 'INVALID_TRANSITION', error: new RegExp(`is ${status}\\.$`) });
+      t.same(await eventsOf(id), events, `${name} says nothing`);
+    }
+  }
+});
+
+test('a step tells the question as it is then, and the world what happened', async (t) => {
+  const id = await makeOpenQuestion(app, { publish: false });
+  const steps = stepsOf(id);
+  t.same(await eventsOf(id), [], 'a draft is nobody’s business');
+  const opened = await steps.publish();
+  t.match(opened.body.question, { id, status: 'open', revision: 0 });
+  const closed = await steps.close();
+  t.match(closed.body.question, { id, status: 'closed' });
+  const later = inHours(2_000);
+  const reopened = await steps.reopen({ closes_at: later });
+  t.match(reopened.body.question, {
+    ...{ status: 'open', closes_at: later },
+    ...{ resolution_date: later, timeframe: 'long' },
+  });
+  await steps.close();
+  t.match((await steps.resolve()).body, { question: { status: 'resolved', revision: 1 } });
+  t.match((await steps.resolve()).body, { question: { status: 'resolved', revision: 2 } });
+  t.same(await eventsOf(id), ['question.created', 'question.closed', 'question.closed']);
+  const shown = await app.call('GET', `/api/questions/${id}`);
+  t.match(shown.body.question, { outcome: true, resolution_note: 'Seen.', revision: 2 });
+  t.match(shown.body.question.resolved_at, /Z$/);
+});
+
+test('a draft opens when it is published, unless it is to open later', async (t) => {
+  const fields = { publish: false, closes_at: inHours(500), resolution_date: inHours(29 * 24) };
+  const past = await makeOpenQuestion(app, { ...fields, opens_at: inHours(-24 * 20) });
+  const draft = await app.call('GET', `/api/admin/questions/${past}`, { admin: true });
+  t.equal(draft.body.question.timeframe, 'long');
+  const before = new Date().toISOString();
+  const { question } = (await stepsOf(past).publish()).body;
+  t.ok(question.opens_at >= before, `${question.opens_at} is not before ${before}`);
+  t.equal(question.timeframe, 'mid', 'from the opening that it got');
+
+  const opens_at = inHours(48);
+  const later = await makeOpenQuestion(app, { ...fields, opens_at });
+  t.equal((await stepsOf(later).publish()).body.question.opens_at, opens_at);
+});
+
+test('a draft whose time has passed is not published', async (t) => {
+  const times = { opens_at: inHours(-3), closes_at: inHours(-1) };
+  const id = await makeOpenQuestion(app, { ...times, publish: false });
+  const refused = await stepsOf(id).publish();
+  t.match(refused, { status: 409, body: { code: 'INVALID_TRANSITION', error: /closes_at first/ } });
+  t.equal(await statusOf(id), 'draft');
+  t.same(await eventsOf(id), []);
+});
+
+test('a question is reopened with a closing time that is later, in every respect', async (t) => {
+  const closes_at = inHours(48);
+  const id = await makeOpenQuestion(app, { closes_at, resolution_date: inHours(72) });
+  const steps = stepsOf(id);
+  await steps.close();
+  const cases = [
+    [{ closes_at }, 'INVALID_DATES', 'body.closes_at'],
+    [{ closes_at: inHours(47) }, 'INVALID_DATES', 'body.closes_at'],
+    [{ closes_at: inHours(-1) }, 'INVALID_DATES', 'body.closes_at'],
+    [
+      { closes_at: inHours(60), resolution_date: inHours(59) },
+      'INVALID_DATES',
+      'body.resolution_date',
+    ],
+    [{}, 'INVALID_REQUEST', 'body.closes_at'],
+    [{ closes_at: 'soon' }, 'INVALID_REQUEST', 'body.closes_at'],
+    [{ closes_at: null }, 'INVALID_REQUEST', 'body.closes_at'],
+  ] as const;
+  for (const [body, code, path] of cases) {
+    const { status, body: told } = await steps.reopen(body);
+    t.same([status, told.code, told.fields[0].path], [400, code, path], JSON.stringify(body));
+  }
+  t.equal(await statusOf(id), 'closed');
+  const later = new Date(Date.parse(closes_at) + 1).toISOString();
+  const { question } = (await steps.reopen({ closes_at: later })).body;
+  t.match(question, { closes_at: later, status: 'open' });
+  t.match(question.resolution_date > later, true, 'a later resolution stays where it is');
+});
+
+test('less than a day before its close a question is announced, once for each close', async (t) => {
+  const id = await makeOpenQuestion(app, { publish: false, closes_at: inHours(24) });
+  const steps = stepsOf(id);
+  await steps.publish();
+  const announced = ['question.created', 'question.closing_soon'];
+  t.same(await eventsOf(id), announced, 'at publishing');
+  await steps.close();
+  await steps.reopen({ closes_at: inHours(24.1) });
+  t.same(await eventsOf(id), [...announced, 'question.closed'], 'more than a day is left');
+  await steps.close();
+  const closes_at = new Date(Date.now() + 24.2 * hour_ms).toISOString();
+  await app.sql`
+    update questions
+    set opens_at = now() - interval '2 hours', closes_at = now() - interval '1 hour'
+    where id = ${id}`;
+  t.equal((await steps.reopen({ closes_at: inHours(23) })).status, 200);
+  const at_reopening = [...announced, ...Array(2).fill('question.closed'), 'question.closing_soon'];
+  t.same(await eventsOf(id), at_reopening, 'at reopening');
+  const patch = (body: unknown) =>
+    app.call('PATCH', `/api/admin/questions/${id}`, { admin: true, body });
+  await patch({ closes_at });
+  await patch({ description: 'The same time.' });
+  t.same(await eventsOf(id), at_reopening, 'far again');
+  const soon = inHours(22);
+  await patch({ closes_at: soon });
+  await patch({ closes_at: soon, description: 'Once more.' });
+  t.same(await eventsOf(id), [...at_reopening, 'question.closing_soon'], 'another close');
+  const [event] = await app.sql<{ body: string }[]>`
+    select body from outbox where question_id = ${id} order by id desc limit 1`;
+  t.equal(JSON.parse(event?.body ?? '{}').data.closes_at, soon);
+});
+
+test('predictions wait for the opening, end with the close and go on after a reopening', async (t) => {
+  const human = await makeHuman(app);
+  const id = await makeOpenQuestion(app, { opens_at: inHours(1) });
+  const predict = async () => {
+    const { key } = await makeAgent(app, { human });
+    const body = { prediction: true, confidence: 70, reasoning: makeReasoning() };
+    return app.call('POST', `/api/questions/${id}/predict`, { key, body });
+  };
+  const early = await predict();
+  t.match(early, { status: 409, body: { code: 'QUESTION_NOT_OPEN', error: /opens at/ } });
+  await app.sql`update questions set opens_at = now() - interval '1 second' where id = ${id}`;
+  await until('the opening is seen', async () => (await predict()).status === 201, 1_000);
+  const steps = stepsOf(id);
+  await steps.close();
+  t.match(await predict(), { status: 409, body: { code: 'QUESTION_NOT_OPEN' } });
+  await steps.reopen();
+  t.equal((await predict()).status, 201);
+  const [row] = await app.sql`
+    select count(*)::int as count from predictions where question_id = ${id}`;
+  t.equal(row?.['count'], 2);
+});
+
+test('a rejected suggestion and a dropped draft leave nothing behind', async (t) => {
+  const id = await makeOpenQuestion(app, { publish: false });
+  const gone = await stepsOf(id).delete();
+  t.match(gone, { status: 200, body: { deleted: true, id } });
+  t.equal((await stepsOf(id).delete()).status, 404);
+  t.equal((await app.call('GET', `/api/admin/questions/${id}`, { admin: true })).status, 404);
+  t.same(await app.sql`select from question_counts where question_id = ${id}`, []);
+});
+
+test('what is no question cannot be taken a step', async (t) => {
+  for (const id of ['0190a000-0000-7000-8000-000000000000', 'nonsense']) {
+    const steps = stepsOf(id);
+    for (const step of ['publish', 'close', 'reopen', 'delete'] as const) {
+      t.match(await steps[step](), { status: 404, body: { code: 'QUESTION_NOT_FOUND' } }, step);
+    }
+    const patched = await app.call('PATCH', `/api/admin/questions/${id}`, {
+      admin: true,
+      body: { weight: 2 },
+    });
+    t.match(patched, { status: 404, body: { code: 'QUESTION_NOT_FOUND' } });
+  }
+});

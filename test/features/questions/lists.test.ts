@@ -1,0 +1,286 @@
+import fc from 'fast-check';
+import { type Test, test } from 'tap';
+import { type QuestionSort, sorts } from '../../../src/features/questions/schema.js';
+import { startApp, type TestApp } from '../../help/app.js';
+import { holds } from '../../help/property.js';
+import { readPlan } from './plans.js';
+import { at, many, type Seeded, seed, seedOne } from './seeded.js';
+
+const setUp = (t: Test): Promise<TestApp> => startApp(t, { roles: ['api'] });
+const get = async (app: TestApp, query: string) => {
+  const { status, body } = await app.call('GET', `/api/questions?${query}`);
+  if (status !== 200) throw new Error(`${query}: ${status} ${JSON.stringify(body)}`);
+  return body;
+};
+interface Shown {
+  readonly id: string;
+  readonly status: string;
+  readonly closes_at: string;
+  readonly resolved_at: string | null;
+  readonly prediction_count: number;
+}
+
+/** Every page to the end, with what `meanwhile` does after each. */
+const walk = async (
+  app: TestApp,
+  query: string,
+  meanwhile: (page: number) => Promise<unknown> = async () => undefined,
+): Promise<readonly Shown[]> => {
+  const rows: Shown[] = [];
+  let cursor: string | null = null;
+  for (let page = 0; page < 100; page += 1) {
+    const next: string = cursor === null ? '' : `&cursor=${cursor}`;
+    const body = await get(app, `${query}${next}`);
+    rows.push(...body.questions);
+    cursor = body.next_cursor;
+    if (cursor === null) return rows;
+    await meanwhile(page);
+  }
+  throw new Error('the list does not end');
+};
+
+const contestOf = (row: Seeded): number => {
+  const counts =
+    row.options === '{}' ? [row.yes, row.no] : JSON.parse(`[${row.counts.slice(1, -1)}]`);
+  const [leader, runner_up] = [...counts].sort((a, b) => b - a) as [number, number];
+  const total = counts.reduce((sum: number, n: number) => sum + n, 0);
+  return runner_up === 0 ? 0 : Math.round(1000 * total ** (runner_up / leader));
+};
+
+/** The key a row is sorted by, ascending; ids break ties in the same direction. */
+const sortKey: Readonly<Record<string, (row: Seeded) => number>> = {
+  newest: () => 0,
+  closing_soon: (row) => Date.parse(row.closes_at),
+  most_predicted: (row) => row.predictions,
+  least_predicted: (row) => row.predictions,
+  contested: contestOf,
+  recently_resolved: (row) => Date.parse(row.resolved_at ?? ''),
+};
+const ascending = ['closing_soon', 'least_predicted'];
+const only: Readonly<Record<string, string>> = {
+  closing_soon: 'open',
+  recently_resolved: 'resolved',
+};
+
+test('each sort: all pages together show each question once, in order', async (t) => {
+  const app = await setUp(t);
+  const rows = many(120);
+  const ids = await seed(app.sql, rows);
+  const all = rows.map((row, n) => ({ row, id: ids[n] as string }));
+  for (const [sort, keyOf] of Object.entries(sortKey)) {
+    for (const status of [undefined, 'all', 'open', 'resolved']) {
+      const asked = status ?? only[sort] ?? 'all';
+      const shown = all.filter(({ row }) => {
+        if (row.status === 'draft') return false;
+        if (sort === 'recently_resolved' && row.status !== 'resolved') return false;
+        return asked === 'all' || row.status === asked;
+      });
+      const sign = ascending.includes(sort) ? 1 : -1;
+      const expected = [...shown].sort(
+        (a, b) => sign * (keyOf(a.row) - keyOf(b.row) || (a.id < b.id ? -1 : 1)),
+      );
+      const query = `sort=${sort}&limit=7${status === undefined ? '' : `&status=${status}`}`;
+      const walked = await walk(app, query);
+      t.same(
+        walked.map(({ id }) => id),
+        expected.map(({ id }) => id),
+        query,
+      );
+      t.equal((await get(app, query)).total, expected.length, `total of ${query}`);
+      const counted = await get(app, `${query}&offset=9`);
+      t.same(
+        counted.questions.map(({ id }: Shown) => id),
+        expected.slice(9, 16).map(({ id }) => id),
+        `${query} from the tenth on`,
+      );
+    }
+  }
+});
+
+test('pages stay right while questions are added, and times are told apart exactly', async (t) => {
+  const app = await setUp(t);
+  await seed(app.sql, many(60));
+  await app.sql`
+    update questions
+    set
+      closes_at = closes_at - interval '1 microsecond' * (weight + ascii(substr(id::text, 36))),
+      resolved_at = resolved_at + interval '1 microsecond' * ascii(substr(id::text, 35))`;
+  for (const sort of sorts) {
+    const before = await walk(app, `sort=${sort}&limit=100`);
+    const query = `sort=${sort}&limit=4`;
+    const walked = await walk(app, query, async (page) => page % 4 > 0 || seed(app.sql, many(6)));
+    const known = new Set(before.map(({ id }) => id));
+    t.same(
+      walked.map(({ id }) => id).filter((id) => known.has(id)),
+      before.map(({ id }) => id),
+      sort,
+    );
+    t.equal(new Set(walked.map(({ id }) => id)).size, walked.length, `${sort}: nothing twice`);
+  }
+});
+
+test('contested: an even split of many comes first, unanimity last', async (t) => {
+  const app = await setUp(t);
+  const cases: Partial<Seeded>[] = [
+    { yes: 500, no: 500 },
+    { options: '{a,b,c}', counts: '{200,200,200}' },
+    { yes: 5, no: 5 },
+    { yes: 900, no: 100 },
+    { options: '{a,b}', counts: '{3,1}' },
+    { options: '{a,b}', counts: '{9,0}' },
+    { yes: 700, no: 0 },
+    {},
+  ];
+  const ids = await seed(
+    app.sql,
+    cases.map((one) => seedOne(one)),
+  );
+  const { questions } = await get(app, 'sort=contested');
+  const order = questions.map(({ id }: Shown) => ids.indexOf(id));
+  t.same(order.slice(0, 5), [0, 1, 2, 3, 4]);
+  t.same([...order.slice(5)].sort(), [5, 6, 7]);
+});
+
+test('filters, alone and together', async (t) => {
+  const app = await setUp(t);
+  const ids = await seed(app.sql, [
+    seedOne({ category: 'technology', tags: '{#LLM,#GPU}' }),
+    seedOne({ category: 'technology', tags: '{#GPU}', options: '{a,b}', counts: '{0,0}' }),
+    seedOne({ category: 'society', tags: '{#Climate}', status: 'closed' }),
+    seedOne({ category: 'society', status: 'voided' }),
+    seedOne({ category: 'society', status: 'draft', tags: '{#Climate}' }),
+    seedOne({ category: 'industry', status: 'resolved', resolved_at: at(0) }),
+  ]);
+  await app.sql`update questions set subcategory = 'data' where id = ${ids[0] as string}`;
+  await app.sql`update questions set timeframe = 'short' where id = ${ids[2] as string}`;
+  const cases: [string, number[]][] = [
+    ['', [5, 3, 2, 1, 0]],
+    ['status=all', [5, 3, 2, 1, 0]],
+    ['status=open', [1, 0]],
+    ['status=closed', [2]],
+    ['status=resolved', [5]],
+    ['status=voided', [3]],
+    ['category=technology', [1, 0]],
+    ['category=nothing', []],
+    ['subcategory=data', [0]],
+    ['category=technology&subcategory=data', [0]],
+    ['category=society&subcategory=data', []],
+    ['tag=%23LLM', [0]],
+    ['tag=LLM', [0]],
+    ['tag=GPU&question_type=multi', [1]],
+    ['tag=Climate', [2]],
+    ['tag=climate', []],
+    ['question_type=binary&status=open', [0]],
+    ['timeframe=short', [2]],
+    ['timeframe=mid&category=industry', [5]],
+    ['sort=recently_resolved&status=open', []],
+    ['status=&category=', [5, 3, 2, 1, 0]],
+    ['q=%20%20', [5, 3, 2, 1, 0]],
+    ['nothing=at-all&status=voided', [3]],
+  ];
+  for (const [query, expected] of cases) {
+    const { total, questions } = await get(app, query);
+    t.same(
+      questions.map(({ id }: Shown) => ids.indexOf(id)),
+      expected,
+      query,
+    );
+    t.equal(total, expected.length, query);
+  }
+  for (const wrong of [
+    'status=draft',
+    'status=OPEN',
+    'sort=best',
+    'question_type=x',
+    'limit=101',
+  ]) {
+    const { status, body } = await app.call('GET', `/api/questions?${wrong}`);
+    t.same([status, body.code], [400, 'INVALID_REQUEST'], wrong);
+  }
+});
+
+test('a search finds words in their forms, phrases and exclusions; the best match first', async (t) => {
+  const app = await setUp(t);
+  const ids = await seed(app.sql, [
+    seedOne({ question: 'Will the parliament vote on tariffs?', description: 'On a bridge.' }),
+    seedOne({ question: 'Will the bridge over the sound be opened?' }),
+    seedOne({ question: 'Will ferries run in winter?', description: 'Bridges, and a bridge.' }),
+    seedOne({ question: 'Will the old bridge be torn down?', status: 'closed' }),
+    seedOne({ question: 'Will a drafted bridge be seen?', status: 'draft' }),
+  ]);
+  const found = async (q: string, more = '') => {
+    const { total, questions } = await get(app, `q=${encodeURIComponent(q)}${more}`);
+    const order = questions.map(({ id }: Shown) => ids.indexOf(id));
+    t.equal(total, order.length, q);
+    return order;
+  };
+  t.same((await found('bridges')).slice(0, 2).sort(), [1, 3], 'in the question itself');
+  t.same((await found('bridge')).slice(2), [2, 0], 'then by how often');
+  t.same(await found('bridge', '&sort=newest'), [3, 2, 1, 0]);
+  t.same(await found('bridge', '&status=open&sort=newest'), [2, 1, 0]);
+  t.same(await found('"old bridge"'), [3]);
+  t.same(await found('bridge -old', '&sort=newest'), [2, 1, 0]);
+  t.same(await found('ferries or tariffs', '&sort=newest'), [2, 0]);
+  t.same(await found('voting tariff'), [0]);
+  for (const nothing of ['the', '???', '""', "'", 'submarine']) t.same(await found(nothing), []);
+});
+
+test('whatever is searched for, the answer is a list', async (t) => {
+  const app = await setUp(t);
+  await seed(app.sql, many(12));
+  const odd = fc.constantFrom(
+    ...['"', "'", '\\', ':*', '& | !', '<->', '((', '-', '--', "';drop table", '%', '\u0301', '😀'],
+    ...['or or', '-"a', 'a:b', 'harbour', '"the', '\u202e', 'ﬁ', 'İ', '\u0000', '​'],
+  );
+  const text = fc
+    .array(fc.oneof(odd, fc.string({ unit: 'binary', maxLength: 8 })), { maxLength: 8 })
+    .map((parts) => [...parts.join(' ').toWellFormed()].slice(0, 200).join(''));
+  const property = fc.asyncProperty(text, fc.constantFrom(...sorts), async (q, sort) => {
+    const path = `/api/questions?q=${encodeURIComponent(q)}&sort=${sort satisfies QuestionSort}`;
+    const { status } = await app.call('GET', path);
+    const refused = q.includes('\0') || [...q].length > 200;
+    if (status !== (refused ? 400 : 200)) throw new Error(`${status} for ${JSON.stringify(q)}`);
+  });
+  await holds(t, property, { numRuns: 200 });
+});
+
+test('a cursor of another list, or of none, is refused', async (t) => {
+  const app = await setUp(t);
+  await seed(app.sql, many(30));
+  const cursors = await Promise.all(
+    sorts.map(async (sort) => (await get(app, `sort=${sort}&limit=2&status=all`)).next_cursor),
+  );
+  for (const [n, sort] of sorts.entries()) {
+    const wrong = [...cursors.slice(0, n), ...cursors.slice(n + 1), 'x', 'W10', '%00'];
+    for (const cursor of wrong) {
+      const { status } = await app.call('GET', `/api/questions?sort=${sort}&cursor=${cursor}`);
+      t.ok(status === 400 || status === 200, `${status} with ${cursor}`);
+    }
+    const broken = await app.call('GET', `/api/questions?sort=${sort}&cursor=x`);
+    t.match(broken, { status: 400, body: { fields: [{ path: 'query.cursor' }] } });
+  }
+});
+
+test('with 10,000 questions the usual lists read an index and not the table', async (t) => {
+  const app = await setUp(t);
+  await seed(app.sql, many(10_000));
+  await app.sql`vacuum analyze questions, question_counts`;
+  const usual: [string, string][] = [
+    ['status=open', 'questions_status_created'],
+    ['', 'questions_pkey'],
+    ['category=industry', 'questions_category_created'],
+    ['sort=closing_soon', 'questions_closing'],
+    ['sort=recently_resolved', 'questions_resolved'],
+    ['sort=most_predicted&status=open', 'questions_status_created|questions_closing'],
+    ['sort=contested&status=open', 'questions_status_created|questions_closing'],
+    ['q=4711', 'questions_search'],
+  ];
+  for (const [query, index] of usual) {
+    const plan = await readPlan(app.sql, query);
+    t.match(plan.text, new RegExp(`using (${index})|on (${index})`), query);
+    t.notMatch(plan.text, /Seq Scan on questions/, query);
+    const second = await readPlan(app.sql, query, 20);
+    t.notMatch(second.text, /Seq Scan on questions/, `${query}, the next page`);
+    t.comment(`${query}: ${plan.ms} ms, next ${second.ms} ms`);
+  }
+});

@@ -1,0 +1,161 @@
+import { type Test, test } from 'tap';
+import { markResolved, markVoided } from '../../../src/features/questions/index.js';
+import { isFault } from '../../../src/kit/fault.js';
+import { startApp } from '../../help/app.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+/** Two api processes on one database, and calls that alternate between them. */
+
+const setUp = async (t: Test) => {
+  const app = await startApp(t, { roles: ['api'] });
+  const other = await startApp(t, { roles: ['api'], stores: app.stores });
+  const closes_at = new Date(Date.now() + 90 * 86_400_000).toISOString();
+  let calls = 0;
+  const post = async (id: string, step: string): Promise<string> => {
+    calls += 1;
+    const { call } = calls % 2 === 0 ? app : other;
+    const body = step === 'reopen' ? { closes_at } : {};
+    const answer = await call('POST', `/api/admin/questions/${id}/${step}`, { admin: true, body });
+    return answer.status === 200 ? 'done' : `${answer.status} ${answer.body.code}`;
+  };
+  const end = async (id: string, step: 'resolve' | 'void'): Promise<string> => {
+    const at = new Date();
+    const row = await app.sql.begin((tx) =>
+      step === 'resolve'
+        ? markResolved(tx, { id, outcome: false, correct_options: null, note: null, at })
+        : markVoided(tx, { id, note: null, at }),
+    );
+    return isFault(row) ? `${row.def.status} ${row.def.code}` : `done ${row.revision}`;
+  };
+  const take = (id: string, step: string): Promise<string> =>
+    step === 'resolve' || step === 'void' ? end(id, step) : post(id, step);
+  return { app, other, take };
+};
+
+const sixteen = <T>(one: () => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: 16 }, one));
+
+test('of sixteen equal steps at once one is taken, and the others are told why not', async (t) => {
+  const { app, take } = await setUp(t);
+  const id = await makeOpenQuestion(app, { publish: false });
+  for (const step of ['publish', 'close', 'reopen', 'void']) {
+    const answers = await sixteen(() => take(id, step));
+    t.equal(answers.filter((answer) => answer.startsWith('done')).length, 1, step);
+    const rest = answers.filter((answer) => !answer.startsWith('done'));
+    t.same([...new Set(rest)], ['409 INVALID_TRANSITION'], step);
+  }
+  const events = await app.sql`select event from outbox where question_id = ${id} order by id`;
+  t.same(
+    events.map(({ event }) => event),
+    ['question.created', 'question.closed'],
+    'each event once',
+  );
+  const acts = await app.sql`
+    select act, count(*)::int as count from audit_log where question_id = ${id} group by 1 order by 1`;
+  t.same(
+    acts.map(({ act, count }) => `${act} ${count}`),
+    ['question.close 1', 'question.create 1', 'question.publish 1', 'question.reopen 1'],
+  );
+});
+
+test('of sixteen resolutions at once each has a revision of its own', async (t) => {
+  const { app, take } = await setUp(t);
+  const id = await makeOpenQuestion(app);
+  await take(id, 'close');
+  const answers = await sixteen(() => take(id, 'resolve'));
+  const revisions = answers.map((answer) => Number(answer.replace('done ', '')));
+  t.same(
+    revisions.sort((a, b) => a - b),
+    Array.from({ length: 16 }, (_, n) => n + 1),
+  );
+});
+
+test('sixteen different steps at once leave a question that has lived by the rules', async (t) => {
+  const { app, take } = await setUp(t);
+  for (let round = 0; round < 12; round += 1) {
+    const id = await makeOpenQuestion(app, { publish: false });
+    const steps = ['publish', 'close', 'reopen', round % 3 === 0 ? 'resolve' : 'close'];
+    let n = 0;
+    const done: string[] = [];
+    const answers = await sixteen(async () => {
+      const step = steps[(n++ + round) % 4] as string;
+      const answer = await take(id, step);
+      if (answer.startsWith('done')) done.push(step);
+      return answer;
+    });
+    const count = (step: string): number => done.filter((one) => one === step).length;
+    const [row] = await app.sql`select status from questions where id = ${id}`;
+    const expected = {
+      draft: count('publish') === 0 && done.length === 0,
+      open: count('publish') === 1 && count('close') === count('reopen'),
+      closed: count('publish') === 1 && count('close') === count('reopen') + 1,
+      resolved: count('close') === count('reopen') + 1 && count('resolve') > 0,
+    };
+    const status = row?.['status'] as keyof typeof expected;
+    t.ok(expected[status], `${status} after ${done.join(', ')}`);
+    const refused = answers.filter((answer) => !answer.startsWith('done'));
+    t.ok(
+      refused.every((answer) => ['409 INVALID_TRANSITION', '400 INVALID_DATES'].includes(answer)),
+    );
+    const [events] = await app.sql`
+      select
+        count(*) filter (where event = 'question.created')::int as created,
+        count(*) filter (where event = 'question.closed')::int as closed
+      from outbox where question_id = ${id}`;
+    t.match(events, { created: count('publish'), closed: count('close') });
+  }
+});
+
+test('what one process closes or reopens, another one that knew it otherwise sees', async (t) => {
+  const { app, other, take } = await setUp(t);
+  const human = await makeHuman(app);
+  const id = await makeOpenQuestion(app);
+  const predict = async () => {
+    const { key } = await makeAgent(app, { human });
+    const body = { prediction: true, confidence: 60, reasoning: makeReasoning() };
+    const { status } = await other.call('POST', `/api/questions/${id}/predict`, { key, body });
+    return status;
+  };
+  t.equal(await predict(), 201);
+  const closed = await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true });
+  t.equal(closed.status, 200);
+  t.equal(await predict(), 409, 'although it had it as open a moment ago');
+  await take(id, 'reopen');
+  t.equal(await until('the reopening is seen', async () => (await predict()) === 201, 1_000), true);
+});
+
+test('of the predictions that race with a close none is placed after it', async (t) => {
+  const { app, other } = await setUp(t);
+  const human = await makeHuman(app);
+  const agents = await Promise.all(Array.from({ length: 40 }, () => makeAgent(app, { human })));
+  const id = await makeOpenQuestion(app);
+  const count = async (): Promise<number> => {
+    const [row] = await app.sql<{ count: number }[]>`
+      select count(*)::int as count from predictions where question_id = ${id}`;
+    return row?.count ?? 0;
+  };
+  const close = async (): Promise<number> => {
+    await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true });
+    return count();
+  };
+  const answers: number[] = [];
+  let closing: Promise<number> | undefined;
+  const predictOneByOne = async (chain: number): Promise<void> => {
+    const { call } = chain % 2 === 0 ? app : other;
+    for (const { key } of agents.slice(chain * 10, chain * 10 + 10)) {
+      const body = { prediction: true, confidence: 60, reasoning: makeReasoning() };
+      answers.push((await call('POST', `/api/questions/${id}/predict`, { key, body })).status);
+      if (answers.length >= 12) closing ??= close();
+    }
+  };
+  await Promise.all([0, 1, 2, 3].map(predictOneByOne));
+  const placed_before_close = await closing;
+  t.equal(await count(), placed_before_close);
+  t.equal(answers.filter((status) => status === 201).length, placed_before_close);
+  t.same(
+    answers.filter((status) => ![201, 409].includes(status)),
+    [],
+  );
+  t.comment(`${placed_before_close} of 40 came before the close`);
+});

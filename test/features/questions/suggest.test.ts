@@ -1,0 +1,197 @@
+import { type Test, test } from 'tap';
+import { most_suggestions } from '../../../src/features/questions/actions.js';
+import { startApp, type TestApp } from '../../help/app.js';
+import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+
+const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+
+const suggestion = (fields: Readonly<Record<string, unknown>> = {}) => ({
+  question: 'Will the night train to the coast run again before the summer?',
+  category: 'society',
+  subcategory: 'benefits_public_good',
+  closes_at: inDays(20),
+  ...fields,
+});
+
+const setUp = async (t: Test) => {
+  const app = await startApp(t, { roles: ['api'] });
+  const human = await makeHuman(app);
+  const agent = await makeAgent(app, { human });
+  const suggest = (body: unknown, { key }: Agent = agent) =>
+    app.call('POST', '/api/questions/suggest', { key, body });
+  return { app, human, agent, suggest };
+};
+
+const countQuestions = async (app: TestApp): Promise<number> => {
+  const [row] = await app.sql<{ count: number }[]>`select count(*)::int as count from questions`;
+  return row?.count ?? 0;
+};
+
+test('a suggestion is a draft of its author, and weighs what an admin says', async (t) => {
+  const { app, agent, suggest } = await setUp(t);
+  const extra = { weight: 5, source: 'x', source_id: 'y', publish: true, status: 'open' };
+  const made = await suggest(suggestion(extra));
+  t.equal(made.status, 201);
+  t.match(made.body.question, { status: 'draft', weight: 1, question: suggestion().question });
+  const [row] = await app.sql`select author_id, status, weight, source from questions`;
+  t.match(row, { author_id: agent.id, status: 'draft', weight: 1, source: null });
+  t.same(await app.sql`select from outbox where event = 'question.created'`, []);
+});
+
+test('a draft is there for its author and for admins, and for nobody else', async (t) => {
+  const { app, human, agent, suggest } = await setUp(t);
+  const stranger = await makeAgent(app, { human });
+  const { id } = (await suggest(suggestion())).body.question;
+  const paths = [
+    `/api/questions/${id}`,
+    `/api/questions/${id}/consensus`,
+    `/api/questions/${id}/predictions`,
+  ];
+  for (const path of paths) {
+    t.equal((await app.call('GET', path, { key: agent.key })).status, 200, 'its author');
+    t.equal((await app.call('GET', path, { admin: true })).status, 200, 'an admin');
+    for (const who of [{}, { key: stranger.key }, { token: human.token }]) {
+      const hidden = await app.call('GET', path, who);
+      t.match(hidden, { status: 404, body: { code: 'QUESTION_NOT_FOUND' } }, path);
+    }
+  }
+  for (const query of ['', '?status=all', '?q=night+train', '?sort=closing_soon']) {
+    const { body } = await app.call('GET', `/api/questions${query}`, { key: agent.key });
+    t.same([body.total, body.questions], [0, []], `not in the public list${query}`);
+  }
+  t.equal((await app.call('GET', '/api/questions?status=draft')).status, 400);
+});
+
+test('admins review: the list of drafts names the author, and a draft can be published', async (t) => {
+  const { app, agent, suggest } = await setUp(t);
+  const own = await makeOpenQuestion(app, { publish: false });
+  await makeOpenQuestion(app);
+  const { id } = (await suggest(suggestion())).body.question;
+  const list = (query: string) => app.call('GET', `/api/admin/questions${query}`, { admin: true });
+  const drafts = await list('?status=draft');
+  t.equal(drafts.body.total, 2);
+  t.match(drafts.body.questions, [
+    { id, status: 'draft', author_id: agent.id, author_name: agent.name, published_at: null },
+    { id: own, author_id: null, author_name: null },
+  ]);
+  t.equal((await list('')).body.total, 3, 'every status');
+  t.equal((await list(`?author_id=${agent.id.toUpperCase()}`)).body.total, 1);
+  t.equal((await list('?status=nothing')).status, 400);
+  t.equal((await list('?author_id=nothing')).status, 400);
+  const first = await list('?status=draft&limit=1');
+  const second = await list(`?status=draft&limit=1&cursor=${first.body.next_cursor}`);
+  t.same([second.body.questions[0].id, second.body.next_cursor], [own, null]);
+
+  const edit = { weight: 3, category: 'industry', subcategory: 'transportation_mobility' };
+  await app.call('PATCH', `/api/admin/questions/${id}`, { admin: true, body: edit });
+  const done = await app.call('POST', `/api/admin/questions/${id}/publish`, { admin: true });
+  t.match(done.body.question, { status: 'open', ...edit });
+  t.equal((await app.call('GET', `/api/questions/${id}`)).status, 200);
+  t.equal((await list('?status=draft')).body.total, 1);
+});
+
+test('an agent follows what became of its suggestions', async (t) => {
+  const { app, human, agent, suggest } = await setUp(t);
+  const ids: string[] = [];
+  for (let n = 0; n < 3; n += 1) ids.push((await suggest(suggestion())).body.question.id);
+  const [rejected, accepted, waiting] = ids;
+  await suggest(suggestion(), await makeAgent(app, { human }));
+  const path = `/api/admin/questions/${rejected}?reason=Nobody%20could%20tell.`;
+  await app.call('DELETE', path, { admin: true });
+  await app.call('POST', `/api/admin/questions/${accepted}/publish`, { admin: true });
+  const mine = await app.call('GET', '/api/me/suggestions', { key: agent.key });
+  t.equal(mine.body.total, 2);
+  t.match(mine.body.questions, [
+    { id: waiting, status: 'draft' },
+    { id: accepted, status: 'open' },
+  ]);
+  const open = await app.call('GET', '/api/me/suggestions?status=open', { key: agent.key });
+  t.same([open.body.total, open.body.questions[0].id], [1, accepted]);
+  t.equal((await app.call('GET', '/api/me/suggestions')).status, 401);
+  const { body: told } = await app.call('GET', '/api/me/notifications', { key: agent.key });
+  t.match(told.notifications, [
+    { kind: 'suggestion.published', question_id: accepted, message: /night train.* is published/ },
+    {
+      ...{ kind: 'suggestion.rejected', question_id: null, subject_id: rejected },
+      message: /night train.* was not taken. Reason: Nobody could tell\.$/,
+    },
+  ]);
+  const [act] = await app.sql`select reason from audit_log where act = 'question.reject'`;
+  t.equal(act?.['reason'], 'Nobody could tell.');
+});
+
+test('suggesting needs a linked agent of the Predictor tier, which goes by equity', async (t) => {
+  const { app, agent, suggest } = await setUp(t);
+  const loner = await suggest(suggestion(), await makeAgent(app));
+  t.match(loner, { status: 403, body: { code: 'AGENT_NOT_LINKED' } });
+  t.match(await app.call('POST', '/api/questions/suggest', { body: suggestion() }), {
+    status: 401,
+  });
+  const setAccount = (balance: number, staked: number, debt = 0) =>
+    app.sql`update accounts set balance = ${balance}, staked = ${staked}, debt = ${debt}`;
+  await setAccount(600, 399);
+  const poor = await suggest(suggestion());
+  t.match(poor, {
+    status: 403,
+    body: { code: 'TIER_REQUIRED', error: /Predictor.* has 999 \(Observer\)/, tier_required: /P/ },
+  });
+  await setAccount(0, 2_000, 1_001);
+  t.match(await suggest(suggestion()), { status: 403, body: { code: 'TIER_REQUIRED' } });
+  t.equal(await countQuestions(app), 0);
+  await setAccount(0, 1_000);
+  t.equal((await suggest(suggestion(), agent)).status, 201, 'stakes count');
+});
+
+test('a suggestion has to make sense: dates, options and taxonomy', async (t) => {
+  const { app, suggest } = await setUp(t);
+  const multi = { question_type: 'multi' };
+  const cases: [Record<string, unknown>, string, string][] = [
+    [{ closes_at: inDays(-1) }, 'INVALID_DATES', 'body.closes_at'],
+    [{ opens_at: inDays(-9), closes_at: inDays(-1) }, 'INVALID_DATES', 'body.closes_at'],
+    [{ opens_at: inDays(30) }, 'INVALID_DATES', 'body.closes_at'],
+    [{ resolution_date: inDays(19) }, 'INVALID_DATES', 'body.resolution_date'],
+    [{ closes_at: '2027-02-30' }, 'INVALID_REQUEST', 'body.closes_at'],
+    [{ closes_at: '10000-01-01T00:00:00Z' }, 'INVALID_REQUEST', 'body.closes_at'],
+    [{ closes_at: 1_900_000_000 }, 'INVALID_REQUEST', 'body.closes_at'],
+    [{ opens_at: '1969-12-31T23:59:59Z' }, 'INVALID_REQUEST', 'body.opens_at'],
+    [{ options: ['a', 'b'] }, 'INVALID_OPTIONS', 'body.options'],
+    [{ ...multi }, 'INVALID_OPTIONS', 'body.options'],
+    [{ ...multi, options: ['Same', 'same '] }, 'INVALID_OPTIONS', 'body.options'],
+    [{ ...multi, options: Array(11).fill('x') }, 'INVALID_REQUEST', 'body.options'],
+    [{ ...multi, options: [1, 2] }, 'INVALID_REQUEST', 'body.options.0'],
+    [{ category: 'nothing' }, 'INVALID_CATEGORY', 'body.category'],
+    [{ category: '__proto__' }, 'INVALID_CATEGORY', 'body.category'],
+    [{ category: 'technology' }, 'INVALID_SUBCATEGORY', 'body.subcategory'],
+    [{ tags: ['#Nothing'] }, 'INVALID_TAG', 'body.tags'],
+    [{ question: 'Too short' }, 'INVALID_REQUEST', 'body.question'],
+    [{ question: 'x'.repeat(501) }, 'INVALID_REQUEST', 'body.question'],
+  ];
+  for (const [fields, code, path] of cases) {
+    const { status, body } = await suggest(suggestion(fields));
+    const told = [status, body.code, body.fields?.[0]?.path];
+    t.same(told, [400, code, path], JSON.stringify(fields).slice(0, 80));
+  }
+  t.equal(await countQuestions(app), 0);
+});
+
+test('so many suggestions of an agent wait for review, also when they come at once', async (t) => {
+  const { app, human, agent, suggest } = await setUp(t);
+  const all = await Promise.all(
+    Array.from({ length: most_suggestions + 5 }, () => suggest(suggestion())),
+  );
+  t.equal(all.filter(({ status }) => status === 201).length, most_suggestions);
+  for (const { body } of all.filter(({ status }) => status !== 201)) {
+    t.match(body, { status: 409, code: 'SUGGESTION_LIMIT_REACHED' });
+  }
+  const other = await makeAgent(app, { human });
+  t.equal((await suggest(suggestion(), other)).status, 201, 'everybody has a queue of their own');
+  const [draft] = await app.sql`select id from questions where author_id = ${agent.id}`;
+  await app.call('DELETE', `/api/admin/questions/${draft?.['id']}`, { admin: true });
+  t.equal((await suggest(suggestion())).status, 201, 'one is decided');
+  t.equal((await suggest(suggestion())).status, 409);
+  await app.sql`
+    update questions
+    set opens_at = now() - interval '2 days', closes_at = now() - interval '1 day'
+    where id = (select id from questions where author_id = ${agent.id} limit 1)`;
+  t.equal((await suggest(suggestion())).status, 201, 'one can no longer be published');
+});

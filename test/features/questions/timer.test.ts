@@ -1,0 +1,180 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type Test, test } from 'tap';
+import { questionId } from '../../../bench/env/seed.js';
+import { turnQuestions } from '../../../src/features/questions/life.js';
+import type { Sql } from '../../../src/kit/pg/client.js';
+import { startApp } from '../../help/app.js';
+import { openParts } from '../../help/parts.js';
+import { openStores, type Stores } from '../../help/stores.js';
+import { makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+const hour_ms = 3_600_000;
+
+/** Open questions that close when `closesAt` says, in milliseconds since 1970. */
+const addOpen = async (sql: Sql, count: number, closesAt: (n: number) => number) => {
+  const times = Array.from({ length: count }, (_, n) => new Date(closesAt(n)).toISOString());
+  await sql`
+    insert into questions (
+      id, question, category, question_type, status, timeframe, opens_at, closes_at,
+      resolution_date, published_at
+    )
+    select
+      id, 'Will measured series ' || n || ' end above its median?', 'technology', 'binary',
+      'open', 'long', closes_at - interval '9 days', closes_at, closes_at, now()
+    from unnest(
+      ${times.map((_, n) => questionId(n))}::uuid[],
+      ${times}::timestamptz[]
+    ) with ordinality as given (id, closes_at, n)`;
+};
+
+/** How often each event was made for each question: `event × times → questions`. */
+const countEvents = async (sql: Sql) => {
+  const rows = await sql<{ event: string; times: number; questions: number }[]>`
+    select event, times, count(*)::int as questions
+    from (
+      select event, question_id, count(*)::int as times
+      from outbox
+      group by event, question_id
+    ) as made
+    group by event, times
+    order by event, times`;
+  return rows.map(({ event, times, questions }) => `${event} × ${times} → ${questions}`);
+};
+
+const countOpen = async (sql: Sql): Promise<number> => {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count from questions where status = 'open'`;
+  return row?.count ?? 0;
+};
+
+test('a question closes at its time and not before, announced a day ahead', async (t) => {
+  const { deps, advance } = await openParts(t);
+  const start = deps.clock().getTime();
+  await addOpen(deps.sql, 1, () => start + 30 * hour_ms);
+  const turns = async () => [await turnQuestions(deps), await countEvents(deps.sql)];
+  t.same(await turns(), [0, []], 'more than a day is left');
+  advance(6 * hour_ms - 1);
+  t.same(await turns(), [0, []], 'a millisecond more than a day');
+  advance(1);
+  const soon = ['question.closing_soon × 1 → 1'];
+  t.same(await turns(), [1, soon], 'a day');
+  t.same(await turns(), [0, soon], 'not again');
+  advance(24 * hour_ms - 1);
+  t.same(await turns(), [0, soon], 'a millisecond is left');
+  t.equal(await countOpen(deps.sql), 1);
+  advance(1);
+  t.same(await turns(), [1, ['question.closed × 1 → 1', ...soon]]);
+  t.same((await turns())[0], 0);
+  const [row] = await deps.sql`select status, closed_at, closes_at from questions`;
+  t.same([row?.['status'], row?.['closed_at']], ['closed', row?.['closes_at']]);
+});
+
+test('one that closed while no timer ran is closed, and no longer announced', async (t) => {
+  const { deps } = await openParts(t);
+  const now = deps.clock().getTime();
+  await addOpen(deps.sql, 3, (n) => now - n * hour_ms);
+  t.equal(await turnQuestions(deps), 3);
+  t.same(await countEvents(deps.sql), ['question.closed × 1 → 3']);
+});
+
+test('many turns at once close and announce each question once', async (t) => {
+  const stores = await openStores(t);
+  const parts = await Promise.all([1, 2].map(() => openParts(t, { stores })));
+  const [{ deps }] = parts as [(typeof parts)[number]];
+  const now = deps.clock().getTime();
+  // The two timers' clocks differ by a moment, so that no closing time lies between them.
+  await addOpen(deps.sql, 1_500, (n) => now + (n % 2 === 0 ? -1 - n : 1 + n) * 10_000);
+  const changed: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    const turns = parts.flatMap((one) => Array.from({ length: 4 }, () => turnQuestions(one.deps)));
+    changed.push(...(await Promise.all(turns)));
+  }
+  t.equal(
+    changed.reduce((sum, n) => sum + n, 0),
+    1_500,
+    changed.join(' '),
+  );
+  t.same(await countEvents(deps.sql), [
+    'question.closed × 1 → 750',
+    'question.closing_soon × 1 → 750',
+  ]);
+  t.equal(await countOpen(deps.sql), 750);
+});
+
+test('the turns of a timer go around a question that is being changed', async (t) => {
+  const stores = await openStores(t);
+  const [{ deps }, other] = await Promise.all([openParts(t, { stores }), openParts(t, { stores })]);
+  const now = deps.clock().getTime();
+  await addOpen(deps.sql, 2, () => now - 1_000);
+  await other.deps.sql.begin(async (tx) => {
+    await tx`select from questions where id = ${questionId(0)} for share`;
+    t.equal(await turnQuestions(deps), 1, 'the other one');
+  });
+  t.equal(await turnQuestions(deps), 1, 'and this one on the next turn');
+});
+
+test('the running service closes a question at its time and tells everybody', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
+  const id = await makeOpenQuestion(app, {
+    closes_at: new Date(Date.now() + 36_000_000).toISOString(),
+  });
+  const [given] = await app.sql<{ closes_at: Date }[]>`
+    update questions
+    set closes_at = now() + interval '1 second'
+    where id = ${id}
+    returning closes_at`;
+  const closes_at = given?.closes_at.toISOString() ?? '';
+  const row = await until('it is closed', async () => {
+    const { body } = await app.call('GET', `/api/admin/questions/${id}`, { admin: true });
+    return body.question.status === 'closed' && body.question;
+  });
+  t.ok(row.closed_at >= closes_at, 'not before its time');
+  const events = await until('the log has it', async () => {
+    const rows =
+      await app.sql`select event from events where question_id = ${id} order by "offset"`;
+    return rows.length >= 3 && rows.map(({ event }) => event);
+  });
+  t.same(events, ['question.created', 'question.closing_soon', 'question.closed']);
+  t.comment(`${Date.parse(row.closed_at) - Date.parse(closes_at)} ms after its time`);
+});
+
+const startTimers = async (t: Test, stores: Stores, count: number) => {
+  const file = fileURLToPath(new URL('./timer-child.js', import.meta.url));
+  const children: ChildProcess[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const child = fork(file, [JSON.stringify(stores)], { stdio: 'inherit' });
+    children.push(child);
+    t.teardown(() => child.kill('SIGKILL'));
+  }
+  const started = (child: ChildProcess) =>
+    new Promise((resolve, reject) => {
+      child.once('message', resolve);
+      child.once('exit', () => reject(new Error('the timer ended')));
+    });
+  await Promise.all(children.map(started));
+  return children;
+};
+
+test('two processes, one killed in the middle: everything once', async (t) => {
+  const { deps, stores } = await openParts(t);
+  const [victim] = await startTimers(t, stores, 2);
+  const now = Date.now();
+  await addOpen(deps.sql, 2_000, (n) => now + (n % 2 === 0 ? -1 - n : 3_000 + n) * 1_000);
+  await until('a part is done', async () => (await countOpen(deps.sql)) < 1_900);
+  victim?.removeAllListeners('exit');
+  victim?.kill('SIGKILL');
+  const [before] = await deps.sql`
+    select count(*)::int as count from outbox where event = 'question.closed'`;
+  await until('all is done', async () => {
+    const counts = await countEvents(deps.sql);
+    return counts.every((one) => one.endsWith('→ 1000')) && counts.length === 2;
+  });
+  t.same(await countEvents(deps.sql), [
+    'question.closed × 1 → 1000',
+    'question.closing_soon × 1 → 1000',
+  ]);
+  t.comment(`${before?.['count']} were closed when one was killed`);
+  t.equal(await countOpen(deps.sql), 1_000);
+});

@@ -1,0 +1,307 @@
+import t from 'tap';
+import { startApp } from '../../help/app.js';
+import {
+  accountOf,
+  closeQuestion,
+  decide,
+  decideAndSettle,
+  findWrongAccounts,
+  ledgerOf,
+  makeForecasts,
+  predict,
+  untilSettled,
+} from '../../help/settling.js';
+import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+const near = (a: number | null, b: number): boolean => a !== null && Math.abs(a - b) < 5e-4;
+
+t.test('resolving pays stake and net once and scores every prediction', async (t) => {
+  const app = await startApp(t);
+  const id = await makeOpenQuestion(app);
+  const forecasts = await makeForecasts(app, id, [
+    { probability: 10 },
+    { prediction: true, confidence: 50 },
+    { prediction: true, confidence: 90 },
+  ]);
+  await closeQuestion(app, id);
+  const answer = await decide(app, id, 'resolve', {
+    outcome: true,
+    resolution_note: 'The register says so.',
+    evidence_urls: ['https://register.city-archive.org/works/1'],
+  });
+  t.equal(answer.status, 202);
+  t.match(answer.body, {
+    question: { status: 'resolved', outcome: true, correct_options: null, revision: 1 },
+    resolution: { revision: 1, kind: 'resolve', outcome: true, total: 3, decided_by: 'admin' },
+  });
+  t.equal(answer.body.question.resolution_note, 'The register says so.');
+  await untilSettled(app.sql, id);
+  const entries = [
+    [
+      ['stake', -224],
+      ['stake_returned', 224],
+      ['settlement', -224],
+    ],
+    [['stake', 0]],
+    [
+      ['stake', -224],
+      ['stake_returned', 224],
+      ['settlement', 96],
+    ],
+  ];
+  for (const [n, { agent }] of forecasts.entries()) {
+    t.same(await ledgerOf(app.sql, agent.id), [['registration', 5_000], ...(entries[n] ?? [])]);
+    const balance = 5_000 + [-224, 0, 96][n]!;
+    t.same(await accountOf(app.sql, agent.id), { balance, staked: 0, debt: 0 });
+  }
+  t.same(await findWrongAccounts(app.sql), []);
+  const scores = await app.sql`
+    select forecast, stated, correct, hit, brier, baseline, relative, net, revision, category
+    from scores
+    where question_id = ${id}
+    order by forecast`;
+  t.match(scores, [
+    { forecast: 0.1, stated: 90, correct: false, hit: false, net: -224, category: 'society' },
+    { forecast: 0.5, stated: 50, correct: false, hit: true, net: 0, revision: 1 },
+    { forecast: 0.9, stated: 90, correct: true, hit: true, net: 96 },
+  ]);
+  for (const [n, relative] of [-190.333, 51.083, 139.251].entries()) {
+    t.ok(near(scores[n]?.['relative'], relative), `relative score ${relative}`);
+  }
+  t.ok(near(scores[2]?.['baseline'], 84.79969066));
+  t.ok(near(scores[2]?.['brier'], 0.01));
+  const progress = await app.call('GET', `/api/admin/questions/${id}/resolution`, { admin: true });
+  t.match(progress.body.resolution, { state: 'done', total: 3, done: 3, revision: 1 });
+  t.ok(progress.body.resolution.finished_at);
+  const event = await until('the event', async () => {
+    const [row] = await app.sql`
+      select body from events where event = 'question.resolved' and question_id = ${id}`;
+    return row;
+  });
+  t.match(JSON.parse(event['body']).data, { question_id: id, outcome: true, revision: 1 });
+});
+
+t.test('a question with options is resolved by their texts, several at once too', async (t) => {
+  const app = await startApp(t);
+  const options = ['Rises', 'Stays', 'Falls', 'Nobody can tell'];
+  const id = await makeOpenQuestion(app, { question_type: 'multi', options, weight: 2 });
+  const forecasts = await makeForecasts(app, id, [
+    { selected_option: 'Rises', confidence: 70 },
+    { probabilities: { Rises: 50, Falls: 50 } },
+  ]);
+  await closeQuestion(app, id);
+  const wrong: [object, string][] = [
+    [{}, 'body.correct_options'],
+    [{ correct_options: [] }, 'body.correct_options'],
+    [{ correct_options: ['Sinks'] }, 'body.correct_options'],
+    [{ correct_options: ['Falls', ' Falls '] }, 'body.correct_options'],
+    [{ outcome: true }, 'body.outcome'],
+    [{ correct_options: ['Falls'], evidence_urls: ['ftp://a.b/c'] }, 'body.evidence_urls.0'],
+  ];
+  for (const [body, path] of wrong) {
+    const refused = await decide(app, id, 'resolve', body as Record<string, unknown>);
+    t.equal(refused.status, 400);
+    t.equal(refused.body.code, 'INVALID_OUTCOME');
+    t.equal(refused.body.fields[0].path, path);
+  }
+  t.same(await app.sql`select * from resolutions`, [], 'nothing was decided');
+  await decideAndSettle(app, id, 'resolve', { correct_options: ['Falls', 'Rises'] });
+  const { body } = await app.call('GET', `/api/questions/${id}`);
+  const stored = body.question ?? (await app.sql`select * from questions where id = ${id}`)[0];
+  t.same(stored.correct_options, ['Rises', 'Falls'], 'in the order of the question');
+  // B = (.7 − .5)² + .1² + (.1 − .5)² + .1² = .22 and U = 4 · .25² = .25, so 200 · .12 = 24.
+  const nets = [24, 200];
+  for (const [n, { agent }] of forecasts.entries()) {
+    t.equal((await accountOf(app.sql, agent.id)).balance, 5_000 + nets[n]!);
+  }
+  t.same(await findWrongAccounts(app.sql), []);
+});
+
+t.test('only a closed question resolves, and a yes/no question by its outcome', async (t) => {
+  const app = await startApp(t);
+  const id = await makeOpenQuestion(app);
+  const code = async (act: 'resolve' | 'void', body: object, of = id) =>
+    (await decide(app, of, act, body as Record<string, unknown>)).body.code;
+  t.equal(await code('resolve', { outcome: true }), 'INVALID_TRANSITION');
+  await closeQuestion(app, id);
+  t.equal(await code('resolve', {}), 'INVALID_OUTCOME');
+  t.equal(await code('resolve', { correct_options: ['YES'] }), 'INVALID_OUTCOME');
+  t.equal(await code('resolve', { outcome: 'yes' }), 'INVALID_REQUEST');
+  const nowhere = '01900000-0000-7000-8000-00000000ffff';
+  t.equal(await code('resolve', { outcome: true }, nowhere), 'QUESTION_NOT_FOUND');
+  t.equal(await code('void', {}, nowhere), 'QUESTION_NOT_FOUND');
+  t.equal(await code('void', {}, 'nonsense'), 'QUESTION_NOT_FOUND');
+  const before = await app.call('GET', `/api/admin/questions/${id}/resolution`, { admin: true });
+  t.same(before.body, { resolution: null, revisions: [] });
+  t.equal(
+    (await app.call('GET', `/api/admin/questions/${nowhere}/resolution`, { admin: true })).status,
+    404,
+  );
+  await decideAndSettle(app, id, 'resolve', { outcome: false });
+  t.equal(await code('void', {}), 'INVALID_TRANSITION', 'what is resolved is not voided');
+});
+
+t.test('a note whose normal form is too long is refused', async (t) => {
+  const app = await startApp(t);
+  const id = await makeOpenQuestion(app);
+  // U+0958 becomes two characters in NFC.
+  const void_with = (letters: number) =>
+    decide(app, id, 'void', { resolution_note: '\u0958'.repeat(letters) });
+  const refused = await void_with(2_501);
+  t.equal(refused.body.code, 'INVALID_REQUEST');
+  t.equal(refused.body.fields[0].path, 'body.resolution_note');
+  t.equal((await void_with(2_500)).status < 300, true);
+});
+
+t.test('exactly the same decision again changes nothing', async (t) => {
+  const app = await startApp(t);
+  const id = await makeOpenQuestion(app);
+  const [forecast] = await makeForecasts(app, id, [{ probability: 80 }]);
+  await closeQuestion(app, id);
+  const body = { outcome: true, resolution_note: 'Seen.' };
+  await decideAndSettle(app, id, 'resolve', body);
+  const again = await decide(app, id, 'resolve', body);
+  t.equal(again.status, 200);
+  t.match(again.body.resolution, { revision: 1, state: 'done', total: 1, done: 1 });
+  t.equal((await app.sql`select * from resolutions`).length, 1);
+  const acts = await app.sql`select act, reason from audit_log where act = 'question.resolve'`;
+  t.same(acts, [{ act: 'question.resolve', reason: 'Seen.' }], 'and is written down once');
+  await decideAndSettle(app, id, 'resolve', { ...body, resolution_note: 'Seen twice.' });
+  const [score] = await app.sql`select revision, net from scores`;
+  t.same(score, { revision: 2, net: 84 }, 'another note is another revision');
+  t.same(
+    await ledgerOf(app.sql, forecast!.agent.id),
+    [
+      ['registration', 5_000],
+      ['stake', -156],
+      ['stake_returned', 156],
+      ['settlement', 84],
+    ],
+    'that moves no point',
+  );
+});
+
+t.test('a repeated call with its key gets the first answer', async (t) => {
+  const app = await startApp(t);
+  const id = await makeOpenQuestion(app);
+  await closeQuestion(app, id);
+  const call = (outcome: boolean) =>
+    app.call('POST', `/api/admin/questions/${id}/resolve`, {
+      admin: true,
+      headers: { 'idempotency-key': 'resolve-once' },
+      body: { outcome },
+    });
+  const first = await call(true);
+  t.equal(first.status, 202);
+  await untilSettled(app.sql, id);
+  const again = await call(true);
+  t.equal(again.headers.get('idempotency-replayed'), 'true');
+  t.same(again.body, first.body);
+  t.equal((await call(false)).body.code, 'IDEMPOTENCY_MISMATCH');
+  t.equal((await app.sql`select * from resolutions`).length, 1);
+});
+
+t.test('a voided question gives every stake back and scores nobody', async (t) => {
+  const app = await startApp(t);
+  const id = await makeOpenQuestion(app);
+  const forecasts = await makeForecasts(app, id, [{ probability: 80 }, { probability: 0 }]);
+  await decideAndSettle(app, id, 'void', { resolution_note: 'The wording was not clear.' });
+  for (const { agent } of forecasts) {
+    t.same(await accountOf(app.sql, agent.id), { balance: 5_000, staked: 0, debt: 0 });
+  }
+  t.same(await app.sql`select * from scores`, []);
+  const [question] =
+    await app.sql`select status, revision, outcome from questions where id = ${id}`;
+  t.same(question, { status: 'voided', revision: 1, outcome: null });
+  await until('its closing is told', async () => {
+    const told = await app.sql`select id from events where event = 'question.closed'`;
+    return told.length === 1;
+  });
+  const late = await makeHuman(app);
+  const agent = await makeAgent(app, { human: late });
+  await t.rejects(predict(app, agent, id, { probability: 60 }), /QUESTION_NOT_OPEN/);
+  t.equal((await decide(app, id, 'resolve', { outcome: true })).body.code, 'INVALID_TRANSITION');
+  t.same(await findWrongAccounts(app.sql), []);
+});
+
+t.test('another outcome reverses what was paid, as far as it takes into debt', async (t) => {
+  const app = await startApp(t);
+  const id = await makeOpenQuestion(app);
+  const [right, wrong] = await makeForecasts(app, id, [{ probability: 90 }, { probability: 20 }]);
+  await closeQuestion(app, id);
+  await decideAndSettle(app, id, 'resolve', { outcome: true });
+  // The winner has lost nearly everything since.
+  await app.sql.begin(async (tx) => {
+    await tx`
+      insert into ledger (agent_id, id, reason, amount, balance_after)
+      values (${right!.agent.id}, gen_random_uuid(), 'test', -5000, 96)`;
+    await tx`update accounts set balance = 96 where agent_id = ${right!.agent.id}`;
+  });
+  await decideAndSettle(app, id, 'resolve', { outcome: false });
+  t.same(await accountOf(app.sql, right!.agent.id), { balance: 0, staked: 0, debt: 224 });
+  t.same(await accountOf(app.sql, wrong!.agent.id), { balance: 5_084, staked: 0, debt: 0 });
+  const about = async (agent_id: string) => {
+    const rows = await app.sql<{ reason: string; amount: number; balance_after: number }[]>`
+      select reason, amount, balance_after
+      from ledger
+      where agent_id = ${agent_id} and question_id = ${id}
+      order by id`;
+    return rows.map(({ reason, amount, balance_after }) => [reason, amount, balance_after]);
+  };
+  t.same((await about(right!.agent.id)).slice(3), [
+    ['debt_advanced', 224, 320],
+    ['reversal', -96, 224],
+    ['settlement', -224, 0],
+  ]);
+  t.same((await about(wrong!.agent.id)).slice(3), [
+    ['reversal', 156, 5_000],
+    ['settlement', 84, 5_084],
+  ]);
+  t.same(await findWrongAccounts(app.sql), []);
+  await decideAndSettle(app, id, 'resolve', { outcome: true });
+  t.same(await accountOf(app.sql, right!.agent.id), { balance: 96, staked: 0, debt: 0 });
+  t.same((await about(right!.agent.id)).slice(6), [
+    ['reversal', 224, 224],
+    ['settlement', 96, 320],
+    ['debt_repaid', -224, 96],
+  ]);
+  t.same(await findWrongAccounts(app.sql), []);
+  const { body } = await app.call('GET', `/api/admin/questions/${id}/resolution`, { admin: true });
+  t.same(
+    body.revisions.map((one: { revision: number; outcome: boolean }) => [
+      one.revision,
+      one.outcome,
+    ]),
+    [
+      [3, true],
+      [2, false],
+      [1, true],
+    ],
+  );
+});
+
+t.test('a decision waits for predictions under way and lets none in later', async (t) => {
+  const app = await startApp(t);
+  const human = await makeHuman(app);
+  const agents = await Promise.all(Array.from({ length: 40 }, () => makeAgent(app, { human })));
+  const id = await makeOpenQuestion(app);
+  const placing = agents.map((agent, n) =>
+    predict(app, agent, id, { probability: 50 + n }).then(
+      () => true,
+      (error: Error) => (error.message.includes('QUESTION_NOT_OPEN') ? false : error.message),
+    ),
+  );
+  await Promise.race(placing);
+  await decideAndSettle(app, id, 'void');
+  const placed = await Promise.all(placing);
+  t.same(
+    placed.filter((one) => typeof one === 'string'),
+    [],
+  );
+  const [row] = await app.sql`select total, done from resolutions`;
+  const [stored] = await app.sql`select count(*)::integer as count from predictions`;
+  t.equal(row?.['total'], placed.filter((one) => one === true).length);
+  t.equal(row?.['done'], stored?.['count']);
+  t.same(await findWrongAccounts(app.sql), []);
+});

@@ -1,0 +1,408 @@
+import { type Test, t } from 'tap';
+import { binForecasts, calibrationError, wilson } from '../../../src/features/scores/index.js';
+import {
+  createBoardKeeper,
+  createBoards,
+  findBoardDifferences,
+  markStanding,
+  readPerformance,
+} from '../../../src/features/standing/index.js';
+import {
+  boardKey,
+  builtKey,
+  detailsKey,
+  type Generation,
+  headKey,
+  type LivePage,
+} from '../../../src/features/standing/live.js';
+import {
+  type BoardKind,
+  board_kinds,
+  dayOf,
+  intervalView,
+  type Period,
+  periods,
+  shownValue,
+  sliceOf,
+} from '../../../src/features/standing/rules.js';
+import { readBoard } from '../../../src/features/standing/store.js';
+import { loadScript } from '../../../src/kit/redis/scripts.js';
+import { openParts } from '../../help/parts.js';
+import { until } from '../../help/until.js';
+import { addAgents, addHuman, addScores, type SeedScore } from './world.js';
+
+const categories = ['technology', 'industry', 'society'];
+const day_ms = 86_400_000;
+
+const openWorld = async (test: Test) => {
+  const parts = await openParts(test);
+  const { deps } = parts;
+  const { sql, redis } = deps;
+  const prefix = deps.config.REDIS_PREFIX;
+  const boards = createBoards(deps);
+  const keeper = createBoardKeeper(deps, 20);
+  await keeper.start();
+  test.teardown(() => keeper.stop());
+  const findAll = () => findBoardDifferences({ sql, redis, prefix, now: deps.clock() });
+  const settled = () =>
+    until('boards as the record', async () => (await findAll()).length === 0, 10_000);
+  const page = (kind: BoardKind, { category = null as string | null, period = 'all' as Period }) =>
+    ({ kind, slice: sliceOf(category, period, dayOf(deps.clock())) }) as const;
+  const mark = (ids: readonly string[]) => sql.begin((tx) => markStanding(tx, ids));
+  return { ...parts, sql, redis, prefix, boards, findAll, settled, page, mark };
+};
+
+/** Seeded, so that a failure comes back. */
+const makeRandom = (seed: number) => () => {
+  seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+  return seed / 2 ** 31;
+};
+
+const randomScores = (agents: readonly string[], now: Date, most = 60): SeedScore[] => {
+  const random = makeRandom(7);
+  return agents.flatMap((agent_id) =>
+    Array.from({ length: Math.floor(random() * most) }, () => {
+      const stated = Math.floor(random() * 101);
+      return {
+        agent_id,
+        category: categories[Math.floor(random() * 3)] ?? '',
+        stated,
+        hit: random() * 100 < stated,
+        resolved_at: new Date(now.getTime() - random() * 50 * day_ms),
+      };
+    }),
+  );
+};
+
+/** The same board from the raw scores, by the rules alone. */
+const plainBoard = (
+  scores: readonly SeedScore[],
+  kind: BoardKind,
+  chosen: { readonly category: string | null; readonly since: Date | null },
+) => {
+  const by_agent = new Map<string, SeedScore[]>();
+  for (const score of scores) {
+    if (chosen.category !== null && score.category !== chosen.category) continue;
+    if (chosen.since !== null && score.resolved_at < chosen.since) continue;
+    by_agent.set(score.agent_id, [...(by_agent.get(score.agent_id) ?? []), score]);
+  }
+  const rows = [...by_agent].map(([agent_id, own]) => {
+    const shares = own.map(({ stated, hit }) => (hit ? stated : 100 - stated) / 100);
+    const n = own.length;
+    const correct = shares.filter((share) => share > 0.5).length;
+    const forecasts = own.map(({ stated, hit }) => ({ stated: stated / 100, happened: hit }));
+    const values = {
+      points: shares.reduce((sum, p) => sum + Math.round(100 * (1 - 4 * (1 - p) ** 2)), 0),
+      accuracy: (100 * correct) / n,
+      brier: shares.reduce((sum, share) => sum + (1 - share) ** 2, 0) / n,
+      calibration: calibrationError(binForecasts(forecasts))?.ece ?? 0,
+    };
+    return { agent_id, n, value: values[kind], interval: wilson(correct, n) };
+  });
+  const sign = kind === 'points' || kind === 'accuracy' ? -1 : 1;
+  return rows
+    .filter(({ n }) => kind === 'points' || n >= 10)
+    .sort((a, b) => sign * (a.value - b.value) || (a.agent_id < b.agent_id ? -1 : 1));
+};
+
+t.test('every board has the agents, values and order that the raw scores give', async (t) => {
+  const world = await openWorld(t);
+  const { sql, deps, boards } = world;
+  const owner_id = await addHuman(sql);
+  const agents = await addAgents(sql, Array(40).fill({ owner_id, balance: 5_000 }));
+  const now = deps.clock();
+  const scores = randomScores(agents, now);
+  await addScores(sql, scores);
+  await world.mark(agents);
+  await world.settled();
+  const midnight = Math.floor(now.getTime() / day_ms) * day_ms;
+  const since = {
+    all: null,
+    '30d': new Date(midnight - 29 * day_ms),
+    '7d': new Date(midnight - 6 * day_ms),
+  };
+  for (const kind of board_kinds) {
+    for (const category of [null, ...categories]) {
+      for (const period of periods) {
+        if (kind === 'points' && category === null && period === 'all') continue;
+        const wanted = plainBoard(scores, kind, { category, since: since[period] });
+        const ask = {
+          ...world.page(kind, { category, period }),
+          limit: 100,
+          offset: 0,
+          after: null,
+        };
+        const live = await boards.page(ask);
+        const name = `${kind} of ${category ?? 'all'} in ${period}`;
+        t.equal(live.total, wanted.length, `${name}: ${wanted.length} agents`);
+        const told = live.rows.map((row) => ({
+          ...row,
+          value: shownValue(kind, row.key),
+        }));
+        const wrong = told.filter((row) => {
+          const plain = wanted.find(({ agent_id }) => agent_id === row.agent_id);
+          const far = Math.abs((plain?.value ?? 1e9) - row.value) > 0.005;
+          return far || plain?.n !== row.detail.n;
+        });
+        t.same(wrong, [], `${name}: values and numbers`);
+        for (const [i, row] of live.rows.entries()) {
+          const lower = live.rows.filter((other) => other.key < row.key).length;
+          if (row.rank !== lower + 1) t.fail(`${name}: rank ${row.rank} at ${i}`);
+        }
+        const sorted = [...live.rows].sort(
+          (a, b) => a.key - b.key || (a.agent_id < b.agent_id ? -1 : 1),
+        );
+        t.same(live.rows, sorted, `${name}: in order`);
+        if (kind !== 'accuracy') continue;
+        for (const row of live.rows) {
+          const plain = wanted.find(({ agent_id }) => agent_id === row.agent_id);
+          const shown = intervalView(kind, row.detail.interval);
+          const far = Math.abs((shown?.low ?? 1e9) - 100 * (plain?.interval.low ?? 0)) > 0.0051;
+          if (far) t.fail(`${name}: interval of ${row.agent_id}`);
+        }
+      }
+    }
+  }
+  const record = await readBoard(sql, {
+    ...world.page('brier', {}),
+    ...{ limit: 100, offset: 0, after: null },
+  });
+  t.ok(record.rows.length > 10, 'enough agents have ten resolved predictions');
+});
+
+t.test('the record tells the same pages as Redis while Redis has no boards', async (t) => {
+  const world = await openWorld(t);
+  const { sql, boards, stores } = world;
+  const owner_id = await addHuman(sql);
+  const agents = await addAgents(
+    sql,
+    Array.from({ length: 25 }, (_, i) => ({ owner_id, balance: 5_000 + 100 * (i % 3) })),
+  );
+  await addScores(sql, randomScores(agents, world.deps.clock()));
+  await world.mark(agents);
+  await world.settled();
+  const away = await openParts(t, { stores, redis_url: 'redis://127.0.0.1:1' });
+  const from_record = createBoards(away.deps);
+  const walk = async (reader: typeof boards, kind: BoardKind): Promise<unknown[]> => {
+    const seen: unknown[] = [];
+    let after: { key: number; agent_id: string } | null = null;
+    for (;;) {
+      const ask = { ...world.page(kind, {}), limit: 7, offset: 0, after };
+      const found: LivePage = await reader.page(ask);
+      const rows = found.rows.slice(0, 7);
+      seen.push(...rows, found.total);
+      const last = rows[rows.length - 1];
+      if (found.rows.length <= 7 || last === undefined) return seen;
+      after = { key: last.key, agent_id: last.agent_id };
+    }
+  };
+  for (const kind of board_kinds) {
+    const live = await walk(boards, kind);
+    t.ok(live.length > 8, `${kind}: several pages`);
+    t.same(await walk(from_record, kind), live, kind);
+    const skipping = { ...world.page(kind, {}), limit: 5, offset: 3, after: null };
+    t.same(await from_record.page(skipping), await boards.page(skipping), `${kind} by offset`);
+  }
+  for (const equity of [4_000, 5_000, 5_100, 5_200, 6_000]) {
+    t.equal(await from_record.rank(equity), await boards.rank(equity), `rank of ${equity}`);
+  }
+  t.equal(await boards.rank(5_200), 1);
+  t.equal(await boards.rank(5_199), 1 + agents.filter((_, i) => i % 3 === 2).length);
+});
+
+t.test('only agents that are linked and not suspended are on boards, as of now', async (t) => {
+  const world = await openWorld(t);
+  const { sql, boards } = world;
+  const owner_id = await addHuman(sql);
+  const [one = '', two = '', free = ''] = await addAgents(sql, [
+    { owner_id, balance: 6_000 },
+    { owner_id, balance: 5_000 },
+    { owner_id: null, balance: 9_000 },
+  ]);
+  await world.mark([one, two, free]);
+  const listed = async (): Promise<string[]> => {
+    await world.settled();
+    const ask = { ...world.page('points', {}), limit: 10, offset: 0, after: null };
+    return (await boards.page(ask)).rows.map(({ agent_id }) => agent_id);
+  };
+  t.same(await listed(), [one, two]);
+  // The keeper may look at the agents of a mark once more; after that it knows nothing new.
+  await until('no mark is left', async () => {
+    const left = await sql`select from standing_changes limit 1`;
+    return left.length === 0;
+  });
+  await sql`update agents set suspended_at = now() where id = ${one}`;
+  t.match((await world.findAll()).join(), one, 'nobody marked it: the check tells');
+  await world.mark([one]);
+  t.same(await listed(), [two]);
+  await sql`update agents set suspended_at = null where id = ${one}`;
+  await sql`update agents set owner_id = ${owner_id}, linked_at = now() where id = ${free}`;
+  await world.mark([one, free]);
+  t.same(await listed(), [free, one, two]);
+  await sql`update accounts set balance = 100, staked = 50, debt = 7 where agent_id = ${free}`;
+  await world.mark([free]);
+  t.same(await listed(), [one, two, free]);
+  const ask = { ...world.page('points', {}), limit: 1, offset: 2, after: null };
+  t.equal((await boards.page(ask)).rows[0]?.key, -143, 'equity: balance, stakes, less debts');
+});
+
+t.test('a mark that commits late is not lost to a keeper that was there before', async (t) => {
+  const world = await openWorld(t);
+  const { sql } = world;
+  const owner_id = await addHuman(sql);
+  const [one = '', two = ''] = await addAgents(sql, [
+    { owner_id, balance: 5_000 },
+    { owner_id, balance: 5_000 },
+  ]);
+  await world.mark([one, two]);
+  await world.settled();
+  await sql.begin(async (tx) => {
+    await tx`update accounts set balance = 7_000 where agent_id = ${one}`;
+    await markStanding(tx, [one]);
+    // Others mark the same agent and are done before this transaction is.
+    await world.mark([one, two]);
+    await until('the other marks are taken', async () => {
+      const [row] = await sql<{ n: number }[]>`select count(*)::int as n from standing_changes`;
+      return row?.n === 0;
+    });
+  });
+  await world.settled();
+  t.equal(await world.boards.rank(6_999), 2);
+});
+
+t.test('ten resolved predictions are enough for a place and nine are not', async (t) => {
+  const world = await openWorld(t);
+  const { sql, boards } = world;
+  const owner_id = await addHuman(sql);
+  const agents = await addAgents(sql, Array(2).fill({ owner_id, balance: 5_000 }));
+  const resolved_at = world.deps.clock();
+  const score = { category: 'society', stated: 80, hit: true, resolved_at };
+  const [ten = '', nine = ''] = agents;
+  await addScores(sql, [
+    ...Array.from({ length: 10 }, () => ({ ...score, agent_id: ten })),
+    ...Array.from({ length: 9 }, () => ({ ...score, agent_id: nine })),
+  ]);
+  await world.mark(agents);
+  await world.settled();
+  for (const kind of ['accuracy', 'brier', 'calibration'] as const) {
+    const ask = { ...world.page(kind, {}), limit: 10, offset: 0, after: null };
+    const found = await boards.page(ask);
+    t.same(
+      found.rows.map(({ agent_id, detail }) => [agent_id, detail.n]),
+      [[ten, 10]],
+      kind,
+    );
+    t.ok(found.rows[0]?.detail.interval, 'with an interval');
+  }
+  const ask = {
+    ...world.page('points', { category: 'society' }),
+    limit: 10,
+    offset: 0,
+    after: null,
+  };
+  t.equal((await boards.page(ask)).total, 2, 'points have no minimum');
+});
+
+t.test('periods move with the UTC day, and until then the record answers', async (t) => {
+  const world = await openWorld(t);
+  const { sql, boards, deps } = world;
+  const owner_id = await addHuman(sql);
+  const [one = ''] = await addAgents(sql, [{ owner_id, balance: 5_000 }]);
+  const midnight = Math.floor(deps.clock().getTime() / day_ms) * day_ms;
+  await addScores(sql, [
+    {
+      agent_id: one,
+      category: 'society',
+      stated: 80,
+      hit: true,
+      resolved_at: new Date(midnight - 6 * day_ms),
+    },
+    {
+      agent_id: one,
+      category: 'society',
+      stated: 90,
+      hit: true,
+      resolved_at: new Date(midnight - 6 * day_ms - 1),
+    },
+  ]);
+  await world.mark([one]);
+  await world.settled();
+  const look = async () => {
+    const ask = { ...world.page('points', { period: '7d' }), limit: 10, offset: 0, after: null };
+    return (await boards.page(ask)).rows.map(({ detail }) => detail.n);
+  };
+  t.same(await look(), [1]);
+  world.advance(day_ms);
+  t.same(await look(), [], 'of the new day at once');
+  await world.settled();
+  t.same(await look(), []);
+  t.equal(Number(await world.redis.hget(headKey(world.prefix), 'day')), dayOf(deps.clock()));
+});
+
+t.test('boards that lost a write, or came from an older time, are made anew', async (t) => {
+  const world = await openWorld(t);
+  const { sql, redis, prefix } = world;
+  const owner_id = await addHuman(sql);
+  const [one = ''] = await addAgents(sql, [{ owner_id, balance: 5_000 }]);
+  await world.mark([one]);
+  await world.settled();
+  const older = await redis.hgetall(headKey(prefix));
+  await sql`update accounts set balance = 6_000 where agent_id = ${one}`;
+  await world.mark([one]);
+  await world.settled();
+  await redis.hset(headKey(prefix), older);
+  await until('another generation', async () => {
+    const { gen } = await redis.hgetall(headKey(prefix));
+    return gen !== older['gen'];
+  });
+  await world.settled();
+  t.equal(await world.boards.rank(5_999), 2);
+  t.equal(await redis.exists(builtKey(prefix)), 0);
+});
+
+t.test('a write that expects other boards than there are changes nothing', async (t) => {
+  const { sql, redis, prefix, mark, settled } = await openWorld(t);
+  const owner_id = await addHuman(sql);
+  const [one = ''] = await addAgents(sql, [{ owner_id, balance: 5_000 }]);
+  await mark([one]);
+  await settled();
+  const head = headKey(prefix);
+  const { gen = '', fence = '' } = await redis.hgetall(head);
+  const board = boardKey(prefix, gen as Generation, { kind: 'points', slot: 'all:all' });
+  const write = loadScript('board-write-n.lua');
+  const keys = [head, detailsKey(prefix, gen as Generation), board];
+  const writeAt = (of: string, from: number) =>
+    write(redis, keys, [of, from, from + 1, 1, 'all:all', `${one}|7|-9999|`]);
+  const at = Number(fence);
+  t.equal(await writeAt(gen, at - 1), 0, 'late');
+  // Far enough that the keeper, which may move on meanwhile, does not get there.
+  t.equal(await writeAt(gen, at + 1_000), 0, 'from another life of the record');
+  t.equal(await writeAt(gen === 'a' ? 'b' : 'a', at), 0, 'of other boards');
+  const flip = loadScript('board-flip-2.lua');
+  t.equal(await flip(redis, [head, builtKey(prefix)], [gen, at]), 0, 'nothing was built');
+  t.equal(Number(await redis.zscore(board, one)), -5_000);
+  t.ok(Number(await redis.hget(head, 'fence')) < at + 1_000);
+});
+
+t.test('the record of an agent has the same figures as the boards', async (t) => {
+  const { sql, deps, boards, mark, settled, page } = await openWorld(t);
+  const owner_id = await addHuman(sql);
+  const agents = await addAgents(sql, Array(30).fill({ owner_id, balance: 5_000 }));
+  await addScores(sql, randomScores(agents, deps.clock(), 90));
+  // Thirds and thirty-seconds, whose last digit a rounding could lose.
+  await sql`update scores set brier = (brier + 1) / 3 where stated % 3 = 0`;
+  await mark(agents);
+  await settled();
+  let compared = 0;
+  for (const kind of ['accuracy', 'brier', 'calibration'] as const) {
+    const found = await boards.page({ ...page(kind, {}), limit: 100, offset: 0, after: null });
+    for (const { agent_id, key, detail } of found.rows) {
+      const ask = { agent_id, equity: 5_000, now: deps.clock() };
+      const told = await readPerformance(sql, ask);
+      const value = kind === 'calibration' ? told.calibration.ece : told[kind];
+      t.equal(value, shownValue(kind, key), `${kind} of ${detail.n}`);
+      compared += 1;
+    }
+  }
+  t.ok(compared > 40);
+});

@@ -1,0 +1,187 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { type Test, test } from 'tap';
+import { verifyWebhook } from '../../../examples/webhooks/verify.js';
+import { makeSecret } from '../../../src/features/webhooks/sealing.js';
+import { makeHeaders } from '../../../src/features/webhooks/signing.js';
+import { escapeHtml } from '../../../src/web/page.js';
+import { startApp } from '../../help/app.js';
+import { project_root } from '../../help/own-stores.js';
+
+/** The page about webhooks, and the programs on it, which are run as they stand there. */
+
+const folder = path.join(project_root, 'examples', 'webhooks');
+const files = ['verify.ts', 'verify.py', 'verify.go'] as const;
+
+test('the page shows the examples and needs nothing from elsewhere', async (t) => {
+  const app = await startApp(t, { roles: ['api'] });
+  const answer = await fetch(`${app.url}/docs/webhooks`);
+  t.equal(answer.status, 200);
+  t.match(answer.headers.get('content-type'), /^text\/html/);
+  const html = await answer.text();
+  for (const file of files) {
+    const code = readFileSync(path.join(folder, file), 'utf8');
+    t.ok(html.includes(escapeHtml(code.trimEnd())), file);
+  }
+  t.notMatch(html, /<(?:script|img|iframe|form)\b|\b(?:src|href)="(?!\/)|@import|\burl\(/);
+  t.match(answer.headers.get('content-security-policy'), /default-src 'none'/);
+  t.match(html, /X-Svc-Signature-Next/);
+  t.match(html, /5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h/);
+});
+
+interface Sent {
+  readonly what: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly secret: string;
+  readonly is_right: boolean;
+}
+
+const body = JSON.stringify({
+  event: 'question.created',
+  data: { question: 'Wird es regnen? ☂' },
+  timestamp: '2026-01-02T03:04:05.000Z',
+});
+
+const makeSent = (): readonly Sent[] => {
+  const [secret, old_secret, other] = [makeSecret(), makeSecret(), makeSecret()];
+  const headersAt = (age_s: number, old: string | null = null) => {
+    const made = makeHeaders({
+      key: Buffer.from(secret, 'ascii'),
+      old_key: old === null ? null : Buffer.from(old, 'ascii'),
+      event_id: 'evt_1',
+      timestamp_s: Math.floor(Date.now() / 1_000) - age_s,
+      body: Buffer.from(body),
+      prefix: 'X-Svc',
+      event: 'question.created',
+      delivery_id: 'd_1',
+      attempt: 1,
+      offset: 1,
+    });
+    return Object.fromEntries(
+      Object.entries(made).map(([name, value]) => [name.toLowerCase(), value]),
+    );
+  };
+  const right = headersAt(0);
+  const both = headersAt(0, old_secret);
+  const sent = (what: string, is_right: boolean, parts: Partial<Sent>): Sent => ({
+    ...{ what, is_right, headers: right, body, secret },
+    ...parts,
+  });
+  return [
+    sent('right', true, {}),
+    sent('new secret of a rotation', true, { headers: both }),
+    sent('old secret of a rotation', true, { headers: both, secret: old_secret }),
+    sent('another secret', false, { secret: other }),
+    sent('another body', false, { body: `${body} ` }),
+    sent('another id', false, { headers: { ...right, 'webhook-id': 'evt_2' } }),
+    sent('too old', false, { headers: headersAt(3_600) }),
+    sent('from the future', false, { headers: headersAt(-3_600) }),
+    sent('no signature', false, { headers: { ...right, 'webhook-signature': '' } }),
+    sent('no headers', false, { headers: {} }),
+    sent('no time', false, { headers: { ...right, 'webhook-timestamp': 'soon' } }),
+    sent('nonsense', false, { headers: { ...right, 'webhook-signature': 'v1,☂ v1, ,' } }),
+  ];
+};
+
+test('TypeScript: what the forum signed passes, and nothing else', async (t) => {
+  for (const { what, headers, body: text, secret, is_right } of makeSent()) {
+    const verify = () => verifyWebhook(headers, Buffer.from(text), secret);
+    if (is_right) t.equal(verify().event, 'question.created', what);
+    else t.throws(verify, what);
+  }
+});
+
+const makeFolder = (t: Test): string => {
+  const made = mkdtempSync(path.join(os.tmpdir(), 'verify-'));
+  t.teardown(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+};
+
+/** Gives each to the program as a line of JSON; it says the event or an error, a line each. */
+const answersOf = (command: string, args: readonly string[], cwd: string, all: readonly Sent[]) => {
+  const input = all
+    .map(({ headers, body: text, secret }) => JSON.stringify({ headers, body: text, secret }))
+    .join('\n');
+  const run = spawnSync(command, args, { cwd, input, encoding: 'utf8' });
+  return { error: run.stderr, lines: run.stdout.trim().split('\n') };
+};
+
+const expected = (all: readonly Sent[]): string[] =>
+  all.map(({ is_right }) => (is_right ? 'question.created' : 'error'));
+
+const isThere = (command: string, arg: string): boolean => spawnSync(command, [arg]).status === 0;
+
+const python_driver = `
+import json, sys
+from verify import verify_webhook
+for line in sys.stdin:
+    sent = json.loads(line)
+    try:
+        event = verify_webhook(sent["headers"], sent["body"].encode(), sent["secret"])
+        print(event["event"])
+    except ValueError:
+        print("error")
+`;
+
+test('Python: what the forum signed passes, and nothing else', {
+  skip: isThere('python3', '--version') ? false : 'there is no python3',
+}, async (t) => {
+  const all = makeSent();
+  const env_args = ['-B', '-X', 'utf8', '-c', python_driver];
+  const { error, lines } = answersOf('python3', env_args, folder, all);
+  t.equal(error, '');
+  t.same(lines, expected(all));
+});
+
+const go_driver = `package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"verify/webhooks"
+)
+
+func main() {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		var sent struct {
+			Headers      map[string]string
+			Body, Secret string
+		}
+		if err := json.Unmarshal(lines.Bytes(), &sent); err != nil {
+			panic(err)
+		}
+		header := http.Header{}
+		for name, value := range sent.Headers {
+			header.Set(name, value)
+		}
+		event, err := webhooks.Verify(header, []byte(sent.Body), sent.Secret)
+		if err != nil {
+			fmt.Println("error")
+		} else {
+			fmt.Println(event.Event)
+		}
+	}
+}
+`;
+
+test('Go: what the forum signed passes, and nothing else', {
+  skip: isThere('go', 'version') ? false : 'there is no go',
+}, async (t) => {
+  const made = makeFolder(t);
+  mkdirSync(path.join(made, 'webhooks'));
+  writeFileSync(path.join(made, 'go.mod'), 'module verify\n\ngo 1.21\n');
+  writeFileSync(path.join(made, 'main.go'), go_driver);
+  const code = readFileSync(path.join(folder, 'verify.go'));
+  writeFileSync(path.join(made, 'webhooks', 'verify.go'), code);
+  const all = makeSent();
+  const { error, lines } = answersOf('go', ['run', '.'], made, all);
+  t.equal(error, '');
+  t.same(lines, expected(all));
+});

@@ -1,0 +1,274 @@
+import type { ServerResponse } from 'node:http';
+import { test } from 'tap';
+import { planDeliveries } from '../../../src/features/webhooks/index.js';
+import { deleteWebhook, updateWebhook } from '../../../src/features/webhooks/store.js';
+import { firstIdAt, makeId } from '../../../src/kit/ids.js';
+import { until } from '../../help/until.js';
+import { type Hook, makeWorld, type World } from './world.js';
+
+/** What is done about deliveries beside sending them. */
+
+const many = (count: number) => Array.from({ length: count }, () => ({}));
+const keeper = { every_ms: 20 };
+
+const statesOf = async (world: World, { id }: Hook): Promise<Record<string, number>> => {
+  const counts: Record<string, number> = {};
+  for (const { webhook_id, state } of await world.deliveries()) {
+    if (webhook_id === id) counts[state] = (counts[state] ?? 0) + 1;
+  }
+  return counts;
+};
+
+const change = { url: null, events: null, filter: undefined };
+const setActive = ({ deps }: World, { id, owner }: Hook, active: boolean) =>
+  updateWebhook(deps.sql, owner, { id, change: { ...change, active } });
+
+const countRows = async (
+  { deps }: World,
+  table: 'deliveries' | 'attempts' | 'webhook_leavings',
+) => {
+  const [row] = await deps.sql<{ count: number }[]>`
+    select count(*)::int as count from ${deps.sql(table)}`;
+  return row?.count;
+};
+
+/** Deliveries of events that were never recorded, of any number. */
+const fill = ({ deps }: World, { id }: Hook, count: number) => deps.sql`
+  insert into deliveries (webhook_id, event_id, id, event_offset, recorded_on, state, next_at)
+  select ${id}, e.id, delivery_id(${id}, e.id), e.n, '2026-01-02', 'pending', now()
+  from (select gen_random_uuid() as id, n from generate_series(1, ${count}::int) n) e`;
+
+test('switching off with a long queue is one short step, and the rest is skipped too', async (t) => {
+  const world = await makeWorld(t);
+  const hook = await world.addHook();
+  await fill(world, hook, 5_000);
+  await setActive(world, hook, false);
+  t.same(await statesOf(world, hook), { pending: 4_000, skipped_disabled: 1_000 });
+  await setActive(world, hook, true);
+  await world.startSigner({ keeper });
+  await until('all is skipped', async () => {
+    const { skipped_disabled } = await statesOf(world, hook);
+    return skipped_disabled === 5_000;
+  });
+  t.equal(world.receiver.received.length, 0, 'nothing that was queued before is sent');
+  await world.record({});
+  await world.receiver.waitFor('/', 1);
+});
+
+test('deleting with a long history is one short step, and nothing is left in the end', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  const hook = await world.addHook();
+  const other = await world.addHook({ path: '/other' });
+  await fill(world, hook, 5_000);
+  await sql`
+    insert into attempts (webhook_id, event_id, attempt, at, latency_ms)
+    select webhook_id, event_id, 1, now(), 5 from deliveries`;
+  await fill(world, other, 3);
+  t.equal(await deleteWebhook(sql, hook.owner, hook.id), true);
+  t.equal(await countRows(world, 'deliveries'), 4_003);
+  // A hand-off that began before the deletion plans for it all the same.
+  await fill(world, hook, 5);
+  await setActive(world, other, false);
+  await world.startSigner({ keeper });
+  await until('only the other is left', async () => (await countRows(world, 'deliveries')) === 3);
+  t.equal(await countRows(world, 'attempts'), 0);
+  t.equal(await countRows(world, 'webhook_leavings'), 1, 'remembered for a while');
+  await fill(world, hook, 5);
+  await until('these too', async () => (await countRows(world, 'deliveries')) === 3);
+  await sql`update webhook_leavings set deleted_at = now() - interval '11 minutes'`;
+  await until('forgotten', async () => (await countRows(world, 'webhook_leavings')) === 0);
+});
+
+const gapsOf = ({ deps }: World, { id }: Hook) => deps.sql<
+  { first: number; last: number; count: number; reason: string }[]
+>`
+  select event_offset as first, gap_until_offset as last, gap_count as count, gap_reason as reason
+  from deliveries
+  where webhook_id = ${id} and state = 'gap'
+  order by event_offset`;
+
+test('a backlog is cut at its bound, and one row says what was left out', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  const [slow, full, short] = [await world.addHook(), await world.addHook(), await world.addHook()];
+  await sql`update webhooks set paused_until = now() + interval '1 day', trips = 1`;
+  const backlog = { most: 20, age_hours: 24 };
+  await sql`update log_head set "offset" = 60`;
+  await fill(world, slow, 30);
+  await fill(world, full, 20);
+  await fill(world, short, 1);
+  await sql`
+    update deliveries set state = 'waiting', attempts = 1
+    where webhook_id = ${slow.id} and event_offset in (1, 29)`;
+  await world.startSigner({ keeper: { ...keeper, backlog } });
+  await until('it is cut', async () => (await gapsOf(world, slow)).length === 1);
+  // The twenty oldest stay, and one that was tried already.
+  t.same(await gapsOf(world, slow), [{ first: 21, last: 30, count: 9, reason: 'backlog' }]);
+  t.same(await statesOf(world, slow), { pending: 19, waiting: 2, gap: 1 });
+
+  await sql`
+    insert into deliveries (webhook_id, event_id, id, event_offset, recorded_on, state, next_at)
+    select ${slow.id}, e.id, delivery_id(${slow.id}, e.id), e.n, '2026-01-02', 'pending', now()
+    from (select gen_random_uuid() as id, n from generate_series(41, 45) n) e`;
+  await until('the gap grows', async () => (await gapsOf(world, slow))[0]?.count === 14);
+  t.same(await gapsOf(world, slow), [{ first: 21, last: 45, count: 14, reason: 'backlog' }]);
+  t.same(await statesOf(world, full), { pending: 20 }, 'at the bound nothing is left out');
+  t.same(await statesOf(world, short), { pending: 1 });
+});
+
+test('what waited a day for its first attempt is left out, also of a webhook that is off', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  const [stuck, off] = [await world.addHook(), await world.addHook()];
+  await sql`update webhooks set paused_until = now() + interval '1 day', trips = 1`;
+  await fill(world, stuck, 6);
+  await fill(world, off, 6);
+  await setActive(world, off, false);
+  await sql`
+    update deliveries
+    set queued_at = now() - case
+      when event_offset <= 4 then interval '25 hours' else interval '23 hours'
+    end`;
+  await sql`update deliveries set next_at = queued_at`;
+  await sql`update deliveries set replays = 1 where event_offset = 2`;
+  await world.startSigner({ keeper });
+  for (const hook of [stuck, off]) {
+    await until('it is left out', async () => (await gapsOf(world, hook)).length === 1);
+    t.same(await gapsOf(world, hook), [{ first: 1, last: 4, count: 3, reason: 'age' }]);
+  }
+  t.same(await statesOf(world, stuck), { pending: 3, gap: 1 });
+  t.same(await statesOf(world, off), { skipped_disabled: 3, gap: 1 });
+});
+
+test('a replay sends again what is wanted of its offsets, and closes gaps inside', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  const hook = await world.addHook();
+  const other = await world.addHook({ path: '/other' });
+  const ids = await world.record(...many(4), { event: 'question.closed' }, ...many(3));
+  await world.startSigner({ keeper });
+  await world.settled(14, 'delivered');
+  // As if the third had been left out, and the fourth had run out of attempts.
+  await sql`delete from deliveries where webhook_id = ${hook.id} and event_offset = 3`;
+  await sql`
+    update deliveries set state = 'exhausted', attempts = 10, delivered_at = null
+    where webhook_id = ${hook.id} and event_offset = 4`;
+  const gap = makeId();
+  await sql`
+    insert into deliveries
+      (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, gap_until_offset,
+        gap_count, gap_reason)
+    values (${hook.id}, ${gap}, ${gap}, 3, '2026-01-02', 'gap', now(), 3, 1, 'age')`;
+  await sql`
+    insert into webhook_replays (webhook_id, id, after_offset, next_offset, until_offset)
+    values (${hook.id}, ${makeId()}, 1, 2, 6)`;
+  await until('the replay is done', async () => {
+    const [row] = await sql`select done_at from webhook_replays`;
+    return row?.['done_at'] !== null;
+  });
+  // Offsets 2, 3, 4 and 6; 5 is of an event that the webhook did not ask for.
+  await world.receiver.waitFor('/', 7 + 4);
+  await world.settled(14, 'delivered');
+  const seen = world.receiver.of('/').map((one) => one.headers['webhook-id'] as string);
+  const again = seen.slice(7).sort();
+  t.same(again, [ids[1], ids[2], ids[3], ids[5]].sort());
+  t.equal(world.receiver.of('/other').length, 7, 'nobody else hears of it');
+  const rows = await sql<{ event_offset: number; replays: number; attempts: number }[]>`
+    select event_offset, replays, attempts from deliveries
+    where webhook_id = ${hook.id} and replays > 0 order by event_offset`;
+  t.match(
+    rows,
+    [2, 3, 4, 6].map((event_offset) => ({ event_offset, replays: 1, attempts: 1 })),
+  );
+  const [replay] = await sql`select queued, next_offset from webhook_replays`;
+  t.match(replay, { queued: 4, next_offset: 7 });
+  t.match(await statesOf(world, other), { delivered: 7 });
+});
+
+test('a replay of more than a queue holds goes on as the queue empties', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  const hook = await world.addHook();
+  await setActive(world, hook, false);
+  await world.record(...many(1_300));
+  await setActive(world, hook, true);
+  await sql`
+    insert into webhook_replays (webhook_id, id, after_offset, next_offset, until_offset)
+    values (${hook.id}, ${makeId()}, 0, 1, 1300)`;
+  // Nothing is sent: the queue fills up to its bound, and a step goes at most a step beyond it.
+  const held: ServerResponse[] = [];
+  world.receiver.script('/', ...many(4).map(() => (r: ServerResponse) => void held.push(r)));
+  await world.startSigner({ keeper });
+  await world.receiver.waitFor('/', 2);
+  await until('the replay waits', async () => {
+    const [row] = await sql`select next_offset from webhook_replays where done_at is null`;
+    return row?.['next_offset'] === 1_001;
+  });
+  await until('all arrive', async () => {
+    for (const response of held.splice(0)) response.writeHead(204).end();
+    const { delivered } = await statesOf(world, hook);
+    return delivered === 1_300;
+  });
+  t.equal(new Set(world.receiver.of('/').map((one) => one.headers['webhook-id'])).size, 1_300);
+});
+
+test('what is over and old is removed with its attempts, what is queued is not', async (t) => {
+  const world = await makeWorld(t, { env: { WEBHOOK_KEEP_DAYS: '8' } });
+  const { sql } = world.deps;
+  const hook = await world.addHook();
+  await setActive(world, hook, false);
+  const [old_day, kept_day] = [9, 7].map((days) => new Date(Date.now() - days * 86_400_000));
+  const add = async (at: Date | undefined, state: string, queued: Date | undefined = at) => {
+    const event_id = makeId();
+    const id = `${firstIdAt(at?.getTime() ?? 0).slice(0, 13)}${event_id.slice(13)}`;
+    await sql`
+      insert into deliveries
+        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, queued_at, attempts)
+      values
+        (${hook.id}, ${id}, delivery_id(${hook.id}, ${id}), 1, '2026-01-02', ${state}, now(),
+          ${queued ?? null}, 1)`;
+    return id;
+  };
+  const gone = [await add(old_day, 'exhausted'), await add(old_day, 'skipped_disabled')];
+  const kept = [
+    await add(kept_day, 'exhausted'),
+    await add(old_day, 'exhausted', kept_day),
+    await add(kept_day, 'skipped_disabled'),
+  ];
+  const day = old_day?.toISOString().slice(0, 10).replaceAll('-', '') ?? '';
+  const at = old_day?.toISOString() ?? '';
+  await sql.unsafe(
+    `create table attempts_${day} partition of attempts for values
+    from ('${at.slice(0, 10)}') to ('${at.slice(0, 10)}T23:59:59Z')`,
+  );
+  await world.startSigner({ keeper });
+  await until('the old ones are gone', async () => (await countRows(world, 'deliveries')) === 3);
+  t.same((await world.deliveries()).map((one) => one.event_id).sort(), kept.sort());
+  t.notOk(gone.some((id) => kept.includes(id)));
+  await until('the old partition is gone', async () => {
+    const [row] = await sql`select to_regclass(${`attempts_${day}`}) as name`;
+    return row?.['name'] === null;
+  });
+  const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
+  const [next] = await sql`
+    select count(*)::int as count from pg_inherits
+    where inhparent = 'attempts'::regclass and inhrelid::regclass::text >= ${`attempts_${today}`}
+      and inhrelid::regclass::text <> 'attempts_default'`;
+  t.ok(next?.['count'] >= 3, 'days to come have theirs');
+});
+
+test('one of several keepers works, and another takes over when it stops', async (t) => {
+  const world = await makeWorld(t);
+  const hook = await world.addHook();
+  const first = await world.startSigner({ keeper });
+  await world.startSigner({ keeper });
+  await fill(world, hook, 1_500);
+  await first.stop();
+  await setActive(world, hook, false);
+  await until('all is skipped', async () => {
+    const { pending = 0, sending = 0 } = await statesOf(world, hook);
+    return pending + sending === 0;
+  });
+  t.same(await planDeliveries(world.deps.sql, { from_offset: 1, to_offset: 0 }), []);
+});

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { test } from 'tap';
+import {
+  type Attempted,
+  attempt_limit,
+  judgeAttempt,
+  readRetryAfter,
+  retry_steps_ms,
+  retryDelay,
+  uniqueNames,
+  unknownNames,
+} from '../../../src/features/webhooks/rules.js';
+
+const made = (parts: Partial<Attempted>): Attempted => ({
+  attempt: 1,
+  status: 204,
+  is_answered: true,
+  is_refused: false,
+  retry_after: '',
+  now_ms: Date.parse('2026-01-02T03:04:05Z'),
+  random: 0.5,
+  ...parts,
+});
+
+test('there are ten attempts, with the steps of the design between them', (t) => {
+  t.equal(attempt_limit, 10);
+  const s = 1_000;
+  const h = 3_600 * s;
+  const steps = [5 * s, 300 * s, 1_800 * s, 2 * h, 5 * h, 10 * h, 14 * h, 20 * h, 24 * h];
+  t.same(retry_steps_ms, steps);
+  t.end();
+});
+
+test('an answer of 200 to 299 is success and everything else is tried again', (t) => {
+  fc.assert(
+    fc.property(fc.integer({ min: 100, max: 599 }), (status) => {
+      const { state } = judgeAttempt(made({ status }));
+      return state === (status >= 200 && status <= 299 ? 'delivered' : 'waiting');
+    }),
+  );
+  t.equal(judgeAttempt(made({ status: 301 })).state, 'waiting');
+  t.equal(judgeAttempt(made({ status: 410 })).state, 'waiting');
+  t.equal(judgeAttempt(made({ status: null, is_answered: false })).state, 'waiting');
+  t.end();
+});
+
+test('a good status without a whole answer in time is a failure', (t) => {
+  t.equal(judgeAttempt(made({ status: 200, is_answered: false })).state, 'waiting');
+  t.end();
+});
+
+test('a target against the rules blocks the delivery', (t) => {
+  const verdict = judgeAttempt(made({ status: null, is_answered: false, is_refused: true }));
+  t.same(verdict, { state: 'blocked', delay_ms: 0 });
+  t.end();
+});
+
+test('the ninth failure waits, the tenth is the last', (t) => {
+  t.equal(judgeAttempt(made({ attempt: 9, status: 500 })).state, 'waiting');
+  t.same(judgeAttempt(made({ attempt: 10, status: 500 })), { state: 'exhausted', delay_ms: 0 });
+  t.equal(judgeAttempt(made({ attempt: 10, status: 200 })).state, 'delivered');
+  t.end();
+});
+
+const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+const step = fc.constantFrom(...retry_steps_ms);
+
+test('the delay is the step with a spread of a fifth to either side', (t) => {
+  fc.assert(
+    fc.property(step, random, (step_ms, r) => {
+      const delay_ms = retryDelay(step_ms, null, r);
+      return delay_ms >= step_ms * 0.8 - 1 && delay_ms <= step_ms * 1.2 + 1;
+    }),
+  );
+  t.equal(retryDelay(5_000, null, 0), 4_000);
+  t.equal(retryDelay(5_000, null, 0.5), 5_000);
+  t.end();
+});
+
+test('what the receiver asks for is honoured between one and two steps', (t) => {
+  fc.assert(
+    fc.property(step, random, fc.nat({ max: 1e9 }), (step_ms, r, asked_ms) => {
+      const delay_ms = retryDelay(step_ms, asked_ms, r);
+      const never_before = Math.min(Math.max(asked_ms, step_ms), 2 * step_ms);
+      return delay_ms >= never_before - 1 && delay_ms <= 2 * step_ms;
+    }),
+  );
+  t.end();
+});
+
+test('Retry-After counts with 429 and 503 only', (t) => {
+  const delay = (status: number): number =>
+    judgeAttempt(made({ status, retry_after: '9', random: 0 })).delay_ms;
+  t.equal(delay(429), 9_000);
+  t.equal(delay(503), 9_000);
+  t.equal(delay(500), 4_000);
+  t.equal(delay(302), 4_000);
+  t.end();
+});
+
+test('Retry-After is read as seconds or as a date', (t) => {
+  const now_ms = Date.parse('2026-01-02T03:04:05Z');
+  t.equal(readRetryAfter('0', now_ms), 0);
+  t.equal(readRetryAfter(' 120 ', now_ms), 120_000);
+  t.equal(readRetryAfter('Fri, 02 Jan 2026 03:04:15 GMT', now_ms), 10_000);
+  t.equal(readRetryAfter('Fri, 02 Jan 2026 03:04:00 GMT', now_ms), 0);
+  for (const nothing of ['', 'soon', '-5', '1.5', '1e9', '99999999999', 'Infinity']) {
+    t.equal(readRetryAfter(nothing, now_ms), null, nothing);
+  }
+  t.end();
+});
+
+test('duplicate names are dropped and the order stays', (t) => {
+  t.same(uniqueNames(['b', 'a', 'b', 'c', 'a']), ['b', 'a', 'c']);
+  t.same(unknownNames(['b', 'x', 'a', 'y'], ['a', 'b']), ['x', 'y']);
+  t.end();
+});

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { test } from 'tap';
+import { until } from '../../help/until.js';
+import { makeWorld, type World } from './world.js';
+
+const child_file = fileURLToPath(new URL('./signer-child.js', import.meta.url));
+
+const startVictim = ({ deps: { config } }: World) =>
+  spawn(process.execPath, [child_file], {
+    stdio: 'inherit',
+    env: {
+      PATH: process.env['PATH'],
+      DATABASE_URL: config.DATABASE_URL,
+      REDIS_URL: config.REDIS_URL,
+      REDIS_PREFIX: config.REDIS_PREFIX,
+      SECRET_KEY: config.SECRET_KEY,
+      WEBHOOK_ALLOW_CIDRS: config.WEBHOOK_ALLOW_CIDRS.join(','),
+      WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE,
+    },
+  });
+
+test('kill -9 between the answer and the settling: delivered again, same webhook-id', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  await world.addHook({ path: '/' });
+  const [event_id] = await world.record({});
+
+  // Nothing can be settled while this transaction holds the table of attempts.
+  let letGo = (): void => undefined;
+  const held = sql.begin(async (tx) => {
+    await tx`lock table attempts in access exclusive mode`;
+    await new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+  });
+  const victim = startVictim(world);
+  await world.receiver.waitFor('/', 1);
+  await until('the settling waits', async () => {
+    const waiting = await sql`
+      select from pg_stat_activity
+      where application_name = 'prediction-forum victim' and wait_event_type = 'Lock'`;
+    return waiting.length > 0;
+  });
+  victim.kill('SIGKILL');
+  await once(victim, 'exit');
+  // A statement already sent would still be carried out once the lock is free.
+  await sql`
+    select pg_terminate_backend(pid)
+    from pg_stat_activity
+    where application_name = 'prediction-forum victim'`;
+  letGo();
+  await held;
+  t.match(await world.deliveries(), [{ state: 'sending', attempts: 0 }]);
+  t.same(await world.attempts(event_id as string), []);
+
+  await world.startSigner();
+  await world.settled(1, 'delivered');
+  const ids = world.receiver.received.map((one) => one.headers['webhook-id']);
+  t.same(ids, [event_id, event_id]);
+  t.match(await world.attempts(event_id as string), [{ attempt: 1, status: 204 }]);
+});
+
+test('kill -9 under load: every event arrives, and only calls in flight arrive twice', async (t) => {
+  const world = await makeWorld(t);
+  for (const path of ['/1', '/2', '/3', '/4']) await world.addHook({ path });
+  const events = Array.from({ length: 100 }, () => ({}));
+  await world.record(...events);
+  const victim = startVictim(world);
+  await until('some calls', () => world.receiver.received.length >= 50);
+  victim.kill('SIGKILL');
+  await once(victim, 'exit');
+  await world.startSigner();
+  await world.settled(400, 'delivered');
+  const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);
+  t.equal(new Set(seen).size, 400);
+  t.ok(seen.length <= 400 + 4 * 34, `${seen.length} calls for 400 deliveries`);
+});

@@ -1,0 +1,208 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { type Test, test } from 'tap';
+import type { TargetProblemCode } from '../../../src/kit/guarded-client/target.js';
+import { startApp, type TestApp } from '../../help/app.js';
+import { bad_targets } from '../../help/bad-targets.js';
+import { type Connect, watchConnects } from '../../help/connects.js';
+import { type NameServer, startNameServer, type Zone } from '../../help/name-server.js';
+import { makeAgent, makeHuman } from '../../help/story.js';
+import { until } from '../../help/until.js';
+import { makeWorld } from './world.js';
+
+/**
+ * Targets that must not be called, at each of the three places where they are checked. Every
+ * connection that this process opens is counted, so what is refused is refused before any packet.
+ */
+
+const codes: Readonly<Record<TargetProblemCode, string>> = {
+  https_required: 'HTTPS_REQUIRED',
+  invalid_url: 'INVALID_URL',
+  target_refused: 'SSRF_BLOCKED',
+};
+
+const all_bad = Object.entries(bad_targets).flatMap(([code, urls]) =>
+  urls.map((url) => ({ url, code: codes[code as TargetProblemCode] })),
+);
+
+/** Names whose answers are not public, or not only. */
+const refused_zones: Readonly<Record<string, Zone>> = Object.fromEntries(
+  [
+    ...[
+      ...['0.0.0.0', '10.0.0.1', '100.64.0.1', '127.0.0.1', '127.255.255.254', '169.254.169.254'],
+      ...['172.16.0.1', '172.31.255.255', '192.0.0.8', '192.0.2.1', '192.88.99.1', '192.168.0.1'],
+      ...['198.18.0.1', '198.51.100.1', '203.0.113.1', '224.0.0.1', '255.255.255.255'],
+      ...['240.0.0.1', '168.63.129.16', '100.100.100.200'],
+    ].map((one): Zone => ({ a: [one] })),
+    ...[
+      ...['0:0:0:0:0:0:0:0', '0:0:0:0:0:0:0:1', '0:0:0:0:0:ffff:7f00:1', '0:0:0:0:0:ffff:808:808'],
+      ...['0:0:0:0:0:0:7f00:1', '0:0:0:0:ffff:0:7f00:1', '64:ff9b:0:0:0:0:7f00:1'],
+      ...['64:ff9b:1:0:0:0:0:1', '100:0:0:0:0:0:0:1', '2001:0:0:0:0:0:0:1', '2001:db8:0:0:0:0:0:1'],
+      ...['2002:7f00:1:0:0:0:0:1', '3fff:0:0:0:0:0:0:1', '5f00:0:0:0:0:0:0:1'],
+      ...['fc00:0:0:0:0:0:0:1', 'fd00:ec2:0:0:0:0:0:254', 'fe80:0:0:0:0:0:0:1'],
+      ...['fec0:0:0:0:0:0:0:1', 'ff02:0:0:0:0:0:0:1'],
+    ].map((one): Zone => ({ aaaa: [one] })),
+    { a: ['1.1.1.1', '127.0.0.1'] },
+    { a: ['1.1.1.1'], aaaa: ['0:0:0:0:0:0:0:1'] },
+    { a: ['10.0.0.1'], aaaa: ['2606:4700:4700:0:0:0:0:1111'] },
+    { cname: 'localhost', a: ['127.0.0.1'] },
+    { cname: 'localhost', aaaa: ['0:0:0:0:0:0:0:1'] },
+    { a: Array.from({ length: 17 }, (_, n) => `1.1.1.${n}`) },
+    { a: Array.from({ length: 10_000 }, (_, n) => `1.1.${n >> 8}.${n & 255}`) },
+  ].map((zone, n) => [`n${n}.acme.com`, zone]),
+);
+
+const portsOf = (urls: readonly string[]): number[] => urls.map((url) => Number(new URL(url).port));
+
+/** Connections that are none of the test's own. */
+const strange = (connects: readonly Connect[], known: readonly number[]): readonly Connect[] =>
+  connects.filter(({ port }) => !known.includes(port));
+
+interface Doors {
+  readonly app: TestApp;
+  readonly names: NameServer;
+  /** Creates a webhook, and points the one that is there elsewhere. */
+  create(url: string): ReturnType<TestApp['call']>;
+  update(url: string): ReturnType<TestApp['call']>;
+  strangers(): readonly Connect[];
+}
+
+const good_name = 'good.acme.com';
+
+const openDoors = async (t: Test): Promise<Doors> => {
+  const connects = watchConnects(t);
+  const names = await startNameServer(t, { ...refused_zones, [good_name]: { a: ['1.1.1.1'] } });
+  const app = await startApp(t, {
+    env: { WEBHOOK_DNS_SERVERS: names.server, LIMIT_WEBHOOKS: '1000000' },
+  });
+  const { key } = await makeAgent(app, { human: await makeHuman(app) });
+  const create = (url: string) =>
+    app.call('POST', '/api/webhooks', { key, body: { url, events: ['question.created'] } });
+  const made = await create(`https://${good_name}/`);
+  t.equal(made.status, 201, JSON.stringify(made.body));
+  const path = `/api/webhooks/${made.body.id}`;
+  return {
+    ...{ app, names, create },
+    update: (url) => app.call('PATCH', path, { key, body: { url } }),
+    strangers: () =>
+      strange(connects, [app.port, ...portsOf([app.stores.database_url, app.stores.redis_url])]),
+  };
+};
+
+const storedUrls = async ({ sql }: TestApp): Promise<string[]> =>
+  (await sql<{ url: string }[]>`select url from webhooks`).map(({ url }) => url);
+
+test('no bad address is taken at create or update, looked up or called', async (t) => {
+  t.ok(all_bad.length >= 100);
+  const { app, names, create, update, strangers } = await openDoors(t);
+  for (const { url, code } of all_bad) {
+    for (const answer of [await create(url), await update(url)]) {
+      t.equal(answer.status, 400, url.slice(0, 80));
+      t.equal(answer.body.code, code, url.slice(0, 80));
+    }
+  }
+  t.same(await storedUrls(app), [`https://${good_name}/`]);
+  t.same([...new Set(names.asked)], [good_name]);
+  t.same(strangers(), []);
+});
+
+test('no name is taken at create or update with an answer that is not public', async (t) => {
+  const { app, create, update, strangers } = await openDoors(t);
+  for (const name of Object.keys(refused_zones)) {
+    for (const answer of [await create(`https://${name}/`), await update(`https://${name}/`)]) {
+      t.equal(answer.body.code, 'SSRF_BLOCKED', JSON.stringify(refused_zones[name])?.slice(0, 80));
+    }
+  }
+  t.same(await storedUrls(app), [`https://${good_name}/`]);
+  t.same(strangers(), []);
+});
+
+test('a name without an answer is taken with a warning', async (t) => {
+  const { names, create, update, strangers } = await openDoors(t);
+  names.set('late.acme.com', { a: ['127.0.0.1'], delay_ms: 30_000 });
+  names.set('broken.acme.com', { rcode: 2 });
+  names.set('alias.acme.com', { cname: 'localhost' });
+  for (const name of ['absent', 'broken', 'alias']) {
+    const made = await create(`https://${name}.acme.com/`);
+    t.equal(made.status, 201);
+    t.match(made.body.warning, /looked up before every attempt/);
+  }
+  const moved = await update('https://late.acme.com/');
+  t.equal(moved.status, 200);
+  t.match(moved.body.warning, /took too long/);
+  t.same(strangers(), []);
+});
+
+test('no bad address that is stored all the same is called', async (t) => {
+  const connects = watchConnects(t);
+  const names = await startNameServer(t, refused_zones);
+  const world = await makeWorld(t, {
+    env: { WEBHOOK_DNS_SERVERS: names.server, WEBHOOK_ALLOW_CIDRS: '' },
+  });
+  const storable = all_bad
+    .map(({ url }) => url)
+    .filter((url) => Buffer.byteLength(url) <= 2_048 && !url.includes('\0'));
+  const named = Object.keys(refused_zones).map((name) => `https://${name}/`);
+  for (const url of [...storable, ...named]) await world.addHook({ url });
+  const [event_id] = await world.record({});
+  await world.startSigner();
+  const { length } = await world.settled(storable.length + named.length, 'blocked');
+  const errors = (await world.attempts(event_id as string)).map(({ error }) => error);
+  t.equal(errors.length, length);
+  t.same([...new Set(errors)].sort(), [
+    ...['address_refused', 'https_required', 'invalid_url', 'target_refused'],
+  ]);
+  t.same([...new Set(names.asked)].sort(), Object.keys(refused_zones).sort());
+  const { DATABASE_URL = '', REDIS_URL = '' } = world.deps.config;
+  t.same(strange(connects, portsOf([DATABASE_URL, REDIS_URL])), []);
+});
+
+/** Counts who comes to an address that may not be reached. */
+const startTrap = async (t: Test, host: string, port: number): Promise<() => number> => {
+  let count = 0;
+  const server = createServer((socket) => {
+    count += 1;
+    socket.destroy();
+  });
+  server.listen(port, host);
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  t.equal((server.address() as AddressInfo).port, port);
+  return () => count;
+};
+
+test('a name that moves after it was taken is called only where it may be', async (t) => {
+  const name = 'moving.acme.com';
+  const connects = watchConnects(t);
+  const names = await startNameServer(t, { [name]: { a: ['127.0.0.1'] } });
+  const world = await makeWorld(t, {
+    names: [name],
+    env: { WEBHOOK_DNS_SERVERS: names.server, WEBHOOK_ALLOW_CIDRS: '127.0.0.1/32' },
+  });
+  const { receiver } = world;
+  const trapped = await startTrap(t, '127.0.0.2', receiver.port);
+  await world.addHook({ url: `https://${name}:${receiver.port}/` });
+  await world.startSigner();
+  const states: Record<string, string> = {};
+  const deliver = async (zone: Zone, state: string): Promise<void> => {
+    names.set(name, zone);
+    const [event_id] = await world.record({});
+    states[event_id as string] = state;
+    await until(`a delivery is ${state}`, async () => {
+      const all = await world.deliveries();
+      return all.every((one) => one.state === states[one.event_id]);
+    });
+  };
+  await deliver({ a: ['127.0.0.1'] }, 'delivered');
+  await deliver({ a: ['127.0.0.2'] }, 'blocked');
+  await deliver({ a: ['127.0.0.1', '127.0.0.2'] }, 'blocked');
+  await deliver({ cname: 'localhost', a: ['127.0.0.2'] }, 'blocked');
+  await deliver({ a: ['127.0.0.1'], aaaa: ['0:0:0:0:0:0:0:1'] }, 'blocked');
+  await deliver({ a: ['127.0.0.1'] }, 'delivered');
+  await deliver({ rcode: 3 }, 'waiting');
+  t.equal(trapped(), 0);
+  const called = connects.filter(({ port }) => port === receiver.port);
+  t.same([...new Set(called.map(({ host }) => host))], ['127.0.0.1']);
+  t.equal(receiver.received.length, 2);
+  t.equal(receiver.received[0]?.headers.host, `${name}:${receiver.port}`);
+});

@@ -1,0 +1,71 @@
+import { pino } from 'pino';
+import { routes as agent_routes, createPrincipals } from '../../src/features/agents/index.js';
+import {
+  bearerToken,
+  createSessions,
+  routes as human_routes,
+} from '../../src/features/humans/index.js';
+import { makeWindowsOf } from '../../src/features/limits/index.js';
+import { createBoards, type StandingParts } from '../../src/features/standing/index.js';
+import type { Deps } from '../../src/kit/deps.js';
+import { anonymous } from '../../src/kit/http/caller.js';
+import { mount } from '../../src/kit/http/mount.js';
+import type { Route } from '../../src/kit/http/route.js';
+import {
+  App,
+  exclusive_port,
+  us_listen_socket_close,
+  us_socket_local_port,
+} from '../../src/kit/http/uws.js';
+import { createLimiter } from '../../src/kit/limits.js';
+import { openParts, type PartsOptions } from './parts.js';
+import type { Teardown } from './stores.js';
+
+export const startAccountApp = async (t: Teardown, options: PartsOptions = {}) => {
+  const lines: string[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
+  const parts = await openParts(t, { ...options, log });
+  const principals = createPrincipals(parts.deps);
+  const sessions = createSessions(parts.deps);
+  await principals.start();
+  t.teardown(() => principals.stop());
+  const { config, redis } = parts.deps;
+  const limiter = createLimiter({ redis, prefix: config.REDIS_PREFIX, processes: 1, log });
+  const deps: Deps & StandingParts & { principals: typeof principals; sessions: typeof sessions } =
+    {
+      ...parts.deps,
+      principals,
+      sessions,
+      boards: createBoards(parts.deps),
+    };
+  const app = App();
+  const mounted = mount(app, {
+    routes: [...agent_routes, ...human_routes] as Route<typeof deps>[],
+    deps,
+    log,
+    limiter,
+    trusted_proxies: ['127.0.0.1'],
+    link_url: () => `${deps.public_url}/link`,
+    authenticate: ({ api_key, authorization }) =>
+      api_key !== ''
+        ? principals.byKey(api_key)
+        : authorization !== ''
+          ? sessions.byToken(bearerToken(authorization))
+          : anonymous,
+    windowsOf: makeWindowsOf(config),
+    check_answers: true,
+  });
+  const port = await new Promise<number>((resolve) => {
+    app.listen(0, exclusive_port, (socket) => {
+      if (!socket) throw new Error('no port');
+      t.teardown(() => {
+        us_listen_socket_close(socket);
+        mounted.stop();
+        limiter.stop();
+        app.close();
+      });
+      resolve(us_socket_local_port(socket));
+    });
+  });
+  return { ...parts, deps, lines, url: `http://127.0.0.1:${port}` };
+};

@@ -1,0 +1,48 @@
+import type { FaultDef } from '../../src/kit/fault.js';
+import type { Answered } from './app.js';
+
+/** What the contract, §1, says about every answer, whatever was asked. */
+
+const members = {
+  error: 'string',
+  code: 'string',
+  status: 'number',
+  category: 'string',
+  retryable: 'boolean',
+  request_id: 'string',
+} as const;
+
+const isSentence = (text: string): boolean => text.length <= 2_000 && /^\S.*[.!?]$/s.test(text);
+
+const problemOfError = (
+  { status, headers, body }: Answered,
+  known: readonly FaultDef[],
+): string | null => {
+  if (typeof body !== 'object' || body === null) return 'an error without a JSON body';
+  for (const [name, type] of Object.entries(members)) {
+    if (typeof body[name] !== type) return `${name} is ${JSON.stringify(body[name])}`;
+  }
+  if (body.status !== status) return `the body says ${body.status}`;
+  if (body.request_id !== headers.get('x-request-id')) return 'another request id in the header';
+  if (!isSentence(body.error)) return `not a sentence: ${body.error}`;
+  if (headers.get('cache-control') !== 'no-store') return 'an error that may be stored';
+  for (const field of body.fields ?? []) {
+    if (typeof field.path !== 'string' || typeof field.message !== 'string') return 'odd fields';
+  }
+  const def = known.find((one) => one.code === body.code && one.status === status);
+  if (def === undefined) return `${body.code} with ${status} is not among the faults here`;
+  if (def.category !== body.category) return `category ${body.category}`;
+  return def.retryable === body.retryable ? null : `retryable: ${body.retryable}`;
+};
+
+/**
+ * What is wrong with an answer, or null: never a 5xx, always a request id, and an error has the
+ * shape of the contract and one of the codes that may be answered here.
+ */
+export const findAnswerProblem = (answer: Answered, known: readonly FaultDef[]): string | null => {
+  const { status, headers } = answer;
+  if (status >= 500) return `a ${status}: ${JSON.stringify(answer.body)}`;
+  if (!/^[A-Za-z0-9._:-]{1,128}$/.test(headers.get('x-request-id') ?? '')) return 'no request id';
+  if (headers.get('access-control-allow-origin') !== '*') return 'no CORS header';
+  return status >= 400 ? problemOfError(answer, known) : null;
+};

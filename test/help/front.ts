@@ -1,0 +1,68 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import type { Teardown } from './stores.js';
+
+/**
+ * A proxy before the service that behaves as bad networks and other people's proxies do: it loses
+ * answers, keeps quiet, or answers by itself.
+ */
+
+export type Mood =
+  | 'pass'
+  /** The service answers, and nobody hears of it. */
+  | 'lose'
+  /** No answer ever. */
+  | 'hang'
+  | {
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string;
+    };
+
+export interface Front {
+  readonly url: string;
+  /** For the next requests, one each; `pass` for all others. */
+  readonly moods: Mood[];
+  readonly seen: { readonly method: string; readonly path: string; readonly key: string }[];
+}
+
+const forward = (target: string, asked: IncomingMessage, body: Buffer) =>
+  new Promise<{ readonly answer: IncomingMessage; readonly text: Buffer }>((resolve, reject) => {
+    const { method, headers, url } = asked;
+    const call = request(new URL(url ?? '/', target), { method, headers }, (answer) => {
+      buffer(answer).then((text) => resolve({ answer, text }), reject);
+    });
+    call.once('error', reject);
+    call.end(body);
+  });
+
+const behave = async (
+  mood: Mood,
+  { asked, answered, target }: { asked: IncomingMessage; answered: ServerResponse; target: string },
+): Promise<void> => {
+  if (mood === 'hang') return;
+  if (typeof mood === 'object') {
+    answered.writeHead(mood.status, mood.headers).end(mood.body);
+    return;
+  }
+  const { answer, text } = await forward(target, asked, await buffer(asked));
+  if (mood === 'lose') asked.socket.destroy();
+  else answered.writeHead(answer.statusCode ?? 500, answer.headers).end(text);
+};
+
+export const startFront = async (t: Teardown, target: string): Promise<Front> => {
+  const moods: Mood[] = [];
+  const seen: Front['seen'] = [];
+  const server = createServer((asked, answered) => {
+    const { method = '', url = '', headers } = asked;
+    seen.push({ method, path: url, key: String(headers['idempotency-key'] ?? '') });
+    behave(moods.shift() ?? 'pass', { asked, answered, target }).catch(() => answered.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, moods, seen };
+};

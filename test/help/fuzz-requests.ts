@@ -1,0 +1,329 @@
+import fc from 'fast-check';
+import { event_names } from '../../src/features/events/index.js';
+import type { Auth, Route } from '../../src/kit/http/route.js';
+import { encodeCursor } from '../../src/kit/page.js';
+import { type Known, oddText, shapedValue } from './arbitrary.js';
+import { makeReasoning } from './story.js';
+
+/** Requests for one route that range from right to nonsense, in every part of them. */
+
+export interface FuzzRequest {
+  readonly method: string;
+  /** With the query, as it is sent: printable, and otherwise as wrong as can be. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | null;
+  /** Whose credentials go along. */
+  readonly as: string;
+}
+
+/** Things that exist, for requests that reach behind the first checks. */
+export interface FuzzWorld {
+  /** By the name that stands before them in paths: `questions`, `webhooks`. */
+  readonly ids: Readonly<Record<string, readonly string[]>>;
+  readonly keys: readonly string[];
+  readonly tags: readonly string[];
+  readonly callers: readonly string[];
+  /** Those who may use a route of this kind. */
+  readonly admitted: (auth: Auth) => readonly string[];
+}
+
+const allIds = ({ ids }: FuzzWorld): readonly string[] => Object.values(ids).flat();
+
+const small_picks = (...values: readonly unknown[]) => fc.constantFrom(...values);
+
+const knownOf = (world: FuzzWorld, some_ids = allIds(world)): Known => ({
+  id: small_picks(...some_ids),
+  pid: small_picks(...some_ids),
+  question_id: small_picks(...some_ids),
+  api_key: small_picks(...world.keys, 'sk_', ''),
+  agent_api_key: small_picks(...world.keys),
+  category: small_picks('technology', 'industry', 'society', 'nothing'),
+  subcategory: small_picks('hci', 'benefits_public_good', null, 'nothing'),
+  tags: fc.array(small_picks(...world.tags.slice(0, 20), '#nothing'), { maxLength: 3 }),
+  wait: small_picks(0, 0, -1, 51, '', 'x'),
+  topic: fc.array(
+    fc.oneof(
+      small_picks('all', 'me', 'system', 'category:technology', 'subcategory:hci', 'nothing', ''),
+      small_picks(...some_ids).map((id) => `question:${id}`),
+    ),
+    { maxLength: 3 },
+  ),
+  events: fc.array(small_picks(...event_names, 'nothing'), { minLength: 1, maxLength: 3 }),
+  url: small_picks(
+    ...['https://127.0.0.1:18443/hook', 'https://127.0.0.1:18443/%00?é', 'https://[::1]:18443/'],
+    ...['http://127.0.0.1/', 'https://x', 'https://a:b@127.0.0.1:18443/', 'file:///etc/passwd', ''],
+  ),
+  reasoning: oddText(0, 9_000).map((text) => `${makeReasoning()} ${text}`),
+  confidence: small_picks(0, 1, 50, 85, 100, 0.85, 101, -1, 0.001),
+  email: small_picks('fuzz@people.dev', 'a@b.co', 'A@B.CO', 'no address', 'é@ü.de', '"a b"@c.de'),
+  password: small_picks('correct horse battery', 'x'.repeat(1_000), '\u0958'.repeat(20)),
+  options: fc.array(oddText(1, 100), { minLength: 2, maxLength: 4 }),
+  name: fc.oneof(fc.stringMatching(/^[a-z]{2,12} [a-z0-9]{1,30}$/), oddText(2, 50)),
+  model: small_picks('claude-sonnet-4', 'openai/gpt-5', ' ', '\u0958'.repeat(90)),
+  cursor: fc
+    .array(
+      fc.oneof(
+        small_picks(...some_ids, null, 0, -1, 2 ** 31, 1e300, '', 'x', '\u0000', [], {}),
+        small_picks('2026-03-01T00:00:00.000Z', '0001-01-01T00:00:00Z', '9999-12-31T23:59:59.9Z'),
+      ),
+      { maxLength: 3 },
+    )
+    .map((parts) => encodeCursor(parts as string[])),
+});
+
+const weight = <T>(weighted: number, arbitrary: fc.Arbitrary<T>) => ({
+  weight: weighted,
+  arbitrary,
+});
+
+/** What a client can put into a path without the client itself refusing it. */
+const printable = fc.string({
+  unit: fc.constantFrom(...'abAB09%./?&=;:@!$\'()*+,-_~#[]|^`{}"<>\\\u00e9\u00ff'),
+  maxLength: 30,
+});
+
+/** What stands for a parameter after `before`. */
+const segment = (world: FuzzWorld, before: string): fc.Arbitrary<string> =>
+  fc.oneof(
+    weight(6, fc.constantFrom(...(world.ids[before] ?? allIds(world)))),
+    weight(1, fc.constantFrom(...allIds(world))),
+    weight(
+      1,
+      fc.uuid().map((id) => id.toUpperCase()),
+    ),
+    weight(
+      1,
+      oddText(0, 40).map((text) => encodeURIComponent(text.toWellFormed())),
+    ),
+    weight(
+      1,
+      printable.map((text) => text.replaceAll(/[/?#]/g, '')),
+    ),
+    weight(
+      1,
+      fc.constantFrom('%', '%zz', '%00', '%ff', '..', '%2e%2e%2f', '%c0%80', 'x'.repeat(3_000)),
+    ),
+  );
+
+const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
+  const names = [...Object.keys(route.query?.properties ?? {}), 'page', '__proto__', ''];
+  const shaped =
+    route.query === undefined
+      ? fc.constant({})
+      : (shapedValue(route.query, known) as fc.Arbitrary<Record<string, unknown>>);
+  const text = fc.oneof(
+    oddText(0, 30),
+    small_picks('true', '0', '-1', '1e9', '20', 'all', 'newest'),
+  );
+  return fc.oneof(
+    weight(3, fc.constant('')),
+    weight(
+      4,
+      shaped.map((query) =>
+        Object.entries(query)
+          // Whoever waits for an event here waits in vain.
+          .map(([name, value]) => [name, name === 'wait' && Number(value) > 1 ? 1 : value] as const)
+          .map(([name, value]) => `${name}=${encodeURIComponent(String(value).toWellFormed())}`)
+          .join('&'),
+      ),
+    ),
+    weight(
+      2,
+      fc
+        .array(fc.tuple(fc.constantFrom(...names), text), { maxLength: 6 })
+        .map((pairs) =>
+          pairs.map(([n, v]) => `${n}=${encodeURIComponent(String(v).toWellFormed())}`).join('&'),
+        ),
+    ),
+    weight(
+      1,
+      printable.map((raw) => raw.replaceAll('#', '')),
+    ),
+  );
+};
+
+const pathOf = (route: Route, world: FuzzWorld, known: Known): fc.Arbitrary<string> => {
+  const parts = route.path
+    .split('/')
+    .map((part, at, all) =>
+      part.startsWith('{') ? segment(world, all[at - 1] ?? '') : fc.constant(part),
+    );
+  return fc
+    .tuple(fc.tuple(...parts), fc.constantFrom('', '', '', '/', '//', '/x'), queryOf(route, known))
+    .map(
+      ([segments, end, query]) => `${segments.join('/')}${end}${query === '' ? '' : `?${query}`}`,
+    );
+};
+
+const wrong_values = fc.constantFrom<unknown>(
+  ...[null, true, 0, -1, 1.5, '', 'x', [], {}, [[]], { a: 1 }, '\u0000', '9'.repeat(400), 1e308],
+);
+
+/** One member made wrong, left out or added. */
+const spoil = (value: unknown, name: number, wrong: unknown): unknown => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return wrong;
+  const names = [...Object.keys(value), 'constructor', 'extra'];
+  const chosen = names[name % names.length] as string;
+  return wrong === undefined
+    ? Object.fromEntries(Object.entries(value).filter(([other]) => other !== chosen))
+    : { ...value, [chosen]: wrong };
+};
+
+const odd_bodies = fc.constantFrom(
+  ...[
+    '',
+    ' ',
+    '{',
+    '{}',
+    '[]',
+    'null',
+    '""',
+    '{"a":}',
+    '\ufeff{}',
+    '1e999',
+    '{"x":1e999}',
+    '{"x":"\\u0000"}',
+  ],
+  ...['{"__proto__":{"is_admin":true}}', '{"constructor":{"prototype":{}}}', '{"x":"\\ud800"}'],
+  ...['['.repeat(20_000), `${'['.repeat(17)}${']'.repeat(17)}`, `{"a":${'{"a":'.repeat(60)}1`],
+  ...[`"${'x'.repeat(65_000)}"`, `{"name":"${'x'.repeat(70_000)}"}`, `[${'0,'.repeat(30_000)}0]`],
+);
+
+/** Bodies that are right; where a route is not named here, chance has to find one. */
+const templatesOf = ({ ids, tags }: FuzzWorld): Readonly<Record<string, () => object>> => {
+  const question = () => ({
+    question: 'Will the ferry to the northern island run through the winter?',
+    category: 'society',
+    closes_at: new Date(Date.now() + 9 * 86_400_000).toISOString(),
+    tags: tags.slice(0, 2),
+    publish: true,
+  });
+  const prediction = () => ({ prediction: true, confidence: 50, reasoning: makeReasoning() });
+  return {
+    createQuestion: question,
+    importQuestions: () => ({ items: [question(), question()] }),
+    predict: prediction,
+    createPrediction: () => ({ ...prediction(), question_id: ids['questions']?.at(-1) }),
+    updateWebhook: () => ({ active: true }),
+    addTaxonomyTags: () => ({ subcategory: 'hci', tags: ['#fuzzed'] }),
+  };
+};
+
+/** A right body but for a member or two. */
+const templatedBody = (template: () => object, shaped: fc.Arbitrary<unknown>) =>
+  fc
+    .tuple(shaped as fc.Arbitrary<Record<string, unknown>>, fc.array(fc.nat(20), { maxLength: 2 }))
+    .map(([odd, members]) => {
+      const entries = Object.entries(odd);
+      const taken = members.flatMap((n) =>
+        entries.slice(n % Math.max(1, entries.length)).slice(0, 1),
+      );
+      return { ...template(), ...Object.fromEntries(taken) };
+    });
+
+const bodyOf = (route: Route, world: FuzzWorld, known: Known): fc.Arbitrary<Buffer | null> => {
+  const free = route.body === undefined ? fc.jsonValue() : shapedValue(route.body, known);
+  const template = templatesOf(world)[route.id];
+  const shaped =
+    template === undefined
+      ? free
+      : fc.oneof(weight(2, templatedBody(template, free)), weight(1, free));
+  const text = shaped.map((value) => JSON.stringify(value) ?? '');
+  const spoilt = fc
+    .tuple(shaped, fc.nat(20), fc.oneof(wrong_values, fc.constant(undefined)))
+    .map(([value, name, wrong]) => JSON.stringify(spoil(value, name, wrong)) ?? '');
+  const cut = fc
+    .tuple(text, fc.nat(400), fc.uint8Array({ maxLength: 3 }))
+    .map(([whole, at, bytes]) => {
+      const raw = Buffer.from(whole);
+      const place = at % (raw.length + 1);
+      return Buffer.concat([raw.subarray(0, place), bytes, raw.subarray(place + (at % 3))]);
+    });
+  const random = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
+  return fc.oneof(
+    weight(
+      8,
+      text.map((some) => Buffer.from(some)),
+    ),
+    weight(
+      4,
+      spoilt.map((some) => Buffer.from(some)),
+    ),
+    weight(
+      2,
+      odd_bodies.map((some) => Buffer.from(some)),
+    ),
+    weight(1, cut),
+    weight(1, random),
+    weight(1, fc.constant(null)),
+  );
+};
+
+/** What a header may hold: latin1 without control characters. */
+const headerText = fc.string({
+  unit: fc.constantFrom(...'aZ09 ,;:="/*-_.()<>{}%\\\u00e9\u00ff\t'),
+  maxLength: 40,
+});
+
+const content_type = fc.oneof(
+  weight(8, fc.constant('application/json')),
+  weight(
+    1,
+    fc.constantFrom('text/plain', 'application/json; charset=utf-16', 'multipart/form-data', ''),
+  ),
+  weight(1, headerText),
+);
+
+const headersOf: fc.Arbitrary<Record<string, string>> = fc.record(
+  {
+    'x-request-id': headerText,
+    'idempotency-key': fc.oneof(headerText, fc.constantFrom('1', '2', 'k'.repeat(300))),
+    'if-none-match': fc.oneof(headerText, fc.constant('*')),
+    accept: fc.oneof(headerText, fc.constantFrom('text/html', '*/*', 'text/markdown;q=x')),
+    'accept-encoding': headerText,
+    'x-forwarded-for': fc.oneof(
+      headerText,
+      fc.ipV4(),
+      fc.ipV6(),
+      fc.constant('1.1.1.1,'.repeat(90)),
+    ),
+    origin: headerText,
+    'sec-fetch-site': fc.constantFrom('same-origin', 'cross-site', 'x'),
+    cookie: headerText,
+    expect: fc.constant('100-continue'),
+    range: headerText,
+    'x-http-method-override': fc.constantFrom('DELETE', 'x'),
+    'x-very-long': fc.constantFrom('y'.repeat(3_000), 'y'.repeat(8_200)),
+  },
+  { requiredKeys: [] },
+);
+
+const methodOf = (route: Route): fc.Arbitrary<string> =>
+  fc.oneof(
+    weight(12, fc.constant<string>(route.method)),
+    weight(2, fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')),
+    weight(1, fc.constantFrom('TRACE', 'BREW', 'get', 'PROPFIND', 'QUERY', 'X'.repeat(40))),
+  );
+
+export const requestFor = (route: Route, world: FuzzWorld): fc.Arbitrary<FuzzRequest> => {
+  const known = knownOf(world);
+  return fc
+    .record({
+      method: methodOf(route),
+      path: pathOf(route, world, known),
+      type: content_type,
+      // Mostly few: of all of them together one is nearly always refused.
+      headers: fc.oneof(weight(3, fc.constant<Record<string, string>>({})), weight(1, headersOf)),
+      body: bodyOf(route, world, known),
+      as: fc.oneof(
+        weight(3, fc.constantFrom(...world.admitted(route.auth))),
+        weight(2, fc.constantFrom(...world.callers)),
+      ),
+    })
+    .map(({ type, headers, body, ...rest }) => ({
+      ...rest,
+      body,
+      headers: body === null ? headers : { ...headers, 'content-type': type },
+    }));
+};

@@ -1,0 +1,134 @@
+import { once } from 'node:events';
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Server,
+  type Socket,
+} from 'node:net';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import type { Pair } from './authority.js';
+import type { Teardown } from './stores.js';
+
+/** Servers that behave as no server should, byte for byte. */
+
+export interface RawServer {
+  readonly port: number;
+  /** Connections so far, and those open now. */
+  readonly connections: number;
+  readonly open: number;
+  /** Requests so far, by path. */
+  count(path: string): number;
+  url(path: string): string;
+}
+
+/** What a request to a path gets. */
+export type Misbehaviour = (socket: TLSSocket) => void;
+
+const listen = async (t: Teardown, server: Server, host: string) => {
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  server.on('connection', (socket: Socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  });
+  server.on('tlsClientError', () => undefined);
+  server.listen(0, host);
+  await once(server, 'listening');
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { port, count: () => connections, open: () => sockets.size };
+};
+
+const host = '127.0.0.1';
+
+/** Speaks TLS, reads one request a connection and then does what is said for its path. */
+export const startHostile = async (
+  t: Teardown,
+  pair: Pair,
+  behaviours: Readonly<Record<string, Misbehaviour>>,
+): Promise<RawServer> => {
+  const counts = new Map<string, number>();
+  const server = createTlsServer(pair, (socket) => {
+    socket.on('error', () => undefined);
+    let head = '';
+    const read = (chunk: Buffer): void => {
+      head += chunk.toString('latin1');
+      const found = /^POST (\S+) HTTP\/1\.1\r\n.*\r\n\r\n/s.exec(head);
+      if (found === null) return;
+      socket.off('data', read).resume();
+      const path = found[1] ?? '';
+      counts.set(path, (counts.get(path) ?? 0) + 1);
+      behaviours[path]?.(socket);
+    };
+    socket.on('data', read);
+  });
+  const listening = await listen(t, server, host);
+  return {
+    port: listening.port,
+    get connections() {
+      return listening.count();
+    },
+    get open() {
+      return listening.open();
+    },
+    count: (path) => counts.get(path) ?? 0,
+    url: (path) => `https://${host}:${listening.port}${path}`,
+  };
+};
+
+/** Takes connections; what then happens is said by `greet`, nothing when absent. */
+export const startMute = async (
+  t: Teardown,
+  greet?: (socket: Socket) => void,
+): Promise<Pick<RawServer, 'port' | 'open'> & { readonly href: string }> => {
+  const server = createTcpServer((socket) => {
+    // Read and dropped: who does not read does not see the other side close.
+    socket.resume();
+    greet?.(socket);
+  });
+  const listening = await listen(t, server, host);
+  return {
+    port: listening.port,
+    href: `https://${host}:${listening.port}/`,
+    get open() {
+      return listening.open();
+    },
+  };
+};
+
+/** Writes the bytes and ends the connection. */
+export const say =
+  (text: string | Buffer): Misbehaviour =>
+  (socket) =>
+    void socket.end(text);
+
+/** Begins with `head` and then writes `piece` as fast as it is taken, for ever. */
+export const pour =
+  (head: string, piece: Buffer): Misbehaviour =>
+  (socket) => {
+    socket.write(head);
+    const more = (): void => {
+      while (!socket.destroyed && socket.write(piece));
+      if (!socket.destroyed) socket.once('drain', more);
+    };
+    more();
+  };
+
+/** Writes `head` and then one byte at a time. */
+export const drip =
+  (head: string, every_ms: number): Misbehaviour =>
+  (socket) => {
+    socket.write(head);
+    const timer = setInterval(() => socket.write('.'), every_ms);
+    socket.once('close', () => clearInterval(timer));
+  };
+
+/** Writes a part and cuts the connection without the end of TLS. */
+export const cutAfter =
+  (text: string): Misbehaviour =>
+  (socket) =>
+    void socket.write(text, () => socket.destroy());

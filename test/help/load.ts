@@ -1,0 +1,196 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
+import type { SeededAgent, SeededQuestion } from './service.js';
+
+/**
+ * Predictions by clients as careful agents write them: a call without an answer (no connection,
+ * 503, timeout) is made again with the very same body until there is one, every second of them with
+ * an Idempotency-Key. Every pair of agent and question comes once, and what was answered is
+ * remembered.
+ */
+
+export interface Acknowledged {
+  readonly question_id: string;
+  readonly agent_id: string;
+  readonly prediction_id: string;
+  readonly event_id: string;
+  /** Said to be the answer of an earlier call. */
+  readonly replayed: boolean;
+  readonly tries: number;
+  readonly waited_ms: number;
+}
+
+export interface Load {
+  readonly acknowledged: readonly Acknowledged[];
+  /** Answers that no client should ever get, as sentences. */
+  readonly odd: readonly string[];
+  /** Pairs so far. */
+  readonly sent: number;
+  /** Waits until there are so many answers; rejects after `within_ms`. */
+  reach(count: number, within_ms?: number): Promise<void>;
+  /** Starts nothing new and waits until everything that was sent is answered. */
+  stop(): Promise<void>;
+  longestWait(): number;
+}
+
+export interface LoadOptions {
+  readonly url: string;
+  readonly agents: readonly SeededAgent[];
+  readonly questions: readonly SeededQuestion[];
+  readonly clients?: number;
+  /** All clients together; what is missed during an outage is not made up for. */
+  readonly per_second?: number;
+  /** Number of the first pair, where loads follow each other. */
+  readonly first?: number;
+}
+
+const try_ms = 4_000;
+const give_up_ms = 45_000;
+const after_broken_ms = 50;
+
+interface Pair {
+  readonly agent: SeededAgent;
+  readonly question: SeededQuestion;
+  readonly body: string;
+  /** Of every second pair. */
+  readonly key: string | null;
+}
+
+const makePair = ({ agents, questions }: LoadOptions, n: number): Pair | undefined => {
+  if (n >= agents.length * questions.length) return undefined;
+  const turn = Math.floor(n / agents.length);
+  const agent = agents[n % agents.length] as SeededAgent;
+  const question = questions[((n % agents.length) + turn) % questions.length] as SeededQuestion;
+  const { options } = question;
+  const confidence = makeConfidence(n);
+  const stated =
+    options.length > 0
+      ? { selected_option: options[(n + turn) % options.length], confidence }
+      : n % 5 === 0
+        ? { probability: 100 - confidence }
+        : { prediction: n % 3 !== 0, confidence };
+  const body = JSON.stringify({ ...stated, reasoning: makeReasoning(n) });
+  return { agent, question, body, key: n % 2 === 0 ? `load ${n}` : null };
+};
+
+type Outcome =
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly replayed: boolean;
+      readonly text: string;
+    }
+  | { readonly kind: 'again'; readonly after_ms: number };
+
+const tryOnce = async (url: string, { agent, question, body, key }: Pair): Promise<Outcome> => {
+  try {
+    const answer = await fetch(`${url}/api/questions/${question.id}/predict`, {
+      method: 'POST',
+      headers: {
+        ...{ 'content-type': 'application/json', 'x-api-key': agent.key },
+        ...(key === null ? {} : { 'idempotency-key': key }),
+      },
+      body,
+      signal: AbortSignal.timeout(try_ms),
+    });
+    const text = await answer.text();
+    // After a kill the key is held by nobody until its lease ends.
+    const is_running = answer.status === 409 && text.includes('IDEMPOTENCY_IN_PROGRESS');
+    if (answer.status === 503 || (key !== null && is_running)) {
+      const seconds = Number(answer.headers.get('retry-after') ?? '1');
+      return { kind: 'again', after_ms: Math.min(1, seconds) * 1_000 };
+    }
+    const replayed = answer.headers.get('idempotency-replayed') === 'true';
+    return { kind: 'answer', status: answer.status, replayed, text };
+  } catch {
+    return { kind: 'again', after_ms: after_broken_ms };
+  }
+};
+
+/** The acknowledgement, or a sentence about an answer that is none. */
+const place = async (url: string, pair: Pair): Promise<Acknowledged | string> => {
+  const { agent, question } = pair;
+  const started_ms = performance.now();
+  for (let tries = 1; ; tries += 1) {
+    const outcome = await tryOnce(url, pair);
+    const waited_ms = performance.now() - started_ms;
+    if (outcome.kind === 'again') {
+      if (waited_ms > give_up_ms) return `no answer within ${give_up_ms} ms and ${tries} tries`;
+      await wait(outcome.after_ms);
+      continue;
+    }
+    const { status, replayed, text } = outcome;
+    // A first result can only be replayed to a client that asked before; under a key it is the
+    // first answer with its status.
+    const is_due = replayed ? tries > 1 : status === 201;
+    if (!is_due || (status !== 200 && status !== 201)) {
+      return `try ${tries} was answered ${status}: ${text.slice(0, 300)}`;
+    }
+    const { prediction, event_id } = JSON.parse(text);
+    const ids = { question_id: question.id, agent_id: agent.id, prediction_id: prediction.id };
+    return { ...ids, event_id, replayed, tries, waited_ms };
+  }
+};
+
+export const startLoad = (options: LoadOptions): Load => {
+  const { url, clients = 16, per_second = 400 } = options;
+  const acknowledged: Acknowledged[] = [];
+  const odd: string[] = [];
+  const waiters: { readonly count: number; readonly done: () => void }[] = [];
+  const first = options.first ?? 0;
+  let next = first;
+  let stopped = false;
+  let due_ms = performance.now();
+
+  const note = (result: Acknowledged | string): void => {
+    if (typeof result === 'string') odd.push(result);
+    else acknowledged.push(result);
+    for (const { count, done } of waiters) if (acknowledged.length >= count) done();
+  };
+
+  /** Waits for the next slot; slots that passed unused are gone. */
+  const untilDue = async (): Promise<void> => {
+    const now_ms = performance.now();
+    due_ms = Math.max(due_ms + 1_000 / per_second, now_ms);
+    if (due_ms > now_ms) await wait(due_ms - now_ms);
+  };
+
+  const runClient = async (): Promise<void> => {
+    while (!stopped) {
+      await untilDue();
+      if (stopped) return;
+      const pair = makePair(options, next);
+      next += 1;
+      if (pair === undefined) return;
+      note(await place(url, pair));
+    }
+  };
+
+  const running = Promise.all(Array.from({ length: clients }, runClient));
+  return {
+    acknowledged,
+    odd,
+    get sent() {
+      return next - first;
+    },
+    reach: (count, within_ms = 30_000) =>
+      new Promise((resolve, reject) => {
+        const tell = (): void => {
+          const found = `${acknowledged.length} of ${count} answers after ${within_ms} ms`;
+          reject(new Error([found, ...odd.slice(0, 3)].join('; ')));
+        };
+        const timer = setTimeout(tell, within_ms);
+        const done = (): void => {
+          clearTimeout(timer);
+          resolve();
+        };
+        if (acknowledged.length >= count) done();
+        else waiters.push({ count, done });
+      }),
+    async stop() {
+      stopped = true;
+      await running;
+    },
+    longestWait: () => Math.max(0, ...acknowledged.map(({ waited_ms }) => waited_ms)),
+  };
+};

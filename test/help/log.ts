@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { type LogEntry, packEntry, streamKey } from '../../src/features/events/log-entry.js';
+import type { Sql } from '../../src/kit/pg/client.js';
+
+/** Writes the log in place of the relay, as far as a test wants it written. */
+
+export interface LogWriter {
+  /** Everything recorded so far; the offset is the index plus one. */
+  readonly entries: readonly LogEntry[];
+  /** Puts so many further events into Postgres; not into the stream. */
+  record(count: number, place?: Partial<LogEntry>): Promise<readonly LogEntry[]>;
+  /** Appends the events of these offsets to the stream, both ends included. */
+  append(from: number, to: number): Promise<void>;
+  /** Both. */
+  write(count: number, place?: Partial<LogEntry>): Promise<readonly LogEntry[]>;
+}
+
+export const makeEntry = (offset: number, place: Partial<LogEntry> = {}): LogEntry => ({
+  offset,
+  id: randomUUID(),
+  event: 'question.closed',
+  question_id: null,
+  agent_id: null,
+  audience_id: null,
+  category: null,
+  subcategory: null,
+  owner_id: null,
+  body: JSON.stringify({
+    event: place.event ?? 'question.closed',
+    data: { n: offset, note: 'é 💡 "quoted"' },
+    timestamp: new Date().toISOString(),
+  }),
+  ...place,
+});
+
+/** The fields of a stream entry, as the relay writes them. */
+export const streamFields = (entry: LogEntry): string[] => {
+  const [head, body] = packEntry(entry);
+  return ['h', head, 'b', body];
+};
+
+export const makeLogWriter = (sql: Sql, redis: Redis, prefix: string): LogWriter => {
+  const entries: LogEntry[] = [];
+  const record = async (
+    count: number,
+    place: Partial<LogEntry> = {},
+  ): Promise<readonly LogEntry[]> => {
+    const fresh: LogEntry[] = [];
+    for (let i = 1; i <= count; i += 1) fresh.push(makeEntry(entries.length + i, place));
+    const rows = fresh.map((entry) => ({
+      ...entry,
+      recorded_on: new Date().toISOString().slice(0, 10),
+      recorded_at: new Date(),
+    }));
+    await sql.begin(async (tx) => {
+      if (rows.length > 0) await tx`insert into events ${tx(rows as never[])}`;
+      await tx`update log_head set "offset" = "offset" + ${count}`;
+    });
+    entries.push(...fresh);
+    return fresh;
+  };
+  const append = async (from: number, to: number): Promise<void> => {
+    for (let first = from; first <= to; first += 500) {
+      const pipeline = redis.pipeline();
+      for (const entry of entries.slice(first - 1, Math.min(first + 499, to))) {
+        pipeline.xadd(streamKey(prefix), `${entry.offset}-0`, ...streamFields(entry));
+      }
+      const results = (await pipeline.exec()) ?? [];
+      for (const [error] of results) if (error !== null) throw error;
+    }
+  };
+  return {
+    entries,
+    record,
+    append,
+    async write(count, place) {
+      const fresh = await record(count, place);
+      await append(entries.length - count + 1, entries.length);
+      return fresh;
+    },
+  };
+};

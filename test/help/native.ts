@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import {
+  App,
+  type TemplatedApp,
+  type us_listen_socket,
+  us_socket_local_port,
+} from '../../src/kit/http/uws.js';
+import { until } from './until.js';
+
+/** Bare use of the HTTP library, its connections byte by byte, and a process it may end. */
+
+export interface Bare {
+  readonly app: TemplatedApp;
+  readonly port: number;
+  readonly socket: us_listen_socket;
+}
+
+export const startBare = async (
+  t: Pick<Test, 'teardown'>,
+  mount: (app: TemplatedApp) => void,
+): Promise<Bare> => {
+  const app = App();
+  mount(app);
+  const socket = await new Promise<us_listen_socket>((resolve, reject) => {
+    app.listen('127.0.0.1', 0, (token) => (token ? resolve(token) : reject(new Error('taken'))));
+  });
+  t.teardown(() => app.close());
+  return { app, port: us_socket_local_port(socket), socket };
+};
+
+export interface Tcp {
+  readonly socket: Socket;
+  /** What has come so far, and in how many pieces. */
+  text(): string;
+  pieces(): number;
+  closed(): boolean;
+  /** Waits until the text has come, or the other side has closed. */
+  answer(text: string): Promise<string>;
+}
+
+export const openTcp = async (t: Pick<Test, 'teardown'>, port: number): Promise<Tcp> => {
+  let got = '';
+  let pieces = 0;
+  let closed = false;
+  const socket = connectTcp(port, '127.0.0.1');
+  socket.setNoDelay(true);
+  socket.on('data', (bytes) => {
+    got += bytes.toString('latin1');
+    pieces += 1;
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    closed = true;
+  });
+  t.teardown(() => {
+    socket.destroy();
+  });
+  await new Promise((resolve) => socket.once('connect', resolve));
+  return {
+    socket,
+    text: () => got,
+    pieces: () => pieces,
+    closed: () => closed,
+    async answer(text) {
+      await until(`"${text}"`, () => closed || got.includes(text));
+      return got;
+    },
+  };
+};
+
+export const request = (line: string, headers = '', body = ''): string =>
+  `${line} HTTP/1.1\r\nHost: a\r\n${headers}\r\n${body}`;
+
+export interface Child {
+  readonly process: ChildProcess;
+  readonly said: string[];
+  /** The code or the signal it ended with; null while it runs. */
+  ended(): string | null;
+  port(): Promise<number>;
+}
+
+const child_file = fileURLToPath(new URL('./native-child.js', import.meta.url));
+
+export const startChild = (t: Pick<Test, 'teardown'>, ...args: string[]): Child => {
+  const said: string[] = [];
+  let end: string | null = null;
+  const child = spawn(process.execPath, [child_file, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (bytes) => said.push(...String(bytes).trim().split('\n')));
+  }
+  child.on('close', (code, signal) => {
+    end = String(code ?? signal);
+  });
+  t.teardown(() => {
+    child.kill('SIGKILL');
+  });
+  return {
+    process: child,
+    said,
+    ended: () => end,
+    async port() {
+      const line = await until('a port', () => said.find((text) => text.startsWith('port ')));
+      return Number(line.slice(5));
+    },
+  };
+};

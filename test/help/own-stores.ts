@@ -1,0 +1,96 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startTime } from '../../src/boot/processes.mjs';
+import {
+  type EmbeddedPostgres,
+  makeDataFolder,
+  startPostgres,
+  stopPostgresLeftovers,
+} from '../../src/embedded/postgres.js';
+import { removePlace } from '../../src/embedded/postgres-home.js';
+import type { EmbeddedStore } from '../../src/embedded/processes.js';
+import { startRedis, stopRedisLeftover } from '../../src/embedded/redis.js';
+import { openSql, type Sql } from '../../src/kit/pg/client.js';
+import { migrate } from '../../src/kit/pg/migrate.js';
+
+/** Postgres and Redis of one test run or of one test file, under a folder that goes with them. */
+
+export const project_root = fileURLToPath(new URL('../../..', import.meta.url));
+const tests_folder = path.join(project_root, '.data', 'test');
+export const template_name = 'pf_template';
+
+let folders = 0;
+
+/** A new empty folder; its name holds the pid, so that a later run can tell who it belonged to. */
+export const makeTestFolder = (): string => {
+  mkdirSync(tests_folder, { recursive: true });
+  folders += 1;
+  const folder = path.join(tests_folder, `${process.pid}-${folders}`);
+  rmSync(folder, { recursive: true, force: true });
+  makeDataFolder(folder);
+  return folder;
+};
+
+export const removeTestFolder = (folder: string): void => {
+  removePlace(folder);
+  rmSync(folder, { recursive: true, force: true });
+};
+
+/** Removes what killed runs left behind. */
+export const sweepTestFolders = async (): Promise<void> => {
+  mkdirSync(tests_folder, { recursive: true });
+  for (const name of readdirSync(tests_folder)) {
+    if (startTime(Number.parseInt(name, 10)) !== null) continue;
+    const folder = path.join(tests_folder, name);
+    await stopRedisLeftover(folder).catch(() => undefined);
+    await stopPostgresLeftovers(folder).catch(() => undefined);
+    removeTestFolder(folder);
+  }
+};
+
+export interface OwnStores {
+  readonly folder: string;
+  readonly postgres: EmbeddedPostgres;
+  readonly redis: EmbeddedStore;
+  stop(): Promise<void>;
+}
+
+const quiet = (): void => undefined;
+
+/** Durable: with every write on the disk, for tests that kill it and for measurements. */
+export const startOwnStores = async (durable: boolean): Promise<OwnStores> => {
+  const folder = makeTestFolder();
+  const options = { data_dir: folder, say: quiet };
+  const [pg, redis] = await Promise.all([
+    startPostgres({ ...options, durable }),
+    startRedis(options),
+  ]);
+  const stop = async (): Promise<void> => {
+    await Promise.all([pg.stop(), redis.stop()]);
+    removeTestFolder(folder);
+  };
+  return { folder, postgres: pg, redis, stop };
+};
+
+/** One connection, for what a test does to a database beside the service. */
+export const openAdmin = (url: string): Sql =>
+  openSql({ url, pool: 1, prepare: false, name: 'test', statement_timeout_ms: 60_000 });
+
+/** The URL of another database of the same server. */
+export const withDatabase = (url: string, database: string): string => {
+  const other = new URL(url);
+  other.pathname = `/${database}`;
+  return other.href;
+};
+
+/** Makes the migrated database that every test file gets a copy of. */
+export const makeTemplate = async (admin_url: string): Promise<void> => {
+  const admin = openAdmin(admin_url);
+  try {
+    await admin.unsafe(`create database ${template_name}`);
+    await migrate(withDatabase(admin_url, template_name));
+  } finally {
+    await admin.end();
+  }
+};

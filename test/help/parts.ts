@@ -1,0 +1,58 @@
+import { pino } from 'pino';
+import { type Config, readConfig } from '../../src/config.js';
+import type { Deps } from '../../src/kit/deps.js';
+import { openSql } from '../../src/kit/pg/client.js';
+import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.js';
+import { openStores, type Stores, type Teardown } from './stores.js';
+
+/** The deps of one process on stores of their own, for tests of a feature without its routes. */
+
+export interface Parts {
+  readonly stores: Stores;
+  readonly deps: Deps;
+  /** Moves the clock of `deps`; it stands still otherwise. */
+  advance(ms: number): void;
+}
+
+export interface PartsOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stores?: Stores;
+  /** A Redis that is not there, where that is the question. */
+  readonly redis_url?: string;
+  readonly log?: Deps['log'];
+}
+
+export const makeConfig = (stores: Stores, env: Readonly<Record<string, string>> = {}): Config =>
+  readConfig({
+    DATABASE_URL: stores.database_url,
+    REDIS_URL: stores.redis_url,
+    REDIS_PREFIX: stores.redis_prefix,
+    NODE_ENV: 'development',
+    ...env,
+  });
+
+export const openParts = async (t: Teardown, options: PartsOptions = {}): Promise<Parts> => {
+  const stores = options.stores ?? (await openStores(t));
+  const config = makeConfig(stores, options.env);
+  const log = options.log ?? pino({ level: 'silent' });
+  const sql = openSql({ url: stores.database_url, pool: 4, prepare: true, name: 'test' });
+  const redis = openRedis({
+    url: options.redis_url ?? stores.redis_url,
+    name: 'test',
+    log,
+    command_timeout_ms: 1_000,
+  });
+  await connectRedis(redis);
+  let now_ms = Date.now();
+  t.teardown(async () => {
+    closeRedis(redis);
+    await sql.end({ timeout: 1 });
+  });
+  return {
+    stores,
+    deps: { config, log, sql, redis, clock: () => new Date(now_ms), public_url: 'http://forum' },
+    advance: (ms) => {
+      now_ms += ms;
+    },
+  };
+};

@@ -1,0 +1,77 @@
+import { makeApiKey } from '../../src/features/agents/rules.js';
+import type { Auth } from '../../src/kit/http/route.js';
+import type { CallOptions, TestApp } from './app.js';
+import { makeAgent, makeHuman } from './story.js';
+
+/** Every kind of caller there is, and what each kind of route says to it. */
+
+/** What goes along with a call. */
+export type Sent = CallOptions & { readonly query?: string };
+
+export interface Principal {
+  readonly name: string;
+  readonly send: Sent;
+  /** Refused before the route is asked; null when its credentials are good, or it has none. */
+  readonly refused: string | null;
+  readonly may: readonly Auth[];
+}
+
+export const admin_email = 'admin@people.dev';
+
+const none: readonly Auth[] = [];
+
+const signUpOnly = async (app: TestApp): Promise<string> => {
+  const account = { email: 'unverified@people.dev', password: 'correct horse battery' };
+  await app.call('POST', '/api/auth/signup', { body: account });
+  const { body } = await app.call('POST', '/api/auth/login', { body: account });
+  return body.token;
+};
+
+/** Needs a service with `ADMIN_EMAILS=admin@people.dev`. */
+export const makePrincipals = async (app: TestApp): Promise<readonly Principal[]> => {
+  const human = await makeHuman(app);
+  const admin = await makeHuman(app, admin_email);
+  const linked = await makeAgent(app, { human });
+  const unlinked = await makeAgent(app);
+  const suspended = await makeAgent(app, { human });
+  const revoked = await makeAgent(app, { human });
+  await app.sql`update agents set suspended_at = now() where id = ${suspended.id}`;
+  await app.call('POST', '/api/me/rotate-key', { key: revoked.key });
+  const unverified = await signUpOnly(app);
+  const people: readonly Auth[] = ['public', 'human', 'either', 'member'];
+  const good = (name: string, send: Sent, may: readonly Auth[]): Principal => ({
+    ...{ name, send, may },
+    refused: null,
+  });
+  const bad = (name: string, refused: string, send: Sent): Principal => ({
+    ...{ name, send, refused },
+    may: none,
+  });
+  return [
+    good('nobody', {}, ['public']),
+    good('an agent that is not linked', { key: unlinked.key }, ['public', 'agent', 'either']),
+    good('a linked agent', { key: linked.key }, ['public', 'agent', 'linked', 'either', 'member']),
+    good('a person', { token: human.token }, people),
+    good('a person not verified', { token: unverified }, people),
+    good('a person who is admin', { token: admin.token }, [...people, 'admin']),
+    good('the admin key', { admin: true }, ['public', 'admin']),
+    bad('a suspended agent', 'ACCOUNT_SUSPENDED', { key: suspended.key }),
+    bad('a revoked key', 'INVALID_API_KEY', { key: revoked.key }),
+    bad('an unknown key', 'INVALID_API_KEY', { key: makeApiKey() }),
+    bad('a malformed key', 'INVALID_API_KEY', { key: 'sk_nonsense' }),
+    bad('a wrong admin key', 'INVALID_API_KEY', { headers: { 'x-admin-key': 'x'.repeat(40) } }),
+    bad('an unknown token', 'INVALID_TOKEN', { token: 'nonsense' }),
+    bad('a password', 'INVALID_TOKEN', { headers: { authorization: 'Basic YTpi' } }),
+    bad('key and token', 'AMBIGUOUS_AUTH', { key: linked.key, token: human.token }),
+    bad('a key in the query', 'KEY_IN_QUERY', { query: `?api_key=${linked.key}` }),
+  ];
+};
+
+/** The code a route answers to who may not use it; null for who may. */
+export const refusalOf = (auth: Auth, { refused, may, send }: Principal): string | null => {
+  if (auth === 'admin') return may.includes('admin') ? null : 'NOT_FOUND';
+  if (refused !== null) return refused;
+  if (may.includes(auth)) return null;
+  if (send.key !== undefined) return auth === 'human' ? 'HUMANS_ONLY' : 'AGENT_NOT_LINKED';
+  return send.token === undefined ? 'MISSING_AUTH' : 'AGENTS_ONLY';
+};

@@ -1,0 +1,109 @@
+import net from 'node:net';
+
+/** Speaks to a server byte by byte, for everything that no HTTP client would send. */
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+export interface RawConnection {
+  write(bytes: string | Uint8Array): void;
+  /** The next whole answer; null when the connection ends before it. HEAD has no body. */
+  next(options?: { readonly head?: boolean }): Promise<RawAnswer | null>;
+  /** Everything that came and was not taken by `next`. */
+  readonly rest: string;
+  readonly closed: Promise<void>;
+  /** The whole answers that have come by now. */
+  take(): readonly RawAnswer[];
+  /** Ends the connection without a word. */
+  reset(): void;
+}
+
+const readHead = (text: string): Omit<RawAnswer, 'text'> => {
+  const [first = '', ...lines] = text.split('\r\n');
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const at = line.indexOf(':');
+    const name = line.slice(0, at).toLowerCase();
+    const value = line.slice(at + 1).trim();
+    headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`;
+  }
+  return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(first)?.[1] ?? 0), headers };
+};
+
+/** Cuts one answer off the front, or null when it is not all there yet. */
+const cutAnswer = (bytes: Buffer, head: boolean): { answer: RawAnswer; length: number } | null => {
+  const end = bytes.indexOf('\r\n\r\n');
+  if (end < 0) return null;
+  const { status, headers } = readHead(bytes.toString('latin1', 0, end));
+  const bodiless = head || status === 204 || status === 304 || status < 200;
+  const size = bodiless ? 0 : Number(headers['content-length'] ?? 0);
+  if (bytes.length < end + 4 + size) return null;
+  const text = bytes.toString('utf8', end + 4, end + 4 + size);
+  return { answer: { status, headers, text }, length: end + 4 + size };
+};
+
+export const openRaw = (port: number): RawConnection => {
+  let bytes = Buffer.alloc(0);
+  let ended = false;
+  let wake: () => void = () => undefined;
+  const socket = net.connect(port, '127.0.0.1');
+  socket.on('data', (chunk) => {
+    bytes = Buffer.concat([bytes, chunk]);
+    wake();
+  });
+  socket.on('error', () => undefined);
+  const closed = new Promise<void>((resolve) => {
+    socket.on('close', () => {
+      ended = true;
+      wake();
+      resolve();
+    });
+  });
+  return {
+    write(data) {
+      socket.write(data);
+    },
+    async next({ head = false } = {}) {
+      for (;;) {
+        const cut = cutAnswer(bytes, head);
+        if (cut !== null) {
+          bytes = bytes.subarray(cut.length);
+          return cut.answer;
+        }
+        if (ended) return null;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    get rest() {
+      return bytes.toString('latin1');
+    },
+    closed,
+    take() {
+      const answers: RawAnswer[] = [];
+      for (let cut = cutAnswer(bytes, false); cut !== null; cut = cutAnswer(bytes, false)) {
+        bytes = bytes.subarray(cut.length);
+        answers.push(cut.answer);
+      }
+      return answers;
+    },
+    reset() {
+      socket.resetAndDestroy();
+    },
+  };
+};
+
+/** One request written out; `headers` are whole lines. */
+export const writeRequest = (
+  start: string,
+  headers: readonly string[] = [],
+  body: string | Uint8Array = '',
+): Buffer =>
+  Buffer.concat([
+    Buffer.from(`${[start, 'Host: localhost', ...headers].join('\r\n')}\r\n\r\n`, 'latin1'),
+    Buffer.from(body as string),
+  ]);

@@ -1,0 +1,101 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { project_root } from './own-stores.js';
+
+/** The README as a test reads it: its examples are run just as they stand there. */
+
+export const readDocument = (name: string): string =>
+  readFileSync(path.join(project_root, name), 'utf8');
+
+/** What stands between `<!-- name:begin -->` and `<!-- name:end -->`. */
+export const readMarked = (document: string, name: string): string => {
+  const [, found] = document.split(new RegExp(`^<!-- ${name}:(?:begin|end) -->$`, 'm'));
+  if (found === undefined) throw new Error(`There is no part "${name}".`);
+  return found;
+};
+
+/** What stands under a heading, up to the next one of its level or above. */
+export const readSection = (document: string, heading: string): string => {
+  const level = /^#+/.exec(heading)?.[0].length ?? 0;
+  const start = document.indexOf(`\n${heading}\n`);
+  if (start === -1) throw new Error(`There is no heading "${heading}".`);
+  const rest = document.slice(start + heading.length + 2);
+  const end = rest.search(new RegExp(`^#{1,${level}} `, 'm'));
+  return end === -1 ? rest : rest.slice(0, end);
+};
+
+/** The fenced blocks of one language, in their order. */
+export const readFenced = (text: string, language: string): readonly string[] =>
+  Array.from(
+    text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')),
+    ([, code]) => code ?? '',
+  );
+
+/** The output that an example promises: its lines that are comments. */
+export const promisedOutput = (code: string): readonly string[] =>
+  code
+    .split('\n')
+    .filter((line) => line.startsWith('# '))
+    .map((line) => line.slice(2));
+
+/** A line of output without what differs from run to run. */
+export const shapeOf = (line: string): string =>
+  line
+    .replace(/\b(sk|hv|hs)_[\w-]{40,}/g, '<$1>')
+    .replace(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, '<id>')
+    .replace(/First Light \d+/g, 'First Light <number>')
+    .replace(/"latency_ms":\d+/g, '"latency_ms":<number>');
+
+export interface Ran {
+  readonly code: number | null;
+  readonly lines: readonly string[];
+  readonly errors: string;
+}
+
+const longest_ms = 60_000;
+
+/** Runs a script with bash in the checkout; the first command that fails ends it. */
+export const runBash = (script: string, env: Readonly<Record<string, string>>): Promise<Ran> =>
+  new Promise((resolve, reject) => {
+    const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+      cwd: project_root,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: longest_ms,
+    });
+    let output = '';
+    let errors = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    child.once('error', reject);
+    child.once('close', (code) => {
+      resolve({ code, lines: output.split('\n').filter((line) => line !== ''), errors });
+    });
+  });
+
+export interface Program {
+  /** Everything it has written so far, errors included. */
+  output(): string;
+  stop(): void;
+}
+
+/** Runs a module of an example with Node in the checkout, until it is stopped. */
+export const runModule = (code: string, env: Readonly<Record<string, string>>): Program => {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    cwd: project_root,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  return { output: () => output, stop: () => child.kill('SIGKILL') };
+};

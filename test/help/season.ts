@@ -1,0 +1,92 @@
+/** A made-up season in the shape of question sets with a crowd's probability and outcomes. */
+
+export interface SeasonRecord {
+  readonly source: string;
+  readonly source_id: string;
+  readonly question: string;
+  readonly background: string;
+  readonly resolution_criteria: string;
+  readonly url: string;
+  readonly opens_at: string;
+  readonly closes_at: string;
+  readonly frozen_at: string;
+  readonly crowd_probability: number;
+  readonly resolved_on: string | null;
+  readonly resolved_to: number | null;
+}
+
+/** mulberry32 (Tommy Ettinger). */
+export const makeRandom = (start: number): (() => number) => {
+  let state = start | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+};
+
+const places = ['Narvik', 'Trieste', 'Gdansk', 'Porto', 'Varna', 'Cork', 'Turku', 'Nantes'];
+const things = ['ferry', 'library', 'tram line', 'weather station', 'wind farm', 'market hall'];
+
+export const makeSeason = (count: number, seed: number): readonly SeasonRecord[] => {
+  const random = makeRandom(seed);
+  return Array.from({ length: count }, (_, n) => {
+    const crowd_probability = random() ** 2;
+    // A crowd that is a little too sure of itself.
+    const happens = random() < 0.1 + 0.8 * crowd_probability;
+    const is_resolved = n % 5 !== 4;
+    const place = places[n % places.length];
+    const thing = things[n % things.length];
+    return {
+      source: n % 2 === 0 ? 'almanac' : 'harbourbook',
+      source_id: `s-${n}`,
+      question: `Will the ${thing} number ${n} of ${place} be open before the winter of 2025?`,
+      background: n % 3 === 0 ? '' : `<p>The ${thing} of ${place} was planned for years.</p>`,
+      resolution_criteria: 'Decided by what the town says.',
+      url: `https://almanac.town-records.org/q/${n}`,
+      opens_at: '2025-03-01T08:00:00+00:00',
+      // Some close in the future and are decided all the same.
+      closes_at: n % 10 === 0 ? '2031-01-01T00:00:00+00:00' : '2025-12-01T00:00:00+00:00',
+      frozen_at: '2025-10-16T00:00:00+00:00',
+      crowd_probability,
+      resolved_on: is_resolved ? '2025-12-01' : null,
+      resolved_to: is_resolved ? (happens ? 1 : 0) : null,
+    };
+  });
+};
+
+/** What an agent stated and what came of it, from which everything below follows. */
+export interface Scored {
+  /** Whole percent of YES. */
+  readonly probability: number;
+  readonly happened: boolean;
+}
+
+/** Worked out from the numbers alone, with none of the service's code. */
+export const scoreDirectly = (forecasts: readonly Scored[]) => {
+  const n = forecasts.length;
+  let brier = 0;
+  let log_score = 0;
+  let correct = 0;
+  const bins = Array.from({ length: 10 }, () => ({ n: 0, stated: 0, hits: 0 }));
+  for (const { probability, happened } of forecasts) {
+    const p = probability / 100;
+    brier += (p - Number(happened)) ** 2 / n;
+    const on_what_happened = happened ? p : 1 - p;
+    log_score += Math.log(Math.min(0.995, Math.max(0.005, on_what_happened))) / n;
+    if (on_what_happened > 0.5) correct += 1;
+    const takes_yes = probability >= 50;
+    const confidence = takes_yes ? probability : 100 - probability;
+    const bin = bins[Math.min(9, Math.floor(confidence / 10))];
+    if (bin === undefined) throw new Error(`${probability} is no percent`);
+    bin.n += 1;
+    bin.stated += confidence;
+    bin.hits += takes_yes === happened ? 1 : 0;
+  }
+  const ece = bins.reduce(
+    (sum, bin) => (bin.n === 0 ? sum : sum + Math.abs(bin.hits - bin.stated / 100) / n),
+    0,
+  );
+  return { n, brier, log_score, correct, ece, bins };
+};

@@ -1,0 +1,136 @@
+import type { Sql } from '../../src/kit/pg/client.js';
+import type { TestApp } from './app.js';
+import { type Agent, makeAgent, makeHuman, makeReasoning } from './story.js';
+import { until } from './until.js';
+
+/** Questions with predictions, decided, and what that left in the accounts. */
+
+export interface Forecast {
+  readonly agent: Agent;
+  readonly prediction_id: string;
+}
+
+/** One linked agent for each statement; all under one owner. */
+export const makeForecasts = async (
+  app: TestApp,
+  question_id: string,
+  stated: readonly Readonly<Record<string, unknown>>[],
+): Promise<readonly Forecast[]> => {
+  const human = await makeHuman(app);
+  const forecasts: Forecast[] = [];
+  for (const statement of stated) {
+    const agent = await makeAgent(app, { human });
+    forecasts.push({ agent, prediction_id: await predict(app, agent, question_id, statement) });
+  }
+  return forecasts;
+};
+
+export const predict = async (
+  app: TestApp,
+  agent: Agent,
+  question_id: string,
+  statement: Readonly<Record<string, unknown>>,
+): Promise<string> => {
+  const { status, body } = await app.call('POST', `/api/questions/${question_id}/predict`, {
+    key: agent.key,
+    body: { ...statement, reasoning: makeReasoning() },
+  });
+  if (status !== 201) throw new Error(`not predicted: ${JSON.stringify(body)}`);
+  return body.prediction.id;
+};
+
+/** What the timer does when the time is up. */
+export const closeQuestion = async ({ sql }: Pick<TestApp, 'sql'>, id: string): Promise<void> => {
+  await sql`
+    update questions
+    set status = 'closed', closed_at = now()
+    where id = ${id} and status = 'open'`;
+};
+
+export const decide = (
+  app: Pick<TestApp, 'call'>,
+  question_id: string,
+  act: 'resolve' | 'void',
+  body: Readonly<Record<string, unknown>>,
+) => app.call('POST', `/api/admin/questions/${question_id}/${act}`, { admin: true, body });
+
+/** Waits until everything decided about a question is settled. */
+export const untilSettled = (sql: Sql, question_id: string): Promise<boolean> =>
+  until(
+    'it is settled',
+    async () => {
+      const [row] = await sql<{ left: number }[]>`
+        select count(*)::integer as left
+        from resolutions
+        where question_id = ${question_id} and state = 'running'`;
+      return row?.left === 0;
+    },
+    15_000,
+  );
+
+/** Resolves, or voids, and waits. */
+export const decideAndSettle = async (
+  app: TestApp,
+  question_id: string,
+  act: 'resolve' | 'void',
+  body: Readonly<Record<string, unknown>> = {},
+): Promise<void> => {
+  const { status, body: answer } = await decide(app, question_id, act, body);
+  if (status !== 202) throw new Error(`not decided: ${status} ${JSON.stringify(answer)}`);
+  await untilSettled(app.sql, question_id);
+};
+
+export interface Account {
+  readonly balance: number;
+  readonly staked: number;
+  readonly debt: number;
+}
+
+export const accountOf = async (sql: Sql, agent_id: string): Promise<Account> => {
+  const [row] = await sql<Account[]>`
+    select balance, staked, debt from accounts where agent_id = ${agent_id}`;
+  if (row === undefined) throw new Error('there is no account');
+  return row;
+};
+
+/** Reasons and amounts of an agent's ledger, oldest first. */
+export const ledgerOf = async (
+  sql: Sql,
+  agent_id: string,
+): Promise<readonly (readonly [string, number])[]> => {
+  const rows = await sql<{ reason: string; amount: number }[]>`
+    select reason, amount from ledger where agent_id = ${agent_id} order by id`;
+  return rows.map(({ reason, amount }) => [reason, amount] as const);
+};
+
+/**
+ * What must be true of all accounts: the balance is the sum of the ledger and what the last entry
+ * says, the debt is the sum of its entries, and only what is not settled is staked.
+ */
+export const findWrongAccounts = (sql: Sql): PromiseLike<readonly object[]> =>
+  sql`
+    select a.*, l.total, l.owed, p.staked as really_staked
+    from accounts a
+    left join (
+      select
+        agent_id,
+        sum(amount) as total,
+        coalesce(sum(amount) filter (where reason like 'debt_%'), 0) as owed,
+        coalesce(-sum(amount) filter (where reason in ('stake', 'stake_returned')), 0) as held
+      from ledger
+      group by agent_id
+    ) l on l.agent_id = a.agent_id
+    left join (
+      select p.agent_id, coalesce(sum(p.stake), 0) as staked
+      from predictions p
+      join questions q on q.id = p.question_id
+      where q.status in ('open', 'closed')
+      group by p.agent_id
+    ) p on p.agent_id = a.agent_id
+    where a.balance <> coalesce(l.total, 0)
+      or a.debt <> coalesce(l.owed, 0)
+      or a.staked <> coalesce(l.held, 0)
+      or a.staked <> coalesce(p.staked, 0)
+      or a.balance < 0
+      or (a.debt > 0 and a.balance > 0)
+    limit 5`;

@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import type { Test } from 'tap';
+import { WebSocket } from 'ws';
+import type { Answered } from './app.js';
+
+/** Calls over a websocket, in the form in which tests make them over HTTP. */
+
+type Frame = Readonly<Record<string, unknown>> & { readonly op: string };
+
+export interface CallParts {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+export interface CallSocket {
+  readonly ws: WebSocket;
+  readonly frames: readonly Frame[];
+  /** The close code, once closed. */
+  readonly closed: Promise<number>;
+  /** Ids of the replies so far, in order of arrival. */
+  replied(): readonly unknown[];
+  /** A call that is sent now; the answer, or a rejection when the socket closes before it. */
+  call(method: string, path: string, parts?: CallParts): Promise<Answered>;
+  /** The frame that answers what was sent, whatever it is; the text may be no frame at all. */
+  ask(text: string | Buffer, id: number): Promise<Frame>;
+  /** The next reply or error, whatever it answers; for a socket with nothing else under way. */
+  askAnything(text: string | Buffer): Promise<Frame>;
+  /** The number for the next frame. */
+  nextId(): number;
+  pause(): void;
+  resume(): void;
+}
+
+const anything = Symbol('anything');
+
+/** A refused frame has no status; in its place stands that of the fault, which it names. */
+export const asAnswered = (frame: Frame): Answered => {
+  const headers = new Headers((frame['headers'] ?? {}) as Record<string, string>);
+  // What is only for browsers, and would be missed by whoever compares with an answer over HTTP.
+  headers.set('access-control-allow-origin', '*');
+  return frame.op === 'reply'
+    ? { status: frame['status'] as number, headers, body: frame['body'] ?? '' }
+    : { status: 0, headers, body: frame };
+};
+
+export const openCalls = async (
+  t: Pick<Test, 'teardown'>,
+  port: number,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<CallSocket> => {
+  const options = { headers, perMessageDeflate: false };
+  const ws = new WebSocket(`ws://127.0.0.1:${port}/ws`, options);
+  t.teardown(() => ws.terminate());
+  const frames: Frame[] = [];
+  const waiting = new Map<unknown, { resolve(frame: Frame): void; reject(why: Error): void }>();
+  ws.on('error', () => undefined);
+  ws.on('message', (text) => {
+    const frame = JSON.parse(String(text)) as Frame;
+    frames.push(frame);
+    const is_answer = frame.op === 'reply' || frame.op === 'error';
+    for (const id of [frame['id'], ...(is_answer ? [anything] : [])]) {
+      waiting.get(id)?.resolve(frame);
+      waiting.delete(id);
+    }
+  });
+  const closed = once(ws, 'close').then(([code]) => code as number);
+  closed.then((code) => {
+    for (const { reject } of waiting.values()) reject(new Error(`closed with ${code}`));
+  });
+  await once(ws, 'open');
+  let last_id = 0;
+  const nextId = (): number => {
+    last_id += 1;
+    return last_id;
+  };
+  const ask = (text: string | Buffer, id: unknown): Promise<Frame> =>
+    new Promise((resolve, reject) => {
+      if (ws.readyState !== WebSocket.OPEN) return reject(new Error('not open'));
+      waiting.set(id, { resolve, reject });
+      return ws.send(text, { binary: false });
+    });
+  const raw = (): Socket => (ws as unknown as { _socket: Socket })._socket;
+  return {
+    ...{ ws, frames, closed, nextId, ask },
+    askAnything: (text) => ask(text, anything),
+    replied: () => frames.filter(({ op }) => op === 'reply').map(({ id }) => id),
+    async call(method, path, parts = {}) {
+      const id = nextId();
+      const frame = { op: 'call', id, route: `${method} ${path}`, ...parts };
+      return asAnswered(await ask(JSON.stringify(frame), id));
+    },
+    pause: () => raw().pause(),
+    resume: () => raw().resume(),
+  };
+};

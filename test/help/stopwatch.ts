@@ -1,0 +1,35 @@
+const tick_ms = 10;
+/** A gap between two ticks counts for no more than this; the rest is a machine that stands. */
+const counted_ms = 30;
+
+/**
+ * Milliseconds since the start in which this process could run. For upper bounds on what takes
+ * time: a machine that is busy elsewhere stops the watch, and a wait for something does not.
+ */
+export const startStopwatch = (): (() => number) => {
+  let counted = 0;
+  let last_ms = performance.now();
+  const count = (): void => {
+    const now_ms = performance.now();
+    counted += Math.min(counted_ms, now_ms - last_ms);
+    last_ms = now_ms;
+  };
+  const timer = setInterval(count, tick_ms);
+  timer.unref();
+  return () => {
+    count();
+    clearInterval(timer);
+    return counted;
+  };
+};
+
+/** Least milliseconds of many tries: what is slow by itself is slow each time. */
+export const timeAtBest = (work: () => unknown, enough_ms: number, tries = 50): number => {
+  let best = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < tries && best > enough_ms; n += 1) {
+    const started_ms = performance.now();
+    work();
+    best = Math.min(best, performance.now() - started_ms);
+  }
+  return best;
+};

@@ -1,0 +1,183 @@
+import { Redis } from 'ioredis';
+import { t as root, type Test } from 'tap';
+import { childrenOf } from '../../src/boot/processes.mjs';
+import { startPostgres } from '../../src/embedded/postgres.js';
+import { type EmbeddedStore, signalProcess } from '../../src/embedded/processes.js';
+import { emptyRedis, startRedis } from '../../src/embedded/redis.js';
+import { migrate } from '../../src/kit/pg/migrate.js';
+import {
+  makeTemplate,
+  type OwnStores,
+  openAdmin,
+  startOwnStores,
+  template_name,
+  withDatabase,
+} from './own-stores.js';
+
+/** What a test needs of tap: `openStores(t)` works with every kind of test. */
+export type Teardown = Pick<Test, 'teardown'>;
+
+export interface Stores {
+  /** A migrated, otherwise empty database of this test alone. */
+  readonly database_url: string;
+  readonly redis_url: string;
+  /** A value for REDIS_PREFIX that nobody else uses. */
+  readonly redis_prefix: string;
+}
+
+interface Servers {
+  readonly admin_url: string;
+  readonly redis_url: string;
+  readonly template: string;
+}
+
+let opened = 0;
+
+/**
+ * A database and a Redis prefix for this test, gone after it. The servers are those of `npm test`;
+ * a file that is run by hand starts its own.
+ */
+export const openStores = async (t: Teardown): Promise<Stores> => {
+  const servers = await findServers();
+  opened += 1;
+  const name = `t_${process.pid}_${opened}`;
+  const admin = openAdmin(servers.admin_url);
+  await admin.unsafe(`create database ${name} template ${servers.template}`);
+  await admin.end();
+  const redis_prefix = `t_${process.pid}_${opened}`;
+  t.teardown(async () => {
+    await dropDatabase(servers.admin_url, name);
+    await dropKeys(servers.redis_url, redis_prefix);
+  });
+  return {
+    database_url: withDatabase(servers.admin_url, name),
+    redis_url: servers.redis_url,
+    redis_prefix,
+  };
+};
+
+const findServers = (): Promise<Servers> => {
+  const { TEST_DATABASE_URL, TEST_REDIS_URL, TEST_TEMPLATE } = process.env;
+  if (TEST_DATABASE_URL !== undefined && TEST_REDIS_URL !== undefined) {
+    return Promise.resolve({
+      admin_url: TEST_DATABASE_URL,
+      redis_url: TEST_REDIS_URL,
+      template: TEST_TEMPLATE ?? template_name,
+    });
+  }
+  own_servers ??= startServers();
+  return own_servers;
+};
+
+let own_servers: Promise<Servers> | undefined;
+
+/** Ends with the whole file: tap runs what was added later, the tests' own clearing up, first. */
+const startServers = async (): Promise<Servers> => {
+  const own = await startOwnStores(false);
+  root.teardown(own.stop);
+  const { admin_url } = own.postgres;
+  await makeTemplate(admin_url);
+  return { admin_url, redis_url: own.redis.url, template: template_name };
+};
+
+const dropDatabase = async (admin_url: string, name: string): Promise<void> => {
+  const admin = openAdmin(admin_url);
+  await admin.unsafe(`drop database if exists ${name} with (force)`);
+  await admin.end();
+};
+
+const dropKeys = async (redis_url: string, prefix: string): Promise<void> => {
+  const redis = new Redis(redis_url.replace(/^unix:/, ''), { commandTimeout: 5_000 });
+  for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: 1_000 })) {
+    if (Array.isArray(keys) && keys.length > 0) await redis.unlink(...keys.map(String));
+  }
+  redis.disconnect();
+};
+
+/** A server that a test may kill and start again. */
+export interface PrivateServer {
+  /** Of the server that runs now, or ran last. */
+  readonly pid: number;
+  readonly url: string;
+  /** kill -9; fulfilled when it is gone. */
+  kill(): Promise<void>;
+  /** Stands still, alive and without an answer, until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** At the same address; `empty` forgets what it kept (Redis only). */
+  restart(options?: { readonly empty?: boolean }): Promise<void>;
+}
+
+export interface PrivateStores extends Stores {
+  /** Holds both servers' files, for a start of the whole service on them. */
+  readonly folder: string;
+  readonly postgres: PrivateServer;
+  readonly redis: PrivateServer;
+}
+
+/** Own servers of this test, with a migrated database. `durable` for everything that kills them. */
+export const startPrivateStores = async (
+  t: Teardown,
+  { durable = true }: { readonly durable?: boolean } = {},
+): Promise<PrivateStores> => {
+  const own = await startOwnStores(durable);
+  const { folder } = own;
+  const options = { data_dir: folder, say: () => undefined, must_keep_port: true };
+  const pg = makePrivate(own.postgres, () => startPostgres({ ...options, durable }));
+  const redis = makePrivate(own.redis, async (empty) => {
+    if (empty) emptyRedis(folder);
+    return startRedis(options);
+  });
+  t.teardown(() => endPrivate(own, [pg, redis]));
+  await migrate(own.postgres.url);
+  return {
+    folder,
+    database_url: own.postgres.url,
+    redis_url: own.redis.url,
+    redis_prefix: 'pf',
+    postgres: pg.server,
+    redis: redis.server,
+  };
+};
+
+interface Private {
+  readonly server: PrivateServer;
+  current(): EmbeddedStore;
+}
+
+const makePrivate = (
+  first: EmbeddedStore,
+  start: (empty: boolean) => Promise<EmbeddedStore>,
+): Private => {
+  let store = first;
+  // Pausing only the postmaster would leave its backends at work.
+  const signalAll = (signal: NodeJS.Signals): void => {
+    for (const pid of [store.pid, ...childrenOf(store.pid)]) signalProcess(pid, signal);
+  };
+  const server: PrivateServer = {
+    get pid() {
+      return store.pid;
+    },
+    url: first.url,
+    async kill() {
+      process.kill(store.pid, 'SIGKILL');
+      await store.exited;
+    },
+    pause: () => signalAll('SIGSTOP'),
+    resume: () => signalAll('SIGCONT'),
+    async restart({ empty = false } = {}) {
+      server.resume();
+      await store.stop();
+      store = await start(empty);
+    },
+  };
+  return { server, current: () => store };
+};
+
+const endPrivate = async (own: OwnStores, servers: readonly Private[]): Promise<void> => {
+  for (const { server, current } of servers) {
+    server.resume();
+    await current().stop();
+  }
+  await own.stop();
+};

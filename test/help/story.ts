@@ -1,0 +1,79 @@
+import { makeReasoning as makeText } from '../../bench/load/predict-texts.js';
+import type { TestApp } from './app.js';
+import { until } from './until.js';
+
+/** The first steps of every story: a verified human, linked agents, an open question. */
+
+export interface Human {
+  readonly token: string;
+  readonly email: string;
+}
+
+export interface Agent {
+  readonly id: string;
+  readonly name: string;
+  readonly key: string;
+}
+
+let made = 0;
+const unique = (): string => {
+  made += 1;
+  return `${process.pid.toString(36)}${made.toString(36)}`;
+};
+
+export const makeHuman = async (
+  app: TestApp,
+  email = `h-${unique()}@people.dev`,
+): Promise<Human> => {
+  const password = 'correct horse battery';
+  await app.call('POST', '/api/auth/signup', { body: { email, password } });
+  const letter = await until('the letter', async () => {
+    const { body } = await app.call('GET', '/dev/outbox');
+    return (body as { to: string; links: string[] }[]).find((mail) => mail.to === email);
+  });
+  const token = new URL(letter.links[0] ?? '').searchParams.get('token');
+  await app.call('POST', '/api/auth/verify', { body: { token } });
+  const login = await app.call('POST', '/api/auth/login', { body: { email, password } });
+  return { token: login.body.token, email };
+};
+
+export const makeAgent = async (
+  app: TestApp,
+  options: { readonly human?: Human; readonly model?: string; readonly name?: string } = {},
+): Promise<Agent> => {
+  const name = options.name ?? `agent ${unique()}`;
+  const { body } = await app.call('POST', '/api/register', {
+    body: { name, model: options.model ?? 'claude-sonnet-4' },
+    ...(options.human === undefined ? {} : { token: options.human.token }),
+  });
+  return { id: body.user.id, name, key: body.api_key };
+};
+
+export const makeOpenQuestion = async (
+  app: TestApp,
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<string> => {
+  const { body } = await app.call('POST', '/api/admin/questions', {
+    admin: true,
+    body: {
+      question: `Will the reading room of branch ${unique()} open before the autumn term?`,
+      category: 'society',
+      subcategory: 'benefits_public_good',
+      closes_at: new Date(Date.now() + 30 * 86_400_000).toISOString(),
+      publish: true,
+      ...fields,
+    },
+  });
+  return body.question.id;
+};
+
+/** The same number for the same mark, and another for another. */
+const numberOf = (mark: string): number => {
+  let hash = 0x811c9dc5;
+  for (const char of mark) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);
+  return hash >>> 1;
+};
+
+/** A reasoning that passes every gate; `mark` makes it and its sources different from others. */
+export const makeReasoning = (mark = unique()): string =>
+  makeText(numberOf(mark)).replaceAll(/https:\/\/\S*[^\s.]/g, (url) => `${url}-${mark}`);

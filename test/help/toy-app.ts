@@ -1,0 +1,229 @@
+import { Type } from '@sinclair/typebox';
+import { pino } from 'pino';
+import { common_faults, type Fault, refuse } from '../../src/kit/fault.js';
+import type { StreamParts } from '../../src/kit/http/body-stream.js';
+import type { Caller } from '../../src/kit/http/caller.js';
+import { type Mounted, mount } from '../../src/kit/http/mount.js';
+import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/kit/http/route.js';
+import type { Credentials } from '../../src/kit/http/serve.js';
+import {
+  App,
+  exclusive_port,
+  us_listen_socket_close,
+  us_socket_local_port,
+} from '../../src/kit/http/uws.js';
+import { type Limiter, makeLocalWindows, type Window } from '../../src/kit/limits.js';
+import { QueueFullError } from '../../src/kit/pg/batch.js';
+import type { Hub } from '../../src/kit/ws/hub.js';
+import type { HubLimits } from '../../src/kit/ws/options.js';
+import { makeCaller } from './app.js';
+import type { Teardown } from './stores.js';
+import { mountToySocket } from './toy-socket.js';
+
+/** A real server with a few routes about nothing, for tests of what is the same for all routes. */
+
+/** What a handler waits for; a test opens it. */
+export interface Gate {
+  readonly opened: Promise<void>;
+  open(): void;
+}
+
+export const makeGate = (): Gate => {
+  let open: () => void = () => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+};
+
+export interface ToyDeps {
+  gate: Gate;
+  /** Handlers that have begun to wait. */
+  waiting: number;
+  /** What `/stream` sends. */
+  stream: StreamParts;
+}
+
+const route = routeFor<ToyDeps>();
+const plain = { tag: 'toys', auth: 'public', returns: { 200: Type.Object({}) } } as const;
+
+const get = (id: string, path: string, handle: Parameters<typeof route>[0]['handle']) =>
+  route({ ...plain, id, method: 'GET', path, summary: id, handle });
+
+const name_body = Type.Object({ name: Type.String({ maxLength: 70_000 }) });
+
+const toys: readonly Route<ToyDeps>[] = [
+  route({
+    ...{ ...plain, id: 'listToys', method: 'GET', path: '/api/toys', summary: 'All toys' },
+    query: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 9 })) }),
+    cacheable: true,
+    handle: ({ query }) => reply(200, { toys: ['bär'], limit: query.limit ?? null }),
+  }),
+  route({
+    ...{ ...plain, id: 'makeToy', method: 'POST', path: '/api/toys', summary: 'One more' },
+    body: name_body,
+    returns: { 201: Type.Object({ length: Type.Integer() }) },
+    handle: ({ body }) => reply(201, { length: body.name.length }),
+  }),
+  route({
+    ...{ ...plain, id: 'makeTinyToy', method: 'POST', path: '/api/tiny', summary: 'A small one' },
+    body: name_body,
+    body_limit: 20,
+    handle: () => reply(200, {}),
+  }),
+  route({
+    ...{ ...plain, id: 'getToy', method: 'GET', path: '/api/toys/{id}', summary: 'One toy' },
+    params: Type.Object({ id: Type.String({ maxLength: 20 }) }),
+    handle: (ctx) => {
+      const { params, ip, body_digest } = ctx;
+      return reply(200, { id: params.id, ip, said: ctx.header('x-said'), body_digest });
+    },
+  }),
+  route({
+    ...{ ...plain, id: 'dropToy', method: 'DELETE', path: '/api/toys/{id}', summary: 'One less' },
+    params: Type.Object({ id: Type.String() }),
+    returns: { 204: null },
+    handle: () => reply(204, undefined),
+  }),
+  route({
+    ...{ ...plain, id: 'secretToy', method: 'GET', path: '/api/admin/toys', summary: 'Hidden' },
+    auth: 'admin',
+    handle: () => reply(200, { secret: true }),
+  }),
+  route({
+    ...{ ...plain, id: 'myToy', method: 'GET', path: '/api/me/toy', summary: 'Mine' },
+    auth: 'agent',
+    handle: ({ caller }) => reply(200, { mine: caller.name }),
+  }),
+  get('picture', '/picture', () => replyRaw('image/png', Buffer.from([0x89, 0, 0xff]))),
+  get('page', '/page', () => replyRaw('text/html', '<p>bär</p>')),
+  get('svg', '/picture.svg', () => replyRaw('image/svg+xml', Buffer.from('<svg/>'))),
+  route({
+    ...{ ...plain, id: 'big', method: 'GET', path: '/big/{chars}', summary: 'A long answer' },
+    params: Type.Object({ chars: Type.String() }),
+    handle: ({ params }) => reply(200, { pad: 'x'.repeat(Number(params.chars)) }),
+  }),
+  route({
+    ...{ ...plain, id: 'held', method: 'GET', path: '/held/{chars}', summary: 'Long and late' },
+    params: Type.Object({ chars: Type.String() }),
+    handle: async ({ params }, deps) => {
+      deps.waiting += 1;
+      await deps.gate.opened;
+      return reply(200, { pad: 'x'.repeat(Number(params.chars)) });
+    },
+  }),
+  get('refuses', '/refuses', () => refuse(common_faults.INVALID_REQUEST, { extra: { hint: 1 } })),
+  get('throws', '/throws', () => {
+    throw new Error('the secret of /etc/passwd');
+  }),
+  get('rejects', '/rejects', async () => {
+    throw Object.assign(new Error('select secret'), { code: '42P01' });
+  }),
+  get('throwsNothing', '/throws-nothing', () => Promise.reject(undefined)),
+  get('outage', '/outage', async () => {
+    throw Object.assign(new Error('10.0.0.3 is away'), { code: 'ECONNREFUSED' });
+  }),
+  get('full', '/full', async () => {
+    throw new QueueFullError('too many');
+  }),
+  get('breaksHeader', '/breaks-header', () => reply(200, {}, { Link: 'a\r\nSet-Cookie: b' })),
+  get('wrongHeader', '/wrong-header', () => reply(200, {}, { Link: 7 as unknown as string })),
+  get('unsendable', '/unsendable', () => reply(200, { big: 10n })),
+  get('unlisted', '/unlisted', () => reply(202, {})),
+  get('misshapen', '/misshapen', () => reply(200, [])),
+  get('waits', '/waits', async (_ctx, deps) => {
+    const { gate } = deps;
+    deps.waiting += 1;
+    await gate.opened;
+    return reply(200, { waited: true });
+  }),
+  get('streams', '/stream', (_ctx, { stream }) => replyStream('text/plain', stream)),
+  route({
+    ...{ ...plain, id: 'patient', method: 'GET', path: '/patient', summary: 'A long wait' },
+    longest_ms: 60_000,
+    handle: async (ctx, deps) => {
+      deps.waiting += 1;
+      ctx.onGone(() => {
+        deps.waiting -= 1;
+      });
+      await deps.gate.opened;
+      return reply(200, { waited: true });
+    },
+  }),
+  get('never', '/never', () => new Promise(() => undefined)),
+];
+
+const agent: Caller = {
+  ...{ kind: 'agent', id: 'a1', name: 'Toy agent', model: 'm', model_family: 'other' },
+  owner_id: null,
+};
+
+const authenticate = ({ api_key, admin_key, authorization }: Credentials): Caller | Fault => {
+  if (admin_key === 'right') return { kind: 'admin' };
+  if (api_key === 'right') return agent;
+  return refuse(authorization === '' ? common_faults.INVALID_API_KEY : common_faults.INVALID_TOKEN);
+};
+
+export interface ToyOptions {
+  readonly deadline_ms?: number;
+  readonly windows?: readonly Window[];
+  readonly check_answers?: boolean;
+  readonly trusted_proxies?: readonly string[];
+  /** With these limits of its sockets; none where it is left out. */
+  readonly sockets?: Partial<HubLimits>;
+}
+
+export interface ToyApp {
+  readonly url: string;
+  readonly port: number;
+  readonly mounted: Mounted;
+  readonly hub: Hub | null;
+  readonly deps: ToyDeps;
+  readonly logged: Readonly<Record<string, unknown>>[];
+  readonly call: ReturnType<typeof makeCaller>;
+}
+
+export const startToyApp = async (t: Teardown, options: ToyOptions = {}): Promise<ToyApp> => {
+  const logged: Record<string, unknown>[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) });
+  const deps: ToyDeps = {
+    gate: makeGate(),
+    waiting: 0,
+    stream: { produce: async function* () {} },
+  };
+  const local = makeLocalWindows(1);
+  const limiter: Limiter = {
+    take: async (windows) => local.take(windows),
+    look: async (windows) => local.look(windows),
+    stop: () => undefined,
+  };
+  const app = App();
+  const mounted = mount(app, {
+    routes: toys,
+    ...{ deps, log, limiter, trusted_proxies: options.trusted_proxies ?? [] },
+    link_url: () => 'http://forum/link',
+    authenticate,
+    windowsOf: () => options.windows ?? [],
+    check_answers: options.check_answers ?? false,
+    ...(options.deadline_ms === undefined ? {} : { deadline_ms: options.deadline_ms }),
+  });
+  const { sockets } = options;
+  const hub =
+    sockets === undefined
+      ? null
+      : mountToySocket(app, { log, mounted, authenticate, limits: sockets });
+  const port = await new Promise<number>((resolve, reject) => {
+    app.listen(0, exclusive_port, (socket) => {
+      if (!socket) return reject(new Error('no port'));
+      t.teardown(() => {
+        us_listen_socket_close(socket);
+        hub?.close();
+        mounted.stop();
+        app.close();
+      });
+      return resolve(us_socket_local_port(socket));
+    });
+  });
+  const url = `http://127.0.0.1:${port}`;
+  return { url, port, mounted, hub, deps, logged, call: makeCaller(url) };
+};

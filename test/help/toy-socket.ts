@@ -1,0 +1,47 @@
+import type { Logger } from 'pino';
+import { refuse } from '../../src/kit/fault.js';
+import { makeAddressReader } from '../../src/kit/http/address.js';
+import type { Mounted } from '../../src/kit/http/mount.js';
+import type { Credentials } from '../../src/kit/http/serve.js';
+import type { TemplatedApp } from '../../src/kit/http/uws.js';
+import { makeCallOp } from '../../src/kit/ws/calls.js';
+import { ws_faults } from '../../src/kit/ws/frames.js';
+import { type Hub, mountHub } from '../../src/kit/ws/hub.js';
+import type { HubLimits, HubOptions } from '../../src/kit/ws/options.js';
+
+/** Sockets of a toy server: an empty log, and calls. */
+
+export interface ToySocketParts {
+  readonly log: Logger;
+  readonly mounted: Mounted;
+  readonly authenticate: HubOptions['authenticate'];
+  readonly limits: Partial<HubLimits>;
+}
+
+export const mountToySocket = (app: TemplatedApp, parts: ToySocketParts): Hub => {
+  const { mounted, ...rest } = parts;
+  const readToken = (token: string): Credentials => ({
+    api_key: token,
+    authorization: '',
+    admin_key: '',
+  });
+  const hub = mountHub(app, {
+    ...rest,
+    ...{ path: '/ws', node: 'toy', readToken },
+    readAddress: makeAddressReader([]),
+    resolveTopic: () => refuse(ws_faults.INVALID_TOPIC),
+    defaultTopics: () => [],
+    source: {
+      oldest: () => 1,
+      read: async () => [],
+      count: async () => 0,
+      nthNewest: async () => null,
+      newest: async () => new Map(),
+    },
+    readFilter: () => null,
+    backfill: () => '/',
+    ops: { call: makeCallOp(mounted) },
+  });
+  hub.begin(0);
+  return hub;
+};

@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import type { Test } from 'tap';
+import { WebSocket } from 'ws';
+import { until } from './until.js';
+
+/** A websocket client that keeps everything it received, for tests to look at. */
+
+export type Frame = Readonly<Record<string, unknown>> & { readonly op: string };
+
+export interface ClientOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly path?: string;
+}
+
+export interface Client {
+  readonly ws: WebSocket;
+  /** Every frame so far, in order of arrival. */
+  readonly frames: readonly Frame[];
+  send(frame: unknown): void;
+  /** The first frame that matches, from the start or still to come. */
+  get(what: string, matches: (frame: Frame) => boolean, within_ms?: number): Promise<Frame>;
+  /** The answer to the frame with this id. */
+  answer(id: number | string): Promise<Frame>;
+  /** Event frames so far; of one topic when given. */
+  events(topic?: string): readonly Frame[];
+  offsets(topic?: string): readonly number[];
+  /** The close code, once closed. */
+  closed(within_ms?: number): Promise<number>;
+  /** Stops reading from the connection, so that the server has to buffer. */
+  pause(): void;
+  resume(): void;
+}
+
+const turn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+
+/**
+ * Connects and waits for the handshake and the welcome; ends with the test. Comes again, like any
+ * client, when the connection is lost at once.
+ */
+export const connect = async (
+  t: Pick<Test, 'teardown'>,
+  port: number,
+  options: ClientOptions = {},
+): Promise<Client> => {
+  for (let lost = 0; ; lost += 1) {
+    const { client, closedWith } = await connectOnce(t, port, options);
+    await until('a frame or the end', () => client.frames.length > 0 || closedWith() !== undefined);
+    for (let n = 0; n < 20; n += 1) await turn();
+    if (closedWith() !== 1006 || lost === 3) return client;
+  }
+};
+
+const connectOnce = async (
+  t: Pick<Test, 'teardown'>,
+  port: number,
+  options: ClientOptions = {},
+): Promise<{ readonly client: Client; closedWith(): number | undefined }> => {
+  const { headers = {}, path = '/ws' } = options;
+  const ws = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers, perMessageDeflate: false });
+  const frames: Frame[] = [];
+  let close_code: number | undefined;
+  ws.on('message', (text) => frames.push(JSON.parse(String(text)) as Frame));
+  ws.on('close', (code) => {
+    close_code = code;
+  });
+  let broken = '';
+  ws.on('error', (error) => {
+    broken = ` (${error.message})`;
+  });
+  t.teardown(() => ws.terminate());
+  const get = async (
+    what: string,
+    matches: (frame: Frame) => boolean,
+    within_ms = 30_000,
+  ): Promise<Frame> => {
+    const is_over = () => frames.some(matches) || close_code !== undefined;
+    await until(what, is_over, within_ms).catch(() => undefined);
+    const found = frames.find(matches);
+    if (found !== undefined) return found;
+    const seen = JSON.stringify(frames.slice(-5)).slice(0, 2_000);
+    throw new Error(`${what}: closed with ${close_code}${broken}; the last frames: ${seen}`);
+  };
+  const events = (topic?: string): readonly Frame[] =>
+    frames.filter((f) => f.op === 'event' && (topic === undefined || f.topic === topic));
+  const raw = (): Socket => (ws as unknown as { _socket: Socket })._socket;
+  await once(ws, 'open');
+  const client: Client = {
+    ws,
+    frames,
+    send: (frame) => ws.send(typeof frame === 'string' ? frame : JSON.stringify(frame)),
+    get,
+    answer: (id) => get(`an answer to ${id}`, (frame) => frame.id === id && frame.op !== 'event'),
+    events,
+    offsets: (topic) => events(topic).map(({ offset }) => offset as number),
+    async closed(within_ms = 10_000) {
+      await until('the socket is closed', () => close_code !== undefined, within_ms);
+      return close_code as number;
+    },
+    pause: () => raw().pause(),
+    resume: () => raw().resume(),
+  };
+  return { client, closedWith: () => close_code };
+};

@@ -1,0 +1,356 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { findLinks } from '../../src/kit/links.js';
+import { isProfane } from '../../src/kit/profanity.js';
+import { countCharacters, findObjection, normaliseText, readProse } from '../../src/kit/text.js';
+import { timeAtBest } from '../help/stopwatch.js';
+
+const linksOf = (text: string): string[] => {
+  const links = findLinks(text);
+  return Array.from({ length: links.length / 2 }, (_, i) =>
+    text.slice(links[2 * i], links[2 * i + 1]),
+  );
+};
+
+const innocent_words = `
+  Scunthorpe Penistone Lightwater Cockermouth Clitheroe Essex Sussex Middlesex Arsenal arsenic
+  assess assessment assassin assault asset assign assist associate assume Assyria Assad assorted
+  class classic glass grass mass pass bass brass compass embassy ambassador passion cassette
+  cockpit cocktail peacock Hancock Hitchcock cockroach cocky shuttlecock woodcock Babcock
+  Dickens Dickinson Dick Benedick dickcissel Riddick analysis analyst analytical canal banal
+  Cumbria cucumber document circumstance accumulate cumin cummings cumulative Cumhuriyet
+  Fukushima Fukuyama Fuchs feckless fickle Focke Affleck fact Fackler Shiite Shiites Shiitake
+  Dikshit Harshit Rakshit shirt shift shitake Slutsky slush absolute retardant flame-retardant
+  retardation niggardly snigger Niger Nigeria Nigerian Montenegro Negroni knight titan title
+  constitution institution titmouse Titus competition petition Matsushita button rebuttal butter
+  Cuckfield cuckoo hook hooker Sexton sextant sexual asexual unisex sex sextuple pornography porn
+  rape grape drape scrape therapist rapeseed incest incestuous anal analogue anus Janus Uranus
+  manuscript Manus tetanus penis peninsula penal semen basement amendment semester vagina vaginal
+  orgasm organism orgy Georgy porgy twatt Twain Wankel Wankhede swank Turda saturday turducken
+  spastic scat scatter prick prickly pussycat Pissarro Mississippi piston chink Kaufkraft dyke
+  Van-Dyke Kike kikeriki fag Fagan fagot FAG fu kung-fu FK FKGP fig ABO abort about tit tits
+  booby boob Bobby bitcoin habit Babich Bich butcher whorl who're whole hoard bastion Hoare
+  specialist socialist raccoon tycoon cocoon hello shell hellenic damnation Amsterdam condamnation
+  evacuate execute executive magna therapists Cockburn Weiner Fanny Gaylord Lipshitz
+`;
+
+t.test('ordinary words, names and places are not profane', (t) => {
+  const words = innocent_words.trim().split(/\s+/);
+  t.ok(words.length >= 100);
+  t.same(
+    words.filter((word) => findObjection(`about ${word} today`) !== null),
+    [],
+  );
+  t.end();
+});
+
+t.test('profane words are found in every usual disguise', (t) => {
+  const disguises = [
+    'fuck',
+    'Fuck',
+    'FUCKING',
+    'motherfucker',
+    'fuuuuck',
+    'f*ck',
+    'fück',
+    'f u c k',
+    'f.u.c.k',
+    'f-u-c-k',
+    'fu\u200bck',
+    'fu\u00adck',
+    'ｆｕｃｋ',
+    '𝐟𝐮𝐜𝐤',
+    'fuсk',
+    'shit',
+    'sh1t',
+    'shitty',
+    'Bullshit',
+    'b1tch',
+    'bitches',
+    'asshole',
+    'assssholes',
+    'a$$hole',
+    'cunt',
+    'faggot',
+    'nigger',
+    'whore',
+    'sluts',
+    'wanker',
+    'twat',
+    'bastard',
+    'cocksucker',
+    'dickhead',
+    'retards',
+  ];
+  for (const word of disguises) {
+    t.match(findObjection(`This is ${word}, I say`), { kind: 'profanity' }, word);
+    t.match(findObjection(word), { kind: 'profanity' }, `${word} alone`);
+  }
+  t.equal(isProfane('жопаѕ'), false, 'other scripts are not judged');
+  t.end();
+});
+
+t.test('a profane word is found again in every later text, and clean ones stay clean', (t) => {
+  for (let i = 0; i < 3; i += 1) {
+    t.equal(findObjection('a perfectly ordinary sentence'), null);
+    t.match(findObjection('a bullshit sentence'), { kind: 'profanity', detail: /“bullshit”/ });
+  }
+  t.end();
+});
+
+t.test('numbers, units, product names and addresses are no disguises', (t) => {
+  const texts = [
+    'It cost $455bn, then 455k, at A55 and H100 prices; a4, b2b, s5, GPT4o, o1-mini, 5h17m.',
+    'Row: A B C D E F G H, 1 a 2 b 3 c; U.S.A., e.g. i.e. a.m. p.m.',
+    'https://x.org/fuck-this-path and https://en.wikipedia.org/wiki/Scunthorpe_problem',
+    'f(u) = c*k; a*b*c; x@y.org; wow!great; 0x5h17; 4n4',
+  ];
+  for (const text of texts) t.equal(findObjection(text), null, text);
+  t.end();
+});
+
+t.test('more than 30 links are a flood', (t) => {
+  const links = (n: number) => Array.from({ length: n }, (_, i) => `https://a.org/${i}`).join(' ');
+  t.equal(findObjection(links(30)), null);
+  t.match(findObjection(links(31)), { kind: 'spam', detail: /31 links/ });
+  t.end();
+});
+
+t.test('one character more than 30 times in a row is spam, a rule of a table is not', (t) => {
+  for (const char of ['!', 'a', '?', '😀'[0]!, 'я', '0']) {
+    for (const lead of ['', 'x', 'four', 'sevenxy']) {
+      t.equal(findObjection(`${lead} ${char.repeat(30)} end`), null);
+      t.match(findObjection(`${lead} ${char.repeat(31)} end`), { detail: /31 times/ });
+    }
+  }
+  for (const char of '-=_*~.#| ─═\n') t.equal(findObjection(`a ${char.repeat(500)} b`), null);
+  t.equal(findObjection(`https://a.org/${'A'.repeat(80)}`), null, 'links are not looked at');
+  t.end();
+});
+
+t.test('one word for more than 40 % of twenty words or more is spam', (t) => {
+  const text = (same: number, other: number) =>
+    [
+      ...new Array<string>(same).fill('Bitcoin'),
+      ...Array.from({ length: other }, (_, i) => `w${'abcdefghijklmnopqrstuvwxyz'[i]}x`),
+    ].join(' ');
+  t.equal(findObjection(text(8, 12)), null, 'exactly 40 %');
+  t.match(findObjection(text(9, 12)), { kind: 'spam', detail: /“Bitcoin” makes up 9 of its 21/ });
+  t.equal(findObjection(text(19, 0)), null, 'nineteen words');
+  t.match(findObjection(text(20, 0)), { kind: 'spam' });
+  t.match(findObjection(text(10, 10).replace('Bitcoin', 'BITCOIN')), { kind: 'spam' }, 'any case');
+  t.end();
+});
+
+t.test('advertising is spam, one quoted phrase of it is not', (t) => {
+  for (const text of [
+    'Buy now! Click here for free crypto',
+    'Make money fast with this one trick',
+    'Limited time offer: use promo code ORACLE',
+    'Telegram me for guaranteed returns',
+  ]) {
+    t.match(findObjection(text), { kind: 'spam', detail: /advertising/ }, text);
+  }
+  for (const text of [
+    'Two brokers rate the share buy now, up from hold.',
+    'The page says click here and nothing else.',
+    'Sales of Viagra fell; the money supply grew; the offer was raised, and funds buy.',
+    'Telegram is banned there, WhatsApp is throttled.',
+  ]) {
+    t.equal(findObjection(text), null, text);
+  }
+  t.end();
+});
+
+t.test('links are found where people put them, without the punctuation around', (t) => {
+  const cases: [string, string[]][] = [
+    ['see https://a.org/x.', ['https://a.org/x']],
+    ['(https://a.org/x), and', ['https://a.org/x']],
+    ['[text](https://a.org/x_(y))', ['https://a.org/x_(y)']],
+    ['[https://a.org/1](https://a.org/1)', ['https://a.org/1', 'https://a.org/1']],
+    ['<https://a.org/x>', ['https://a.org/x']],
+    ['"https://a.org/x"?', ['https://a.org/x']],
+    [
+      'https://a.org/x,https://b.org/y;http://c.org/z',
+      ['https://a.org/x', 'https://b.org/y', 'http://c.org/z'],
+    ],
+    ['|https://a.org/x|https://b.org/y|', ['https://a.org/x', 'https://b.org/y']],
+    ['**https://a.org/x**', ['https://a.org/x']],
+    ['HTTPS://A.org/X', ['HTTPS://A.org/X']],
+    ['https://a.org/a,b;c?d=(e)&f=[g]!', ['https://a.org/a,b;c?d=(e)&f=[g]']],
+    ['来源https://a.org/東京。続き', ['https://a.org/東京']],
+    ['“https://a.org/x”', ['https://a.org/x']],
+    ['http://[::1]/x', ['http://[::1]/x']],
+    [
+      'https://web.archive.org/web/2020/https://a.org/',
+      ['https://web.archive.org/web/2020/https://a.org/'],
+    ],
+    ['ftp://a.org xhttp://a.org ://a.org http:// https://. http', []],
+    ['://', []],
+  ];
+  for (const [text, links] of cases) t.same(linksOf(text), links, text);
+  t.end();
+});
+
+t.test('links lie in order, apart and inside the text, whatever the text', (t) => {
+  const piece = fc.constantFrom(
+    'http',
+    'https',
+    '://',
+    'a.org',
+    '/',
+    '(',
+    ')',
+    ',',
+    ' ',
+    'é',
+    '😀',
+    '[',
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
+      const text = pieces.join('');
+      const links = findLinks(text);
+      return linksOf(text).every(
+        (link, i) =>
+          /^https?:\/\/./i.test(link) && links[2 * i]! >= (i === 0 ? 0 : links[2 * i - 1]!),
+      );
+    }),
+    { numRuns: 3_000 },
+  );
+  t.end();
+});
+
+/** The count as its definition reads, to compare the one-pass reader with. */
+const plainDistinct = (text: string, min_letters: number): number => {
+  const words = text.match(/\p{L}[\p{L}\p{M}\p{Cf}]*/gu) ?? [];
+  const long = words.filter((word) => (word.match(/\p{L}/gu) ?? []).length >= min_letters);
+  const fold = (word: string) =>
+    [...word.replace(/\p{Cf}/gu, '')]
+      .map((char) => {
+        const folded = char.toUpperCase().toLowerCase();
+        if (char.length > 1) return char;
+        return folded.length === 1 ? folded : char.toLowerCase()[0];
+      })
+      .join('');
+  return new Set(long.map(fold)).size;
+};
+
+t.test('distinct words are counted as the definition says, in any script', (t) => {
+  const char = fc.oneof(
+    fc.constantFrom('\u{1d165}', '\u{e0041}', ...'abAB  ,.-1éÉßσςΣжЖ中\u0301\u200b\u00ad𝐟😀'),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),
+  );
+  fc.assert(
+    fc.property(fc.array(char, { maxLength: 60 }), fc.integer({ min: 2, max: 5 }), (chars, min) => {
+      const text = chars.join('');
+      const request = { links: [], uncounted: [], min_letters: min };
+      return readProse(text, request).distinct_words === plainDistinct(text, min);
+    }),
+    { numRuns: 5_000 },
+  );
+  t.end();
+});
+
+t.test('the count stays right when the table of known words has started over', (t) => {
+  const request = { links: [], uncounted: [], min_letters: 4 };
+  const letters = (n: number) => n.toString(26).replace(/[0-9]/g, (d) => 'qrstuvwxyz'[Number(d)]!);
+  for (let i = 0; i < 60; i += 1) {
+    const words = Array.from({ length: 1_500 }, (_, j) => `word${letters(i * 1_500 + j + 30_000)}`);
+    const expected = new Set(words).size;
+    t.equal(readProse(words.join(' '), request).distinct_words, expected, `text ${i}`);
+  }
+  t.end();
+});
+
+t.test(
+  'uncounted ranges and links do not count, but are read for profanity where they are text',
+  (t) => {
+    const text =
+      'Heading words here\nplain words follow https://linked.words/inside and heading again';
+    const request = { links: findLinks(text), uncounted: [0, 18], min_letters: 4 };
+    // plain, words, follow, heading, again
+    t.equal(readProse(text, request).distinct_words, 5);
+    const rude = readProse('bullshit heading\ntext', {
+      links: [],
+      uncounted: [0, 16],
+      min_letters: 4,
+    });
+    t.match(rude.objection, { kind: 'profanity' });
+    t.equal(rude.distinct_words, 1);
+    t.end();
+  },
+);
+
+t.test('text is brought to NFC', (t) => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 80 }), (text) => {
+      return normaliseText(text) === text.normalize('NFC');
+    }),
+    { numRuns: 3_000 },
+  );
+  const every = [];
+  for (let code = 1; code < 0x10ffff; code += 1) {
+    if (code >= 0xd800 && code <= 0xdfff) continue;
+    const char = String.fromCodePoint(code);
+    if (normaliseText(char) !== char.normalize('NFC')) every.push(code.toString(16));
+  }
+  t.same(every, []);
+  t.end();
+});
+
+t.test('characters are code points', (t) => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 80 }), (text) => {
+      return countCharacters(text) === [...text].length;
+    }),
+  );
+  t.equal(countCharacters('\ud83d\ud83d\ude00\ude00x\ud83d'), 5, 'halves alone count one each');
+  t.end();
+});
+
+t.test('no text of 10,000 characters takes long', (t) => {
+  const units = [
+    'a',
+    'ab ',
+    'a1',
+    'a1b2',
+    'f u c k ',
+    '😀',
+    'é',
+    '中',
+    '中 ',
+    '\u0301',
+    'http://',
+    '://',
+    'h',
+    '(',
+    'https://a.b/(',
+    ',http',
+    '#',
+    'assab ',
+    'shii',
+    'buy now ',
+    '\n#',
+    '\n* ',
+    '$',
+    '𝐟',
+    'ſ ',
+  ];
+  const slow: string[] = [];
+  // A text that is slow by nature is slow each time; one that only met a busy machine is not.
+  const timed = (text: string, name: string): void => {
+    if (timeAtBest(() => findObjection(text), 50) > 50) slow.push(name);
+  };
+  timed('中', 'warm-up');
+  for (const unit of units) timed(unit.repeat(Math.floor(10_000 / unit.length)), unit);
+  const fresh = fc.array(fc.constantFrom(...units, ' ', 'x', 'ss', 'it'), { maxLength: 60 });
+  fc.assert(
+    fc.property(fresh, (pieces) => {
+      const unit = pieces.join('');
+      timed(unit.repeat(Math.ceil(10_000 / (unit.length + 1))).slice(0, 10_000), unit);
+    }),
+  );
+  t.same(slow, []);
+  t.end();
+});

@@ -1,0 +1,202 @@
+import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
+import { t } from 'tap';
+import { type HubServer, startHub } from '../help/hub.js';
+import { until } from '../help/until.js';
+import { type Client, connect } from '../help/ws-client.js';
+
+const subscribe_me = { op: 'subscribe', id: 'me', topics: ['me'] };
+
+/** Lookups of slow keys wait until they are let go. */
+const holdUp = (lookups: HubServer['lookups']): (() => void) => {
+  let release = (): void => undefined;
+  lookups.gate = new Promise((resolve) => {
+    release = resolve;
+  });
+  return release;
+};
+
+/** The server has read everything that was sent: it answers pings of the protocol in order. */
+const arrived = async ({ ws }: Client): Promise<void> => {
+  ws.ping();
+  await once(ws, 'pong');
+};
+
+t.test('a key on the upgrade, in either header, gives its agent the private topic', async (t) => {
+  const { port, publish } = await startHub(t);
+  const by_key = await connect(t, port, { headers: { 'x-api-key': 'key-a' } });
+  const by_token = await connect(t, port, { headers: { authorization: 'Bearer key-a' } });
+  const other = await connect(t, port, { headers: { 'x-api-key': 'key-b' } });
+  const nobody = await connect(t, port);
+  for (const socket of [by_key, by_token, other, nobody]) socket.send(subscribe_me);
+  t.match(await by_key.answer('me'), { op: 'subscribed', topics: ['me'] });
+  t.match(await by_token.answer('me'), { op: 'subscribed' });
+  t.match(await other.answer('me'), { op: 'subscribed' });
+  t.match(await nobody.answer('me'), { op: 'error', code: 'MISSING_AUTH', retryable: false });
+  publish(1, ['me:a']);
+  publish(1, ['me:b']);
+  await until('all have come', () => other.events().length + by_key.events().length === 2);
+  t.strictSame(by_key.offsets(), [1]);
+  t.equal(by_key.events()[0]?.topic, 'me', 'the frame names the topic as the client does');
+  t.strictSame(other.offsets(), [2]);
+  t.match(by_key.frames[0], { op: 'welcome', as: 'agent', limits: { topics: 1_000 } });
+});
+
+t.test('a first frame can authenticate, and what follows it at once counts for it', async (t) => {
+  const { port, publish, lookups } = await startHub(t);
+  const socket = await connect(t, port);
+  const release = holdUp(lookups);
+  socket.send({ op: 'auth', id: 1, api_key: 'slow-key-a' });
+  socket.send(subscribe_me);
+  socket.send({ op: 'ping', id: 2 });
+  await arrived(socket);
+  release();
+  await socket.answer(2);
+  t.strictSame(
+    socket.frames.map(({ op }) => op),
+    ['welcome', 'authenticated', 'subscribed', 'pong'],
+    'in the order in which they were sent',
+  );
+  t.strictSame(await socket.answer(1), { op: 'authenticated', id: 1, as: 'agent' });
+  publish(1, ['me:a']);
+  await until('the event', () => socket.events().length === 1);
+  socket.send({ op: 'auth', id: 3, token: 'key-b' });
+  t.match(await socket.answer(3), { op: 'error', code: 'ALREADY_AUTHENTICATED' });
+});
+
+t.test('more frames than are held while a key is looked up close the socket', async (t) => {
+  const { port, lookups } = await startHub(t);
+  const release = holdUp(lookups);
+  const fits = await connect(t, port);
+  const over = await connect(t, port);
+  for (const [socket, count] of [
+    [fits, 32],
+    [over, 33],
+  ] as const) {
+    socket.send({ op: 'auth', id: 'auth', api_key: 'slow-key-a' });
+    for (let i = 1; i <= count; i += 1) socket.send({ op: 'ping', id: i });
+  }
+  t.equal(await over.closed(), 4102);
+  await arrived(fits);
+  release();
+  t.match(await fits.answer(32), { op: 'pong' });
+});
+
+t.test('refused credentials are told by a frame and a close code', async (t) => {
+  const { port, hub } = await startHub(t);
+  const cases = [
+    [{ 'x-api-key': 'wrong' }, 4001, 'INVALID_API_KEY', false],
+    [{ 'x-api-key': 'key-a', authorization: 'Bearer key-a' }, 4001, 'AMBIGUOUS_AUTH', false],
+    [{ authorization: 'Bearer suspended' }, 4003, 'ACCOUNT_SUSPENDED', false],
+    [{ 'x-api-key': 'down' }, 4100, 'UNAVAILABLE', true],
+  ] as const;
+  for (const [headers, close_code, code, retryable] of cases) {
+    const socket = await connect(t, port, { headers });
+    t.equal(await socket.closed(), close_code, code);
+    t.match(socket.frames, [{ op: 'error', code, retryable }]);
+    t.equal(socket.frames.length, 1, 'and by nothing else');
+  }
+  for (const [frame, close_code] of [
+    [{ op: 'auth', id: 1, api_key: 'wrong' }, 4001],
+    [{ op: 'auth', id: 1, token: 'suspended' }, 4003],
+    [{ op: 'auth', id: 1, token: 'down' }, 4100],
+  ] as const) {
+    const socket = await connect(t, port);
+    socket.send(frame);
+    t.match(await socket.answer(1), { op: 'error' });
+    t.equal(await socket.closed(), close_code);
+  }
+  const token = await connect(t, port, { path: '/ws?token=wrong' });
+  t.equal(await token.closed(), 4001);
+  t.equal(hub.stats().sockets, 0);
+});
+
+t.test('an auth frame without a credential, or with two, leaves the socket open', async (t) => {
+  const { port } = await startHub(t);
+  const socket = await connect(t, port);
+  socket.send({ op: 'auth', id: 1 });
+  t.match(await socket.answer(1), { op: 'error', code: 'MISSING_AUTH' });
+  socket.send({ op: 'auth', id: 2, api_key: 'key-a', token: 'key-a' });
+  t.match(await socket.answer(2), { op: 'error', code: 'AMBIGUOUS_AUTH' });
+  socket.send({ op: 'auth', id: 3, api_key: 'x'.repeat(513) });
+  t.match(await socket.answer(3), { op: 'error', code: 'INVALID_FRAME' });
+  socket.send({ op: 'auth', id: 4, api_key: 'key-a' });
+  t.match(await socket.answer(4), { op: 'authenticated' });
+});
+
+t.test('who only listens gets everything by ?token=, until it subscribes', async (t) => {
+  const { port, publish, logged } = await startHub(t);
+  const listener = await connect(t, port, { path: '/ws?token=key-a' });
+  const chooser = await connect(t, port, { path: '/ws?x=1&token=key-b' });
+  const header = await connect(t, port, {
+    path: '/ws?token=key-b',
+    headers: { 'x-api-key': 'key-c' },
+  });
+  await chooser.get('welcome', ({ op }) => op === 'welcome');
+  await header.get('welcome', ({ op }) => op === 'welcome');
+  chooser.send({ op: 'subscribe', id: 1, topics: ['b'] });
+  await chooser.answer(1);
+  publish(1, ['all', 'b']);
+  publish(1, ['me:a']);
+  publish(1, ['me:b']);
+  publish(1, ['all']);
+  await until('all have come', () => listener.events().length === 3);
+  t.strictSame(listener.offsets(), [1, 2, 4]);
+  t.match(listener.events()[0], { event: 'test', data: { n: 1 } }, 'as {event, data}');
+  await until('its own', () => chooser.events().length === 1);
+  t.strictSame(chooser.offsets(), [1], 'the default topics are gone');
+  t.strictSame(header.offsets(), [], 'a header counts more, and gives no default topics');
+  t.notMatch(logged.join('\n'), /key-/);
+});
+
+t.test('a listener without a word is not sent away, an anonymous one is', async (t) => {
+  const { port } = await startHub(t, { hello_ms: 200 });
+  const silent = await connect(t, port);
+  const token = await connect(t, port, { path: '/ws?token=key-a' });
+  const speaks = await connect(t, port);
+  speaks.send({ op: 'subscribe', id: 1, topics: ['all'] });
+  t.equal(await silent.closed(), 4008);
+  t.match(silent.frames.at(-1), { op: 'error', code: 'AUTH_TIMEOUT' });
+  token.send({ op: 'ping', id: 1 });
+  speaks.send({ op: 'ping', id: 2 });
+  await Promise.all([token.answer(1), speaks.answer(2)]);
+});
+
+t.test('a client that leaves while it is looked up is forgotten', async (t) => {
+  const { port, hub, lookups } = await startHub(t, { connections_ip: 1 });
+  const release = holdUp(lookups);
+  const head =
+    'GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+    'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
+    'X-API-Key: slow-key-a\r\n\r\n';
+  for (let i = 0; i < 5; i += 1) {
+    await new Promise<void>((resolve) => {
+      const tcp = connectTcp(port, '127.0.0.1', () => tcp.write(head, () => tcp.destroy()));
+      tcp.on('close', () => resolve());
+    });
+  }
+  release();
+  await until('there is room again', async () => {
+    const socket = await connect(t, port, { headers: { 'x-api-key': 'key-b' } });
+    await until('an answer', () => socket.frames.length > 0);
+    const welcome = socket.frames[0]?.op === 'welcome';
+    socket.ws.close();
+    return welcome;
+  });
+  await until('all gone', () => hub.stats().sockets === 0);
+});
+
+t.test('nobody is let in before the hub knows where the log stands', async (t) => {
+  const { port, hub } = await startHub(t);
+  hub.begin(-1);
+  const socket = await connect(t, port);
+  t.equal(await socket.closed(), 4100);
+  t.match(socket.frames, [{ op: 'error', code: 'UNAVAILABLE', retryable: true }]);
+});
+
+t.test('a request that is no upgrade is not taken by the sockets', async (t) => {
+  const { port, hub } = await startHub(t);
+  const response = await fetch(`http://127.0.0.1:${port}/ws`);
+  t.equal(response.status, 404);
+  t.equal(hub.stats().opened, 0);
+});

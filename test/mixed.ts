@@ -1,0 +1,39 @@
+import { t } from 'tap';
+import { admin_key } from './help/app.js';
+import { describeMixed, mixed_env, runMixed } from './help/mixed.js';
+import { awaitAgreement } from './help/rest.js';
+import { startService } from './help/service.js';
+
+/**
+ * `npm run mixed -- [OPERATIONS] [SEED]`: registering, linking, predicting, suggesting, deciding,
+ * deciding anew, voiding, referrals, webhooks and comments by 32 clients at once against the whole
+ * service with its own processes and stores; then everything is settled, and verify finds nothing.
+ */
+
+const operations = Number(process.argv[2] ?? 100_000);
+const seed = Number(process.argv[3] ?? Date.now() % 1_000_000);
+
+t.setTimeout(0);
+t.test(`${operations} operations, seed ${seed}`, { timeout: 0 }, async (t) => {
+  const env = { ...mixed_env, ADMIN_KEY: admin_key };
+  const service = await startService(t, { agents: 1, questions: 1, env });
+  const { url, sql, redis, prefix } = service;
+  const result = await runMixed({
+    ...{ url, sql, operations, clients: 32, seed },
+    onProgress: (done) => {
+      if (done % 10_000 === 0) t.comment(`${done} operations`);
+    },
+  });
+  t.comment(describeMixed(result));
+  t.same(result.odd, [], 'no answer is odd');
+  const [stored] = await sql<{ count: number }[]>`
+    select count(*)::integer as count from predictions`;
+  t.equal(stored?.count, result.placed, 'what was acknowledged is stored, and nothing else');
+  t.same(await awaitAgreement({ sql, redis, prefix }, 120_000), [], 'verify finds nothing');
+  const grave = service.troubles().filter(({ level }) => level >= 50);
+  t.same(
+    [...new Set(grave.map(({ role, msg, err }) => JSON.stringify({ role, msg, err })))],
+    [],
+    'nobody complained',
+  );
+});

@@ -1,0 +1,101 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { t } from 'tap';
+import { makeFaultWorld } from './help/fault.js';
+import { type Load, startLoad } from './help/load.js';
+import { startMoreRoles, type TestService } from './help/service.js';
+import type { Part } from './help/service-processes.js';
+import { awaitTruth, countRepeats } from './help/truth.js';
+
+/**
+ * `npm run soak -- [MINUTES] [SEED]`: the whole service under load while random parts of it are
+ * killed, paused and emptied, one or two at a time. Every so often the load stops, and everything
+ * must agree. With an odd seed a second supervisor adds a relay, a signer and a timer, as on
+ * another machine, and there are two api processes.
+ */
+
+const minutes = Number(process.argv[2] ?? 5);
+const seed = Number(process.argv[3] ?? Date.now() % 1_000_000);
+const round_ms = 20_000;
+const recovery_ms = 30_000;
+const parts: readonly Part[] = ['api', 'relay', 'signer', 'timer', 'Redis', 'Postgres'];
+
+/** mulberry32 (Tommy Ettinger): the same seed tries the same faults. */
+const makeRandom = (start: number): (() => number) => {
+  let state = start | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+};
+
+const random = makeRandom(seed);
+const between = (from: number, to: number): number => from + random() * (to - from);
+
+const strikeOne = async (service: TestService): Promise<string> => {
+  const part = parts[Math.floor(random() * parts.length)] ?? 'api';
+  const empty = random() < 0.5;
+  const is_pause = random() < 0.35;
+  const pause_ms = between(300, 7_000);
+  if (service.pidsOf(part).length === 0) return `${part} is down`;
+  const struck_ms = performance.now();
+  if (is_pause) {
+    const wake = service.pause(part);
+    await wait(pause_ms);
+    wake();
+    return `${part} stood still for ${Math.round(pause_ms)} ms`;
+  }
+  await service.kill(part, { empty: part === 'Redis' && empty }).back;
+  const back_ms = Math.round(performance.now() - struck_ms);
+  return `${part} killed${part === 'Redis' && empty ? ', empty' : ''}, back after ${back_ms} ms`;
+};
+
+const strikeUntil = async (service: TestService, end_ms: number): Promise<readonly string[]> => {
+  const done: string[] = [];
+  while (performance.now() < end_ms) {
+    await wait(between(200, 3_000));
+    const count = random() < 0.3 ? 2 : 1;
+    const struck = await Promise.all(Array.from({ length: count }, () => strikeOne(service)));
+    done.push(struck.join(' + '));
+  }
+  return done;
+};
+
+/** The loads of all rounds so far as one. */
+const joinLoads = (loads: readonly Load[]): Load => ({
+  ...(loads.at(-1) as Load),
+  acknowledged: loads.flatMap(({ acknowledged }) => acknowledged),
+  odd: loads.flatMap(({ odd }) => odd),
+});
+
+t.setTimeout(0);
+t.test(`${minutes} minutes, seed ${seed}`, { timeout: 0 }, async (t) => {
+  const env = { API_PROCESSES: seed % 2 === 1 ? '2' : '1' };
+  const world = await makeFaultWorld(t, { agents: 500, questions: 100, env });
+  const { service } = world;
+  if (seed % 2 === 1) await startMoreRoles(t, service, ['relay', 'signer', 'timer']);
+  const end_ms = performance.now() + minutes * 60_000;
+  const loads: Load[] = [];
+  for (let round = 1; performance.now() < end_ms && t.passing(); round += 1) {
+    const first = loads.reduce((sum, load) => sum + load.sent, 0);
+    const load = startLoad({ ...service, per_second: 100, first });
+    loads.push(load);
+    const struck = await strikeUntil(service, performance.now() + round_ms);
+    await load.stop();
+    const all = joinLoads(loads);
+    const stopped_ms = performance.now();
+    const { right_ms, delivered_ms } = await awaitTruth(t, { ...world, load: all }, recovery_ms);
+    t.comment(`round ${round}: ${struck.join('; ')}`);
+    t.comment(
+      `  ${all.acknowledged.length} predictions, ` +
+        `${countRepeats({ ...world, load: all })} repeated deliveries, ` +
+        `longest answer ${Math.round(load.longestWait())} ms; ` +
+        `all right after ${Math.round(right_ms - stopped_ms)} ms, ` +
+        `all delivered after ${Math.round(delivered_ms - stopped_ms)} ms`,
+    );
+  }
+  const grave = service.troubles().filter(({ level }) => level >= 50);
+  const told = grave.map(({ role, msg, err }) => JSON.stringify({ role, msg, err }));
+  for (const line of new Set(told)) t.comment(line);
+});

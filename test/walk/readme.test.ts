@@ -1,0 +1,161 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { createServer } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import t, { type Test } from 'tap';
+import { keepDevCa } from '../../src/embedded/dev-ca.js';
+import { startApp, type TestApp } from '../help/app.js';
+import {
+  promisedOutput,
+  readDocument,
+  readFenced,
+  readMarked,
+  readSection,
+  runBash,
+  runModule,
+  shapeOf,
+} from '../help/readme.js';
+import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { until } from '../help/until.js';
+
+// A dozen programs are started one after the other, which a busy machine takes its time for.
+t.setTimeout(150_000);
+
+const readme = readDocument('README.md');
+const [set_up = '', ...steps] = readFenced(readMarked(readme, 'first-prediction'), 'bash');
+
+const makeFolder = (t: Test): string => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'pf-readme-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+};
+
+/** What a newcomer's shell has after `npm start`. */
+const shellOf = (t: Test, app: TestApp): Record<string, string> => {
+  const folder = makeFolder(t);
+  writeFileSync(path.join(folder, 'admin-key'), `${app.admin_key}\n`);
+  return { BASE: app.url, DATA_DIR: folder };
+};
+
+const shapes = (lines: readonly string[]): readonly string[] => lines.map(shapeOf);
+
+t.test('the first prediction takes six curl commands', async (t) => {
+  const commands = steps.map((code) => code.match(/(^|\$\()curl /gm)?.length ?? 0);
+  t.same(commands, [1, 1, 1, 1, 1, 1]);
+});
+
+t.test('the six commands work as they stand, and print what they promise', async (t) => {
+  const app = await startApp(t);
+  const env = shellOf(t, app);
+  const script = [set_up, ...steps, 'echo "$QUESTION"'].join('\n');
+  const ran = await runBash(script, env);
+  t.equal(ran.errors, '');
+  t.equal(ran.code, 0);
+  const question_id = ran.lines.at(-1) ?? '';
+  t.same(shapes(ran.lines.slice(0, -1)), shapes(steps.flatMap(promisedOutput)));
+
+  const rows = await app.sql`select question_id, stake, confidence from predictions`;
+  t.same([...rows], [{ question_id, stake: 156, confidence: 80 }]);
+
+  await until('the consensus', async () => {
+    const { body } = await app.call('GET', `/api/questions/${question_id}/consensus`);
+    return body.total_predictions === 1;
+  });
+  const [look = ''] = readFenced(readMarked(readme, 'look'), 'bash');
+  const looked = await runBash(`${set_up}\n${look}`, { ...env, QUESTION: question_id });
+  t.equal(looked.errors, '');
+  t.same(looked.lines, promisedOutput(look));
+});
+
+t.test('the listener of the README prints what happens', async (t) => {
+  const app = await startApp(t);
+  const [code = ''] = readFenced(readSection(readme, '## Listening on the socket'), 'js');
+  const listener = runModule(code, { BASE: app.url });
+  t.teardown(() => listener.stop());
+  await until('the subscription', () => /^subscribed$/m.test(listener.output()));
+  const question_id = await makeOpenQuestion(app);
+  const line = await until('the event', () => /^event 1 .*$/m.exec(listener.output())?.[0]);
+  t.match(line, /^event 1 question\.created/);
+  await until('its data', () => listener.output().includes(question_id));
+});
+
+t.test('the client library of the README comments, and follows the question', async (t) => {
+  const app = await startApp(t);
+  const [code = ''] = readFenced(readSection(readme, '## The client library'), 'js');
+  t.equal(code.trimEnd().split('\n').length, 15);
+  const agent = await makeAgent(app, { human: await makeHuman(app) });
+  const question_id = await makeOpenQuestion(app);
+  const program = runModule(code, { BASE: app.url, KEY: agent.key });
+  t.teardown(() => program.stop());
+  await until('its comment', () => / comment\.created$/m.test(program.output()));
+  t.match(
+    program.output(),
+    /^Will the reading room .* commented\n1 question\.created\n2 comment\.created\n$/,
+  );
+  const rows = await app.sql`select question_id, agent_id from comments`;
+  t.same([...rows], [{ question_id, agent_id: agent.id }]);
+});
+
+const findPort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
+    });
+  });
+
+interface Post {
+  readonly port: number;
+  readonly ca_file: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const post = ({ port, ca_file, headers }: Post): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path: '/hook', method: 'POST', headers };
+    const call = request({ ...options, ca: readFileSync(ca_file) }, (answer) => {
+      answer.resume().once('end', () => resolve(answer.statusCode ?? 0));
+    });
+    call.once('error', reject);
+    call.end('{"event":"prediction.placed"}');
+  });
+
+t.test('the receiver of the README takes what is genuine and nothing else', async (t) => {
+  const folder = makeFolder(t);
+  const { ca_file } = await keepDevCa(folder);
+  const app = await startApp(t, {
+    env: { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128', WEBHOOK_CA_FILE: ca_file },
+  });
+  const port = await findPort();
+  const section = readSection(readme, '## Receiving webhooks').replaceAll('10443', String(port));
+  const [create = '', test = ''] = readFenced(section, 'bash');
+  const [code = ''] = readFenced(section, 'js');
+  const agent = await makeAgent(app, { human: await makeHuman(app) });
+  const env = { BASE: app.url, KEY: agent.key };
+
+  const made = await runBash(`${set_up}\n${create}\nprintf '%s\\n' "$SECRET" "$HOOK"`, env);
+  t.equal(made.errors, '');
+  const [SECRET = '', HOOK = ''] = made.lines;
+  t.match(SECRET, /^[0-9a-f]{64}$/);
+  const receiver = runModule(code, { DATA_DIR: folder, SECRET });
+  t.teardown(() => receiver.stop());
+  await until('the receiver', () => receiver.output().includes('ready'));
+
+  const tested = await runBash(`${set_up}\n${test}`, { ...env, HOOK });
+  t.equal(tested.errors, '');
+  t.same(shapes(tested.lines), shapes(promisedOutput(test)));
+  const question_id = await makeOpenQuestion(app);
+  await until('the delivery', () =>
+    new RegExp(`^genuine .*question\\.created.*${question_id}`, 'm').test(receiver.output()),
+  );
+
+  const forged = `sha256=${'0'.repeat(64)}`;
+  for (const signature of [forged, 'sha256=', 'nonsense']) {
+    t.equal(await post({ port, ca_file, headers: { 'x-svc-signature': signature } }), 401);
+  }
+  t.equal(await post({ port, ca_file, headers: {} }), 401, 'no signature at all');
+  await until('all four are told', () => receiver.output().match(/^forged /gm)?.length === 4);
+});
