@@ -41,8 +41,8 @@ export const makeRawFrame = (payload: string | Buffer, parts: FrameParts): Buffe
   return Buffer.concat([header, mask, body]);
 };
 
-const handshake = (path: string): string =>
-  `GET ${path} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+const handshake = (path: string, connection: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: ${connection}\r\n` +
   'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
 
 /** Takes whole frames off the front; the service sends no fragments. */
@@ -62,9 +62,12 @@ const readFrames = (bytes: Buffer, onFrame: (opcode: number, payload: Buffer) =>
 };
 
 /** Connects, and waits for the answer to the handshake. */
-export const openRaw = (port: number, path = '/ws'): Promise<RawSocket> =>
+export const openRaw = (
+  port: number,
+  { path = '/ws', connection = 'Upgrade' } = {},
+): Promise<RawSocket> =>
   new Promise((resolve, reject) => {
-    const tcp = connect(port, '127.0.0.1', () => tcp.write(handshake(path)));
+    const tcp = connect(port, '127.0.0.1', () => tcp.write(handshake(path, connection)));
     const texts: string[] = [];
     let rest: Buffer = Buffer.alloc(0);
     let is_open = false;

@@ -32,33 +32,12 @@ export interface Client {
   resume(): void;
 }
 
-const turn = (): Promise<void> =>
-  new Promise((resolve) => {
-    setImmediate(resolve);
-  });
-
-/**
- * Connects and waits for the handshake and the welcome; ends with the test. Comes again, like any
- * client, when the connection is lost at once.
- */
+/** Connects and waits for the handshake; ends with the test. */
 export const connect = async (
   t: Pick<Test, 'teardown'>,
   port: number,
   options: ClientOptions = {},
 ): Promise<Client> => {
-  for (let lost = 0; ; lost += 1) {
-    const { client, closedWith } = await connectOnce(t, port, options);
-    await until('a frame or the end', () => client.frames.length > 0 || closedWith() !== undefined);
-    for (let n = 0; n < 20; n += 1) await turn();
-    if (closedWith() !== 1006 || lost === 3) return client;
-  }
-};
-
-const connectOnce = async (
-  t: Pick<Test, 'teardown'>,
-  port: number,
-  options: ClientOptions = {},
-): Promise<{ readonly client: Client; closedWith(): number | undefined }> => {
   const { headers = {}, path = '/ws' } = options;
   const ws = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers, perMessageDeflate: false });
   const frames: Frame[] = [];
@@ -88,7 +67,7 @@ const connectOnce = async (
     frames.filter((f) => f.op === 'event' && (topic === undefined || f.topic === topic));
   const raw = (): Socket => (ws as unknown as { _socket: Socket })._socket;
   await once(ws, 'open');
-  const client: Client = {
+  return {
     ws,
     frames,
     send: (frame) => ws.send(typeof frame === 'string' ? frame : JSON.stringify(frame)),
@@ -103,5 +82,4 @@ const connectOnce = async (
     pause: () => raw().pause(),
     resume: () => raw().resume(),
   };
-  return { client, closedWith: () => close_code };
 };

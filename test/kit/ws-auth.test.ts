@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { t } from 'tap';
 import { type HubServer, startHub } from '../help/hub.js';
+import { makeRawFrame, openRaw } from '../help/raw-ws.js';
 import { until } from '../help/until.js';
 import { type Client, connect } from '../help/ws-client.js';
 
@@ -65,13 +66,13 @@ t.test('a first frame can authenticate, and what follows it at once counts for i
 });
 
 t.test('more frames than are held while a key is looked up close the socket', async (t) => {
-  const { port, lookups } = await startHub(t);
+  const { port, lookups } = await startHub(t, { frames_burst: 1_000 });
   const release = holdUp(lookups);
   const fits = await connect(t, port);
   const over = await connect(t, port);
   for (const [socket, count] of [
-    [fits, 32],
-    [over, 33],
+    [fits, 128],
+    [over, 129],
   ] as const) {
     socket.send({ op: 'auth', id: 'auth', api_key: 'slow-key-a' });
     for (let i = 1; i <= count; i += 1) socket.send({ op: 'ping', id: i });
@@ -79,7 +80,33 @@ t.test('more frames than are held while a key is looked up close the socket', as
   t.equal(await over.closed(), 4102);
   await arrived(fits);
   release();
-  t.match(await fits.answer(32), { op: 'pong' });
+  t.match(await fits.answer(128), { op: 'pong' });
+});
+
+t.test('frames that come before the welcome are taken after it, whoever it is', async (t) => {
+  const { port, lookups } = await startHub(t);
+  const release = holdUp(lookups);
+  const socket = await connect(t, port, { headers: { 'x-api-key': 'slow-key-a' } });
+  socket.send({ op: 'ping', id: 1 });
+  socket.send({ op: 'no such op', id: 2 });
+  socket.send(subscribe_me);
+  await arrived(socket);
+  t.strictSame(socket.frames, [], 'nobody is told anything before it is known who asks');
+  release();
+  await socket.answer('me');
+  t.strictSame(
+    socket.frames.map(({ op }) => op),
+    ['welcome', 'pong', 'error', 'subscribed'],
+  );
+});
+
+t.test('"Connection: close" is about the request, not about the websocket', async (t) => {
+  const { port } = await startHub(t);
+  const socket = await openRaw(port, { connection: 'close' });
+  t.teardown(() => socket.destroy());
+  socket.write(makeRawFrame('{"op":"ping","id":1}', { opcode: 1 }));
+  await until('an answer', () => socket.texts.length === 2);
+  t.match(socket.texts[1], /"op":"pong"/);
 });
 
 t.test('refused credentials are told by a frame and a close code', async (t) => {

@@ -4,7 +4,7 @@ import type { Credentials } from '../http/serve.js';
 import { closeCodeOf } from './close-codes.js';
 import { type Core, endSession, enterKey, sendText } from './core.js';
 import { errorFrame, frame_id, makeFrame, ws_faults } from './frames.js';
-import { receive } from './inbound.js';
+import { isGone, takeHeld } from './inbound.js';
 import { defineOp } from './ops.js';
 import type { Session } from './session.js';
 import { askWho, digestCredential, headersOfCredentials, takeKeySeat } from './upgrade.js';
@@ -36,12 +36,7 @@ const authenticate = async (core: Core, session: Session, frame: AuthFrame): Pro
   session.held = [];
   const who = await askWho(core, credentials);
   const refused = isFault(who) ? who : await takeKeySeat(core, session.seats, who);
-  const { held } = session;
-  session.held = null;
-  if (session.ws === null) {
-    for (const seat of session.seats.splice(0)) core.seats.leave(seat);
-    return;
-  }
+  if (isGone(core, session)) return;
   if (refused !== null || isFault(who)) {
     const fault = refused ?? (who as Fault);
     sendText(core, session, errorFrame(fault, id));
@@ -53,7 +48,7 @@ const authenticate = async (core: Core, session: Session, frame: AuthFrame): Pro
   session.credential_headers = headersOfCredentials(credentials);
   enterKey(core, session);
   sendText(core, session, makeFrame('authenticated', id, { as: session.caller.kind }));
-  for (const next of held ?? []) receive(core, session, next);
+  takeHeld(core, session);
 };
 
 export const auth_op = defineOp({

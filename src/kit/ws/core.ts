@@ -90,6 +90,13 @@ export const endSession = (core: Core, session: Session, code: CloseCode, reason
   core.log.debug({ session: session.id, code }, 'ws: closed');
 };
 
+/** Sends a socket away for a while, without blame. */
+export const sayBye = (core: Core, session: Session, code: CloseCode, reason: string): void => {
+  const members = { code, reason, spread_ms: core.limits.drain_ms };
+  sendText(core, session, makeFrame('bye', undefined, members));
+  endSession(core, session, code, reason);
+};
+
 /** Cuts the connection: for a client that reads nothing, so that a close frame would not arrive. */
 export const cutSession = (session: Session, code: CloseCode): void => {
   if (session.ws === null || session.ending) return;

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { refuse } from '../fault.js';
-import { type Caller, callerKey } from '../http/caller.js';
+import type { Caller } from '../http/caller.js';
 import {
   DISABLED,
   type HttpRequest,
@@ -11,22 +11,21 @@ import {
 } from '../http/uws.js';
 import { describeError } from '../log.js';
 import { auth_op } from './authenticate.js';
-import { most_call_bytes } from './calls.js';
 import { type CloseCode, close_codes } from './close-codes.js';
 import {
   type Core,
   cutSession,
   endSession,
-  enterKey,
   finishBroken,
   forgetSession,
   gapFrame,
   type HubStats,
   lookUnread,
   markBroken,
-  sendText,
+  sayBye,
   sendTexts,
 } from './core.js';
+import { enter } from './entry.js';
 import { fanOut } from './fan-out.js';
 import { frame_id, makeFrame, type Publication, ws_faults } from './frames.js';
 import { makeGate } from './gate.js';
@@ -38,7 +37,7 @@ import { makeRecent } from './recent.js';
 import { makeOwnSeats } from './seats.js';
 import { type Session, sentUpTo, tellRead } from './session.js';
 import { makeStates } from './states.js';
-import { followDefaults, most_last, topic_ops } from './subscribe.js';
+import { topic_ops } from './subscribe.js';
 import { makeTicker } from './ticker.js';
 import { type Kept, makeUpgrade } from './upgrade.js';
 
@@ -137,42 +136,6 @@ const makeCore = (options: HubOptions): Core => {
   return core;
 };
 
-const welcomeFrame = (core: Core, session: Session): string => {
-  const { limits, options } = core;
-  const named = callerKey(session.caller) !== null;
-  return makeFrame('welcome', undefined, {
-    session: session.id,
-    node: options.node,
-    time: new Date().toISOString(),
-    as: session.caller.kind,
-    head: core.head,
-    oldest: options.source.oldest(),
-    tick_ms: limits.tick_ms,
-    limits: {
-      frames_per_s: limits.frames_per_s,
-      frames_burst: limits.frames_burst,
-      frame_bytes: limits.frame_bytes,
-      call_bytes: most_call_bytes,
-      calls: limits.calls,
-      topics: named ? limits.topics : limits.topics_anonymous,
-      connections: named ? limits.connections_key : limits.connections_ip,
-      replay_events: limits.replay_events,
-      replay_span: limits.replay_span,
-      last: most_last,
-      backpressure_bytes: limits.backpressure_bytes,
-      unread_ms: limits.unread_ms,
-      hello_ms: limits.hello_ms,
-      lifetime_ms: Math.round(session.ends_ms - session.opened_ms),
-    },
-  });
-};
-
-const sayBye = (core: Core, session: Session, code: CloseCode, reason: string): void => {
-  const members = { code, reason, spread_ms: core.limits.drain_ms };
-  sendText(core, session, makeFrame('bye', undefined, members));
-  endSession(core, session, code, reason);
-};
-
 /** A callback that never throws into its caller. */
 const guard =
   <A extends unknown[]>(core: Core, work: (...args: A) => void) =>
@@ -183,19 +146,6 @@ const guard =
       core.onBug(error);
     }
   };
-
-const open = (core: Core, ws: WebSocket<Kept>) => {
-  const { session, refusal, by_token } = ws.getUserData();
-  session.ws = ws;
-  core.sessions.add(session);
-  core.stats.opened += 1;
-  if (core.draining) return sayBye(core, session, close_codes.DRAINING, 'draining');
-  if (refusal !== null) return closeFor(core, session, refusal);
-  enterKey(core, session);
-  core.ticker.join(session);
-  sendText(core, session, welcomeFrame(core, session));
-  if (by_token) followDefaults(core, session);
-};
 
 /** The socket has read what it was sent, or is gone by now: what waits for it goes on. */
 const goOn = (core: Core, session: Session): void =>
@@ -225,7 +175,7 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
         res.close();
       }
     },
-    open: guard(core, (ws: WebSocket<Kept>) => open(core, ws)),
+    open: guard(core, (ws: WebSocket<Kept>) => enter(core, ws)),
     message: guard(core, (ws: WebSocket<Kept>, raw: ArrayBuffer, is_binary: boolean) =>
       takeMessage(core, ws.getUserData().session, { raw: Buffer.from(raw), is_binary }),
     ),

@@ -2,12 +2,12 @@ import { type Fault, isFault, refuse } from '../fault.js';
 import { close_codes, closeCodeOf } from './close-codes.js';
 import { type Core, endSession, sendText } from './core.js';
 import { errorFrame, ws_faults } from './frames.js';
-import type { Frame } from './ops.js';
+import type { ReadFrame } from './ops.js';
 import { isUsable, type Session, takeFrameToken } from './session.js';
 
 /** What clients say. A frame that is not one closes the socket; one that asks amiss is answered. */
 
-const most_held = 32;
+const most_held = 128;
 
 /** One message of a socket, as it came; `raw` is read before this returns. */
 export const takeMessage = (
@@ -21,10 +21,9 @@ export const takeMessage = (
   const read = core.readFrame(raw);
   const is_counted = read.kind !== 'frame' || read.frame.op.is_counted !== false;
   if (is_counted && !countFrame(core, session)) return;
-  if (read.kind === 'broken') return breakOff(core, session, read.problem);
-  session.has_spoken = true;
-  if (read.kind === 'refused') sendText(core, session, errorFrame(read.fault, read.id));
-  else receive(core, session, read.frame);
+  session.has_spoken ||= read.kind !== 'broken';
+  if (session.held === null) receive(core, session, read);
+  else hold(core, session, read);
 };
 
 /** Counts against the frame limit; false, and the socket is closed, when it is over. */
@@ -46,17 +45,43 @@ const breakOff = (core: Core, session: Session, message: string): void => {
   endSession(core, session, close_codes.BAD_FRAME, message.slice(0, 100));
 };
 
+const answerTo = (
+  core: Core,
+  session: Session,
+  read: Exclude<ReadFrame, { kind: 'broken' }>,
+): string => {
+  if (read.kind === 'refused') return errorFrame(read.fault, read.id);
+  const { op, value, text, id } = read.frame;
+  const given = op.take(core, session, value, text);
+  return isFault(given) ? errorFrame(given, id) : given;
+};
+
 /** Does what a frame asks for and answers. */
-export const receive = (core: Core, session: Session, frame: Frame): void => {
-  if (session.held !== null) hold(core, session, frame);
-  else {
-    const given = frame.op.take(core, session, frame.value, frame.text);
-    sendText(core, session, isFault(given) ? errorFrame(given, frame.id) : given);
-  }
+const receive = (core: Core, session: Session, read: ReadFrame): void => {
+  if (read.kind === 'broken') breakOff(core, session, read.problem);
+  else sendText(core, session, answerTo(core, session, read));
 };
 
 /** Frames that come while a credential is looked up wait, so that their order keeps its meaning. */
-const hold = (core: Core, session: Session, frame: Frame): void => {
-  if (session.held !== null && session.held.length < most_held) session.held.push(frame);
+const hold = (core: Core, session: Session, read: ReadFrame): void => {
+  if (session.held !== null && session.held.length < most_held) session.held.push(read);
   else endSession(core, session, close_codes.RATE, 'too many frames');
+};
+
+/** It is known who speaks: takes what has waited for that. */
+export const takeHeld = (core: Core, session: Session): void => {
+  const held = session.held ?? [];
+  session.held = null;
+  for (const read of held) {
+    // A frame of these may have to ask again who speaks.
+    if (session.held === null) receive(core, session, read);
+    else hold(core, session, read);
+  }
+};
+
+/** The socket was closed while somebody asked who it is: its connections are given back. */
+export const isGone = (core: Core, { ws, seats }: Session): boolean => {
+  if (ws !== null) return false;
+  for (const seat of seats.splice(0)) core.seats.leave(seat);
+  return true;
 };

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Address } from '../http/address.js';
-import type { Caller } from '../http/caller.js';
+import { anonymous, type Caller } from '../http/caller.js';
 import type { WebSocket } from '../http/uws.js';
 import type { Channel } from './channels.js';
 import type { CloseCode } from './close-codes.js';
 import { keyOf, type TopicRef } from './frames.js';
-import type { Frame } from './ops.js';
+import type { ReadFrame } from './ops.js';
 
 /** Topics that are being brought up to the present and are not live until then. */
 export interface Join {
@@ -56,7 +56,7 @@ export interface Session {
   /** A frame was received; until then an anonymous socket has yet to say what it wants. */
   has_spoken: boolean;
   /** Frames that wait for an authentication under way; null when none is. */
-  held: Frame[] | null;
+  held: ReadFrame[] | null;
   frame_tokens: number;
   tokens_at_ms: number;
   /** Set when the library itself dropped a frame: what the client has is unknown from then on. */
@@ -82,10 +82,6 @@ export interface CallLine {
 
 export interface SessionParts {
   readonly address: Address;
-  readonly seats: string[];
-  readonly caller: Caller;
-  readonly credential: Buffer | null;
-  readonly credential_headers: Readonly<Record<string, string>>;
   readonly frame_tokens: number;
   readonly lifetime_ms: number;
 }
@@ -95,13 +91,13 @@ export const makeSession = (parts: SessionParts): Session => {
   return {
     id: randomBytes(9).toString('base64url'),
     address: parts.address,
-    seats: parts.seats,
+    seats: [],
     opened_ms: now_ms,
     ends_ms: now_ms + parts.lifetime_ms * (0.8 + 0.4 * Math.random()),
     ws: null,
-    caller: parts.caller,
-    credential: parts.credential,
-    credential_headers: parts.credential_headers,
+    caller: anonymous,
+    credential: null,
+    credential_headers: {},
     calls: null,
     topics: new Map(),
     joins: new Set(),

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
-import { common_faults, type Fault, isFault, refuse } from '../fault.js';
+import { common_faults, type Fault, refuse } from '../fault.js';
 import type { Address } from '../http/address.js';
 import { anonymous, type Caller, callerKey } from '../http/caller.js';
 import type { Credentials } from '../http/serve.js';
 import type { HttpRequest, HttpResponse, us_socket_context_t } from '../http/uws.js';
 import { describeError } from '../log.js';
 import { withDeadline } from '../service.js';
-import { type Core, isOverloaded } from './core.js';
+import type { Core } from './core.js';
 import { ws_faults } from './frames.js';
 import { makeSession, type Session } from './session.js';
 
 /**
  * The way from an HTTP request to a socket. Every refusal is a close code and never an HTTP status,
  * because a browser cannot read the status of a failed upgrade: the socket is opened, told why, and
- * closed. Whatever is needed of `req` is copied before the first await.
+ * closed.
  */
 
 const auth_deadline_ms = 5_000;
@@ -22,9 +22,7 @@ const no_credentials: Credentials = { api_key: '', authorization: '', admin_key:
 /** What uWS keeps with a socket. It hands out a shallow copy, so identity lives one level down. */
 export interface Kept {
   readonly session: Session;
-  readonly refusal: Fault | null;
-  /** `?token=` was used: without a subscribe frame the socket receives the default topics. */
-  readonly by_token: boolean;
+  readonly request: Request;
 }
 
 /** SHA-256 of whichever credential was sent; null without one. */
@@ -57,12 +55,11 @@ export const askWho = async (core: Core, credentials: Credentials): Promise<Call
   }
 };
 
-interface Request {
-  readonly key: string;
-  readonly protocol: string;
-  readonly extensions: string;
+/** What is kept of an upgrade request. */
+export interface Request {
   readonly address: Address;
   readonly credentials: Credentials;
+  /** `?token=` was used: without a subscribe frame the socket receives the default topics. */
   readonly by_token: boolean;
 }
 
@@ -82,9 +79,6 @@ const readRequest = (core: Core, res: HttpResponse, req: HttpRequest): Request =
   const has_header = given.api_key !== '' || given.authorization !== '' || given.admin_key !== '';
   const token = has_header ? null : readToken(core, req);
   return {
-    key: req.getHeader('sec-websocket-key'),
-    protocol: req.getHeader('sec-websocket-protocol'),
-    extensions: req.getHeader('sec-websocket-extensions'),
     address: core.options.readAddress(remote, req.getHeader('x-forwarded-for')),
     credentials: has_header ? given : (token ?? no_credentials),
     by_token: token !== null,
@@ -113,61 +107,23 @@ export const takeKeySeat = async (
   return takeSeat(core, seats, { name: `key:${key}`, most: core.limits.connections_key });
 };
 
-const decide = async (core: Core, request: Request, seats: string[]): Promise<Caller | Fault> => {
-  // The hub does not know yet where the log stands, or is about to go.
-  if (core.head < 0) return refuse(common_faults.UNAVAILABLE);
-  if (core.draining) return anonymous;
-  if (isOverloaded(core)) return refuse(common_faults.UNAVAILABLE);
-  const { limit_key } = request.address;
-  const full = await takeSeat(core, seats, {
-    name: `address:${limit_key}`,
-    most: core.limits.connections_ip,
-  });
-  if (full !== null) return full;
-  const { admit } = core.options;
-  const refused = admit === undefined ? null : await admit(request.address);
-  const who = refused ?? (await askWho(core, request.credentials));
-  return isFault(who) ? who : ((await takeKeySeat(core, seats, who)) ?? who);
-};
-
+/**
+ * Answers the handshake at once, and asks who it is afterwards, in `enter`. An upgrade that follows
+ * an await, in a cork, may be taken for an HTTP response and closed by the library:
+ * uNetworking/uWebSockets pull request 1929.
+ */
 export const makeUpgrade =
   (core: Core) =>
   (res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void => {
-    let gone = false;
-    res.onAborted(() => {
-      gone = true;
-    });
+    const { limits } = core;
     const request = readRequest(core, res, req);
-    const seats: string[] = [];
-    const giveBack = (): void => {
-      for (const seat of seats.splice(0)) core.seats.leave(seat);
-    };
-
-    const open = (who: Caller | Fault) => {
-      if (gone) return giveBack();
-      const refusal = isFault(who) ? who : null;
-      const session = makeSession({
-        address: request.address,
-        seats,
-        caller: isFault(who) ? anonymous : who,
-        credential: refusal === null ? digestCredential(request.credentials) : null,
-        credential_headers: headersOfCredentials(request.credentials),
-        frame_tokens: core.limits.frames_burst,
-        lifetime_ms: core.limits.lifetime_ms,
-      });
-      const kept: Kept = { session, refusal, by_token: request.by_token };
-      const { key, protocol, extensions } = request;
-      res.cork(() => res.upgrade(kept, key, protocol, extensions, context));
-    };
-    decide(core, request, seats)
-      .catch((error: unknown) => {
-        core.log.warn(describeError(error), 'ws: could not decide on an upgrade');
-        return refuse(common_faults.UNAVAILABLE);
-      })
-      .then(open)
-      .catch((error: unknown) => {
-        core.log.error(describeError(error), 'ws: an upgrade failed');
-        giveBack();
-        if (!gone) res.close();
-      });
+    const session = makeSession({
+      address: request.address,
+      frame_tokens: limits.frames_burst,
+      lifetime_ms: limits.lifetime_ms,
+    });
+    const key = req.getHeader('sec-websocket-key');
+    const protocol = req.getHeader('sec-websocket-protocol');
+    const extensions = req.getHeader('sec-websocket-extensions');
+    res.upgrade<Kept>({ session, request }, key, protocol, extensions, context);
   };

@@ -12,7 +12,7 @@ import { startStopwatch } from '../../help/stopwatch.js';
 import { startPrivateStores } from '../../help/stores.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
 import { until } from '../../help/until.js';
-import { type Client, type ClientOptions, connect } from '../../help/ws-client.js';
+import { type Client, connect } from '../../help/ws-client.js';
 
 const id = (n: number): string => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 
@@ -86,21 +86,6 @@ const serve = async (t: Test, options: AppOptions = {}): Promise<Served> => {
   return { app, redis, log: makeLogWriter(app.sql, redis, app.stores.redis_prefix) };
 };
 
-/** Connects like any client that comes again when its connection is lost at once. */
-const open = async (t: Test, port: number, options: ClientOptions = {}): Promise<Client> => {
-  for (let lost = 0; ; lost += 1) {
-    const socket = await connect(t, port, options);
-    socket.send({ op: 'ping', id: 'alive' });
-    try {
-      await socket.answer('alive');
-      return socket;
-    } catch (error) {
-      if (lost === 3) throw error;
-      t.comment(String(error));
-    }
-  }
-};
-
 const subscribe = async (socket: Client, topics: string[], after?: number) => {
   socket.send({ op: 'subscribe', id: 'sub', topics, ...(after === undefined ? {} : { after }) });
   return socket.answer('sub');
@@ -110,17 +95,17 @@ t.test('each socket hears what it asked for, and private events reach one agent'
   const { app, log } = await serve(t);
   const [ada, ben] = [await makeAgent(app), await makeAgent(app)];
   const as = (key: string) => ({ headers: { 'x-api-key': key } });
-  const all = await open(t, app.port);
-  const one = await open(t, app.port);
-  const own = await open(t, app.port, as(ada.key));
-  const other = await open(t, app.port, as(ben.key));
+  const all = await connect(t, app.port);
+  const one = await connect(t, app.port);
+  const own = await connect(t, app.port, as(ada.key));
+  const other = await connect(t, app.port, as(ben.key));
   const legacy = await connect(t, app.port, { path: `/ws?token=${ada.key}` });
   await legacy.get('welcome', ({ op, as: kind }) => op === 'welcome' && kind === 'agent');
   await subscribe(all, ['all']);
   await subscribe(one, [`question:${id(1)}`, 'category:society', `agent:${ben.id}`]);
   await subscribe(own, ['me']);
   await subscribe(other, ['me', 'subcategory:data']);
-  t.match(await subscribe(await open(t, app.port), ['me']), { code: 'MISSING_AUTH' });
+  t.match(await subscribe(await connect(t, app.port), ['me']), { code: 'MISSING_AUTH' });
 
   const [first] = await log.write(1, { question_id: id(1), category: 'society' });
   await log.write(1, { agent_id: ben.id, subcategory: 'data' });
@@ -158,7 +143,7 @@ t.test('a client that resumes on another process ends with the exact sequence', 
   const written = write();
   for (let round = 0; round < 12; round += 1) {
     const after = seen.at(-1) ?? 0;
-    const socket = await open(t, round % 2 === 0 ? app.port : other.port);
+    const socket = await connect(t, round % 2 === 0 ? app.port : other.port);
     t.match(await subscribe(socket, ['all'], after), { result: 'recovered' });
     const goal = round === 11 ? 0 : after + 40;
     await until('some more', () => (socket.offsets().at(-1) ?? 0) >= goal);
@@ -180,7 +165,7 @@ t.test('a key that holds no longer takes its sockets with it within a second', a
   const [stays, rotated, suspended] = await Promise.all(
     agents.map((agent) => connect(t, app.port, { headers: { 'x-api-key': agent.key } })),
   );
-  const by_frame = await open(t, app.port);
+  const by_frame = await connect(t, app.port);
   by_frame.send({ op: 'auth', id: 1, api_key: agents[1]?.key });
   t.match(await by_frame.answer(1), { op: 'authenticated', as: 'agent' });
   const session = await connect(t, app.port, {
@@ -218,7 +203,7 @@ t.test('a plain request to the address of the sockets is answered like any other
 
 t.test('stopping sends every socket away with 4200', async (t) => {
   const { app, log } = await serve(t);
-  const socket = await open(t, app.port);
+  const socket = await connect(t, app.port);
   await subscribe(socket, ['all']);
   await log.write(2);
   await until('both', () => socket.events().length === 2);
@@ -233,7 +218,7 @@ t.test('with stores that fail', async (t) => {
   const agent = await makeAgent(app, { human });
 
   t.test('sockets go on, in order, while Redis stands still, dies and is empty', async (t) => {
-    const socket = await open(t, app.port);
+    const socket = await connect(t, app.port);
     await subscribe(socket, ['all']);
     const has = (n: number) => until(`event ${n}`, () => socket.offsets().at(-1) === n, 15_000);
     await log.write(3);
