@@ -46,7 +46,7 @@ export const settleAccounts = async (
       ) as d (agent_id, prediction_id, entry_id, stake, reversal, net)
     ),
     a as (
-      select agent_id, balance, debt
+      select agent_id, balance, staked, debt
       from accounts
       where agent_id = any (array(select agent_id from d order by 1))
       order by agent_id
@@ -56,6 +56,7 @@ export const settleAccounts = async (
       select
         d.*,
         a.debt,
+        a.staked,
         a.balance + d.stake as returned,
         greatest(0, -(a.balance + d.stake + d.reversal + least(d.net, 0))) as advanced
       from d
@@ -73,7 +74,7 @@ export const settleAccounts = async (
       set
         balance = s.credited - s.repaid,
         debt = s.debt + s.advanced - s.repaid,
-        staked = c.staked - s.stake
+        staked = s.staked - s.stake
       from settled s
       where c.agent_id = s.agent_id
       returning c.agent_id

@@ -58,6 +58,7 @@ export const postEntry = async (tx: Tx, entry: Entry): Promise<number | Fault> =
     with a as (
       select
         agent_id,
+        debt,
         balance + ${entry.amount}::integer as credited,
         least(debt, greatest(${entry.amount}::integer, 0)) as repaid
       from accounts
@@ -66,7 +67,7 @@ export const postEntry = async (tx: Tx, entry: Entry): Promise<number | Fault> =
     ),
     moved as (
       update accounts c
-      set balance = a.credited - a.repaid, debt = c.debt - a.repaid
+      set balance = a.credited - a.repaid, debt = a.debt - a.repaid
       from a
       where c.agent_id = a.agent_id and a.credited >= 0
       returning a.credited, a.repaid, c.balance

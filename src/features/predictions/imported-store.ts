@@ -63,7 +63,10 @@ export const storeImported = async (
       returning s.seq
     ),
     a as (
-      select balance, balance + staked - debt as equity from accounts where agent_id = ${made.agent_id}
+      select balance, staked, balance + staked - debt as equity
+      from accounts
+      where agent_id = ${made.agent_id} and (select count(*) from numbered) >= 0
+      for update
     ),
     known as (
       select
@@ -93,13 +96,14 @@ export const storeImported = async (
       returning id
     ),
     moved as (
-      update accounts
+      update accounts c
       set
-        balance = balance - ${made.stake},
-        staked = staked + ${made.stake},
-        prediction_count = prediction_count + 1
-      where agent_id = ${made.agent_id} and exists (select from placed)
-      returning balance
+        balance = a.balance - ${made.stake},
+        staked = a.staked + ${made.stake},
+        prediction_count = c.prediction_count + 1
+      from a
+      where c.agent_id = ${made.agent_id} and exists (select from placed)
+      returning c.balance
     ),
     entered as (
       insert into ledger

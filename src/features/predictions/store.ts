@@ -187,13 +187,16 @@ export const placeAll = async (
       where c.question_id = last.question_id
     ),
     moved as (
+      -- From the locked values: the checks of the table are made before it is known whether the row
+      -- has changed since the statement began.
       update accounts c
       set
-        balance = c.balance - d.stake,
-        staked = c.staked + d.stake,
-        prediction_count = c.prediction_count + 1
+        balance = a.balance - d.stake,
+        staked = a.staked + d.stake,
+        prediction_count = a.prediction_count + 1
       from d
       join placed on placed.id = d.id
+      join a on a.agent_id = d.agent_id
       where c.agent_id = d.agent_id
       returning c.agent_id, c.balance, c.staked
     ),

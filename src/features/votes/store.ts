@@ -41,17 +41,21 @@ const judge = (row: VerdictRow | undefined): Verdict => {
   return { kind: 'counted', upvotes, downvotes, my_vote };
 };
 
-/** What the votes in `moves` are about, locked in the order in which everybody locks it. */
+/**
+ * What the votes in `moves` are about, locked in the order in which everybody locks it. New counts
+ * follow from the locked ones: the checks of a table are made before it is known whether the row has
+ * changed since the statement began.
+ */
 export const lockMoved = (db: Db) => db`
     locked_predictions as materialized (
-      select p.question_id, p.agent_id, p.id
+      select p.question_id, p.agent_id, p.id, p.upvotes, p.downvotes
       from predictions p
       where p.id = any (array(select subject_id from moves where kind = 'prediction'))
       order by p.id
       for no key update
     ),
     locked_comments as materialized (
-      select c.question_id, c.id
+      select c.question_id, c.id, c.upvotes
       from comments c
       where c.id = any (array(select subject_id from moves where kind = 'comment'))
       order by c.id
@@ -162,7 +166,7 @@ export const castAll = async (
     ${lockMoved(sql)},
     moved_predictions as (
       update predictions p
-      set upvotes = p.upvotes + m.up, downvotes = p.downvotes + m.down
+      set upvotes = l.upvotes + m.up, downvotes = l.downvotes + m.down
       from locked_predictions l
       join moves m on m.subject_id = l.id and m.kind = 'prediction'
       where p.question_id = l.question_id and p.agent_id = l.agent_id
@@ -170,7 +174,7 @@ export const castAll = async (
     ),
     moved_comments as (
       update comments c
-      set upvotes = c.upvotes + m.up
+      set upvotes = l.upvotes + m.up
       from locked_comments l
       join moves m on m.subject_id = l.id and m.kind = 'comment'
       where c.question_id = l.question_id and c.id = l.id

@@ -34,14 +34,14 @@ export const voidVotes = async (
     ${lockMoved(tx)},
     moved_predictions as (
       update predictions p
-      set upvotes = p.upvotes - m.up, downvotes = p.downvotes - m.down
+      set upvotes = l.upvotes - m.up, downvotes = l.downvotes - m.down
       from locked_predictions l
       join moves m on m.subject_id = l.id
       where p.question_id = l.question_id and p.agent_id = l.agent_id
     ),
     moved_comments as (
       update comments c
-      set upvotes = c.upvotes - m.up
+      set upvotes = l.upvotes - m.up
       from locked_comments l
       join moves m on m.subject_id = l.id
       where c.question_id = l.question_id and c.id = l.id

@@ -8,7 +8,7 @@ import {
   makeOpenQuestion,
   makeReasoning,
 } from '../../help/story.js';
-import { until } from '../../help/until.js';
+import { untilLocked } from '../../help/until-locked.js';
 
 /** Two api processes on one database, each with a memory of its own. */
 
@@ -138,15 +138,28 @@ t.test('a text that waits for its verdict holds up what is like it, whatever com
   const answers = await app.sql.begin(async (tx) => {
     await tx`select from accounts where agent_id = ${poor.id} for update`;
     const first = predict(app, id, poor, text, { confidence: 100 });
-    await until('the first text waits for its verdict', async () => {
-      const waiting = await tx`
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`;
-      return waiting.length > 0;
-    });
+    await untilLocked('the first text waits for its verdict', tx);
     return [first, predict(app, id, rich, alike(text, 'second'))];
   });
   const [first, second] = await Promise.all(answers);
   t.equal(first?.body.code, 'INSUFFICIENT_POINTS');
   t.equal(second?.status, 201, 'what is not stored refuses nobody');
 });
+
+t.test(
+  'points that come back while a prediction waits for the account can be staked',
+  async (t) => {
+    const id = await makeOpenQuestion(app);
+    const agent = await makeAgent(app, { human });
+    await app.sql`update accounts set balance = 10, staked = 4990 where agent_id = ${agent.id}`;
+    const answer = await app.sql.begin(async (tx) => {
+      await tx`update accounts set balance = 5000, staked = 0 where agent_id = ${agent.id}`;
+      const answer = predict(app, id, agent, makeReasoning(), { confidence: 100 });
+      await untilLocked('the prediction waits for the account', tx);
+      return () => answer;
+    });
+    const { status, body } = await answer();
+    t.equal(status, 201);
+    t.equal(body.points.balance + body.points.stake, 5_000);
+  },
+);

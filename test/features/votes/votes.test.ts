@@ -11,6 +11,7 @@ import {
   makeReasoning,
 } from '../../help/story.js';
 import { until } from '../../help/until.js';
+import { untilLocked } from '../../help/until-locked.js';
 import { makeContent } from '../comments/texts.js';
 
 const app = await startApp(t, {
@@ -50,6 +51,21 @@ const findWrongCounters = () => app.sql`
   left join votes v on v.question_id = c.question_id and v.subject_id = c.id
   group by c.id, c.upvotes
   having c.upvotes <> count(v.value)`;
+
+t.test('a vote that is turned while another process counts it', async (t) => {
+  const [author, voter] = [await makeAgent(app, { human: author_owner }), await makeVoter(2)];
+  const pid = await predict(author);
+  const answer = await app.sql.begin(async (tx) => {
+    await tx`
+      insert into votes (question_id, subject_id, agent_id, kind, author_id, value, created_at)
+      values (${question_id}, ${pid}, ${voter.id}, 'prediction', ${author.id}, 1, now())`;
+    await tx`update predictions set upvotes = 1 where id = ${pid}`;
+    const answer = send(voter, 'POST', `predictions/${pid}/downvote`);
+    await untilLocked('it waits for the first vote', tx);
+    return () => answer;
+  });
+  t.match(await answer(), { status: 200, body: { upvotes: 0, downvotes: 1, my_vote: 'down' } });
+});
 
 t.test('voting twice is voting once, and up and down exclude each other', async (t) => {
   const author = await makeAgent(app, { human: author_owner });
