@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { t } from 'tap';
 import { openAdmin } from '../help/own-stores.js';
 import { startPrivateStores } from '../help/stores.js';
+import { until } from '../help/until.js';
 
 t.test('private stores can be killed, paused and started again, Redis also empty', async (t) => {
   const stores = await startPrivateStores(t);
@@ -26,7 +27,13 @@ t.test('private stores can be killed, paused and started again, Redis also empty
   t.teardown(() => sql.end());
   await sql`create table kept as select 42 as answer`;
   await postgres.kill();
-  await t.rejects(sql`select 1`);
+  // A server process that is answering ends only after that.
+  const isAway = (): Promise<boolean> =>
+    sql`select 1`.then(
+      () => false,
+      () => true,
+    );
+  await until('nobody answers', isAway);
   await postgres.restart();
   const [row] = await sql`select answer from kept`;
   t.equal(row?.['answer'], 42);

@@ -43,8 +43,8 @@ const judge = (row: VerdictRow | undefined): Verdict => {
 
 /**
  * What the votes in `moves` are about, locked in the order in which everybody locks it. New counts
- * follow from the locked ones: the checks of a table are made before it is known whether the row has
- * changed since the statement began.
+ * follow from the locked ones: the checks of a table are made before it is known whether the row
+ * has changed since the statement began.
  */
 export const lockMoved = (db: Db) => db`
     locked_predictions as materialized (
