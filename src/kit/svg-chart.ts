@@ -1,0 +1,286 @@
+import { type Child, el, join, type Markup, round2, type SvgTheme, writeSvg } from './svg.js';
+import { type Axis, makeScale } from './svg-scale.js';
+import { chartStyle, series_colours } from './svg-style.js';
+import { cutText, type Face, textWidth, wrapText } from './svg-text.js';
+
+/**
+ * A chart with title, legend, axes, gridlines and its source, and the marks that go into it. What a
+ * chart means is not known here.
+ */
+
+/** Where values of the two axes are in the picture, and the rectangle they are in. */
+export interface Plot {
+  readonly x: (value: number) => number;
+  readonly y: (value: number) => number;
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+export interface LegendItem {
+  readonly label: string;
+  /** Number of its colour, from 0. */
+  readonly series: number;
+  readonly kind: 'line' | 'dashed' | 'dotted' | 'band' | 'dot';
+}
+
+export interface ChartParts {
+  readonly title: string;
+  readonly subtitle?: string;
+  /** For those who do not see it: what it shows, in a sentence or two. */
+  readonly desc: string;
+  readonly legend?: readonly LegendItem[];
+  /** Where the figures come from and as of when. */
+  readonly source?: string;
+  readonly x: Axis;
+  readonly y: Axis;
+  readonly width?: number;
+  readonly height?: number;
+  readonly theme: SvgTheme;
+  /** Room at the right of the plot, for labels at the ends of lines. */
+  readonly margin_right?: number;
+  readonly draw: (plot: Plot) => readonly (Markup | null)[];
+}
+
+const title_face: Face = { size: 18, weight: 600 };
+const subtitle_face: Face = { size: 13, weight: 400 };
+const label_face: Face = { size: 12, weight: 400 };
+const source_face: Face = { size: 11, weight: 400 };
+const padding = 20;
+
+type Anchor = 'start' | 'middle' | 'end';
+
+export interface TextParts {
+  readonly x: number;
+  readonly y: number;
+  readonly face?: Face;
+  readonly anchor?: Anchor;
+  readonly class?: string;
+  readonly transform?: string;
+}
+
+/** One line of text; `y` is its base line. */
+export const textLine = (text: string, parts: TextParts): Markup => {
+  const { x, y, face = label_face, anchor = 'start', transform } = parts;
+  return el(
+    'text',
+    {
+      x,
+      y,
+      class: parts.class ?? 'c-soft',
+      'font-size': face.size,
+      'font-weight': face.weight === 400 ? undefined : face.weight,
+      'text-anchor': anchor === 'start' ? undefined : anchor,
+      transform,
+    },
+    text,
+  );
+};
+
+const dashes = { line: undefined, dashed: '6 4', dotted: '1.5 4', band: undefined, dot: undefined };
+
+/** Number of a colour; there are ten, and then they begin again. */
+const colour = (series: number): number => series % series_colours;
+
+const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup => {
+  const n = colour(series);
+  if (kind === 'dot') return el('circle', { cx: x + 9, cy: y - 4, r: 4, class: `c-f${n}` });
+  if (kind === 'band') {
+    const box = { x, y: y - 9, width: 18, height: 10, 'fill-opacity': 0.18 };
+    return el('rect', { ...box, class: `c-f${n}` });
+  }
+  const ends = { x1: x, x2: x + 18, y1: y - 4, y2: y - 4, 'stroke-width': 2.5 };
+  const caps = kind === 'dotted' ? { 'stroke-linecap': 'round' } : {};
+  return el('line', { ...ends, ...caps, 'stroke-dasharray': dashes[kind], class: `c-l${n}` });
+};
+
+/** Rows of marks with their names; says where the next line of text may stand. */
+const drawLegend = (items: readonly LegendItem[], top: number, width: number) => {
+  const parts: Markup[] = [];
+  let x = padding;
+  let y = top;
+  for (const item of items) {
+    const label = cutText(item.label, Math.min(260, width - 2 * padding - 24), label_face);
+    const needed = 24 + textWidth(label, label_face);
+    if (x > padding && x + needed > width - padding) {
+      x = padding;
+      y += 20;
+    }
+    parts.push(legendMark(item, x, y), textLine(label, { x: x + 24, y, class: 'c-ink' }));
+    x += needed + 18;
+  }
+  return { markup: join(parts), bottom: items.length === 0 ? top - 20 : y };
+};
+
+const drawHead = (parts: ChartParts, width: number) => {
+  const room = width - 2 * padding;
+  const markup: Markup[] = [];
+  let y = 14;
+  for (const line of wrapText(parts.title, { width: room, most: 2, face: title_face })) {
+    y += 23;
+    markup.push(textLine(line, { x: padding, y, face: title_face, class: 'c-ink' }));
+  }
+  if (parts.subtitle !== undefined) {
+    y += 21;
+    const text = cutText(parts.subtitle, room, subtitle_face);
+    markup.push(textLine(text, { x: padding, y, face: subtitle_face }));
+  }
+  const legend = drawLegend(parts.legend ?? [], y + 24, width);
+  return { markup: join([...markup, legend.markup]), bottom: legend.bottom };
+};
+
+const drawAxes = (plot: Plot, { x, y }: ChartParts): Markup => {
+  const { left, right, top, bottom } = plot;
+  const parts: Markup[] = [];
+  for (const tick of y.ticks) {
+    const at = plot.y(tick.at);
+    const ends = { x1: left, x2: right, y1: at, y2: at };
+    parts.push(el('line', { ...ends, class: tick.at === y.from ? 'c-axis' : 'c-grid' }));
+    parts.push(textLine(tick.label, { x: left - 8, y: at + 4, anchor: 'end' }));
+  }
+  for (const tick of x.ticks) {
+    const at = plot.x(tick.at);
+    parts.push(el('line', { x1: at, x2: at, y1: top, y2: bottom, class: 'c-grid' }));
+    const half = textWidth(tick.label, label_face) / 2;
+    // The last name may not leave the picture, nor the first one cover the other axis.
+    const place = Math.min(Math.max(at, left + half - 24), right + padding - half);
+    parts.push(textLine(tick.label, { x: place, y: bottom + 18, anchor: 'middle' }));
+  }
+  if (x.label !== undefined) {
+    const middle = (left + right) / 2;
+    parts.push(textLine(x.label, { x: middle, y: bottom + 38, anchor: 'middle' }));
+  }
+  if (y.label !== undefined) {
+    const at = { x: padding - 4, y: (top + bottom) / 2 };
+    const turned = `rotate(-90 ${round2(at.x)} ${round2(at.y)})`;
+    parts.push(textLine(y.label, { ...at, anchor: 'middle', transform: turned }));
+  }
+  return join(parts);
+};
+
+const plotOf = (parts: ChartParts, size: { width: number; height: number }, top: number): Plot => {
+  const { x, y, margin_right = padding } = parts;
+  const names = Math.max(0, ...y.ticks.map(({ label }) => textWidth(label, label_face)));
+  const left = padding + names + 8 + (y.label === undefined ? 0 : 14);
+  const right = size.width - margin_right;
+  const below = 26 + (x.label === undefined ? 0 : 20) + (parts.source === undefined ? 8 : 30);
+  const bottom = size.height - below;
+  return {
+    ...{ left, right, top, bottom },
+    x: makeScale(x, left, right),
+    y: makeScale(y, bottom, top),
+  };
+};
+
+/** The whole picture as an SVG document. */
+export const drawChart = (parts: ChartParts): string => {
+  const { width = 800, height = 450, theme, title, desc, source } = parts;
+  const head = drawHead(parts, width);
+  const plot = plotOf(parts, { width, height }, head.bottom + 18);
+  const room = width - 2 * padding;
+  const body = join([
+    el('rect', { width, height, rx: 8, class: 'c-paper' }),
+    head.markup,
+    drawAxes(plot, parts),
+    ...parts.draw(plot),
+    source === undefined
+      ? null
+      : textLine(cutText(source, room, source_face), {
+          ...{ x: padding, y: height - 14, face: source_face },
+        }),
+  ]);
+  const style = theme === 'page' ? '' : chartStyle(theme);
+  return writeSvg({ width, height, title, desc, style, body });
+};
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+const place = (plot: Plot, { x, y }: Point): string => `${round2(plot.x(x))} ${round2(plot.y(y))}`;
+
+export interface LineStyle {
+  readonly series: number;
+  readonly kind?: 'line' | 'dashed' | 'dotted';
+  readonly width?: number;
+}
+
+const stroke = ({ series, kind = 'line', width = 2 }: LineStyle) => ({
+  class: `c-l${colour(series)}`,
+  fill: 'none',
+  'stroke-width': width,
+  'stroke-linejoin': 'round',
+  'stroke-linecap': kind === 'dotted' ? 'round' : undefined,
+  'stroke-dasharray': dashes[kind],
+});
+
+/** Straight from point to point. */
+export const drawLine = (plot: Plot, points: readonly Point[], style: LineStyle): Markup | null =>
+  points.length < 2
+    ? null
+    : el('path', { d: `M${points.map((one) => place(plot, one)).join('L')}`, ...stroke(style) });
+
+/** Each value holds until the next one begins. */
+const stepsOf = (plot: Plot, points: readonly Point[]): string => {
+  let d = '';
+  for (const { x, y } of points) {
+    d += d === '' ? `M${place(plot, { x, y })}` : `H${round2(plot.x(x))}V${round2(plot.y(y))}`;
+  }
+  return d;
+};
+
+export const drawSteps = (plot: Plot, points: readonly Point[], style: LineStyle): Markup | null =>
+  points.length < 2 ? null : el('path', { d: stepsOf(plot, points), ...stroke(style) });
+
+export interface Span {
+  readonly x: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The area between two step lines. */
+export const drawBand = (plot: Plot, spans: readonly Span[], series: number): Markup | null => {
+  if (spans.length < 2) return null;
+  const upper = spans.map(({ x, high }) => ({ x, y: high }));
+  let d = stepsOf(plot, upper);
+  const last = spans[spans.length - 1] as Span;
+  d += `V${round2(plot.y(last.low))}`;
+  for (let n = spans.length - 1; n > 0; n -= 1) {
+    const { x } = spans[n] as Span;
+    d += `H${round2(plot.x(x))}V${round2(plot.y((spans[n - 1] as Span).low))}`;
+  }
+  const first = spans[0] as Span;
+  d += `H${round2(plot.x(first.x))}Z`;
+  return el('path', { d, class: `c-f${colour(series)}`, 'fill-opacity': 0.14 });
+};
+
+/** A dot on a ring of the paper's colour; `label` is shown by readers that show titles. */
+export const drawDot = (
+  plot: Plot,
+  { x, y }: Point,
+  { series, radius = 4, label }: { series: number; radius?: number; label?: string },
+): Markup => {
+  const title: Child = label === undefined ? null : el('title', {}, label);
+  const at = { cx: plot.x(x), cy: plot.y(y), r: radius, 'stroke-width': 1.5 };
+  return el('circle', { ...at, class: `c-f${colour(series)} c-halo` }, title);
+};
+
+/** A vertical bar from `low` to `high` with caps. */
+export const drawErrorBar = (plot: Plot, { x, low, high }: Span, series: number): Markup => {
+  const at = plot.x(x);
+  const [y1, y2] = [plot.y(low), plot.y(high)];
+  const cap = (y: number): string => `M${round2(at - 4)} ${round2(y)}H${round2(at + 4)}`;
+  const d = `M${round2(at)} ${round2(y1)}V${round2(y2)}${cap(y1)}${cap(y2)}`;
+  return el('path', { d, ...stroke({ series, width: 1.5 }) });
+};
+
+/** A sentence in the middle of a plot that has nothing to show. */
+export const drawNote = (plot: Plot, text: string): Markup =>
+  textLine(text, {
+    x: (plot.left + plot.right) / 2,
+    y: (plot.top + plot.bottom) / 2,
+    face: { size: 15, weight: 400 },
+    anchor: 'middle',
+  });
