@@ -27,6 +27,10 @@ export interface Taken {
   /** By window, in the order given: calls left, and ms until the oldest one counted grows old. */
   readonly left: readonly number[];
   readonly reset_ms: readonly number[];
+  /** When it was taken, by the clock of whoever counts: the mark by which it is given back. */
+  readonly at_ms: number;
+  /** Counted in the memory of this process, not in Redis. */
+  readonly is_local: boolean;
 }
 
 /** What is left of a window, and ms until the oldest call counted grows old; 0 where none is. */
@@ -39,6 +43,11 @@ export interface Limiter {
   take(windows: readonly Window[]): Promise<Taken>;
   /** Takes nothing. */
   look(windows: readonly Window[]): Promise<readonly Left[]>;
+  /**
+   * Takes back one call that was admitted, which then never counted; what is left afterwards. One
+   * that has grown old meanwhile takes nothing away. When Redis does not answer it stays counted.
+   */
+  giveBack(windows: readonly Window[], taken: Taken): Promise<readonly Left[]>;
   stop(): void;
 }
 
@@ -106,18 +115,35 @@ export const makeLocalWindows = (share: number) => {
       reset_ms: rows.map(({ list, window }) =>
         list.length > 0 ? (list[0] as number) + window.window_ms - now : window.window_ms,
       ),
+      at_ms: now,
+      is_local: true,
     };
+  };
+  const giveBack = (windows: readonly Window[], { at_ms }: Pick<Taken, 'at_ms'>): void => {
+    for (const { key } of windows) {
+      const list = lists.get(key) ?? [];
+      const at = list.lastIndexOf(at_ms);
+      if (at !== -1) list.splice(at, 1);
+    }
   };
   const clear = (): void => {
     lists.clear();
     ends.clear();
   };
-  return { take, look, clear, size: () => lists.size };
+  return { take, look, giveBack, clear, size: () => lists.size };
 };
 
 interface Waiting {
   readonly windows: readonly Window[];
   readonly resolve: (taken: Taken) => void;
+}
+
+/** A look at windows, after a call of that time was taken back where there is one. */
+interface Looking {
+  readonly windows: readonly Window[];
+  readonly given_back_ms: number;
+  readonly resolve: (left: readonly Left[]) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 export interface LimiterOptions {
@@ -135,6 +161,7 @@ const keyOf = (prefix: string, window: Window): string => `${prefix}:{limits}:${
 
 /** What the script says of one call: its numbers begin at `from`. */
 const readAnswer = (numbers: readonly string[], from: number, windows: number): Taken => {
+  const at_ms = Number(numbers[numbers.length - 1]);
   const left: number[] = [];
   const reset_ms: number[] = [];
   for (let w = 0; w < windows; w += 1) {
@@ -143,7 +170,8 @@ const readAnswer = (numbers: readonly string[], from: number, windows: number): 
   }
   const refused = Number(numbers[from]) - 1;
   const retry_ms = Number(numbers[from + 1]);
-  return { allowed: refused === -1, refused, retry_ms, left, reset_ms };
+  const is_local = false;
+  return { allowed: refused === -1, refused, retry_ms, left, reset_ms, at_ms, is_local };
 };
 
 /** The calls as the script takes them. */
@@ -194,17 +222,22 @@ const askRedis = async (patient: Patient, batch: readonly Waiting[]): Promise<re
   });
 };
 
-const lookInRedis = async (
-  patient: Patient,
-  windows: readonly Window[],
-): Promise<readonly Left[]> => {
+const lookInRedis = async (patient: Patient, batch: readonly Looking[]): Promise<void> => {
+  const windows = batch.flatMap((one) => one.windows);
   const keys = windows.map((window) => keyOf(patient.prefix, window));
-  const args = windows.flatMap(({ limit, window_ms }) => [limit, window_ms]);
+  const args = batch.flatMap((one) =>
+    one.windows.flatMap(({ limit, window_ms }) => [limit, window_ms, one.given_back_ms]),
+  );
   const numbers = await runScript(patient, left_script, { keys, args });
-  return windows.map((_, at) => ({
-    left: Number(numbers[2 * at]),
-    reset_ms: Number(numbers[2 * at + 1]),
-  }));
+  let at = 0;
+  for (const one of batch) {
+    const left = one.windows.map((_, n) => ({
+      left: Number(numbers[at + 2 * n]),
+      reset_ms: Number(numbers[at + 2 * n + 1]),
+    }));
+    at += 2 * one.windows.length;
+    one.resolve(left);
+  }
 };
 
 /** Counting in the memory of this process while Redis is away, for a second at a time. */
@@ -221,6 +254,7 @@ const makeFallback = ({ redis, processes, log }: LimiterOptions) => {
   return {
     begin,
     look: local.look,
+    giveBack: local.giveBack,
     isOn(): boolean {
       if (redis.status !== 'ready') begin(new Error('no connection'));
       return Date.now() < until;
@@ -266,15 +300,35 @@ export const createLimiter = (options: LimiterOptions): Limiter => {
     }
   };
 
+  let looking: Looking[] = [];
+  const flushLooks = (): void => {
+    const batch = looking;
+    looking = [];
+    lookInRedis({ redis, prefix, patience_ms }, batch).catch((error: unknown) => {
+      fallback.begin(error);
+      for (const { reject } of batch) reject(error);
+    });
+  };
+  /** Looks of one turn of the event loop are one script call; null when Redis has no answer. */
+  const lookSoon = (windows: readonly Window[], given_back_ms: number) =>
+    new Promise<readonly Left[]>((resolve, reject) => {
+      if (looking.length === 0) setImmediate(flushLooks);
+      looking.push({ windows, given_back_ms, resolve, reject });
+    }).catch(() => null);
+
   return {
     async look(windows) {
       if (fallback.isOn()) return fallback.look(windows);
-      try {
-        return await lookInRedis({ redis, prefix, patience_ms }, windows);
-      } catch (error) {
-        fallback.begin(error);
+      return (await lookSoon(windows, 0)) ?? fallback.look(windows);
+    },
+    async giveBack(windows, taken) {
+      const { left, reset_ms } = taken;
+      if (taken.is_local) {
+        fallback.giveBack(windows, taken);
         return fallback.look(windows);
       }
+      const found = fallback.isOn() ? null : await lookSoon(windows, taken.at_ms);
+      return found ?? left.map((n, at) => ({ left: n, reset_ms: reset_ms[at] ?? 0 }));
     },
     take(windows) {
       return new Promise((resolve) => {

@@ -5,7 +5,7 @@
 --         (limit, window in ms); the windows take KEYS in order
 -- returns one text of numbers with commas, for each call: the window that refused (0: admitted)
 --         and ms until it would admit, then for each window the calls left and the ms until its
---         oldest grows old. A refused call consumes nothing. Redis gives the time.
+--         oldest grows old; last of all the time. A refused call consumes nothing.
 --
 -- A list is read once and written once. It is given two windows to live when it begins and whenever
 -- something in it was found old, by a refused call too; so nothing in it that counts is lost.
@@ -77,4 +77,4 @@ for l = 1, #names do
   end
   if renew[l] then redis.call('PEXPIRE', names[l], 2 * span[l]) end
 end
-return table.concat(answers, ',')
+return table.concat(answers, ',') .. string.format(',%.0f', now)

@@ -195,6 +195,10 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}): Promis
   const limiter: Limiter = {
     take: async (windows) => local.take(windows),
     look: async (windows) => local.look(windows),
+    giveBack: async (windows, taken) => {
+      local.giveBack(windows, taken);
+      return local.look(windows);
+    },
     stop: () => undefined,
   };
   const app = App();

@@ -211,6 +211,9 @@ interface Step {
   readonly pause_ms: number;
   /** What is asked for in one turn of the event loop: one script call. */
   readonly calls: readonly (readonly { readonly who: number; readonly limit: number }[])[];
+  /** Then the time goes on, and those of them whose number is here are given back. */
+  readonly answered_ms: number;
+  readonly given_back: readonly number[];
 }
 
 const windows_ms = [1_000, 1_500, 10_000] as const;
@@ -228,6 +231,8 @@ const step: fc.Arbitrary<Step> = fc.record({
     }),
     { minLength: 1, maxLength: 6 },
   ),
+  answered_ms: fc.constantFrom(0, 1, 999, 1_000, 10_000),
+  given_back: fc.uniqueArray(fc.nat(5), { maxLength: 3 }),
 });
 
 t.test('Redis and the model in memory agree on any course of calls', async (t) => {
@@ -236,7 +241,7 @@ t.test('Redis and the model in memory agree on any course of calls', async (t) =
     const model = makeLocalWindows(1);
     const name = fresh('model');
     let now = start_ms;
-    for (const { pause_ms, calls } of steps) {
+    for (const { pause_ms, calls, answered_ms, given_back } of steps) {
       now += pause_ms;
       await setTime(now);
       const asked = calls.map((call) =>
@@ -248,9 +253,21 @@ t.test('Redis and the model in memory agree on any course of calls', async (t) =
         ),
       );
       const taken = await Promise.all(asked.map((windows) => limiter.take(windows)));
-      const expected = asked.map((windows) => model.take(windows, now));
+      const expected = asked.map((windows) => ({ ...model.take(windows, now), is_local: false }));
       if (JSON.stringify(taken) !== JSON.stringify(expected)) {
         throw new Error(`${JSON.stringify(taken)} is not ${JSON.stringify(expected)}`);
+      }
+      if (given_back.length > 0) now += answered_ms;
+      await setTime(now);
+      for (const n of given_back) {
+        const [windows, one] = [asked[n], taken[n]];
+        if (windows === undefined || one?.allowed !== true) continue;
+        const left = await limiter.giveBack(windows, one);
+        model.giveBack(windows, one);
+        const remains = model.look(windows, now);
+        if (JSON.stringify(left) !== JSON.stringify(remains)) {
+          throw new Error(`given back: ${JSON.stringify(left)}, not ${JSON.stringify(remains)}`);
+        }
       }
       const looked = await limiter.look(asked.flat());
       const seen = model.look(asked.flat(), now);
@@ -260,6 +277,53 @@ t.test('Redis and the model in memory agree on any course of calls', async (t) =
     }
   });
   await holds(t, property, { numRuns: 300 });
+});
+
+t.test('what is given back never counted, in no window, and nothing else is touched', async (t) => {
+  const { limiter, redis, setTime } = await startClocked(t);
+  const wide = { name: 'ip', key: fresh('ip'), limit: 3, window_ms: minute_ms };
+  const narrow = { name: 'key', key: fresh('key'), limit: 2, window_ms: minute_ms };
+  await setTime(start_ms);
+  await limiter.take([wide]);
+  await setTime(start_ms + 10);
+  const taken = await limiter.take([wide, narrow]);
+  await limiter.take([wide]);
+  t.match(await limiter.take([wide]), { allowed: false });
+  const left = await limiter.giveBack([wide, narrow], taken);
+  t.match(left, [
+    { left: 1, reset_ms: minute_ms - 10 },
+    { left: 2, reset_ms: 0 },
+  ]);
+  const kept = await redis.lrange(`${stores.redis_prefix}:{limits}:${wide.key}`, 0, -1);
+  t.same(kept, [start_ms, start_ms + 10].map(String));
+  t.match(await limiter.take([wide]), { allowed: true, left: [0] });
+});
+
+t.test('what grew old meanwhile takes nothing away from what counts', async (t) => {
+  const { limiter, setTime } = await startClocked(t);
+  const window = { name: 'key', key: fresh('key'), limit: 2, window_ms: minute_ms };
+  await setTime(start_ms);
+  const taken = await limiter.take([window]);
+  await setTime(start_ms + minute_ms);
+  await limiter.take([window]);
+  t.match(await limiter.giveBack([window], taken), [{ left: 1 }]);
+  t.match(await limiter.look([window]), [{ left: 1 }]);
+});
+
+t.test('clients in parallel that give back leave exactly what the others took', async (t) => {
+  const limiters = await Promise.all(
+    Array.from({ length: 4 }, async () => limiterOn(await connect(t))),
+  );
+  const window = { name: 'key', key: fresh('key'), limit: 500, window_ms: 10 * minute_ms };
+  const work = async (limiter: Limiter, n: number): Promise<void> => {
+    const taken = await limiter.take([window]);
+    if (n % 3 !== 0) await limiter.giveBack([window], taken);
+  };
+  await Promise.all(
+    limiters.flatMap((limiter) => Array.from({ length: 60 }, (_, n) => work(limiter, n))),
+  );
+  const [looked] = await (limiters[0] as Limiter).look([window]);
+  t.equal(looked?.left, 500 - 4 * 20);
 });
 
 t.test('a list ends only when nothing in it counts any more', async (t) => {

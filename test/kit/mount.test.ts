@@ -146,17 +146,25 @@ t.test('an ETag that the client has is 304 without a body', async (t) => {
   const first = await app.call('GET', '/api/toys');
   const etag = first.headers.get('etag') ?? '';
   t.match(etag, /^W\/"[\w-]+"$/);
-  t.equal(first.headers.get('cache-control'), 'no-cache');
+  t.equal(first.headers.get('cache-control'), 'public, no-cache');
+  const strong = etag.slice(2);
   const ask = (tag: string, path = '/api/toys') =>
     app.call('GET', path, { headers: { 'If-None-Match': tag } });
-  for (const tag of [etag, `"x", ${etag}`, '*']) {
+  const having = [etag, strong, `"x", ${etag}`, `W/"a,b",${strong} , "y"`, `, ,${etag}`];
+  for (const tag of [...having, '*', ' * ']) {
     const again = await ask(tag);
     t.equal(again.status, 304, tag);
     t.equal(again.body, '');
     t.equal(again.headers.get('etag'), etag);
+    t.equal(again.headers.get('cache-control'), 'public, no-cache');
+    t.equal(again.headers.get('content-type'), null);
   }
-  for (const tag of ['"x"', '', etag.slice(2), `${etag}x`])
+  const others = ['"x"', '', `${etag}x`, strong.slice(1, -1), `x ${etag}`, `w/${strong}`, '"*"'];
+  for (const tag of [...others, `"x${strong}`, `**, ${etag}`]) {
     t.equal((await ask(tag)).status, 200, tag);
+  }
+  const head = await app.call('HEAD', '/api/toys', { headers: { 'If-None-Match': strong } });
+  t.equal(head.status, 304);
   t.equal((await ask(etag, '/api/toys?limit=3')).status, 200, 'another answer, another tag');
   t.equal(
     (await app.call('GET', '/api/toys/7')).headers.get('etag'),
@@ -168,6 +176,8 @@ t.test('an ETag that the client has is 304 without a body', async (t) => {
 t.test('private answers and writes are not to be stored', async (t) => {
   const mine = await app.call('GET', '/api/me/toy', { key: 'right' });
   t.equal(mine.headers.get('cache-control'), 'no-store');
+  const toys = await app.call('GET', '/api/toys', { key: 'right' });
+  t.equal(toys.headers.get('cache-control'), 'private, no-cache', 'perhaps not what others see');
   const made = await app.call('POST', '/api/toys', { body: { name: 'x' } });
   t.equal(made.headers.get('cache-control'), 'no-store');
 });
@@ -273,6 +283,30 @@ t.test('a limit that is used up is 429 with the seconds to wait', async (t) => {
   t.match(body, isError({}, 'RATE_LIMITED', 429));
   t.match(headers.get('retry-after'), /^(30|29)$/);
   t.match(headers.get('ratelimit'), /^"ip";r=7;t=\d+, "toys";r=0;t=(30|29)$/, 'nothing consumed');
+});
+
+t.test('a 304 costs no limit, and is no way past one', async (t) => {
+  const windows = [{ name: 'ip', key: 'ip:x', limit: 3, window_ms: 60_000 }];
+  const limited = await startToyApp(t, { windows });
+  const call = (tag: string, path = '/api/toys') =>
+    limited.call('GET', path, { headers: { 'If-None-Match': tag } });
+  const etag = (await call('"none"')).headers.get('etag') ?? '';
+  const left = (headers: Headers) => /r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1];
+  for (let n = 0; n < 20; n += 1) {
+    const { status, headers } = await call(etag);
+    t.equal(status, 304);
+    t.equal(left(headers), '2');
+    t.equal(headers.get('ratelimit-policy'), '"ip";q=3;w=60');
+  }
+  const others = [
+    ...[await call('"random"'), await call(etag, '/api/toys?limit=0')],
+    ...[await call(etag), await call('*')],
+  ];
+  t.same(
+    others.map(({ status }) => status),
+    [200, 400, 429, 429],
+    'refusals count, and a limit that is used up refuses whatever is asked',
+  );
 });
 
 t.test('each request is one line of the log, without its credentials', async (t) => {

@@ -1,12 +1,13 @@
-import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import { common_faults, type Fault, faultBody, isFault, refuse } from '../fault.js';
-import type { Taken, Window } from '../limits.js';
+import type { Left, Taken, Window } from '../limits.js';
 import { describeError } from '../log.js';
 import { QueueFullError } from '../pg/batch.js';
 import { isOutage } from '../pg/client.js';
 import { BodyStream } from './body-stream.js';
 import { callerKey } from './caller.js';
+import { etagOf, matchesEtag } from './etag.js';
+import { Prepared } from './prepared.js';
 import type { Reply, Route } from './route.js';
 import type { Outgoing, Talk } from './talk.js';
 import { type Check, compileCheck } from './validate.js';
@@ -91,28 +92,48 @@ export const sendOptions = (talk: Talk, allow: readonly string[]): void => {
   });
 };
 
+/**
+ * What may be kept: by anybody what an anonymous caller is told, by the caller alone what somebody
+ * with a credential is told; and always only to ask again with its ETag.
+ */
+const kept_by = { anybody: 'public, no-cache', caller: 'private, no-cache' } as const;
+
+/** Bytes in the coding that the client takes; a frame of a socket carries text as it is. */
+const codePrepared = ({ asked, headers }: Talk, prepared: Prepared): Uint8Array => {
+  headers.push(['Vary', 'Accept-Encoding']);
+  const accepted = asked.stream === undefined ? '' : asked.header('accept-encoding');
+  const coded = prepared.codedFor(accepted);
+  if (coded === null) return prepared.bytes;
+  headers.push(['Content-Encoding', coded.coding]);
+  return coded.bytes;
+};
+
 /** Adds the ETag of a cacheable answer; 304 without a body when the client has it already. */
 export const withEtag = (talk: Talk, route: Route, outgoing: Reply): Reply => {
-  const has_own_rule = outgoing.headers?.['Cache-Control'] !== undefined;
-  if (!route.cacheable || outgoing.status !== 200 || has_own_rule) {
-    const is_private = talk.caller.kind !== 'anonymous' || route.method !== 'GET';
-    if (is_private && !has_own_rule) {
+  const { headers, content_type = 'application/json' } = outgoing;
+  const own_rule = headers?.['Cache-Control'];
+  const is_anonymous = talk.caller.kind === 'anonymous';
+  if (!route.cacheable || outgoing.status !== 200 || own_rule === 'no-store') {
+    if (own_rule === undefined && (!is_anonymous || route.method !== 'GET')) {
       talk.headers.push(['Cache-Control', 'no-store']);
     }
     return outgoing;
   }
-  const { content_type = 'application/json', headers } = outgoing;
-  const body = outgoing.content_type === undefined ? JSON.stringify(outgoing.body) : outgoing.body;
-  const digest = createHash('sha1')
-    .update(body as string)
-    .digest('base64url');
-  const etag = `W/"${digest}"`;
-  talk.headers.push(['ETag', etag], ['Cache-Control', 'no-cache']);
-  const wanted = talk.asked.header('if-none-match');
-  const known = wanted === '*' || wanted.split(',').some((tag) => tag.trim() === etag);
+  const { body } = outgoing;
+  const prepared = body instanceof Prepared ? body : null;
+  const sent = (outgoing.content_type === undefined ? JSON.stringify(body) : body) as string;
+  const etag = prepared?.etag ?? outgoing.etag ?? etagOf(sent);
+  talk.headers.push(['ETag', etag]);
+  if (own_rule === undefined) {
+    talk.headers.push(['Cache-Control', is_anonymous ? kept_by.anybody : kept_by.caller]);
+  }
   const kept = headers === undefined ? {} : { headers };
-  if (wanted !== '' && known) return { kind: 'reply', status: 304, body: undefined, ...kept };
-  return { kind: 'reply', status: 200, body, content_type, ...kept };
+  if (matchesEtag(talk.asked.header('if-none-match'), etag)) {
+    if (prepared !== null) talk.headers.push(['Vary', 'Accept-Encoding']);
+    return { kind: 'reply', status: 304, body: undefined, ...kept };
+  }
+  const bytes = prepared === null ? sent : codePrepared(talk, prepared);
+  return { kind: 'reply', status: 200, body: bytes, content_type, ...kept };
 };
 
 /** A throw is a bug or an outage; the client learns which of the two, and the request id. */
@@ -130,10 +151,23 @@ export const refuseThrown = (error: unknown, talk: Talk, log: Logger): Fault => 
 const policyOf = (windows: readonly Window[]): string =>
   windows.map((w) => `"${w.name}";q=${w.limit};w=${Math.round(w.window_ms / 1000)}`).join(', ');
 
-const stateOf = (windows: readonly Window[], taken: Taken): string =>
+const stateOf = (windows: readonly Window[], { left, reset_ms }: Taken): string =>
   windows
-    .map((w, i) => `"${w.name}";r=${taken.left[i]};t=${Math.ceil((taken.reset_ms[i] ?? 0) / 1000)}`)
+    .map((w, i) => `"${w.name}";r=${left[i]};t=${Math.ceil((reset_ms[i] ?? 0) / 1000)}`)
     .join(', ');
+
+/** Says what is left after the call was given back, in place of what was left with it. */
+export const showGivenBack = (
+  { headers }: Talk,
+  windows: readonly Window[],
+  left: readonly Left[],
+): void => {
+  const shown = headers.find(([name]) => name === 'RateLimit');
+  if (shown === undefined) return;
+  shown[1] = windows
+    .map((w, i) => `"${w.name}";r=${left[i]?.left};t=${Math.ceil((left[i]?.reset_ms ?? 0) / 1000)}`)
+    .join(', ');
+};
 
 /** Adds the headers of the limits; the refusal when they are used up. */
 export const applyLimits = (talk: Talk, windows: readonly Window[], taken: Taken): Fault | null => {

@@ -4,6 +4,7 @@ import type { Claim } from '../idempotency.js';
 import type { Tx } from '../pg/client.js';
 import { BodyStream, type StreamParts } from './body-stream.js';
 import type { Caller } from './caller.js';
+import type { Prepared } from './prepared.js';
 
 /**
  * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI
@@ -23,10 +24,12 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 export interface Reply {
   readonly kind: 'reply';
   readonly status: number;
-  /** An object is sent as JSON; a string, bytes or a stream as they are, with `content_type`. */
+  /** An object is sent as JSON; text, bytes, a stream or a `Prepared` with `content_type`. */
   readonly body: unknown;
   readonly content_type?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Of the body as it stands, where it is known already; else it is made from the body. */
+  readonly etag?: string;
 }
 
 export type Answer = Reply | Fault;
@@ -203,6 +206,13 @@ export const replyRaw = (
   content_type,
   ...(headers === undefined ? {} : { headers }),
 });
+
+/** A success answer that was made once for everybody; see `Prepared`. */
+export const replyPrepared = (
+  content_type: string,
+  body: Prepared,
+  headers: Readonly<Record<string, string>> = {},
+): Reply => ({ kind: 'reply', status: 200, body, content_type, headers });
 
 /** A success answer that is made piece by piece, at the pace of its reader and in flat memory. */
 export const replyStream = (

@@ -1,10 +1,17 @@
 import type { Logger } from 'pino';
 import { common_faults, type Fault, isFault, refuse } from '../fault.js';
 import type { Keeper } from '../idempotency.js';
-import type { Limiter, Window } from '../limits.js';
+import type { Limiter, Taken, Window } from '../limits.js';
 import { describeError } from '../log.js';
 import type { Address } from './address.js';
-import { applyLimits, finish, makeAnswerChecker, refuseThrown, withEtag } from './answer.js';
+import {
+  applyLimits,
+  finish,
+  makeAnswerChecker,
+  refuseThrown,
+  showGivenBack,
+  withEtag,
+} from './answer.js';
 import { BodyStream } from './body-stream.js';
 import { admit, type CompiledRoute, makeCall } from './call.js';
 import { anonymous, type Caller, isAdmin } from './caller.js';
@@ -16,6 +23,9 @@ import type { Asked, BodyRead, Talk } from './talk.js';
 /**
  * From what is asked to its answer, for every door: route → who → limits → validation →
  * Idempotency-Key → handler → answer. Whatever a handler does, there is exactly one answer.
+ *
+ * A 304 costs no limit: its place is taken like any other, so that nobody gets work done beyond the
+ * limits, and is given back before the answer goes out.
  */
 
 export interface Credentials {
@@ -79,8 +89,10 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
     const caller = pending instanceof Promise ? await pending : pending;
     if (!isFault(caller)) talk.caller = caller;
     const windows = windowsOf(route, talk.caller, address);
+    let taken: Taken | null = null;
     if (windows.length > 0) {
-      const exceeded = applyLimits(talk, windows, await limiter.take(windows));
+      taken = await limiter.take(windows);
+      const exceeded = applyLimits(talk, windows, taken);
       if (exceeded !== null) return exceeded;
     }
     if (isFault(caller)) {
@@ -116,7 +128,12 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
     }
     const mismatch = findMismatch?.(route as Route, answer) ?? null;
     if (mismatch !== null) throw new Error(`${route.id} does not return what it says: ${mismatch}`);
-    return withEtag(talk, route as Route, answer);
+    const outgoing = withEtag(talk, route as Route, answer);
+    if (outgoing.status === 304 && taken !== null) {
+      // Before it is answered, so that whoever has the answer has its place in the limits again.
+      showGivenBack(talk, windows, await limiter.giveBack(windows, taken));
+    }
+    return outgoing;
   };
 };
 
