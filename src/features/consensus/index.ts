@@ -1,6 +1,18 @@
 export { createLiveConsensus, type LiveConsensus } from './live.js';
+export { makeLiveTally } from './live-tally.js';
+export { extremize, type Family, logOdds, shown } from './pooling.js';
 export { createConsensusProjector, tallyKey } from './projector.js';
 export { type ConsensusParts, routes } from './routes.js';
-export { cellField, computeConsensus } from './rules.js';
+export {
+  type Consensus,
+  cellField,
+  computeConsensus,
+  mean,
+  type QuestionShape,
+  quantile,
+  share,
+} from './rules.js';
+export { saidIn, timeOf } from './said.js';
 export { consensus_schema } from './schema.js';
+export { readStart } from './store.js';
 export { consensusTopic, makeConsensusTopics } from './topics.js';

@@ -30,7 +30,8 @@ export interface Counted {
   readonly size: number;
 }
 
-const logOdds = (percent: number): number => {
+/** Of a stated probability in per cent, kept between 1 and 99. */
+export const logOdds = (percent: number): number => {
   const p = Math.min(100 - least_percent, Math.max(least_percent, percent)) / 100;
   return Math.log(p / (1 - p));
 };
@@ -40,7 +41,8 @@ const cleaned = (value: number): number => Math.round(value * 1e9) / 1e9;
 /** At most two decimals, a half up. */
 export const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
-interface Family {
+/** The weights of the owners of a family, and the sum of weight · log odds. */
+export interface Family {
   weight: number;
   log_odds: number;
 }
@@ -52,7 +54,8 @@ const effectiveOf = (families: readonly Family[]) => {
   return { weights, sum, count: squares === 0 ? 0 : sum ** 2 / squares };
 };
 
-const extremize = (families: readonly Family[]): number => {
+/** The pooled figure before it is rounded, in per cent; of one family at least. */
+export const extremize = (families: readonly Family[]): number => {
   const { weights, sum, count: n } = effectiveOf(families);
   const pooled = families.reduce(
     (total, { weight, log_odds }, i) => total + ((weights[i] as number) * log_odds) / weight,

@@ -37,9 +37,10 @@ export const cellField = ({ family, yes, option, value }: Said): string =>
  * the division: only then is every half exact (2.175 · 100 is 217.49999999999997).
  */
 const ratio2 = (part: number, whole: number): number => Math.round((100 * part) / whole) / 100;
-const share = (part: number, whole: number): number =>
+/** `part` of `whole` in per cent. */
+export const share = (part: number, whole: number): number =>
   whole === 0 ? 0 : ratio2(100 * part, whole);
-const mean = (sum: number, count: number): number | null =>
+export const mean = (sum: number, count: number): number | null =>
   count === 0 ? null : ratio2(sum, count);
 
 /** Sums over some of the cells. */
@@ -63,7 +64,7 @@ const addCell = (sums: Sums, { yes, value, count }: Cell, is_yes: boolean): void
  * Quantile of the stated values by linear interpolation (Hyndman and Fan, type 7); `q` is a number
  * of quarters, and so the result is exact. `counts` has how often each of 0–100 is stated.
  */
-const quantile = (counts: readonly number[], total: number, q: number): number | null => {
+export const quantile = (counts: readonly number[], total: number, q: number): number | null => {
   if (total === 0) return null;
   const rank = (total - 1) * q;
   const valueAt = (index: number): number => {

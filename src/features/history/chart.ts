@@ -1,0 +1,76 @@
+import { type Curves, downsample } from './lttb.js';
+import { type Moment, makeCounts } from './run.js';
+import { makeSeries, type Series } from './series.js';
+
+/** The points of a chart: of all moments of a history those that show its shape. */
+
+export interface ChartPoint extends Moment {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+export interface ChartAsk {
+  /** At most so many points, 2 or more. */
+  readonly points: number;
+  /** Predictions of one model family only. */
+  readonly family: string | null;
+  /** Only moments of this stretch of time, in milliseconds since 1970; both ends count. */
+  readonly since: number;
+  readonly until: number;
+}
+
+export interface Chart {
+  readonly series: Series;
+  /** How many moments there are to choose from. */
+  readonly moments: number;
+  readonly points: readonly ChartPoint[];
+}
+
+/** The history as it would be with the predictions of one family alone; it has no pool. */
+const ofFamily = (series: Series, name: string): Series => {
+  const wanted = series.families.indexOf(name);
+  const { at, side, value, family } = series;
+  const alone = makeSeries(series.shape);
+  for (let n = 0; n < series.length; n += 1) {
+    if (family[n] !== wanted) continue;
+    const stated = { at: at[n] as number, side: side[n] as number, value: value[n] as number };
+    alone.add({ ...stated, family: name, owner: String(n) }, series.offset);
+  }
+  return alone;
+};
+
+const within = (series: Series, { since, until }: ChartAsk): Int32Array => {
+  const { at } = series;
+  const moments = series.moments();
+  let from = 0;
+  let to = moments.length;
+  while (from < to && (at[moments[from] as number] as number) < since) from += 1;
+  while (to > from && (at[moments[to - 1] as number] as number) > until) to -= 1;
+  return moments.subarray(from, to);
+};
+
+/** The consensus after each of the predictions with these numbers, ascending. */
+const readMoments = (series: Series, chosen: Int32Array, has_pool: boolean): ChartPoint[] => {
+  const { shape, at, side, value, figures } = series;
+  const counts = makeCounts(shape);
+  const pool = has_pool && counts.is_binary ? figures[2] : undefined;
+  let next = 0;
+  return Array.from(chosen, (index): ChartPoint => {
+    for (; next <= index; next += 1) {
+      counts.move(side[next] as number, value[next] as number, 1);
+    }
+    return { at: at[index] as number, ...counts.read(pool?.[index] ?? null) };
+  });
+};
+
+export const makeChart = (series: Series, ask: ChartAsk): Chart => {
+  const shown = ask.family === null ? series : ofFamily(series, ask.family);
+  const moments = within(shown, ask);
+  const curves: Curves = { x: shown.at, ys: shown.figures };
+  const chosen = downsample(curves, moments, ask.points);
+  return {
+    series: shown,
+    moments: moments.length,
+    points: readMoments(shown, chosen, ask.family === null),
+  };
+};

@@ -1,0 +1,159 @@
+import type { Series } from './series.js';
+
+/**
+ * Where the consensus moved. A move is a stretch of the history, no longer than a window, over
+ * which one figure went up or down by at least so many points. Moves of a figure do not overlap.
+ * They are found from the oldest on: the first moment that is far enough from an extreme within the
+ * window before it; the move then runs on for as long as the same window holds a farther one.
+ */
+export interface DriftOptions {
+  readonly window_ms: number;
+  /** Percentage points, more than 0. */
+  readonly points: number;
+  /** A move begins where at least so many predictions are counted. */
+  readonly least_count: number;
+}
+
+/** Numbers of two predictions of the series: the figure after each. */
+export interface Move {
+  readonly from: number;
+  readonly to: number;
+  readonly change: number;
+}
+
+/** Two decimals: a difference of two figures with two decimals is one again. */
+const cleaned = (value: number): number => Math.round(value * 100) / 100;
+
+export interface Scan {
+  readonly at: Float64Array;
+  readonly figure: Float64Array;
+  /** Which numbers of the two to look at, ascending. */
+  readonly moments: Int32Array;
+}
+
+/**
+ * Places in `moments` where the figure was farther than at all later ones so far, so that the first
+ * is the extreme. A figure stands until the next moment, and so long it is within reach.
+ */
+const makeExtremes = (
+  { at, figure, moments }: Scan,
+  isFarther: (a: number, b: number) => boolean,
+) => {
+  let queue: number[] = [];
+  let start = 0;
+  const value = (place: number): number => figure[moments[place] as number] as number;
+  const heldUntil = (place: number): number => at[moments[place + 1] as number] as number;
+  return {
+    push(place: number): void {
+      while (queue.length > start) {
+        if (isFarther(value(queue[queue.length - 1] as number), value(place))) break;
+        queue.pop();
+      }
+      queue.push(place);
+    },
+    /** The extreme since a time; undefined when nothing stood then. */
+    since(time: number): number | undefined {
+      while (start < queue.length && heldUntil(queue[start] as number) <= time) start += 1;
+      if (start > 1_024) {
+        queue = queue.slice(start);
+        start = 0;
+      }
+      return queue[start];
+    },
+    restart(place: number): void {
+      queue = [place];
+      start = 0;
+    },
+  };
+};
+
+/** The farthest place in the direction of the move that is within the window of its beginning. */
+const runOn = (
+  { at, figure, moments }: Scan,
+  { place, from, up }: { place: number; from: number; up: boolean },
+  window_ms: number,
+): number => {
+  let best = place;
+  const end = (at[moments[from + 1] as number] as number) + window_ms;
+  for (let n = place + 1; n < moments.length; n += 1) {
+    const index = moments[n] as number;
+    if ((at[index] as number) > end) break;
+    const farther = (figure[index] as number) - (figure[moments[best] as number] as number);
+    if (up ? farther > 0 : farther < 0) best = n;
+  }
+  return best;
+};
+
+/** The moves of one figure of a series, oldest first. */
+export const findMoves = (scan: Scan, options: DriftOptions): readonly Move[] => {
+  const { at, figure, moments } = scan;
+  const { window_ms, points, least_count } = options;
+  const lows = makeExtremes(scan, (a, b) => a < b);
+  const highs = makeExtremes(scan, (a, b) => a > b);
+  const moves: Move[] = [];
+  const value = (place: number): number => figure[moments[place] as number] as number;
+  for (let place = 0; place < moments.length; place += 1) {
+    const index = moments[place] as number;
+    if (index + 1 < least_count) continue;
+    const since = (at[index] as number) - window_ms;
+    const low = lows.since(since) ?? place;
+    const high = highs.since(since) ?? place;
+    const rise = cleaned(value(place) - value(low));
+    const fall = cleaned(value(high) - value(place));
+    if (Math.max(rise, fall) < points) {
+      lows.push(place);
+      highs.push(place);
+      continue;
+    }
+    const up = rise >= fall;
+    const from = up ? low : high;
+    place = runOn(scan, { place, from, up }, window_ms);
+    moves.push({
+      from: moments[from] as number,
+      to: moments[place] as number,
+      change: cleaned(value(place) - value(from)),
+    });
+    lows.restart(place);
+    highs.restart(place);
+  }
+  return moves;
+};
+
+export interface FamilyShare {
+  readonly model_family: string;
+  readonly predictions: number;
+  /** Points of the move that its predictions account for. */
+  readonly contribution: number;
+}
+
+/**
+ * What each family moved. A figure of this kind is a mean of what each prediction puts in (its
+ * stated probability, or 100 where it is on the side and 0 where not), so with `m` before and `N`
+ * predictions after it, the change is exactly Σ (v − m) / N over the predictions in between.
+ */
+export const shareMove = (
+  series: Series,
+  { from, to }: Pick<Move, 'from' | 'to'>,
+  { before, put }: { readonly before: number; readonly put: (index: number) => number },
+): readonly FamilyShare[] => {
+  const { family, families } = series;
+  const sums = new Map<number, { predictions: number; sum: number }>();
+  for (let index = from + 1; index <= to; index += 1) {
+    const number = family[index] as number;
+    const known = sums.get(number) ?? { predictions: 0, sum: 0 };
+    known.predictions += 1;
+    known.sum += put(index) - before;
+    sums.set(number, known);
+  }
+  return [...sums]
+    .map(([number, { predictions, sum }]) => ({
+      model_family: families[number] as string,
+      predictions,
+      contribution: cleaned(sum / (to + 1)),
+    }))
+    .sort(
+      (a, b) =>
+        Math.abs(b.contribution) - Math.abs(a.contribution) ||
+        (a.model_family < b.model_family ? -1 : 1),
+    );
+};

@@ -1,0 +1,177 @@
+import {
+  extremize,
+  type Family,
+  logOdds,
+  mean,
+  quantile,
+  share,
+  shown,
+} from '../consensus/index.js';
+
+/**
+ * The consensus as it moves, prediction by prediction. After each one its figures are those that
+ * `GET /api/questions/{id}/consensus` gave at that moment: the same formulas and the same rounding,
+ * with sums that are carried on, so that a step costs the same however many came before.
+ */
+
+/** One prediction, as far as the consensus knows it. */
+export interface Stated {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly family: string;
+  /** Whoever owns the agent: the predictions of one owner share one weight. */
+  readonly owner: string;
+  /** Binary: 1 for YES, 0 for NO. Multi: number of the option. */
+  readonly side: number;
+  /** Binary: stated probability of YES. Multi: confidence in the option. 0 to 100. */
+  readonly value: number;
+}
+
+export interface RunShape {
+  readonly question_type: 'binary' | 'multi';
+  readonly options: readonly string[];
+}
+
+/** Percentages with at most two decimals; null where the consensus has null. */
+export interface Moment {
+  readonly count: number;
+  /** Multi: the share of the option that leads. */
+  readonly yes_percent: number;
+  readonly mean_probability: number | null;
+  readonly median_probability: number | null;
+  readonly p25: number | null;
+  readonly p75: number | null;
+  readonly extremized: number | null;
+  /** Multi: the share of each option; empty for a binary question. */
+  readonly option_percents: readonly number[];
+}
+
+export interface Run {
+  add(one: Stated): void;
+  /** Takes back the prediction that was added last. */
+  takeBack(one: Stated): void;
+  /** Binary: yes_percent, mean_probability, extremized. Multi: the share of each option. */
+  figures(): readonly number[];
+  read(): Moment;
+}
+
+/** The names of `figures`. */
+export const figureNames = ({ question_type, options }: RunShape): readonly string[] =>
+  question_type === 'binary' ? ['yes_percent', 'mean_probability', 'extremized'] : options;
+
+/** What one prediction adds to its family, for a whole weight. */
+interface Part {
+  readonly family: Pool;
+  readonly log_odds: number;
+}
+
+interface Pool extends Family {
+  count: number;
+}
+
+/** The weights of families, of which the predictions of an owner share one (see `poolCells`). */
+const makePools = () => {
+  const families = new Map<string, Pool>();
+  const owners = new Map<string, Part | Part[]>();
+
+  const shift = (parts: readonly Part[], sign: 1 | -1): void => {
+    const weight = sign / parts.length;
+    for (const { family, log_odds } of parts) {
+      family.weight += weight;
+      family.log_odds += weight * log_odds;
+    }
+  };
+
+  const enter = (owner: string, part: Part): void => {
+    const known = owners.get(owner);
+    if (known === undefined) {
+      owners.set(owner, part);
+      shift([part], 1);
+      return;
+    }
+    const before = Array.isArray(known) ? known : [known];
+    shift(before, -1);
+    const after = [...before, part];
+    owners.set(owner, after);
+    shift(after, 1);
+  };
+
+  const leave = (owner: string): Part => {
+    const known = owners.get(owner) as Part | Part[];
+    const before = Array.isArray(known) ? known : [known];
+    const last = before[before.length - 1] as Part;
+    const after = before.slice(0, -1);
+    shift(before, -1);
+    if (after.length === 0) owners.delete(owner);
+    else {
+      owners.set(owner, after);
+      shift(after, 1);
+    }
+    return last;
+  };
+
+  return {
+    add({ owner, family: name, value }: Stated): void {
+      const family = families.get(name) ?? { weight: 0, log_odds: 0, count: 0 };
+      family.count += 1;
+      families.set(name, family);
+      enter(owner, { family, log_odds: logOdds(value) });
+    },
+    takeBack({ owner, family: name }: Stated): void {
+      const { family } = leave(owner);
+      family.count -= 1;
+      if (family.count === 0) families.delete(name);
+    },
+    read: (): number | null =>
+      families.size === 0 ? null : shown(extremize([...families.values()])),
+  };
+};
+
+/** Everything but the pool: counts, from which means, shares and quantiles follow. */
+export const makeCounts = ({ question_type, options }: RunShape) => {
+  const is_binary = question_type === 'binary';
+  const sides = new Array<number>(is_binary ? 2 : options.length).fill(0);
+  const values = new Array<number>(101).fill(0);
+  let count = 0;
+  let sum = 0;
+  const shares = (): number[] => sides.map((n) => share(n, count));
+  const at = (q: number): number | null => (is_binary ? quantile(values, count, q) : null);
+  return {
+    is_binary,
+    move(side: number, value: number, by: 1 | -1): void {
+      count += by;
+      sum += by * value;
+      sides[side] = (sides[side] as number) + by;
+      values[value] = (values[value] as number) + by;
+    },
+    figures: (extremized: number): readonly number[] =>
+      is_binary ? [share(sides[1] as number, count), mean(sum, count) ?? 0, extremized] : shares(),
+    read: (extremized: number | null): Moment => ({
+      count,
+      yes_percent: is_binary ? share(sides[1] as number, count) : Math.max(0, ...shares()),
+      mean_probability: is_binary ? mean(sum, count) : null,
+      median_probability: at(0.5),
+      p25: at(0.25),
+      p75: at(0.75),
+      extremized,
+      option_percents: is_binary ? [] : shares(),
+    }),
+  };
+};
+
+export const makeRun = (shape: RunShape): Run => {
+  const counts = makeCounts(shape);
+  const pools = counts.is_binary ? makePools() : null;
+  return {
+    add(one) {
+      counts.move(one.side, one.value, 1);
+      pools?.add(one);
+    },
+    takeBack(one) {
+      counts.move(one.side, one.value, -1);
+      pools?.takeBack(one);
+    },
+    figures: () => counts.figures(pools?.read() ?? 0),
+    read: () => counts.read(pools?.read() ?? null),
+  };
+};
