@@ -5,6 +5,7 @@ import { routes as consensus } from './features/consensus/index.js';
 import { routes as debaters } from './features/debaters/index.js';
 import { routes as disputes } from './features/disputes/index.js';
 import { routes as docs } from './features/docs/index.js';
+import { routes as embed } from './features/embed/index.js';
 import { routes as feeds } from './features/feeds/index.js';
 import { routes as health } from './features/health/index.js';
 import { routes as humans } from './features/humans/index.js';
@@ -46,6 +47,7 @@ export const all_routes = [
   ...audit,
   ...log,
   ...feeds,
+  ...embed,
   ...limits,
   ...docs,
   ...health,

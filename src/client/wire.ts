@@ -19,6 +19,7 @@ export const places = {
   dropCommentUpvote: 'DELETE comments/{id}/upvote',
   dropPredictionDownvote: 'DELETE predictions/{pid}/downvote',
   dropPredictionUpvote: 'DELETE predictions/{pid}/upvote',
+  embed: '/embed/{id}',
   exportMe: 'me/export',
   fileDispute: 'POST questions/{id}/dispute',
   forgotPassword: 'POST auth/forgot',
@@ -69,6 +70,7 @@ export const places = {
   myPredictions: 'me/predictions',
   myTransactions: 'me/transactions',
   newsFeed: '/feed.xml',
+  oembed: '/oembed',
   openapi: '/openapi.json',
   predict: 'POST questions/{id}/predict',
   publishQuestion: 'POST admin/questions/{id}/publish',
@@ -475,6 +477,19 @@ export interface Operations {
     readonly faults: CommonFault
       | 'PREDICTION_NOT_FOUND'
       | 'SAME_OWNER_VOTE';
+  };
+  /** A question as a page for an iframe, live and without a request to another host. */
+  readonly embed: {
+    readonly params: {
+      readonly id: string;
+    };
+    readonly query: {
+      readonly view?: string;
+      readonly theme?: string;
+    };
+    readonly body: undefined;
+    readonly returns: string;
+    readonly faults: CommonFault;
   };
   /** What the service keeps about the calling agent, in pages, oldest first.. */
   readonly exportMe: {
@@ -1612,6 +1627,30 @@ export interface Operations {
     readonly returns: string;
     readonly faults: CommonFault
       | 'INVALID_CATEGORY';
+  };
+  /** oEmbed 1.0: the iframe for the address of a question or of its widget. */
+  readonly oembed: {
+    readonly params: undefined;
+    readonly query: {
+      readonly url: string;
+      readonly format?: 'json' | 'xml';
+      readonly maxwidth?: number;
+      readonly maxheight?: number;
+    };
+    readonly body: undefined;
+    readonly returns: {
+      readonly version: '1.0';
+      readonly type: 'rich';
+      readonly provider_name: string;
+      readonly provider_url: string;
+      readonly title: string;
+      readonly cache_age: number;
+      readonly html: string;
+      readonly width: number;
+      readonly height: number;
+    };
+    readonly faults: CommonFault
+      | 'QUESTION_NOT_FOUND';
   };
   /** This document: OpenAPI 3.1. */
   readonly openapi: {

@@ -97,8 +97,9 @@ t.test('every route says what it does and what it returns', async (t) => {
     where(({ returns }) => Object.keys(returns).length === 0),
     [],
   );
-  // Only a probe may name a failure as what it returns: its body then says what is down.
-  const is_probe = /^(?:health|readyz)$/;
+  // Only a probe may name a failure as what it returns, because its body says what is down; and the
+  // widget, because people see what stands in its place.
+  const is_probe = /^(?:health|readyz|embed)$/;
   t.same(
     where(({ id, returns }) =>
       Object.keys(returns).some((status) => !/^2\d\d$/.test(status) && !is_probe.test(id)),

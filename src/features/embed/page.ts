@@ -1,0 +1,254 @@
+import { createHash } from 'node:crypto';
+import { embed_script } from '../../web/embed-script.js';
+import { embed_style } from '../../web/embed-style.js';
+import { escapeHtml } from '../../web/page.js';
+import type { Consensus } from '../consensus/index.js';
+import type { QuestionRow } from '../questions/index.js';
+import { drawBar, drawHistogram } from './draw.js';
+import {
+  countText,
+  dayText,
+  headlineOf,
+  leaderOf,
+  percentText,
+  plainLine,
+  sentenceOf,
+  standingOf,
+  timeText,
+} from './rules.js';
+import type { Theme, View } from './schema.js';
+
+/**
+ * The widget: one page that asks no other host for anything and shows everything without its
+ * script. All of it follows from the question and its consensus, so that the same state is the same
+ * bytes. Texts from outside are escaped, stand in elements that isolate their direction, and are in
+ * no address but that of the source, which is a link only where it is http or https.
+ */
+export interface Widget {
+  readonly question: QuestionRow;
+  readonly consensus: Consensus;
+  readonly view: View;
+  readonly theme: Theme;
+  readonly public_url: string;
+  /** The course of the consensus as SVG; null where there is none yet. */
+  readonly chart: string | null;
+}
+
+const hashOf = (text: string): string =>
+  `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+const policyOf = (public_url: string): string => {
+  const { host } = new URL(public_url);
+  return [
+    "default-src 'none'",
+    `script-src ${hashOf(embed_script)}`,
+    `style-src ${hashOf(embed_style)}`,
+    // Older browsers do not take 'self' for a websocket.
+    `connect-src 'self' ws://${host} wss://${host}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    'frame-ancestors *',
+  ].join('; ');
+};
+
+/** Of this page alone: the other pages of the service are in nobody's frame. */
+export const embedHeaders = (public_url: string): Readonly<Record<string, string>> => ({
+  'Content-Security-Policy': policyOf(public_url),
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+});
+
+interface Shell {
+  readonly title: string;
+  readonly view: View;
+  readonly theme: Theme;
+  readonly head?: string;
+  readonly id?: string;
+  readonly main: string;
+}
+
+/** Written so that it is XML, too: a strict parser can then tell that no text became an element. */
+const shellOf = ({ title, view, theme, head = '', id, main }: Shell): string => `<!DOCTYPE html>
+<html lang="en" dir="ltr" data-theme="${theme}" class="${view}"${
+  id === undefined ? '' : ` data-id="${id}"`
+}>
+<head>
+<meta charset="utf-8"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta name="robots" content="noindex"/>
+${head}<title>${escapeHtml(plainLine(title))} · Prediction Forum</title>
+<style>${embed_style}</style>
+</head>
+<body>
+${main}
+${
+  id === undefined
+    ? ''
+    : `<p id="say" class="sr" role="status" aria-live="polite"></p>
+<script>${embed_script}</script>
+`
+}</body>
+</html>
+`;
+
+const figure = (kind: string, source: string, text: string): string =>
+  `<span data-n="${kind}:${source}">${escapeHtml(text)}</span>`;
+
+const timeOf = (at: Date, text: string): string =>
+  `<time datetime="${at.toISOString()}">${text}</time>`;
+
+const statusOf = (question: QuestionRow): string => {
+  const { label, detail, at } = standingOf(question);
+  const when = at === null ? '' : ` ${timeOf(at, dayText(at))}`;
+  const pill = `<span class="pill"><bdi>${escapeHtml(label)}</bdi></span>`;
+  return `<p class="status">${pill}<span>${detail}${when}</span></p>`;
+};
+
+const titleOf = ({ question }: QuestionRow): string =>
+  `<h1 dir="auto">${escapeHtml(question)}</h1>`;
+
+const leadOf = ({ question, consensus }: Widget): string => {
+  const { value, source, caption } = headlineOf(consensus);
+  if (consensus.total_predictions === 0) return '<p class="lead said">No forecasts yet</p>';
+  const leader = consensus.options?.[leaderOf(consensus)];
+  const said =
+    leader === undefined ? caption : `${caption} on <bdi>${escapeHtml(leader.option)}</bdi>`;
+  const is_over = question.status === 'resolved' || question.status === 'voided';
+  const number = `<span class="figure" data-n="percent:${source}">`;
+  return `<p class="lead">${number}${escapeHtml(percentText(value))}</span>
+<span class="said">${said}${is_over ? ' at the end' : ''}</span></p>`;
+};
+
+const mainBar = (consensus: Consensus): string => {
+  const { value, source } = headlineOf(consensus);
+  return drawBar(value, source, sentenceOf(consensus));
+};
+
+const splitOf = ({ yes_count, no_count }: Consensus): string =>
+  `<p class="two"><span>${figure('count', 'yes_count', countText(yes_count))} say Yes</span>` +
+  `<span>${figure('count', 'no_count', countText(no_count))} say No</span></p>`;
+
+const rowOf = (name: string, percent: number | null, source: string, extra = ''): string =>
+  `<p class="row"><span><bdi>${escapeHtml(name)}</bdi>${extra}</span>` +
+  `<b>${figure('percent', source, percentText(percent))}</b></p>` +
+  drawBar(percent, source, `${plainLine(name)}: ${percentText(percent)}`);
+
+const optionRows = ({ question, consensus }: Widget): string => {
+  const rows = (consensus.options ?? []).map(({ option, percent }, n) => {
+    const is_won = question.correct_options?.includes(option) === true;
+    const extra = is_won ? '<span class="sr"> (this happened)</span>' : '';
+    const row = rowOf(option, percent, `options.${n}.percent`, extra);
+    return `<li${is_won ? ' class="won"' : ''}>${row}</li>`;
+  });
+  return `<ul class="rows">${rows.join('')}</ul>`;
+};
+
+const most_families = 4;
+
+const familiesOf = ({ model_breakdown, question_type }: Consensus): string => {
+  if (model_breakdown.length < 2) return '';
+  const rows = model_breakdown
+    .map((family, n) => ({ family, n }))
+    .sort((a, b) => b.family.count - a.family.count || a.n - b.n)
+    .slice(0, most_families)
+    .map(({ family, n }) => {
+      const member = question_type === 'binary' ? 'mean_probability' : 'yes_percent';
+      const source = `model_breakdown.${n}.${member}`;
+      return `<li>${rowOf(family.model_family, family[member], source)}</li>`;
+    });
+  const title = question_type === 'binary' ? 'By model family' : 'Leading option by model family';
+  return `<h2>${title}</h2><ul class="rows families">${rows.join('')}</ul>`;
+};
+
+const sourceOf = ({ resolution_source: source, resolution_url: url }: QuestionRow): string => {
+  if (source === null && url === null) return '';
+  const is_link = url !== null && /^https?:\/\//i.test(url);
+  const text = escapeHtml(source ?? url ?? '');
+  const shown = is_link
+    ? `<a href="${escapeHtml(url)}" target="_blank" rel="noopener noreferrer nofollow">${text}</a>`
+    : text;
+  return `<p class="note">Resolves by: <bdi>${shown}</bdi></p>`;
+};
+
+const footerOf = ({ question, consensus, public_url }: Widget): string => {
+  const { total_predictions: total, updated_at } = consensus;
+  const forecasts = `${figure('count', 'total_predictions', countText(total))} ${
+    total === 1 ? 'forecast' : 'forecasts'
+  } by AI agents`;
+  const at = updated_at === null ? null : new Date(updated_at);
+  const updated =
+    at === null
+      ? ''
+      : ` · <time data-n="time:updated_at" datetime="${at.toISOString()}">${timeText(at)}</time>`;
+  const href = escapeHtml(`${public_url}/api/questions/${question.id}`);
+  return `<footer><span>${forecasts}${updated}</span>
+<a href="${href}" target="_blank" rel="noopener">Prediction Forum</a></footer>`;
+};
+
+const bodies: Readonly<Record<View, (widget: Widget) => string>> = {
+  card: (widget) => {
+    const { question, consensus } = widget;
+    const top = statusOf(question) + titleOf(question) + leadOf(widget);
+    const is_binary = consensus.question_type === 'binary';
+    const middle = is_binary
+      ? mainBar(consensus) +
+        splitOf(consensus) +
+        `<h2>How the forecasts spread</h2>${drawHistogram(consensus)}`
+      : optionRows(widget);
+    const has_some = consensus.total_predictions > 0;
+    const shown = has_some || !is_binary ? middle : mainBar(consensus);
+    return top + shown + familiesOf(consensus) + sourceOf(question) + footerOf(widget);
+  },
+  chart: (widget) => {
+    const { question, consensus, chart } = widget;
+    const top = statusOf(question) + titleOf(question) + leadOf(widget);
+    const now = consensus.question_type === 'binary' ? mainBar(consensus) : optionRows(widget);
+    return top + (chart === null ? now : `<div class="plot">${chart}</div>`) + footerOf(widget);
+  },
+  compact: (widget) => {
+    const { question, consensus } = widget;
+    const side = `<div>${statusOf(question)}${titleOf(question)}</div>${leadOf(widget)}`;
+    return `<div class="side">${side}</div>${mainBar(consensus)}${footerOf(widget)}`;
+  },
+};
+
+/** Addresses of the widget, of its oEmbed answers and of its question. */
+export const embedUrl = (public_url: string, id: string, view: View, theme: Theme): string => {
+  const query = new URLSearchParams({
+    ...(view === 'card' ? {} : { view }),
+    ...(theme === 'auto' ? {} : { theme }),
+  }).toString();
+  return `${public_url}/embed/${id}${query === '' ? '' : `?${query}`}`;
+};
+
+const discoveryOf = ({ question, view, theme, public_url }: Widget): string =>
+  [
+    ['json', 'application/json+oembed'],
+    ['xml', 'text/xml+oembed'],
+  ]
+    .map(([format = '', type = '']) => {
+      const url = embedUrl(public_url, question.id, view, theme);
+      const href = `${public_url}/oembed?${new URLSearchParams({ url, format })}`;
+      const title = escapeHtml(plainLine(question.question));
+      return `<link rel="alternate" type="${type}" href="${escapeHtml(href)}" title="${title}"/>\n`;
+    })
+    .join('');
+
+export const renderWidget = (widget: Widget): string => {
+  const { question, consensus, view, theme } = widget;
+  const { kind } = standingOf(question);
+  return shellOf({
+    ...{ title: question.question, view, theme, id: question.id },
+    head: discoveryOf(widget),
+    main: `<main class="${kind}" data-offset="${consensus.offset}">${bodies[view](widget)}</main>`,
+  });
+};
+
+/** For ids without a question, and for drafts, which nobody is told of. */
+export const renderNothing = (view: View, theme: Theme): string =>
+  shellOf({
+    ...{ title: 'No such question', view, theme },
+    main: `<main class="gone"><h1>There is no such question</h1>
+<p>The address of this widget may be misspelt, or its question is not published.</p></main>`,
+  });

@@ -1,0 +1,56 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { textEnum } from '../../kit/http/schema.js';
+
+/** The wire of the widget and of oEmbed. */
+
+export const views = ['card', 'chart', 'compact'] as const;
+export type View = (typeof views)[number];
+export const themes = ['auto', 'light', 'dark'] as const;
+export type Theme = (typeof themes)[number];
+
+/** Any text: a page in somebody's article is never broken by an option it does not know. */
+export const embed_query = Type.Object({
+  view: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      description: `One of ${views.join(', ')}; anything else is ${views[0]}.`,
+    }),
+  ),
+  theme: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      description: `One of ${themes.join(', ')}; anything else is ${themes[0]}.`,
+    }),
+  ),
+});
+
+/** Without a format: whatever it is, no question has it, and that is said by a page too. */
+export const embed_params = Type.Object({ id: Type.String() });
+
+export const formats = ['json', 'xml'] as const;
+
+const pixels = Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 }));
+
+export const oembed_query = Type.Object({
+  url: Type.String({
+    minLength: 1,
+    maxLength: 2_048,
+    description: 'Address of a widget or of a question of this service.',
+  }),
+  format: Type.Optional(textEnum(formats)),
+  maxwidth: pixels,
+  maxheight: pixels,
+});
+
+export const oembed_schema = Type.Object({
+  version: Type.Literal('1.0'),
+  type: Type.Literal('rich'),
+  provider_name: Type.String(),
+  provider_url: Type.String(),
+  title: Type.String(),
+  cache_age: Type.Integer({ description: 'Seconds.' }),
+  html: Type.String({ description: 'One iframe.' }),
+  width: Type.Integer(),
+  height: Type.Integer(),
+});
+export type Oembed = Static<typeof oembed_schema>;

@@ -1,0 +1,96 @@
+/**
+ * The style of the widget. Every colour of a text has a contrast of 4.5 or more to what is behind
+ * it, and every picture 3 or more, in light and in dark. No element has a style of its own: the
+ * content security policy allows this sheet alone.
+ */
+const light = `color-scheme: light; --ink: #16191d; --soft: #57606a; --paper: #fff; --line: #d8dde3;
+  --yes: #0b5cad; --no: #b4530f; --rest: #e6eaef; --good: #116329; --bad: #a40e26;`;
+const dark = `color-scheme: dark; --ink: #eceff3; --soft: #a3adb8; --paper: #16191d; --line: #39414a;
+  --yes: #6cb2ff; --no: #f0a060; --rest: #2b323a; --good: #6bd688; --bad: #ff8f9c;`;
+
+export const embed_style = `
+:root { ${light} }
+:root[data-theme=dark] { ${dark} }
+@media (prefers-color-scheme: dark) { :root[data-theme=auto] { ${dark} } }
+* { box-sizing: border-box; }
+html { background: var(--paper); }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 15px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
+  -webkit-text-size-adjust: 100%; }
+main { border: 1px solid var(--line); border-radius: 10px; padding: 14px 16px 12px;
+  overflow: hidden; overflow-wrap: anywhere; }
+p, h1, ul, dl, dd, dt { margin: 0; padding: 0; }
+.status { display: flex; flex-wrap: wrap; gap: 2px 8px; font-size: 12px; color: var(--soft);
+  align-items: baseline; }
+.pill { font-weight: 700; color: var(--ink); }
+.pill::before { content: ""; display: inline-block; width: 8px; height: 8px; border-radius: 50%;
+  margin-inline-end: 6px; background: var(--soft); }
+.open .pill::before { background: var(--good); }
+.live .open .pill::before { box-shadow: 0 0 0 3px color-mix(in srgb, var(--good) 25%, transparent); }
+.resolved .pill { color: var(--good); }
+.resolved .pill::before { background: var(--good); border-radius: 2px; }
+.voided .pill { color: var(--bad); }
+.voided .pill::before { background: var(--bad); border-radius: 2px; }
+h1 { font-size: 18px; line-height: 1.3; font-weight: 650; margin: 6px 0 10px;
+  unicode-bidi: isolate; text-wrap: pretty; }
+.lead { display: flex; flex-wrap: wrap; align-items: baseline; gap: 0 8px; margin-bottom: 6px; }
+.figure { font-size: 40px; line-height: 1.1; font-weight: 700; letter-spacing: -.02em;
+  font-variant-numeric: tabular-nums; color: var(--yes); }
+.said { color: var(--soft); }
+.voided .figure { color: var(--soft); }
+.voided .part, .voided .yes, .voided .no { fill: var(--soft); }
+svg { display: block; width: 100%; overflow: visible; }
+.rest { fill: var(--rest); }
+.part, .yes { fill: var(--yes); }
+.no { fill: var(--no); }
+.two { display: flex; justify-content: space-between; gap: 8px; font-size: 13px;
+  color: var(--soft); margin: 5px 0 12px; font-variant-numeric: tabular-nums; }
+h2 { font-size: 12px; font-weight: 600; color: var(--soft); margin: 12px 0 6px; }
+.spread { border-bottom: 1px solid var(--soft); }
+.axis { display: flex; justify-content: space-between; font-size: 11px; color: var(--soft); }
+.rows { list-style: none; display: grid; gap: 8px; }
+.rows li { font-size: 14px; }
+.row { display: flex; justify-content: space-between; gap: 10px; margin-bottom: 3px; }
+.row bdi { min-width: 0; unicode-bidi: isolate; }
+.row .count { color: var(--soft); }
+.row b { font-variant-numeric: tabular-nums; flex: none; }
+.won bdi { font-weight: 650; }
+.won bdi::before { content: "\\2713\\00a0"; color: var(--good); }
+.families { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr));
+  gap: 8px 16px; }
+.note { font-size: 13px; color: var(--soft); margin: 10px 0 0; unicode-bidi: isolate; }
+footer { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 2px 12px;
+  border-top: 1px solid var(--line); margin-top: 12px; padding-top: 8px; font-size: 12px;
+  color: var(--soft); }
+a { color: inherit; text-underline-offset: 2px; }
+a:hover { color: var(--ink); }
+:focus-visible { outline: 2px solid var(--yes); outline-offset: 2px; border-radius: 2px; }
+.compact main { padding: 10px 12px; }
+.compact h1 { font-size: 15px; margin: 2px 0 6px; }
+.compact .side { display: grid; grid-template-columns: 1fr auto; gap: 0 14px; align-items: center; }
+.compact .figure { font-size: 26px; text-align: end; }
+.compact .said { font-size: 11px; text-align: end; }
+.compact .lead { display: block; margin: 0; max-width: 9em; }
+.compact .figure, .compact .said { display: block; }
+.compact footer { border: 0; margin-top: 6px; padding: 0; }
+.gone { text-align: center; color: var(--soft); padding: 24px 16px; }
+.gone h1 { color: var(--ink); }
+.sr { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden;
+  clip-path: inset(50%); white-space: nowrap; }
+.plot text { font: 11px system-ui, sans-serif; fill: var(--soft); }
+@media (max-width: 300px) {
+  main { padding: 10px; }
+  h1 { font-size: 16px; }
+  .figure { font-size: 32px; }
+  .compact .side { grid-template-columns: 1fr; }
+  .compact .lead { display: flex; max-width: none; margin-bottom: 4px; }
+  .compact .figure, .compact .said { text-align: start; }
+}
+@media (prefers-reduced-motion: no-preference) {
+  .part, [data-h] { transition: width .6s ease, height .6s ease, y .6s ease; }
+}
+@media (forced-colors: active) {
+  .part, .yes { fill: Highlight; } .no { fill: CanvasText; } .rest { fill: ButtonFace; }
+}
+@media print { main { break-inside: avoid; } }
+`;

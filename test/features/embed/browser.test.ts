@@ -1,0 +1,115 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { t } from 'tap';
+import { startApp } from '../../help/app.js';
+import { type BrowserPage, chromium, openBrowser } from '../../help/browser.js';
+import { readDocument, readFenced, readSection } from '../../help/readme.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+/** The widget in a browser: it moves, tells its height, and asks nobody else for anything. */
+
+if (chromium === undefined) {
+  t.pass('there is no browser here');
+  t.end();
+  process.exit(0);
+}
+
+const app = await startApp(t);
+const human = await makeHuman(app);
+const browser = await openBrowser(t);
+
+const predict = async (id: string, said: Readonly<Record<string, unknown>>): Promise<void> => {
+  const agent = await makeAgent(app, { human, model: 'gpt-5' });
+  const { status, body } = await app.call('POST', `/api/questions/${id}/predict`, {
+    key: agent.key,
+    body: { ...said, reasoning: makeReasoning() },
+  });
+  if (status !== 201) throw new Error(JSON.stringify(body));
+};
+
+const seen = (page: BrowserPage, expression: string, wanted: unknown) =>
+  until(`${expression} = ${wanted}`, async () => (await page.evaluate(expression)) === wanted);
+
+const figure = `document.querySelector('.figure')?.textContent`;
+const is_live = `document.documentElement.classList.contains('live')`;
+const status = `document.querySelector('.pill').textContent`;
+
+t.test('figures move as forecasts come, and the status as it changes', async (t) => {
+  const id = await makeOpenQuestion(app);
+  await predict(id, { prediction: true, confidence: 80 });
+  const page = await browser.open(`${app.url}/embed/${id}`);
+  await seen(page, is_live, true);
+  await seen(page, figure, '80%');
+  await predict(id, { prediction: true, confidence: 60 });
+  await seen(page, figure, '70%');
+  const width = `document.querySelector('[data-w=mean_probability]').getAttribute('width')`;
+  await seen(page, width, '70%');
+  await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true });
+  await seen(page, status, 'Closed');
+  await app.call('POST', `/api/admin/questions/${id}/resolve`, {
+    admin: true,
+    body: { outcome: true, resolution_note: 'As reported.' },
+  });
+  await seen(page, status, 'Resolved: Yes');
+  const own = new URL(app.url).host;
+  t.same([...new Set(page.requests.map((url) => new URL(url).host))], [own]);
+  t.same(page.mistakes, [], 'no breach of the policy, nothing thrown');
+});
+
+t.test('a multi question moves too, and begins with its first forecast', async (t) => {
+  const id = await makeOpenQuestion(app, { question_type: 'multi', options: ['One', 'Two'] });
+  const page = await browser.open(`${app.url}/embed/${id}?view=card`);
+  await seen(page, is_live, true);
+  await predict(id, { selected_option: 'Two', confidence: 60 });
+  await seen(page, figure, '100%');
+  await predict(id, { selected_option: 'One', confidence: 60 });
+  const second = `document.querySelector('[data-n="percent:options.1.percent"]').textContent`;
+  await seen(page, second, '50%');
+  t.same(page.mistakes, []);
+});
+
+t.test('the snippet of the README makes the iframe as high as the widget', async (t) => {
+  const id = await makeOpenQuestion(app);
+  await predict(id, { prediction: true, confidence: 80 });
+  const section = readSection(readDocument('README.md'), '## Embedding a question');
+  const snippet = readFenced(section, 'html')
+    .join('')
+    .replaceAll('https://forum.example', app.url)
+    .replaceAll('QUESTION_ID', id);
+  const host = createServer((_, answer) => {
+    answer.setHeader('content-type', 'text/html').end(`<!doctype html><body>${snippet}`);
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => {
+    host.close();
+    host.closeAllConnections();
+  });
+  await until('the host page', () => host.listening);
+  const { port } = host.address() as AddressInfo;
+  const page = await browser.open(`http://127.0.0.1:${port}/`);
+  const before = 150;
+  const height = await until('the height', async () => {
+    const now = await page.evaluate<number>(`document.querySelector('iframe').clientHeight`);
+    return now > before && now;
+  });
+  // Only the frame itself is believed.
+  await page.evaluate(`postMessage({ type: 'prediction-forum:height', height: 9 }, '*')`);
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => resolve()))');
+  t.equal(await page.evaluate(`document.querySelector('iframe').clientHeight`), height);
+});
+
+t.test('nothing is wider than the frame, from 200 to 800 pixels', async (t) => {
+  const id = await makeOpenQuestion(app, { question: 'W'.repeat(400) });
+  await predict(id, { prediction: true, confidence: 80 });
+  for (const view of ['card', 'chart', 'compact']) {
+    for (const width of [200, 400, 800]) {
+      const page = await browser.open(`${app.url}/embed/${id}?view=${view}`, {
+        ...{ width, height: 700 },
+      });
+      t.ok(
+        await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
+        `${view} at ${width}`,
+      );
+    }
+  }
+});

@@ -1,0 +1,187 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { SaxesParser } from 'saxes';
+import { t } from 'tap';
+import { computeConsensus } from '../../../src/features/consensus/index.js';
+import { makeOembed, writeOembedXml } from '../../../src/features/embed/oembed.js';
+import { renderWidget } from '../../../src/features/embed/page.js';
+import { views } from '../../../src/features/embed/schema.js';
+import type { QuestionRow } from '../../../src/features/questions/index.js';
+import { embed_script } from '../../../src/web/embed-script.js';
+import { embed_style } from '../../../src/web/embed-style.js';
+import { chromium, openBrowser } from '../../help/browser.js';
+import { hostile_addresses, hostile_texts, pwned_mark } from '../../help/hostile-texts.js';
+
+/** Whatever a question says, its widget is the same elements with the same attributes. */
+
+const at = new Date('2027-01-31T12:00:00Z');
+const id = '01a1f8db-ec60-711e-9e0d-233d8b99a44d';
+const public_url = 'https://forum.example';
+
+const makeRow = (fields: Partial<QuestionRow>): QuestionRow => ({
+  ...{ id, question: 'Harmless?', description: '', category: 'society', subcategory: null },
+  ...{ tags: [], question_type: 'binary', options: [], status: 'open', timeframe: 'long' },
+  ...{ weight: 1, opens_at: at, closes_at: at, resolution_date: at, resolved_at: null },
+  ...{ resolution_source: 'a source', resolution_url: 'https://ok.example/', outcome: null },
+  ...{ correct_options: null, resolution_note: null, revision: 0, author_id: null },
+  ...{ created_at: at, updated_at: at, prediction_count: 0, comment_count: 0 },
+  ...{ yes_count: 0, no_count: 0, option_counts: [] },
+  ...fields,
+});
+
+/** A question whose every text is this one. */
+const saying = (
+  text: string,
+  is_multi: boolean,
+  family = text,
+): QuestionRow & { family: string } => ({
+  ...makeRow({
+    ...{ question: text, description: text, resolution_source: text, resolution_note: text },
+    ...(is_multi
+      ? {
+          ...({ question_type: 'multi', status: 'resolved' } as const),
+          ...{ resolved_at: at, options: [text, `${text}2`], correct_options: [text] },
+        }
+      : {}),
+  }),
+  family,
+});
+
+const render = (row: QuestionRow & { readonly family: string }, view: (typeof views)[number]) => {
+  const is_multi = row.question_type === 'multi';
+  const cells = [row.family, 'other'].map((family, n) => ({
+    ...{ family, yes: is_multi ? null : n === 0, option: is_multi ? n : null },
+    ...{ value: 70, count: 3 - n, size: 1 },
+  }));
+  const consensus = computeConsensus(row, { cells, offset: 7, updated_at: at.toISOString() });
+  return renderWidget({
+    ...{ question: row, consensus, view, theme: 'auto', public_url, chart: null },
+  });
+};
+
+interface Read {
+  /** Every element with the names of its attributes, in order. */
+  readonly shape: readonly string[];
+  readonly addresses: readonly string[];
+  readonly texts: string;
+}
+
+/** By a parser that refuses everything that is not well-formed. */
+const readStrictly = (page: string): Read => {
+  const shape: string[] = [];
+  const addresses: string[] = [];
+  let texts = '';
+  const parser = new SaxesParser();
+  parser.on('error', (error) => {
+    throw error;
+  });
+  parser.on('opentag', ({ name, attributes }) => {
+    shape.push([name, ...Object.keys(attributes)].join(' '));
+    if (name === 'a') addresses.push(String(attributes['href']));
+  });
+  parser.on('text', (text) => {
+    texts += text;
+  });
+  parser.on('comment', () => shape.push('comment'));
+  parser.on('cdata', () => shape.push('cdata'));
+  // Our own style and script are no XML; they are what they are, and only once each.
+  const [before, between, after] = page.split(`<style>${embed_style}</style>`);
+  if (before === undefined || between === undefined || after !== undefined) {
+    throw new Error('the style is not there exactly once');
+  }
+  const halves = between.split(`<script>${embed_script}</script>`);
+  if (halves.length !== 2) throw new Error('the script is not there exactly once');
+  parser.write(`${before}${halves.join('')}`).close();
+  return { shape, addresses, texts };
+};
+
+/** The name of a text that a report of tests can carry. */
+const nameOf = (text: string): string => text.slice(0, 60).replaceAll(/[^ -"$-~]/g, '?');
+
+/** Signs that XML has no place for, and HTML shows as nothing or as a box. */
+const without_place = /[\0-\x08\x0b\x0c\x0e-\x1f]/g;
+
+t.test('no text becomes an element, an attribute or a comment', async (t) => {
+  for (const view of views) {
+    for (const is_multi of [false, true]) {
+      const harmless = readStrictly(render(saying('Harmless', is_multi), view));
+      for (const text of hostile_texts.map((one) => one.replaceAll(without_place, ''))) {
+        const { shape, addresses, texts } = readStrictly(render(saying(text, is_multi), view));
+        const what = `${view}, ${is_multi ? 'multi' : 'binary'}: ${nameOf(text)}`;
+        t.same(shape, harmless.shape, what);
+        t.same(addresses, harmless.addresses, `${what}: addresses`);
+        t.ok(texts.includes(text.replaceAll('\r\n', '\n')), `${what}: shown as it is`);
+      }
+    }
+  }
+});
+
+t.test('only http and https are a link', async (t) => {
+  for (const resolution_url of hostile_addresses) {
+    const row = { ...makeRow({ resolution_url }), family: 'claude' };
+    const { addresses, shape } = readStrictly(render(row, 'card'));
+    const own = addresses.filter((href) => !href.startsWith(public_url));
+    t.ok(
+      own.every((href) => /^https?:\/\/ok\.example\//.test(href)),
+      nameOf(`${resolution_url}: ${own}`),
+    );
+    t.notOk(
+      shape.some((element) => /\bon\w+/.test(element)),
+      nameOf(resolution_url),
+    );
+  }
+});
+
+t.test('the iframe that oEmbed gives is one iframe, in JSON and in XML', async (t) => {
+  const asked = { question_id: id, view: null, theme: 'auto' } as const;
+  const iframes = new Set<string>();
+  for (const question of hostile_texts) {
+    const oembed = makeOembed(makeRow({ question }), asked, { public_url, room: {} });
+    const opened: string[] = [];
+    const parser = new SaxesParser();
+    parser.on('error', (error) => {
+      throw error;
+    });
+    parser.on('opentag', ({ name, attributes }) =>
+      opened.push([name, ...Object.keys(attributes)].join(' ')),
+    );
+    parser.write(oembed.html).close();
+    t.equal(opened.length, 1, nameOf(question));
+    iframes.add(opened.join());
+    let html = '';
+    const xml = new SaxesParser();
+    let inside = '';
+    xml.on('error', (error) => {
+      throw error;
+    });
+    xml.on('opentag', ({ name }) => {
+      inside = name;
+    });
+    xml.on('text', (text) => {
+      if (inside === 'html') html += text;
+    });
+    xml.write(writeOembedXml(oembed)).close();
+    t.equal(html.trim(), oembed.html, 'the same in XML');
+  }
+  t.equal(iframes.size, 1);
+});
+
+t.test('no script of a text runs in a browser, policy or not', { skip: !chromium }, async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'pf-hostile-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const browser = await openBrowser(t);
+  // From a file there is no policy: whatever could run would run. The card has every text.
+  const elements = readStrictly(render(saying('Harmless', true), 'card')).shape.length + 2;
+  for (const [n, text] of hostile_texts.entries()) {
+    const file = path.join(folder, `${n}.html`);
+    writeFileSync(file, render(saying(text, true), 'card'));
+    const page = await browser.open(pathToFileURL(file).href);
+    const found = await page.evaluate<{ count: number; is_broken: boolean; wide: boolean }>(`({
+      count: document.querySelectorAll('*').length,
+      is_broken: document.documentElement.hasAttribute('${pwned_mark}'),
+      wide: document.documentElement.scrollWidth > innerWidth })`);
+    t.match(found, { count: elements, is_broken: false, wide: false }, nameOf(text));
+  }
+});

@@ -1,0 +1,206 @@
+import { SaxesParser } from 'saxes';
+import { t } from 'tap';
+import { startApp } from '../../help/app.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+/** The widget and oEmbed as they are served, for every type and status. */
+
+const app = await startApp(t);
+const human = await makeHuman(app);
+const agent = await makeAgent(app, { human });
+
+const predict = async (id: string, said: Readonly<Record<string, unknown>>): Promise<void> => {
+  const { status, body } = await app.call('POST', `/api/questions/${id}/predict`, {
+    key: agent.key,
+    body: { ...said, reasoning: makeReasoning() },
+  });
+  if (status !== 201) throw new Error(JSON.stringify(body));
+  await until('the consensus', async () => {
+    const consensus = await app.call('GET', `/api/questions/${id}/consensus`);
+    return consensus.body.total_predictions === 1;
+  });
+};
+
+const act = async (id: string, what: string, body: object = {}): Promise<void> => {
+  const answer = await app.call('POST', `/api/admin/questions/${id}/${what}`, {
+    admin: true,
+    body,
+  });
+  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
+};
+
+/** What a reader sees: the text of the page without its title, style and script. */
+const textOf = (page: string): string =>
+  page
+    .replace(/<head>.*<\/head>/s, '')
+    .replaceAll(/<script>.*<\/script>/gs, '')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ');
+
+const options = ['Ganymede & Co', 'Callisto', 'Europa'];
+
+t.test('a binary question shows its figures without a script', async (t) => {
+  const id = await makeOpenQuestion(app, { question: 'Will 2 < 3 & "four" be in the paper?' });
+  const before = await app.call('GET', `/embed/${id}`);
+  t.match(textOf(before.body), /Open closes .* No forecasts yet 0 forecasts/);
+  await predict(id, { prediction: true, confidence: 80 });
+  const { status, headers, body } = await app.call('GET', `/embed/${id}`);
+  t.equal(status, 200);
+  t.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+  t.match(textOf(body), /80% chance of Yes 1 say Yes 0 say No .* 1 forecast by AI agents/);
+  t.ok(textOf(body).includes('Will 2 &lt; 3 &amp; &quot;four&quot; be in the paper?'));
+  t.match(body, /<rect class="part" data-w="mean_probability" width="80%"/);
+});
+
+t.test('a multi question shows its options, and which of them happened', async (t) => {
+  const id = await makeOpenQuestion(app, { question_type: 'multi', options });
+  await predict(id, { selected_option: 'Callisto', confidence: 60 });
+  const open = await app.call('GET', `/embed/${id}`);
+  t.match(
+    textOf(open.body),
+    /100% of forecasts on Callisto Ganymede &amp; Co 0% Callisto 100% Europa 0%/,
+  );
+  await act(id, 'close');
+  await act(id, 'resolve', { correct_options: ['Europa'], resolution_note: 'As reported.' });
+  const page = await until('the resolution', async () => {
+    const { body } = await app.call('GET', `/embed/${id}`);
+    return textOf(body).includes('Resolved: Europa') && textOf(body);
+  });
+  t.match(page, /100% of forecasts on Callisto at the end .* Europa \(this happened\)/);
+});
+
+t.test('every status has its own words', async (t) => {
+  const draft = await makeOpenQuestion(app, { publish: false });
+  const closed = await makeOpenQuestion(app);
+  const voided = await makeOpenQuestion(app);
+  const resolved = await makeOpenQuestion(app);
+  await act(closed, 'close');
+  await act(voided, 'void', { reason: 'The event was called off.' });
+  await act(resolved, 'close');
+  await act(resolved, 'resolve', { outcome: false, resolution_note: 'As reported.' });
+  const say = (id: string, words: RegExp) =>
+    until(String(words), async () => {
+      const { status, body } = await app.call('GET', `/embed/${id}?view=compact`);
+      return status === 200 && words.test(textOf(body));
+    });
+  t.ok(await say(closed, /^ ?Closed to be resolved by/));
+  t.ok(await say(voided, /^ ?Voided without an outcome/));
+  t.ok(await say(resolved, /^ ?Resolved: No on \d/));
+  for (const as of [{}, { admin: true }]) {
+    const { status, body } = await app.call('GET', `/embed/${draft}`, as);
+    t.equal(status, 404, 'a draft');
+    t.match(textOf(body), /There is no such question/);
+  }
+});
+
+t.test('an unknown question is a page with status 404', async (t) => {
+  const ids = ['01a1f8db-ec60-711e-9e0d-233d8b99a44d', 'nonsense', '%3Cscript%3E', 'x'.repeat(200)];
+  for (const id of ids) {
+    const { status, headers, body } = await app.call('GET', `/embed/${id}?theme=dark`);
+    t.equal(status, 404, id);
+    t.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+    t.match(headers.get('content-security-policy'), /frame-ancestors \*$/);
+    t.match(body, /data-theme="dark" class="card"/);
+    t.notMatch(body, /<script/);
+  }
+});
+
+t.test('views and themes are what is asked for, and the usual ones where unknown', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const look = async (query: string) => {
+    const { status, body } = await app.call('GET', `/embed/${id}${query}`);
+    return [status, /data-theme="(\w+)" class="(\w+)"/.exec(body)?.slice(1).join()];
+  };
+  t.same(await look(''), [200, 'auto,card']);
+  t.same(await look('?view=chart&theme=light'), [200, 'light,chart']);
+  t.same(await look('?view=compact&theme=dark'), [200, 'dark,compact']);
+  t.same(await look('?view=hologram&theme=%22%3E%3Cscript%3E'), [200, 'auto,card']);
+  t.same(await look('?view=constructor&theme=__proto__&lang=xx'), [200, 'auto,card']);
+});
+
+t.test('the page lets nothing in, everybody frame it, and is not sent twice', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const { headers, body } = await app.call('GET', `/embed/${id}`);
+  const policy = headers.get('content-security-policy') ?? '';
+  t.match(policy, /^default-src 'none'; script-src 'sha256-\S{44}'; style-src 'sha256-\S{44}';/);
+  t.match(policy, /base-uri 'none'; form-action 'none'; frame-ancestors \*$/);
+  t.equal(headers.get('x-frame-options'), null);
+  t.equal(headers.get('x-content-type-options'), 'nosniff');
+  const hosts = [...body.matchAll(/(?:src|href|action)="([a-z]+:\/\/[^/"]+)/g)].map(
+    ([, host]) => host,
+  );
+  t.same([...new Set(hosts)], [app.url]);
+  const etag = headers.get('etag') ?? '';
+  const again = await app.call('GET', `/embed/${id}`, { headers: { 'if-none-match': etag } });
+  t.equal(again.status, 304);
+  t.equal(again.body, '');
+  const linked = await app.call('GET', '/link');
+  t.match(linked.headers.get('content-security-policy'), /frame-ancestors 'none'/);
+});
+
+t.test('oEmbed gives one iframe for an address of this service', async (t) => {
+  const id = await makeOpenQuestion(app, { question: 'Will "this" <b>be</b> quoted rightly?' });
+  const page = await app.call('GET', `/embed/${id}?theme=dark`);
+  const found = /type="application\/json\+oembed" href="([^"]+)"/.exec(page.body)?.[1] ?? '';
+  const { pathname, search } = new URL(found.replaceAll('&amp;', '&'));
+  const { status, body } = await app.call('GET', pathname + search);
+  t.equal(status, 200);
+  t.match(body, { version: '1.0', type: 'rich', provider_name: 'Prediction Forum', width: 600 });
+  t.equal(body.title, 'Will "this" <b>be</b> quoted rightly?');
+  t.match(body.html, new RegExp(`^<iframe src="${app.url}/embed/${id}\\?theme=dark" width="600"`));
+  t.match(body.html, /title="Will &quot;this&quot; &lt;b&gt;be/);
+  const question = encodeURIComponent(`${app.url}/api/questions/${id}`);
+  const small = await app.call('GET', `/oembed?url=${question}&maxwidth=300&maxheight=160`);
+  t.match(small.body, { width: 300, height: 150 });
+  t.match(small.body.html, /view=compact" width="300" height="150"/);
+  const tiny = await app.call('GET', `/oembed?url=${question}&maxwidth=50&maxheight=40`);
+  t.match(tiny.body, { width: 50, height: 40 });
+});
+
+t.test('oEmbed in XML says the same', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const url = encodeURIComponent(`${app.url}/embed/${id}`);
+  const json = await app.call('GET', `/oembed?url=${url}`);
+  const { headers, body } = await app.call('GET', `/oembed?url=${url}&format=xml`);
+  t.equal(headers.get('content-type'), 'text/xml; charset=utf-8');
+  const told: Record<string, string> = {};
+  let name = '';
+  const parser = new SaxesParser();
+  parser.on('opentag', (tag) => {
+    name = tag.name;
+  });
+  parser.on('text', (text) => {
+    told[name] = (told[name] ?? '') + text;
+  });
+  parser.write(body).close();
+  for (const [member, value] of Object.entries(json.body)) {
+    t.equal(told[member]?.trim(), String(value), member);
+  }
+});
+
+t.test('oEmbed knows no other address, and no draft', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const draft = await makeOpenQuestion(app, { publish: false });
+  const others = [
+    `${app.url}/embed/${draft}`,
+    `${app.url}/embed/01a1f8db-ec60-711e-9e0d-233d8b99a44d`,
+    `${app.url}/embed/nonsense`,
+    `${app.url}/health`,
+    `https://evil.example/embed/${id}`,
+    `${app.url}@evil.example/embed/${id}`,
+    `${app.url.replace('//', '//user:secret@')}/embed/${id}`,
+    `javascript:${app.url}/embed/${id}`,
+    `/embed/${id}`,
+    'nonsense',
+  ];
+  for (const url of others) {
+    const answer = await app.call('GET', `/oembed?url=${encodeURIComponent(url)}`);
+    t.match(answer, { status: 404, body: { code: 'QUESTION_NOT_FOUND' } }, url);
+  }
+  const url = encodeURIComponent(`${app.url}/embed/${id}`);
+  for (const query of ['', '?url=', `?url=${url}&format=yaml`, `?url=${url}&maxwidth=0`]) {
+    const answer = await app.call('GET', `/oembed${query}`);
+    t.match(answer, { status: 400, body: { code: 'INVALID_REQUEST' } }, query);
+  }
+});
