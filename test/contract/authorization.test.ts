@@ -1,26 +1,15 @@
 import { t } from 'tap';
 import type { Route } from '../../src/kit/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
-import { all_routes } from '../../src/routes.js';
-import { type Answered, type CallOptions, startApp } from '../help/app.js';
+import type { Answered, CallOptions } from '../help/app.js';
 import { fillPath, findMismatches } from '../help/matrix.js';
-import { admin_email, makePrincipals, type Principal, refusalOf } from '../help/principals.js';
+import { startMatrix } from '../help/matrix-app.js';
+import { type Principal, refusalOf } from '../help/principals.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 
 /** Every route by every kind of caller: who may is admitted, and all others are told why not. */
 
-const routes = all_routes as readonly Route[];
-const no_limit = '100000000';
-const app = await startApp(t, {
-  roles: ['api'],
-  env: {
-    ...{ ADMIN_EMAILS: admin_email, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
-    ...{ LIMIT_KEY: no_limit, LIMIT_WEBHOOKS: no_limit, LIMIT_EXPORTS: no_limit },
-    ...{ LIMIT_COMMENTS: no_limit, LIMIT_VOTES: no_limit, LIMIT_PREDICTIONS: no_limit },
-  },
-});
-const principals = await makePrincipals(app);
-const question_id = await makeOpenQuestion(app);
+const { app, principals, question_id, routes } = await startMatrix(t);
 
 const callAs = ({ send }: Principal, route: Route): Promise<Answered> =>
   app.call(route.method, `${fillPath(route.path, question_id)}${send.query ?? ''}`, {

@@ -1,27 +1,16 @@
 import { t } from 'tap';
 import type { Route } from '../../src/kit/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
-import { all_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
 import { fillPath, findMismatches } from '../help/matrix.js';
-import { admin_email, makePrincipals, type Sent } from '../help/principals.js';
+import { startMatrix } from '../help/matrix-app.js';
+import type { Sent } from '../help/principals.js';
 import { openCalls } from '../help/socket-calls.js';
-import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { makeAgent, makeHuman, makeReasoning } from '../help/story.js';
 
 /** The same contract at the other door: every route is a call on the socket. */
 
-const routes = all_routes as readonly Route[];
-const no_limit = '100000000';
-const app = await startApp(t, {
-  roles: ['api'],
-  env: {
-    ...{ ADMIN_EMAILS: admin_email, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
-    ...{ LIMIT_KEY: no_limit, LIMIT_WEBHOOKS: no_limit, LIMIT_EXPORTS: no_limit },
-    ...{ LIMIT_COMMENTS: no_limit, LIMIT_VOTES: no_limit, LIMIT_PREDICTIONS: no_limit },
-  },
-});
-const principals = await makePrincipals(app);
-const question_id = await makeOpenQuestion(app);
+const { app, principals, question_id, routes } = await startMatrix(t);
 
 const headersOf = ({ key, token, admin, headers }: Sent): Record<string, string> => ({
   ...headers,

@@ -1,0 +1,22 @@
+import type { Test } from 'tap';
+import type { Route } from '../../src/kit/http/route.js';
+import { all_routes } from '../../src/routes.js';
+import { startApp } from './app.js';
+import { admin_email, makePrincipals } from './principals.js';
+import { makeOpenQuestion } from './story.js';
+
+/** A service without limits, a caller of every kind, and a question: for every route by everybody. */
+export const startMatrix = async (t: Test) => {
+  const no_limit = '100000000';
+  const app = await startApp(t, {
+    roles: ['api'],
+    env: {
+      ...{ ADMIN_EMAILS: admin_email, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
+      ...{ LIMIT_KEY: no_limit, LIMIT_WEBHOOKS: no_limit, LIMIT_EXPORTS: no_limit },
+      ...{ LIMIT_COMMENTS: no_limit, LIMIT_VOTES: no_limit, LIMIT_PREDICTIONS: no_limit },
+    },
+  });
+  const principals = await makePrincipals(app);
+  const question_id = await makeOpenQuestion(app);
+  return { app, principals, question_id, routes: all_routes as readonly Route[] };
+};
