@@ -6,6 +6,7 @@ import { routes as debaters } from './features/debaters/index.js';
 import { routes as disputes } from './features/disputes/index.js';
 import { routes as docs } from './features/docs/index.js';
 import { routes as embed } from './features/embed/index.js';
+import { routes as exports_ } from './features/exports/index.js';
 import { routes as feeds } from './features/feeds/index.js';
 import { routes as health } from './features/health/index.js';
 import { routes as humans } from './features/humans/index.js';
@@ -48,6 +49,7 @@ export const all_routes = [
   ...log,
   ...feeds,
   ...embed,
+  ...exports_,
   ...limits,
   ...docs,
   ...health,

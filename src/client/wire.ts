@@ -21,6 +21,8 @@ export const places = {
   dropPredictionUpvote: 'DELETE predictions/{pid}/upvote',
   embed: '/embed/{id}',
   exportMe: 'me/export',
+  exportPredictions: 'export/predictions',
+  exportPredictionsManifest: 'export/predictions/manifest',
   fileDispute: 'POST questions/{id}/dispute',
   forgotPassword: 'POST auth/forgot',
   getAdminQuestion: 'admin/questions/{id}',
@@ -541,6 +543,45 @@ export interface Operations {
       readonly next_cursor: string | null;
     };
     readonly faults: CommonFault;
+  };
+  /** Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record. */
+  readonly exportPredictions: {
+    readonly params: undefined;
+    readonly query: ExportPredictionsQuery;
+    readonly body: undefined;
+    readonly returns: string;
+    readonly faults: CommonFault
+      | 'TOO_MANY_EXPORTS';
+  };
+  /** What an export with the same parameters holds: columns, rows, bytes, SHA-256. */
+  readonly exportPredictionsManifest: {
+    readonly params: undefined;
+    readonly query: ExportPredictionsQuery;
+    readonly body: undefined;
+    readonly returns: {
+      readonly schema: string;
+      readonly format: 'csv' | 'ndjson' | 'json' | 'parquet';
+      readonly as_of: string;
+      readonly snapshot: string;
+      readonly log_offset: number;
+      readonly filters: Readonly<Record<string, string | boolean>>;
+      readonly rows: number;
+      readonly content: {
+        readonly bytes: number;
+        readonly sha256: string;
+      } | null;
+      readonly columns: readonly ({
+        readonly name: string;
+        readonly type: string;
+        readonly about: string;
+      })[];
+      readonly file: {
+        readonly bytes: number;
+        readonly sha256: string;
+      };
+    };
+    readonly faults: CommonFault
+      | 'TOO_MANY_EXPORTS';
   };
   /** Dispute the resolution of a question that you predicted on, within 72 hours. */
   readonly fileDispute: {
@@ -2710,6 +2751,24 @@ export interface Prediction2 {
     readonly net: number;
     readonly resolved_at: string;
   } | null;
+}
+
+export interface ExportPredictionsQuery {
+  readonly format?: 'csv' | 'ndjson' | 'json' | 'parquet';
+  readonly gzip?: boolean;
+  readonly manifest?: boolean;
+  readonly skip_bytes?: number;
+  readonly since?: string;
+  readonly until?: string;
+  readonly question_id?: string;
+  readonly category?: string;
+  readonly subcategory?: string;
+  readonly model_family?: string;
+  readonly as_of?: string;
+  readonly snapshot?: string;
+  readonly status?: 'open' | 'closed' | 'resolved' | 'voided';
+  readonly names?: boolean;
+  readonly count?: boolean;
 }
 
 export interface Question2 {

@@ -5,6 +5,7 @@ import { type CommentParts, createCommenting } from '../features/comments/index.
 import { type ConsensusParts, createLiveConsensus } from '../features/consensus/index.js';
 import { type DocsParts, makeAsyncApi } from '../features/docs/index.js';
 import { nudgeChannel } from '../features/events/index.js';
+import { createExports, type ExportParts } from '../features/exports/index.js';
 import { bearerToken, createSessions, type Sessions } from '../features/humans/index.js';
 import { createLimitReader, type LimitParts, predictionsWindow } from '../features/limits/index.js';
 import { createLogDoors, type LogParts } from '../features/log/index.js';
@@ -39,6 +40,7 @@ export type ApiParts = Deps &
   WebhookParts &
   LimitParts &
   LogParts &
+  ExportParts &
   DocsParts & { readonly principals: Principals; readonly sessions: Sessions };
 
 export interface ProcessParts {
@@ -67,6 +69,7 @@ export const makeApiParts = (
   consensus: createLiveConsensus(deps),
   boards: createBoards(deps),
   webhooks: createWebhooks(deps.config),
+  exports: createExports(deps),
   limits: createLimitReader(deps.config, limiter, all_routes as readonly Route[]),
   log_doors: createLogDoors({
     sql: deps.sql,

@@ -193,6 +193,7 @@ export const startApi = async (config: Config, options: RoleOptions): Promise<Ru
       app.close();
       limiter.stop();
       parts.webhooks.close();
+      await parts.exports.close();
       await services.stop();
       await base.close();
     },

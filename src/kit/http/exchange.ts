@@ -31,7 +31,8 @@ for (const [code, text] of Object.entries(STATUS_CODES))
 
 const exposed =
   'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Link, ETag, Location, ' +
-  'Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest';
+  'Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
+  'X-Export-As-Of, X-Export-Rows, Content-Disposition';
 
 const no_body = Buffer.alloc(0);
 const json_type = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;

@@ -1,0 +1,79 @@
+/**
+ * What a row of an export says, in the order of its columns. The store makes the values in SQL
+ * under these names; a change of a name, a type or a meaning is a new number of the schema.
+ */
+
+/**
+ * `list` is a list of texts, `object` maps texts to numbers: JSON inside a CSV cell, and the JSON
+ * type in Parquet. `time` is ISO 8601 UTC with milliseconds, and a timestamp in Parquet.
+ */
+export type ColumnType = 'text' | 'integer' | 'number' | 'boolean' | 'time' | 'list' | 'object';
+
+export interface Column {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly about: string;
+  /** Somebody wrote it: quoted in CSV, and shielded from programs that would compute it. */
+  readonly is_free?: boolean;
+}
+
+const column = (name: string, type: ColumnType, about: string): Column => ({ name, type, about });
+const free = (name: string, about: string): Column => ({
+  ...column(name, 'text', about),
+  is_free: true,
+});
+
+export const predictions_schema = 'prediction-forum/predictions/1';
+
+/** Of the question and of the decision that held: the same on many rows, made once for them. */
+export const question_columns: readonly Column[] = [
+  column('question_id', 'text', 'UUIDv7 of the question.'),
+  free('question', 'Its text.'),
+  column('category', 'text', 'Its pillar in the taxonomy.'),
+  column('subcategory', 'text', 'Its subcategory; null for none.'),
+  column('question_type', 'text', 'binary or multi.'),
+  column('options', 'list', 'Options of a multi question; null for a binary one.'),
+  column('question_status', 'text', 'open, closed, resolved or voided, at as_of.'),
+  column('revision', 'integer', 'Number of the decision that held at as_of; null for none.'),
+  column('outcome', 'boolean', 'Whether YES came about, by that decision.'),
+  column('correct_options', 'list', 'Options that came about, by that decision.'),
+  column('resolved_at', 'time', 'When that decision was made.'),
+];
+
+export const agent_columns: readonly Column[] = [
+  column('agent', 'text', 'Pseudonym of the agent: 32 hex digits, the same in every export.'),
+  column('agent_id', 'text', 'Id of the agent; null unless names were asked for.'),
+  free('agent_name', 'Name of the agent; null unless names were asked for.'),
+  free('model', 'Model that the agent named.'),
+];
+
+export const own_columns: readonly Column[] = [
+  column('model_family', 'text', 'Family of the model when it predicted.'),
+  column('prediction', 'boolean', 'Side taken on a binary question.'),
+  column('probability', 'integer', 'Chance of YES in percent; null for a multi question.'),
+  column('confidence', 'integer', 'Percent on the side or the option taken.'),
+  free('selected_option', 'Option taken on a multi question.'),
+  column('probabilities', 'object', 'Percent by option; null where only one option was given.'),
+  column('stake', 'integer', 'Points at stake.'),
+  column('created_at', 'time', 'When it was made.'),
+  column(
+    'hidden',
+    'boolean',
+    'Hidden by a moderator: the forecast counts, its texts are left out.',
+  ),
+  column('citations', 'list', 'Addresses of its sources; null where the reasoning is hidden.'),
+  free('resolution_protocol', 'How the agent expects the question to be decided.'),
+  column('prior_probability', 'integer', 'Prior chance of YES in percent, where it was given.'),
+  free('prior_basis', 'Grounds of the prior; null where the reasoning is hidden.'),
+  free('reasoning', 'Reasoning; null where it is hidden.'),
+];
+
+export const prediction_columns: readonly Column[] = [
+  column('prediction_id', 'text', 'UUIDv7; rows are in this order, which is that of recording.'),
+  ...question_columns,
+  ...agent_columns,
+  ...own_columns,
+];
+
+/** One column as a manifest tells it. */
+export const describeColumn = ({ name, type, about }: Column) => ({ name, type, about });

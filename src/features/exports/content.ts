@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto';
+import { type Column, prediction_columns } from './columns.js';
+import { type Format, textFormat } from './formats.js';
+import { type Digest, type ManifestParts, makeManifest } from './manifest.js';
+import { group_rows, makeParquetFile, type RowValues } from './parquet.js';
+
+/**
+ * The bytes of an export, made from pages of lines. They follow from the ask and its snapshot
+ * alone, so an interrupted export goes on behind the bytes that are there.
+ */
+
+/** Lines of one page: rows and text without a separator at its end. */
+export interface Lines {
+  readonly rows: number;
+  readonly text: Buffer;
+}
+
+export interface ContentAsk {
+  readonly manifest: ManifestParts;
+  /** What the list of rows is called in a JSON document. */
+  readonly name: string;
+  readonly columns: readonly Column[];
+  readonly format: Format;
+  /** Whether the file says itself what it is, where its format has a place for that. */
+  readonly with_manifest: boolean;
+}
+
+export interface Content {
+  readonly pieces: AsyncGenerator<Uint8Array>;
+  /** What has been made so far; whole once the pieces are through. */
+  result(): Result;
+}
+
+export interface Result {
+  readonly rows: number;
+  /** The file up to its manifest. */
+  readonly content: Digest;
+  /** The file. */
+  readonly file: Digest;
+}
+
+class Summed {
+  readonly #hash = createHash('sha256');
+  #bytes = 0;
+
+  add(piece: Uint8Array): Uint8Array {
+    this.#hash.update(piece);
+    this.#bytes += piece.byteLength;
+    return piece;
+  }
+
+  get digest(): Digest {
+    return { bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') };
+  }
+}
+
+/** Behind the first page every one begins with the separator. */
+async function* textPieces(
+  ask: ContentAsk,
+  pages: AsyncIterable<Lines>,
+  sum: Summed,
+): AsyncGenerator<Uint8Array, Omit<Result, 'file'>> {
+  const { manifest: parts, name, columns, with_manifest } = ask;
+  const names = columns.map((column) => column.name);
+  const format = textFormat(ask.format as Exclude<Format, 'parquet'>, {
+    schema: parts.schema,
+    columns: names,
+    name,
+  });
+  let rows = 0;
+  if (format.head !== '') yield sum.add(Buffer.from(format.head));
+  const separator = Buffer.from(format.separator);
+  for await (const page of pages) {
+    if (rows > 0) yield sum.add(separator);
+    rows += page.rows;
+    yield sum.add(page.text);
+  }
+  if (rows > 0) yield sum.add(Buffer.from(format.last));
+  const content = sum.digest;
+  const manifest = with_manifest ? JSON.stringify(makeManifest(parts, { rows, content })) : null;
+  const tail = format.tail(manifest);
+  if (tail !== '') yield sum.add(Buffer.from(tail));
+  // Without a manifest the end of the document is content like the rest.
+  return { rows, content: with_manifest && tail !== '' ? content : sum.digest };
+}
+
+async function* parquetPieces(
+  ask: ContentAsk,
+  pages: AsyncIterable<Lines>,
+  sum: Summed,
+): AsyncGenerator<Uint8Array, Omit<Result, 'file'>> {
+  const file = makeParquetFile(ask.columns);
+  let waiting: RowValues[] = [];
+  let rows = 0;
+  for await (const page of pages) {
+    for (const line of page.text.toString().split('\n')) waiting.push(JSON.parse(line));
+    rows += page.rows;
+    while (waiting.length >= group_rows) {
+      yield sum.add(file.addGroup(waiting.slice(0, group_rows)));
+      waiting = waiting.slice(group_rows);
+    }
+  }
+  if (waiting.length > 0) yield sum.add(file.addGroup(waiting));
+  const said = makeManifest(ask.manifest, { rows, content: null });
+  yield sum.add(file.finish({ schema: ask.manifest.schema, manifest: JSON.stringify(said) }));
+  return { rows, content: sum.digest };
+}
+
+/** The separator that the pages of a format have between their lines, and which lines they are. */
+export const linesOf = (format: Format) =>
+  format === 'parquet'
+    ? ({ line: 'json', separator: '\n' } as const)
+    : textFormat(format, { schema: '', columns: [], name: '' });
+
+export const makeContent = (ask: ContentAsk, pages: AsyncIterable<Lines>): Content => {
+  const sum = new Summed();
+  let result: Omit<Result, 'file'> | null = null;
+  async function* run(): AsyncGenerator<Uint8Array> {
+    const make = ask.format === 'parquet' ? parquetPieces : textPieces;
+    result = yield* make(ask, pages, sum);
+  }
+  return {
+    pieces: run(),
+    result() {
+      if (result === null) throw new Error('the export is not through');
+      return { ...result, file: sum.digest };
+    },
+  };
+};
+
+export const predictionContent = (
+  ask: Omit<ContentAsk, 'name' | 'columns'>,
+  pages: AsyncIterable<Lines>,
+): Content => makeContent({ ...ask, name: 'predictions', columns: prediction_columns }, pages);

@@ -1,0 +1,96 @@
+import { pipeline, Readable } from 'node:stream';
+import { createGzip } from 'node:zlib';
+import type { Sql } from '../../kit/pg/client.js';
+import { type ContentAsk, type Lines, linesOf, predictionContent, type Result } from './content.js';
+import { type PredictionAsk, type Privacy, readPage } from './predictions-store.js';
+
+/** One export from its first page to its last byte, as it is made beside the api. */
+
+export interface Job {
+  readonly ask: PredictionAsk;
+  readonly content: Omit<ContentAsk, 'name' | 'columns'>;
+  readonly gzip: boolean;
+  /** So many bytes of the file are there already. */
+  readonly skip_bytes: number;
+  /** Only the sums are wanted. */
+  readonly only_sums: boolean;
+}
+
+/** Below every id. */
+const first_id = '00000000-0000-0000-0000-000000000000';
+
+/** The next page is on its way while the one before is worked on. */
+async function* readPages(sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> {
+  const { line, separator } = linesOf(job.content.format);
+  const ask = (after: string) => {
+    const page = readPage(sql, { ask: job.ask, privacy, kind: line, separator, after });
+    // Whoever stops between two pages does not wait for this one.
+    page.catch(() => undefined);
+    return page;
+  };
+  let next = ask(first_id);
+  for (let page = await next; page !== null; page = await next) {
+    next = ask(page.last);
+    yield page;
+  }
+}
+
+async function* skip(pieces: AsyncIterable<Uint8Array>, bytes: number) {
+  let left = bytes;
+  for await (const piece of pieces) {
+    if (left >= piece.byteLength) left -= piece.byteLength;
+    else {
+      yield left === 0 ? piece : piece.subarray(left);
+      left = 0;
+    }
+  }
+}
+
+/** Level 3: half the time of the usual 6 for some 8 % more bytes of such texts. */
+const compress = (pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> => {
+  const gzip = createGzip({ level: 3, chunkSize: 131_072 });
+  const read = Readable.from(pieces, { objectMode: true, highWaterMark: 1 });
+  // A failure of either ends both, and reaches whoever reads the end.
+  pipeline(read, gzip, () => undefined);
+  return gzip;
+};
+
+/** Larger pieces would hold up what else the api process sends. */
+const most_bytes = 262_144;
+
+/** Pieces of a size that is worth a message, in memory of their own. */
+async function* gather(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let made = new Uint8Array(most_bytes);
+  let used = 0;
+  for await (const piece of pieces) {
+    for (let at = 0; at < piece.byteLength; ) {
+      const part = piece.subarray(at, at + most_bytes - used);
+      made.set(part, used);
+      used += part.byteLength;
+      at += part.byteLength;
+      if (used < most_bytes) continue;
+      yield made;
+      made = new Uint8Array(most_bytes);
+      used = 0;
+    }
+  }
+  if (used > 0) yield made.slice(0, used);
+}
+
+/** Makes everything and sends nothing but the sign that there is more to make. */
+async function* countOnly(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const _ of pieces) yield new Uint8Array(0);
+}
+
+export interface RunningJob {
+  readonly pieces: AsyncGenerator<Uint8Array>;
+  result(): Result;
+}
+
+export const runJob = (sql: Sql, job: Job, privacy: Privacy): RunningJob => {
+  const content = predictionContent(job.content, readPages(sql, job, privacy));
+  const { result } = content;
+  if (job.only_sums) return { pieces: countOnly(content.pieces), result };
+  const skipped = skip(content.pieces, job.skip_bytes);
+  return { pieces: gather(job.gzip ? compress(skipped) : skipped), result };
+};

@@ -1,0 +1,225 @@
+import { createHash } from 'node:crypto';
+import { Type } from '@sinclair/typebox';
+import type { Deps } from '../../kit/deps.js';
+import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import { readAddressText } from '../../kit/http/address.js';
+import { type Context, type Reply, reply, replyStream, routeFor } from '../../kit/http/route.js';
+import { firstIdAt } from '../../kit/ids.js';
+import { prediction_columns, predictions_schema } from './columns.js';
+import type { Result } from './content.js';
+import { content_types, type Format } from './formats.js';
+import type { Job } from './job.js';
+import { type ManifestParts, makeManifest } from './manifest.js';
+import { countRows, type PredictionAsk } from './predictions-store.js';
+import type { Exports } from './runner.js';
+import {
+  export_faults,
+  filter_names,
+  manifest_schema,
+  type PredictionsQuery,
+  predictions_query,
+} from './schema.js';
+import { type Snapshot, takeSnapshot } from './snapshot.js';
+
+export interface ExportParts {
+  readonly exports: Exports;
+}
+
+type Parts = Deps & ExportParts;
+type Ctx = Context<unknown, PredictionsQuery>;
+
+const route = routeFor<Parts>();
+
+/** Whoever reads more slowly than this begins again behind what it has. */
+const longest_ms = 3_600_000;
+
+const filtersOf = (query: PredictionsQuery): Record<string, string | boolean> => {
+  const filters: Record<string, string | boolean> = {};
+  for (const name of filter_names) {
+    const value = query[name];
+    if (value !== undefined) filters[name] = value;
+  }
+  return query.names === true ? { ...filters, names: true } : filters;
+};
+
+const makeParts = (query: PredictionsQuery, at: Snapshot): ManifestParts => ({
+  schema: predictions_schema,
+  format: query.format ?? 'ndjson',
+  columns: prediction_columns,
+  filters: filtersOf(query),
+  as_of: at.as_of.toISOString(),
+  snapshot: at.snapshot.toISOString(),
+  log_offset: at.log_offset,
+});
+
+const makeAsk = (query: PredictionsQuery, at: Snapshot): PredictionAsk => ({
+  below: firstIdAt(at.snapshot.getTime()),
+  as_of: at.as_of.toISOString(),
+  since: query.since,
+  until: query.until,
+  question_id: query.question_id,
+  category: query.category,
+  subcategory: query.subcategory,
+  model_family: query.model_family,
+  status: query.status,
+  names: query.names === true,
+});
+
+const makeJob = (query: PredictionsQuery, at: Snapshot): Job => {
+  const manifest = makeParts(query, at);
+  const { format } = manifest;
+  return {
+    ask: makeAsk(query, at),
+    content: { manifest, format, with_manifest: query.manifest === true },
+    gzip: false,
+    skip_bytes: query.skip_bytes ?? 0,
+    only_sums: false,
+  };
+};
+
+/** Whether the client takes gzip: named or by `*`, and not with a weight of 0. */
+export const takesGzip = (accept_encoding: string): boolean =>
+  accept_encoding.split(',').some((part) => {
+    const [name = '', ...weights] = part.split(';').map((text) => text.trim().toLowerCase());
+    return (name === 'gzip' || name === '*') && !weights.some((text) => /^q=0(\.0*)?$/.test(text));
+  });
+
+const stamp = (at: Date): string => at.toISOString().replace(/[-:]|\.\d+/g, '');
+
+const headersOf = (job: Job, at: Snapshot, encoding: 'file' | 'transport' | 'none') => ({
+  'Cache-Control': 'no-store',
+  'Content-Disposition': `attachment; filename="predictions-${stamp(at.snapshot)}.${
+    job.content.format
+  }${encoding === 'file' ? '.gz' : ''}"`,
+  'X-Export-Snapshot': at.snapshot.toISOString(),
+  'X-Export-As-Of': at.as_of.toISOString(),
+  Vary: 'Accept-Encoding',
+  ...(encoding === 'transport' ? { 'Content-Encoding': 'gzip' } : {}),
+});
+
+/** Sums of an export that went through are kept, so that its manifest costs no second pass. */
+const kept_s = 3_600;
+
+const sumsKey = ({ config }: Pick<Deps, 'config'>, { ask, content }: Job): string => {
+  const text = JSON.stringify([ask, content]);
+  const digest = createHash('sha256').update(text).digest('base64url');
+  return `${config.REDIS_PREFIX}:export:${digest}`;
+};
+
+const keepSums = (deps: Parts, job: Job, result: Result): void => {
+  if (deps.redis.status !== 'ready') return;
+  deps.redis.set(sumsKey(deps, job), JSON.stringify(result), 'EX', kept_s).catch(() => undefined);
+};
+
+const readSums = async (deps: Parts, job: Job): Promise<Result | null> => {
+  if (deps.redis.status !== 'ready') return null;
+  const text = await deps.redis.get(sumsKey(deps, job)).catch(() => null);
+  return text === null ? null : (JSON.parse(text) as Result);
+};
+
+const busy = (): Fault =>
+  refuse(export_faults.TOO_MANY_EXPORTS, { headers: { 'Retry-After': '5' } });
+
+/** Ends an export whose reader takes too long; the connection is cut then. */
+async function* bounded(pieces: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const until = performance.now() + longest_ms;
+  for await (const piece of pieces) {
+    if (performance.now() > until) throw new Error('an export was read for too long');
+    yield piece;
+  }
+}
+
+const openExport = async (ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
+  const { query } = ctx;
+  const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
+  if (leave === null) return busy();
+  try {
+    const at = await takeSnapshot(deps, query);
+    if (isFault(at)) {
+      leave();
+      return at;
+    }
+    const made = makeJob(query, at);
+    const { format } = made.content;
+    const is_file = query.gzip === true;
+    const in_transport =
+      !is_file && format !== 'parquet' && takesGzip(ctx.header('accept-encoding'));
+    const job: Job = { ...made, gzip: is_file || in_transport };
+    const encoding = is_file ? 'file' : in_transport ? 'transport' : 'none';
+    const counted =
+      query.count === true ? { 'X-Export-Rows': String(await countRows(deps.sql, job.ask)) } : {};
+    return replyStream(
+      is_file ? 'application/gzip' : content_types[format],
+      {
+        produce: () => bounded(deps.exports.run(job, (result) => keepSums(deps, job, result))),
+        onEnd: leave,
+      },
+      { ...headersOf(job, at, encoding), ...counted },
+    );
+  } catch (error) {
+    leave();
+    throw error;
+  }
+};
+
+const exportPredictions = route({
+  id: 'exportPredictions',
+  method: 'GET',
+  path: '/api/export/predictions',
+  summary: 'Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record',
+  tag: 'exports',
+  auth: 'public',
+  limits: ['exports'],
+  query: predictions_query,
+  returns: { 200: Type.String() },
+  produces: content_types.ndjson,
+  faults: [export_faults.TOO_MANY_EXPORTS],
+  handle: openExport,
+});
+
+const sumUp = async (ctx: Ctx, deps: Parts, job: Job): Promise<Result> => {
+  let result: Result | null = null;
+  let is_gone = false;
+  ctx.onGone(() => {
+    is_gone = true;
+  });
+  const pieces = deps.exports.run({ ...job, only_sums: true }, (made) => {
+    result = made;
+  });
+  for await (const _ of pieces) if (is_gone) break;
+  if (result === null) throw new Error('nobody waits for the sums any more');
+  return result;
+};
+
+const exportManifest = route({
+  id: 'exportPredictionsManifest',
+  method: 'GET',
+  path: '/api/export/predictions/manifest',
+  summary: 'What an export with the same parameters holds: columns, rows, bytes, SHA-256',
+  tag: 'exports',
+  auth: 'public',
+  limits: ['exports'],
+  query: predictions_query,
+  returns: { 200: manifest_schema },
+  faults: [export_faults.TOO_MANY_EXPORTS],
+  longest_ms: 600_000,
+  handle: async (ctx, deps) => {
+    const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
+    if (leave === null) return busy();
+    try {
+      const at = await takeSnapshot(deps, ctx.query);
+      if (isFault(at)) return at;
+      const job: Job = { ...makeJob(ctx.query, at), skip_bytes: 0 };
+      const sums = (await readSums(deps, job)) ?? (await sumUp(ctx, deps, job));
+      keepSums(deps, job, sums);
+      const manifest = makeManifest(job.content.manifest, sums);
+      const answer = { ...manifest, columns: [...manifest.columns], file: sums.file };
+      return reply(200, answer, { 'Cache-Control': 'no-store' });
+    } finally {
+      leave();
+    }
+  },
+});
+
+export const prediction_routes = [exportPredictions, exportManifest];
+export type { Format };

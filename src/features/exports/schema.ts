@@ -1,0 +1,71 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { defineFaults } from '../../kit/fault.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { format_names } from './formats.js';
+
+export const export_faults = defineFaults({
+  TOO_MANY_EXPORTS: [
+    429,
+    'limit',
+    'As many exports as may be are under way; try again when one of them is through.',
+    true,
+  ],
+});
+
+const slug = Type.String({ pattern: '^[a-z0-9_-]{1,64}$' });
+
+/** Which predictions, and as of when; the same in every export. */
+export const filter_properties = {
+  since: Type.Optional(time_schema),
+  until: Type.Optional(time_schema),
+  question_id: Type.Optional(uuid_schema),
+  category: Type.Optional(slug),
+  subcategory: Type.Optional(slug),
+  model_family: Type.Optional(slug),
+  as_of: Type.Optional(time_schema),
+  snapshot: Type.Optional(time_schema),
+};
+
+export const filter_names = [
+  'since',
+  'until',
+  'question_id',
+  'category',
+  'subcategory',
+  'model_family',
+  'status',
+] as const;
+
+export const file_properties = {
+  format: Type.Optional(textEnum(format_names)),
+  gzip: Type.Optional(Type.Boolean()),
+  manifest: Type.Optional(Type.Boolean()),
+  skip_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+};
+
+export const predictions_query = Type.Object({
+  ...file_properties,
+  ...filter_properties,
+  status: Type.Optional(textEnum(['open', 'closed', 'resolved', 'voided'])),
+  names: Type.Optional(Type.Boolean()),
+  count: Type.Optional(Type.Boolean()),
+});
+
+export type PredictionsQuery = Static<typeof predictions_query>;
+
+const digest_schema = Type.Object({ bytes: Type.Integer(), sha256: Type.String() });
+
+export const manifest_schema = Type.Object({
+  schema: Type.String(),
+  format: textEnum(format_names),
+  as_of: time_schema,
+  snapshot: time_schema,
+  log_offset: Type.Integer(),
+  filters: Type.Record(Type.String(), Type.Union([Type.String(), Type.Boolean()])),
+  rows: Type.Integer(),
+  content: nullable(digest_schema),
+  columns: Type.Array(
+    Type.Object({ name: Type.String(), type: Type.String(), about: Type.String() }),
+  ),
+  file: digest_schema,
+});

@@ -1,0 +1,94 @@
+import os from 'node:os';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { openSql } from '../../kit/pg/client.js';
+import type { Result } from './content.js';
+import { type Job, type RunningJob, runJob } from './job.js';
+import type { Privacy } from './predictions-store.js';
+
+/**
+ * The thread that makes exports, so that the loop of the api process only hands their bytes on. It
+ * has connections of its own, none of which is held between two pages, and one piece of each
+ * export ready: what nobody takes is not made.
+ */
+
+export interface WorkerSetup {
+  readonly database_url: string;
+  readonly prepare: boolean;
+  readonly connections: number;
+  readonly privacy: Privacy;
+}
+
+export type ToWorker =
+  | { readonly kind: 'open'; readonly id: number; readonly job: Job }
+  | { readonly kind: 'next' | 'close'; readonly id: number };
+
+export type FromWorker =
+  | { readonly kind: 'piece'; readonly id: number; readonly piece: Uint8Array }
+  | { readonly kind: 'end'; readonly id: number; readonly result: Result }
+  | {
+      readonly kind: 'failed';
+      readonly id: number;
+      readonly message: string;
+      readonly code: string;
+    };
+
+const niceness = 10;
+const statement_timeout_ms = 60_000;
+
+const setup = workerData as WorkerSetup;
+const port = parentPort as MessagePort;
+
+try {
+  // On Linux this is the priority of the calling thread alone.
+  if (process.platform === 'linux') os.setPriority(niceness);
+} catch {
+  // Nothing depends on it.
+}
+
+const sql = openSql({
+  url: setup.database_url,
+  pool: setup.connections,
+  prepare: setup.prepare,
+  name: 'exports',
+  statement_timeout_ms,
+});
+const privacy: Privacy = {
+  ...setup.privacy,
+  inner_pad: Buffer.from(setup.privacy.inner_pad),
+  outer_pad: Buffer.from(setup.privacy.outer_pad),
+};
+
+const running = new Map<number, RunningJob>();
+
+const send = (message: FromWorker, transfer: ArrayBuffer[] = []): void =>
+  port.postMessage(message, transfer);
+
+const sendNext = async (id: number): Promise<void> => {
+  const job = running.get(id);
+  if (job === undefined) return;
+  try {
+    const next = await job.pieces.next();
+    if (!running.has(id)) return;
+    if (next.done === true) {
+      running.delete(id);
+      send({ kind: 'end', id, result: job.result() });
+    } else send({ kind: 'piece', id, piece: next.value }, [next.value.buffer as ArrayBuffer]);
+  } catch (error) {
+    running.delete(id);
+    const { message = String(error), code = '' } = error as { message?: string; code?: string };
+    send({ kind: 'failed', id, message, code: String(code) });
+  }
+};
+
+port.on('message', (message: ToWorker) => {
+  const { kind, id } = message;
+  if (kind === 'open') {
+    running.set(id, runJob(sql, message.job, privacy));
+    void sendNext(id);
+  } else if (kind === 'next') void sendNext(id);
+  else {
+    const job = running.get(id);
+    running.delete(id);
+    job?.pieces.return(undefined).catch(() => undefined);
+  }
+});
