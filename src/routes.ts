@@ -9,6 +9,7 @@ import { routes as embed } from './features/embed/index.js';
 import { routes as exports_ } from './features/exports/index.js';
 import { routes as feeds } from './features/feeds/index.js';
 import { routes as health } from './features/health/index.js';
+import { routes as history } from './features/history/index.js';
 import { routes as humans } from './features/humans/index.js';
 import { routes as imports } from './features/imports/index.js';
 import { routes as limits } from './features/limits/index.js';
@@ -38,6 +39,7 @@ export const all_routes = [
   ...votes,
   ...resolution,
   ...consensus,
+  ...history,
   ...standing,
   ...debaters,
   ...record,

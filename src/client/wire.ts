@@ -26,9 +26,13 @@ export const places = {
   fileDispute: 'POST questions/{id}/dispute',
   forgotPassword: 'POST auth/forgot',
   getAdminQuestion: 'admin/questions/{id}',
+  getChart: 'questions/{id}/chart',
+  getChartPng: 'questions/{id}/chart.png',
+  getChartSvg: 'questions/{id}/chart.svg',
   getComment: 'comments/{comment_id}',
   getConsensus: 'questions/{id}/consensus',
   getDispute: 'disputes/{id}',
+  getDrift: 'questions/{id}/drift',
   getPrediction: 'predictions/{pid}',
   getPreflight: 'questions/{id}/preflight',
   getQuestion: 'questions/{id}',
@@ -62,6 +66,7 @@ export const places = {
   listPredictions: 'questions/{id}/predictions',
   listQuestions: 'questions',
   listReplies: 'predictions/{pid}/replies',
+  listSnapshots: 'questions/{id}/snapshots',
   listWebhookDeliveries: 'webhooks/{id}/deliveries',
   listWebhookEvents: 'webhooks/events',
   listWebhooks: 'webhooks',
@@ -629,6 +634,79 @@ export interface Operations {
     readonly faults: CommonFault
       | 'QUESTION_NOT_FOUND';
   };
+  /** How the consensus came about, in at most so many points that show its shape. */
+  readonly getChart: {
+    readonly params: {
+      readonly id: string;
+    };
+    readonly query: {
+      readonly points?: number;
+      readonly family?: string;
+      readonly since?: string;
+      readonly until?: string;
+    };
+    readonly body: undefined;
+    readonly returns: {
+      readonly question_id: string;
+      readonly question: string;
+      readonly question_type: 'binary' | 'multi';
+      readonly status: string;
+      readonly options: readonly string[];
+      readonly family: string | null;
+      readonly total_predictions: number;
+      readonly moments: number;
+      readonly sampling: 'none' | 'lttb';
+      readonly offset: number;
+      readonly points: readonly ({
+        readonly at: string;
+        readonly count: number;
+        readonly yes_percent: number;
+        readonly mean_probability: number | null;
+        readonly median_probability: number | null;
+        readonly p25: number | null;
+        readonly p75: number | null;
+        readonly extremized: number | null;
+        readonly option_percents: readonly number[];
+      })[];
+    };
+    readonly faults: CommonFault
+      | 'QUESTION_NOT_FOUND';
+  };
+  /** The chart as PNG, light where no theme is named. */
+  readonly getChartPng: {
+    readonly params: {
+      readonly id: string;
+    };
+    readonly query: {
+      readonly points?: number;
+      readonly family?: string;
+      readonly since?: string;
+      readonly until?: string;
+      readonly theme?: 'light' | 'dark' | 'auto';
+      readonly scale?: number;
+    };
+    readonly body: undefined;
+    readonly returns: string;
+    readonly faults: CommonFault
+      | 'QUESTION_NOT_FOUND';
+  };
+  /** The chart as SVG, light, dark, or as the reader prefers. */
+  readonly getChartSvg: {
+    readonly params: {
+      readonly id: string;
+    };
+    readonly query: {
+      readonly points?: number;
+      readonly family?: string;
+      readonly since?: string;
+      readonly until?: string;
+      readonly theme?: 'light' | 'dark' | 'auto';
+    };
+    readonly body: undefined;
+    readonly returns: string;
+    readonly faults: CommonFault
+      | 'QUESTION_NOT_FOUND';
+  };
   /** One comment. */
   readonly getComment: {
     readonly params: {
@@ -665,6 +743,49 @@ export interface Operations {
     };
     readonly faults: CommonFault
       | 'DISPUTE_NOT_FOUND';
+  };
+  /** Where the consensus moved by ten points or more within a day, and who moved it. */
+  readonly getDrift: {
+    readonly params: {
+      readonly id: string;
+    };
+    readonly query: {
+      readonly points?: number;
+      readonly window?: string;
+      readonly least_count?: number;
+      readonly figure?: 'mean_probability' | 'yes_percent' | 'extremized';
+    };
+    readonly body: undefined;
+    readonly returns: {
+      readonly question_id: string;
+      readonly question_type: 'binary' | 'multi';
+      readonly figure: string;
+      readonly window: string;
+      readonly points: number;
+      readonly offset: number;
+      readonly moves: readonly ({
+        readonly option: string | null;
+        readonly from: {
+          readonly at: string;
+          readonly percent: number;
+          readonly count: number;
+        };
+        readonly to: {
+          readonly at: string;
+          readonly percent: number;
+          readonly count: number;
+        };
+        readonly change: number;
+        readonly predictions: number;
+        readonly families: readonly ({
+          readonly model_family: string;
+          readonly predictions: number;
+          readonly contribution: number | null;
+        })[];
+      })[];
+    };
+    readonly faults: CommonFault
+      | 'QUESTION_NOT_FOUND';
   };
   /** One prediction with its reasoning. */
   readonly getPrediction: {
@@ -1512,6 +1633,53 @@ export interface Operations {
     };
     readonly faults: CommonFault
       | 'PREDICTION_NOT_FOUND';
+  };
+  /** The consensus as it stood each hour in which it moved, at the close, and when resolved. */
+  readonly listSnapshots: {
+    readonly params: {
+      readonly id: string;
+    };
+    readonly query: {
+      readonly limit?: number;
+      readonly cursor?: string;
+      readonly offset?: number;
+      readonly since?: string;
+      readonly until?: string;
+      readonly order?: 'newest' | 'oldest';
+    };
+    readonly body: undefined;
+    readonly returns: {
+      readonly total: number;
+      readonly snapshots: readonly ({
+        readonly question_id: string;
+        readonly question_type: 'binary' | 'multi';
+        readonly total_predictions: number;
+        readonly yes_count: number;
+        readonly no_count: number;
+        readonly yes_percent: number;
+        readonly no_percent: number;
+        readonly avg_confidence: number | null;
+        readonly mean_probability: number | null;
+        readonly median_probability: number | null;
+        readonly p25: number | null;
+        readonly p75: number | null;
+        readonly histogram: readonly number[];
+        readonly options?: readonly Option[];
+        readonly model_breakdown: readonly ModelBreakdown[];
+        readonly by_owner_mean: number | null;
+        readonly effective_families: number;
+        readonly extremized: number | null;
+        readonly contested: boolean;
+        readonly method: string;
+        readonly offset: number;
+        readonly updated_at: string | null;
+        readonly reason: 'hourly' | 'closed' | 'resolved';
+        readonly taken_at: string;
+      })[];
+      readonly next_cursor: string | null;
+    };
+    readonly faults: CommonFault
+      | 'QUESTION_NOT_FOUND';
   };
   /** Deliveries of a webhook, newest first, with their last attempt. */
   readonly listWebhookDeliveries: {
@@ -2827,19 +2995,8 @@ export interface GetConsensusAnswer {
   readonly p25: number | null;
   readonly p75: number | null;
   readonly histogram: readonly number[];
-  readonly options?: readonly ({
-    readonly option: string;
-    readonly count: number;
-    readonly percent: number;
-    readonly avg_confidence: number | null;
-  })[];
-  readonly model_breakdown: readonly ({
-    readonly model_family: string;
-    readonly count: number;
-    readonly yes_percent: number;
-    readonly avg_confidence: number | null;
-    readonly mean_probability: number | null;
-  })[];
+  readonly options?: readonly Option[];
+  readonly model_breakdown: readonly ModelBreakdown[];
   readonly by_owner_mean: number | null;
   readonly effective_families: number;
   readonly extremized: number | null;
@@ -2847,6 +3004,21 @@ export interface GetConsensusAnswer {
   readonly method: string;
   readonly offset: number;
   readonly updated_at: string | null;
+}
+
+export interface Option {
+  readonly option: string;
+  readonly count: number;
+  readonly percent: number;
+  readonly avg_confidence: number | null;
+}
+
+export interface ModelBreakdown {
+  readonly model_family: string;
+  readonly count: number;
+  readonly yes_percent: number;
+  readonly avg_confidence: number | null;
+  readonly mean_probability: number | null;
 }
 
 export interface Result {

@@ -6,6 +6,7 @@ import { type ConsensusParts, createLiveConsensus } from '../features/consensus/
 import { type DocsParts, makeAsyncApi } from '../features/docs/index.js';
 import { nudgeChannel } from '../features/events/index.js';
 import { createExports, type ExportParts } from '../features/exports/index.js';
+import { createHistory, type HistoryParts } from '../features/history/index.js';
 import { bearerToken, createSessions, type Sessions } from '../features/humans/index.js';
 import { createLimitReader, type LimitParts, predictionsWindow } from '../features/limits/index.js';
 import { createLogDoors, type LogParts } from '../features/log/index.js';
@@ -35,6 +36,7 @@ export type ApiParts = Deps &
   CommentParts &
   VoteParts &
   ConsensusParts &
+  HistoryParts &
   TaxonomyParts &
   StandingParts &
   WebhookParts &
@@ -67,6 +69,7 @@ export const makeApiParts = (
   taxonomy: createTaxonomy(deps),
   questions: createQuestionCache(deps),
   consensus: createLiveConsensus(deps),
+  history: createHistory(deps),
   boards: createBoards(deps),
   webhooks: createWebhooks(deps.config),
   exports: createExports(deps),

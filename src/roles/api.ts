@@ -104,6 +104,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
     log,
     onEvents: (batch) => {
       topics.onEvents(batch);
+      parts.history.onEvents(batch);
       const told = batch.map((entry) => new Told(entry));
       sockets.onEvents(told);
       parts.log_doors.onEvents(told);
@@ -194,6 +195,7 @@ export const startApi = async (config: Config, options: RoleOptions): Promise<Ru
       limiter.stop();
       parts.webhooks.close();
       await parts.exports.close();
+      await parts.history.close();
       await services.stop();
       await base.close();
     },

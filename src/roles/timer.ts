@@ -1,6 +1,7 @@
 import type { Config } from '../config.js';
 import { createDebaterKeeper } from '../features/debaters/index.js';
 import { createPartitionKeeper } from '../features/events/index.js';
+import { createSnapshotTimer } from '../features/history/index.js';
 import { createMailer } from '../features/humans/index.js';
 import { createNotificationSweeper } from '../features/notifications/index.js';
 import { createQuestionTimer } from '../features/questions/index.js';
@@ -20,6 +21,7 @@ export const startTimer = async (config: Config, options: RoleOptions): Promise<
     createPartitionKeeper(base.deps),
     createQuestionTimer(base.deps),
     createSettling(base.deps, { subscriber }),
+    createSnapshotTimer(base.deps),
     createBoardKeeper(base.deps),
     createDebaterKeeper(base.deps),
     createMailer(base.deps),

@@ -46,8 +46,15 @@ interface StartRow extends Said {
   readonly offset: number;
 }
 
-/** Who stated what, at the newest prediction of the question in the log. */
-export const readStart = async (db: Db, question_id: string): Promise<TallyStart> => {
+/**
+ * Who stated what, at the newest prediction of the question in the log; with `until` without those
+ * that were made later, and then the offset is not theirs.
+ */
+export const readStart = async (
+  db: Db,
+  question_id: string,
+  until: Date | null = null,
+): Promise<TallyStart> => {
   // Owners in one text: a row each would cost several times as much.
   const rows = await db<StartRow[]>`
     select
@@ -63,6 +70,7 @@ export const readStart = async (db: Db, question_id: string): Promise<TallyStart
         where question_id = ${question_id}
       ) as "offset"
     ${logged(db, question_id)}
+      ${until === null ? db`` : db`and p.created_at <= ${until}`}
     group by 1, 2, 3, 4`;
   return {
     said: rows.map(({ owners, ...said }) => ({ ...said, owners: owners.split(' ') })),

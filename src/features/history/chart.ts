@@ -1,5 +1,5 @@
 import { type Curves, downsample } from './lttb.js';
-import { type Moment, makeCounts } from './run.js';
+import { type Moment, makeCounts, type RunShape } from './run.js';
 import { makeSeries, type Series } from './series.js';
 
 /** The points of a chart: of all moments of a history those that show its shape. */
@@ -19,8 +19,13 @@ export interface ChartAsk {
   readonly until: number;
 }
 
+/** Complete in itself: the series may go on. */
 export interface Chart {
-  readonly series: Series;
+  readonly shape: RunShape;
+  /** Offset of the newest prediction that is counted in; 0 where there is none. */
+  readonly offset: number;
+  /** How many predictions the history has. */
+  readonly total: number;
   /** How many moments there are to choose from. */
   readonly moments: number;
   readonly points: readonly ChartPoint[];
@@ -36,12 +41,11 @@ const ofFamily = (series: Series, name: string): Series => {
     const stated = { at: at[n] as number, side: side[n] as number, value: value[n] as number };
     alone.add({ ...stated, family: name, owner: String(n) }, series.offset);
   }
-  return alone;
+  return alone.read();
 };
 
 const within = (series: Series, { since, until }: ChartAsk): Int32Array => {
-  const { at } = series;
-  const moments = series.moments();
+  const { at, moments } = series;
   let from = 0;
   let to = moments.length;
   while (from < to && (at[moments[from] as number] as number) < since) from += 1;
@@ -69,7 +73,7 @@ export const makeChart = (series: Series, ask: ChartAsk): Chart => {
   const curves: Curves = { x: shown.at, ys: shown.figures };
   const chosen = downsample(curves, moments, ask.points);
   return {
-    series: shown,
+    ...{ shape: series.shape, offset: series.offset, total: shown.length },
     moments: moments.length,
     points: readMoments(shown, chosen, ask.family === null),
   };

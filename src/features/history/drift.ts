@@ -122,38 +122,40 @@ export const findMoves = (scan: Scan, options: DriftOptions): readonly Move[] =>
 export interface FamilyShare {
   readonly model_family: string;
   readonly predictions: number;
-  /** Points of the move that its predictions account for. */
-  readonly contribution: number;
+  /** Points of the move that its predictions account for; null where that cannot be told. */
+  readonly contribution: number | null;
 }
 
 /**
- * What each family moved. A figure of this kind is a mean of what each prediction puts in (its
- * stated probability, or 100 where it is on the side and 0 where not), so with `m` before and `N`
- * predictions after it, the change is exactly Σ (v − m) / N over the predictions in between.
+ * What each family moved. Most figures are a mean of what each prediction puts in (its stated
+ * probability, or 100 where it is on the side and 0 where not). With `m` the mean before and `N`
+ * predictions after the move, its change is exactly Σ (v − m) / N over the predictions in between;
+ * each of these is the contribution of its family. `m` is taken from all predictions before, not
+ * from a rounded figure.
  */
 export const shareMove = (
-  series: Series,
+  { family, families }: Series,
   { from, to }: Pick<Move, 'from' | 'to'>,
-  { before, put }: { readonly before: number; readonly put: (index: number) => number },
+  put: ((index: number) => number) | null,
 ): readonly FamilyShare[] => {
-  const { family, families } = series;
+  let before = 0;
+  if (put !== null) for (let index = 0; index <= from; index += 1) before += put(index);
+  const mean = before / (from + 1);
   const sums = new Map<number, { predictions: number; sum: number }>();
   for (let index = from + 1; index <= to; index += 1) {
     const number = family[index] as number;
     const known = sums.get(number) ?? { predictions: 0, sum: 0 };
     known.predictions += 1;
-    known.sum += put(index) - before;
+    known.sum += (put?.(index) ?? 0) - mean;
     sums.set(number, known);
   }
+  const weight = ({ contribution, predictions }: FamilyShare): number =>
+    contribution === null ? predictions : Math.abs(contribution);
   return [...sums]
     .map(([number, { predictions, sum }]) => ({
       model_family: families[number] as string,
       predictions,
-      contribution: cleaned(sum / (to + 1)),
+      contribution: put === null ? null : cleaned(sum / (to + 1)),
     }))
-    .sort(
-      (a, b) =>
-        Math.abs(b.contribution) - Math.abs(a.contribution) ||
-        (a.model_family < b.model_family ? -1 : 1),
-    );
+    .sort((a, b) => weight(b) - weight(a) || (a.model_family < b.model_family ? -1 : 1));
 };

@@ -19,7 +19,10 @@ import { readStated } from './store.js';
  * are added when they are newer. Nothing is lost with what is dropped.
  */
 export interface LiveHistory {
-  /** Of a question that the caller may see; a draft has none. */
+  /**
+   * Of a question that the caller may see; a draft has none. To be used in the same turn of the
+   * event loop: the series goes on.
+   */
   read(question: QuestionShape): Promise<Series>;
   /** Feed this from the follower. */
   onEvents(batch: readonly LogEntry[]): void;
@@ -98,14 +101,14 @@ export const createLiveHistory = (
       const known = shelf.get(id);
       if (known !== undefined) {
         keep(id, known);
-        return known;
+        return known.read();
       }
       const under_way = loading.get(id);
-      if (under_way !== undefined) return under_way.series;
+      if (under_way !== undefined) return (await under_way.series).read();
       const since: LogEntry[] = [];
       const series = start(question, since);
       loading.set(id, { since, series });
-      return series;
+      return (await series).read();
     },
     onEvents(batch) {
       if (batch[0] !== undefined && batch[0].offset !== head + 1) {

@@ -37,7 +37,7 @@ const anchorsOf = ({ ys }: Curves, from: Numbers, most: number): number[] => {
   return [...anchors].sort((a, b) => a - b);
 };
 
-/** How many of `room` each gap between anchors gets: by its length, the largest remainders first. */
+/** How much of `room` each gap between anchors gets: by its length, largest remainders first. */
 const divideRoom = (gaps: readonly number[], room: number): number[] => {
   const total = gaps.reduce((sum, gap) => sum + gap, 0);
   if (total <= room) return [...gaps];
@@ -62,40 +62,52 @@ interface Gap {
   readonly room: number;
 }
 
+interface Corner {
+  readonly x: number;
+  readonly ys: readonly number[];
+}
+
+/** The mean of the moments at places from `low` to before `high`. */
+const meanOf = ({ x, ys }: Curves, from: Numbers, [low, high]: readonly [number, number]) => {
+  const sums = new Array<number>(ys.length).fill(0);
+  let sum = 0;
+  for (let n = low; n < high; n += 1) {
+    const index = from[n] as number;
+    sum += valueAt(x, index);
+    for (let k = 0; k < ys.length; k += 1) {
+      sums[k] = (sums[k] as number) + valueAt(ys[k] as Float64Array, index);
+    }
+  }
+  return { x: sum / (high - low), ys: sums.map((one) => one / (high - low)) };
+};
+
+/** Twice the area of the triangles from `before` over `index` to the third corner, of all curves. */
+const areaOf = ({ x, ys }: Curves, before: number, index: number, third: Corner): number => {
+  const [x0, x1] = [valueAt(x, before), valueAt(x, index)];
+  let area = 0;
+  for (let k = 0; k < ys.length; k += 1) {
+    const y = ys[k] as Float64Array;
+    const [y0, y1] = [valueAt(y, before), valueAt(y, index)];
+    area += Math.abs((x0 - third.x) * (y1 - y0) - (x0 - x1) * ((third.ys[k] as number) - y0));
+  }
+  return area;
+};
+
 /** LTTB between two anchors: one moment from each bucket. */
-const fillGap = ({ x, ys }: Curves, from: Numbers, { start, end, room }: Gap): number[] => {
+const fillGap = (curves: Curves, from: Numbers, { start, end, room }: Gap): number[] => {
   const size = (end - start - 1) / room;
   const edge = (bucket: number): number =>
     bucket === room ? end : start + 1 + Math.floor(bucket * size);
   const chosen: number[] = [];
-  const next_y = new Array<number>(ys.length).fill(0);
   let before = from[start] as number;
   for (let bucket = 0; bucket < room; bucket += 1) {
+    const next = edge(bucket + 1);
     // The third corner: the mean of the next bucket, or the anchor at the end.
-    const [low, high] = [edge(bucket + 1), bucket === room - 1 ? end + 1 : edge(bucket + 2)];
-    let next_x = 0;
-    next_y.fill(0);
-    for (let n = low; n < high; n += 1) {
-      const index = from[n] as number;
-      next_x += valueAt(x, index);
-      for (let k = 0; k < ys.length; k += 1) {
-        next_y[k] = (next_y[k] as number) + valueAt(ys[k] as Float64Array, index);
-      }
-    }
-    next_x /= high - low;
+    const third = meanOf(curves, from, [next, bucket === room - 1 ? end + 1 : edge(bucket + 2)]);
     let best = edge(bucket);
     let largest = -1;
-    for (let n = edge(bucket); n < low; n += 1) {
-      const index = from[n] as number;
-      let area = 0;
-      for (let k = 0; k < ys.length; k += 1) {
-        const y = ys[k] as Float64Array;
-        const third = (next_y[k] as number) / (high - low);
-        area += Math.abs(
-          (valueAt(x, before) - next_x) * (valueAt(y, index) - valueAt(y, before)) -
-            (valueAt(x, before) - valueAt(x, index)) * (third - valueAt(y, before)),
-        );
-      }
+    for (let n = edge(bucket); n < next; n += 1) {
+      const area = areaOf(curves, before, from[n] as number, third);
       if (area > largest) {
         largest = area;
         best = n;

@@ -23,10 +23,14 @@ export interface Series {
    * Numbers of the predictions after which the consensus stood for a while: of those of one
    * millisecond the last, so that the order among them does not matter.
    */
-  moments(): Int32Array;
+  readonly moments: Int32Array;
 }
 
-export interface GrowingSeries extends Series {
+/** A series that grows; what was read before is not to be looked at after the next `add`. */
+export interface GrowingSeries {
+  readonly length: number;
+  readonly offset: number;
+  read(): Series;
   /** False when it belongs too far back: the series has to be made anew then. */
   add(one: Stated, offset: number): boolean;
 }
@@ -64,28 +68,53 @@ const makeColumns = (figures: number) => {
   };
 };
 
+/** Names and their numbers, from 0 in the order in which they come. */
+const makeNames = () => {
+  const names: string[] = [];
+  const numbers = new Map<string, number>();
+  return {
+    names,
+    numberOf(name: string): number {
+      const known = numbers.get(name);
+      if (known !== undefined) return known;
+      numbers.set(name, names.length);
+      return names.push(name) - 1;
+    },
+  };
+};
+
+/** Numbers of the predictions that are the last of their millisecond. */
+const lastOfEach = (at: Float64Array): Int32Array => {
+  const found = new Int32Array(at.length);
+  let count = 0;
+  for (let n = 0; n < at.length; n += 1) {
+    if (n + 1 < at.length && at[n + 1] === at[n]) continue;
+    found[count] = n;
+    count += 1;
+  }
+  return found.subarray(0, count);
+};
+
 export const makeSeries = (shape: RunShape): GrowingSeries => {
   const { columns, makeRoom } = makeColumns(figureNames(shape).length);
   const run = makeRun(shape);
   const owners: string[] = [];
-  const families: string[] = [];
-  const numbers = new Map<string, number>();
+  const { names: families, numberOf } = makeNames();
   let length = 0;
   let offset = 0;
 
-  const numberOf = (family: string): number => {
-    const known = numbers.get(family);
-    if (known !== undefined) return known;
-    numbers.set(family, families.length);
-    return families.push(family) - 1;
+  const takeLast = (): Stated => {
+    length -= 1;
+    const last: Stated = {
+      at: columns.at[length] as number,
+      family: families[columns.family[length] as number] as string,
+      owner: owners[length] as string,
+      side: columns.side[length] as number,
+      value: columns.value[length] as number,
+    };
+    run.takeBack(last);
+    return last;
   };
-  const statedAt = (index: number): Stated => ({
-    at: columns.at[index] as number,
-    family: families[columns.family[index] as number] as string,
-    owner: owners[index] as string,
-    side: columns.side[index] as number,
-    value: columns.value[index] as number,
-  });
   const append = (one: Stated): void => {
     makeRoom(length + 1);
     run.add(one);
@@ -99,54 +128,37 @@ export const makeSeries = (shape: RunShape): GrowingSeries => {
     }
     length += 1;
   };
+  const cut = <A extends Float64Array | Uint8Array | Uint16Array>(column: A): A =>
+    column.subarray(0, length) as A;
 
   return {
-    shape,
     add(one, new_offset) {
-      const later: Stated[] = [];
-      while (length > 0 && (columns.at[length - 1] as number) > one.at) {
-        if (later.length === most_taken_back) return false;
-        const last = statedAt(length - 1);
-        run.takeBack(last);
-        later.push(last);
-        length -= 1;
+      // Whoever refuses has changed nothing.
+      if (length > most_taken_back) {
+        const farthest = columns.at[length - 1 - most_taken_back] as number;
+        if (farthest > one.at) return false;
       }
+      const later: Stated[] = [];
+      while (length > 0 && (columns.at[length - 1] as number) > one.at) later.push(takeLast());
       append(one);
       for (const back of later.reverse()) append(back);
       offset = Math.max(offset, new_offset);
       return true;
     },
-    moments() {
-      const found = new Int32Array(length);
-      let count = 0;
-      for (let n = 0; n < length; n += 1) {
-        if (n + 1 < length && columns.at[n + 1] === columns.at[n]) continue;
-        found[count] = n;
-        count += 1;
-      }
-      return found.subarray(0, count);
-    },
+    read: () => ({
+      ...{ shape, length, offset, families },
+      at: cut(columns.at),
+      side: cut(columns.side),
+      value: cut(columns.value),
+      family: cut(columns.family),
+      figures: columns.figures.map(cut),
+      moments: lastOfEach(cut(columns.at)),
+    }),
     get length() {
       return length;
     },
     get offset() {
       return offset;
-    },
-    get at() {
-      return columns.at.subarray(0, length);
-    },
-    get side() {
-      return columns.side.subarray(0, length);
-    },
-    get value() {
-      return columns.value.subarray(0, length);
-    },
-    get family() {
-      return columns.family.subarray(0, length);
-    },
-    families,
-    get figures() {
-      return columns.figures.map((column) => column.subarray(0, length));
     },
   };
 };

@@ -1,0 +1,89 @@
+import type { Deps } from '../../kit/deps.js';
+import { createMadeCache } from '../../kit/made-cache.js';
+import type { SvgTheme } from '../../kit/svg.js';
+import { createPngMaker } from '../../kit/svg-png.js';
+import type { QuestionRow } from '../questions/index.js';
+import { type Chart, type ChartAsk, makeChart } from './chart.js';
+import { createLiveHistory, type LiveHistory } from './live.js';
+import { drawPicture } from './picture.js';
+
+/**
+ * Charts of the consensus in an api process: their points, and pictures of them, each made once for
+ * a state of the question and kept while there is room.
+ */
+export interface History extends LiveHistory {
+  /** The points of a chart of a question that the caller may see. */
+  chart(question: QuestionRow, ask: ChartAsk): Promise<Chart>;
+  /** The same as an SVG document. */
+  svg(question: QuestionRow, ask: ChartAsk, theme: SvgTheme): Promise<Picture<string>>;
+  /**
+   * And as PNG, `scale` pixels for each of its 800 units. Rejects with a `PngBusyError` when too
+   * many wait for theirs.
+   */
+  png(question: QuestionRow, ask: ChartAsk, look: PngLook): Promise<Picture<Uint8Array>>;
+  close(): Promise<void>;
+}
+
+export interface PngLook {
+  readonly theme: SvgTheme;
+  readonly scale: number;
+}
+
+export interface Picture<B> {
+  readonly body: B;
+  /** Of the newest prediction that is counted in. */
+  readonly offset: number;
+}
+
+/** Every whole chart that fits into the usual number of points is some 30 KB. */
+const most_chart_bytes = 16_000_000;
+const most_svg_bytes = 8_000_000;
+const most_png_bytes = 32_000_000;
+const picture_width = 800;
+const site = 'Prediction Forum';
+
+const keyOf = (question: QuestionRow, offset: number, asked: readonly unknown[]): string =>
+  JSON.stringify([question.id, question.updated_at.getTime(), offset, ...asked]);
+
+export const createHistory = (deps: Pick<Deps, 'sql'>): History => {
+  const live = createLiveHistory(deps);
+  const charts = createMadeCache<Chart>(
+    ({ points }) => 400 + 160 * points.length,
+    most_chart_bytes,
+  );
+  const svgs = createMadeCache<string>((text) => text.length, most_svg_bytes);
+  const pngs = createMadeCache<Uint8Array>((bytes) => bytes.byteLength, most_png_bytes);
+  const maker = createPngMaker();
+
+  const chart = async (question: QuestionRow, ask: ChartAsk): Promise<Chart> => {
+    const series = await live.read(question);
+    const { points, family, since, until } = ask;
+    const key = keyOf(question, series.offset, [points, family, since, until]);
+    return charts.get(key, () => makeChart(series, ask));
+  };
+  const svg = async (
+    question: QuestionRow,
+    ask: ChartAsk,
+    theme: SvgTheme,
+  ): Promise<Picture<string>> => {
+    const drawn = await chart(question, ask);
+    const { points, family, since, until } = ask;
+    const key = keyOf(question, drawn.offset, [points, family, since, until, theme]);
+    const draw = (): string => drawPicture({ question, chart: drawn, family, theme, site });
+    return { body: await svgs.get(key, draw), offset: drawn.offset };
+  };
+
+  return {
+    ...live,
+    chart,
+    svg,
+    async png(question, ask, { theme, scale }) {
+      const { body, offset } = await svg(question, ask, theme);
+      const { points, family, since, until } = ask;
+      const asked = [points, family, since, until, theme, scale];
+      const make = (): Promise<Uint8Array> => maker.render(body, picture_width * scale);
+      return { body: await pngs.get(keyOf(question, offset, asked), make), offset };
+    },
+    close: maker.close,
+  };
+};

@@ -1,0 +1,197 @@
+import type { Markup, SvgTheme } from '../../kit/svg.js';
+import {
+  drawBand,
+  drawChart,
+  drawDot,
+  drawNote,
+  drawSteps,
+  type LegendItem,
+  type Plot,
+  type Point,
+} from '../../kit/svg-chart.js';
+import { type Axis, percentAxis, timeAxis } from '../../kit/svg-scale.js';
+import type { Chart, ChartPoint } from './chart.js';
+
+/** The chart of a question as a picture. */
+
+export interface PictureOf {
+  readonly question: string;
+  readonly options: readonly string[];
+  readonly status: 'draft' | 'open' | 'closed' | 'resolved' | 'voided';
+  readonly outcome: boolean | null;
+  readonly correct_options: readonly string[] | null;
+  readonly opens_at: Date;
+  readonly closes_at: Date;
+  readonly resolved_at: Date | null;
+  readonly updated_at: Date;
+}
+
+export interface PictureParts {
+  readonly question: PictureOf;
+  readonly chart: Chart;
+  readonly family: string | null;
+  readonly theme: SvgTheme;
+  /** Where the picture comes from, as its readers know the place. */
+  readonly site: string;
+}
+
+const minute_ms = 60_000;
+const hour_ms = 60 * minute_ms;
+
+const number = (value: number): string => value.toLocaleString('en-US');
+const percent = (value: number | null): string => (value === null ? '–' : `${value} %`);
+const dayOf = (time: Date): string =>
+  time.toLocaleDateString('en-GB', {
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    timeZone: 'UTC',
+  });
+const minuteOf = (time: Date): string => `${dayOf(time)}, ${time.toISOString().slice(11, 16)} UTC`;
+
+const standOf = ({
+  status,
+  outcome,
+  correct_options,
+  closes_at,
+  resolved_at,
+}: PictureOf): string => {
+  if (status === 'resolved') {
+    const right = correct_options?.join(', ') ?? (outcome === true ? 'YES' : 'NO');
+    return `resolved ${right}${resolved_at === null ? '' : ` on ${dayOf(resolved_at)}`}`;
+  }
+  if (status === 'voided') return 'voided';
+  return status === 'closed' ? 'closed' : `open until ${dayOf(closes_at)}`;
+};
+
+const is_multi = (chart: Chart): boolean => chart.shape.question_type === 'multi';
+
+const leadingOf = ({ shape }: Chart, last: ChartPoint): string => {
+  const index = last.option_percents.indexOf(last.yes_percent);
+  return `${shape.options[index] ?? ''} leads with ${percent(last.yes_percent)}`;
+};
+
+const subtitleOf = ({ question, chart, family }: PictureParts): string => {
+  const last = chart.points.at(-1);
+  const stand = standOf(question);
+  const whose = family === null ? 'predictions' : `predictions of ${family}`;
+  if (last === undefined) return `No ${whose} yet · ${stand}`;
+  const head = is_multi(chart)
+    ? leadingOf(chart, last)
+    : `Mean probability of YES ${percent(last.mean_probability)}`;
+  const count =
+    last.count === 1 && family === null ? '1 prediction' : `${number(last.count)} ${whose}`;
+  return `${head} · ${count} · ${stand}`;
+};
+
+/** What ended the question; nothing has while it is open. */
+const endOf = ({ status, closes_at, resolved_at, updated_at }: PictureOf): number | null => {
+  if (status === 'open' || status === 'draft') return null;
+  return Math.min(closes_at.getTime(), (resolved_at ?? updated_at).getTime());
+};
+
+/**
+ * From the first prediction to the last, or to the end of a question that ended soon after it. A
+ * history of a moment gets an hour before and after.
+ */
+const timesOf = ({ question, chart }: PictureParts): Axis => {
+  const first = chart.points[0]?.at;
+  const last = chart.points.at(-1)?.at;
+  if (first === undefined || last === undefined) {
+    return timeAxis(question.opens_at.getTime(), question.closes_at.getTime());
+  }
+  const length = last - first;
+  if (length < minute_ms) return timeAxis(first - hour_ms, last + hour_ms);
+  const end = endOf(question) ?? last;
+  return timeAxis(first, end > last ? Math.min(end, last + length / 4) : last);
+};
+
+type Line = readonly Point[];
+
+/** The points of a figure, the last of which holds until the end of the axis. */
+const lineOf = (
+  points: readonly ChartPoint[],
+  { to }: Axis,
+  read: (point: ChartPoint) => number | null,
+): Line => {
+  const line = points.flatMap((point) => {
+    const y = read(point);
+    return y === null ? [] : [{ x: point.at, y }];
+  });
+  const last = line.at(-1);
+  return last === undefined ? line : [...line, { x: to, y: last.y }];
+};
+
+const binary_legend: readonly LegendItem[] = [
+  { label: 'Mean probability of YES', series: 0, kind: 'line' },
+  { label: 'Pooled and extremized', series: 1, kind: 'dashed' },
+  { label: 'Share that says YES', series: 8, kind: 'dotted' },
+  { label: 'Middle half of the predictions', series: 0, kind: 'band' },
+];
+
+const drawBinary = (plot: Plot, points: readonly ChartPoint[], x: Axis): (Markup | null)[] => {
+  const mean = lineOf(points, x, (point) => point.mean_probability);
+  const last = points.at(-1) as ChartPoint;
+  const spans = points.map(({ at, p25, p75 }) => ({ x: at, low: p25 ?? 0, high: p75 ?? 0 }));
+  const band = [...spans, { x: x.to, low: last.p25 ?? 0, high: last.p75 ?? 0 }];
+  const share = lineOf(points, x, ({ yes_percent }) => yes_percent);
+  const pool = lineOf(points, x, ({ extremized }) => extremized);
+  const label = `${percent(last.mean_probability)} after ${number(last.count)}`;
+  return [
+    drawBand(plot, band, 0),
+    drawSteps(plot, share, { series: 8, kind: 'dotted', width: 1.5 }),
+    drawSteps(plot, pool, { series: 1, kind: 'dashed', width: 1.75 }),
+    drawSteps(plot, mean, { series: 0, width: 2.75 }),
+    drawDot(plot, { x: last.at, y: last.mean_probability ?? 0 }, { series: 0, label }),
+  ];
+};
+
+const drawMulti = (plot: Plot, { points, shape }: Chart, x: Axis): (Markup | null)[] => {
+  const last = points.at(-1) as ChartPoint;
+  return shape.options.flatMap((option, n) => {
+    const share = (point: ChartPoint): number => point.option_percents[n] ?? 0;
+    const label = `${option}: ${percent(share(last))}`;
+    return [
+      drawSteps(plot, lineOf(points, x, share), { series: n, width: 2.25 }),
+      drawDot(plot, { x: last.at, y: share(last) }, { series: n, label }),
+    ];
+  });
+};
+
+const multiLegend = ({ shape, points }: Chart): readonly LegendItem[] =>
+  shape.options.map((option, series) => {
+    const share = points.at(-1)?.option_percents[series];
+    return {
+      label: share === undefined ? option : `${option} ${percent(share)}`,
+      series,
+      kind: 'line',
+    };
+  });
+
+const legendOf = (chart: Chart, family: string | null): readonly LegendItem[] => {
+  if (chart.points.length === 0) return [];
+  if (is_multi(chart)) return multiLegend(chart);
+  return binary_legend.filter(({ series }) => family === null || series !== 1);
+};
+
+export const drawPicture = (parts: PictureParts): string => {
+  const { question, chart, family, theme, site } = parts;
+  const x = timesOf(parts);
+  const subtitle = subtitleOf(parts);
+  const last = chart.points.at(-1);
+  const as_of = last === undefined ? '' : ` · last prediction ${minuteOf(new Date(last.at))}`;
+  return drawChart({
+    title: question.question,
+    subtitle,
+    desc: `The consensus over time. ${subtitle}.`,
+    legend: legendOf(chart, family),
+    source: `${site}${as_of} · log offset ${chart.offset} · times in UTC`,
+    x,
+    y: percentAxis(25),
+    theme,
+    draw: (plot) => {
+      if (last === undefined) return [drawNote(plot, 'No predictions yet')];
+      return is_multi(chart) ? drawMulti(plot, chart, x) : drawBinary(plot, chart.points, x);
+    },
+  });
+};

@@ -1,0 +1,154 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { page_query } from '../../kit/page.js';
+import { consensus_schema } from '../consensus/index.js';
+import { question_params } from '../questions/index.js';
+
+export const snapshot_reasons = ['hourly', 'closed', 'resolved'] as const;
+export type SnapshotReason = (typeof snapshot_reasons)[number];
+
+const stretch = {
+  since: Type.Optional(time_schema),
+  until: Type.Optional(time_schema),
+};
+
+export const snapshots_query = Type.Object({
+  ...page_query,
+  ...stretch,
+  order: Type.Optional(textEnum(['newest', 'oldest'] as const)),
+});
+
+export const snapshot_schema = Type.Object({
+  ...consensus_schema.properties,
+  reason: textEnum(snapshot_reasons),
+  taken_at: Type.String({
+    format: 'date-time',
+    description: 'When the consensus stood so; for a closing or a resolution the time of it.',
+  }),
+});
+
+export const snapshots_answer = Type.Object({
+  total: Type.Integer(),
+  snapshots: Type.Array(snapshot_schema),
+  next_cursor: nullable(Type.String()),
+});
+
+export const chart_points = { least: 2, most: 1_000, usual: 200 } as const;
+
+export const chart_query = Type.Object({
+  points: Type.Integer({
+    minimum: chart_points.least,
+    maximum: chart_points.most,
+    default: chart_points.usual,
+    description: 'At most so many points.',
+  }),
+  family: Type.Optional(Type.String({ minLength: 1, maxLength: 40 })),
+  ...stretch,
+});
+
+const themes = ['light', 'dark', 'auto'] as const;
+
+export const picture_query = Type.Object({
+  ...chart_query.properties,
+  theme: Type.Optional(textEnum(themes)),
+});
+
+export const png_query = Type.Object({
+  ...picture_query.properties,
+  scale: Type.Integer({
+    minimum: 1,
+    maximum: 3,
+    default: 2,
+    description: 'Pixels for each unit of the SVG, which is 800 wide.',
+  }),
+});
+
+const number = nullable(Type.Number());
+
+const point_schema = Type.Object({
+  at: time_schema,
+  count: Type.Integer({ description: 'Predictions so far.' }),
+  yes_percent: Type.Number(),
+  mean_probability: number,
+  median_probability: number,
+  p25: number,
+  p75: number,
+  extremized: number,
+  option_percents: Type.Array(Type.Number(), {
+    description: 'Multi: the share of each option, in their order.',
+  }),
+});
+
+export const chart_answer = Type.Object({
+  question_id: uuid_schema,
+  question: Type.String(),
+  question_type: textEnum(['binary', 'multi'] as const),
+  status: Type.String(),
+  options: Type.Array(Type.String()),
+  family: nullable(Type.String()),
+  total_predictions: Type.Integer(),
+  moments: Type.Integer({ description: 'Moments at which the consensus changed.' }),
+  sampling: textEnum(['none', 'lttb'] as const),
+  offset: Type.Integer({ description: 'Of the newest prediction that is counted in; 0: none.' }),
+  points: Type.Array(point_schema, {
+    description: 'After each of these predictions; the consensus stands so until the next.',
+  }),
+});
+
+export const drift_figures = ['mean_probability', 'yes_percent', 'extremized'] as const;
+
+export const drift_query = Type.Object({
+  points: Type.Number({ minimum: 1, maximum: 100, default: 10 }),
+  window: Type.Optional(
+    Type.String({
+      pattern: '^[1-9][0-9]{0,3}[mhd]$',
+      description: 'Minutes, hours or days: 90m, 24h, 7d. 24h where it is not named.',
+    }),
+  ),
+  least_count: Type.Integer({
+    minimum: 1,
+    maximum: 1_000_000,
+    default: 1,
+    description: 'A move begins where at least so many predictions are counted.',
+  }),
+  figure: Type.Optional(textEnum(drift_figures)),
+});
+
+const stand_schema = Type.Object({
+  at: time_schema,
+  percent: Type.Number(),
+  count: Type.Integer({ description: 'Predictions so far.' }),
+});
+
+const family_share = Type.Object({
+  model_family: Type.String(),
+  predictions: Type.Integer(),
+  contribution: nullable(
+    Type.Number({ description: 'Points of the change; they sum to it. Null for a pool.' }),
+  ),
+});
+
+export const move_schema = Type.Object({
+  option: nullable(Type.String({ description: 'Multi: whose share moved.' })),
+  from: stand_schema,
+  to: stand_schema,
+  change: Type.Number({ description: 'Percentage points; negative: down.' }),
+  predictions: Type.Integer({ description: 'Made in between.' }),
+  families: Type.Array(family_share, { description: 'Those that moved it most first.' }),
+});
+
+export type MoveWire = Static<typeof move_schema>;
+
+export const drift_answer = Type.Object({
+  question_id: uuid_schema,
+  question_type: textEnum(['binary', 'multi'] as const),
+  figure: Type.String(),
+  window: Type.String(),
+  points: Type.Number(),
+  offset: Type.Integer(),
+  moves: Type.Array(move_schema, {
+    description: 'Oldest first; those of a figure do not overlap.',
+  }),
+});
+
+export { question_params };

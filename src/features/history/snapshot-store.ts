@@ -1,0 +1,153 @@
+import type { PageAsk } from '../../kit/page.js';
+import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Consensus, QuestionShape } from '../consensus/index.js';
+import type { SnapshotReason } from './schema.js';
+
+/** Snapshots of the consensus, and how far they have been taken. */
+
+/** How far the log has been looked through; undefined while another timer is at it. */
+export const lockCursor = async (tx: Tx): Promise<number | undefined> => {
+  const [row] = await tx<{ offset: number }[]>`
+    select "offset" from snapshot_cursor for update skip locked`;
+  return row?.offset;
+};
+
+export const moveCursor = async (tx: Tx, offset: number): Promise<void> => {
+  await tx`update snapshot_cursor set "offset" = ${offset}`;
+};
+
+/** A closing or a resolution of the log, with the question as it is now. */
+export interface Ending extends QuestionShape {
+  readonly offset: number;
+  readonly reason: 'closed' | 'resolved';
+  readonly moment: Date;
+  /** It was reopened since, or voided: there may be later predictions. */
+  readonly reopened: boolean;
+}
+
+/** Those of a stretch of the log, in its order. */
+export const readEndings = (
+  tx: Tx,
+  { after, until, most }: { readonly after: number; readonly until: number; readonly most: number },
+) => tx<Ending[]>`
+  select e.*, e.reason = 'closed' and q.closed_at is distinct from e.moment as reopened,
+    q.id, q.question_type, q.options
+  from (
+    select
+      "offset",
+      question_id,
+      split_part(event, '.', 2) as reason,
+      coalesce(
+        body::json -> 'data' ->> 'resolved_at',
+        body::json -> 'data' ->> 'closed_at'
+      )::timestamptz as moment
+    from events
+    where "offset" > ${after}
+      and "offset" <= ${until}
+      and event in ('question.closed', 'question.resolved')
+  ) e
+  join questions q on q.id = e.question_id
+  order by e."offset"
+  limit ${most}`;
+
+/** Offset of the newest prediction on a question before an offset of the log; 0 where none is. */
+export const lastBefore = async (tx: Tx, question_id: string, offset: number): Promise<number> => {
+  const [row] = await tx<{ offset: number }[]>`
+    select "offset"
+    from events
+    where question_id = ${question_id} and event = 'prediction.placed' and "offset" < ${offset}
+    order by "offset" desc
+    limit 1`;
+  return row?.offset ?? 0;
+};
+
+/** Questions that moved since their latest snapshot and have none of this hour, by their ids. */
+export const listMoved = (
+  tx: Tx,
+  { hour, after, most }: { readonly hour: Date; readonly after: string; readonly most: number },
+) => tx<QuestionShape[]>`
+  select q.id, q.question_type, q.options
+  from question_counts c
+  join questions q on q.id = c.question_id
+  where c.question_id > ${after}
+    and c.prediction_count > 0
+    and not exists (
+      select
+      from consensus_snapshots s
+      where s.question_id = c.question_id
+        and (s."offset" >= c.prediction_offset or s.moment = ${hour} and s.reason = 'hourly')
+    )
+  order by c.question_id
+  limit ${most}`;
+
+export interface NewSnapshot {
+  readonly reason: SnapshotReason;
+  readonly moment: Date;
+  readonly taken_at: Date;
+  readonly consensus: Consensus;
+}
+
+/** False when the moment has its snapshot already, which stays as it is. */
+export const insertSnapshot = async (tx: Tx, snapshot: NewSnapshot): Promise<boolean> => {
+  const { reason, moment, taken_at, consensus } = snapshot;
+  const rows = await tx`
+    insert into consensus_snapshots
+      (question_id, moment, reason, taken_at, "offset", consensus)
+    values (
+      ${consensus.question_id}, ${moment}, ${reason}, ${taken_at}, ${consensus.offset},
+      ${JSON.stringify(consensus)}::text::json
+    )
+    on conflict do nothing
+    returning moment`;
+  return rows.length === 1;
+};
+
+export interface SnapshotAsk {
+  readonly question_id: string;
+  readonly since: Date | null;
+  readonly until: Date | null;
+  readonly oldest_first: boolean;
+  readonly page: PageAsk;
+}
+
+export interface SnapshotRow {
+  readonly taken_at: Date;
+  readonly reason: SnapshotReason;
+  readonly consensus: Consensus;
+}
+
+const matching = (db: Db, { question_id, since, until }: SnapshotAsk) => db`
+  question_id = ${question_id}
+  and (${since}::timestamptz is null or taken_at >= ${since})
+  and (${until}::timestamptz is null or taken_at <= ${until})`;
+
+/** One row more than the page, to know whether it ends. */
+export const listSnapshots = (db: Db, ask: SnapshotAsk): Promise<SnapshotRow[]> => {
+  const { after, offset, limit } = ask.page;
+  const [taken_at = null, reason = null] = (after ?? []) as (string | null)[];
+  return ask.oldest_first
+    ? db<SnapshotRow[]>`
+        select taken_at, reason, consensus
+        from consensus_snapshots
+        where ${matching(db, ask)}
+          and (${taken_at}::timestamptz is null
+            or (taken_at, reason) > (${taken_at}::timestamptz, ${reason}))
+        order by taken_at, reason
+        offset ${offset}
+        limit ${limit + 1}`
+    : db<SnapshotRow[]>`
+        select taken_at, reason, consensus
+        from consensus_snapshots
+        where ${matching(db, ask)}
+          and (${taken_at}::timestamptz is null
+            or (taken_at, reason) < (${taken_at}::timestamptz, ${reason}))
+        order by taken_at desc, reason desc
+        offset ${offset}
+        limit ${limit + 1}`;
+};
+
+export const countSnapshots = async (db: Db, ask: SnapshotAsk): Promise<number> => {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::integer as count from consensus_snapshots where ${matching(db, ask)}`;
+  return row?.count ?? 0;
+};
