@@ -117,7 +117,7 @@ const drawHead = (parts: ChartParts, width: number) => {
   const room = width - 2 * padding;
   const markup: Markup[] = [];
   let y = 14;
-  for (const line of wrapText(parts.title, { width: room, most: 2, face: title_face })) {
+  for (const line of wrapText(parts.title, { width: room, most: 3, face: title_face })) {
     y += 23;
     markup.push(textLine(line, { x: padding, y, face: title_face, class: 'c-ink' }));
   }

@@ -40,7 +40,8 @@ const rules = ({ paper, ink, soft, grid, series }: Colours): string =>
     ...series.map((colour, n) => `.c-l${n}{stroke:${colour}}.c-f${n}{fill:${colour}}`),
   ].join('');
 
-const shape = '.c-root{font-family:Inter,system-ui,-apple-system,"Segoe UI",sans-serif}';
+/** The first is what a PNG is drawn with; the others are as wide or narrower. */
+const shape = '.c-root{font-family:Inter,"Helvetica Neue",Arial,system-ui,sans-serif}';
 
 /** For a picture by itself; `auto` follows the reader's scheme. */
 export const chartStyle = (theme: Exclude<SvgTheme, 'page'>): string => {

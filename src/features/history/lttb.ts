@@ -81,7 +81,7 @@ const meanOf = ({ x, ys }: Curves, from: Numbers, [low, high]: readonly [number,
   return { x: sum / (high - low), ys: sums.map((one) => one / (high - low)) };
 };
 
-/** Twice the area of the triangles from `before` over `index` to the third corner, of all curves. */
+/** Twice the area of the triangles of all curves from `before` over `index` to the third. */
 const areaOf = ({ x, ys }: Curves, before: number, index: number, third: Corner): number => {
   const [x0, x1] = [valueAt(x, before), valueAt(x, index)];
   let area = 0;
