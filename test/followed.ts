@@ -1,5 +1,6 @@
 import { t } from 'tap';
 import { strikes, surviveFollowed } from './help/sockets-fault.js';
+import { readNumbers } from './help/words.js';
 
 /**
  * `npm run followed -- [CLIENTS] [ROUNDS]`: clients follow topics of three api processes while
@@ -7,8 +8,7 @@ import { strikes, surviveFollowed } from './help/sockets-fault.js';
  * rounds unless said otherwise.
  */
 
-const clients = Number(process.argv[2] ?? 200);
-const rounds = Number(process.argv[3] ?? 2);
+const { clients, rounds } = readNumbers('followed', { clients: 200, rounds: 2 });
 
 t.setTimeout(0);
 t.test(`${clients} clients, ${rounds} rounds of kills`, { timeout: 0 }, (t) =>

@@ -3,6 +3,7 @@ import { admin_key } from './help/app.js';
 import { describeMixed, mixed_env, runMixed } from './help/mixed.js';
 import { awaitAgreement } from './help/rest.js';
 import { startService } from './help/service.js';
+import { readNumbers } from './help/words.js';
 
 /**
  * `npm run mixed -- [OPERATIONS] [SEED]`: registering, linking, predicting, suggesting, deciding,
@@ -10,8 +11,10 @@ import { startService } from './help/service.js';
  * service with its own processes and stores; then everything is settled, and verify finds nothing.
  */
 
-const operations = Number(process.argv[2] ?? 100_000);
-const seed = Number(process.argv[3] ?? Date.now() % 1_000_000);
+const { operations, seed } = readNumbers('mixed', {
+  operations: 100_000,
+  seed: 1 + (Date.now() % 1_000_000),
+});
 
 t.setTimeout(0);
 t.test(`${operations} operations, seed ${seed}`, { timeout: 0 }, async (t) => {

@@ -5,6 +5,7 @@ import { type Load, startLoad } from './help/load.js';
 import { startMoreRoles, type TestService } from './help/service.js';
 import type { Part } from './help/service-processes.js';
 import { awaitTruth, countRepeats } from './help/truth.js';
+import { readNumbers } from './help/words.js';
 
 /**
  * `npm run soak -- [MINUTES] [SEED]`: the whole service under load while random parts of it are
@@ -13,8 +14,7 @@ import { awaitTruth, countRepeats } from './help/truth.js';
  * another machine, and there are two api processes.
  */
 
-const minutes = Number(process.argv[2] ?? 5);
-const seed = Number(process.argv[3] ?? Date.now() % 1_000_000);
+const { minutes, seed } = readNumbers('soak', { minutes: 5, seed: 1 + (Date.now() % 1_000_000) });
 const round_ms = 20_000;
 const recovery_ms = 30_000;
 const parts: readonly Part[] = ['api', 'relay', 'signer', 'timer', 'Redis', 'Postgres'];
