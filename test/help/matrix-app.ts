@@ -5,7 +5,7 @@ import { startApp } from './app.js';
 import { admin_email, makePrincipals } from './principals.js';
 import { makeOpenQuestion } from './story.js';
 
-/** A service without limits, a caller of every kind, and a question: for every route by everybody. */
+/** A service without limits, callers of every kind and a question: every route by everybody. */
 export const startMatrix = async (t: Test) => {
   const no_limit = '100000000';
   const app = await startApp(t, {
