@@ -15,11 +15,13 @@ export const places = {
   decideDispute: 'POST admin/disputes/{id}/resolve',
   deleteQuestion: 'DELETE admin/questions/{id}',
   deleteWebhook: 'DELETE webhooks/{id}',
+  docs: '/docs',
   downvotePrediction: 'POST predictions/{pid}/downvote',
   dropCommentUpvote: 'DELETE comments/{id}/upvote',
   dropPredictionDownvote: 'DELETE predictions/{pid}/downvote',
   dropPredictionUpvote: 'DELETE predictions/{pid}/upvote',
   embed: '/embed/{id}',
+  eventDocs: '/docs/events',
   exportMe: 'me/export',
   exportPredictions: 'export/predictions',
   exportPredictionsManifest: 'export/predictions/manifest',
@@ -71,6 +73,8 @@ export const places = {
   listWebhookEvents: 'webhooks/events',
   listWebhooks: 'webhooks',
   livez: '/livez',
+  llms: '/llms.txt',
+  llmsFull: '/llms-full.txt',
   logIn: 'POST auth/login',
   logOut: 'POST auth/logout',
   me: 'me',
@@ -422,6 +426,14 @@ export interface Operations {
     };
     readonly faults: CommonFault;
   };
+  /** The reference as a page: every operation with examples, nothing from elsewhere. */
+  readonly docs: {
+    readonly params: undefined;
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly returns: string;
+    readonly faults: CommonFault;
+  };
   /** Downvote a prediction; replaces an upvote. */
   readonly downvotePrediction: {
     readonly params: {
@@ -494,6 +506,14 @@ export interface Operations {
       readonly view?: string;
       readonly theme?: string;
     };
+    readonly body: undefined;
+    readonly returns: string;
+    readonly faults: CommonFault;
+  };
+  /** A page about events: fields, frames, deliveries, topics and close codes. */
+  readonly eventDocs: {
+    readonly params: undefined;
+    readonly query: undefined;
     readonly body: undefined;
     readonly returns: string;
     readonly faults: CommonFault;
@@ -1753,6 +1773,22 @@ export interface Operations {
     readonly returns: {
       readonly status: string;
     };
+    readonly faults: CommonFault;
+  };
+  /** The service in one short text with links, for agents: llmstxt.org. */
+  readonly llms: {
+    readonly params: undefined;
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly returns: string;
+    readonly faults: CommonFault;
+  };
+  /** The whole reference as Markdown. */
+  readonly llmsFull: {
+    readonly params: undefined;
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly returns: string;
     readonly faults: CommonFault;
   };
   /** Log in; the token ends 24 hours after its last use, and at expires_at in any case.. */

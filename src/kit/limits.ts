@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { makeLocalWindows } from './local-windows.js';
 import { describeError } from './log.js';
 import { loadScript, type Script } from './redis/scripts.js';
 
@@ -51,88 +52,6 @@ export interface Limiter {
   stop(): void;
 }
 
-/** So many callers are remembered before those who were not seen for a window are looked for. */
-const first_sweep = 100_000;
-
-/**
- * The same rule in the memory of one process, which is one of `share` that count for themselves;
- * also what the tests compare Redis with.
- */
-export const makeLocalWindows = (share: number) => {
-  const lists = new Map<string, number[]>();
-  const ends = new Map<string, number>();
-  let sweep_at = first_sweep;
-  const limitOf = (window: Window): number => Math.max(1, Math.floor(window.limit / share));
-  const trim = (window: Window, now: number): number[] => {
-    const list = lists.get(window.key) ?? [];
-    let gone = 0;
-    while (gone < list.length && (list[gone] as number) <= now - window.window_ms) gone += 1;
-    list.splice(0, gone);
-    return list;
-  };
-  const sweep = (now: number): void => {
-    for (const [key, end] of ends) {
-      if (end > now) continue;
-      ends.delete(key);
-      lists.delete(key);
-    }
-    sweep_at = Math.max(first_sweep, 2 * lists.size);
-  };
-  const look = (windows: readonly Window[], now: number = Date.now()): readonly Left[] =>
-    windows.map((window) => {
-      const list = trim(window, now);
-      const left = Math.max(0, limitOf(window) - list.length);
-      return { left, reset_ms: list.length > 0 ? (list[0] as number) + window.window_ms - now : 0 };
-    });
-  const take = (windows: readonly Window[], now: number = Date.now()): Taken => {
-    if (lists.size >= sweep_at) sweep(now);
-    let refused = -1;
-    let retry_ms = 0;
-    const rows = windows.map((window, index) => {
-      const list = trim(window, now);
-      const limit = limitOf(window);
-      if (list.length >= limit) {
-        const wait = (list[list.length - limit] as number) + window.window_ms - now;
-        if (wait > retry_ms) {
-          refused = index;
-          retry_ms = wait;
-        }
-      }
-      return { list, limit, window };
-    });
-    if (refused === -1) {
-      for (const { list, window } of rows) {
-        list.push(now);
-        lists.set(window.key, list);
-        ends.set(window.key, now + window.window_ms);
-      }
-    }
-    return {
-      allowed: refused === -1,
-      refused,
-      retry_ms,
-      left: rows.map(({ list, limit }) => Math.max(0, limit - list.length)),
-      reset_ms: rows.map(({ list, window }) =>
-        list.length > 0 ? (list[0] as number) + window.window_ms - now : window.window_ms,
-      ),
-      at_ms: now,
-      is_local: true,
-    };
-  };
-  const giveBack = (windows: readonly Window[], { at_ms }: Pick<Taken, 'at_ms'>): void => {
-    for (const { key } of windows) {
-      const list = lists.get(key) ?? [];
-      const at = list.lastIndexOf(at_ms);
-      if (at !== -1) list.splice(at, 1);
-    }
-  };
-  const clear = (): void => {
-    lists.clear();
-    ends.clear();
-  };
-  return { take, look, giveBack, clear, size: () => lists.size };
-};
-
 interface Waiting {
   readonly windows: readonly Window[];
   readonly resolve: (taken: Taken) => void;
@@ -142,8 +61,7 @@ interface Waiting {
 interface Looking {
   readonly windows: readonly Window[];
   readonly given_back_ms: number;
-  readonly resolve: (left: readonly Left[]) => void;
-  readonly reject: (error: unknown) => void;
+  readonly resolve: (left: readonly Left[] | null) => void;
 }
 
 export interface LimiterOptions {
@@ -240,6 +158,27 @@ const lookInRedis = async (patient: Patient, batch: readonly Looking[]): Promise
   }
 };
 
+/**
+ * Looks of one turn of the event loop are one script call; null when Redis has no answer, which
+ * `onOutage` is told.
+ */
+const makeLooker = (patient: Patient, onOutage: (error: unknown) => void) => {
+  let looking: Looking[] = [];
+  const flush = (): void => {
+    const batch = looking;
+    looking = [];
+    lookInRedis(patient, batch).catch((error: unknown) => {
+      onOutage(error);
+      for (const { resolve } of batch) resolve(null);
+    });
+  };
+  return (windows: readonly Window[], given_back_ms: number): Promise<readonly Left[] | null> =>
+    new Promise((resolve) => {
+      if (looking.length === 0) setImmediate(flush);
+      looking.push({ windows, given_back_ms, resolve });
+    });
+};
+
 /** Counting in the memory of this process while Redis is away, for a second at a time. */
 const makeFallback = ({ redis, processes, log }: LimiterOptions) => {
   const local = makeLocalWindows(processes);
@@ -300,21 +239,7 @@ export const createLimiter = (options: LimiterOptions): Limiter => {
     }
   };
 
-  let looking: Looking[] = [];
-  const flushLooks = (): void => {
-    const batch = looking;
-    looking = [];
-    lookInRedis({ redis, prefix, patience_ms }, batch).catch((error: unknown) => {
-      fallback.begin(error);
-      for (const { reject } of batch) reject(error);
-    });
-  };
-  /** Looks of one turn of the event loop are one script call; null when Redis has no answer. */
-  const lookSoon = (windows: readonly Window[], given_back_ms: number) =>
-    new Promise<readonly Left[]>((resolve, reject) => {
-      if (looking.length === 0) setImmediate(flushLooks);
-      looking.push({ windows, given_back_ms, resolve, reject });
-    }).catch(() => null);
+  const lookSoon = makeLooker({ redis, prefix, patience_ms }, fallback.begin);
 
   return {
     async look(windows) {

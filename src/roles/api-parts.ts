@@ -3,12 +3,19 @@ import type { Config } from '../config.js';
 import type { Principals } from '../features/agents/index.js';
 import { type CommentParts, createCommenting } from '../features/comments/index.js';
 import { type ConsensusParts, createLiveConsensus } from '../features/consensus/index.js';
-import { type DocsParts, makeAsyncApi } from '../features/docs/index.js';
+import { createSite, type DocsParts } from '../features/docs/index.js';
 import { nudgeChannel } from '../features/events/index.js';
 import { createExports, type ExportParts } from '../features/exports/index.js';
 import { createHistory, type HistoryParts } from '../features/history/index.js';
 import { bearerToken, createSessions, type Sessions } from '../features/humans/index.js';
-import { createLimitReader, type LimitParts, predictionsWindow } from '../features/limits/index.js';
+import {
+  countedBy,
+  createLimitReader,
+  type LimitName,
+  type LimitParts,
+  limit_table,
+  predictionsWindow,
+} from '../features/limits/index.js';
 import { createLogDoors, type LogParts } from '../features/log/index.js';
 import {
   createGates,
@@ -24,7 +31,6 @@ import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js
 import type { Deps } from '../kit/deps.js';
 import { common_faults, type Fault, refuse } from '../kit/fault.js';
 import type { Caller } from '../kit/http/caller.js';
-import { makeOpenApi } from '../kit/http/openapi.js';
 import type { Route } from '../kit/http/route.js';
 import type { Credentials } from '../kit/http/serve.js';
 import type { Limiter } from '../kit/limits.js';
@@ -80,9 +86,22 @@ export const makeApiParts = (
     authenticate: makeAuthenticate(deps.config, { principals, sessions }),
     purges_trusted: () => principals.stats.trusted,
   }),
-  openapi: once(() => makeOpenApi(all_routes as readonly Route[], api_info, deps.public_url)),
-  asyncapi: once(() => makeAsyncApi(api_info, deps.public_url)),
+  site: createSite({
+    routes: all_routes as readonly Route[],
+    info: api_info,
+    limits: limitLines(deps.config),
+    prefix: deps.config.WEBHOOK_HEADER_PREFIX,
+    public_url: () => deps.public_url,
+  }),
 });
+
+/** The limits as the documents tell them. */
+const limitLines = (config: Config) =>
+  Object.entries(limit_table).map(([name, { setting, per }]) => ({
+    ...{ name, limit: config[setting] },
+    per: per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
+    counts: countedBy(name as LimitName, all_routes as readonly Route[]),
+  }));
 
 const makePlaceParts = (deps: Deps, limiter: Limiter, committed: () => void) => {
   const gates = createGates(deps);
@@ -127,14 +146,5 @@ const makeNudge = ({ redis, config }: Deps): (() => void) => {
       .finally(() => {
         under_way = false;
       });
-  };
-};
-
-/** Made when it is first asked for: it names the address under which the server is reached. */
-const once = (make: () => unknown): (() => string) => {
-  let text: string | undefined;
-  return () => {
-    text ??= JSON.stringify(make());
-    return text;
   };
 };

@@ -73,7 +73,8 @@ export interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const hashOf = (text: string): string =>
+/** The source of an inline style or script, for the content security policy. */
+export const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 const style_hash = hashOf(style);

@@ -12,7 +12,8 @@ import {
   us_listen_socket_close,
   us_socket_local_port,
 } from '../../src/kit/http/uws.js';
-import { type Limiter, makeLocalWindows, type Window } from '../../src/kit/limits.js';
+import type { Limiter, Window } from '../../src/kit/limits.js';
+import { makeLocalWindows } from '../../src/kit/local-windows.js';
 import { QueueFullError } from '../../src/kit/pg/batch.js';
 import type { Hub } from '../../src/kit/ws/hub.js';
 import type { HubLimits } from '../../src/kit/ws/options.js';

@@ -3,12 +3,8 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { t } from 'tap';
-import {
-  createLimiter,
-  type Limiter,
-  makeLocalWindows,
-  type Window,
-} from '../../src/kit/limits.js';
+import { createLimiter, type Limiter, type Window } from '../../src/kit/limits.js';
+import { makeLocalWindows } from '../../src/kit/local-windows.js';
 import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.js';
 import { holds } from '../help/property.js';
 import { openStores, type Teardown } from '../help/stores.js';

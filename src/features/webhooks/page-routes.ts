@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { Type } from '@sinclair/typebox';
 import type { Config } from '../../config.js';
 import type { Deps } from '../../kit/deps.js';
 import { client_limits } from '../../kit/guarded-client/client.js';
-import { replyRaw, routeFor } from '../../kit/http/route.js';
-import type { Page } from '../../web/page.js';
+import { Prepared } from '../../kit/http/prepared.js';
+import { replyPrepared, routeFor } from '../../kit/http/route.js';
 import { renderWebhookPage } from '../../web/webhook-page.js';
 import { catalogue } from '../events/index.js';
 import { retry_steps_ms } from './rules.js';
@@ -20,8 +21,13 @@ const examples = [
 const readExample = (file: string): string =>
   readFileSync(new URL(`../../../../examples/webhooks/${file}`, import.meta.url), 'utf8');
 
-const makePage = (prefix: string): Page =>
-  renderWebhookPage({
+interface Made {
+  readonly prepared: Prepared;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const makePage = (prefix: string): Made => {
+  const { html, headers } = renderWebhookPage({
     prefix,
     retry_steps_ms,
     replay_days,
@@ -29,9 +35,12 @@ const makePage = (prefix: string): Page =>
     events: catalogue.map(({ name, about }) => `${name}: ${about}`),
     examples: examples.map(([language, file]) => ({ language, code: readExample(file) })),
   });
+  const { 'Cache-Control': _, ...others } = headers;
+  return { prepared: new Prepared(html), headers: others };
+};
 
-const pages = new WeakMap<Config, Page>();
-const pageFor = (config: Config): Page => {
+const pages = new WeakMap<Config, Made>();
+const pageFor = (config: Config): Made => {
   const page = pages.get(config) ?? makePage(config.WEBHOOK_HEADER_PREFIX);
   pages.set(config, page);
   return page;
@@ -44,10 +53,11 @@ export const webhook_page = routeFor<Deps>()({
   summary: 'A page about webhooks: what arrives, and how to verify it in three languages',
   tag: 'docs',
   auth: 'public',
-  returns: { 200: null },
+  returns: { 200: Type.String() },
+  cacheable: true,
   produces: 'text/html',
   handle: (_ctx, { config }) => {
-    const { html, headers } = pageFor(config);
-    return replyRaw('text/html; charset=utf-8', html, headers);
+    const { prepared, headers } = pageFor(config);
+    return replyPrepared('text/html; charset=utf-8', prepared, headers);
   },
 });

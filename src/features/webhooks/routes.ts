@@ -106,6 +106,7 @@ const getEventTypes = route({
   tag,
   auth: 'public',
   returns: { 200: event_types_schema },
+  cacheable: true,
   handle: () =>
     reply(200, {
       total: catalogue.length,

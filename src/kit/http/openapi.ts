@@ -10,6 +10,22 @@ export interface DocumentInfo {
   readonly description: string;
 }
 
+/** How a route is called, as text that runs. */
+export interface Sample {
+  /** The language: `Shell`, `TypeScript`. */
+  readonly lang: string;
+  readonly label: string;
+  readonly source: string;
+}
+
+export interface DocumentParts {
+  readonly info: DocumentInfo;
+  readonly server_url: string;
+  /** What each tag is about, by its name. */
+  readonly tags?: Readonly<Record<string, string>>;
+  readonly samplesOf?: (route: Route) => readonly Sample[];
+}
+
 const security_of: Record<Auth, readonly Record<string, readonly string[]>[]> = {
   public: [],
   agent: [{ agent_key: [] }],
@@ -119,6 +135,10 @@ const refusals = (route: Route): Record<string, unknown> => {
       {
         description: defs.map((def) => `\`${def.code}\` ${def.sentence}`).join('\n\n'),
         content: content('application/json', { $ref: '#/components/schemas/Error' }),
+        'x-faults': defs.map(({ code, category, retryable, sentence }) => ({
+          ...{ code, category, retryable, sentence },
+          is_general: Object.hasOwn(common_faults, code),
+        })),
       },
     ]),
   );
@@ -148,7 +168,10 @@ const parametersOf = (route: Route): unknown[] => {
   return list;
 };
 
-const operationOf = (route: Route): Record<string, unknown> => ({
+const operationOf = (
+  route: Route,
+  samplesOf: DocumentParts['samplesOf'],
+): Record<string, unknown> => ({
   operationId: route.id,
   summary: route.summary,
   tags: [route.tag],
@@ -158,20 +181,23 @@ const operationOf = (route: Route): Record<string, unknown> => ({
     ? {}
     : { requestBody: { required: true, content: content('application/json', route.body) } }),
   responses: { ...successes(route), ...refusals(route) },
+  'x-auth': route.auth,
   ...(route.limits.length > 0 ? { 'x-limits': route.limits } : {}),
+  ...(route.cacheable ? { 'x-cacheable': true } : {}),
+  ...(samplesOf === undefined ? {} : { 'x-codeSamples': samplesOf(route) }),
 });
 
 /** The document; routes with `documented: false` are left out. */
 export const makeOpenApi = (
   routes: readonly Route[],
-  info: DocumentInfo,
-  server_url: string,
+  { info, server_url, tags = {}, samplesOf }: DocumentParts,
 ): Record<string, unknown> => {
+  const names = routes.filter(({ documented }) => documented).map(({ tag }) => tag);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     if (!route.documented) continue;
     const path = paths[route.path] ?? {};
-    path[route.method.toLowerCase()] = operationOf(route);
+    path[route.method.toLowerCase()] = operationOf(route, samplesOf);
     paths[route.path] = path;
   }
   return {
@@ -179,7 +205,10 @@ export const makeOpenApi = (
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     servers: [{ url: server_url }],
-    tags: [...new Set(routes.map((route) => route.tag))].sort().map((name) => ({ name })),
+    tags: [...new Set(names)].map((name) => ({
+      name,
+      ...(tags[name] === undefined ? {} : { description: tags[name] }),
+    })),
     paths,
     components: {
       schemas: { Error: error_schema },
