@@ -89,6 +89,7 @@ const makeCommon = async (app: TestApp): Promise<Vars> => {
     API_KEY: key,
     TOKEN: human.token,
     ADMIN_KEY: app.admin_key,
+    EMBED_URL: `${app.url}/embed/${question_id}`,
   };
 };
 

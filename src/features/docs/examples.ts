@@ -131,6 +131,7 @@ const given: Readonly<Record<string, Given>> = {
   suspendAgent: { body: because },
   restoreAgent: { body: because },
   listEvents: { query: { after: 0, topic: ['all'], limit: 50 } },
+  oembed: { query: { url: '$EMBED_URL' } },
   streamEvents: { query: { topic: ['all'] } },
 };
 
