@@ -22,6 +22,10 @@ export const places = {
   dropPredictionUpvote: 'DELETE predictions/{pid}/upvote',
   embed: '/embed/{id}',
   eventDocs: '/docs/events',
+  exportCalibration: 'export/calibration',
+  exportCalibrationDiagram: 'export/calibration.svg',
+  exportConsensusHistory: 'export/consensus-history',
+  exportConsensusHistoryManifest: 'export/consensus-history/manifest',
   exportMe: 'me/export',
   exportPredictions: 'export/predictions',
   exportPredictionsManifest: 'export/predictions/manifest',
@@ -518,6 +522,100 @@ export interface Operations {
     readonly returns: string;
     readonly faults: CommonFault;
   };
+  /** Calibration curves with Brier score, ECE, log score and Murphy decomposition. */
+  readonly exportCalibration: {
+    readonly params: undefined;
+    readonly query: {
+      readonly since?: string;
+      readonly until?: string;
+      readonly question_id?: string;
+      readonly category?: string;
+      readonly subcategory?: string;
+      readonly model_family?: string;
+      readonly as_of?: string;
+      readonly by?: 'all' | 'family' | 'category' | 'agent';
+      readonly event?: 'taken' | 'yes';
+      readonly bins?: number;
+      readonly min_n?: number;
+      readonly names?: boolean;
+      readonly format?: 'json' | 'csv';
+    };
+    readonly body: undefined;
+    readonly returns: {
+      readonly schema: string;
+      readonly as_of: string;
+      readonly by: 'all' | 'family' | 'category' | 'agent';
+      readonly event: 'taken' | 'yes';
+      readonly brier_convention: string;
+      readonly log_score_convention: string;
+      readonly decomposition: string;
+      readonly interval: string;
+      readonly total_groups: number;
+      readonly groups: readonly ({
+        readonly key: string;
+        readonly name: string | null;
+        readonly n: number;
+        readonly brier: number;
+        readonly log_score: number;
+        readonly ece: number;
+        readonly mce: number;
+        readonly reliability: number;
+        readonly resolution: number;
+        readonly uncertainty: number;
+        readonly within_bins: number;
+        readonly bins: readonly ({
+          readonly from: number;
+          readonly to: number;
+          readonly n: number;
+          readonly mean_forecast: number | null;
+          readonly frequency: number | null;
+          readonly low: number | null;
+          readonly high: number | null;
+        })[];
+      })[];
+    };
+    readonly faults: CommonFault;
+  };
+  /** The same calibration as a reliability diagram. */
+  readonly exportCalibrationDiagram: {
+    readonly params: undefined;
+    readonly query: {
+      readonly since?: string;
+      readonly until?: string;
+      readonly question_id?: string;
+      readonly category?: string;
+      readonly subcategory?: string;
+      readonly model_family?: string;
+      readonly as_of?: string;
+      readonly by?: 'all' | 'family' | 'category' | 'agent';
+      readonly event?: 'taken' | 'yes';
+      readonly bins?: number;
+      readonly min_n?: number;
+      readonly names?: boolean;
+      readonly theme?: 'light' | 'dark' | 'auto';
+    };
+    readonly body: undefined;
+    readonly returns: string;
+    readonly faults: CommonFault;
+  };
+  /** The consensus of each question after each of its predictions, as a streamed file. */
+  readonly exportConsensusHistory: {
+    readonly params: undefined;
+    readonly query: ExportConsensusHistoryQuery;
+    readonly body: undefined;
+    readonly returns: string;
+    readonly faults: CommonFault
+      | 'TOO_MANY_EXPORTS';
+  };
+  /** What an export of the consensus with the same parameters holds. */
+  readonly exportConsensusHistoryManifest: {
+    readonly params: undefined;
+    readonly query: ExportConsensusHistoryQuery;
+    readonly body: undefined;
+    readonly returns: ExportConsensusHistoryManifestAnswer;
+    readonly faults: CommonFault
+      | 'TOO_MANY_EXPORTS';
+  };
   /** What the service keeps about the calling agent, in pages, oldest first.. */
   readonly exportMe: {
     readonly params: undefined;
@@ -583,28 +681,7 @@ export interface Operations {
     readonly params: undefined;
     readonly query: ExportPredictionsQuery;
     readonly body: undefined;
-    readonly returns: {
-      readonly schema: string;
-      readonly format: 'csv' | 'ndjson' | 'json' | 'parquet';
-      readonly as_of: string;
-      readonly snapshot: string;
-      readonly log_offset: number;
-      readonly filters: Readonly<Record<string, string | boolean>>;
-      readonly rows: number;
-      readonly content: {
-        readonly bytes: number;
-        readonly sha256: string;
-      } | null;
-      readonly columns: readonly ({
-        readonly name: string;
-        readonly type: string;
-        readonly about: string;
-      })[];
-      readonly file: {
-        readonly bytes: number;
-        readonly sha256: string;
-      };
-    };
+    readonly returns: ExportConsensusHistoryManifestAnswer;
     readonly faults: CommonFault
       | 'TOO_MANY_EXPORTS';
   };
@@ -2881,6 +2958,45 @@ export interface Dispute {
   readonly new_revision: number | null;
   readonly decided_at: string | null;
   readonly created_at: string;
+}
+
+export interface ExportConsensusHistoryQuery {
+  readonly format?: 'csv' | 'ndjson' | 'json' | 'parquet';
+  readonly gzip?: boolean;
+  readonly manifest?: boolean;
+  readonly skip_bytes?: number;
+  readonly since?: string;
+  readonly until?: string;
+  readonly question_id?: string;
+  readonly category?: string;
+  readonly subcategory?: string;
+  readonly model_family?: string;
+  readonly as_of?: string;
+  readonly snapshot?: string;
+  readonly count?: boolean;
+}
+
+export interface ExportConsensusHistoryManifestAnswer {
+  readonly schema: string;
+  readonly format: 'csv' | 'ndjson' | 'json' | 'parquet';
+  readonly as_of: string;
+  readonly snapshot: string;
+  readonly log_offset: number;
+  readonly filters: Readonly<Record<string, string | boolean>>;
+  readonly rows: number;
+  readonly content: {
+    readonly bytes: number;
+    readonly sha256: string;
+  } | null;
+  readonly columns: readonly ({
+    readonly name: string;
+    readonly type: string;
+    readonly about: string;
+  })[];
+  readonly file: {
+    readonly bytes: number;
+    readonly sha256: string;
+  };
 }
 
 export interface User {

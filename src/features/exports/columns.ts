@@ -75,5 +75,45 @@ export const prediction_columns: readonly Column[] = [
   ...own_columns,
 ];
 
+export const consensus_schema = 'prediction-forum/consensus-history/1';
+
+export const consensus_columns: readonly Column[] = [
+  column('question_id', 'text', 'UUIDv7; questions are in this order.'),
+  column('prediction_id', 'text', 'The prediction after which the consensus stood so.'),
+  column('created_at', 'time', 'When that was made; rows of a question are in this order.'),
+  column('count', 'integer', 'Predictions so far.'),
+  column('yes_percent', 'number', 'Share of YES; of the leading option on a multi question.'),
+  column('mean_probability', 'number', 'Mean chance of YES in percent; null for multi.'),
+  column('median_probability', 'number', 'Median chance of YES; null for multi.'),
+  column('p25', 'number', 'Lower quartile of the chance of YES; null for multi.'),
+  column('p75', 'number', 'Upper quartile of the chance of YES; null for multi.'),
+  column('extremized', 'number', 'Pooled over families and made more extreme; null for multi.'),
+  column('option_percents', 'object', 'Share of each option; null for binary.'),
+];
+
+export const calibration_schema = 'prediction-forum/calibration/1';
+
+/** One row a bin, with the figures of its group. */
+export const calibration_columns: readonly Column[] = [
+  column('key', 'text', 'The group: all, a family, a category, or an agent.'),
+  free('name', 'Name of the agent, where names were asked for.'),
+  column('group_n', 'integer', 'Resolved forecasts of the group.'),
+  column('brier', 'number', 'Mean Brier score, one-term.'),
+  column('log_score', 'number', 'Mean logarithm of the probability put on what happened.'),
+  column('ece', 'number', 'Expected calibration error.'),
+  column('mce', 'number', 'Largest calibration error of a bin.'),
+  column('reliability', 'number', 'Of the Murphy decomposition.'),
+  column('resolution', 'number', 'Of the Murphy decomposition.'),
+  column('uncertainty', 'number', 'Of the Murphy decomposition.'),
+  column('within_bins', 'number', 'What the bins hide of the Brier score.'),
+  column('bin_from', 'number', 'Least probability of the bin.'),
+  column('bin_to', 'number', 'Its greatest; belongs to the next bin, but for 1.'),
+  column('n', 'integer', 'Forecasts in the bin.'),
+  column('mean_forecast', 'number', 'Their mean probability.'),
+  column('frequency', 'number', 'How often it came about.'),
+  column('low', 'number', 'Lower end of its Wilson interval, 95 %.'),
+  column('high', 'number', 'Upper end.'),
+];
+
 /** One column as a manifest tells it. */
 export const describeColumn = ({ name, type, about }: Column) => ({ name, type, about });

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { type Column, prediction_columns } from './columns.js';
 import { type Format, textFormat } from './formats.js';
 import { type Digest, type ManifestParts, makeManifest } from './manifest.js';
 import { group_rows, makeParquetFile, type RowValues } from './parquet.js';
@@ -19,7 +18,6 @@ export interface ContentAsk {
   readonly manifest: ManifestParts;
   /** What the list of rows is called in a JSON document. */
   readonly name: string;
-  readonly columns: readonly Column[];
   readonly format: Format;
   /** Whether the file says itself what it is, where its format has a place for that. */
   readonly with_manifest: boolean;
@@ -60,8 +58,8 @@ async function* textPieces(
   pages: AsyncIterable<Lines>,
   sum: Summed,
 ): AsyncGenerator<Uint8Array, Omit<Result, 'file'>> {
-  const { manifest: parts, name, columns, with_manifest } = ask;
-  const names = columns.map((column) => column.name);
+  const { manifest: parts, name, with_manifest } = ask;
+  const names = parts.columns.map((column) => column.name);
   const format = textFormat(ask.format as Exclude<Format, 'parquet'>, {
     schema: parts.schema,
     columns: names,
@@ -89,7 +87,7 @@ async function* parquetPieces(
   pages: AsyncIterable<Lines>,
   sum: Summed,
 ): AsyncGenerator<Uint8Array, Omit<Result, 'file'>> {
-  const file = makeParquetFile(ask.columns);
+  const file = makeParquetFile(ask.manifest.columns);
   let waiting: RowValues[] = [];
   let rows = 0;
   for await (const page of pages) {
@@ -127,8 +125,3 @@ export const makeContent = (ask: ContentAsk, pages: AsyncIterable<Lines>): Conte
     },
   };
 };
-
-export const predictionContent = (
-  ask: Omit<ContentAsk, 'name' | 'columns'>,
-  pages: AsyncIterable<Lines>,
-): Content => makeContent({ ...ask, name: 'predictions', columns: prediction_columns }, pages);

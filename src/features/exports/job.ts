@@ -1,14 +1,19 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Sql } from '../../kit/pg/client.js';
-import { type ContentAsk, type Lines, linesOf, predictionContent, type Result } from './content.js';
+import { readConsensusPages } from './consensus-pages.js';
+import { type ContentAsk, type Lines, linesOf, makeContent, type Result } from './content.js';
 import { type PredictionAsk, type Privacy, readPage } from './predictions-store.js';
 
 /** One export from its first page to its last byte, as it is made beside the api. */
 
+/** What is exported. */
+export type Subject = 'predictions' | 'consensus-history';
+
 export interface Job {
+  readonly subject: Subject;
   readonly ask: PredictionAsk;
-  readonly content: Omit<ContentAsk, 'name' | 'columns'>;
+  readonly content: ContentAsk;
   readonly gzip: boolean;
   /** So many bytes of the file are there already. */
   readonly skip_bytes: number;
@@ -20,7 +25,7 @@ export interface Job {
 const first_id = '00000000-0000-0000-0000-000000000000';
 
 /** The next page is on its way while the one before is worked on. */
-async function* readPages(sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> {
+async function* readPredictions(sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> {
   const { line, separator } = linesOf(job.content.format);
   const ask = (after: string) => {
     const page = readPage(sql, { ask: job.ask, privacy, kind: line, separator, after });
@@ -34,6 +39,12 @@ async function* readPages(sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<
     yield page;
   }
 }
+
+const readPages = (sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> => {
+  if (job.subject === 'predictions') return readPredictions(sql, job, privacy);
+  const { line: kind, separator } = linesOf(job.content.format);
+  return readConsensusPages(sql, { ask: job.ask, kind, separator });
+};
 
 async function* skip(pieces: AsyncIterable<Uint8Array>, bytes: number) {
   let left = bytes;
@@ -88,7 +99,7 @@ export interface RunningJob {
 }
 
 export const runJob = (sql: Sql, job: Job, privacy: Privacy): RunningJob => {
-  const content = predictionContent(job.content, readPages(sql, job, privacy));
+  const content = makeContent(job.content, readPages(sql, job, privacy));
   const { result } = content;
   if (job.only_sums) return { pieces: countOnly(content.pieces), result };
   const skipped = skip(content.pieces, job.skip_bytes);

@@ -18,6 +18,7 @@ import type { FromWorker, ToWorker, WorkerSetup } from './worker.js';
 export const most_exports = { process: 4, address: 2 } as const;
 
 const idle_ms = 30_000;
+const heap_mb = 256;
 const key_purpose = 'export-pseudonym/1';
 const block_bytes = 64;
 
@@ -49,8 +50,105 @@ class ExportFailed extends Error {
   }
 }
 
-interface Listener {
-  onMessage(message: FromWorker): void;
+type Listen = (message: FromWorker) => void;
+
+/** The thread, started when it is needed; one listener for each export. */
+class Thread {
+  readonly #setup: WorkerSetup;
+  readonly #log: Deps['log'];
+  readonly #listeners = new Map<number, Listen>();
+  #worker: Worker | null = null;
+  #idle: NodeJS.Timeout | undefined;
+  #last_id = 0;
+
+  constructor(setup: WorkerSetup, log: Deps['log']) {
+    this.#setup = setup;
+    this.#log = log;
+  }
+
+  join(listen: Listen): number {
+    this.#last_id += 1;
+    this.#listeners.set(this.#last_id, listen);
+    clearTimeout(this.#idle);
+    return this.#last_id;
+  }
+
+  leave(id: number): void {
+    this.#listeners.delete(id);
+    this.#worker?.postMessage({ kind: 'close', id } satisfies ToWorker);
+    if (this.#listeners.size > 0) return;
+    this.#idle = setTimeout(() => void this.#end(), idle_ms);
+    this.#idle.unref();
+  }
+
+  send(message: ToWorker): void {
+    this.#worker ??= this.#start();
+    this.#worker.postMessage(message);
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    const ended = this.#end();
+    this.#failAll('the service ends');
+    await ended;
+  }
+
+  #start(): Worker {
+    const made = new Worker(new URL('./worker.js', import.meta.url), {
+      workerData: this.#setup,
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: heap_mb },
+    });
+    made.unref();
+    made.on('message', (message: FromWorker) => this.#listeners.get(message.id)?.(message));
+    made.on('error', (error) => {
+      this.#log.error({ error: String(error) }, 'exports: the thread failed');
+    });
+    made.on('exit', () => {
+      if (this.#worker !== made) return;
+      this.#worker = null;
+      this.#failAll('the thread that makes exports ended');
+    });
+    return made;
+  }
+
+  async #end(): Promise<void> {
+    const old = this.#worker;
+    this.#worker = null;
+    await old?.terminate();
+  }
+
+  #failAll(message: string): void {
+    for (const [id, listen] of [...this.#listeners]) {
+      listen({ kind: 'failed', id, message, code: 'CONNECTION_CLOSED' });
+    }
+  }
+}
+
+/** Places for exports at once. */
+class Places {
+  readonly #addresses = new Map<string, number>();
+  open = 0;
+
+  enter(address: string): (() => void) | null {
+    const mine = this.#addresses.get(address) ?? 0;
+    if (this.open >= most_exports.process || mine >= most_exports.address) return null;
+    this.open += 1;
+    this.#addresses.set(address, mine + 1);
+    let is_left = false;
+    return () => {
+      if (is_left) return;
+      is_left = true;
+      this.#leave(address);
+    };
+  }
+
+  #leave(address: string): void {
+    this.open -= 1;
+    const left = (this.#addresses.get(address) ?? 1) - 1;
+    if (left === 0) this.#addresses.delete(address);
+    else this.#addresses.set(address, left);
+  }
 }
 
 export interface Exports {
@@ -63,125 +161,67 @@ export interface Exports {
   close(): Promise<void>;
 }
 
-export const createExports = ({ config, log }: Pick<Deps, 'config' | 'log'>): Exports => {
-  const listeners = new Map<number, Listener>();
-  const addresses = new Map<string, number>();
-  let worker: Worker | null = null;
-  let idle: NodeJS.Timeout | undefined;
-  let last_id = 0;
-  let open = 0;
-
-  const failAll = (message: string): void => {
-    for (const [id, listener] of [...listeners]) {
-      listener.onMessage({ kind: 'failed', id, message, code: 'CONNECTION_CLOSED' });
-    }
+/** Takes one message at a time: the next is sent only after it was asked for. */
+const makeInbox = () => {
+  let arrived: FromWorker | null = null;
+  let wake: ((message: FromWorker) => void) | null = null;
+  return {
+    put(message: FromWorker): void {
+      if (wake === null) arrived = message;
+      else wake(message);
+      wake = null;
+    },
+    take(): Promise<FromWorker> {
+      const message = arrived;
+      arrived = null;
+      if (message !== null) return Promise.resolve(message);
+      return new Promise((resolve) => {
+        wake = resolve;
+      });
+    },
   };
+};
 
-  const start = (): Worker => {
-    const data: WorkerSetup = {
+async function* runIn(
+  thread: Thread,
+  job: Job,
+  onEnd: ((result: Result) => void) | undefined,
+): AsyncGenerator<Uint8Array> {
+  const inbox = makeInbox();
+  const id = thread.join(inbox.put);
+  try {
+    thread.send({ kind: 'open', id, job });
+    for (;;) {
+      const message = await inbox.take();
+      if (message.kind === 'failed') throw new ExportFailed(message.message, message.code);
+      if (message.kind === 'end') {
+        onEnd?.(message.result);
+        return;
+      }
+      // The one after this is made while this one is read.
+      thread.send({ kind: 'next', id });
+      yield message.piece;
+    }
+  } finally {
+    thread.leave(id);
+  }
+}
+
+export const createExports = ({ config, log }: Pick<Deps, 'config' | 'log'>): Exports => {
+  const thread = new Thread(
+    {
       database_url: config.DATABASE_URL ?? '',
       prepare: config.DATABASE_PREPARE,
       connections: 2,
       privacy: makePrivacy(config),
-    };
-    const made = new Worker(new URL('./worker.js', import.meta.url), {
-      workerData: data,
-      execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 256 },
-    });
-    made.unref();
-    made.on('message', (message: FromWorker) => listeners.get(message.id)?.onMessage(message));
-    made.on('error', (error) => log.error({ error: String(error) }, 'exports: the thread failed'));
-    made.on('exit', () => {
-      if (worker !== made) return;
-      worker = null;
-      failAll('the thread that makes exports ended');
-    });
-    return made;
-  };
-
-  const stopLater = (): void => {
-    clearTimeout(idle);
-    idle = setTimeout(() => {
-      if (listeners.size > 0) return;
-      const old = worker;
-      worker = null;
-      void old?.terminate();
-    }, idle_ms);
-    idle.unref();
-  };
-
-  const send = (message: ToWorker): void => {
-    worker ??= start();
-    worker.postMessage(message);
-  };
-
-  async function* run(job: Job, onEnd?: (result: Result) => void): AsyncGenerator<Uint8Array> {
-    last_id += 1;
-    const id = last_id;
-    let arrived: FromWorker | null = null;
-    let wake = (): void => undefined;
-    listeners.set(id, {
-      onMessage(message) {
-        arrived = message;
-        wake();
-      },
-    });
-    clearTimeout(idle);
-    const receive = async (): Promise<FromWorker> => {
-      if (arrived === null)
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      const message = arrived as FromWorker | null;
-      arrived = null;
-      if (message === null) throw new ExportFailed('nothing arrived', '');
-      return message;
-    };
-    try {
-      send({ kind: 'open', id, job });
-      for (;;) {
-        const message = await receive();
-        if (message.kind === 'failed') throw new ExportFailed(message.message, message.code);
-        if (message.kind === 'end') {
-          onEnd?.(message.result);
-          return;
-        }
-        // The one after this is made while this one is read.
-        send({ kind: 'next', id });
-        yield message.piece;
-      }
-    } finally {
-      listeners.delete(id);
-      worker?.postMessage({ kind: 'close', id } satisfies ToWorker);
-      if (listeners.size === 0) stopLater();
-    }
-  }
-
+    },
+    log,
+  );
+  const places = new Places();
   return {
-    enter(address) {
-      const mine = addresses.get(address) ?? 0;
-      if (open >= most_exports.process || mine >= most_exports.address) return null;
-      open += 1;
-      addresses.set(address, mine + 1);
-      let left = false;
-      return () => {
-        if (left) return;
-        left = true;
-        open -= 1;
-        const now = (addresses.get(address) ?? 1) - 1;
-        if (now === 0) addresses.delete(address);
-        else addresses.set(address, now);
-      };
-    },
-    run,
-    count: () => open,
-    async close() {
-      clearTimeout(idle);
-      const old = worker;
-      worker = null;
-      failAll('the service ends');
-      await old?.terminate();
-    },
+    enter: (address) => places.enter(address),
+    run: (job, onEnd) => runIn(thread, job, onEnd),
+    count: () => places.open,
+    close: () => thread.close(),
   };
 };

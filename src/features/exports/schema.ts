@@ -51,6 +51,12 @@ export const predictions_query = Type.Object({
   count: Type.Optional(Type.Boolean()),
 });
 
+export const history_query = Type.Object({
+  ...file_properties,
+  ...filter_properties,
+  count: Type.Optional(Type.Boolean()),
+});
+
 export type PredictionsQuery = Static<typeof predictions_query>;
 
 const digest_schema = Type.Object({ bytes: Type.Integer(), sha256: Type.String() });

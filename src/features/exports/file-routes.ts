@@ -5,16 +5,23 @@ import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { readAddressText } from '../../kit/http/address.js';
 import { type Context, type Reply, reply, replyStream, routeFor } from '../../kit/http/route.js';
 import { firstIdAt } from '../../kit/ids.js';
-import { prediction_columns, predictions_schema } from './columns.js';
+import {
+  type Column,
+  consensus_columns,
+  consensus_schema,
+  prediction_columns,
+  predictions_schema,
+} from './columns.js';
 import type { Result } from './content.js';
-import { content_types, type Format } from './formats.js';
-import type { Job } from './job.js';
+import { content_types } from './formats.js';
+import type { Job, Subject } from './job.js';
 import { type ManifestParts, makeManifest } from './manifest.js';
 import { countRows, type PredictionAsk } from './predictions-store.js';
 import type { Exports } from './runner.js';
 import {
   export_faults,
   filter_names,
+  history_query,
   manifest_schema,
   type PredictionsQuery,
   predictions_query,
@@ -33,6 +40,29 @@ const route = routeFor<Parts>();
 /** Whoever reads more slowly than this begins again behind what it has. */
 const longest_ms = 3_600_000;
 
+/** What there is to export as files. */
+interface Kind {
+  readonly subject: Subject;
+  readonly schema: string;
+  readonly columns: readonly Column[];
+  /** What the list of rows is called in a JSON document. */
+  readonly name: string;
+}
+
+const predictions: Kind = {
+  subject: 'predictions',
+  schema: predictions_schema,
+  columns: prediction_columns,
+  name: 'predictions',
+};
+
+const history: Kind = {
+  subject: 'consensus-history',
+  schema: consensus_schema,
+  columns: consensus_columns,
+  name: 'moments',
+};
+
 const filtersOf = (query: PredictionsQuery): Record<string, string | boolean> => {
   const filters: Record<string, string | boolean> = {};
   for (const name of filter_names) {
@@ -42,10 +72,10 @@ const filtersOf = (query: PredictionsQuery): Record<string, string | boolean> =>
   return query.names === true ? { ...filters, names: true } : filters;
 };
 
-const makeParts = (query: PredictionsQuery, at: Snapshot): ManifestParts => ({
-  schema: predictions_schema,
+const makeParts = (kind: Kind, query: PredictionsQuery, at: Snapshot): ManifestParts => ({
+  schema: kind.schema,
   format: query.format ?? 'ndjson',
-  columns: prediction_columns,
+  columns: kind.columns,
   filters: filtersOf(query),
   as_of: at.as_of.toISOString(),
   snapshot: at.snapshot.toISOString(),
@@ -65,12 +95,14 @@ const makeAsk = (query: PredictionsQuery, at: Snapshot): PredictionAsk => ({
   names: query.names === true,
 });
 
-const makeJob = (query: PredictionsQuery, at: Snapshot): Job => {
-  const manifest = makeParts(query, at);
+const makeJob = (kind: Kind, query: PredictionsQuery, at: Snapshot): Job => {
+  const manifest = makeParts(kind, query, at);
   const { format } = manifest;
+  const { subject, name } = kind;
   return {
+    subject,
     ask: makeAsk(query, at),
-    content: { manifest, format, with_manifest: query.manifest === true },
+    content: { manifest, name, format, with_manifest: query.manifest === true },
     gzip: false,
     skip_bytes: query.skip_bytes ?? 0,
     only_sums: false,
@@ -88,7 +120,7 @@ const stamp = (at: Date): string => at.toISOString().replace(/[-:]|\.\d+/g, '');
 
 const headersOf = (job: Job, at: Snapshot, encoding: 'file' | 'transport' | 'none') => ({
   'Cache-Control': 'no-store',
-  'Content-Disposition': `attachment; filename="predictions-${stamp(at.snapshot)}.${
+  'Content-Disposition': `attachment; filename="${job.subject}-${stamp(at.snapshot)}.${
     job.content.format
   }${encoding === 'file' ? '.gz' : ''}"`,
   'X-Export-Snapshot': at.snapshot.toISOString(),
@@ -100,8 +132,8 @@ const headersOf = (job: Job, at: Snapshot, encoding: 'file' | 'transport' | 'non
 /** Sums of an export that went through are kept, so that its manifest costs no second pass. */
 const kept_s = 3_600;
 
-const sumsKey = ({ config }: Pick<Deps, 'config'>, { ask, content }: Job): string => {
-  const text = JSON.stringify([ask, content]);
+const sumsKey = ({ config }: Pick<Deps, 'config'>, { subject, ask, content }: Job): string => {
+  const text = JSON.stringify([subject, ask, content]);
   const digest = createHash('sha256').update(text).digest('base64url');
   return `${config.REDIS_PREFIX}:export:${digest}`;
 };
@@ -129,7 +161,7 @@ async function* bounded(pieces: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint
   }
 }
 
-const openExport = async (ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
+const openExport = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
   const { query } = ctx;
   const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
   if (leave === null) return busy();
@@ -139,7 +171,7 @@ const openExport = async (ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
       leave();
       return at;
     }
-    const made = makeJob(query, at);
+    const made = makeJob(kind, query, at);
     const { format } = made.content;
     const is_file = query.gzip === true;
     const in_transport =
@@ -174,7 +206,7 @@ const exportPredictions = route({
   returns: { 200: Type.String() },
   produces: content_types.ndjson,
   faults: [export_faults.TOO_MANY_EXPORTS],
-  handle: openExport,
+  handle: (ctx, deps) => openExport(predictions, ctx, deps),
 });
 
 const sumUp = async (ctx: Ctx, deps: Parts, job: Job): Promise<Result> => {
@@ -191,6 +223,26 @@ const sumUp = async (ctx: Ctx, deps: Parts, job: Job): Promise<Result> => {
   return result;
 };
 
+const openManifest = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
+  const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
+  if (leave === null) return busy();
+  try {
+    const at = await takeSnapshot(deps, ctx.query);
+    if (isFault(at)) return at;
+    const job: Job = { ...makeJob(kind, ctx.query, at), skip_bytes: 0 };
+    const sums = (await readSums(deps, job)) ?? (await sumUp(ctx, deps, job));
+    keepSums(deps, job, sums);
+    const manifest = makeManifest(job.content.manifest, sums);
+    const answer = { ...manifest, columns: [...manifest.columns], file: sums.file };
+    return reply(200, answer, { 'Cache-Control': 'no-store' });
+  } finally {
+    leave();
+  }
+};
+
+/** The sums of a large export take as long as the export. */
+const sums_ms = 600_000;
+
 const exportManifest = route({
   id: 'exportPredictionsManifest',
   method: 'GET',
@@ -202,24 +254,43 @@ const exportManifest = route({
   query: predictions_query,
   returns: { 200: manifest_schema },
   faults: [export_faults.TOO_MANY_EXPORTS],
-  longest_ms: 600_000,
-  handle: async (ctx, deps) => {
-    const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
-    if (leave === null) return busy();
-    try {
-      const at = await takeSnapshot(deps, ctx.query);
-      if (isFault(at)) return at;
-      const job: Job = { ...makeJob(ctx.query, at), skip_bytes: 0 };
-      const sums = (await readSums(deps, job)) ?? (await sumUp(ctx, deps, job));
-      keepSums(deps, job, sums);
-      const manifest = makeManifest(job.content.manifest, sums);
-      const answer = { ...manifest, columns: [...manifest.columns], file: sums.file };
-      return reply(200, answer, { 'Cache-Control': 'no-store' });
-    } finally {
-      leave();
-    }
-  },
+  longest_ms: sums_ms,
+  handle: (ctx, deps) => openManifest(predictions, ctx, deps),
 });
 
-export const prediction_routes = [exportPredictions, exportManifest];
-export type { Format };
+const exportHistory = route({
+  id: 'exportConsensusHistory',
+  method: 'GET',
+  path: '/api/export/consensus-history',
+  summary: 'The consensus of each question after each of its predictions, as a streamed file',
+  tag: 'exports',
+  auth: 'public',
+  limits: ['exports'],
+  query: history_query,
+  returns: { 200: Type.String() },
+  produces: content_types.ndjson,
+  faults: [export_faults.TOO_MANY_EXPORTS],
+  handle: (ctx, deps) => openExport(history, ctx, deps),
+});
+
+const exportHistoryManifest = route({
+  id: 'exportConsensusHistoryManifest',
+  method: 'GET',
+  path: '/api/export/consensus-history/manifest',
+  summary: 'What an export of the consensus with the same parameters holds',
+  tag: 'exports',
+  auth: 'public',
+  limits: ['exports'],
+  query: history_query,
+  returns: { 200: manifest_schema },
+  faults: [export_faults.TOO_MANY_EXPORTS],
+  longest_ms: sums_ms,
+  handle: (ctx, deps) => openManifest(history, ctx, deps),
+});
+
+export const file_routes = [
+  exportPredictions,
+  exportManifest,
+  exportHistory,
+  exportHistoryManifest,
+];

@@ -1,0 +1,76 @@
+import type { Sql } from '../../kit/pg/client.js';
+import { makeRun } from '../history/index.js';
+import { consensus_columns } from './columns.js';
+import {
+  listPredictedQuestions,
+  type PredictedQuestion,
+  readStatedRows,
+  type StatedRow,
+} from './consensus-store.js';
+import type { Lines } from './content.js';
+import type { LineKind, PredictionAsk } from './predictions-store.js';
+import { type MadeRow, toLine } from './rows.js';
+
+/** The consensus of every question after each of its predictions, question by question. */
+
+const rowsOf = function* (
+  { id, question_type, options }: PredictedQuestion,
+  stated: readonly StatedRow[],
+): Generator<MadeRow> {
+  const run = makeRun({ question_type, options });
+  for (const one of stated) {
+    run.add(one);
+    const { option_percents, ...moment } = run.read();
+    yield {
+      question_id: id,
+      prediction_id: one.prediction_id,
+      created_at: new Date(one.at).toISOString(),
+      ...moment,
+      option_percents:
+        question_type === 'binary'
+          ? null
+          : Object.fromEntries(options.map((option, n) => [option, option_percents[n] ?? 0])),
+    };
+  }
+};
+
+const page_rows = 1_000;
+
+export interface LinesAsk {
+  readonly ask: PredictionAsk;
+  readonly kind: LineKind;
+  readonly separator: string;
+}
+
+const toLines = (lines: readonly string[], separator: string): Lines => ({
+  rows: lines.length,
+  text: Buffer.from(lines.join(separator)),
+});
+
+const first_id = '00000000-0000-0000-0000-000000000000';
+
+async function* readQuestions(sql: Sql, ask: PredictionAsk): AsyncGenerator<PredictedQuestion> {
+  let after = first_id;
+  for (;;) {
+    const questions = await listPredictedQuestions(sql, ask, after);
+    yield* questions;
+    const last = questions.at(-1);
+    if (last === undefined) return;
+    after = last.id;
+  }
+}
+
+export async function* readConsensusPages(sql: Sql, parts: LinesAsk): AsyncGenerator<Lines> {
+  const { ask, kind, separator } = parts;
+  let lines: string[] = [];
+  for await (const question of readQuestions(sql, ask)) {
+    const stated = await readStatedRows(sql, ask, question.id);
+    for (const row of rowsOf(question, stated)) {
+      lines.push(toLine(kind, consensus_columns, row));
+      if (lines.length < page_rows) continue;
+      yield toLines(lines, separator);
+      lines = [];
+    }
+  }
+  if (lines.length > 0) yield toLines(lines, separator);
+}

@@ -1,0 +1,105 @@
+import { tableFromIPC } from 'apache-arrow';
+import { parse } from 'csv-parse/sync';
+import { readParquet } from 'parquet-wasm';
+import { t } from 'tap';
+import { consensus_columns } from '../../../src/features/exports/columns.js';
+import { startApp } from '../../help/app.js';
+import { fetchBytes, predict, type Row, readLines, sha256 } from '../../help/exports.js';
+import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+/** The consensus after each prediction, as a file: every row is what the service answered then. */
+
+const app = await startApp(t, { env: { LIMIT_EXPORTS: '100000' } });
+const path = '/api/export/consensus-history';
+const humans = [await makeHuman(app), await makeHuman(app)] as const;
+const binary = await makeOpenQuestion(app);
+const multi = await makeOpenQuestion(app, { question_type: 'multi', options: ['a "b"', 'c'] });
+const models = ['claude-opus-4', 'gpt-5', 'gemini-3', 'claude-opus-4'];
+
+/** What the live consensus was after each prediction. */
+const lived: Row[] = [];
+
+for (const [n, model] of models.entries()) {
+  const agent = await makeAgent(app, { human: humans[n % 2]!, model });
+  for (const [question_id, body] of [
+    [binary, { probability: [70, 20, 95, 55][n] }],
+    [multi, { selected_option: n === 1 ? 'c' : 'a "b"', confidence: 60 + n }],
+  ] as const) {
+    const prediction_id = await predict(app, { question_id, agent, body });
+    const { body: consensus } = await until('it is counted', async () => {
+      const answer = await app.call('GET', `/api/questions/${question_id}/consensus`);
+      return answer.body.total_predictions === n + 1 ? answer : undefined;
+    });
+    lived.push({ question_id, prediction_id, consensus });
+  }
+}
+
+const read = (query: string) => fetchBytes(`${app.url}${path}?${query}`);
+const snapshot = await until('everything can be exported', async () => {
+  const { answer, bytes } = await read('');
+  const is_whole = readLines(bytes.toString()).length === lived.length;
+  return is_whole ? (answer.headers.get('x-export-snapshot') ?? undefined) : undefined;
+});
+const at = `snapshot=${snapshot}`;
+const lines = readLines((await read(at)).bytes.toString());
+
+t.test('each row is the consensus as it was answered then', async (t) => {
+  t.strictSame(
+    lines.map((row) => row['question_id']),
+    [...lines].map((row) => row['question_id']).sort(),
+    'question by question',
+  );
+  for (const row of lines) {
+    t.strictSame(
+      Object.keys(row),
+      consensus_columns.map(({ name }) => name),
+    );
+    const then = lived.find(({ prediction_id }) => prediction_id === row['prediction_id']);
+    const consensus = then?.['consensus'] as Row;
+    t.equal(row['count'], consensus['total_predictions']);
+    for (const name of ['yes_percent', 'mean_probability', 'median_probability', 'p25', 'p75']) {
+      t.equal(row[name], consensus[name], name);
+    }
+    t.equal(row['extremized'], consensus['extremized']);
+    const options = consensus['options'] as { option: string; percent: number }[] | undefined;
+    t.strictSame(
+      row['option_percents'],
+      options ? Object.fromEntries(options.map((one) => [one.option, one.percent])) : null,
+    );
+  }
+});
+
+t.test('one question alone, and what was known at a time', async (t) => {
+  const one = readLines((await read(`${at}&question_id=${binary}`)).bytes.toString());
+  t.strictSame(
+    one,
+    lines.filter((row) => row['question_id'] === binary),
+  );
+  const second = String(one[1]?.['created_at']);
+  const then = await read(`${at}&question_id=${binary}&as_of=${second}`);
+  t.strictSame(readLines(then.bytes.toString()), one.slice(0, 2));
+});
+
+t.test('CSV and Parquet hold the same, and the manifest its sums', async (t) => {
+  const csv = (await read(`${at}&format=csv`)).bytes;
+  const rows = parse(csv, { columns: true, record_delimiter: '\r\n' }) as Row[];
+  const shown = (value: unknown): string =>
+    value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  t.strictSame(
+    rows,
+    lines.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([name, value]) => [name, shown(value)])),
+    ),
+  );
+  const { body } = await app.call('GET', `${path}/manifest?${at}&format=csv`);
+  t.match(body, { rows: lines.length, file: { bytes: csv.byteLength, sha256: sha256(csv) } });
+  const parquet = (await read(`${at}&format=parquet`)).bytes;
+  const table = tableFromIPC(readParquet(parquet).intoIPCStream());
+  t.equal(table.numRows, lines.length);
+  for (const [n, line] of lines.entries()) {
+    const row = table.get(n)?.toJSON() ?? {};
+    t.equal(row['mean_probability'], line['mean_probability']);
+    t.equal(new Date(Number(row['created_at'])).toISOString(), line['created_at']);
+  }
+});
