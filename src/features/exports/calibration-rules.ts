@@ -3,8 +3,8 @@ import { type Bin, calibrationError, logScore, wilson } from '../scores/index.js
 /**
  * Calibration of one group, from how often each whole percent was stated and came about. Pure.
  *
- * With forecasts f, outcomes o (1 or 0), their means f_k and o_k in bin k of n_k, the mean outcome ō
- * and N forecasts:
+ * With N forecasts f, outcomes o (1 or 0), their means f_k and o_k in bin k of n_k, and the mean
+ * outcome ō:
  *
  *   Brier       = Σ (f − o)² / N
  *   reliability = Σ n_k (f_k − o_k)² / N
@@ -15,8 +15,9 @@ import { type Bin, calibrationError, logScore, wilson } from '../scores/index.js
  * and Brier = reliability − resolution + uncertainty + within_bins. The last term is 0 where a bin
  * holds one forecast only, which is the case A. H. Murphy considered.
  *
- * Sources: A. H. Murphy, "A new vector partition of the probability score", 1973. D. B. Stephenson,
- * C. A. S. Coelho and I. T. Jolliffe, "Two extra components in the Brier score decomposition", 2008.
+ * Sources: A. H. Murphy, "A new vector partition of the probability score", 1973. D. B.
+ * Stephenson, C. A. S. Coelho and I. T. Jolliffe, "Two extra components in the Brier score
+ * decomposition", 2008.
  */
 
 export interface StatedCell {
