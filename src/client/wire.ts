@@ -39,6 +39,7 @@ export const places = {
   getConsensus: 'questions/{id}/consensus',
   getDispute: 'disputes/{id}',
   getDrift: 'questions/{id}/drift',
+  getMovers: 'insights/drift',
   getPrediction: 'predictions/{pid}',
   getPreflight: 'questions/{id}/preflight',
   getQuestion: 'questions/{id}',
@@ -883,6 +884,43 @@ export interface Operations {
     };
     readonly faults: CommonFault
       | 'QUESTION_NOT_FOUND';
+  };
+  /** The questions whose consensus moved most between two moments, and who moved it. */
+  readonly getMovers: {
+    readonly params: undefined;
+    readonly query: {
+      readonly window?: string;
+      readonly points?: number;
+      readonly limit?: number;
+      readonly until?: string;
+    };
+    readonly body: undefined;
+    readonly returns: {
+      readonly window: string;
+      readonly points: number;
+      readonly from: string;
+      readonly to: string;
+      readonly total: number;
+      readonly movers: readonly ({
+        readonly question_id: string;
+        readonly question: string;
+        readonly question_type: 'binary' | 'multi';
+        readonly category: string;
+        readonly status: string;
+        readonly option: string | null;
+        readonly before: number;
+        readonly after: number;
+        readonly change: number;
+        readonly count_before: number;
+        readonly count_after: number;
+        readonly families: readonly ({
+          readonly model_family: string;
+          readonly predictions: number;
+          readonly contribution: number | null;
+        })[];
+      })[];
+    };
+    readonly faults: CommonFault;
   };
   /** One prediction with its reasoning. */
   readonly getPrediction: {

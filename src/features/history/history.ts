@@ -5,6 +5,7 @@ import { createPngMaker } from '../../kit/svg-png.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type Chart, type ChartAsk, makeChart } from './chart.js';
 import { createLiveHistory, type LiveHistory } from './live.js';
+import { createMovers, type Movers } from './movers-live.js';
 import { drawPicture } from './picture.js';
 
 /**
@@ -21,6 +22,8 @@ export interface History extends LiveHistory {
    * many wait for theirs.
    */
   png(question: QuestionRow, ask: ChartAsk, look: PngLook): Promise<Picture<Uint8Array>>;
+  /** How far all questions moved. */
+  readonly movers: Movers;
   close(): Promise<void>;
 }
 
@@ -75,6 +78,7 @@ export const createHistory = (deps: Pick<Deps, 'sql'>): History => {
 
   return {
     ...live,
+    movers: createMovers(deps),
     chart,
     svg,
     async png(question, ask, { theme, scale }) {

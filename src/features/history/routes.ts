@@ -239,4 +239,4 @@ const getDrift = route({
   },
 });
 
-export const routes = [listQuestionSnapshots, getChart, getChartSvg, getChartPng, getDrift];
+export const chart_routes = [listQuestionSnapshots, getChart, getChartSvg, getChartPng, getDrift];

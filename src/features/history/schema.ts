@@ -2,7 +2,6 @@ import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
 import { page_query } from '../../kit/page.js';
 import { consensus_schema } from '../consensus/index.js';
-import { question_params } from '../questions/index.js';
 
 export const snapshot_reasons = ['hourly', 'closed', 'resolved'] as const;
 export type SnapshotReason = (typeof snapshot_reasons)[number];
@@ -97,14 +96,16 @@ export const chart_answer = Type.Object({
 
 export const drift_figures = ['mean_probability', 'yes_percent', 'extremized'] as const;
 
+const window_schema = Type.Optional(
+  Type.String({
+    pattern: '^[1-9][0-9]{0,3}[mhd]$',
+    description: 'Minutes, hours or days: 90m, 24h, 7d. 24h where it is not named.',
+  }),
+);
+
 export const drift_query = Type.Object({
   points: Type.Number({ minimum: 1, maximum: 100, default: 10 }),
-  window: Type.Optional(
-    Type.String({
-      pattern: '^[1-9][0-9]{0,3}[mhd]$',
-      description: 'Minutes, hours or days: 90m, 24h, 7d. 24h where it is not named.',
-    }),
-  ),
+  window: window_schema,
   least_count: Type.Integer({
     minimum: 1,
     maximum: 1_000_000,
@@ -151,4 +152,36 @@ export const drift_answer = Type.Object({
   }),
 });
 
-export { question_params };
+export const movers_query = Type.Object({
+  window: window_schema,
+  points: Type.Number({ minimum: 1, maximum: 100, default: 10 }),
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+  until: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Down to the hour; now where not named.' }),
+  ),
+});
+
+export const movers_answer = Type.Object({
+  window: Type.String(),
+  points: Type.Number(),
+  from: time_schema,
+  to: time_schema,
+  total: Type.Integer({ description: 'Questions that moved so far.' }),
+  movers: Type.Array(
+    Type.Object({
+      question_id: uuid_schema,
+      question: Type.String(),
+      question_type: textEnum(['binary', 'multi'] as const),
+      category: Type.String(),
+      status: Type.String(),
+      option: nullable(Type.String({ description: 'Multi: whose share moved most.' })),
+      before: Type.Number({ description: 'Mean probability of YES, or the share, at `from`.' }),
+      after: Type.Number(),
+      change: Type.Number({ description: 'Percentage points; negative: down.' }),
+      count_before: Type.Integer(),
+      count_after: Type.Integer(),
+      families: Type.Array(family_share, { description: 'Those that moved it most first.' }),
+    }),
+    { description: 'Those that moved most first.' },
+  ),
+});
