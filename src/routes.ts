@@ -1,5 +1,6 @@
 import { routes as agents } from './features/agents/index.js';
 import { routes as audit } from './features/audit/index.js';
+import { routes as briefs } from './features/briefs/index.js';
 import { routes as comments } from './features/comments/index.js';
 import { routes as consensus } from './features/consensus/index.js';
 import { routes as debaters } from './features/debaters/index.js';
@@ -40,6 +41,7 @@ export const all_routes = [
   ...resolution,
   ...consensus,
   ...history,
+  ...briefs,
   ...standing,
   ...debaters,
   ...record,

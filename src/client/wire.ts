@@ -39,6 +39,7 @@ export const places = {
   getConsensus: 'questions/{id}/consensus',
   getDispute: 'disputes/{id}',
   getDrift: 'questions/{id}/drift',
+  getIntelBrief: 'questions/{id}/intel-brief',
   getMovers: 'insights/drift',
   getPrediction: 'predictions/{pid}',
   getPreflight: 'questions/{id}/preflight',
@@ -881,6 +882,167 @@ export interface Operations {
           readonly contribution: number | null;
         })[];
       })[];
+    };
+    readonly faults: CommonFault
+      | 'QUESTION_NOT_FOUND';
+  };
+  /** What is known about a question, from data: as JSON, or as Markdown to read. */
+  readonly getIntelBrief: {
+    readonly params: {
+      readonly id: string;
+    };
+    readonly query: {
+      readonly format?: 'json' | 'markdown';
+    };
+    readonly body: undefined;
+    readonly returns: {
+      readonly question_id: string;
+      readonly question: string;
+      readonly status: string;
+      readonly question_type: 'binary' | 'multi';
+      readonly category: string;
+      readonly subcategory: string | null;
+      readonly as_of: string;
+      readonly offset: number;
+      readonly headline: readonly string[];
+      readonly state: {
+        readonly text: string;
+        readonly total_predictions: number;
+        readonly position: string | null;
+        readonly share: number | null;
+        readonly mean_probability: number | null;
+        readonly median_probability: number | null;
+        readonly p25: number | null;
+        readonly p75: number | null;
+        readonly extremized: number | null;
+        readonly by_owner_mean: number | null;
+        readonly avg_confidence: number | null;
+        readonly contested: boolean;
+        readonly options: readonly ({
+          readonly option: string;
+          readonly count: number;
+          readonly percent: number;
+        })[];
+      };
+      readonly momentum: {
+        readonly text: string;
+        readonly measure: string;
+        readonly windows: readonly ({
+          readonly name: '1d' | '7d' | '30d' | 'opening';
+          readonly since: string;
+          readonly from: number | null;
+          readonly to: number | null;
+          readonly change: number | null;
+          readonly new_predictions: number;
+          readonly new_mean: number | null;
+        })[];
+      };
+      readonly families: {
+        readonly text: string;
+        readonly effective: number;
+        readonly rows: readonly ({
+          readonly model_family: string;
+          readonly count: number;
+          readonly share: number;
+          readonly mean_probability: number | null;
+          readonly avg_confidence: number | null;
+        })[];
+      };
+      readonly reasoning_hidden: boolean;
+      readonly arguments: {
+        readonly text: string;
+        readonly for: readonly For[];
+        readonly against: readonly For[];
+      };
+      readonly minority: {
+        readonly text: string;
+        readonly position: string | null;
+        readonly count: number;
+        readonly case: Case | null;
+      };
+      readonly sources: {
+        readonly text: string;
+        readonly looked_at: number;
+        readonly distinct: number;
+        readonly shared: readonly ({
+          readonly url: string;
+          readonly predictions: number;
+          readonly positions: readonly ({
+            readonly position: string;
+            readonly predictions: number;
+          })[];
+          readonly families: number;
+        })[];
+        readonly hosts: readonly ({
+          readonly host: string;
+          readonly predictions: number;
+        })[];
+        readonly unique: number;
+      };
+      readonly voices: {
+        readonly text: string;
+        readonly brier_convention: string;
+        readonly rows: readonly ({
+          readonly user_id: string;
+          readonly user_name: string;
+          readonly model_family: string;
+          readonly position: string;
+          readonly confidence: number;
+          readonly record: {
+            readonly resolved: number;
+            readonly accuracy: number | null;
+            readonly accuracy_interval: {
+              readonly low: number;
+              readonly high: number;
+            } | null;
+            readonly brier: number | null;
+            readonly brier_interval: {
+              readonly low: number;
+              readonly high: number;
+            } | null;
+          };
+        })[];
+      };
+      readonly would_change: {
+        readonly text: string;
+        readonly items: readonly Case[];
+      };
+      readonly disputes: {
+        readonly text: string;
+        readonly open: number;
+        readonly items: readonly ({
+          readonly dispute_id: string;
+          readonly user_name: string;
+          readonly created_at: string;
+          readonly quote: string;
+          readonly sources: readonly string[];
+        })[];
+      };
+      readonly debates: {
+        readonly text: string;
+        readonly items: readonly ({
+          readonly comment_id: string;
+          readonly user_name: string;
+          readonly upvotes: number;
+          readonly replies: number;
+          readonly quote: string;
+        })[];
+      };
+      readonly resolution: {
+        readonly text: string;
+        readonly closes_at: string;
+        readonly resolution_date: string;
+        readonly resolution_source: string | null;
+        readonly resolution_url: string | null;
+        readonly criteria: {
+          readonly quote: string;
+          readonly sources: readonly string[];
+        } | null;
+        readonly outcome: string | null;
+        readonly resolution_note: string | null;
+        readonly brier: number | null;
+      };
+      readonly notes: readonly string[];
     };
     readonly faults: CommonFault
       | 'QUESTION_NOT_FOUND';
@@ -3209,6 +3371,32 @@ export interface ModelBreakdown {
   readonly yes_percent: number;
   readonly avg_confidence: number | null;
   readonly mean_probability: number | null;
+}
+
+export interface For {
+  readonly prediction_id: string;
+  readonly user_name: string;
+  readonly model_family: string;
+  readonly position: string;
+  readonly confidence: number;
+  readonly upvotes: number;
+  readonly downvotes: number;
+  readonly created_at: string;
+  readonly bottom_line: {
+    readonly quote: string;
+  };
+  readonly evidence: {
+    readonly quote: string;
+  };
+  readonly sources: readonly string[];
+}
+
+export interface Case {
+  readonly prediction_id: string;
+  readonly user_name: string;
+  readonly position: string;
+  readonly quote: string;
+  readonly sources: readonly string[];
 }
 
 export interface Result {

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Config } from '../config.js';
 import type { Principals } from '../features/agents/index.js';
+import { type BriefParts, createBriefs } from '../features/briefs/index.js';
 import { type CommentParts, createCommenting } from '../features/comments/index.js';
 import { type ConsensusParts, createLiveConsensus } from '../features/consensus/index.js';
 import { createSite, type DocsParts } from '../features/docs/index.js';
@@ -43,6 +44,7 @@ export type ApiParts = Deps &
   VoteParts &
   ConsensusParts &
   HistoryParts &
+  BriefParts &
   TaxonomyParts &
   StandingParts &
   WebhookParts &
@@ -61,6 +63,7 @@ export const makeApiParts = (
   { principals, limiter }: ProcessParts,
   nudge = makeNudge(deps),
   sessions = createSessions(deps),
+  consensus = createLiveConsensus(deps),
 ): ApiParts => ({
   ...deps,
   ...makePlaceParts(deps, limiter, nudge),
@@ -74,8 +77,9 @@ export const makeApiParts = (
   voting: createVoting(deps.sql),
   taxonomy: createTaxonomy(deps),
   questions: createQuestionCache(deps),
-  consensus: createLiveConsensus(deps),
+  consensus,
   history: createHistory(deps),
+  briefs: createBriefs(deps, consensus),
   boards: createBoards(deps),
   webhooks: createWebhooks(deps.config),
   exports: createExports(deps),

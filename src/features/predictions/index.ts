@@ -1,3 +1,4 @@
+export { readCitation } from './citations.js';
 export { hasFailures, prediction_faults, refuseFailures } from './faults.js';
 export { createGates } from './gates.js';
 export { type Hidden, setPredictionHidden } from './hiding-store.js';
@@ -14,7 +15,8 @@ export { createReach } from './reach.js';
 export { checkReasoning } from './reasoning.js';
 export { routes } from './routes.js';
 export { prediction_schema } from './schema.js';
-export { showPredictions, sightHeaders } from './sight.js';
+export { readSections, type Sections } from './sections.js';
+export { seesReasoning, showPredictions, sightHeaders } from './sight.js';
 export {
   distributionOf,
   readStated,

@@ -10,7 +10,7 @@ import { toWire } from './views.js';
  * that have predicted on it, the people whom such an agent belongs to, and admins; afterwards
  * everybody. Sources and the grounds of a prior are part of the reasoning.
  */
-const seesReasoning = async (
+export const seesReasoning = async (
   { config, sql, clock }: Deps,
   question: QuestionRow,
   caller: Caller,

@@ -1,0 +1,2 @@
+export { type Briefs, createBriefs } from './live.js';
+export { type BriefParts, routes } from './routes.js';

@@ -1,0 +1,43 @@
+import type { Deps } from '../../kit/deps.js';
+import { isFault } from '../../kit/fault.js';
+import { markdown_type, wantsMarkdown } from '../../kit/http/format.js';
+import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
+import { seesReasoning, sightHeaders } from '../predictions/index.js';
+import { findVisible, question_faults, question_params } from '../questions/index.js';
+import type { Briefs } from './live.js';
+import { brief_query, brief_schema } from './schema.js';
+import { writeBrief } from './writing.js';
+
+export interface BriefParts {
+  readonly briefs: Briefs;
+}
+
+const route = routeFor<Deps & BriefParts>();
+
+const getBrief = route({
+  id: 'getIntelBrief',
+  method: 'GET',
+  path: '/api/questions/{id}/intel-brief',
+  summary: 'What is known about a question, from data: as JSON, or as Markdown to read',
+  tag: 'briefs',
+  auth: 'public',
+  params: question_params,
+  absent: question_faults.QUESTION_NOT_FOUND,
+  query: brief_query,
+  returns: { 200: brief_schema },
+  faults: [question_faults.QUESTION_NOT_FOUND],
+  cacheable: true,
+  handle: async (ctx, deps) => {
+    const { params, query, caller } = ctx;
+    const question = await findVisible(deps, params.id, caller);
+    if (isFault(question)) return question;
+    const sees = await seesReasoning(deps, question, caller);
+    const brief = await deps.briefs.read(question, sees);
+    const vary = ['Accept', ...Object.values(sightHeaders(deps))].join(', ');
+    return wantsMarkdown(query.format, ctx.header('accept'))
+      ? replyRaw(markdown_type, writeBrief(brief), { Vary: vary })
+      : reply(200, brief, { Vary: vary });
+  },
+});
+
+export const routes = [getBrief];

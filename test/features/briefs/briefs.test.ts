@@ -1,0 +1,317 @@
+import { type Test, t } from 'tap';
+import { startApp, type TestApp } from '../../help/app.js';
+import { hostile_markdown } from '../../help/hostile-markdown.js';
+import { blocksOf, findMarkup } from '../../help/markdown.js';
+import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
+import { briefPath, makeText, makeVoices, place } from './world.js';
+
+/** Intel briefs as their readers get them. */
+
+const markdown = { headers: { accept: 'text/markdown' } };
+
+const readWhole = (app: TestApp, id: string, total: number) =>
+  until('all are counted', async () => {
+    const { body } = await app.call('GET', briefPath(id));
+    return body.state.total_predictions === total ? body : undefined;
+  });
+
+const decide = async (app: TestApp, id: string, act: string, body: object) => {
+  const answer = await app.call('POST', `/api/admin/questions/${id}/${act}`, { admin: true, body });
+  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
+};
+
+const titlesOf = (text: string): readonly string[] =>
+  text
+    .split('\n')
+    .filter((line) => line.startsWith('## '))
+    .map((line) => line.slice(3));
+
+t.test('a question without predictions has a brief that says so', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'] });
+  const id = await makeOpenQuestion(app, { description: 'Decided by the notice at the door.' });
+  const { status, body } = await app.call('GET', briefPath(id));
+  t.equal(status, 200);
+  t.match(body, {
+    ...{ question_id: id, status: 'open', offset: 0, notes: [] },
+    state: { total_predictions: 0, position: null, share: null },
+    momentum: { windows: [] },
+    arguments: { for: [], against: [], text: 'There are no arguments yet.' },
+    minority: { count: 0, case: null },
+    sources: { distinct: 0, text: 'No prediction cites a page.' },
+    voices: { rows: [] },
+  });
+  t.equal(body.headline[0], 'Nobody has predicted on it yet.');
+  t.match(body.headline[1], /^It takes predictions until .* UTC \(in \d+ days\), and is to be/);
+  const text = (await app.call('GET', briefPath(id), markdown)).body as string;
+  t.same(titlesOf(text), ['In short', 'Resolution']);
+  t.match(text, /> Criteria: “Decided by the notice at the door\.”/);
+});
+
+t.test('a brief has every section, from data', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'] });
+  const id = await makeOpenQuestion(app, { resolution_source: 'The town clerk' });
+  const [a, b, c, d] = await makeVoices(app, 4);
+  if (!(a && b && c && d)) throw new Error('four voices');
+  const shared = 'See https://town.records-office.org/minutes/4 too.';
+  const first = await place(app, {
+    ...{ key: a.key, id, prediction: true, confidence: 80 },
+    reasoning: makeText({ evidence: `Alpha. ${shared}`, counter: 'Bricks', bottom: 'Firmly' }),
+  });
+  const second = await place(app, {
+    ...{ key: b.key, id, prediction: true, confidence: 70 },
+    reasoning: makeText({ evidence: `Beta. ${shared}`, bottom: 'Somewhat' }),
+  });
+  const against = await place(app, {
+    ...{ key: c.key, id, prediction: false, confidence: 90 },
+    reasoning: makeText({ bottom: 'Hardly' }),
+  });
+  await app.call('POST', `/api/predictions/${second}/upvote`, { key: d.key });
+  const brief = await readWhole(app, id, 3);
+  t.equal(brief.headline[0], '3 predictions give YES 53 % on average.');
+  t.match(brief.state, { position: 'YES', share: 66.67, mean_probability: 53.33 });
+  t.match(brief.state.text, /^2 say YES and 1 says NO; the median probability of YES is 70 %\./);
+  t.equal(brief.momentum.windows.length, 4);
+  t.match(brief.momentum.text, /^All 3 predictions came in the last day/);
+  t.same(
+    brief.families.rows.map(({ model_family }: { model_family: string }) => model_family),
+    ['claude', 'gemini', 'gpt'],
+  );
+  const ids = (list: { prediction_id: string }[]) => list.map((one) => one.prediction_id);
+  t.same(ids(brief.arguments.for), [second, first], 'the one with a vote first');
+  t.same(ids(brief.arguments.against), [against]);
+  t.match(brief.arguments.for[1].bottom_line.quote, /^Firmly /);
+  t.match(brief.arguments.for[1].evidence.quote, /^Alpha\. See \[1\] too\./);
+  t.equal(brief.arguments.for[1].sources[0], 'https://town.records-office.org/minutes/4');
+  t.match(brief.minority, { position: 'NO', count: 1, case: { prediction_id: against } });
+  t.match(brief.minority.text, /^1 prediction of 3 \(33 %\) is on NO, with a confidence of 90 %/);
+  t.match(brief.sources, { looked_at: 3, distinct: 7, unique: 6 });
+  t.match(brief.sources.shared, [
+    {
+      url: 'https://town.records-office.org/minutes/4',
+      ...{ predictions: 2, families: 2, positions: [{ position: 'YES', predictions: 2 }] },
+    },
+  ]);
+  t.match(brief.sources.text, /^3 predictions cite 7 pages; one is cited more than once\./);
+  t.equal(brief.voices.rows.length, 3);
+  t.match(brief.voices.rows[0].record, { resolved: 0, brier: null });
+  t.match(brief.would_change.items[1].quote, /^Bricks /);
+  t.match(brief.resolution, { resolution_source: 'The town clerk', outcome: null });
+  t.match(brief.notes[0], /^With 3 predictions, each one moves these figures by a lot\.$/);
+
+  const text = (await app.call('GET', briefPath(id), markdown)).body as string;
+  t.same(titlesOf(text), [
+    ...['In short', 'Where it stands', 'Model families', 'The case for YES', 'The case for NO'],
+    ...['The minority', 'What would change it', 'Sources', 'Leading voices', 'Resolution'],
+    'How far to trust this',
+  ]);
+  const same = await app.call('GET', `${briefPath(id)}?format=markdown`);
+  t.equal(same.body, text, 'by query as by Accept');
+  t.equal(same.headers.get('content-type'), 'text/markdown; charset=utf-8');
+  const json = await app.call('GET', `${briefPath(id)}?format=json`, markdown);
+  t.equal(json.body.question_id, id, 'the query is stronger');
+  t.equal((await app.call('GET', `${briefPath(id)}?format=pdf`)).status, 400);
+});
+
+t.test('the same input makes the same bytes in every process', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'] });
+  const id = await makeOpenQuestion(app);
+  const voices = await makeVoices(app, 3);
+  for (const [n, { key }] of voices.entries()) {
+    await place(app, { key, id, prediction: n > 0, confidence: 60 + n });
+  }
+  await readWhole(app, id, 3);
+  const other = await startApp(t, { stores: app.stores, roles: ['api'] });
+  // An hour may end between two calls; a brief names its hour.
+  const pair = await until('both of one hour', async () => {
+    const [one, two] = await Promise.all([
+      app.call('GET', briefPath(id)),
+      other.call('GET', briefPath(id)),
+    ]);
+    return one.body.as_of === two.body.as_of ? [one, two] : undefined;
+  });
+  t.strictSame(pair[0]?.body, pair[1]?.body);
+  t.equal(pair[0]?.headers.get('etag'), pair[1]?.headers.get('etag'));
+  const texts = await Promise.all(
+    [app, other, app].map(async (one) => (await one.call('GET', briefPath(id), markdown)).body),
+  );
+  t.equal(texts[0], texts[1]);
+  t.equal(texts[0], texts[2]);
+});
+
+t.test('a tag stands for one form of one state', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'] });
+  const id = await makeOpenQuestion(app);
+  const first = await app.call('GET', briefPath(id));
+  const tag = first.headers.get('etag') ?? '';
+  t.match(first.headers.get('vary'), /Accept/);
+  const again = { headers: { 'if-none-match': tag } };
+  t.equal((await app.call('GET', briefPath(id), again)).status, 304);
+  const other = { headers: { 'if-none-match': tag, accept: 'text/markdown' } };
+  t.equal((await app.call('GET', briefPath(id), other)).status, 200);
+  const [voice] = await makeVoices(app, 1);
+  await place(app, { key: voice?.key ?? '', id, prediction: true, confidence: 66 });
+  await readWhole(app, id, 1);
+  t.equal((await app.call('GET', briefPath(id), again)).status, 200);
+});
+
+const lives = async (t: Test, type: 'binary' | 'multi') => {
+  const app = await startApp(t);
+  const options = ['Copper', 'Tin', 'Zinc'];
+  const id = await makeOpenQuestion(app, type === 'multi' ? { question_type: type, options } : {});
+  const voices = await makeVoices(app, 3);
+  for (const [n, { key }] of voices.entries()) {
+    const stated =
+      type === 'multi' ? { selected_option: n === 2 ? 'Tin' : 'Copper' } : { prediction: n < 2 };
+    await place(app, { key, id, ...stated, confidence: 75 });
+  }
+  const open = await readWhole(app, id, 3);
+  t.match(open.headline.at(-1), /^It takes predictions until/);
+  await decide(app, id, 'close', {});
+  const closed = (await app.call('GET', briefPath(id))).body;
+  t.match(closed, { status: 'closed', headline: [], reasoning_hidden: false });
+  t.match(closed.headline.at(-1), /^It takes no predictions since .* waits for its resolution/);
+  const outcome = type === 'multi' ? { correct_options: ['Tin'] } : { outcome: true };
+  await decide(app, id, 'resolve', outcome);
+  const resolved = (await app.call('GET', briefPath(id))).body;
+  t.equal(resolved.status, 'resolved');
+  t.same(resolved.would_change.items, [], 'nothing changes it any more');
+  t.equal(resolved.disputes.text, 'Nobody disputes the resolution at present.');
+  return { app, id, voices, open, resolved };
+};
+
+t.test('a yes/no question through its life, disputed at the end', async (t) => {
+  const { app, id, voices, resolved } = await lives(t, 'binary');
+  // (75 + 75 + 25) / 3 = 58.33 %, (1 − 0.5833)² = 0.174.
+  t.match(resolved.resolution, { outcome: 'YES', brier: 0.174 });
+  t.match(
+    resolved.resolution.text,
+    /^It resolved to YES on .*\. The mean of 58 % has a Brier score of 0\.174, better than the 0\.250/,
+  );
+  const reason = 'The notice named another date than the one that was decided by; see the record.';
+  const filed = await app.call('POST', `/api/questions/${id}/dispute`, {
+    key: voices[2]?.key ?? '',
+    body: { reason, evidence_urls: ['https://town.records-office.org/notice/7'] },
+  });
+  t.equal(filed.status, 201);
+  const disputed = (await app.call('GET', briefPath(id))).body;
+  t.match(disputed.disputes, { open: 1, items: [{ quote: reason }] });
+  t.match(disputed.disputes.text, /^1 dispute of the resolution is open/);
+  const text = (await app.call('GET', briefPath(id), markdown)).body as string;
+  t.match(text, /## Disputes\n\n1 dispute of the resolution is open/);
+  await decide(app, id, 'resolve', { outcome: false, resolution_note: 'Read anew.' });
+  const anew = (await app.call('GET', briefPath(id))).body;
+  t.match(anew.resolution.text, /^It resolved to NO on .*, decided anew \(revision 2\)\./);
+  t.match(anew.resolution.text, /worse than the 0\.250 of an even forecast/);
+});
+
+t.test('a question with options through its life', async (t) => {
+  const { open, resolved } = await lives(t, 'multi');
+  t.equal(open.headline[0], 'The leading option is Copper, with 67 % of 3 predictions.');
+  t.match(open.state, { position: 'Copper', mean_probability: null, share: 66.67 });
+  t.equal(open.state.options.length, 3);
+  t.equal(open.momentum.measure, 'the share of Copper');
+  t.match(open.arguments, { for: [{ position: 'Copper' }], against: [{ position: 'Tin' }] });
+  t.match(open.minority, { position: 'Tin', count: 1 });
+  t.match(resolved.resolution, { outcome: 'Tin', brier: null });
+  t.match(resolved.resolution.text, /33 % of the predictions were on it\.$/);
+});
+
+t.test('a void question, and a draft that only its people see', async (t) => {
+  const app = await startApp(t);
+  const id = await makeOpenQuestion(app);
+  await decide(app, id, 'void', { resolution_note: 'It was asked twice.' });
+  const { body } = await app.call('GET', briefPath(id));
+  t.match(body.headline.at(-1), /^It was voided on .*: stakes went back and nothing is scored\.$/);
+  t.match(body.resolution, { outcome: null, resolution_note: 'It was asked twice.' });
+  const draft = await makeOpenQuestion(app, { publish: false });
+  t.equal((await app.call('GET', briefPath(draft))).status, 404);
+  const shown = await app.call('GET', briefPath(draft), { admin: true });
+  t.match(shown.body.headline, ['Nobody has predicted on it yet.', 'It is a draft and takes no']);
+  t.equal((await app.call('GET', briefPath('nonsense'))).status, 404);
+});
+
+t.test('what moderation hides is in no brief from that moment on', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'] });
+  const id = await makeOpenQuestion(app);
+  const [a, b] = await makeVoices(app, 2);
+  if (!(a && b)) throw new Error('two voices');
+  const reasoning = makeText({ evidence: 'Quarry', counter: 'Quarry', bottom: 'Quarry' });
+  const pid = await place(app, { key: a.key, id, prediction: true, confidence: 77, reasoning });
+  const said = await app.call('POST', `/api/questions/${id}/comments`, {
+    key: a.key,
+    body: { content: 'Quarry owners have written to the council about this twice already.' },
+  });
+  const comment_id = said.body.comment.id;
+  await app.call('POST', `/api/comments/${comment_id}/reply`, {
+    key: b.key,
+    body: { content: 'Which of the letters do you mean, and where can they be read?' },
+  });
+  const seen = await until('all is there', async () => {
+    const { body } = await app.call('GET', briefPath(id));
+    return body.arguments.for.length === 1 && body.debates.items.length === 1 ? body : undefined;
+  });
+  t.match(JSON.stringify(seen), /Quarry.*Quarry/);
+  const hide = (path: string) =>
+    app.call('POST', `/api/admin/${path}/hide`, { admin: true, body: { reason: 'Private.' } });
+  t.equal((await hide(`predictions/${pid}`)).status, 200);
+  t.equal((await hide(`comments/${comment_id}`)).status, 200);
+  const { body } = await app.call('GET', briefPath(id));
+  t.notMatch(JSON.stringify(body), /Quarry/);
+  t.match(body, { state: { total_predictions: 1 }, arguments: { for: [] }, voices: { rows: [] } });
+  t.ok(body.notes.some((note: string) => note.startsWith('1 prediction is hidden by moderators')));
+});
+
+t.test('with HIDE_REASONING nothing of the reasoning shows before one has predicted', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'], env: { HIDE_REASONING: 'true' } });
+  const id = await makeOpenQuestion(app);
+  const [a, b] = await makeVoices(app, 2);
+  if (!(a && b)) throw new Error('two voices');
+  const reasoning = makeText({ evidence: 'Quarry', counter: 'Quarry', bottom: 'Quarry' });
+  await place(app, { key: a.key, id, prediction: true, confidence: 77, reasoning });
+  const brief = await readWhole(app, id, 1);
+  t.match(brief, { reasoning_hidden: true, sources: { distinct: 0, looked_at: 0, hosts: [] } });
+  t.notMatch(JSON.stringify(brief), /Quarry|https:/);
+  t.notMatch((await app.call('GET', briefPath(id), markdown)).body, /Quarry|https:/);
+  const own = await app.call('GET', briefPath(id), { key: a.key });
+  t.match(JSON.stringify(own.body), /Quarry/);
+  t.match(own.headers.get('vary'), /Accept, X-API-Key/);
+  t.notMatch(JSON.stringify((await app.call('GET', briefPath(id), { key: b.key })).body), /Quarry/);
+  await decide(app, id, 'close', {});
+  t.match(JSON.stringify((await app.call('GET', briefPath(id))).body), /Quarry/);
+});
+
+t.test('words of agents stay words, whatever they are', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'] });
+  const [voice] = await makeVoices(app, 1);
+  const author = await makeAgent(app, { human: await makeHuman(app), name: '[x](y) *b* <b>' });
+  const problems: unknown[] = [];
+  const texts = hostile_markdown.filter((text) => !text.includes('\u0007'));
+  for (let n = 0; n < texts.length; n += 6) {
+    const some = texts.slice(n, n + 6).join('\n\n');
+    const id = await makeOpenQuestion(app, {
+      question: `Will ${texts[n]} be read as it is written here?`,
+      description: some,
+    });
+    const key = n % 12 === 0 ? author.key : (voice?.key ?? '');
+    await place(app, {
+      ...{ key, id, prediction: true, confidence: 71 },
+      reasoning: makeText({ evidence: some, counter: some, bottom: some }),
+    });
+    await readWhole(app, id, 1);
+    const text = (await app.call('GET', briefPath(id), markdown)).body as string;
+    const { headings, ...others } = blocksOf(text);
+    const titles =
+      /^(?:# .*|## (?:In short|The case for YES|What would change it|Sources|Leading voices|Resolution|How far to trust this))$/;
+    problems.push(...headings.filter((line) => !titles.test(line)));
+    problems.push(...Object.values(others).flat());
+    for (const line of text.split('\n')) {
+      if (line.startsWith('| ')) continue;
+      problems.push(...findMarkup(line).map((what) => ({ what, line })));
+    }
+    const { body } = await app.call('GET', briefPath(id));
+    const quotes = [body.arguments.for[0].bottom_line.quote, body.arguments.for[0].evidence.quote];
+    for (const quote of quotes) if (quote.length > 450) problems.push(quote);
+  }
+  t.same(problems, []);
+});

@@ -1,0 +1,95 @@
+import { t } from 'tap';
+import { agentId, questionId, seed, seedForecasts } from '../../../bench/env/seed.js';
+import { makeApiKey } from '../../../src/features/agents/index.js';
+import {
+  type Quoted,
+  readMarks,
+  readNewest,
+  readRecords,
+  readSums,
+  readTexts,
+  readVoted,
+} from '../../../src/features/briefs/store.js';
+import type { Db, Sql } from '../../../src/kit/pg/client.js';
+import { startApp } from '../../help/app.js';
+import { briefPath } from './world.js';
+
+/** What a brief reads of a question with many predictions: by indexes, and only so many rows. */
+
+const count = 6_000;
+
+/** A statement of a store with `explain` before it; fragments are left alone. */
+const explaining = (sql: Sql): Db => {
+  const call = (strings: TemplateStringsArray, ...values: readonly unknown[]) => {
+    if (!/^\s*select\s[^.]*\sfrom\s|^\s*select (?:p|v|a)\./.test(strings.join('?'))) {
+      return sql(strings, ...(values as never[]));
+    }
+    const texts = [`explain (analyze, costs off, buffers off) ${strings[0]}`, ...strings.slice(1)];
+    return sql(Object.assign(texts, { raw: texts }), ...(values as never[]));
+  };
+  return call as unknown as Db;
+};
+
+const planOf = async (rows: PromiseLike<unknown>): Promise<string> =>
+  ((await rows) as { 'QUERY PLAN': string }[]).map((row) => row['QUERY PLAN']).join('\n');
+
+/** The most rows that a scan of predictions gives. */
+const mostRows = (plan: string): number =>
+  Math.max(
+    0,
+    ...plan
+      .split('\n')
+      .filter((line) => /Scan.* on predictions/.test(line))
+      .map((line) => Number(/rows=(\d+)/.exec(line)?.[1]) * Number(/loops=(\d+)/.exec(line)?.[1])),
+  );
+
+t.test('of a question with many predictions a brief reads a few, by indexes', async (t) => {
+  const app = await startApp(t, { roles: ['api'] });
+  const { sql } = app;
+  await seed(sql, { keys: Array.from({ length: count }, makeApiKey), questions: 3 });
+  for (const question of [0, 1, 2]) {
+    await seedForecasts(sql, { question, first_agent: 0, count, events: false });
+  }
+  await sql`
+    update predictions p
+    set
+      seq = n.seq,
+      upvotes = case when n.seq % 50 = 0 then n.seq % 7 else 0 end
+    from (
+      select id, row_number() over (partition by question_id order by id) as seq from predictions
+    ) n
+    where n.id = p.id`;
+  await sql`vacuum analyze`;
+  const id = questionId(0);
+  const db = explaining(sql);
+
+  const newest = await planOf(readNewest(db, id, 1_000));
+  t.match(newest, /Index Scan.* using predictions_by_seq/);
+  t.ok(mostRows(newest) <= 1_001, newest);
+  const voted = await planOf(readVoted(db, id, [1, 0], 20));
+  t.match(voted, /Index Scan.* using predictions_voted/);
+  t.ok(mostRows(voted) <= 40, voted);
+  const sums = await planOf(readSums(db, id, count - 10));
+  t.match(sums, /predictions_by_seq/);
+  t.equal(mostRows(sums), 10, 'only what is new');
+  const shown = await readNewest(sql, id, 5);
+  const ids = shown.map((row) => row.id);
+  const texts = await planOf(readTexts(db, ids));
+  t.match(texts, /predictions_by_id/);
+  t.equal(mostRows(texts), 5);
+  const records = await sql.begin(async (tx) => {
+    // Where nothing is resolved yet, reading the empty table is as good.
+    await tx`set local enable_seqscan = off`;
+    return planOf(readRecords(explaining(tx as unknown as Sql), [agentId(1)], id));
+  });
+  t.match(records, /scores_agent/);
+  const quoted: Quoted = { predictions: ids, comments: [] };
+  t.match(await readMarks(sql, id, quoted), new RegExp(ids[0] ?? ''));
+
+  const { status, body } = await app.call('GET', briefPath(id));
+  t.equal(status, 200);
+  t.equal(body.state.total_predictions, count);
+  const read = body.sources.looked_at;
+  t.ok(read > 1_000 && read <= 1_040, 'the newest, and those most voted before them');
+  t.ok(body.notes.some((note: string) => /newest 1,000 predictions/.test(note)));
+});
