@@ -39,10 +39,33 @@ export const docs_headers: Readonly<Record<string, string>> = {
   'X-Frame-Options': 'DENY',
 };
 
+const piece =
+  /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|(\$[A-Z][A-Z0-9_]*)|((?:^|\s)(?:\/\/|#) .*$)/gm;
+
+/** Texts, variables and remarks in colours of their own; everything is escaped. */
+const highlight = (code: string): readonly Filling[] => {
+  const parts: Filling[] = [];
+  let at = 0;
+  for (const found of code.matchAll(piece)) {
+    const [text, quoted, variable] = found;
+    parts.push(code.slice(at, found.index));
+    at = found.index + text.length;
+    if (variable !== undefined) parts.push(html`<span class="v">${text}</span>`);
+    else if (quoted === undefined) parts.push(html`<span class="c">${text}</span>`);
+    else parts.push(html`<span class="s">${inQuotes(text)}</span>`);
+  }
+  return [...parts, code.slice(at)];
+};
+
+const inQuotes = (text: string): readonly Filling[] =>
+  text
+    .split(/(\$[A-Z][A-Z0-9_]*)/)
+    .map((part, at) => (at % 2 === 1 ? html`<span class="v">${part}</span>` : part));
+
 /** A block of code with its caption. */
 export const figure = (caption: string, code: string): Html => html`<figure>
 <figcaption>${caption}<button type="button" hidden>Copy</button></figcaption>
-<pre tabindex="0"><code>${code}</code></pre></figure>`;
+<pre tabindex="0"><code>${highlight(code)}</code></pre></figure>`;
 
 /** A heading that can be linked. */
 export const heading = (id: string, text: Filling): Html =>

@@ -14,10 +14,12 @@ a { color: var(--lead); text-underline-offset: .15em; }
 code, pre, kbd { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 code { font-size: .875em; overflow-wrap: anywhere; }
 :not(pre) > code { background: var(--code); border-radius: .25rem; padding: .1em .3em; }
-pre { margin: 0; padding: .85rem 1rem; overflow-x: auto; font-size: .8125rem; line-height: 1.55;
+pre { margin: 0; padding: .85rem 1rem; overflow-x: auto; white-space: pre-wrap;
+  overflow-wrap: anywhere; font-size: .8125rem; line-height: 1.55;
   background: var(--code); border-radius: 0 0 .5rem .5rem; tab-size: 2; }
 pre:focus-visible { outline-offset: -3px; }
 :focus-visible { outline: 3px solid var(--lead); outline-offset: 2px; border-radius: .2rem; }
+pre .v { color: var(--patch); } pre .s { color: var(--string); } pre .c { color: var(--soft); }
 .skip { position: absolute; left: -99rem; }
 .skip:focus { left: 1rem; top: .5rem; background: var(--paper); padding: .5rem; z-index: 9; }
 .bar { position: sticky; top: 0; z-index: 5; display: flex; align-items: center; gap: 1rem;
@@ -46,7 +48,7 @@ pre:focus-visible { outline-offset: -3px; }
 main { padding: 1.5rem 2.5rem 6rem; min-width: 0; }
 main > header, .prose { max-width: 46rem; }
 h1 { font-size: 2rem; line-height: 1.2; margin: .5rem 0; letter-spacing: -.01em; }
-h2 { font-size: 1.45rem; line-height: 1.25; margin: 3.25rem 0 .35rem; padding-top: 1.25rem;
+h2 { font-size: 1.45rem; line-height: 1.25; margin: 2.5rem 0 .35rem; padding-top: 1.25rem;
   border-top: 1px solid var(--line); }
 h3 { font-size: 1.05rem; margin: 0; line-height: 1.4; }
 h4 { font-size: .75rem; margin: 1.4rem 0 .35rem; letter-spacing: .05em; text-transform: uppercase;
@@ -81,6 +83,7 @@ h2 + .about + .op, h2 + .op { border-top: 0; }
 .type { color: var(--soft); font-size: .85em; margin-left: .4rem; }
 .must { color: var(--delete); font-size: .75rem; margin-left: .4rem; }
 .members p { margin: .1rem 0 0; color: var(--soft); }
+.returns > p, .members p.type { margin: .5rem 0 .2rem; }
 summary { cursor: pointer; }
 details > summary { color: var(--lead); font-size: .8125rem; }
 .returns { margin: .2rem 0 .6rem; }
@@ -119,6 +122,10 @@ figcaption button { font: inherit; color: var(--lead); background: none; border:
   .opens:checked ~ .side { display: block; }
   .side a { padding: .4rem .35rem; }
   main { padding: 1rem 1rem 4rem; }
+  .stack thead { display: none; }
+  .stack tr { display: block; border-bottom: 1px solid var(--line); padding: .45rem 0; }
+  .stack td { display: inline; border: 0; padding: 0; margin-right: .5rem; }
+  .stack td:last-child { display: block; }
   h1 { font-size: 1.6rem; } h2 { margin-top: 2.25rem; }
 }
 @media print { .bar, .side, .opener, .shown button { display: none; } .frame { display: block; }

@@ -61,13 +61,24 @@ const told_frames: readonly Message[] = Object.entries(sent_frames).map(
   }),
 );
 
+/** What each op asks for; a new one does without until it stands here. */
+const op_texts: Readonly<Record<string, string>> = {
+  auth: 'Says who the socket speaks for, with an `api_key` or a `token`.',
+  ping: 'Asks for a `pong` with the head of the log.',
+  subscribe:
+    'Follows topics: what happens from now on, what is behind `after`, or the `last` so many. ' +
+    'A `filter` names `events`, `model_family` and `min_confidence`.',
+  unsubscribe: 'Leaves topics.',
+  call: 'Calls an operation as over HTTP; the answer is a `reply` with the same id.',
+};
+
 const client_frames: readonly Message[] = Object.entries({
   ...socket_ops,
   call: { schema: call_frame },
 }).map(([op, { schema }]) => ({
   name: `client_${op}`,
   title: op,
-  summary: `A frame {"op":"${op}", …}.`,
+  summary: op_texts[op] ?? `A frame {"op":"${op}", …}.`,
   payload: Type.Composite([Type.Object({ op: Type.Literal(op) }), schema as never]),
 }));
 

@@ -102,18 +102,22 @@ ${[
 
 const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ');
 
+const shapeText = ({ members, choices }: Shape): string => {
+  if (choices.length > 0) {
+    return choices.map((one) => `\n${indent(`- either:${shapeText(one)}`)}`).join('');
+  }
+  return members.length === 0 ? '' : `\n${indent(memberLines(members))}`;
+};
+
 const memberLines = (members: readonly Member[]): string =>
   members
     .map(({ name, required, description, ...shape }) => {
       const notes = [shape.type, ...shape.notes, ...(required ? [] : ['optional'])].join(', ');
       const told = description === '' ? '' : `: ${description}`;
-      const inner = shape.members.length === 0 ? '' : `\n${indent(memberLines(shape.members))}`;
+      const inner = shapeText(shape);
       return `- \`${name}\` (${notes})${told}${inner}`;
     })
     .join('\n');
-
-const shapeText = (shape: Shape): string =>
-  shape.members.length === 0 ? '' : `\n${indent(memberLines(shape.members))}`;
 
 const listOf = (title: string, lines: readonly string[]): readonly string[] =>
   lines.length === 0 ? [] : [`**${title}**\n\n${lines.join('\n')}`];

@@ -26,7 +26,16 @@ const noteOf = ({ notes }: Shape): string => (notes.length === 0 ? '' : `, ${not
 
 const most_open = 12;
 
+const choiceList = (choices: readonly Shape[]): Filling =>
+  choices.map((one, at) => [
+    html`<p class="type">${at === 0 ? 'Either' : 'or'} ${one.members.length} members</p>`,
+    memberList(one.members),
+  ]);
+
 const inner = (shape: Shape): Html | null => {
+  if (shape.choices.length > 0) {
+    return html`<details><summary>${shape.type}</summary>${choiceList(shape.choices)}</details>`;
+  }
   if (shape.members.length === 0) return null;
   const label = `${shape.members.length} members`;
   return html`<details><summary>${label}</summary>${memberList(shape.members)}</details>`;
@@ -42,7 +51,7 @@ export const memberList = (members: readonly Member[]): Html =>
 
 const parameterLine = (parameter: Parameter): Html => html`<li><code>${parameter.name}</code>
 <span class="type">${typeOf(parameter)}${noteOf(parameter)}</span>${
-  parameter.place === 'path' ? html`<span class="must">in the path</span>` : null
+  parameter.place === 'path' ? html`<span class="type">in the path</span>` : null
 }${parameter.place === 'query' && parameter.required ? html`<span class="must">required</span>` : null}${
   parameter.description === '' ? null : html`<p>${inline(parameter.description)}</p>`
 }</li>`;
@@ -69,7 +78,10 @@ const successOf = ({ status, content_type, shape }: SuccessLine): Html => {
   if (content_type !== 'application/json') {
     return html`<p class="returns">${told} <span class="type">${content_type ?? ''}</span></p>`;
   }
-  const { members } = shape;
+  const { members, choices } = shape;
+  if (choices.length > 0) {
+    return html`<details class="returns"><summary>${told} <span class="type">${shape.type}</span></summary>${choiceList(choices)}</details>`;
+  }
   const type = html`<span class="type">${typeOf(shape)}</span>`;
   if (members.length === 0) return html`<p class="returns">${told} ${type}</p>`;
   const open = members.length <= most_open ? html` open` : null;
@@ -81,7 +93,7 @@ const faultRow = ({ code, status, sentence }: FaultLine): Html =>
   html`<tr><td><code>${code}</code></td><td>${status}</td><td>${inline(sentence)}</td></tr>`;
 
 const faultTable = (faults: readonly FaultLine[], rowOf: (fault: FaultLine) => Html): Html =>
-  html`<div class="scroll"><table><thead><tr><th>Code</th><th>Status</th><th>Meaning</th></tr></thead>
+  html`<div class="scroll"><table class="stack"><thead><tr><th>Code</th><th>Status</th><th>Meaning</th></tr></thead>
 <tbody>${faults.map(rowOf)}</tbody></table></div>`;
 
 const anchorOf = ({ code, status }: FaultLine): string => `fault-${code}-${status}`;

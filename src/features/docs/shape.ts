@@ -12,6 +12,8 @@ export interface Shape {
   readonly members: readonly Member[];
   /** The name of the object that is described elsewhere. */
   readonly object: string | null;
+  /** Where it is one of several objects: each of them. */
+  readonly choices: readonly Shape[];
 }
 
 export interface Member extends Shape {
@@ -23,18 +25,22 @@ export interface Member extends Shape {
 /** Objects that are described once, by the text of their schema. */
 export type Objects = ReadonlyMap<string, string>;
 
-const range = (low: unknown, high: unknown, unit: string): readonly string[] => {
+const showNumber = (value: number): string => value.toLocaleString('en-US');
+
+const range = (low?: number, most?: number, unit = ''): readonly string[] => {
+  const high = most === Number.MAX_SAFE_INTEGER ? undefined : most;
   if (low !== undefined && high !== undefined) {
-    return [low === high ? `exactly ${low}${unit}` : `${low} to ${high}${unit}`];
+    const span = `${showNumber(low)} to ${showNumber(high)}`;
+    return [`${low === high ? `exactly ${showNumber(low)}` : span}${unit}`];
   }
-  if (low !== undefined) return [`at least ${low}${unit}`];
-  return high === undefined ? [] : [`at most ${high}${unit}`];
+  if (low !== undefined) return [`at least ${showNumber(low)}${unit}`];
+  return high === undefined ? [] : [`at most ${showNumber(high)}${unit}`];
 };
 
 const show = (value: unknown): string => JSON.stringify(value);
 
 const notesOf = (schema: Schema): readonly string[] => [
-  ...range(schema.minimum, schema.maximum, ''),
+  ...range(schema.minimum, schema.maximum),
   ...(schema.minLength === 1 && schema.maxLength === undefined
     ? ['not empty']
     : range(schema.minLength, schema.maxLength, ' characters')),
@@ -49,7 +55,7 @@ const scalarName = ({ type, format }: Schema): string =>
   typeof type === 'string' ? (formats[format] ?? type) : 'any value';
 
 const shape = (type: string, more: Partial<Shape> = {}): Shape => ({
-  ...{ type, notes: [], members: [], object: null },
+  ...{ type, notes: [], members: [], object: null, choices: [] },
   ...more,
 });
 
@@ -59,6 +65,8 @@ const unionOf = (choices: readonly Schema[], objects: Objects): Shape => {
   const shapes = choices.filter((one) => !isNull(one)).map((one) => readShape(one, objects));
   const types = [...new Set(shapes.map(({ type }) => type))];
   if (choices.some(isNull)) types.push('null');
+  const objects_in = shapes.filter(({ members }) => members.length > 0);
+  if (objects_in.length > 1) return shape(`one of ${shapes.length} objects`, { choices: shapes });
   return shape(types.join(' or '), {
     notes: [...new Set(shapes.flatMap(({ notes }) => notes))],
     members: shapes.flatMap(({ members }) => members),

@@ -5,6 +5,7 @@ import type { Route } from '../../kit/http/route.js';
 import { makeAsyncApi } from './asyncapi.js';
 import { renderEvents } from './event-page.js';
 import { readEvents } from './event-reference.js';
+import { withGlossary } from './glossary.js';
 import { makeLlms, makeLlmsFull } from './llms.js';
 import { readReference } from './reference.js';
 import { renderReference } from './reference-page.js';
@@ -35,9 +36,8 @@ export interface Site {
 
 export const makeSite = ({ routes, info, limits, prefix, public_url }: SiteOptions): Site => {
   const server_url = public_url();
-  const openapi = JSON.stringify(
-    makeOpenApi(routes, { info, server_url, tags: tag_texts, samplesOf }),
-  );
+  const parts = { info, server_url, tags: tag_texts, samplesOf };
+  const openapi = JSON.stringify(withGlossary(makeOpenApi(routes, parts)));
   const asyncapi = JSON.stringify(makeAsyncApi(info, server_url));
   const reference = readReference(JSON.parse(openapi));
   const events = readEvents(JSON.parse(asyncapi), prefix);

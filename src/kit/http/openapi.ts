@@ -162,7 +162,8 @@ const parametersOf = (route: Route): unknown[] => {
   }
   const required = new Set(route.query?.required ?? []);
   for (const [name, schema] of Object.entries(route.query?.properties ?? {})) {
-    list.push({ name, in: 'query', required: required.has(name), schema });
+    const must = required.has(name) && schema.default === undefined;
+    list.push({ name, in: 'query', required: must, schema });
   }
   if (route.method === 'POST') list.push(idempotency_parameter);
   return list;

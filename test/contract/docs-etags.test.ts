@@ -1,0 +1,148 @@
+import { t } from 'tap';
+import { exampleOf } from '../../src/features/docs/examples.js';
+import type { Route } from '../../src/kit/http/route.js';
+import { all_routes } from '../../src/routes.js';
+import { type Answered, startApp } from '../help/app.js';
+import { makeDocsWorld, type Vars } from '../help/docs-world.js';
+import { openCalls } from '../help/socket-calls.js';
+
+/** What may be kept: an ETag, a rule for caches, and a 304 that costs no limit, at every door. */
+
+const app_env = {
+  TRUSTED_PROXIES: '127.0.0.1',
+  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+  LIMIT_KEY: '100000000',
+};
+const app = await startApp(t, { env: { ...app_env, LIMIT_EXPORTS: '1000' } });
+const varsOf = await makeDocsWorld(app);
+const routes = (all_routes as readonly Route[]).filter(({ method }) => method === 'GET');
+const cacheable = routes.filter((route) => route.cacheable);
+
+const fill = (value: unknown, vars: Vars): string =>
+  String(value).replace(/^\$([A-Z_]+)$/, (_, name: string) => vars[name] ?? '');
+
+/** The target of the example of a route. */
+const targetOf = async (route: Route): Promise<string> => {
+  const vars = await varsOf(route);
+  const { params, query } = exampleOf(route);
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => fill(params[name], vars));
+  const pairs = Object.entries(query).map(([name, value]) => `${name}=${fill(value, vars)}`);
+  return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
+};
+
+const targets = new Map<string, string>();
+for (const route of cacheable) targets.set(route.id, await targetOf(route));
+
+let addresses = 0;
+/** Somebody whose calls nobody else is counted with. */
+const newcomer = () => {
+  addresses += 1;
+  return { 'x-forwarded-for': `198.51.100.${addresses}` };
+};
+
+const leftOf = ({ headers }: Answered): string =>
+  /"ip";r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1] ?? '';
+
+t.test('what is read by many has a tag, and private answers have none', async (t) => {
+  const ids = cacheable.map(({ id }) => id);
+  for (const id of [
+    ...['getQuestion', 'listQuestions', 'getConsensus', 'leaderboard', 'debaterLeaderboard'],
+    ...['getTaxonomy', 'openapi', 'asyncapi', 'docs', 'eventDocs', 'webhookDocs', 'llms'],
+    ...['newsFeed', 'questionFeed', 'agentProfile', 'listPredictions', 'listWebhookEvents'],
+  ]) {
+    t.ok(ids.includes(id), id);
+  }
+  const others = routes.filter((route) => !route.cacheable && route.auth !== 'public');
+  t.ok(others.length > 10);
+  for (const route of others.filter(({ auth }) => auth === 'agent')) {
+    const { API_KEY: key = '' } = await varsOf(route);
+    const { status, headers } = await app.call('GET', await targetOf(route), { key });
+    t.equal(status, 200, route.id);
+    t.equal(headers.get('cache-control'), 'no-store', route.id);
+    t.equal(headers.get('etag'), null, route.id);
+  }
+});
+
+t.test('each is 304 to who has it, at no cost, and 200 to everybody else', async (t) => {
+  for (const route of cacheable) {
+    const target = targets.get(route.id) ?? '';
+    const who = newcomer();
+    const first = await app.call('GET', target, { headers: who });
+    const etag = first.headers.get('etag') ?? '';
+    t.equal(first.status, 200, route.id);
+    t.match(etag, /^(?:W\/)?"[^"]+"$/, route.id);
+    t.match(first.headers.get('cache-control'), /^public, (?:no-cache|max-age=\d+)/, route.id);
+    for (const [method, known] of [
+      ['GET', etag],
+      ['HEAD', etag],
+      ['GET', `"other", ${etag.replace('W/', '')}`],
+    ] as const) {
+      const again = await app.call(method, target, {
+        headers: { ...who, 'if-none-match': known },
+      });
+      t.equal(again.status, 304, `${route.id} ${method} ${known}`);
+      t.equal(again.body, '');
+      t.equal(again.headers.get('etag'), etag);
+      t.equal(again.headers.get('cache-control'), first.headers.get('cache-control'));
+      t.equal(Number(leftOf(again)), Number(leftOf(first)), `${route.id} costs nothing`);
+    }
+    const headers = { ...who, 'if-none-match': '"other"' };
+    const other = await app.call('GET', target, { headers });
+    t.equal(other.status, 200, route.id);
+    t.equal(Number(leftOf(other)), Number(leftOf(first)) - 1, `${route.id} costs one`);
+  }
+});
+
+t.test('over the socket it is the same', async (t) => {
+  const socket = await openCalls(t, app.port, newcomer());
+  for (const route of cacheable) {
+    const target = targets.get(route.id) ?? '';
+    const there = await socket.call('HEAD', target);
+    t.equal(there.headers.get('etag'), (await app.call('HEAD', target)).headers.get('etag'));
+    const headers = { 'if-none-match': there.headers.get('etag') ?? '' };
+    const here = await socket.call('GET', target, { headers });
+    t.equal(here.status, 304, route.id);
+    for (const name of ['etag', 'cache-control']) {
+      t.equal(here.headers.get(name), there.headers.get(name), `${route.id} ${name}`);
+    }
+    t.equal(Number(leftOf(here)), Number(leftOf(there)), route.id);
+  }
+});
+
+t.test('what changed has another tag, and a caller with a key keeps it for itself', async (t) => {
+  const route = routes.find(({ id }) => id === 'getQuestion') as Route;
+  const { QUESTION_ID: id = '', API_KEY: key = '' } = await varsOf(route);
+  const path = `/api/questions/${id}`;
+  const mine = await app.call('GET', path, { key });
+  t.equal(mine.headers.get('cache-control'), 'private, no-cache');
+  const etag = mine.headers.get('etag') ?? '';
+  const body = { description: 'By the date on its cover.' };
+  await app.call('PATCH', `/api/admin/questions/${id}`, { admin: true, body });
+  const headers = { 'if-none-match': etag };
+  const again = await app.call('GET', path, { headers });
+  t.equal(again.status, 200);
+  t.not(again.headers.get('etag'), etag);
+});
+
+t.test('clients in parallel pay for bodies and for nothing else; work is never free', async (t) => {
+  const limit = 40;
+  const small = await startApp(t, { roles: ['api'], env: { LIMIT_IP: String(limit) } });
+  const etag = (await small.call('GET', '/api/taxonomy')).headers.get('etag') ?? '';
+  const ask = (tag: string, path = '/api/taxonomy') =>
+    small.call('GET', path, { headers: { 'if-none-match': tag } });
+  const known = await Promise.all(
+    Array.from({ length: 100 }, (_, n) => ask(n % 10 === 0 ? `"n${n}"` : etag)),
+  );
+  const count = (answers: readonly Answered[], status: number): number =>
+    answers.filter((one) => one.status === status).length;
+  const bodies = count(known, 200) + 1;
+  t.equal(count(known, 304) + count(known, 200) + count(known, 429), 100);
+  const looked = await small.call('GET', '/api/limits');
+  const ip = looked.body.limits.find(({ name }: { name: string }) => name === 'ip');
+  t.equal(ip.left, limit - bodies - 1, 'each body and this call');
+  const guesses = await Promise.all(Array.from({ length: limit }, (_, n) => ask(`"guess-${n}"`)));
+  t.equal(count(guesses, 200), limit - bodies - 1);
+  t.equal(count(guesses, 304), 0);
+  t.equal((await ask(etag)).status, 429, 'a limit that is used up lets nobody work');
+  t.equal((await ask('*')).status, 429);
+});
