@@ -35,11 +35,11 @@ export interface Chart {
 const ofFamily = (series: Series, name: string): Series => {
   const wanted = series.families.indexOf(name);
   const { at, side, value, family } = series;
-  const alone = makeSeries(series.shape);
+  const alone = makeSeries(series.shape, { pooled: false });
   for (let n = 0; n < series.length; n += 1) {
     if (family[n] !== wanted) continue;
-    const stated = { at: at[n] as number, side: side[n] as number, value: value[n] as number };
-    alone.add({ ...stated, family: name, owner: String(n) }, series.offset);
+    const [time, on, states] = [at[n] as number, side[n] as number, value[n] as number];
+    alone.add({ at: time, side: on, value: states, family: name, owner: '' }, series.offset);
   }
   return alone.read();
 };

@@ -48,6 +48,8 @@ const figuresOf = (series: Series, asked: DriftAsk['figure']): readonly Figure[]
   return [{ name, option: null, values, put: puts[name] }];
 };
 
+export type Drift = Static<typeof drift_answer>;
+
 /** A figure stands from its moment on: a move begins no earlier than its window. */
 const showMove = (series: Series, figure: Figure, move: Move, window_ms: number): MoveWire => {
   const { at } = series;
@@ -68,11 +70,7 @@ const showMove = (series: Series, figure: Figure, move: Move, window_ms: number)
   };
 };
 
-export const driftOf = (
-  { id }: { readonly id: string },
-  series: Series,
-  ask: DriftAsk,
-): Static<typeof drift_answer> => {
+export const driftOf = ({ id }: { readonly id: string }, series: Series, ask: DriftAsk): Drift => {
   const { window, points, least_count } = ask;
   const window_ms = windowMs(window);
   const figures = figuresOf(series, ask.figure);

@@ -4,6 +4,7 @@ import type { SvgTheme } from '../../kit/svg.js';
 import { createPngMaker } from '../../kit/svg-png.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type Chart, type ChartAsk, makeChart } from './chart.js';
+import { type Drift, type DriftAsk, driftOf } from './drift-answer.js';
 import { createLiveHistory, type LiveHistory } from './live.js';
 import { createMovers, type Movers } from './movers-live.js';
 import { drawPicture } from './picture.js';
@@ -22,6 +23,8 @@ export interface History extends LiveHistory {
    * many wait for theirs.
    */
   png(question: QuestionRow, ask: ChartAsk, look: PngLook): Promise<Picture<Uint8Array>>;
+  /** Where the consensus of one question moved. */
+  drift(question: QuestionRow, ask: DriftAsk): Promise<Drift>;
   /** How far all questions moved. */
   readonly movers: Movers;
   close(): Promise<void>;
@@ -40,6 +43,7 @@ export interface Picture<B> {
 
 /** Every whole chart that fits into the usual number of points is some 30 KB. */
 const most_chart_bytes = 16_000_000;
+const most_drift_bytes = 4_000_000;
 const most_svg_bytes = 8_000_000;
 const most_png_bytes = 32_000_000;
 const picture_width = 800;
@@ -56,6 +60,7 @@ export const createHistory = (deps: Pick<Deps, 'sql'>): History => {
   );
   const svgs = createMadeCache<string>((text) => text.length, most_svg_bytes);
   const pngs = createMadeCache<Uint8Array>((bytes) => bytes.byteLength, most_png_bytes);
+  const drifts = createMadeCache<Drift>(({ moves }) => 400 + 600 * moves.length, most_drift_bytes);
   const maker = createPngMaker();
 
   const chart = async (question: QuestionRow, ask: ChartAsk): Promise<Chart> => {
@@ -81,6 +86,12 @@ export const createHistory = (deps: Pick<Deps, 'sql'>): History => {
     movers: createMovers(deps),
     chart,
     svg,
+    async drift(question, ask) {
+      const series = await live.read(question);
+      const { window, points, least_count, figure } = ask;
+      const key = keyOf(question, series.offset, [window, points, least_count, figure]);
+      return drifts.get(key, () => driftOf(question, series, ask));
+    },
     async png(question, ask, { theme, scale }) {
       const { body, offset } = await svg(question, ask, theme);
       const { points, family, since, until } = ask;

@@ -52,8 +52,10 @@ const addTo = (series: GrowingSeries, entry: LogEntry): boolean =>
 const load = async (sql: Deps['sql'], question: QuestionShape): Promise<GrowingSeries> => {
   const { question_type, options } = question;
   const series = makeSeries({ question_type, options });
-  for await (const rows of readStated(sql, question.id)) {
-    for (const { offset, ...one } of rows) series.add(one, offset);
+  for await (const { stated, offset } of readStated(sql, question.id)) {
+    for (const one of stated) series.add(one, offset);
+    // Answers to others come between two pieces.
+    await new Promise((resolve) => setImmediate(resolve));
   }
   return series;
 };

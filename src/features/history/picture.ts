@@ -122,12 +122,24 @@ const lineOf = (
   return last === undefined ? line : [...line, { x: to, y: last.y }];
 };
 
-const binary_legend: readonly LegendItem[] = [
-  { label: 'Mean probability of YES', series: 0, kind: 'line' },
-  { label: 'Pooled and extremized', series: 1, kind: 'dashed' },
-  { label: 'Share that says YES', series: 8, kind: 'dotted' },
-  { label: 'Middle half of the predictions', series: 0, kind: 'band' },
-];
+/** Each line with what it says now. */
+const binaryLegend = ({ points }: Chart): readonly LegendItem[] => {
+  const last = points.at(-1) as ChartPoint;
+  const { mean_probability, extremized, yes_percent, p25, p75 } = last;
+  return [
+    { label: `Mean probability ${percent(mean_probability)}`, series: 0, kind: 'line' },
+    ...(extremized === null
+      ? []
+      : [
+          {
+            label: `Pooled ${percent(extremized)}`,
+            ...{ series: 1, kind: 'dashed' as const },
+          },
+        ]),
+    { label: `Say YES ${percent(yes_percent)}`, series: 8, kind: 'dotted' },
+    { label: `Middle half of the predictions ${p25}–${percent(p75)}`, series: 0, kind: 'band' },
+  ];
+};
 
 const drawBinary = (plot: Plot, points: readonly ChartPoint[], x: Axis): (Markup | null)[] => {
   const mean = lineOf(points, x, (point) => point.mean_probability);
@@ -168,10 +180,9 @@ const multiLegend = ({ shape, points }: Chart): readonly LegendItem[] =>
     };
   });
 
-const legendOf = (chart: Chart, family: string | null): readonly LegendItem[] => {
+const legendOf = (chart: Chart): readonly LegendItem[] => {
   if (chart.points.length === 0) return [];
-  if (is_multi(chart)) return multiLegend(chart);
-  return binary_legend.filter(({ series }) => family === null || series !== 1);
+  return is_multi(chart) ? multiLegend(chart) : binaryLegend(chart);
 };
 
 export const drawPicture = (parts: PictureParts): string => {
@@ -184,7 +195,7 @@ export const drawPicture = (parts: PictureParts): string => {
     title: question.question,
     subtitle,
     desc: `The consensus over time. ${subtitle}.`,
-    legend: legendOf(chart, family),
+    legend: legendOf(chart),
     source: `${site}${as_of} · log offset ${chart.offset} · times in UTC`,
     x,
     y: percentAxis(25),

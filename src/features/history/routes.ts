@@ -18,7 +18,7 @@ import {
   question_params,
 } from '../questions/index.js';
 import type { Chart, ChartAsk } from './chart.js';
-import { type DriftAsk, driftOf } from './drift-answer.js';
+import type { DriftAsk } from './drift-answer.js';
 import type { History } from './history.js';
 import {
   chart_answer,
@@ -234,7 +234,7 @@ const getDrift = route({
     if (known !== null) return known;
     const { window = '24h', points, least_count, figure } = ctx.query;
     const ask: DriftAsk = { window, points, least_count, figure };
-    const answer = driftOf(question, await deps.history.read(question), ask);
+    const answer = await deps.history.drift(question, ask);
     return { ...reply(200, answer), etag: etagOf(question, answer.offset) };
   },
 });

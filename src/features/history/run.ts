@@ -159,9 +159,13 @@ export const makeCounts = ({ question_type, options }: RunShape) => {
   };
 };
 
-export const makeRun = (shape: RunShape): Run => {
+/** Without `pooled` nothing is extremized, and the owners are not looked at. */
+export const makeRun = (
+  shape: RunShape,
+  { pooled = true }: { readonly pooled?: boolean } = {},
+): Run => {
   const counts = makeCounts(shape);
-  const pools = counts.is_binary ? makePools() : null;
+  const pools = counts.is_binary && pooled ? makePools() : null;
   return {
     add(one) {
       counts.move(one.side, one.value, 1);

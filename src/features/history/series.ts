@@ -95,9 +95,12 @@ const lastOfEach = (at: Float64Array): Int32Array => {
   return found.subarray(0, count);
 };
 
-export const makeSeries = (shape: RunShape): GrowingSeries => {
+export const makeSeries = (
+  shape: RunShape,
+  how: { readonly pooled?: boolean } = {},
+): GrowingSeries => {
   const { columns, makeRoom } = makeColumns(figureNames(shape).length);
-  const run = makeRun(shape);
+  const run = makeRun(shape, how);
   const owners: string[] = [];
   const { names: families, numberOf } = makeNames();
   let length = 0;
