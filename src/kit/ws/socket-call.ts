@@ -191,9 +191,11 @@ const overHttp = ({ headers }: Outgoing): Outgoing => {
   const request_id = headers.find(([name]) => name === 'X-Request-Id')?.[1] ?? '';
   const message = 'This answer is no text, or too long for a frame; ask for it over HTTP.';
   const fault = refuse(common_faults.HTTP_ONLY, { message });
+  // What was said of the answer is not true of the refusal.
+  const kept = headers.filter(([name]) => /^(?:X-Request-Id|RateLimit)/.test(name));
   return {
     status: fault.def.status,
-    headers,
+    headers: [['Cache-Control', 'no-store'], ...kept],
     body: JSON.stringify(faultBody(fault, request_id)),
     content_type: 'application/json',
   };
