@@ -9,6 +9,7 @@ const targets = {
   test: 'dist/test/run.js',
   demo: 'dist/src/tools/demo.js',
   import: 'dist/src/tools/import.js',
+  export: 'dist/src/tools/export.js',
   bench: 'dist/bench/run.js',
   doctor: 'dist/src/tools/doctor.js',
   verify: 'dist/src/tools/verify.js',

@@ -163,7 +163,7 @@ async function* bounded(pieces: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint
 
 const openExport = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
   const { query } = ctx;
-  const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
+  const leave = await deps.exports.enter(readAddressText(ctx.ip).limit_key);
   if (leave === null) return busy();
   try {
     const at = await takeSnapshot(deps, query);
@@ -224,7 +224,7 @@ const sumUp = async (ctx: Ctx, deps: Parts, job: Job): Promise<Result> => {
 };
 
 const openManifest = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
-  const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
+  const leave = await deps.exports.enter(readAddressText(ctx.ip).limit_key);
   if (leave === null) return busy();
   try {
     const at = await takeSnapshot(deps, ctx.query);

@@ -17,6 +17,9 @@ import type { FromWorker, ToWorker, WorkerSetup } from './worker.js';
 /** At once, of one process and of one address. */
 export const most_exports = { process: 4, address: 2 } as const;
 
+/** How long an export waits for a place: short ones are through by then. */
+const place_wait_ms = 3_000;
+
 const idle_ms = 30_000;
 const heap_mb = 256;
 const key_purpose = 'export-pseudonym/1';
@@ -125,12 +128,36 @@ class Thread {
   }
 }
 
-/** Places for exports at once. */
+type Leave = () => void;
+
+interface Waiter {
+  readonly address: string;
+  readonly give: (leave: Leave) => void;
+}
+
+/** Places for exports at once; whoever finds none waits a little, in the order of coming. */
 class Places {
   readonly #addresses = new Map<string, number>();
+  readonly #waiters: Waiter[] = [];
   open = 0;
 
-  enter(address: string): (() => void) | null {
+  enter(address: string): Promise<Leave | null> {
+    const leave = this.#take(address);
+    if (leave !== null) return Promise.resolve(leave);
+    return new Promise((resolve) => {
+      const give = (given: Leave | null): void => {
+        clearTimeout(timer);
+        const at = this.#waiters.indexOf(waiter);
+        if (at !== -1) this.#waiters.splice(at, 1);
+        resolve(given);
+      };
+      const waiter: Waiter = { address, give };
+      const timer = setTimeout(() => give(null), place_wait_ms);
+      this.#waiters.push(waiter);
+    });
+  }
+
+  #take(address: string): Leave | null {
     const mine = this.#addresses.get(address) ?? 0;
     if (this.open >= most_exports.process || mine >= most_exports.address) return null;
     this.open += 1;
@@ -148,12 +175,16 @@ class Places {
     const left = (this.#addresses.get(address) ?? 1) - 1;
     if (left === 0) this.#addresses.delete(address);
     else this.#addresses.set(address, left);
+    for (const waiter of [...this.#waiters]) {
+      const leave = this.#take(waiter.address);
+      if (leave !== null) waiter.give(leave);
+    }
   }
 }
 
 export interface Exports {
-  /** Takes a place; null when there is none. The place is left by calling what is returned. */
-  enter(address: string): (() => void) | null;
+  /** Takes a place, or null when there is none; it is left by calling what is returned. */
+  enter(address: string): Promise<Leave | null>;
   /** The bytes of an export; to be read to the end or returned from. */
   run(job: Job, onEnd?: (result: Result) => void): AsyncGenerator<Uint8Array>;
   /** Open exports. */

@@ -186,6 +186,7 @@ const script_words: Readonly<Record<string, string>> = {
   test: 'Passes the tests, or those whose path is given: `npm test -- test/kit`',
   demo: 'Plays the whole story against a running service and checks its own counts',
   import: 'Puts the questions of a file into a running service',
+  export: 'Puts data of a running service into a file, and goes on after an interruption',
   bench: 'Measures one question beside its peers',
   doctor: 'Prints every setting with its source and checks what the service needs',
   verify: 'Compares everything that a running service keeps twice',

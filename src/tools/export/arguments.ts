@@ -1,0 +1,121 @@
+import { parseArgs } from 'node:util';
+import { format_names } from '../../features/exports/formats.js';
+
+export const export_subjects = ['predictions', 'consensus-history', 'calibration'] as const;
+export type ExportSubject = (typeof export_subjects)[number];
+
+export interface ExportArguments {
+  readonly subject: ExportSubject;
+  readonly url: string;
+  readonly file: string;
+  /** Of the route, without the snapshot. */
+  readonly query: Readonly<Record<string, string>>;
+  readonly snapshot: string | null;
+  /** Compress the finished file. */
+  readonly gzip: boolean;
+  /** Forget what is there of an interrupted export. */
+  readonly restart: boolean;
+  /** Replace the file. */
+  readonly force: boolean;
+}
+
+const help = `Usage: npm run export -- WHAT [--out FILE] [--format FORMAT] [options]
+
+WHAT is predictions, consensus-history or calibration. The data of a running service go into a file:
+
+  --out FILE        where to (default WHAT.FORMAT)
+  --format FORMAT   ${format_names.join(', ')} (default ndjson); calibration knows json, csv and svg
+  --url URL         the service (default http://127.0.0.1:8080)
+  --gzip            compress the file; its name gets .gz
+  --with-manifest   put the manifest into the file as well, in ndjson and json
+  --restart         begin anew instead of going on after an interruption
+  --force           replace a file that is there
+
+Which rows:
+
+  --since TIME, --until TIME        when the prediction was made; ISO 8601 with a zone
+  --question-id ID, --category SLUG, --subcategory SLUG, --model-family NAME
+  --status STATUS                   open, closed, resolved or voided (predictions)
+  --as-of TIME                      only what was known then
+  --snapshot TIME                   only what was recorded before; for the same file once more
+  --names                           with ids and names of agents, where they are public
+  --by GROUP, --event EVENT, --bins N, --min-n N, --theme THEME      (calibration)
+
+While it runs the file is called FILE.part, with FILE.part.json beside it. After an interruption of
+any kind the same command goes on behind what is there, and the finished file is the same to the
+last byte. Its SHA-256 is compared with that of the service, and FILE.manifest.json says what it is.
+
+Exit code: 0 the file is there and right; 1 it is not.`;
+
+const texts = {
+  since: 'since',
+  until: 'until',
+  'question-id': 'question_id',
+  category: 'category',
+  subcategory: 'subcategory',
+  'model-family': 'model_family',
+  status: 'status',
+  'as-of': 'as_of',
+  by: 'by',
+  event: 'event',
+  bins: 'bins',
+  'min-n': 'min_n',
+  theme: 'theme',
+} as const;
+
+const text = { type: 'string' } as const;
+const flag = { type: 'boolean', default: false } as const;
+
+const read = (argv: readonly string[]) =>
+  parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      ...{ url: { ...text, default: 'http://127.0.0.1:8080' }, out: text, format: text },
+      ...{ gzip: flag, 'with-manifest': flag, restart: flag, force: flag, names: flag, help: flag },
+      ...{ snapshot: text, since: text, until: text, 'question-id': text, category: text },
+      ...{ subcategory: text, 'model-family': text, status: text, 'as-of': text, by: text },
+      ...{ event: text, bins: text, 'min-n': text, theme: text },
+    },
+  });
+
+type Values = ReturnType<typeof read>['values'];
+
+const queryOf = (values: Values, format: string): Record<string, string> => {
+  const query: Record<string, string> = { format };
+  for (const [option, name] of Object.entries(texts)) {
+    const value = values[option as keyof typeof texts];
+    if (value !== undefined) query[name] = value;
+  }
+  if (values.names) query['names'] = 'true';
+  if (values['with-manifest']) query['manifest'] = 'true';
+  return query;
+};
+
+const isSubject = (word: string): word is ExportSubject =>
+  (export_subjects as readonly string[]).includes(word);
+
+/** The arguments, or a sentence that says what is wrong with them. */
+export const readExportArguments = (argv: readonly string[]): ExportArguments | string => {
+  try {
+    const { values, positionals } = read(argv);
+    const [subject, ...rest] = positionals;
+    if (values.help || subject === undefined || rest.length > 0) return help;
+    if (!isSubject(subject)) return `WHAT is ${export_subjects.join(', ')}, not ${subject}.`;
+    const is_calibration = subject === 'calibration';
+    const formats: readonly string[] = is_calibration ? ['json', 'csv', 'svg'] : format_names;
+    const format = values.format ?? formats[is_calibration ? 0 : 1] ?? '';
+    if (!formats.includes(format)) {
+      return `--format of ${subject} is ${formats.join(', ')}, not ${format}.`;
+    }
+    if (!/^https?:\/\//.test(values.url) || !URL.canParse(values.url)) {
+      return `--url takes an address like http://127.0.0.1:8080, not ${values.url}.`;
+    }
+    const { gzip, restart, force, snapshot = null, out = `${subject}.${format}` } = values;
+    const file = gzip && !out.endsWith('.gz') ? `${out}.gz` : out;
+    const query = queryOf(values, format);
+    return { subject, url: values.url, file, query, snapshot, gzip, restart, force };
+  } catch (error) {
+    return `${error instanceof Error ? error.message : error}\n\n${help}`;
+  }
+};
