@@ -101,7 +101,7 @@ const drawLegend = (items: readonly LegendItem[], top: number, width: number) =>
   let x = padding;
   let y = top;
   for (const item of items) {
-    const label = cutText(item.label, Math.min(260, width - 2 * padding - 24), label_face);
+    const label = cutText(item.label, Math.min(320, width - 2 * padding - 24), label_face);
     const needed = 24 + textWidth(label, label_face);
     if (x > padding && x + needed > width - padding) {
       x = padding;

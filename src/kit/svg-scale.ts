@@ -37,12 +37,14 @@ const steps = [
 /** Steps of the calendar, in months. */
 const month_steps = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600];
 
-const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+export const month_names = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 const clockLabel = (date: Date): string => date.toISOString().slice(11, 16);
-const dayLabel = (date: Date): string => `${date.getUTCDate()} ${months[date.getUTCMonth()]}`;
+const dayLabel = (date: Date): string => `${date.getUTCDate()} ${month_names[date.getUTCMonth()]}`;
 const monthLabel = (date: Date): string =>
-  date.getUTCMonth() === 0 ? `${date.getUTCFullYear()}` : (months[date.getUTCMonth()] as string);
+  date.getUTCMonth() === 0
+    ? `${date.getUTCFullYear()}`
+    : (month_names[date.getUTCMonth()] as string);
 
 const evenTicks = (from: number, to: number, step: number): Tick[] => {
   const ticks: Tick[] = [];

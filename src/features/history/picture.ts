@@ -9,7 +9,7 @@ import {
   type Plot,
   type Point,
 } from '../../kit/svg-chart.js';
-import { type Axis, percentAxis, timeAxis } from '../../kit/svg-scale.js';
+import { type Axis, month_names, percentAxis, timeAxis } from '../../kit/svg-scale.js';
 import type { Chart, ChartPoint } from './chart.js';
 
 /** The chart of a question as a picture. */
@@ -38,15 +38,11 @@ export interface PictureParts {
 const minute_ms = 60_000;
 const hour_ms = 60 * minute_ms;
 
-const number = (value: number): string => value.toLocaleString('en-US');
+// Written here, and not by a locale, so that every machine draws the same.
+const number = (value: number): string => String(value).replace(/\B(?=(?:\d{3})+$)/g, ',');
 const percent = (value: number | null): string => (value === null ? '–' : `${value} %`);
 const dayOf = (time: Date): string =>
-  time.toLocaleDateString('en-GB', {
-    day: 'numeric',
-    month: 'short',
-    year: 'numeric',
-    timeZone: 'UTC',
-  });
+  `${time.getUTCDate()} ${month_names[time.getUTCMonth()]} ${time.getUTCFullYear()}`;
 const minuteOf = (time: Date): string => `${dayOf(time)}, ${time.toISOString().slice(11, 16)} UTC`;
 
 const standOf = ({
@@ -137,7 +133,7 @@ const binaryLegend = ({ points }: Chart): readonly LegendItem[] => {
           },
         ]),
     { label: `Say YES ${percent(yes_percent)}`, series: 8, kind: 'dotted' },
-    { label: `Middle half of the predictions ${p25}–${percent(p75)}`, series: 0, kind: 'band' },
+    { label: `Middle half of predictions ${p25}–${percent(p75)}`, series: 0, kind: 'band' },
   ];
 };
 
