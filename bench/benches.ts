@@ -8,6 +8,7 @@ export const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   fanout: async () => (await import('./fanout.js')).fanout,
   predict: async () => (await import('./predict.js')).predict,
   webhooks: async () => (await import('./webhooks.js')).webhooks,
+  reads: async () => (await import('./reads.js')).reads,
   resolve: async () => (await import('./resolve.js')).resolve,
   slow: async () => (await import('./slow.js')).slow,
   sockets: async () => (await import('./sockets.js')).idle_sockets,
