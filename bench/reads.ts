@@ -13,10 +13,10 @@ import { requireClean, startLoader } from './load/loader.js';
 import type { Recorded } from './peers/recorded.js';
 
 /**
- * Hot reads per second, each kind beside a bare uWebSockets.js handler that sends the same bytes and
- * beside Fastify in front of Redis, while 500 predictions a second are placed on the very questions
- * that are read. These go on beside the peers too, so that the machine is as busy. Every round has
- * 64 questions of its own; what a peer sends is what the service sends at the round's beginning.
+ * Hot reads per second, each kind beside a bare uWebSockets.js handler that sends the same bytes,
+ * and beside Fastify in front of Redis, while 500 predictions a second are placed on the very
+ * questions that are read. These go on beside the peers too, so that the machine is as busy. Every
+ * round has 64 questions of its own; what a peer sends is what the service sends as it begins.
  */
 
 const agents = 10_000;

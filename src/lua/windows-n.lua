@@ -5,13 +5,14 @@
 --         (limit, window in ms); the windows take KEYS in order
 -- returns one text of numbers with commas, for each call: the window that refused (0: admitted)
 --         and ms until it would admit, then for each window the calls left and the ms until its
---         oldest grows old; last of all the time. A refused call consumes nothing.
+--         oldest grows old; last of all their time. A refused call consumes nothing.
 --
 -- A list is read once and written once. It is given two windows to live when it begins and whenever
 -- something in it was found old, by a refused call too; so nothing in it that counts is lost.
 local call = redis.call
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local stamp = now -- Not before calls that were lent (lease-1.lua): their times are a bit ahead.
 -- Lists that were read: number by name, then one array a property.
 local number, names, kept, new, oldest, span, renew = {}, {}, {}, {}, {}, {}, {}
 
@@ -38,6 +39,7 @@ local function read(name, window)
     n, trimmed = n - old, true
     first = tonumber(call('LINDEX', name, 0) or now)
   end
+  if n > 0 then stamp = math.max(stamp, tonumber(call('LINDEX', name, -1))) end
   local l = #names + 1
   number[name], names[l], kept[l], new[l], span[l] = l, name, n, 0, window
   oldest[l], renew[l] = first, trimmed or n == 0
@@ -53,8 +55,7 @@ for _ = 1, tonumber(ARGV[1]) do
     local over = kept[l] + new[l] - limit
     if over >= 0 then
       -- With a limit that was lowered, more than one admission has to grow old first.
-      local decisive = now
-      if over < kept[l] then decisive = tonumber(call('LINDEX', names[l], over)) end
+      local decisive = over < kept[l] and tonumber(call('LINDEX', names[l], over)) or now
       local wait = decisive + window - now
       if wait > retry then refused, retry = w, wait end
     end
@@ -68,13 +69,12 @@ for _ = 1, tonumber(ARGV[1]) do
   end
   key, arg, at = key + windows, arg + 2 * windows + 1, at + 2 + 2 * windows
 end
-
 for l = 1, #names do
   if new[l] > 0 then
     local times = {}
-    for n = 1, new[l] do times[n] = now end
+    for n = 1, new[l] do times[n] = stamp end
     call('RPUSH', names[l], unpack(times))
   end
   if renew[l] then redis.call('PEXPIRE', names[l], 2 * span[l]) end
 end
-return table.concat(answers, ',') .. string.format(',%.0f', now)
+return table.concat(answers, ',') .. string.format(',%.0f', stamp)

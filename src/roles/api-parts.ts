@@ -24,7 +24,7 @@ import {
   createReach,
   type PlaceParts,
 } from '../features/predictions/index.js';
-import { createQuestionCache } from '../features/questions/index.js';
+import { createQuestionCache, lists_tag } from '../features/questions/index.js';
 import { createBoards, type StandingParts } from '../features/standing/index.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
 import { createVoting, type VoteParts } from '../features/votes/index.js';
@@ -32,6 +32,7 @@ import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js
 import type { Deps } from '../kit/deps.js';
 import { common_faults, type Fault, refuse } from '../kit/fault.js';
 import type { Caller } from '../kit/http/caller.js';
+import { createHotAnswers, type HotAnswers } from '../kit/http/hot.js';
 import type { Route } from '../kit/http/route.js';
 import type { Credentials } from '../kit/http/serve.js';
 import type { Limiter } from '../kit/limits.js';
@@ -51,7 +52,11 @@ export type ApiParts = Deps &
   LimitParts &
   LogParts &
   ExportParts &
-  DocsParts & { readonly principals: Principals; readonly sessions: Sessions };
+  DocsParts & {
+    readonly principals: Principals;
+    readonly sessions: Sessions;
+    readonly hot: HotAnswers;
+  };
 
 export interface ProcessParts {
   readonly principals: Principals;
@@ -64,6 +69,7 @@ export const makeApiParts = (
   nudge = makeNudge(deps),
   sessions = createSessions(deps),
   consensus = createLiveConsensus(deps),
+  hot = createHotAnswers(),
 ): ApiParts => ({
   ...deps,
   ...makePlaceParts(deps, limiter, nudge),
@@ -76,7 +82,11 @@ export const makeApiParts = (
   commenting: createCommenting(deps.sql, nudge),
   voting: createVoting(deps.sql),
   taxonomy: createTaxonomy(deps),
-  questions: createQuestionCache(deps),
+  hot,
+  questions: createQuestionCache(deps, (id) => {
+    hot.drop(id);
+    hot.drop(lists_tag);
+  }),
   consensus,
   history: createHistory(deps),
   briefs: createBriefs(deps, consensus),

@@ -16,6 +16,7 @@ import {
   us_socket_local_port,
 } from '../kit/http/uws.js';
 import { createKeeper } from '../kit/idempotency.js';
+import { createLeases } from '../kit/limit-leases.js';
 import { createLimiter } from '../kit/limits.js';
 import type { Measure } from '../kit/metrics.js';
 import { type Running, startAll } from '../kit/service.js';
@@ -24,6 +25,7 @@ import { createSeats } from '../kit/ws/seats.js';
 import { all_routes } from '../routes.js';
 import { type ApiParts, makeApiParts, makeAuthenticate } from './api-parts.js';
 import { type Base, openBase, type RoleOptions } from './base.js';
+import { makeCooling } from './cooling.js';
 import { makeStateTopics } from './state-topics.js';
 
 /** The api process: REST and websockets on one port, and everything they need at hand. */
@@ -61,6 +63,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
   const principals = createPrincipals(deps, { onPurge });
   const prefix = config.REDIS_PREFIX;
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
+  const leases = createLeases({ redis, prefix });
   const parts = makeApiParts(deps, { principals, limiter });
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
@@ -73,6 +76,12 @@ const mountAll = (base: Base, options: RoleOptions) => {
     link_url: () => `${deps.public_url}/link`,
     authenticate,
     windowsOf,
+    hot: parts.hot,
+    fast: {
+      hot: parts.hot,
+      leases,
+      windowsOf: (address) => windowsOf({ limits: [] }, anonymous, address),
+    },
     keeper: createKeeper({ sql, secret_key: config.SECRET_KEY ?? '', log }),
     check_answers: options.check_answers ?? false,
   });
@@ -80,6 +89,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
   const node = `${options.role}-${options.index}`;
   const touch = (topic: string): void => sockets.hub.touch(topic);
   const topics = makeStateTopics(parts, { node, touch });
+  const cooling = makeCooling(parts.hot);
   const sockets = mountSockets(app, {
     sql,
     log,
@@ -105,12 +115,13 @@ const mountAll = (base: Base, options: RoleOptions) => {
     onEvents: (batch) => {
       topics.onEvents(batch);
       parts.history.onEvents(batch);
+      cooling.onEvents(batch);
       const told = batch.map((entry) => new Told(entry));
       sockets.onEvents(told);
       parts.log_doors.onEvents(told);
     },
   });
-  return { app, parts, limiter, mounted, seats, sockets, follower, topics };
+  return { app, parts, limiter, leases, cooling, mounted, seats, sockets, follower, topics };
 };
 
 type All = ReturnType<typeof mountAll>;
@@ -168,7 +179,7 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
 export const startApi = async (config: Config, options: RoleOptions): Promise<Running> => {
   const base = await openBase(config, options);
   const all = mountAll(base, options);
-  const { app, parts, limiter, mounted, seats, sockets, follower, topics } = all;
+  const { app, parts, limiter, leases, cooling, mounted, seats, sockets, follower, topics } = all;
   const services = await startAll([
     parts.principals,
     follower,
@@ -193,6 +204,8 @@ export const startApi = async (config: Config, options: RoleOptions): Promise<Ru
       mounted.stop();
       app.close();
       limiter.stop();
+      leases.stop();
+      cooling.stop();
       parts.webhooks.close();
       await parts.exports.close();
       await parts.history.close();

@@ -37,6 +37,11 @@ const getConsensus = route({
   returns: { 200: consensus_schema },
   faults: [question_faults.QUESTION_NOT_FOUND],
   cacheable: true,
+  hot: {
+    tag: ({ id }) => id.toLowerCase(),
+    after: 2,
+    remake: ({ id }, { consensus }) => consensus.peek(id),
+  },
   handle: async ({ params, caller }, deps) => {
     const known = deps.consensus.peek(params.id);
     if (known !== undefined) return reply(200, known);
@@ -64,6 +69,8 @@ const getQuestion = route({
   },
   faults: [question_faults.QUESTION_NOT_FOUND],
   cacheable: true,
+  // Votes and edits are not in the log.
+  hot: { tag: ({ id }) => id.toLowerCase(), after: 8, keep_ms: 1_000 },
   handle: async ({ params, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;

@@ -21,7 +21,10 @@ const fresh_ms = 2_000;
 const blink_ms = 20;
 const most = 20_000;
 
-export const createQuestionCache = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>): QuestionCache => {
+export const createQuestionCache = (
+  { sql, clock }: Pick<Deps, 'sql' | 'clock'>,
+  onForget: (id: string) => void = () => undefined,
+): QuestionCache => {
   const known = new Map<string, { readonly row: QuestionRow | undefined; readonly at: number }>();
   const reading = new Map<string, Promise<QuestionRow | undefined>>();
 
@@ -58,6 +61,7 @@ export const createQuestionCache = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>)
     },
     forget(id) {
       known.delete(id);
+      onForget(id);
     },
   };
 };

@@ -3,7 +3,7 @@ export { createQuestionCache, type QuestionCache } from './cache.js';
 export { question_counts } from './counts.js';
 export { closeQuestion, markResolved, markVoided } from './life.js';
 export type { Resolution, Voiding } from './life-store.js';
-export { findVisible, type QuestionParts, routes } from './routes.js';
+export { findVisible, lists_tag, type QuestionParts, routes } from './routes.js';
 export { whyNotOpen } from './rules.js';
 export { question_faults, question_params, question_schema } from './schema.js';
 export { type QuestionRow, readQuestion, toWire } from './store.js';

@@ -27,6 +27,9 @@ export interface QuestionParts {
 const route = routeFor<Deps & TaxonomyParts & QuestionParts>();
 const tag = 'questions';
 
+/** What kept lists of questions are dropped by. */
+export const lists_tag = 'questions';
+
 const getQuestions = route({
   id: 'listQuestions',
   method: 'GET',
@@ -37,6 +40,7 @@ const getQuestions = route({
   query: list_query,
   returns: { 200: questions_answer },
   cacheable: true,
+  hot: { tag: () => lists_tag, after: 8, keep_ms: 1_000 },
   handle: async ({ query }, deps) => {
     const ask = askOf(query, 'public');
     const listing = await readListing(deps, '/api/questions', { ask, query });

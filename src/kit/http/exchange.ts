@@ -34,6 +34,12 @@ const exposed =
   'Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
   'X-Export-As-Of, X-Export-Rows, Content-Disposition';
 
+/** Of every answer; what is not about one request alone. */
+export const common_headers = [
+  ['Access-Control-Allow-Origin', '*'],
+  ['Access-Control-Expose-Headers', exposed],
+] as const;
+
 const no_body = Buffer.alloc(0);
 const json_type = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
@@ -237,8 +243,7 @@ export class Exchange implements Asked {
     res.writeStatus(status_lines[status] ?? String(status));
     for (const [name, value] of headers) res.writeHeader(name, value);
     if (content_type !== null) res.writeHeader('Content-Type', content_type);
-    res.writeHeader('Access-Control-Allow-Origin', '*');
-    res.writeHeader('Access-Control-Expose-Headers', exposed);
+    for (const [name, value] of common_headers) res.writeHeader(name, value);
   }
 
   #write(outgoing: Outgoing, close: boolean): void {

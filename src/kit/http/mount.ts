@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import { common_faults, type Fault, refuse } from '../fault.js';
-import { describeError } from '../log.js';
+import { describeError, makeLineWriter } from '../log.js';
 import { Roll } from '../roll.js';
 import { makeAddressReader } from './address.js';
 import { finish, sendOptions } from './answer.js';
 import { compileRoute } from './call.js';
 import { type Desk, Exchange, exchange_counters } from './exchange.js';
+import { type FastDoor, type FastDoorOptions, makeFastDoor } from './fast-door.js';
 import type { Route } from './route.js';
 import { type Found, makeRouter } from './router.js';
 import { makeServer, type ServeOptions } from './serve.js';
@@ -22,6 +23,8 @@ import type { TemplatedApp } from './uws.js';
 export interface MountOptions<D> extends ServeOptions<D> {
   readonly routes: readonly Route<D>[];
   readonly trusted_proxies: readonly string[];
+  /** The short way for answers that are kept. */
+  readonly fast?: Pick<FastDoorOptions, 'hot' | 'leases' | 'windowsOf'>;
   /** Longest a request may take; then the client gets 503. */
   readonly deadline_ms?: number;
 }
@@ -70,6 +73,23 @@ const startSweeper = (open: Roll<Asked>, deadline_ms: number, log: Logger) => {
   return timer;
 };
 
+interface DoorOptions {
+  readonly log: Logger;
+  readonly isShut: () => boolean;
+}
+
+/** In front of the usual way, for what it knows. */
+const openFastDoor = (app: TemplatedApp, fast: FastDoor, { log, isShut }: DoorOptions): void => {
+  app.get('/*', (res, req) => {
+    try {
+      if (isShut() || !fast.answer(res, req)) req.setYield(true);
+    } catch (error) {
+      log.error(describeError(error), 'http: the short way threw');
+      res.close();
+    }
+  });
+};
+
 export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted => {
   const { routes, log, deadline_ms = 10_000, trusted_proxies } = options;
   const entries = routes.map((route) => ({ route: route as Route, entry: compileRoute(route) }));
@@ -100,6 +120,12 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
   const refuseAway = (talk: Talk): void =>
     finish(talk, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }), log);
 
+  if (options.fast !== undefined) {
+    const has_proxies = trusted_proxies.length > 0;
+    const own = { readAddress: desk.readAddress, has_proxies, writeLine: makeLineWriter(lines) };
+    const fast = makeFastDoor({ ...options.fast, ...own });
+    openFastDoor(app, fast, { log, isShut: () => draining });
+  }
   app.any('/*', (res, req) => {
     let exchange: Exchange | undefined;
     try {

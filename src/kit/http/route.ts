@@ -4,6 +4,7 @@ import type { Claim } from '../idempotency.js';
 import type { Tx } from '../pg/client.js';
 import { BodyStream, type StreamParts } from './body-stream.js';
 import type { Caller } from './caller.js';
+import type { HotRule } from './hot.js';
 import type { Prepared } from './prepared.js';
 
 /**
@@ -108,6 +109,8 @@ export interface RouteDef<
   readonly is_endless?: boolean;
   /** True: the answer carries an ETag and If-None-Match is honoured. */
   readonly cacheable?: boolean;
+  /** A cacheable answer that is kept ready while many ask for it. */
+  readonly hot?: HotRule<StaticOf<P>, D>;
   /** Content type of the success answer where it is not JSON. */
   readonly produces?: string;
   readonly faults?: readonly FaultDef[];
@@ -141,6 +144,7 @@ export interface Route<D = never> {
   readonly longest_ms: number | undefined;
   readonly is_endless: boolean;
   readonly cacheable: boolean;
+  readonly hot: HotRule<unknown> | undefined;
   readonly produces: string | undefined;
   readonly faults: readonly FaultDef[];
   readonly keeps: Keeps;
@@ -179,6 +183,7 @@ export const routeFor =
     longest_ms: def.longest_ms,
     is_endless: def.is_endless ?? false,
     cacheable: def.cacheable ?? false,
+    hot: def.hot as HotRule<unknown> | undefined,
     produces: def.produces,
     faults: def.faults ?? [],
     keeps: def.keeps ?? 'after',

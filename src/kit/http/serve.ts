@@ -15,8 +15,9 @@ import {
 import { BodyStream } from './body-stream.js';
 import { admit, type CompiledRoute, makeCall } from './call.js';
 import { anonymous, type Caller, isAdmin } from './caller.js';
+import { type HotAnswers, type MadeOf, writeBody } from './hot.js';
 import { key_header, makeKeeping } from './keeping.js';
-import type { Reply, Route } from './route.js';
+import type { Answer, Reply, Route } from './route.js';
 import type { Found, Match } from './router.js';
 import type { Asked, BodyRead, Talk } from './talk.js';
 
@@ -43,6 +44,8 @@ export interface ServeOptions<D> {
   readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
   /** Keeps the answers of calls with an Idempotency-Key; without it the header is not looked at. */
   readonly keeper?: Keeper;
+  /** Keeps answers that are asked for often; without it every one is made anew. */
+  readonly hot?: HotAnswers;
   readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
   /** Tests: an answer that does not match the route's `returns` becomes a 500. */
   readonly check_answers?: boolean;
@@ -74,10 +77,48 @@ const openStream = async (asked: Asked, body: BodyStream): Promise<boolean> => {
   return asked.stream !== undefined;
 };
 
+/** What is kept of an answer for all: only one that nobody's credentials or rules are in. */
+const public_headers = [['Cache-Control', 'public, no-cache']] as const;
+
+/** Makes an answer, or has a part in one that is made for somebody else just now. */
+const answerHot = async (
+  { asked, caller }: Talk,
+  hot: HotAnswers | undefined,
+  { route, ...made_of }: MadeOf & { readonly route: Route },
+  make: () => Promise<Answer>,
+): Promise<Answer> => {
+  const { hot: rule } = route;
+  const is_http = asked.stream !== undefined && asked.method === 'GET';
+  if (hot === undefined || rule === undefined || !is_http || caller.kind !== 'anonymous') {
+    return make();
+  }
+  const opened = hot.open(
+    asked.query === '' ? asked.path : `${asked.path}?${asked.query}`,
+    rule,
+    made_of,
+  );
+  if (opened.kind === 'cold') return make();
+  if (opened.kind === 'join') return (await opened.reply) ?? make();
+  let shared: Reply | null = null;
+  try {
+    const answer = await make();
+    const is_shared =
+      !isFault(answer) &&
+      answer.status === 200 &&
+      answer.headers?.['Cache-Control'] === undefined &&
+      (answer.content_type === undefined || typeof answer.body === 'string');
+    if (!is_shared) return answer;
+    shared = writeBody(answer);
+    return shared;
+  } finally {
+    hot.close(opened.build, shared, public_headers);
+  }
+};
+
 /** From the whole request to its answer; rejects only for bugs and outages. */
 const makeResponder = <D>(options: ServeOptions<D>) => {
   const { deps, limiter, authenticate, windowsOf, link_url } = options;
-  const { keeper, check_answers = false } = options;
+  const { keeper, hot, check_answers = false } = options;
   const keeping = keeper === undefined ? null : makeKeeping(keeper, check_answers);
   const findMismatch = check_answers ? makeAnswerChecker() : null;
 
@@ -118,16 +159,20 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
     });
     if (isFault(call)) return call;
     const is_keyed = route.method === 'POST' && asked.headers[key_header] !== undefined;
+    const make = async (): Promise<Answer> => {
+      const made = await route.handle(call, deps);
+      const mismatch = isFault(made) ? null : (findMismatch?.(route as Route, made) ?? null);
+      if (mismatch === null) return made;
+      throw new Error(`${route.id} does not return what it says: ${mismatch}`);
+    };
     const answer =
       keeping !== null && is_keyed
-        ? await keeping.answerOnce({ route, asked, call }, () => route.handle(call, deps))
-        : await route.handle(call, deps);
+        ? await keeping.answerOnce({ route, asked, call }, make)
+        : await answerHot(talk, hot, { route: route as Route, params, deps }, make);
     if (isFault(answer)) return answer;
     if (answer.body instanceof BodyStream && !(await openStream(asked, answer.body))) {
       return refuse(common_faults.HTTP_ONLY);
     }
-    const mismatch = findMismatch?.(route as Route, answer) ?? null;
-    if (mismatch !== null) throw new Error(`${route.id} does not return what it says: ${mismatch}`);
     const outgoing = withEtag(talk, route as Route, answer);
     if (outgoing.status === 304 && taken !== null) {
       // Before it is answered, so that whoever has the answer has its place in the limits again.

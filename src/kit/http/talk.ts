@@ -67,7 +67,7 @@ let request_count = 0;
 const sane_id = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** The id a client sent when it is sane, else one of this process. */
-const requestId = (given: string): string => {
+export const requestId = (given: string): string => {
   if (given !== '' && sane_id.test(given)) return given;
   request_count += 1;
   return `${node_id}-${request_count.toString(36)}`;
