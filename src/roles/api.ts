@@ -3,6 +3,7 @@ import { createPrincipals } from '../features/agents/index.js';
 import { createFollower, mountSockets, Told } from '../features/events/index.js';
 import { makeWindowsOf } from '../features/limits/index.js';
 import { common_faults, refuse } from '../kit/fault.js';
+import type { Address } from '../kit/http/address.js';
 import { anonymous } from '../kit/http/caller.js';
 import { exchange_counters } from '../kit/http/exchange.js';
 import { type Mounted, mount } from '../kit/http/mount.js';
@@ -67,6 +68,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
   const parts = makeApiParts(deps, { principals, limiter });
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
+  const windowsOfAddress = (address: Address) => windowsOf({ limits: [] }, anonymous, address);
   const mounted = mount(app, {
     routes: all_routes as readonly Route<ApiParts>[],
     deps: parts,
@@ -77,11 +79,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
     authenticate,
     windowsOf,
     hot: parts.hot,
-    fast: {
-      hot: parts.hot,
-      leases,
-      windowsOf: (address) => windowsOf({ limits: [] }, anonymous, address),
-    },
+    fast: { hot: parts.hot, leases, windowsOf: windowsOfAddress },
     keeper: createKeeper({ sql, secret_key: config.SECRET_KEY ?? '', log }),
     check_answers: options.check_answers ?? false,
   });
@@ -100,7 +98,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
     limits: { connections_key: config.SOCKETS_KEY, connections_ip: config.SOCKETS_IP },
     ops: { call: makeCallOp(mounted) },
     admit: async (address) => {
-      const taken = await limiter.take(windowsOf({ limits: [] }, anonymous, address));
+      const taken = await limiter.take(windowsOfAddress(address));
       return taken.allowed ? null : refuse(common_faults.RATE_LIMITED);
     },
     head: () => follower.head(),
