@@ -6,6 +6,7 @@ export const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   calls: async () => (await import('./calls.js')).calls,
   comments: async () => (await import('./comments.js')).comments,
   fanout: async () => (await import('./fanout.js')).fanout,
+  history: async () => (await import('./history.js')).history,
   predict: async () => (await import('./predict.js')).predict,
   webhooks: async () => (await import('./webhooks.js')).webhooks,
   reads: async () => (await import('./reads.js')).reads,

@@ -87,8 +87,8 @@ const endOf = ({ status, closes_at, resolved_at, updated_at }: PictureOf): numbe
 };
 
 /**
- * From the first prediction to the last, or to the end of a question that ended soon after it. A
- * history of a moment gets an hour before and after.
+ * From the first prediction to a little after the last, or to the end of a question that ended soon
+ * after it. A history of a moment gets an hour before and after.
  */
 const timesOf = ({ question, chart }: PictureParts): Axis => {
   const first = chart.points[0]?.at;
@@ -98,7 +98,8 @@ const timesOf = ({ question, chart }: PictureParts): Axis => {
   }
   const length = last - first;
   if (length < minute_ms) return timeAxis(first - hour_ms, last + hour_ms);
-  const end = endOf(question) ?? last;
+  // What stood last is seen, too.
+  const end = endOf(question) ?? last + length / 30;
   return timeAxis(first, end > last ? Math.min(end, last + length / 4) : last);
 };
 
@@ -170,7 +171,7 @@ const multiLegend = ({ shape, points }: Chart): readonly LegendItem[] =>
   shape.options.map((option, series) => {
     const share = points.at(-1)?.option_percents[series];
     return {
-      label: share === undefined ? option : `${option} ${percent(share)}`,
+      label: share === undefined ? option : `${option}: ${percent(share)}`,
       series,
       kind: 'line',
     };
