@@ -24,6 +24,8 @@ export interface LiveHistory {
    * event loop: the series goes on.
    */
   read(question: QuestionShape): Promise<Series>;
+  /** Of the newest prediction of a history that is kept; undefined where none is. */
+  peekOffset(question_id: string): number | undefined;
   /** Feed this from the follower. */
   onEvents(batch: readonly LogEntry[]): void;
   stats(): { readonly kept: number; readonly predictions: number };
@@ -112,6 +114,7 @@ export const createLiveHistory = (
       loading.set(id, { since, series });
       return (await series).read();
     },
+    peekOffset: (question_id) => shelf.get(question_id)?.offset,
     onEvents(batch) {
       if (batch[0] !== undefined && batch[0].offset !== head + 1) {
         // Something of the log was not seen here: what is kept or under way may lack it.

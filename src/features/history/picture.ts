@@ -183,7 +183,7 @@ const legendOf = (chart: Chart): readonly LegendItem[] => {
 };
 
 export const drawPicture = (parts: PictureParts): string => {
-  const { question, chart, family, theme, site } = parts;
+  const { question, chart, theme, site } = parts;
   const x = timesOf(parts);
   const subtitle = subtitleOf(parts);
   const last = chart.points.at(-1);

@@ -31,6 +31,7 @@ import {
   snapshots_query,
 } from './schema.js';
 import { countSnapshots, listSnapshots, type SnapshotAsk } from './snapshot-store.js';
+import { readOffset } from './store.js';
 
 export interface HistoryParts {
   readonly history: History;
@@ -74,8 +75,9 @@ const answerKnown = async (
 ): Promise<Reply | null> => {
   const wanted = ctx.header('if-none-match');
   if (wanted === '' || ctx.caller.kind !== 'anonymous') return null;
-  const known = deps.consensus.peek(question.id) ?? (await deps.consensus.read(question));
-  const etag = etagOf(question, known.offset);
+  const { id } = question;
+  const known = deps.history.peekOffset(id) ?? deps.consensus.peek(id)?.offset;
+  const etag = etagOf(question, known ?? (await readOffset(deps.sql, id)));
   return matchesEtag(wanted, etag) ? { ...replyRaw('text/plain', ''), etag } : null;
 };
 

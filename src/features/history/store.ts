@@ -8,6 +8,13 @@ const piece = 1_000;
 /** Texts that are fetched at a time. */
 const pieces = 4;
 
+/** Offset of the newest prediction on a question in the log; 0 where there is none. */
+export const readOffset = async (sql: Sql, question_id: string): Promise<number> => {
+  const [row] = await sql<{ offset: number }[]>`
+    select prediction_offset as "offset" from question_counts where question_id = ${question_id}`;
+  return row?.offset ?? 0;
+};
+
 interface PieceRow {
   readonly lines: string;
   readonly offset: number;
