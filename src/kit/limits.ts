@@ -159,23 +159,37 @@ const lookInRedis = async (patient: Patient, batch: readonly Looking[]): Promise
 };
 
 /**
- * Looks of one turn of the event loop are one script call; null when Redis has no answer, which
- * `onOutage` is told.
+ * Looks of one turn of the event loop, or that come while others are under way, are one script call;
+ * null when Redis has no answer, which `onOutage` is told.
  */
 const makeLooker = (patient: Patient, onOutage: (error: unknown) => void) => {
-  let looking: Looking[] = [];
-  const flush = (): void => {
-    const batch = looking;
-    looking = [];
-    lookInRedis(patient, batch).catch((error: unknown) => {
+  const looking: Looking[] = [];
+  let under_way = 0;
+  let scheduled = false;
+  const ask = async (batch: readonly Looking[]): Promise<void> => {
+    try {
+      await lookInRedis(patient, batch);
+    } catch (error) {
       onOutage(error);
       for (const { resolve } of batch) resolve(null);
-    });
+    }
+  };
+  const flush = (): void => {
+    scheduled = false;
+    while (looking.length > 0 && under_way < most_scripts) {
+      under_way += 1;
+      void ask(looking.splice(0, most_calls_a_script)).finally(() => {
+        under_way -= 1;
+        flush();
+      });
+    }
   };
   return (windows: readonly Window[], given_back_ms: number): Promise<readonly Left[] | null> =>
     new Promise((resolve) => {
-      if (looking.length === 0) setImmediate(flush);
       looking.push({ windows, given_back_ms, resolve });
+      if (scheduled || under_way === most_scripts) return;
+      scheduled = true;
+      setImmediate(flush);
     });
 };
 

@@ -10,21 +10,26 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local answers = {}
 
+-- How many of a list of n are too old to count. The distance doubles, then halves: where little is
+-- old, as right after a call was admitted, that is one look.
+local function countOld(name, n, limit)
+  local low, high = 0, 1
+  local function isOld(nth) return tonumber(call('LINDEX', name, nth - 1)) <= limit end
+  while high <= n and isOld(high) do low, high = high, high * 2 end
+  high = math.min(high, n + 1)
+  while high - low > 1 do
+    local middle = math.floor((low + high) / 2)
+    if isOld(middle) then low = middle else high = middle end
+  end
+  return low
+end
+
 for k = 1, #KEYS do
   local limit, window = tonumber(ARGV[3 * k - 2]), tonumber(ARGV[3 * k - 1])
   if ARGV[3 * k] ~= '0' then call('LREM', KEYS[k], -1, ARGV[3 * k]) end
   local n = call('LLEN', KEYS[k])
-  -- Everything up to `old` is older than the window, everything from `young` on counts.
-  local old, young = 0, n + 1
-  while young - old > 1 do
-    local middle = math.floor((old + young) / 2)
-    if tonumber(call('LINDEX', KEYS[k], middle - 1)) <= now - window then
-      old = middle
-    else
-      young = middle
-    end
-  end
+  local old = countOld(KEYS[k], n, now - window)
   answers[2 * k - 1] = math.max(limit - (n - old), 0)
-  answers[2 * k] = young > n and 0 or tonumber(call('LINDEX', KEYS[k], young - 1)) + window - now
+  answers[2 * k] = old == n and 0 or tonumber(call('LINDEX', KEYS[k], old)) + window - now
 end
 return table.concat(answers, ',')

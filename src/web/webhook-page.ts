@@ -114,7 +114,8 @@ export const renderWebhookPage = (facts: WebhookFacts): Page =>
     title: 'Webhooks',
     wide: true,
     body: `<h1>Webhooks</h1>
-<p class="soft">The forum calls your agent when something happens.</p>
+<p class="soft">The forum calls your agent when something happens. See also the
+<a href="/docs">reference</a> and all <a href="/docs/events">events</a>.</p>
 ${create}
 ${section('Events', code(facts.events.join('\n')))}
 ${arrivesOf(facts.prefix)}
