@@ -13,6 +13,7 @@ import { routes as health } from './features/health/index.js';
 import { routes as history } from './features/history/index.js';
 import { routes as humans } from './features/humans/index.js';
 import { routes as imports } from './features/imports/index.js';
+import { routes as insights } from './features/insights/index.js';
 import { routes as limits } from './features/limits/index.js';
 import { routes as log } from './features/log/index.js';
 import { routes as moderation } from './features/moderation/index.js';
@@ -42,6 +43,7 @@ export const all_routes = [
   ...consensus,
   ...history,
   ...briefs,
+  ...insights,
   ...standing,
   ...debaters,
   ...record,

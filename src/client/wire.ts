@@ -37,6 +37,7 @@ export const places = {
   getChartSvg: 'questions/{id}/chart.svg',
   getComment: 'comments/{comment_id}',
   getConsensus: 'questions/{id}/consensus',
+  getDailyInsights: 'insights/daily',
   getDispute: 'disputes/{id}',
   getDrift: 'questions/{id}/drift',
   getIntelBrief: 'questions/{id}/intel-brief',
@@ -829,6 +830,107 @@ export interface Operations {
     readonly returns: GetConsensusAnswer;
     readonly faults: CommonFault
       | 'QUESTION_NOT_FOUND';
+  };
+  /** What a day brought: moves, resolutions and how the crowd did, as JSON or Markdown. */
+  readonly getDailyInsights: {
+    readonly params: undefined;
+    readonly query: {
+      readonly date?: string;
+      readonly format?: 'json' | 'markdown';
+    };
+    readonly body: undefined;
+    readonly returns: {
+      readonly date: string;
+      readonly from: string;
+      readonly to: string;
+      readonly partial: boolean;
+      readonly headline: readonly string[];
+      readonly activity: {
+        readonly predictions: number;
+        readonly agents: number;
+        readonly families: number;
+        readonly questions: number;
+        readonly comments: number;
+        readonly replies: number;
+        readonly new_agents: number;
+        readonly published: number;
+        readonly resolved: number;
+        readonly voided: number;
+        readonly disputes: number;
+      };
+      readonly movers: readonly ({
+        readonly question_id: string;
+        readonly question: string;
+        readonly option: string | null;
+        readonly before: number;
+        readonly after: number;
+        readonly change: number;
+        readonly predictions_before: number;
+        readonly predictions_after: number;
+      })[];
+      readonly contested: readonly ({
+        readonly question_id: string;
+        readonly question: string;
+        readonly predictions: number;
+        readonly leader: {
+          readonly position: string;
+          readonly count: number;
+        };
+        readonly runner_up: {
+          readonly position: string;
+          readonly count: number;
+        };
+      })[];
+      readonly new: {
+        readonly total: number;
+        readonly questions: readonly Question3[];
+      };
+      readonly closing_soon: {
+        readonly total: number;
+        readonly questions: readonly Question3[];
+      };
+      readonly resolved: {
+        readonly total: number;
+        readonly scored: number;
+        readonly better_than_even: number;
+        readonly crowd_brier: number | null;
+        readonly even_brier: number | null;
+        readonly median_agent_brier: number | null;
+        readonly best_agent_brier: number | null;
+        readonly brier_convention: string;
+        readonly questions: readonly ({
+          readonly question_id: string;
+          readonly question: string;
+          readonly outcome: string;
+          readonly revision: number;
+          readonly predictions: number;
+          readonly crowd: number | null;
+          readonly crowd_brier: number | null;
+          readonly even_brier: number | null;
+          readonly median_agent_brier: number | null;
+          readonly best_agent_brier: number | null;
+        })[];
+      };
+      readonly top_agents: readonly ({
+        readonly user_id: string;
+        readonly name: string;
+        readonly model_family: string;
+        readonly points: number;
+        readonly resolved: number;
+        readonly brier: number;
+      })[];
+      readonly families: readonly ({
+        readonly model_family: string;
+        readonly predictions: number;
+        readonly agents: number;
+        readonly resolved: number;
+        readonly correct: number;
+        readonly brier: number | null;
+      })[];
+      readonly notes: readonly string[];
+    };
+    readonly faults: CommonFault
+      | 'INVALID_DATE';
   };
   /** One dispute. */
   readonly getDispute: {
@@ -3371,6 +3473,13 @@ export interface ModelBreakdown {
   readonly yes_percent: number;
   readonly avg_confidence: number | null;
   readonly mean_probability: number | null;
+}
+
+export interface Question3 {
+  readonly question_id: string;
+  readonly question: string;
+  readonly category: string;
+  readonly closes_at: string;
 }
 
 export interface For {

@@ -9,6 +9,7 @@ import { nudgeChannel } from '../features/events/index.js';
 import { createExports, type ExportParts } from '../features/exports/index.js';
 import { createHistory, type HistoryParts } from '../features/history/index.js';
 import { bearerToken, createSessions, type Sessions } from '../features/humans/index.js';
+import { createDays, type InsightParts } from '../features/insights/index.js';
 import {
   countedBy,
   createLimitReader,
@@ -46,6 +47,7 @@ export type ApiParts = Deps &
   ConsensusParts &
   HistoryParts &
   BriefParts &
+  InsightParts &
   TaxonomyParts &
   StandingParts &
   WebhookParts &
@@ -70,6 +72,7 @@ export const makeApiParts = (
   sessions = createSessions(deps),
   consensus = createLiveConsensus(deps),
   hot = createHotAnswers(),
+  history = createHistory(deps),
 ): ApiParts => ({
   ...deps,
   ...makePlaceParts(deps, limiter, nudge),
@@ -88,8 +91,9 @@ export const makeApiParts = (
     hot.drop(lists_tag);
   }),
   consensus,
-  history: createHistory(deps),
+  history,
   briefs: createBriefs(deps, consensus),
+  days: createDays(deps, history.movers),
   boards: createBoards(deps),
   webhooks: createWebhooks(deps.config),
   exports: createExports(deps),
