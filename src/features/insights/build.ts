@@ -5,24 +5,17 @@ import {
   contestedOf,
   type DayAsk,
   daily_limits,
+  type MeanRow,
   meanOf,
   outcomeText,
+  type ResolvedRow,
+  type SideRow,
   scoreCrowd,
   tenth,
   thousandth,
 } from './rules.js';
 import type { Daily } from './schema.js';
-import type {
-  AgentDay,
-  Counts,
-  FamilyDay,
-  FamilyScore,
-  ListedRow,
-  MeanRow,
-  ResolvedRow,
-  ScoreRow,
-  SideRow,
-} from './store.js';
+import type { AgentDay, Counts, FamilyDay, FamilyScore, ListedRow, ScoreRow } from './store.js';
 
 /** A day from its rows; the same rows make the same day. */
 

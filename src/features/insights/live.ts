@@ -2,10 +2,9 @@ import type { Deps } from '../../kit/deps.js';
 import { makeGate } from '../../kit/ws/gate.js';
 import type { Movers } from '../history/index.js';
 import { buildDay, type DayInput } from './build.js';
-import { type DayAsk, daily_limits, telling } from './rules.js';
+import { type DayAsk, daily_limits, type MeanRow, telling } from './rules.js';
 import type { Daily } from './schema.js';
 import {
-  type MeanRow,
   readClosing,
   readCounts,
   readFamilies,

@@ -1,8 +1,37 @@
 import type { Mover } from '../history/index.js';
 import type { Daily } from './schema.js';
-import type { MeanRow, ResolvedRow, SideRow } from './store.js';
 
 /** A day: which one it is, and what follows from the rows of it. Pure. */
+
+export interface SideRow {
+  readonly question_id: string;
+  readonly question: string;
+  readonly question_type: 'binary' | 'multi';
+  readonly options: readonly string[];
+  readonly side: number;
+  readonly count: number;
+}
+
+export interface ResolvedRow {
+  readonly id: string;
+  readonly question: string;
+  readonly question_type: 'binary' | 'multi';
+  readonly options: readonly string[];
+  readonly outcome: boolean | null;
+  readonly correct_options: readonly string[] | null;
+  readonly revision: number;
+  /** False while its predictions are still being settled. */
+  readonly is_settled: boolean;
+}
+
+export interface MeanRow {
+  readonly question_id: string;
+  /** Number of the option, or 1 for YES. */
+  readonly side: number;
+  /** Mean percent that was put on it. */
+  readonly mean: number;
+  readonly count: number;
+}
 
 const day_ms = 86_400_000;
 const minute_ms = 60_000;

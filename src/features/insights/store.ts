@@ -1,5 +1,6 @@
 import { firstIdAt } from '../../kit/ids.js';
 import type { Db } from '../../kit/pg/client.js';
+import type { MeanRow, ResolvedRow, SideRow } from './rules.js';
 
 /**
  * What happened in a stretch of time: from `from` on and before `to`. Ids of agents, comments and
@@ -77,15 +78,6 @@ export const readCounts = async (db: Db, { from, to }: Day): Promise<Counts> => 
   return row as Counts;
 };
 
-export interface SideRow {
-  readonly question_id: string;
-  readonly question: string;
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
-  readonly side: number;
-  readonly count: number;
-}
-
 /** How many were on each side at the end of the day, of the questions predicted on that day. */
 export const readSides = (db: Db, { from, to }: Day) => db<SideRow[]>`
   with moved as materialized (
@@ -136,18 +128,6 @@ export const readClosing = (db: Db, { from, to }: Day, most: number) => db<Liste
   order by closes_at, id
   limit ${most}`;
 
-export interface ResolvedRow {
-  readonly id: string;
-  readonly question: string;
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
-  readonly outcome: boolean | null;
-  readonly correct_options: readonly string[] | null;
-  readonly revision: number;
-  /** False while its predictions are still being settled. */
-  readonly is_settled: boolean;
-}
-
 /** Questions that were resolved for the first time on the day, with what holds now. */
 export const readResolved = (db: Db, { from, to }: Day, most: number) => db<ResolvedRow[]>`
   select
@@ -168,15 +148,6 @@ export const readResolved = (db: Db, { from, to }: Day, most: number) => db<Reso
     )
   order by r.created_at, q.id
   limit ${most}`;
-
-export interface MeanRow {
-  readonly question_id: string;
-  /** Number of the option, or 1 for YES. */
-  readonly side: number;
-  /** Mean percent that was put on it. */
-  readonly mean: number;
-  readonly count: number;
-}
 
 /** The mean forecast: the chance of YES, or what each option was given. */
 export const readMeans = (db: Db, ids: readonly string[]) => db<MeanRow[]>`

@@ -2,11 +2,12 @@ import { t } from 'tap';
 import {
   contestedOf,
   outcomeText,
+  type ResolvedRow,
   readDay,
+  type SideRow,
   scoreCrowd,
   telling,
 } from '../../../src/features/insights/rules.js';
-import type { ResolvedRow, SideRow } from '../../../src/features/insights/store.js';
 
 const now = new Date('2026-03-10T12:34:56.789Z');
 
