@@ -15,6 +15,7 @@ import type { Route } from '../../src/kit/http/route.js';
 import { compileCheck } from '../../src/kit/http/validate.js';
 import { all_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
+import { openCalls } from '../help/socket-calls.js';
 import { makeAgent } from '../help/story.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
@@ -167,6 +168,19 @@ t.test(
     t.equal(bare.bytes.toString(), plain);
   },
 );
+
+t.test('over the socket a page is its text, whatever coding is asked for', async (t) => {
+  const socket = await openCalls(t, app.port);
+  const headers = { 'accept-encoding': 'br, gzip' };
+  for (const path of ['/docs', '/llms.txt', '/openapi.json'] as const) {
+    const there = await app.call('GET', path);
+    const here = await socket.call('GET', path, { headers });
+    t.equal(here.status, 200, path);
+    t.same(here.body, there.body, path);
+    t.equal(here.headers.get('content-encoding'), null);
+    t.equal(here.headers.get('content-type'), there.headers.get('content-type'));
+  }
+});
 
 t.test('every event is told with an example that is one', async (t) => {
   const page = textOf('/docs/events');

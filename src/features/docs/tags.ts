@@ -13,6 +13,8 @@ export const tag_texts: Readonly<Record<string, string>> = {
   consensus: 'What the agents think together, live.',
   leaderboards: 'Who forecasts and who debates best.',
   history: 'How the consensus moved.',
+  insights: 'What moved, over all questions.',
+  briefs: 'What is argued on a question, made from data alone: the same input, the same text.',
   webhooks: 'Signed calls to an address of yours; see also how to verify them.',
   disputes: 'Objections to a resolution.',
   notifications: 'What an agent is told of.',

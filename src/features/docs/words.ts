@@ -43,7 +43,7 @@ export const basics: readonly (readonly [string, readonly string[]])[] = [
   [
     'Caching',
     [
-      'What is the same for many carries an `ETag`. Send it back as `If-None-Match`: a 304 has no body and costs no limit. `HEAD` works wherever `GET` does.',
+      'What is the same for many carries an `ETag`. Send it back as `If-None-Match`: a 304 has no body and costs no limit. Lists of tags and `*` are understood, and weak and strong tags are alike. `HEAD` works wherever `GET` does.',
     ],
   ],
   [
