@@ -3,7 +3,7 @@ import { createGzip } from 'node:zlib';
 import type { Sql } from '../../kit/pg/client.js';
 import { readConsensusPages } from './consensus-pages.js';
 import { type ContentAsk, type Lines, linesOf, makeContent, type Result } from './content.js';
-import { type PredictionAsk, type Privacy, readPage } from './predictions-store.js';
+import { type PredictionAsk, type Privacy, readBounds, readPage } from './predictions-store.js';
 
 /** One export from its first page to its last byte, as it is made beside the api. */
 
@@ -24,20 +24,42 @@ export interface Job {
 /** Below every id. */
 const first_id = '00000000-0000-0000-0000-000000000000';
 
-/** The next page is on its way while the one before is worked on. */
+interface Range {
+  readonly after: string;
+  readonly last: string;
+}
+
+async function* readRanges(sql: Sql, ask: PredictionAsk): AsyncGenerator<Range> {
+  let after = first_id;
+  for (;;) {
+    const bounds = await readBounds(sql, ask, after);
+    for (const last of bounds) {
+      yield { after, last };
+      after = last;
+    }
+    if (bounds.length === 0) return;
+  }
+}
+
+/** Pages under way at once: one is made by Postgres while another arrives. */
+const most_ahead = 2;
+
 async function* readPredictions(sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> {
-  const { line, separator } = linesOf(job.content.format);
-  const ask = (after: string) => {
-    const page = readPage(sql, { ask: job.ask, privacy, kind: line, separator, after });
+  const { ask } = job;
+  const { line: kind, separator } = linesOf(job.content.format);
+  const ahead: ReturnType<typeof readPage>[] = [];
+  for await (const range of readRanges(sql, ask)) {
+    const page = readPage(sql, { ask, privacy, kind, separator, ...range });
     // Whoever stops between two pages does not wait for this one.
     page.catch(() => undefined);
-    return page;
-  };
-  let next = ask(first_id);
-  for (let page = await next; page !== null; page = await next) {
-    next = ask(page.last);
-    yield page;
+    ahead.push(page);
+    if (ahead.length > most_ahead) yield* linesIn(await ahead.shift());
   }
+  for (const page of ahead) yield* linesIn(await page);
+}
+
+function* linesIn(page: Awaited<ReturnType<typeof readPage>> | undefined): Generator<Lines> {
+  if (page?.text != null) yield { rows: page.rows, text: page.text };
 }
 
 const readPages = (sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> => {

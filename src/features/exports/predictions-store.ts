@@ -192,14 +192,6 @@ const line = (db: Db, kind: LineKind, { names }: PredictionAsk, privacy: Privacy
   )`;
 };
 
-export interface Page {
-  readonly rows: number;
-  /** Id of the last row. */
-  readonly last: string;
-  /** The lines, each but the last followed by the separator. */
-  readonly text: Buffer;
-}
-
 export interface PageAsk {
   readonly ask: PredictionAsk;
   readonly privacy: Privacy;
@@ -208,11 +200,16 @@ export interface PageAsk {
   readonly separator: string;
   /** Begins behind this id. */
   readonly after: string;
+  /** Ends with this one. */
+  readonly last: string;
 }
 
-/** The next page; null at the end. */
-export const readPage = async (db: Db, page: PageAsk): Promise<Page | null> => {
-  const { ask, privacy, kind, separator, after } = page;
+/** The lines of a page, each but the last followed by the separator; without rows for none. */
+export const readPage = async (
+  db: Db,
+  page: PageAsk,
+): Promise<{ readonly rows: number; readonly text: Buffer | null }> => {
+  const { ask, privacy, kind, separator, after, last } = page;
   const question_cells = cells(db, kind, question_columns, questionValues(db, ask));
   const agentCells = (is_named: boolean): Fragment =>
     cells(db, kind, agent_columns, agentValues(db, privacy, is_named));
@@ -231,18 +228,39 @@ export const readPage = async (db: Db, page: PageAsk): Promise<Page | null> => {
         where a.id = p.agent_id
         offset 0
       ) a
-      where p.id > ${after}::uuid and ${within(db, ask)}
+      where p.id > ${after}::uuid and p.id <= ${last}::uuid and ${within(db, ask)}
       order by p.id
-      limit 1000
     )
-    select
-      count(*)::integer,
-      (array_agg(id order by id desc))[1],
-      string_agg(line, ${separator} order by id)
+    select count(*)::integer, string_agg(line, ${separator} order by id)
     from e`.raw();
-  const [count, last, text] = found[0] as unknown as (Buffer | null)[];
-  if (last === null || last === undefined || text === null || text === undefined) return null;
-  return { rows: Number(String(count)), last: String(last), text };
+  const [count, text] = found[0] as unknown as (Buffer | null)[];
+  return { rows: Number(String(count)), text: text ?? null };
+};
+
+/**
+ * Last ids of the next pages behind an id, from an index alone: whatever the filters leave of it, a
+ * page is short work. Empty at the end.
+ */
+export const readBounds = async (
+  db: Db,
+  { below, question_id }: PredictionAsk,
+  after: string,
+): Promise<readonly string[]> => {
+  const rows = await db<{ id: string }[]>`
+    with numbered as (
+      select p.id, row_number() over (order by p.id) as n
+      from predictions p
+      where p.id > ${after}::uuid
+        and p.id < ${below}::uuid
+        ${is(db, 'p.question_id', question_id)}
+      order by p.id
+      limit 32000
+    )
+    select id
+    from numbered
+    where n % 1000 = 0 or n = (select max(n) from numbered)
+    order by id`;
+  return rows.map(({ id }) => id);
 };
 
 export const countRows = async (db: Db, ask: PredictionAsk): Promise<number> => {
