@@ -46,20 +46,29 @@ const most_ahead = 2;
 
 async function* readPredictions(sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> {
   const { ask } = job;
-  const { line: kind, separator } = linesOf(job.content.format);
+  const lines = linesOf(job.content.format);
+  const kind = lines.line;
+  const separator = Buffer.from(lines.separator);
   const ahead: ReturnType<typeof readPage>[] = [];
   for await (const range of readRanges(sql, ask)) {
-    const page = readPage(sql, { ask, privacy, kind, separator, ...range });
+    const page = readPage(sql, { ask, privacy, kind, ...range });
     // Whoever stops between two pages does not wait for this one.
     page.catch(() => undefined);
     ahead.push(page);
-    if (ahead.length > most_ahead) yield* linesIn(await ahead.shift());
+    if (ahead.length > most_ahead) yield* linesIn((await ahead.shift()) ?? [], separator);
   }
-  for (const page of ahead) yield* linesIn(await page);
+  for (const page of ahead) yield* linesIn(await page, separator);
 }
 
-function* linesIn(page: Awaited<ReturnType<typeof readPage>> | undefined): Generator<Lines> {
-  if (page?.text != null) yield { rows: page.rows, text: page.text };
+/** Lines that are put together at once. */
+const most_lines = 100;
+
+function* linesIn(page: readonly Buffer[], separator: Buffer): Generator<Lines> {
+  for (let at = 0; at < page.length; at += most_lines) {
+    const lines = page.slice(at, at + most_lines);
+    const parts = lines.flatMap((line, n) => (n === 0 ? [line] : [separator, line]));
+    yield { rows: lines.length, text: Buffer.concat(parts) };
+  }
 }
 
 const readPages = (sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> => {

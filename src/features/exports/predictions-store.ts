@@ -164,8 +164,8 @@ const jsonValue = (db: Db, { type, is_free }: Column, value: Fragment): Fragment
 };
 
 /**
- * Cells of a line. By `concat`, which writes them one behind the other; the functions that make
- * JSON of a whole row look up every type anew for every row.
+ * Arguments of the `concat` that writes cells one behind the other; the functions that make JSON of
+ * a whole row look up every type anew for every row.
  */
 const cells = (db: Db, kind: LineKind, list: readonly Column[], values: Expressions): Fragment => {
   const parts = list.map((column, index) => {
@@ -175,7 +175,7 @@ const cells = (db: Db, kind: LineKind, list: readonly Column[], values: Expressi
       ? db`${comma}::text, ${csvValue(db, column, value)}`
       : db`${`${comma}"${column.name}":`}::text, ${jsonValue(db, column, value)}`;
   });
-  return db`concat(${parts.reduce((made, next) => db`${made}, ${next}`)})`;
+  return parts.reduce((made, next) => db`${made}, ${next}`);
 };
 
 const first_columns = prediction_columns.slice(0, 1);
@@ -196,45 +196,36 @@ export interface PageAsk {
   readonly ask: PredictionAsk;
   readonly privacy: Privacy;
   readonly kind: LineKind;
-  /** Between two lines. */
-  readonly separator: string;
   /** Begins behind this id. */
   readonly after: string;
   /** Ends with this one. */
   readonly last: string;
 }
 
-/** The lines of a page, each but the last followed by the separator; without rows for none. */
-export const readPage = async (
-  db: Db,
-  page: PageAsk,
-): Promise<{ readonly rows: number; readonly text: Buffer | null }> => {
-  const { ask, privacy, kind, separator, after, last } = page;
+/** The lines of a page. A line is a row of its own: one text of all would be copied many times. */
+export const readPage = async (db: Db, page: PageAsk): Promise<readonly Buffer[]> => {
+  const { ask, privacy, kind, after, last } = page;
   const question_cells = cells(db, kind, question_columns, questionValues(db, ask));
   const agentCells = (is_named: boolean): Fragment =>
-    cells(db, kind, agent_columns, agentValues(db, privacy, is_named));
-  const found = await db`
-    with e as (
-      select p.id, ${line(db, kind, ask, privacy)} as line
-      from predictions p
-      cross join lateral (
-        ${questionOf(db, ask, db`t.options, t.status, t.closes_at, ${question_cells} as cells`)}
-      ) q
-      cross join lateral (
-        select
-          ${agentCells(false)} as cells
-          ${ask.names ? db`, ${agentCells(true)} as named_cells` : db``}
-        from agents a
-        where a.id = p.agent_id
-        offset 0
-      ) a
-      where p.id > ${after}::uuid and p.id <= ${last}::uuid and ${within(db, ask)}
-      order by p.id
-    )
-    select count(*)::integer, string_agg(line, ${separator} order by id)
-    from e`.raw();
-  const [count, text] = found[0] as unknown as (Buffer | null)[];
-  return { rows: Number(String(count)), text: text ?? null };
+    db`concat(${cells(db, kind, agent_columns, agentValues(db, privacy, is_named))})`;
+  const question = db`t.options, t.status, t.closes_at, concat(${question_cells}) as cells`;
+  const rows = await db`
+    select ${line(db, kind, ask, privacy)} as line
+    from predictions p
+    cross join lateral (
+      ${questionOf(db, ask, question)}
+    ) q
+    cross join lateral (
+      select
+        ${agentCells(false)} as cells
+        ${ask.names ? db`, ${agentCells(true)} as named_cells` : db``}
+      from agents a
+      where a.id = p.agent_id
+      offset 0
+    ) a
+    where p.id > ${after}::uuid and p.id <= ${last}::uuid and ${within(db, ask)}
+    order by p.id`.raw();
+  return (rows as unknown as [Buffer][]).map(([text]) => text);
 };
 
 /**
@@ -254,11 +245,11 @@ export const readBounds = async (
         and p.id < ${below}::uuid
         ${is(db, 'p.question_id', question_id)}
       order by p.id
-      limit 32000
+      limit 64000
     )
     select id
     from numbered
-    where n % 1000 = 0 or n = (select max(n) from numbered)
+    where n % 2000 = 0 or n = (select max(n) from numbered)
     order by id`;
   return rows.map(({ id }) => id);
 };

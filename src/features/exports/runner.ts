@@ -243,7 +243,7 @@ export const createExports = ({ config, log }: Pick<Deps, 'config' | 'log'>): Ex
     {
       database_url: config.DATABASE_URL ?? '',
       prepare: config.DATABASE_PREPARE,
-      connections: 2,
+      connections: 1,
       privacy: makePrivacy(config),
     },
     log,

@@ -7,8 +7,9 @@ import type { Privacy } from './predictions-store.js';
 
 /**
  * The thread that makes exports, so that the loop of the api process only hands their bytes on. It
- * has connections of its own, none of which is held between two pages, and one piece of each
- * export ready: what nobody takes is not made.
+ * has one connection of its own, in which the pages of all exports follow each other, so that they
+ * never keep more than one core of Postgres busy; and one piece of each export ready: what nobody
+ * takes is not made.
  */
 
 export interface WorkerSetup {
