@@ -1,6 +1,6 @@
 import os from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { openSql } from '../../kit/pg/client.js';
+import { openSql, type Sql } from '../../kit/pg/client.js';
 import type { Result } from './content.js';
 import { type Job, type RunningJob, runJob } from './job.js';
 import type { Privacy } from './predictions-store.js';
@@ -36,60 +36,68 @@ export type FromWorker =
 const niceness = 10;
 const statement_timeout_ms = 60_000;
 
-const setup = workerData as WorkerSetup;
-const port = parentPort as MessagePort;
-
-try {
-  // On Linux this is the priority of the calling thread alone.
-  if (process.platform === 'linux') os.setPriority(niceness);
-} catch {
-  // Nothing depends on it.
-}
-
-const sql = openSql({
-  url: setup.database_url,
-  pool: setup.connections,
-  prepare: setup.prepare,
-  name: 'exports',
-  statement_timeout_ms,
-});
-const privacy: Privacy = {
-  ...setup.privacy,
-  inner_pad: Buffer.from(setup.privacy.inner_pad),
-  outer_pad: Buffer.from(setup.privacy.outer_pad),
-};
-
-const running = new Map<number, RunningJob>();
-
-const send = (message: FromWorker, transfer: ArrayBuffer[] = []): void =>
-  port.postMessage(message, transfer);
-
-const sendNext = async (id: number): Promise<void> => {
-  const job = running.get(id);
-  if (job === undefined) return;
+const yieldToOthers = (): void => {
   try {
-    const next = await job.pieces.next();
-    if (!running.has(id)) return;
-    if (next.done === true) {
-      running.delete(id);
-      send({ kind: 'end', id, result: job.result() });
-    } else send({ kind: 'piece', id, piece: next.value }, [next.value.buffer as ArrayBuffer]);
-  } catch (error) {
-    running.delete(id);
-    const { message = String(error), code = '' } = error as { message?: string; code?: string };
-    send({ kind: 'failed', id, message, code: String(code) });
+    // On Linux this is the priority of the calling thread alone.
+    if (process.platform === 'linux') os.setPriority(niceness);
+  } catch {
+    // Nothing depends on it.
   }
 };
 
-port.on('message', (message: ToWorker) => {
-  const { kind, id } = message;
-  if (kind === 'open') {
-    running.set(id, runJob(sql, message.job, privacy));
-    void sendNext(id);
-  } else if (kind === 'next') void sendNext(id);
-  else {
+const openStore = ({ database_url, connections, prepare }: WorkerSetup): Sql =>
+  openSql({
+    url: database_url,
+    pool: connections,
+    prepare,
+    name: 'exports',
+    statement_timeout_ms,
+  });
+
+const serve = (port: MessagePort, setup: WorkerSetup): void => {
+  const sql = openStore(setup);
+  const privacy: Privacy = {
+    ...setup.privacy,
+    inner_pad: Buffer.from(setup.privacy.inner_pad),
+    outer_pad: Buffer.from(setup.privacy.outer_pad),
+  };
+  const running = new Map<number, RunningJob>();
+
+  const send = (message: FromWorker, transfer: ArrayBuffer[] = []): void =>
+    port.postMessage(message, transfer);
+
+  const sendNext = async (id: number): Promise<void> => {
     const job = running.get(id);
-    running.delete(id);
-    job?.pieces.return(undefined).catch(() => undefined);
-  }
-});
+    if (job === undefined) return;
+    try {
+      const next = await job.pieces.next();
+      if (!running.has(id)) return;
+      if (next.done === true) {
+        running.delete(id);
+        send({ kind: 'end', id, result: job.result() });
+      } else send({ kind: 'piece', id, piece: next.value }, [next.value.buffer as ArrayBuffer]);
+    } catch (error) {
+      running.delete(id);
+      const { message = String(error), code = '' } = error as { message?: string; code?: string };
+      send({ kind: 'failed', id, message, code: String(code) });
+    }
+  };
+
+  port.on('message', (message: ToWorker) => {
+    const { kind, id } = message;
+    if (kind === 'open') {
+      running.set(id, runJob(sql, message.job, privacy));
+      void sendNext(id);
+    } else if (kind === 'next') void sendNext(id);
+    else {
+      const job = running.get(id);
+      running.delete(id);
+      job?.pieces.return(undefined).catch(() => undefined);
+    }
+  });
+};
+
+if (parentPort !== null) {
+  yieldToOthers();
+  serve(parentPort, workerData as WorkerSetup);
+}
