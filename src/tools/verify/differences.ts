@@ -1,6 +1,7 @@
 import { checkBoards } from './boards.js';
 import type { VerifyParts } from './parts.js';
 import { checkRecord } from './record-store.js';
+import { checkSnapshots } from './snapshot-store.js';
 import { checkStream } from './stream.js';
 import { checkTallies } from './tallies.js';
 
@@ -12,6 +13,7 @@ import { checkTallies } from './tallies.js';
  */
 export const findDifferences = async (parts: VerifyParts): Promise<readonly string[]> => [
   ...(await checkRecord(parts.sql, parts.under_way_ms ?? 0)),
+  ...(await checkSnapshots(parts.sql)),
   ...(await checkStream(parts)),
   ...(await checkTallies(parts)),
   ...(parts.without_boards === true ? [] : await checkBoards(parts)),

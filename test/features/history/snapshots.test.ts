@@ -4,6 +4,7 @@ import { type Test, t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import { createSnapshotTaker } from '../../../src/features/history/index.js';
 import type { Sql } from '../../../src/kit/pg/client.js';
+import { checkSnapshots } from '../../../src/tools/verify/snapshot-store.js';
 import { consensusBySql } from '../../help/consensus-sql.js';
 import { openParts } from '../../help/parts.js';
 import { openStores, type Stores } from '../../help/stores.js';
@@ -140,6 +141,29 @@ t.test('what is in the outbox is not counted yet', async (t) => {
   const [row] = await readAll(sql);
   t.strictSame(without(row?.consensus ?? {}), wanted.get(questionId(0)));
   t.equal(row?.offset, 4);
+});
+
+t.test('verify finds a snapshot that says something else than the record', async (t) => {
+  const { deps, advance } = await openParts(t);
+  const { sql } = deps;
+  await addQuestions(sql, { count: 2 });
+  await addQuestions(sql, { count: 1, options: ['Rises', 'Falls'], first: 2 });
+  const taker = createSnapshotTaker(deps);
+  for (let from = 0; from < 9; from += 3) {
+    const multi = some(2, from, 3).map((one) => ({ ...one, option: one.agent % 2 }));
+    await addPredictions(sql, [...some(0, from, 3), ...some(1, from, 3), ...multi]);
+    await takeAll(taker);
+    advance(hour_ms);
+  }
+  t.equal((await readAll(sql)).length, 9);
+  t.same(await checkSnapshots(sql), []);
+  await sql`
+    update consensus_snapshots
+    set consensus = (consensus::jsonb || '{"yes_count": 9}')::json
+    where question_id = ${questionId(1)} and "offset" < 10`;
+  const [line, ...rest] = await checkSnapshots(sql);
+  t.match(line, new RegExp(`^the hourly snapshot of question ${questionId(1)} of .* says 3/9/`));
+  t.same(rest, []);
 });
 
 const startTimers = async (t: Test, stores: Stores, count: number) => {

@@ -1,0 +1,70 @@
+import type { Sql } from '../../kit/pg/client.js';
+import { shown } from './parts.js';
+
+/**
+ * Snapshots of the consensus against the record: each must say what the predictions up to its
+ * offset of the log add up to. Questions of which the log no longer has every prediction are left
+ * out.
+ */
+
+interface Odd {
+  readonly question_id: string;
+  readonly reason: string;
+  readonly moment: Date;
+  readonly says: string;
+  readonly wanted: string;
+  readonly count: number;
+}
+
+const readOdd = (sql: Sql) => sql<Odd[]>`
+  with placed as (
+    select
+      p.question_id,
+      e."offset",
+      count(*) over so_far as total,
+      count(*) filter (where p.prediction) over so_far as yes,
+      round(avg(p.probability) over so_far, 2) as mean,
+      count(*) filter (where e.id is null) over (partition by p.question_id) as lost
+    from predictions p
+    left join events e on e.id = p.event_id and e.event = 'prediction.placed'
+    where p.question_id in (select question_id from consensus_snapshots)
+      and not exists (select from outbox o where o.id = p.event_id)
+    window so_far as (partition by p.question_id order by e."offset")
+  ),
+  compared as (
+    select
+      s.question_id,
+      s.reason,
+      s.moment,
+      concat_ws(
+        '/', s.consensus ->> 'total_predictions',
+        case when q.question_type = 'binary' then s.consensus ->> 'yes_count' end,
+        (s.consensus ->> 'mean_probability')::numeric::float8, s.consensus ->> 'offset'
+      ) as says,
+      concat_ws(
+        '/', coalesce(p.total, 0),
+        case when q.question_type = 'binary' then coalesce(p.yes, 0) end,
+        p.mean::float8, s."offset"
+      ) as wanted
+    from consensus_snapshots s
+    join questions q on q.id = s.question_id
+    left join placed p on p.question_id = s.question_id and p."offset" = s."offset"
+    where not exists (
+      select from placed l where l.question_id = s.question_id and l.lost > 0
+    )
+  )
+  select *, (count(*) over ())::integer as count
+  from compared
+  where says is distinct from wanted
+  order by question_id, moment, reason
+  limit ${shown}`;
+
+export const checkSnapshots = async (sql: Sql): Promise<readonly string[]> => {
+  const odd = await readOdd(sql);
+  const lines = odd.map(
+    ({ question_id, reason, moment, says, wanted }) =>
+      `the ${reason} snapshot of question ${question_id} of ${moment.toISOString()} says ${says} instead of ${wanted}`,
+  );
+  const more = (odd[0]?.count ?? 0) - odd.length;
+  return more > 0 ? [...lines, `… and ${more} more like the last one`] : lines;
+};
