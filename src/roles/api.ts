@@ -137,6 +137,11 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
     read: () => exchange_counters.expired,
   },
   {
+    name: 'http_fast_total',
+    help: 'Hot reads that went the short way.',
+    read: () => exchange_counters.fast,
+  },
+  {
     name: 'predictions_placed_total',
     help: 'Predictions that went through the group commit.',
     read: () => parts.placing.stats.drafts,

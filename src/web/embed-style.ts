@@ -4,9 +4,11 @@
  * content security policy allows this sheet alone.
  */
 const light = `color-scheme: light; --ink: #16191d; --soft: #57606a; --paper: #fff; --line: #d8dde3;
-  --yes: #0b5cad; --no: #b4530f; --rest: #e6eaef; --good: #116329; --bad: #a40e26;`;
+  --yes: #0b5cad; --no: #b4530f; --rest: #e6eaef; --third: #11703a;
+  --fourth: #7c3aad; --good: #116329; --bad: #a40e26;`;
 const dark = `color-scheme: dark; --ink: #eceff3; --soft: #a3adb8; --paper: #16191d; --line: #39414a;
-  --yes: #6cb2ff; --no: #f0a060; --rest: #2b323a; --good: #6bd688; --bad: #ff8f9c;`;
+  --yes: #6cb2ff; --no: #f0a060; --rest: #2b323a; --third: #63d48a;
+  --fourth: #c79bf5; --good: #6bd688; --bad: #ff8f9c;`;
 
 export const embed_style = `
 :root { ${light} }
@@ -39,6 +41,7 @@ h1 { font-size: 18px; line-height: 1.3; font-weight: 650; margin: 6px 0 10px;
 .said { color: var(--soft); }
 .voided .figure { color: var(--soft); }
 .voided .part, .voided .yes, .voided .no { fill: var(--soft); }
+.voided .l0 { stroke: var(--soft); }
 svg { display: block; width: 100%; overflow: visible; }
 .rest { fill: var(--rest); }
 .part, .yes { fill: var(--yes); }
@@ -77,7 +80,22 @@ a:hover { color: var(--ink); }
 .gone h1 { color: var(--ink); }
 .sr { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden;
   clip-path: inset(50%); white-space: nowrap; }
-.plot text { font: 11px system-ui, sans-serif; fill: var(--soft); }
+.plot { display: grid; grid-template-columns: auto minmax(0, 1fr); column-gap: 8px;
+  margin-top: 12px; }
+.plot > :not(.ends, .course) { grid-column: 2; }
+.plot > .note, .plot > .keys { grid-column: 1 / -1; }
+.ends { display: flex; flex-direction: column; justify-content: space-between; margin: -.6em 0;
+  height: calc(170px + 1.2em); font-size: 11px; line-height: 1.2; color: var(--soft);
+  text-align: end; }
+.grid { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke; }
+.line { fill: none; stroke-width: 2; stroke-linejoin: round; vector-effect: non-scaling-stroke; }
+.l0 { stroke: var(--yes); } .l1 { stroke: var(--no); } .l2 { stroke: var(--third); }
+.l3 { stroke: var(--fourth); stroke-dasharray: 6 3; }
+.l4 { stroke: var(--soft); stroke-dasharray: 2 3; }
+.band { fill: var(--yes); opacity: .16; }
+.keys { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 14px; font-size: 13px;
+  margin-top: 8px; }
+.key { display: inline-block; width: 14px; margin-inline-end: 6px; vertical-align: middle; }
 @media (max-width: 300px) {
   main { padding: 10px; }
   h1 { font-size: 16px; }
@@ -90,7 +108,7 @@ a:hover { color: var(--ink); }
   .part, [data-h] { transition: width .6s ease, height .6s ease, y .6s ease; }
 }
 @media (forced-colors: active) {
-  .part, .yes { fill: Highlight; } .no { fill: CanvasText; } .rest { fill: ButtonFace; }
+  .part, .yes { fill: Highlight; } .line { stroke: CanvasText; } .no { fill: CanvasText; } .rest { fill: ButtonFace; }
 }
 @media print { main { break-inside: avoid; } }
 `;

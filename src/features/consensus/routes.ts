@@ -37,14 +37,11 @@ const getConsensus = route({
   returns: { 200: consensus_schema },
   faults: [question_faults.QUESTION_NOT_FOUND],
   cacheable: true,
-  hot: {
-    tag: ({ id }) => id.toLowerCase(),
-    after: 2,
-    remake: ({ id }, { consensus }) => consensus.peek(id),
-  },
+  hot: { tag: ({ id }) => id.toLowerCase(), after: 2 },
   handle: async ({ params, caller }, deps) => {
     const known = deps.consensus.peek(params.id);
-    if (known !== undefined) return reply(200, known);
+    const remake = () => deps.consensus.peek(params.id);
+    if (known !== undefined) return { ...reply(200, known), remake };
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     return reply(200, await deps.consensus.read(question));

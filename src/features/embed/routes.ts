@@ -5,7 +5,9 @@ import { anonymous } from '../../kit/http/caller.js';
 import { type Reply, reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { isId } from '../../kit/ids.js';
 import type { ConsensusParts } from '../consensus/index.js';
+import type { HistoryParts } from '../history/index.js';
 import { findVisible, type QuestionRow, question_faults } from '../questions/index.js';
+import { drawCourse } from './draw-course.js';
 import { makeOembed, readAddress, writeOembedXml } from './oembed.js';
 import { embedHeaders, renderNothing, renderWidget } from './page.js';
 import { themeOf, viewOf } from './rules.js';
@@ -13,9 +15,12 @@ import { embed_params, embed_query, oembed_query, oembed_schema } from './schema
 
 /** A question on somebody else's page. */
 
-const route = routeFor<Deps & ConsensusParts>();
+const route = routeFor<Deps & ConsensusParts & HistoryParts>();
 const tag = 'embed';
 const html = 'text/html; charset=utf-8';
+
+/** From the first forecast to the last, in as many points as a small picture can show. */
+const whole_course = { points: 120, family: null, since: 0, until: 253_402_300_799_999 } as const;
 
 /** As everybody sees it: a page in an iframe is asked for without a credential. */
 const findShown = async (deps: Deps, id: string): Promise<QuestionRow | null> => {
@@ -46,9 +51,18 @@ const getEmbed = route({
       const unkept = { ...headers, 'Cache-Control': 'no-store' };
       return { ...replyRaw(html, renderNothing(view, theme), unkept), status: 404 };
     }
-    const consensus = await deps.consensus.read(question);
-    const widget = { question, consensus, view, theme, public_url, chart: null };
-    return replyRaw(html, renderWidget(widget), headers);
+    const [consensus, chart] = await Promise.all([
+      deps.consensus.read(question),
+      view === 'chart' ? deps.history.chart(question, whole_course) : null,
+    ]);
+    const widget = { question, view, theme, public_url, chart: chart && drawCourse(chart) };
+    const answer = replyRaw(html, renderWidget({ ...widget, consensus }), headers);
+    if (chart !== null) return answer;
+    const remake = () => {
+      const moved = deps.consensus.peek(question.id);
+      return moved === undefined ? undefined : renderWidget({ ...widget, consensus: moved });
+    };
+    return { ...answer, remake };
   },
 });
 

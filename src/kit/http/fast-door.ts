@@ -3,7 +3,7 @@ import type { Window } from '../limits.js';
 import { type LineWriter, timeNow } from '../log.js';
 import type { Address } from './address.js';
 import { matchesEtag } from './etag.js';
-import { common_headers } from './exchange.js';
+import { common_headers, exchange_counters } from './exchange.js';
 import type { HotAnswer, HotAnswers } from './hot.js';
 import { requestId } from './talk.js';
 import type { HttpRequest, HttpResponse } from './uws.js';
@@ -85,6 +85,7 @@ export const makeFastDoor = (options: FastDoorOptions): FastDoor => {
       res.writeHeader('ETag', found.head as unknown as string);
       if (is_known) res.endWithoutBody();
       else res.end(found.body);
+      exchange_counters.fast += 1;
       log(found, request_id, is_known ? 304 : 200, began_ms);
       return true;
     },

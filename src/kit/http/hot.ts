@@ -11,18 +11,13 @@ import type { Reply } from './route.js';
  *
  *   cold ──asked for often──▶ made once, for all who wait ──▶ kept ──dropped, or too old──▶ cold
  */
-export interface HotRule<P, D = never> {
+export interface HotRule<P> {
   /** What an answer is dropped by: the id of a question, or `questions`. */
   readonly tag: (params: P) => string;
   /** Times a second from which on it is kept. */
   readonly after: number;
   /** Longest that it is believed; absent where the log tells of every change. */
   readonly keep_ms?: number;
-  /**
-   * Makes the body anew, at once and without a wait, after the log has told of a change that moves
-   * figures; undefined where that cannot be. Without it the answer is dropped.
-   */
-  readonly remake?: (params: P, deps: D) => unknown;
 }
 
 /** An answer as it is sent. */
@@ -49,7 +44,6 @@ interface Kept extends HotAnswer {
 interface Build {
   readonly target: string;
   readonly tag: string;
-  readonly remake: (() => unknown) | null;
   readonly end_ms: number;
   is_dropped: boolean;
   readonly reply: Promise<Reply | null>;
@@ -61,15 +55,10 @@ export type Opened =
   | { readonly kind: 'join'; readonly reply: Promise<Reply | null> }
   | { readonly kind: 'build'; readonly build: Build };
 
-export interface MadeOf {
-  readonly params: unknown;
-  readonly deps: unknown;
-}
-
 export interface HotAnswers {
   find(target: string, now_ms: number): HotAnswer | undefined;
   /** Called by whoever is about to make the answer. */
-  open(target: string, rule: HotRule<unknown>, made_of: MadeOf): Opened;
+  open(target: string, rule: HotRule<unknown>, params: unknown): Opened;
   /** Ends a build: what is kept and shared from now on, or null where it failed. */
   close(build: Build, reply: Reply | null, common: Headers): void;
   /** What is kept under the tag is no longer right. */
@@ -167,13 +156,14 @@ const makeShelf = () => {
 
 type Headers = readonly (readonly [string, string])[];
 
-const makeKept = ({ target, tag, end_ms, remake }: Build, reply: Reply, common: Headers): Kept => {
+const makeKept = ({ target, tag, end_ms }: Build, reply: Reply, common: Headers): Kept => {
   const body = Buffer.from(reply.body as string);
   const etag = reply.etag ?? etagOf(body);
   const type = ['Content-Type', reply.content_type ?? 'application/json'] as const;
   const lines = linesOf([type, ...Object.entries(reply.headers ?? {}), ...common]);
   const head = Buffer.from(etag + lines);
   const path_json = JSON.stringify(target.replace(/\?.*$/s, ''));
+  const remake = reply.remake ?? null;
   return { target, tag, body, etag, head, lines, path_json, end_ms, remake, is_moved: false };
 };
 
@@ -193,7 +183,7 @@ const makeBuilds = () => {
   const building = new Map<string, Build>();
   return {
     get: (target: string) => building.get(target),
-    begin(parts: Pick<Build, 'target' | 'tag' | 'remake' | 'end_ms'>): Build {
+    begin(parts: Pick<Build, 'target' | 'tag' | 'end_ms'>): Build {
       let settle: Build['settle'] = () => undefined;
       const reply = new Promise<Reply | null>((resolve) => {
         settle = resolve;
@@ -228,14 +218,13 @@ export const createHotAnswers = (): HotAnswers => {
       shelf.forget(target);
       return undefined;
     },
-    open(target, { after, tag, keep_ms, remake }, { params, deps }) {
+    open(target, { after, tag, keep_ms }, params) {
       if (heat(target) < after) return cold;
       const under_way = builds.get(target);
       if (under_way !== undefined) return { kind: 'join', reply: under_way.reply };
       const build = builds.begin({
         target,
         tag: tag(params),
-        remake: remake === undefined ? null : () => remake(params, deps as never),
         end_ms: performance.now() + (keep_ms ?? Number.POSITIVE_INFINITY),
       });
       return { kind: 'build', build };

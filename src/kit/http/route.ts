@@ -31,6 +31,11 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
   /** Of the body as it stands, where it is known already; else it is made from the body. */
   readonly etag?: string;
+  /**
+   * Of an answer that is kept (`hot.ts`): its body made anew, at once and without a wait, after
+   * figures have moved; undefined where that cannot be. Without it the answer is dropped then.
+   */
+  readonly remake?: () => unknown;
 }
 
 export type Answer = Reply | Fault;
@@ -110,7 +115,7 @@ export interface RouteDef<
   /** True: the answer carries an ETag and If-None-Match is honoured. */
   readonly cacheable?: boolean;
   /** A cacheable answer that is kept ready while many ask for it. */
-  readonly hot?: HotRule<StaticOf<P>, D>;
+  readonly hot?: HotRule<StaticOf<P>>;
   /** Content type of the success answer where it is not JSON. */
   readonly produces?: string;
   readonly faults?: readonly FaultDef[];

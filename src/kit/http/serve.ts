@@ -15,7 +15,7 @@ import {
 import { BodyStream } from './body-stream.js';
 import { admit, type CompiledRoute, makeCall } from './call.js';
 import { anonymous, type Caller, isAdmin } from './caller.js';
-import { type HotAnswers, type MadeOf, writeBody } from './hot.js';
+import { type HotAnswers, writeBody } from './hot.js';
 import { key_header, makeKeeping } from './keeping.js';
 import type { Answer, Reply, Route } from './route.js';
 import type { Found, Match } from './router.js';
@@ -84,7 +84,7 @@ const public_headers = [['Cache-Control', 'public, no-cache']] as const;
 const answerHot = async (
   { asked, caller }: Talk,
   hot: HotAnswers | undefined,
-  { route, ...made_of }: MadeOf & { readonly route: Route },
+  { route, params }: { readonly route: Route; readonly params: unknown },
   make: () => Promise<Answer>,
 ): Promise<Answer> => {
   const { hot: rule } = route;
@@ -95,7 +95,7 @@ const answerHot = async (
   const opened = hot.open(
     asked.query === '' ? asked.path : `${asked.path}?${asked.query}`,
     rule,
-    made_of,
+    params,
   );
   if (opened.kind === 'cold') return make();
   if (opened.kind === 'join') return (await opened.reply) ?? make();
@@ -168,7 +168,7 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
     const answer =
       keeping !== null && is_keyed
         ? await keeping.answerOnce({ route, asked, call }, make)
-        : await answerHot(talk, hot, { route: route as Route, params, deps }, make);
+        : await answerHot(talk, hot, { route: route as Route, params }, make);
     if (isFault(answer)) return answer;
     if (answer.body instanceof BodyStream && !(await openStream(asked, answer.body))) {
       return refuse(common_faults.HTTP_ONLY);

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { SaxesParser } from 'saxes';
 import { t } from 'tap';
 import { computeConsensus } from '../../../src/features/consensus/index.js';
+import { drawCourse } from '../../../src/features/embed/draw-course.js';
 import { makeOembed, writeOembedXml } from '../../../src/features/embed/oembed.js';
 import { renderWidget } from '../../../src/features/embed/page.js';
 import { views } from '../../../src/features/embed/schema.js';
@@ -56,8 +57,12 @@ const render = (row: QuestionRow & { readonly family: string }, view: (typeof vi
     ...{ value: 70, count: 3 - n, size: 1 },
   }));
   const consensus = computeConsensus(row, { cells, offset: 7, updated_at: at.toISOString() });
+  const figures = { mean_probability: 60, p25: 50, p75: 70, option_percents: [60, 40] };
+  const points = [0, 3_600_000].map((ms) => ({ at: at.getTime() + ms, count: 1, ...figures }));
+  const course = { shape: row, points, total: 2, moments: 2, offset: 7 } as never;
   return renderWidget({
-    ...{ question: row, consensus, view, theme: 'auto', public_url, chart: null },
+    ...{ question: row, consensus, view, theme: 'auto', public_url },
+    chart: view === 'chart' ? drawCourse(course) : null,
   });
 };
 

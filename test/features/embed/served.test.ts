@@ -70,6 +70,26 @@ t.test('a multi question shows its options, and which of them happened', async (
   t.match(page, /100% of forecasts on Callisto at the end .* Europa \(this happened\)/);
 });
 
+t.test('the chart has a line for what is forecast, from the first forecast on', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const empty = await app.call('GET', `/embed/${id}?view=chart`);
+  t.notMatch(empty.body, /class="course"/);
+  await predict(id, { prediction: true, confidence: 80 });
+  const page = await until('the chart', async () => {
+    const { body } = await app.call('GET', `/embed/${id}?view=chart`);
+    return body.includes('class="course"') && body;
+  });
+  t.match(page, /<path class="line l0" d="M0 20H100"\/>/);
+  t.match(page, /At the end: Chance of Yes 80%/);
+  const multi = await makeOpenQuestion(app, { question_type: 'multi', options });
+  await predict(multi, { selected_option: 'Europa', confidence: 60 });
+  const lines = await until('the lines', async () => {
+    const { body } = await app.call('GET', `/embed/${multi}?view=chart`);
+    return body.includes('class="keys"') && body;
+  });
+  t.match(textOf(lines), /Europa 100% Ganymede &amp; Co 0% Callisto 0%/);
+});
+
 t.test('every status has its own words', async (t) => {
   const draft = await makeOpenQuestion(app, { publish: false });
   const closed = await makeOpenQuestion(app);
