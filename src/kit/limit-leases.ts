@@ -43,21 +43,27 @@ export class Lease {
   /** What was lent last. */
   size = 0;
 
+  readonly #head: string;
+  #seconds = -1;
+  #tail = '';
+
   constructor(window: Window) {
     this.window = window;
     const { name, limit, window_ms } = window;
-    this.policy = `"${name}";q=${limit};w=${Math.round(window_ms / 1_000)}`;
+    const policy = `"${name}";q=${limit};w=${Math.round(window_ms / 1_000)}`;
+    this.#head = `\r\nRateLimit-Policy: ${policy}\r\nRateLimit: "${name}";r=`;
   }
 
-  /** As the header `RateLimit-Policy` says it. */
-  readonly policy: string;
-
-  /** As the header `RateLimit` says it. */
+  /** The header lines of the limit, to follow another one. */
   shown(now_ms: number): string {
     let left = this.besides;
     for (const lot of this.lots) left += lot.left;
     const seconds = Math.max(0, Math.ceil((this.reset_ms - now_ms) / 1_000));
-    return `"${this.window.name}";r=${left};t=${seconds}`;
+    if (seconds !== this.#seconds) {
+      this.#seconds = seconds;
+      this.#tail = `;t=${seconds}`;
+    }
+    return this.#head + left + this.#tail;
   }
 }
 

@@ -42,7 +42,9 @@ export const makeLog = (level: string, base: Readonly<Record<string, unknown>>):
   const destination = pino.destination({
     dest: 1,
     sync: false,
-    minLength: 8_192,
+    // A write costs as much as the lines in it.
+    minLength: 32_768,
+    maxWrite: 65_536,
     periodicFlush: 200,
   });
   return pino(
@@ -73,30 +75,28 @@ export const makeLog = (level: string, base: Readonly<Record<string, unknown>>):
   );
 };
 
-/** Writes a line whose members are JSON already, `head` before those of every line of the log. */
-export type LineWriter = (head: string, tail: string) => void;
+/** Ends a line that has begun as every line of the log does; its members are JSON already. */
+export type LineWriter = (rest: string) => void;
 
-/** The short way into the same log, for lines that are written very often; null where none are. */
+/**
+ * The short way into the same log, for lines that are written very often; null where none are. What
+ * the lines of one millisecond begin with is written once.
+ */
 export const makeLineWriter = (log: Logger): LineWriter | null => {
   if (!log.isLevelEnabled('info')) return null;
   const inside = log as unknown as Readonly<Record<symbol, unknown>>;
   const always = String(inside[pino.symbols.chindingsSym]);
   const stream = inside[pino.symbols.streamSym] as { write(line: string): void };
-  return (head, tail) => stream.write(head + always + tail);
-};
-
-let second_ms = 0;
-let second = '';
-
-/** The time as the log has it; only its last digits are made anew. */
-export const timeNow = (): string => {
-  const now_ms = Date.now();
-  const ms = now_ms % 1_000;
-  if (now_ms - ms !== second_ms) {
-    second_ms = now_ms - ms;
-    second = new Date(now_ms).toISOString().slice(0, 20);
-  }
-  return `${second}${ms < 10 ? '00' : ms < 100 ? '0' : ''}${ms}Z`;
+  let last_ms = 0;
+  let head = '';
+  return (rest) => {
+    const now_ms = Date.now();
+    if (now_ms !== last_ms) {
+      last_ms = now_ms;
+      head = `{"level":30,"time":"${new Date(now_ms).toISOString()}"${always}`;
+    }
+    stream.write(head + rest);
+  };
 };
 
 /** What of an error goes into a log record: never the values of a statement. */

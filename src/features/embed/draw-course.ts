@@ -3,9 +3,9 @@ import type { Chart, ChartPoint } from '../history/index.js';
 import { dayText, percentText, plainLine } from './rules.js';
 
 /**
- * The course of the consensus, as wide as the frame: lines in a box of 100 by 100 that is stretched,
- * with strokes that are not, and words around it that are text of the page. A figure holds until
- * the next forecast, so lines go in steps.
+ * The course of the consensus, as wide as the frame: lines in a box of 100 by 100 that is
+ * stretched, with strokes that are not, and words around it that are text of the page. A figure
+ * holds until the next forecast, so lines go in steps.
  */
 
 const most_lines = 5;

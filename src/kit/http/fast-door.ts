@@ -1,9 +1,9 @@
 import type { Leases } from '../limit-leases.js';
 import type { Window } from '../limits.js';
-import { type LineWriter, timeNow } from '../log.js';
+import type { LineWriter } from '../log.js';
 import type { Address } from './address.js';
 import { matchesEtag } from './etag.js';
-import { common_headers, exchange_counters } from './exchange.js';
+import { exchange_counters } from './exchange.js';
 import type { HotAnswer, HotAnswers } from './hot.js';
 import { requestId } from './talk.js';
 import type { HttpRequest, HttpResponse } from './uws.js';
@@ -31,8 +31,6 @@ export interface FastDoor {
   answer(res: HttpResponse, req: HttpRequest): boolean;
 }
 
-const common = common_headers.map(([name, value]) => `\r\n${name}: ${value}`).join('');
-
 export const makeFastDoor = (options: FastDoorOptions): FastDoor => {
   const { hot, leases, windowsOf, readAddress, has_proxies, writeLine } = options;
 
@@ -53,11 +51,7 @@ export const makeFastDoor = (options: FastDoorOptions): FastDoor => {
   const log = (found: HotAnswer, request_id: string, status: number, began_ms: number): void => {
     if (writeLine === null) return;
     const ms = Math.round((performance.now() - began_ms) * 100) / 100;
-    writeLine(
-      `{"level":30,"time":"${timeNow()}"`,
-      `,"request_id":"${request_id}","method":"GET","path":${found.path_json},` +
-        `"status":${status},"ms":${ms}}\n`,
-    );
+    writeLine(`,"request_id":"${request_id}${found.line}${status},"ms":${ms}}\n`);
   };
 
   return {
@@ -77,11 +71,7 @@ export const makeFastDoor = (options: FastDoorOptions): FastDoor => {
       if (!may) return false;
       const request_id = requestId(req.getHeader('x-request-id'));
       if (is_known) res.writeStatus('304 Not Modified');
-      res.writeHeader(
-        'X-Request-Id',
-        `${request_id}\r\nRateLimit-Policy: ${lease.policy}` +
-          `\r\nRateLimit: ${lease.shown(began_ms)}${common}`,
-      );
+      res.writeHeader('X-Request-Id', request_id + lease.shown(began_ms));
       res.writeHeader('ETag', found.head as unknown as string);
       if (is_known) res.endWithoutBody();
       else res.end(found.body);

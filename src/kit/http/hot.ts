@@ -27,8 +27,8 @@ export interface HotAnswer {
   etag: string;
   /** Value of the header `ETag`, and the lines of all headers that are the same for everybody. */
   head: Buffer;
-  /** The address as JSON, for the log. */
-  readonly path_json: string;
+  /** Members of its line in the log, behind the request's id. */
+  readonly line: string;
   readonly end_ms: number;
 }
 
@@ -162,9 +162,9 @@ const makeKept = ({ target, tag, end_ms }: Build, reply: Reply, common: Headers)
   const type = ['Content-Type', reply.content_type ?? 'application/json'] as const;
   const lines = linesOf([type, ...Object.entries(reply.headers ?? {}), ...common]);
   const head = Buffer.from(etag + lines);
-  const path_json = JSON.stringify(target.replace(/\?.*$/s, ''));
+  const line = `","method":"GET","path":${JSON.stringify(target.replace(/\?.*$/s, ''))},"status":`;
   const remake = reply.remake ?? null;
-  return { target, tag, body, etag, head, lines, path_json, end_ms, remake, is_moved: false };
+  return { target, tag, body, etag, head, lines, line, end_ms, remake, is_moved: false };
 };
 
 /** Writes the body anew; false where that cannot be done at once. */

@@ -15,6 +15,7 @@ import {
 import { BodyStream } from './body-stream.js';
 import { admit, type CompiledRoute, makeCall } from './call.js';
 import { anonymous, type Caller, isAdmin } from './caller.js';
+import { common_headers } from './exchange.js';
 import { type HotAnswers, writeBody } from './hot.js';
 import { key_header, makeKeeping } from './keeping.js';
 import type { Answer, Reply, Route } from './route.js';
@@ -78,7 +79,7 @@ const openStream = async (asked: Asked, body: BodyStream): Promise<boolean> => {
 };
 
 /** What is kept of an answer for all: only one that nobody's credentials or rules are in. */
-const public_headers = [['Cache-Control', 'public, no-cache']] as const;
+const public_headers = [['Cache-Control', 'public, no-cache'], ...common_headers] as const;
 
 /** Makes an answer, or has a part in one that is made for somebody else just now. */
 const answerHot = async (
