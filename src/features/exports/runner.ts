@@ -4,7 +4,7 @@ import type { Config } from '../../config.js';
 import type { Deps } from '../../kit/deps.js';
 import { deriveKey } from '../../kit/sealing.js';
 import type { Result } from './content.js';
-import type { Job } from './job.js';
+import { type Job, piece_bytes } from './job.js';
 import type { Privacy } from './predictions-store.js';
 import type { FromWorker, ToWorker, WorkerSetup } from './worker.js';
 
@@ -185,7 +185,10 @@ class Places {
 export interface Exports {
   /** Takes a place, or null when there is none; it is left by calling what is returned. */
   enter(address: string): Promise<Leave | null>;
-  /** The bytes of an export; to be read to the end or returned from. */
+  /**
+   * The bytes of an export, to be read to the end or returned from. A piece is good until the next
+   * is asked for.
+   */
   run(job: Job, onEnd?: (result: Result) => void): AsyncGenerator<Uint8Array>;
   /** Open exports. */
   count(): number;
@@ -220,8 +223,10 @@ async function* runIn(
 ): AsyncGenerator<Uint8Array> {
   const inbox = makeInbox();
   const id = thread.join(inbox.put);
+  const shared = new SharedArrayBuffer(2 * piece_bytes);
+  const mine = Buffer.allocUnsafeSlow(piece_bytes);
   try {
-    thread.send({ kind: 'open', id, job });
+    thread.send({ kind: 'open', id, job, shared });
     for (;;) {
       const message = await inbox.take();
       if (message.kind === 'failed') throw new ExportFailed(message.message, message.code);
@@ -229,9 +234,10 @@ async function* runIn(
         onEnd?.(message.result);
         return;
       }
-      // The one after this is made while this one is read.
+      // The one after this is made, in the other half, while this one is read.
+      mine.set(new Uint8Array(shared, message.at, message.bytes));
       thread.send({ kind: 'next', id });
-      yield message.piece;
+      yield mine.subarray(0, message.bytes);
     }
   } finally {
     thread.leave(id);

@@ -2,7 +2,7 @@ import os from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openSql, type Sql } from '../../kit/pg/client.js';
 import type { Result } from './content.js';
-import { type Job, type RunningJob, runJob } from './job.js';
+import { type Job, piece_bytes, type RunningJob, runJob } from './job.js';
 import type { Privacy } from './predictions-store.js';
 
 /**
@@ -20,11 +20,23 @@ export interface WorkerSetup {
 }
 
 export type ToWorker =
-  | { readonly kind: 'open'; readonly id: number; readonly job: Job }
+  | {
+      readonly kind: 'open';
+      readonly id: number;
+      readonly job: Job;
+      /** Of two pieces, which take turns; memory of its own for each would be much to collect. */
+      readonly shared: SharedArrayBuffer;
+    }
   | { readonly kind: 'next' | 'close'; readonly id: number };
 
 export type FromWorker =
-  | { readonly kind: 'piece'; readonly id: number; readonly piece: Uint8Array }
+  | {
+      readonly kind: 'piece';
+      readonly id: number;
+      /** Where it lies in the shared memory. */
+      readonly at: number;
+      readonly bytes: number;
+    }
   | { readonly kind: 'end'; readonly id: number; readonly result: Result }
   | {
       readonly kind: 'failed';
@@ -35,6 +47,12 @@ export type FromWorker =
 
 const niceness = 10;
 const statement_timeout_ms = 60_000;
+
+interface Held extends RunningJob {
+  readonly shared: Uint8Array;
+  /** Which half the next piece goes into. */
+  turn: 0 | 1;
+}
 
 const yieldToOthers = (): void => {
   try {
@@ -61,10 +79,9 @@ const serve = (port: MessagePort, setup: WorkerSetup): void => {
     inner_pad: Buffer.from(setup.privacy.inner_pad),
     outer_pad: Buffer.from(setup.privacy.outer_pad),
   };
-  const running = new Map<number, RunningJob>();
+  const running = new Map<number, Held>();
 
-  const send = (message: FromWorker, transfer: ArrayBuffer[] = []): void =>
-    port.postMessage(message, transfer);
+  const send = (message: FromWorker): void => port.postMessage(message);
 
   const sendNext = async (id: number): Promise<void> => {
     const job = running.get(id);
@@ -75,7 +92,12 @@ const serve = (port: MessagePort, setup: WorkerSetup): void => {
       if (next.done === true) {
         running.delete(id);
         send({ kind: 'end', id, result: job.result() });
-      } else send({ kind: 'piece', id, piece: next.value }, [next.value.buffer as ArrayBuffer]);
+      } else {
+        const at = job.turn * piece_bytes;
+        job.shared.set(next.value, at);
+        job.turn = job.turn === 0 ? 1 : 0;
+        send({ kind: 'piece', id, at, bytes: next.value.byteLength });
+      }
     } catch (error) {
       running.delete(id);
       const { message = String(error), code = '' } = error as { message?: string; code?: string };
@@ -86,7 +108,8 @@ const serve = (port: MessagePort, setup: WorkerSetup): void => {
   port.on('message', (message: ToWorker) => {
     const { kind, id } = message;
     if (kind === 'open') {
-      running.set(id, runJob(sql, message.job, privacy));
+      const shared = new Uint8Array(message.shared);
+      running.set(id, { ...runJob(sql, message.job, privacy), shared, turn: 0 });
       void sendNext(id);
     } else if (kind === 'next') void sendNext(id);
     else {
