@@ -159,8 +159,8 @@ const lookInRedis = async (patient: Patient, batch: readonly Looking[]): Promise
 };
 
 /**
- * Looks of one turn of the event loop, or that come while others are under way, are one script call;
- * null when Redis has no answer, which `onOutage` is told.
+ * Looks of one turn of the event loop, or that come while others are under way, are one script
+ * call; null when Redis has no answer, which `onOutage` is told.
  */
 const makeLooker = (patient: Patient, onOutage: (error: unknown) => void) => {
   const looking: Looking[] = [];

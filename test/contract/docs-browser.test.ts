@@ -2,7 +2,7 @@ import { t } from 'tap';
 import { startApp } from '../help/app.js';
 import { type Browser, chromium, openBrowser } from '../help/browser.js';
 
-/** The reference in a real browser: nothing from elsewhere, nothing cut off, a search that finds. */
+/** The reference in a real browser: nothing from elsewhere, nothing cut off, and a search. */
 
 if (chromium === undefined) t.plan(0, 'there is no Chromium');
 else {
