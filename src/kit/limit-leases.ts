@@ -73,7 +73,10 @@ export interface Leases {
   open(key: string | number, window: Window): Lease;
   /** Takes one call that was lent; false when the call has to be asked for. */
   take(lease: Lease, now_ms: number): boolean;
-  /** Whether something is lent now: then what is shown is right. */
+  /**
+   * For a call that is not counted: whether something is lent now, for then what is shown is right.
+   * Who asks for such often is lent some too, and it all goes back.
+   */
   isLent(lease: Lease, now_ms: number): boolean;
   stop(): void;
 }
@@ -177,7 +180,10 @@ export const createLeases = (options: LeaseOptions): Leases => {
       }
       return false;
     },
-    isLent: (lease, now_ms) => lease.lots.some((lot) => lot.end_ms > now_ms),
+    isLent(lease, now_ms) {
+      count(lease, now_ms);
+      return lease.lots.some((lot) => lot.end_ms > now_ms);
+    },
     stop() {
       lender.stop();
       leases.clear();

@@ -5,6 +5,8 @@ import { all_routes } from '../../src/routes.js';
 import { type Answered, startApp } from '../help/app.js';
 import { makeDocsWorld, type Vars } from '../help/docs-world.js';
 import { openCalls } from '../help/socket-calls.js';
+import { makeOpenQuestion } from '../help/story.js';
+import { until } from '../help/until.js';
 
 /** What may be kept: an ETag, a rule for caches, and a 304 that costs no limit, at every door. */
 
@@ -145,4 +147,30 @@ t.test('clients in parallel pay for bodies and for nothing else; work is never f
   t.equal(count(guesses, 304), 0);
   t.equal((await ask(etag)).status, 429, 'a limit that is used up lets nobody work');
   t.equal((await ask('*')).status, 429);
+});
+
+t.test('a flood on an answer that is kept costs its bodies and nothing else', async (t) => {
+  const limit = 2_000;
+  const small = await startApp(t, { roles: ['api'], env: { LIMIT_IP: String(limit) } });
+  const id = await makeOpenQuestion(small);
+  const path = `/api/questions/${id}/consensus`;
+  const etag = (await small.call('GET', path)).headers.get('etag') ?? '';
+  let paid = 2;
+  for (let round = 0; round < 12; round += 1) {
+    const tags = Array.from({ length: 40 }, (_, n) => (n % 8 === 0 ? '"other"' : etag));
+    const answers = await Promise.all(
+      tags.map((tag) => small.call('GET', path, { headers: { 'if-none-match': tag } })),
+    );
+    t.same(
+      answers.map(({ status }) => status),
+      tags.map((tag) => (tag === etag ? 304 : 200)),
+    );
+    paid += 5;
+  }
+  await until('what was lent is back', async () => {
+    const { body } = await small.call('GET', '/api/limits');
+    paid += 1;
+    const ip = body.limits.find(({ name }: { name: string }) => name === 'ip');
+    return ip.left === limit - paid;
+  });
 });
