@@ -11,8 +11,8 @@ import type { VerifyParts } from './verify/parts.js';
 
 /**
  * `npm run verify`: compares everything that a running service keeps twice: points with the ledger,
- * predictions with their events, deliveries with the log, counters, snapshots
- * and live tallies with the predictions, the Redis stream with the log. Changes nothing. Says what differs and ends with
+ * predictions with their events, deliveries with the log, counters, snapshots and live tallies with
+ * the predictions, the Redis stream with the log. Changes nothing. Says what differs and ends with
  * code 1, or says that all is right.
  */
 
