@@ -45,7 +45,7 @@ export type FromWorker =
       readonly code: string;
     };
 
-const niceness = 10;
+const niceness = 5;
 const statement_timeout_ms = 60_000;
 
 interface Held extends RunningJob {
