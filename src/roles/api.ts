@@ -78,8 +78,9 @@ const mountAll = (base: Base, options: RoleOptions) => {
     link_url: () => `${deps.public_url}/link`,
     authenticate,
     windowsOf,
-    hot: parts.hot,
-    fast: { hot: parts.hot, leases, windowsOf: windowsOfAddress },
+    ...(config.HOT_READS
+      ? { hot: parts.hot, fast: { hot: parts.hot, leases, windowsOf: windowsOfAddress } }
+      : {}),
     keeper: createKeeper({ sql, secret_key: config.SECRET_KEY ?? '', log }),
     check_answers: options.check_answers ?? false,
   });

@@ -84,6 +84,8 @@ export const startApp = async (t: Test, options: AppOptions = {}): Promise<TestA
     SECRET_KEY: 'test-secret-key-0123456789abcdefghij',
     LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'error',
     API_PROCESSES: '1',
+    // A test that asks again and again is not to be told what was kept.
+    HOT_READS: 'false',
     LIMIT_IP: '1000000',
     LIMIT_REGISTER: '1000000',
     LIMIT_LOGIN: '1000000',

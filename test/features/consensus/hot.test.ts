@@ -6,7 +6,8 @@ import { until } from '../../help/until.js';
 
 /** Hot reads: the short way says what the long way says, and is never behind for long. */
 
-const app = await startApp(t);
+const HOT_READS = 'true';
+const app = await startApp(t, { env: { HOT_READS } });
 const human = await makeHuman(app);
 
 const predict = async (id: string, confidence: number): Promise<void> => {
@@ -111,7 +112,7 @@ t.test('a hot answer follows predictions, edits and the status', async (t) => {
 
 t.test('hot reads are counted, and refused at their limit', async (t) => {
   const limit = 400;
-  const limited = await startApp(t, { env: { LIMIT_IP: String(limit) } });
+  const limited = await startApp(t, { env: { HOT_READS, LIMIT_IP: String(limit) } });
   const id = await makeOpenQuestion(limited);
   const path = `/api/questions/${id}/consensus`;
   let used = 1;
