@@ -783,6 +783,7 @@ export interface Operations {
       readonly since?: string;
       readonly until?: string;
       readonly theme?: 'light' | 'dark' | 'auto';
+      readonly width?: number;
       readonly scale?: number;
     };
     readonly body: undefined;
@@ -801,6 +802,7 @@ export interface Operations {
       readonly since?: string;
       readonly until?: string;
       readonly theme?: 'light' | 'dark' | 'auto';
+      readonly width?: number;
     };
     readonly body: undefined;
     readonly returns: string;

@@ -17,9 +17,9 @@ export interface History extends LiveHistory {
   /** The points of a chart of a question that the caller may see. */
   chart(question: QuestionRow, ask: ChartAsk): Promise<Chart>;
   /** The same as an SVG document. */
-  svg(question: QuestionRow, ask: ChartAsk, theme: SvgTheme): Promise<Picture<string>>;
+  svg(question: QuestionRow, ask: ChartAsk, look: Look): Promise<Picture<string>>;
   /**
-   * And as PNG, `scale` pixels for each of its 800 units. Rejects with a `PngBusyError` when too
+   * And as PNG, `scale` pixels for each of its units. Rejects with a `PngBusyError` when too
    * many wait for theirs.
    */
   png(question: QuestionRow, ask: ChartAsk, look: PngLook): Promise<Picture<Uint8Array>>;
@@ -30,8 +30,13 @@ export interface History extends LiveHistory {
   close(): Promise<void>;
 }
 
-export interface PngLook {
+export interface Look {
   readonly theme: SvgTheme;
+  /** Units; letters are as large in every picture. */
+  readonly width: number;
+}
+
+export interface PngLook extends Look {
   readonly scale: number;
 }
 
@@ -46,7 +51,6 @@ const most_chart_bytes = 16_000_000;
 const most_drift_bytes = 4_000_000;
 const most_svg_bytes = 8_000_000;
 const most_png_bytes = 32_000_000;
-const picture_width = 800;
 const site = 'Prediction Forum';
 
 const keyOf = (question: QuestionRow, offset: number, asked: readonly unknown[]): string =>
@@ -72,12 +76,12 @@ export const createHistory = (deps: Pick<Deps, 'sql'>): History => {
   const svg = async (
     question: QuestionRow,
     ask: ChartAsk,
-    theme: SvgTheme,
+    { theme, width }: Look,
   ): Promise<Picture<string>> => {
     const drawn = await chart(question, ask);
     const { points, family, since, until } = ask;
-    const key = keyOf(question, drawn.offset, [points, family, since, until, theme]);
-    const draw = (): string => drawPicture({ question, chart: drawn, family, theme, site });
+    const key = keyOf(question, drawn.offset, [points, family, since, until, theme, width]);
+    const draw = (): string => drawPicture({ question, chart: drawn, family, theme, width, site });
     return { body: await svgs.get(key, draw), offset: drawn.offset };
   };
 
@@ -92,11 +96,11 @@ export const createHistory = (deps: Pick<Deps, 'sql'>): History => {
       const key = keyOf(question, series.offset, [window, points, least_count, figure]);
       return drifts.get(key, () => driftOf(question, series, ask));
     },
-    async png(question, ask, { theme, scale }) {
-      const { body, offset } = await svg(question, ask, theme);
+    async png(question, ask, { scale, ...look }) {
+      const { body, offset } = await svg(question, ask, look);
       const { points, family, since, until } = ask;
-      const asked = [points, family, since, until, theme, scale];
-      const make = (): Promise<Uint8Array> => maker.render(body, picture_width * scale);
+      const asked = [points, family, since, until, look.theme, look.width, scale];
+      const make = (): Promise<Uint8Array> => maker.render(body, look.width * scale);
       return { body: await pngs.get(keyOf(question, offset, asked), make), offset };
     },
     close: maker.close,

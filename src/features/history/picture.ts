@@ -31,10 +31,13 @@ export interface PictureParts {
   readonly chart: Chart;
   readonly family: string | null;
   readonly theme: SvgTheme;
+  /** Units; 800 where it is not named. */
+  readonly width?: number;
   /** Where the picture comes from, as its readers know the place. */
   readonly site: string;
 }
 
+const usual_width = 800;
 const minute_ms = 60_000;
 const hour_ms = 60 * minute_ms;
 
@@ -90,17 +93,18 @@ const endOf = ({ status, closes_at, resolved_at, updated_at }: PictureOf): numbe
  * From the first prediction to a little after the last, or to the end of a question that ended soon
  * after it. A history of a moment gets an hour before and after.
  */
-const timesOf = ({ question, chart }: PictureParts): Axis => {
+const timesOf = ({ question, chart, width = usual_width }: PictureParts): Axis => {
+  const most = Math.max(2, Math.floor(width / 114));
   const first = chart.points[0]?.at;
   const last = chart.points.at(-1)?.at;
   if (first === undefined || last === undefined) {
-    return timeAxis(question.opens_at.getTime(), question.closes_at.getTime());
+    return timeAxis(question.opens_at.getTime(), question.closes_at.getTime(), most);
   }
   const length = last - first;
-  if (length < minute_ms) return timeAxis(first - hour_ms, last + hour_ms);
+  if (length < minute_ms) return timeAxis(first - hour_ms, last + hour_ms, most);
   // What stood last is seen, too.
   const end = endOf(question) ?? last + length / 30;
-  return timeAxis(first, end > last ? Math.min(end, last + length / 4) : last);
+  return timeAxis(first, end > last ? Math.min(end, last + length / 4) : last, most);
 };
 
 type Line = readonly Point[];
@@ -182,8 +186,11 @@ const legendOf = (chart: Chart): readonly LegendItem[] => {
   return is_multi(chart) ? multiLegend(chart) : binaryLegend(chart);
 };
 
+/** Wide ones are as 16 to 9, narrow ones higher, so that the plot has room. */
+const heightOf = (width: number): number => Math.round(Math.max(width * 0.5625, 530 - width / 10));
+
 export const drawPicture = (parts: PictureParts): string => {
-  const { question, chart, theme, site } = parts;
+  const { question, chart, theme, site, width = usual_width } = parts;
   const x = timesOf(parts);
   const subtitle = subtitleOf(parts);
   const last = chart.points.at(-1);
@@ -197,6 +204,8 @@ export const drawPicture = (parts: PictureParts): string => {
     x,
     y: percentAxis(25),
     theme,
+    width,
+    height: heightOf(width),
     draw: (plot) => {
       if (last === undefined) return [drawNote(plot, 'No predictions yet')];
       return is_multi(chart) ? drawMulti(plot, chart, x) : drawBinary(plot, chart.points, x);

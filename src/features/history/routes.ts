@@ -7,7 +7,6 @@ import { matchesEtag } from '../../kit/http/etag.js';
 import { type Context, type Reply, reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { parseTime } from '../../kit/http/validate.js';
 import { makePage, pageHeaders, readPage } from '../../kit/page.js';
-import type { SvgTheme } from '../../kit/svg.js';
 import { PngBusyError } from '../../kit/svg-png.js';
 import type { ConsensusParts } from '../consensus/index.js';
 import {
@@ -190,8 +189,9 @@ const getChartSvg = route({
     if (isFault(question)) return question;
     const known = await answerKnown(deps, question, ctx);
     if (known !== null) return known;
-    const theme: SvgTheme = ctx.query.theme ?? 'auto';
-    const { body, offset } = await deps.history.svg(question, askOf(ctx.query), theme);
+    const { theme = 'auto', width } = ctx.query;
+    const look = { theme, width };
+    const { body, offset } = await deps.history.svg(question, askOf(ctx.query), look);
     const etag = etagOf(question, offset);
     return { ...replyRaw('image/svg+xml; charset=utf-8', body, picture_headers), etag };
   },
@@ -210,9 +210,10 @@ const getChartPng = route({
     if (isFault(question)) return question;
     const known = await answerKnown(deps, question, ctx);
     if (known !== null) return known;
-    const { theme = 'light', scale } = ctx.query;
+    const { theme = 'light', width, scale } = ctx.query;
+    const look = { theme, width, scale };
     try {
-      const drawn = await deps.history.png(question, askOf(ctx.query), { theme, scale });
+      const drawn = await deps.history.png(question, askOf(ctx.query), look);
       const etag = etagOf(question, drawn.offset);
       return { ...replyRaw('image/png', drawn.body, picture_headers), etag };
     } catch (error) {

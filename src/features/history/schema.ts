@@ -50,6 +50,12 @@ const themes = ['light', 'dark', 'auto'] as const;
 export const picture_query = Type.Object({
   ...chart_query.properties,
   theme: Type.Optional(textEnum(themes)),
+  width: Type.Integer({
+    minimum: 320,
+    maximum: 1_200,
+    default: 800,
+    description: 'Units of the picture; its letters stay as large.',
+  }),
 });
 
 export const png_query = Type.Object({
@@ -58,7 +64,7 @@ export const png_query = Type.Object({
     minimum: 1,
     maximum: 3,
     default: 2,
-    description: 'Pixels for each unit of the SVG, which is 800 wide.',
+    description: 'Pixels for each unit.',
   }),
 });
 

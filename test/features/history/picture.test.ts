@@ -125,6 +125,7 @@ t.test('0, 1, 2 and many predictions, of every status, have a picture', async (t
           resolved_at: resolved ? new Date(start + 95 * 86_400_000) : null,
         });
         checkSafe(svg);
+        t.match(svg, /^<svg [^>]*width="800" height="450"/);
         t.notMatch(svg, /NaN|Infinity|undefined|null/);
         if (count === 0) t.match(svg, /No predictions yet/);
         if (resolved) t.match(svg, options.length > 0 ? /resolved Stays/ : /resolved YES/);

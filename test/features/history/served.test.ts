@@ -148,6 +148,8 @@ t.test('what is no question, no range or no cursor is refused', async (t) => {
     'chart?since=yesterday',
     'chart.svg?theme=pink',
     'chart.png?scale=4',
+    'chart.svg?width=319',
+    'chart.svg?width=1201',
     'drift?points=0',
     'drift?points=101',
     'drift?window=0h',
@@ -157,7 +159,12 @@ t.test('what is no question, no range or no cursor is refused', async (t) => {
     'snapshots?order=up',
   ];
   for (const rest of refused) t.equal((await app.call('GET', path(0, rest))).status, 400, rest);
-  for (const rest of ['chart?points=2', 'chart?points=1000', 'drift?window=9999d&points=100']) {
+  for (const rest of [
+    'chart.svg?width=320',
+    'chart.svg?width=1200',
+    'chart?points=1000',
+    'drift?window=9999d&points=100',
+  ]) {
     t.equal((await app.call('GET', path(0, rest))).status, 200, rest);
   }
 });
