@@ -151,7 +151,8 @@ t.test('clients in parallel pay for bodies and for nothing else; work is never f
 
 t.test('a flood on an answer that is kept costs its bodies and nothing else', async (t) => {
   const limit = 2_000;
-  const small = await startApp(t, { roles: ['api'], env: { LIMIT_IP: String(limit) } });
+  const env = { LIMIT_IP: String(limit), HOT_READS: 'true' };
+  const small = await startApp(t, { roles: ['api'], env });
   const id = await makeOpenQuestion(small);
   const path = `/api/questions/${id}/consensus`;
   const etag = (await small.call('GET', path)).headers.get('etag') ?? '';
