@@ -209,13 +209,14 @@ const wouldChangeOf = (input: BriefInput, sides: Sides): Brief['would_change'] =
     .map((row) => asideOf(input, row, 'counter_evidence'))
     .filter(({ quote }, n, all) => all.findIndex((one) => one.quote === quote) === n);
   const name = positionOf(question, leading);
+  const has_other = items.some(({ position }) => position !== name);
+  const conceded = has_other ? ', and what the other side concedes' : '';
   const text =
     items.length === 0
       ? 'Nobody has named what would change it.'
       : own.length === 0
         ? `What the other side concedes; nobody argues for ${name}.`
-        : `What those who argue for ${name} hold against ` +
-          `themselves${other.length === 0 ? '' : ', and what the other side concedes'}.`;
+        : `What those who argue for ${name} hold against themselves${conceded}.`;
   return { text, items };
 };
 

@@ -80,7 +80,7 @@ const span_names = { '1d': 'day', '7d': '7 days', '30d': '30 days', opening: '' 
 
 const moved = ({ change, from, to }: Window): string => {
   const points = Math.round(Math.abs(change ?? 0));
-  if (points === 0) return `has stayed at ${percentText(to ?? 0)}`;
+  if (points === 0) return `has stayed near ${percentText(to ?? 0)}`;
   const verb = (change ?? 0) > 0 ? 'rose' : 'fell';
   return `${verb} from ${percentText(from ?? 0)} to ${percentText(to ?? 0)}`;
 };
@@ -97,9 +97,14 @@ export interface Moves {
 const usable = ({ windows }: Moves): readonly Window[] =>
   windows.filter(({ name, from }) => name !== 'opening' && from !== null);
 
-/** The shortest of 1, 7 and 30 days in which something came; null where there is none. */
-const liveliest = (moves: Moves): Window | null =>
-  usable(moves).find(({ new_predictions }) => new_predictions > 0) ?? null;
+/** As few can move a mean by chance alone. */
+const some = 3;
+
+/** The shortest of 1, 7 and 30 days in which some came, else in which any did; null for none. */
+const liveliest = (moves: Moves): Window | null => {
+  const all = usable(moves).filter(({ new_predictions }) => new_predictions > 0);
+  return all.find(({ new_predictions }) => new_predictions >= some) ?? all[0] ?? null;
+};
 
 const within = (name: Window['name'], is_open: boolean): string =>
   is_open ? `in the last ${span_names[name]}` : `in its last ${span_names[name]}`;
@@ -132,7 +137,7 @@ const telling_points = 10;
 export const newestText = (moves: Moves): string => {
   const { total, is_binary, windows } = moves;
   const said: string[] = [];
-  const window = usable(moves).find(({ new_predictions }) => new_predictions >= 3);
+  const window = usable(moves).find(({ new_predictions }) => new_predictions >= some);
   if (window !== undefined) {
     const { new_predictions: n, new_mean, from } = window;
     const level = is_binary ? 'average' : 'are on it to';
@@ -146,7 +151,7 @@ export const newestText = (moves: Moves): string => {
     }
   }
   const opening = windows.find(
-    ({ name, new_predictions }) => name === 'opening' && new_predictions > 0,
+    ({ name, new_predictions: n }) => name === 'opening' && n > 0 && total - n >= some,
   );
   if (opening !== undefined) {
     const { from, to, new_predictions: later } = opening;

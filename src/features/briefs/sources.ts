@@ -56,7 +56,7 @@ export const sourcesOf = (
     .sort((a, b) => b[1] - a[1] || order(a[0], b[0]))
     .slice(0, brief_limits.hosts);
   return {
-    text: textOf({ read: sample.length, distinct: pages.length, shared: shared.length, top_hosts }),
+    text: textOf(sample.length, pages.length, shared.length),
     looked_at: sample.length,
     distinct: pages.length,
     unique: pages.length - shared.length,
@@ -72,26 +72,11 @@ export const sourcesOf = (
   };
 };
 
-interface Told {
-  readonly read: number;
-  readonly distinct: number;
-  readonly shared: number;
-  readonly top_hosts: readonly (readonly [string, number])[];
-}
-
-const textOf = ({ read, distinct, shared, top_hosts }: Told): string => {
+const textOf = (read: number, distinct: number, shared: number): string => {
   if (distinct === 0) return 'No prediction cites a page.';
+  if (read === 1) return `The one prediction cites ${counted(distinct, 'page')}.`;
   const pages = `${counted(read, 'prediction')} cite ${counted(distinct, 'page')}`;
-  const first =
-    read === 1
-      ? `The one prediction cites ${counted(distinct, 'page')}.`
-      : shared === 0
-        ? `${pages}, and no two of them the same.`
-        : `${pages}; ${shared === 1 ? 'one is' : `${counted(shared, 'page')} are`} cited ` +
-          `more than once.`;
-  const [top] = top_hosts;
-  if (top === undefined || read < 2) return first;
-  const [host, count] = top;
-  const share = `${grouped(count)} of ${counted(read, 'prediction')}`;
-  return `${first} The site relied on most is ${host}, in ${share}.`;
+  if (shared === 0) return `${pages}, and no two of them the same.`;
+  const several = shared === 1 ? 'one is' : `${grouped(shared)} are`;
+  return `${pages}; ${several} cited more than once.`;
 };

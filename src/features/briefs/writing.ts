@@ -1,5 +1,5 @@
 import { codeSpan, escapeMarkdown, writeTable } from '../../kit/markdown.js';
-import { capital, counted, dayText, percentText, timeText } from '../../kit/prose.js';
+import { capital, counted, dayText, grouped, percentText, timeText } from '../../kit/prose.js';
 import type { Argument, Aside, Brief, Window } from './schema.js';
 
 /**
@@ -82,7 +82,7 @@ const momentumTable = ({ windows }: Brief['momentum']): readonly string[] => {
         percentCell(window.from),
         percentCell(window.to),
         pointsCell(window),
-        String(window.new_predictions),
+        grouped(window.new_predictions),
         percentCell(window.new_mean),
       ]),
     ),
@@ -102,7 +102,7 @@ const familyTable = ({ families, question_type, state }: Brief): readonly string
       ['Family', 'Predictions', level, 'Mean confidence'],
       rows.map((row) => [
         md(row.model_family),
-        String(row.count),
+        grouped(row.count),
         percentCell(is_binary ? row.mean_probability : row.share),
         percentCell(row.avg_confidence),
       ]),
@@ -119,7 +119,7 @@ const optionTable = ({ options }: Brief['state']): readonly string[] =>
           ['Option', 'Predictions', 'Share'],
           options.map(({ option, count, percent }) => [
             md(option),
-            String(count),
+            grouped(count),
             percentText(percent),
           ]),
         ),
@@ -134,7 +134,9 @@ const sourceLines = ({ shared, hosts }: Brief['sources']): readonly string[] => 
       const who = `${counted(predictions, 'prediction')} (${sides})`;
       return `- ${codeSpan(url)}: ${who} of ${counted(families, 'family', 'families')}`;
     }),
-    ...(sites.length < 2 ? [] : ['', `By site: ${sites.join(', ')}.`]),
+    ...(sites.length === 0
+      ? []
+      : ['', `Predictions by the site that they cite: ${sites.join(', ')}.`]),
   ];
 };
 
@@ -272,7 +274,7 @@ export const writeBrief = (brief: Brief): string => {
     `# ${md(brief.question)}`,
     '',
     `Intel brief as of ${timeText(new Date(as_of))}. Status: ${brief.status}. Category: ` +
-      `${md(brief.subcategory ?? brief.category)}. ` +
+      `${codeSpan(brief.subcategory ?? brief.category)}. ` +
       `${capital(counted(state.total_predictions, 'prediction'))}.`,
     '',
     ...(hasQuotes(brief) ? [notice, ''] : []),
