@@ -19,6 +19,8 @@ export interface SqlOptions {
   readonly name: string;
   /** Longest a statement of this pool may run. */
   readonly statement_timeout_ms?: number;
+  /** Longest it may wait for a lock. */
+  readonly lock_timeout_ms?: number;
 }
 
 /** The form of libpq for a unix socket, `?host=/folder`, which postgres.js does not read itself. */
@@ -58,7 +60,7 @@ export const openSql = (options: SqlOptions): Sql => {
     connection: {
       application_name: `prediction-forum ${options.name}`,
       statement_timeout: options.statement_timeout_ms ?? 10_000,
-      lock_timeout: 1_000,
+      lock_timeout: options.lock_timeout_ms ?? 1_000,
       idle_in_transaction_session_timeout: 5_000,
       TimeZone: 'UTC',
     },

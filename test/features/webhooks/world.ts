@@ -9,8 +9,10 @@ import { insertWebhook, type Owner } from '../../../src/features/webhooks/store.
 import type { Deps } from '../../../src/kit/deps.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { createSigner, type SignerOptions } from '../../../src/roles/signer.js';
+import { openAdmin } from '../../help/own-stores.js';
 import { openParts, type PartsOptions } from '../../help/parts.js';
 import { type Receiver, startReceiver } from '../../help/receiver.js';
+import { openStores } from '../../help/stores.js';
 import { until } from '../../help/until.js';
 
 /** A receiver, stores, and shortcuts for webhooks and events, without the HTTP surface. */
@@ -111,12 +113,16 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}): Promise<Wo
     WEBHOOK_CA_FILE: receiver.ca_file,
     ...options.env,
   };
-  const { deps } = await openParts(t, { ...options, env });
+  const stores = options.stores ?? (await openStores(t));
+  const { deps } = await openParts(t, { ...options, stores, env });
   const { sql } = deps;
   const webhooks = createWebhooks(deps.config);
   t.teardown(() => webhooks.close());
 
-  const deliveries = async (): Promise<Delivery[]> => sql<Delivery[]>`
+  // Whoever makes partitions may hold the table for a while.
+  const looker = openAdmin(stores.database_url);
+  t.teardown(() => looker.end());
+  const deliveries = async (): Promise<Delivery[]> => looker<Delivery[]>`
     select
       d.id, d.webhook_id, d.event_id, d.event_offset, d.state, d.attempts, d.claims, d.lease_id,
       (extract(epoch from d.next_at - coalesce(
