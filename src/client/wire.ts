@@ -1044,6 +1044,7 @@ export interface Operations {
       readonly families: {
         readonly text: string;
         readonly effective: number;
+        readonly position: string;
         readonly rows: readonly ({
           readonly model_family: string;
           readonly count: number;

@@ -383,7 +383,9 @@ export const buildBrief = (input: BriefInput): Brief => {
       measure: moves.measure,
       windows: [...moves.windows],
     },
-    families: { text: families, effective: consensus.effective_families, rows },
+    families: {
+      ...{ text: families, effective: consensus.effective_families, position: what, rows },
+    },
     reasoning_hidden: !sees_reasoning,
     arguments: argumentsOf(input, sides),
     minority: minorityOf(input, sides),

@@ -97,11 +97,12 @@ export const brief_schema = Type.Object({
   families: Type.Object({
     text,
     effective: Type.Number(),
+    position: Type.String({ description: 'What the shares are of.' }),
     rows: Type.Array(
       Type.Object({
         model_family: Type.String(),
         count: Type.Integer(),
-        share: Type.Number({ description: 'Percent on YES, or on the leading option.' }),
+        share: Type.Number({ description: 'Percent of its predictions on the position.' }),
         mean_probability: percent,
         avg_confidence: percent,
       }),

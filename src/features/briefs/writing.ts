@@ -89,13 +89,11 @@ const momentumTable = ({ windows }: Brief['momentum']): readonly string[] => {
   ];
 };
 
-const familyTable = ({ families, question_type, state }: Brief): readonly string[] => {
+const familyTable = ({ families, question_type }: Brief): readonly string[] => {
   const { rows } = families;
   if (rows.length < 2) return [];
   const is_binary = question_type === 'binary';
-  const level = is_binary
-    ? 'Mean of YES'
-    : `On ${md(state.position ?? state.options[0]?.option ?? '')}`;
+  const level = is_binary ? 'Mean of YES' : `On ${md(families.position)}`;
   return [
     '',
     ...writeTable(
