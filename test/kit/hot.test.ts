@@ -114,6 +114,26 @@ t.test(
   },
 );
 
+t.test('what may lag is believed a little longer after figures have moved', async (t) => {
+  const hot = createHotAnswers();
+  const lagging = { tag, after: 1, keep_ms: 60_000, lag_ms: 1_000 } as never;
+  const make = (): void => {
+    const opened = hot.open('/a', lagging, { id: 'q' });
+    if (opened.kind === 'build') hot.close(opened.build, writeBody(reply(200, {})), []);
+  };
+  make();
+  hot.move('q');
+  t.ok(hot.find('/a', now()), 'still');
+  t.equal(hot.find('/a', now() + 1_001), undefined, 'no longer');
+  const opened = hot.open('/a', lagging, { id: 'q' });
+  hot.move('q');
+  if (opened.kind === 'build') hot.close(opened.build, writeBody(reply(200, {})), []);
+  t.equal(hot.find('/a', now() + 1_001), undefined, 'nor what was being made');
+  make();
+  hot.drop('q');
+  t.equal(hot.find('/a', now()), undefined, 'a drop is a drop');
+});
+
 t.test('an answer is believed as long as its rule says', async (t) => {
   const hot = createHotAnswers();
   const short = { tag, after: 1, keep_ms: 1_000 } as never;

@@ -66,8 +66,8 @@ const getQuestion = route({
   },
   faults: [question_faults.QUESTION_NOT_FOUND],
   cacheable: true,
-  // Votes and edits are not in the log.
-  hot: { tag: ({ id }) => id.toLowerCase(), after: 8, keep_ms: 1_000 },
+  // Votes and edits are not in the log; a page that moves all the time is made four times a second.
+  hot: { tag: ({ id }) => id.toLowerCase(), after: 8, keep_ms: 1_000, lag_ms: 250 },
   handle: async ({ params, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;

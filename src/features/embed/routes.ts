@@ -40,7 +40,7 @@ const getEmbed = route({
   returns: { 200: Type.String(), 404: Type.String() },
   produces: 'text/html',
   cacheable: true,
-  hot: { tag: ({ id }) => id.toLowerCase(), after: 8, keep_ms: 1_000 },
+  hot: { tag: ({ id }) => id.toLowerCase(), after: 8, keep_ms: 1_000, lag_ms: 250 },
   async handle({ params, query }, deps): Promise<Reply> {
     const { public_url } = deps;
     const view = viewOf(query.view);

@@ -18,6 +18,8 @@ export interface HotRule<P> {
   readonly after: number;
   /** Longest that it is believed; absent where the log tells of every change. */
   readonly keep_ms?: number;
+  /** Longest that it is believed after figures have moved, where it cannot be made anew at once. */
+  readonly lag_ms?: number;
 }
 
 /** An answer as it is sent. */
@@ -29,7 +31,7 @@ export interface HotAnswer {
   head: Buffer;
   /** Members of its line in the log, behind the request's id. */
   readonly line: string;
-  readonly end_ms: number;
+  end_ms: number;
 }
 
 interface Kept extends HotAnswer {
@@ -37,6 +39,7 @@ interface Kept extends HotAnswer {
   /** Header lines behind the ETag. */
   readonly lines: string;
   readonly remake: (() => unknown) | null;
+  readonly lag_ms: number;
   /** Figures have moved since it was made. */
   is_moved: boolean;
 }
@@ -44,7 +47,8 @@ interface Kept extends HotAnswer {
 interface Build {
   readonly target: string;
   readonly tag: string;
-  readonly end_ms: number;
+  readonly lag_ms: number;
+  end_ms: number;
   is_dropped: boolean;
   readonly reply: Promise<Reply | null>;
   readonly settle: (reply: Reply | null) => void;
@@ -156,7 +160,7 @@ const makeShelf = () => {
 
 type Headers = readonly (readonly [string, string])[];
 
-const makeKept = ({ target, tag, end_ms }: Build, reply: Reply, common: Headers): Kept => {
+const makeKept = ({ target, tag, end_ms, lag_ms }: Build, reply: Reply, common: Headers): Kept => {
   const body = Buffer.from(reply.body as string);
   const etag = reply.etag ?? etagOf(body);
   const type = ['Content-Type', reply.content_type ?? 'application/json'] as const;
@@ -164,7 +168,7 @@ const makeKept = ({ target, tag, end_ms }: Build, reply: Reply, common: Headers)
   const head = Buffer.from(etag + lines);
   const line = `","method":"GET","path":${JSON.stringify(target.replace(/\?.*$/s, ''))},"status":`;
   const remake = reply.remake ?? null;
-  return { target, tag, body, etag, head, lines, line, end_ms, remake, is_moved: false };
+  return { target, tag, body, etag, head, lines, line, end_ms, lag_ms, remake, is_moved: false };
 };
 
 /** Writes the body anew; false where that cannot be done at once. */
@@ -183,7 +187,7 @@ const makeBuilds = () => {
   const building = new Map<string, Build>();
   return {
     get: (target: string) => building.get(target),
-    begin(parts: Pick<Build, 'target' | 'tag' | 'end_ms'>): Build {
+    begin(parts: Pick<Build, 'target' | 'tag' | 'end_ms' | 'lag_ms'>): Build {
       let settle: Build['settle'] = () => undefined;
       const reply = new Promise<Reply | null>((resolve) => {
         settle = resolve;
@@ -194,6 +198,16 @@ const makeBuilds = () => {
     },
     end(build: Build): void {
       if (building.get(build.target) === build) building.delete(build.target);
+    },
+    /** What may lag is kept for so long; the rest is made anew. */
+    move(tag: string, now_ms: number): void {
+      for (const build of building.values()) {
+        if (build.tag !== tag) continue;
+        build.end_ms = Math.min(build.end_ms, now_ms + build.lag_ms);
+        if (build.lag_ms > 0) continue;
+        build.is_dropped = true;
+        building.delete(build.target);
+      }
     },
     /** Who waits already may have it; who comes now asks anew. */
     drop(tag: string | null): void {
@@ -218,13 +232,14 @@ export const createHotAnswers = (): HotAnswers => {
       shelf.forget(target);
       return undefined;
     },
-    open(target, { after, tag, keep_ms }, params) {
+    open(target, { after, tag, keep_ms, lag_ms = 0 }, params) {
       if (heat(target) < after) return cold;
       const under_way = builds.get(target);
       if (under_way !== undefined) return { kind: 'join', reply: under_way.reply };
       const build = builds.begin({
         target,
         tag: tag(params),
+        lag_ms,
         end_ms: performance.now() + (keep_ms ?? Number.POSITIVE_INFINITY),
       });
       return { kind: 'build', build };
@@ -239,11 +254,14 @@ export const createHotAnswers = (): HotAnswers => {
       for (const target of shelf.under(tag)) shelf.forget(target);
     },
     move(tag) {
-      builds.drop(tag);
+      const now_ms = performance.now();
+      builds.move(tag, now_ms);
       for (const target of shelf.under(tag)) {
         const kept = shelf.get(target);
-        if (kept === undefined || kept.remake === null) shelf.forget(target);
-        else kept.is_moved = true;
+        if (kept === undefined) continue;
+        if (kept.remake !== null) kept.is_moved = true;
+        else if (kept.lag_ms === 0) shelf.forget(target);
+        else kept.end_ms = Math.min(kept.end_ms, now_ms + kept.lag_ms);
       }
     },
     clear() {

@@ -107,6 +107,7 @@ const answerHot = async (
       !isFault(answer) &&
       answer.status === 200 &&
       answer.headers?.['Cache-Control'] === undefined &&
+      !Object.values(answer.headers ?? {}).some((value) => /[\r\n\0]/.test(value)) &&
       (answer.content_type === undefined || typeof answer.body === 'string');
     if (!is_shared) return answer;
     shared = writeBody(answer);
