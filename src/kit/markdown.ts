@@ -27,7 +27,7 @@ export const shorten = (text: string, most: number): string => {
 
 /** A text as code: an address, say, that shall be readable and not lead anywhere. */
 export const codeSpan = (text: string): string => {
-  const flat = flatten(text).replaceAll('`', '%60').replaceAll('|', '%7C');
+  const flat = flatten(text).replace(/[`|\\]/g, encodeURIComponent);
   return flat === '' ? '' : `\`${flat}\``;
 };
 

@@ -43,6 +43,7 @@ t.test('code spans end where they shall', (t) => {
   t.equal(codeSpan('https://a.example.org/x?y=`z`|w'), '`https://a.example.org/x?y=%60z%60%7Cw`');
   t.equal(codeSpan(''), '');
   t.equal(codeSpan('a\n`b'), '`a %60b`');
+  t.equal(escapeMarkdown('\\@\\'), '`%5C@%5C`');
   t.end();
 });
 
