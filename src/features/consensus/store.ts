@@ -46,14 +46,21 @@ interface StartRow extends Said {
   readonly offset: number;
 }
 
+const placedBefore = (db: Db, question_id: string, before: number) => db`
+  and p.event_id in (
+    select id
+    from events
+    where question_id = ${question_id} and event = 'prediction.placed' and "offset" < ${before}
+  )`;
+
 /**
- * Who stated what, at the newest prediction of the question in the log; with `until` without those
- * that were made later, and then the offset is not theirs.
+ * Who stated what, at the newest prediction of the question in the log; with `before` only what
+ * stands in the log before that offset, and then the offset is not theirs.
  */
 export const readStart = async (
   db: Db,
   question_id: string,
-  until: Date | null = null,
+  before: number | null = null,
 ): Promise<TallyStart> => {
   // Owners in one text: a row each would cost several times as much.
   const rows = await db<StartRow[]>`
@@ -70,7 +77,7 @@ export const readStart = async (
         where question_id = ${question_id}
       ) as "offset"
     ${logged(db, question_id)}
-      ${until === null ? db`` : db`and p.created_at <= ${until}`}
+      ${before === null ? db`` : placedBefore(db, question_id, before)}
     group by 1, 2, 3, 4`;
   return {
     said: rows.map(({ owners, ...said }) => ({ ...said, owners: owners.split(' ') })),

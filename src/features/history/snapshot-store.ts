@@ -21,8 +21,6 @@ export interface Ending extends QuestionShape {
   readonly offset: number;
   readonly reason: 'closed' | 'resolved';
   readonly moment: Date;
-  /** It was reopened since, or voided: there may be later predictions. */
-  readonly reopened: boolean;
 }
 
 /** Those of a stretch of the log, in its order. */
@@ -30,8 +28,7 @@ export const readEndings = (
   tx: Tx,
   { after, until, most }: { readonly after: number; readonly until: number; readonly most: number },
 ) => tx<Ending[]>`
-  select e.*, e.reason = 'closed' and q.closed_at is distinct from e.moment as reopened,
-    q.id, q.question_type, q.options
+  select e.*, q.id, q.question_type, q.options
   from (
     select
       "offset",

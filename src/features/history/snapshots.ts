@@ -32,16 +32,22 @@ const most_a_step = 50;
 const stretch = 20_000;
 const hour_ms = 3_600_000;
 
-const consensusNow = async (tx: Tx, question: QuestionShape, until: Date | null = null) => {
-  const start = await readStart(tx, question.id, until);
+const consensusOf = async (tx: Tx, question: QuestionShape, before: number | null = null) => {
+  const start = await readStart(tx, question.id, before);
   return computeConsensus(question, makeLiveTally(start).read());
 };
 
 const takeEnding = async (tx: Tx, ending: Ending): Promise<boolean> => {
-  const { reason, moment, reopened, offset } = ending;
-  const found = await consensusNow(tx, ending, reopened ? moment : null);
+  const { reason, moment, offset } = ending;
+  const now = await consensusOf(tx, ending);
+  // It was reopened since, or was given predictions by an import: those are not of that moment.
   const consensus =
-    found.offset > offset ? { ...found, offset: await lastBefore(tx, ending.id, offset) } : found;
+    now.offset < offset
+      ? now
+      : {
+          ...(await consensusOf(tx, ending, offset)),
+          offset: await lastBefore(tx, ending.id, offset),
+        };
   return insertSnapshot(tx, { reason, moment, taken_at: moment, consensus });
 };
 
@@ -74,7 +80,7 @@ const followHour = (deps: Deps, { at, after }: Hour) =>
     const moved = await listMoved(tx, { hour: at, after, most: most_a_step });
     let taken = 0;
     for (const question of moved) {
-      const consensus = await consensusNow(tx, question);
+      const consensus = await consensusOf(tx, question);
       const taken_at = deps.clock();
       const snapshot = { reason: 'hourly', moment: at, taken_at, consensus } as const;
       taken += (await insertSnapshot(tx, snapshot)) ? 1 : 0;
