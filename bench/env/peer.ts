@@ -23,7 +23,10 @@ export const startPeer = (
         port: message.port,
         pid: child.pid ?? 0,
         send: (told) => void child.send(told),
-        stop: () => child.disconnect(),
+        // A peer that was ended already has no channel to end it by.
+        stop: () => {
+          if (child.connected) child.disconnect();
+        },
       }),
     );
   });
