@@ -1,13 +1,12 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { type Test, t } from 'tap';
+import { t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import { createSnapshotTaker } from '../../../src/features/history/index.js';
 import type { Sql } from '../../../src/kit/pg/client.js';
 import { checkSnapshots } from '../../../src/tools/verify/snapshot-store.js';
 import { consensusBySql } from '../../help/consensus-sql.js';
 import { openParts } from '../../help/parts.js';
-import { openStores, type Stores } from '../../help/stores.js';
+import { openStores } from '../../help/stores.js';
+import { startTimers } from '../../help/timer-processes.js';
 import { until } from '../../help/until.js';
 import { addEvent, addPredictions, addQuestions, type Placed } from './world.js';
 
@@ -166,22 +165,7 @@ t.test('verify finds a snapshot that says something else than the record', async
   t.same(rest, []);
 });
 
-const startTimers = async (t: Test, stores: Stores, count: number) => {
-  const file = fileURLToPath(new URL('./snapshot-child.js', import.meta.url));
-  const children: ChildProcess[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const child = fork(file, [JSON.stringify(stores)], { stdio: 'inherit' });
-    children.push(child);
-    t.teardown(() => child.kill('SIGKILL'));
-  }
-  const started = (child: ChildProcess) =>
-    new Promise((resolve, reject) => {
-      child.once('message', resolve);
-      child.once('exit', () => reject(new Error('the timer ended')));
-    });
-  await Promise.all(children.map(started));
-  return children;
-};
+const timer_module = new URL('./snapshot-child.js', import.meta.url);
 
 t.test('two timers, one killed in the middle: one of each, and all of them', async (t) => {
   const stores = await openStores(t);
@@ -192,7 +176,7 @@ t.test('two timers, one killed in the middle: one of each, and all of them', asy
   const closed_at = new Date(Date.now() - 60_000);
   const before = new Date(closed_at.getTime() - 1);
   await addPredictions(sql, Array.from({ length: count }, (_, n) => some(n, 0, 4, before)).flat());
-  const [victim] = await startTimers(t, stores, 2);
+  const [victim] = await startTimers(t, timer_module, { stores, count: 2 });
   for (let n = 0; n < count; n += 1) await close(sql, n, closed_at);
   await until('a part is there', async () => (await readAll(sql)).length > 50);
   victim?.removeAllListeners('exit');

@@ -1,13 +1,12 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { type Test, test } from 'tap';
+import { test } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import { turnQuestions } from '../../../src/features/questions/life.js';
 import type { Sql } from '../../../src/kit/pg/client.js';
 import { startApp } from '../../help/app.js';
 import { openParts } from '../../help/parts.js';
-import { openStores, type Stores } from '../../help/stores.js';
+import { openStores } from '../../help/stores.js';
 import { makeOpenQuestion } from '../../help/story.js';
+import { startTimers } from '../../help/timer-processes.js';
 import { until } from '../../help/until.js';
 
 const hour_ms = 3_600_000;
@@ -140,26 +139,11 @@ test('the running service closes a question at its time and tells everybody', as
   t.comment(`${Date.parse(row.closed_at) - Date.parse(closes_at)} ms after its time`);
 });
 
-const startTimers = async (t: Test, stores: Stores, count: number) => {
-  const file = fileURLToPath(new URL('./timer-child.js', import.meta.url));
-  const children: ChildProcess[] = [];
-  for (let n = 0; n < count; n += 1) {
-    const child = fork(file, [JSON.stringify(stores)], { stdio: 'inherit' });
-    children.push(child);
-    t.teardown(() => child.kill('SIGKILL'));
-  }
-  const started = (child: ChildProcess) =>
-    new Promise((resolve, reject) => {
-      child.once('message', resolve);
-      child.once('exit', () => reject(new Error('the timer ended')));
-    });
-  await Promise.all(children.map(started));
-  return children;
-};
+const timer_module = new URL('./timer-child.js', import.meta.url);
 
 test('two processes, one killed in the middle: everything once', async (t) => {
   const { deps, stores } = await openParts(t);
-  const [victim] = await startTimers(t, stores, 2);
+  const [victim] = await startTimers(t, timer_module, { stores, count: 2 });
   const now = Date.now();
   await addOpen(deps.sql, 2_000, (n) => now + (n % 2 === 0 ? -1 - n : 3_000 + n) * 1_000);
   await until('a part is done', async () => (await countOpen(deps.sql)) < 1_900);
