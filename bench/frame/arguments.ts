@@ -9,6 +9,8 @@ export interface Arguments {
   readonly cpu_prof: boolean;
   /** Connections of the load; absent: what the bench found best. */
   readonly connections?: number;
+  /** What the names of the subjects that are measured begin with; absent: all are. */
+  readonly only?: readonly string[];
 }
 
 const wholeNumber = (text: string | undefined, fallback: number, name: string): number => {
@@ -22,7 +24,7 @@ const wholeNumber = (text: string | undefined, fallback: number, name: string): 
 
 const usage =
   'Usage: npm run bench -- NAME [--json FILE] [--rounds N] [--seconds S] [--connections N] ' +
-  '[--quick] [--cpu-prof]';
+  '[--only SUBJECT,…] [--quick] [--cpu-prof]';
 
 /** The arguments; throws a sentence when they are not right. */
 export const readArguments = (argv: readonly string[], names: readonly string[]): Arguments => {
@@ -34,6 +36,7 @@ export const readArguments = (argv: readonly string[], names: readonly string[])
       rounds: { type: 'string' },
       seconds: { type: 'string' },
       connections: { type: 'string' },
+      only: { type: 'string' },
       quick: { type: 'boolean', default: false },
       'cpu-prof': { type: 'boolean', default: false },
     },
@@ -49,6 +52,7 @@ export const readArguments = (argv: readonly string[], names: readonly string[])
     seconds: wholeNumber(values.seconds, values.quick ? 2 : 8, 'seconds'),
     quick: values.quick,
     cpu_prof: values['cpu-prof'],
+    ...(values.only === undefined ? {} : { only: values.only.split(',') }),
     ...(values.connections === undefined
       ? {}
       : { connections: wholeNumber(values.connections, 1, 'connections') }),

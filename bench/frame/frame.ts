@@ -2,7 +2,7 @@ import { checkFloors, type FloorShape } from './floors.js';
 import { readMachine } from './machine.js';
 import { formatNumber, isDisturbed, type Result } from './report.js';
 import { runStage } from './rounds.js';
-import type { Bench, BenchContext, Sample, Summaries } from './types.js';
+import type { Bench, BenchContext, Sample, Stage, Summaries } from './types.js';
 
 const oneLine = (sample: Sample): string =>
   ['per_second', 'p50_ms', 'p99_ms']
@@ -15,6 +15,23 @@ const values = (
   of: Summaries,
 ): Readonly<Record<string, number | undefined>> =>
   Object.fromEntries(Object.entries(formulas).map(([name, formula]) => [name, formula(of)]));
+
+const isWanted = (name: string, only: BenchContext['only']): boolean =>
+  only === undefined || only.some((wanted) => name.startsWith(wanted));
+
+const narrow = ({ subjects }: Stage, only: BenchContext['only']): Stage => ({
+  subjects: subjects.filter(({ name }) => isWanted(name, only)),
+});
+
+/** Where only some subjects are measured, only what can be said of them is held against a floor. */
+const floorsOf = (
+  shapes: Readonly<Record<string, FloorShape>>,
+  known: Readonly<Record<string, number | undefined>>,
+  only: BenchContext['only'],
+): Readonly<Record<string, FloorShape>> =>
+  only === undefined
+    ? shapes
+    : Object.fromEntries(Object.entries(shapes).filter(([name]) => known[name] !== undefined));
 
 /**
  * Prepares a bench, runs all stages and rounds, and compares the figures with the floors. The
@@ -30,7 +47,7 @@ export const runBench = async (
   let subjects: Summaries = {};
   try {
     for (const makeStage of prepared.stages) {
-      const stage = makeStage(subjects);
+      const stage = narrow(makeStage(subjects), context.only);
       const summaries = await runStage(stage, {
         rounds: context.rounds,
         reduce: bench.reduce ?? {},
@@ -45,7 +62,8 @@ export const runBench = async (
   }
   const ratios = values(bench.ratios, subjects);
   const figures = values(bench.figures ?? {}, subjects);
-  const floors = checkFloors(floor_shapes, { ...figures, ...ratios });
+  const known = { ...figures, ...ratios };
+  const floors = checkFloors(floorsOf(floor_shapes, known, context.only), known);
   return {
     bench: bench.name,
     question: bench.question,

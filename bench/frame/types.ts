@@ -42,6 +42,8 @@ export interface BenchContext {
   readonly quick: boolean;
   /** Connections of the load; absent: what the bench found best. */
   readonly connections?: number;
+  /** What the names of the subjects that are measured begin with; absent: all are. */
+  readonly only?: readonly string[];
   /** Keep a CPU profile of the measured service in `.data/prof`. */
   readonly cpu_prof: boolean;
   /** A scratch folder of this run, removed at its end. */

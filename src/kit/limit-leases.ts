@@ -69,8 +69,8 @@ export class Lease {
 
 export interface Leases {
   /** What this key was lent; made by `open` where it is not there. */
-  get(key: string | number): Lease | undefined;
-  open(key: string | number, window: Window): Lease;
+  get(key: string): Lease | undefined;
+  open(key: string, window: Window): Lease;
   /** Takes one call that was lent; false when the call has to be asked for. */
   take(lease: Lease, now_ms: number): boolean;
   /**
@@ -145,7 +145,7 @@ const makeLender = ({ redis, prefix }: LeaseOptions) => {
 };
 
 export const createLeases = (options: LeaseOptions): Leases => {
-  const leases = new Map<string | number, Lease>();
+  const leases = new Map<string, Lease>();
   const lender = makeLender(options);
 
   /** Counts the call, and asks for more where there is little left for who asks often. */

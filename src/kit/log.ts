@@ -22,11 +22,16 @@ const gatherLines = (write: (lines: string) => unknown) => {
     write(lines);
     lines = '';
   };
+  /** A line that nobody has to see at once. */
+  const add = (line: string): void => {
+    if (lines === '') setImmediate(flush);
+    lines += line;
+  };
   return {
     flush,
+    add,
     write(line: string): void {
-      if (lines === '') setImmediate(flush);
-      lines += line;
+      add(line);
       if (!line.startsWith('{"level":30')) flush();
     },
   };
@@ -86,7 +91,11 @@ export const makeLineWriter = (log: Logger): LineWriter | null => {
   if (!log.isLevelEnabled('info')) return null;
   const inside = log as unknown as Readonly<Record<symbol, unknown>>;
   const always = String(inside[pino.symbols.chindingsSym]);
-  const stream = inside[pino.symbols.streamSym] as { write(line: string): void };
+  const stream = inside[pino.symbols.streamSym] as {
+    write(line: string): void;
+    add?(line: string): void;
+  };
+  const add = (stream.add ?? stream.write).bind(stream);
   let last_ms = 0;
   let head = '';
   return (rest) => {
@@ -95,7 +104,7 @@ export const makeLineWriter = (log: Logger): LineWriter | null => {
       last_ms = now_ms;
       head = `{"level":30,"time":"${new Date(now_ms).toISOString()}"${always}`;
     }
-    stream.write(head + rest);
+    add(head + rest);
   };
 };
 

@@ -1,6 +1,7 @@
 import { t } from 'tap';
 import { createHotAnswers, type HotAnswers, writeBody } from '../../src/kit/http/hot.js';
 import { reply } from '../../src/kit/http/route.js';
+import { until } from '../help/until.js';
 
 /** Answers that are kept while many ask for them. */
 
@@ -141,4 +142,44 @@ t.test('an answer is believed as long as its rule says', async (t) => {
   if (opened.kind === 'build') hot.close(opened.build, writeBody(reply(200, {})), []);
   t.ok(hot.find('/a', now()));
   t.equal(hot.find('/a', now() + 1_001), undefined);
+});
+
+t.test('whoever comes the usual way has what is kept too', async (t) => {
+  const hot = createHotAnswers();
+  keep(hot, { target: '/a', id: 'q', value: { n: 1 } });
+  const opened = hot.open('/a', rule, { id: 'q' });
+  t.equal(opened.kind === 'kept' && String(opened.reply.body), '{"n":1}');
+  t.equal(opened.kind === 'kept' && opened.reply.etag, hot.find('/a', now())?.etag);
+});
+
+t.test('four fifths through its time one makes it anew, the others have the old one', async (t) => {
+  const hot = createHotAnswers();
+  const short = { tag, after: 1, keep_ms: 400 } as never;
+  const first = hot.open('/a', short, { id: 'q' });
+  const began_ms = now();
+  if (first.kind === 'build') hot.close(first.build, writeBody(reply(200, { n: 1 })), []);
+  t.ok(hot.find('/a', began_ms + 300));
+  t.equal(hot.find('/a', began_ms + 330), undefined, 'the next one goes the usual way');
+  await until('it is due', () => now() > began_ms + 330);
+  const second = hot.open('/a', short, { id: 'q' });
+  if (now() > began_ms + 390) return t.comment('the machine stood still for too long');
+  t.equal(second.kind, 'build');
+  t.equal(bodyOf(hot, '/a'), '{"n":1}');
+  t.equal(hot.open('/a', short, { id: 'q' }).kind, 'kept');
+  if (second.kind === 'build') hot.close(second.build, writeBody(reply(200, { n: 2 })), []);
+  t.equal(bodyOf(hot, '/a'), '{"n":2}');
+});
+
+t.test('what could not be made anew is not believed any longer', async (t) => {
+  const hot = createHotAnswers();
+  const short = { tag, after: 1, keep_ms: 60_000, lag_ms: 1_000 } as never;
+  const first = hot.open('/a', short, { id: 'q' });
+  if (first.kind === 'build') hot.close(first.build, writeBody(reply(200, {})), []);
+  hot.move('q');
+  await until('it is due', () => hot.find('/a', now()) === undefined);
+  const second = hot.open('/a', short, { id: 'q' });
+  t.equal(second.kind, 'build');
+  if (second.kind === 'build') hot.close(second.build, null, []);
+  t.equal(hot.find('/a', now()), undefined);
+  t.same(hot.stats(), { kept: 0, bytes: 0 });
 });

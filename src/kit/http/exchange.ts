@@ -4,6 +4,7 @@ import type { Roll } from '../roll.js';
 import type { Address, AddressReader } from './address.js';
 import type { BodyStream } from './body-stream.js';
 import { parseJson } from './json.js';
+import type { Peers } from './peers.js';
 import type { Asked, BodyRead, Outgoing, OutgoingHead } from './talk.js';
 import type { HttpRequest, HttpResponse } from './uws.js';
 
@@ -52,6 +53,7 @@ export interface Desk {
   /** What has no answer yet, oldest first. */
   readonly open: Roll<Asked>;
   readonly readAddress: AddressReader;
+  readonly peers: Peers;
 }
 
 export class Exchange implements Asked {
@@ -91,7 +93,7 @@ export class Exchange implements Asked {
     this.method = req.getCaseSensitiveMethod();
     this.path = req.getUrl();
     this.query = req.getQuery() ?? '';
-    this.#remote = Buffer.from(res.getRemoteAddress()).toString('latin1');
+    this.#remote = desk.peers.addressOf(res);
     this.#copyHeaders(req);
   }
 

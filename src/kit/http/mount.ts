@@ -7,6 +7,7 @@ import { finish, sendOptions } from './answer.js';
 import { compileRoute } from './call.js';
 import { type Desk, Exchange, exchange_counters } from './exchange.js';
 import { type FastDoor, type FastDoorOptions, makeFastDoor } from './fast-door.js';
+import { peersOf } from './peers.js';
 import type { Route } from './route.js';
 import { type Found, makeRouter } from './router.js';
 import { makeServer, type ServeOptions } from './serve.js';
@@ -97,7 +98,8 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
   // The line of a request holds nothing to redact, and looking for it would cost half of the line.
   const lines = log.child({}, { redact: [] });
   const server = makeServer({ ...options, lines });
-  const desk: Desk = { open: new Roll(), readAddress: makeAddressReader(trusted_proxies) };
+  const readAddress = makeAddressReader(trusted_proxies);
+  const desk: Desk = { open: new Roll(), readAddress, peers: peersOf(app) };
   let draining = false;
 
   const serve = (exchange: Exchange, talk: Talk): void => {
@@ -122,8 +124,8 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
 
   if (options.fast !== undefined) {
     const has_proxies = trusted_proxies.length > 0;
-    const own = { readAddress: desk.readAddress, has_proxies, writeLine: makeLineWriter(lines) };
-    const fast = makeFastDoor({ ...options.fast, ...own });
+    const writeLine = makeLineWriter(lines);
+    const fast = makeFastDoor({ ...options.fast, ...desk, has_proxies, writeLine });
     openFastDoor(app, fast, { log, isShut: () => draining });
   }
   app.any('/*', (res, req) => {

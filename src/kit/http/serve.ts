@@ -99,6 +99,7 @@ const answerHot = async (
     params,
   );
   if (opened.kind === 'cold') return make();
+  if (opened.kind === 'kept') return opened.reply;
   if (opened.kind === 'join') return (await opened.reply) ?? make();
   let shared: Reply | null = null;
   try {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { common_faults, type Fault, refuse } from '../fault.js';
 import type { Address } from '../http/address.js';
 import { anonymous, type Caller, callerKey } from '../http/caller.js';
+import type { Peers } from '../http/peers.js';
 import type { Credentials } from '../http/serve.js';
 import type { HttpRequest, HttpResponse, us_socket_context_t } from '../http/uws.js';
 import { describeError } from '../log.js';
@@ -69,8 +70,7 @@ const readToken = (core: Core, req: HttpRequest): Credentials | null => {
   return token === '' ? null : core.options.readToken(token.slice(0, 512));
 };
 
-const readRequest = (core: Core, res: HttpResponse, req: HttpRequest): Request => {
-  const remote = Buffer.from(res.getRemoteAddress()).toString('latin1');
+const readRequest = (core: Core, remote: string, req: HttpRequest): Request => {
   const given = {
     api_key: req.getHeader('x-api-key'),
     authorization: req.getHeader('authorization'),
@@ -113,10 +113,10 @@ export const takeKeySeat = async (
  * uNetworking/uWebSockets pull request 1929.
  */
 export const makeUpgrade =
-  (core: Core) =>
+  (core: Core, peers: Peers) =>
   (res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void => {
     const { limits } = core;
-    const request = readRequest(core, res, req);
+    const request = readRequest(core, peers.addressOf(res), req);
     const session = makeSession({
       address: request.address,
       frame_tokens: limits.frames_burst,
@@ -126,4 +126,5 @@ export const makeUpgrade =
     const protocol = req.getHeader('sec-websocket-protocol');
     const extensions = req.getHeader('sec-websocket-extensions');
     res.upgrade<Kept>({ session, request }, key, protocol, extensions, context);
+    peers.onUpgraded();
   };
