@@ -1,5 +1,6 @@
 import type { Sql } from '../../kit/pg/client.js';
 import { makeRun } from '../history/index.js';
+import type { LineKind } from './cells-store.js';
 import { consensus_columns } from './columns.js';
 import {
   listPredictedQuestions,
@@ -8,7 +9,7 @@ import {
   type StatedRow,
 } from './consensus-store.js';
 import type { Lines } from './content.js';
-import type { LineKind, PredictionAsk } from './predictions-store.js';
+import type { PredictionAsk } from './predictions-store.js';
 import { type MadeRow, toLine } from './rows.js';
 
 /** The consensus of every question after each of its predictions, question by question. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Format, textFormat } from './formats.js';
 import { type Digest, type ManifestParts, makeManifest } from './manifest.js';
-import { group_rows, makeParquetFile, type RowValues } from './parquet.js';
+import type { RowValues } from './parquet.js';
 
 /**
  * The bytes of an export, made from pages of lines. They follow from the ask and its snapshot
@@ -87,6 +87,7 @@ async function* parquetPieces(
   pages: AsyncIterable<Lines>,
   sum: Summed,
 ): AsyncGenerator<Uint8Array, Omit<Result, 'file'>> {
+  const { group_rows, makeParquetFile } = await import('./parquet.js');
   const file = makeParquetFile(ask.manifest.columns);
   let waiting: RowValues[] = [];
   let rows = 0;

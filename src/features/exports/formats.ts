@@ -1,4 +1,4 @@
-import type { LineKind } from './predictions-store.js';
+import type { LineKind } from './cells-store.js';
 
 /** The formats of an export: what each is called, and what stands around and between its rows. */
 

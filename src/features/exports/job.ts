@@ -1,9 +1,9 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Sql } from '../../kit/pg/client.js';
-import { readConsensusPages } from './consensus-pages.js';
 import { type ContentAsk, type Lines, linesOf, makeContent, type Result } from './content.js';
-import { type PredictionAsk, type Privacy, readBounds, readPage } from './predictions-store.js';
+import { readPredictionPages } from './prediction-pages.js';
+import type { PredictionAsk, Privacy } from './predictions-store.js';
 
 /** One export from its first page to its last byte, as it is made beside the api. */
 
@@ -21,78 +21,17 @@ export interface Job {
   readonly only_sums: boolean;
 }
 
-/** Below every id. */
-const first_id = '00000000-0000-0000-0000-000000000000';
-
-interface Range {
-  readonly after: string;
-  readonly last: string;
-}
-
-async function* readRanges(sql: Sql, ask: PredictionAsk): AsyncGenerator<Range> {
-  let after = first_id;
-  for (;;) {
-    const bounds = await readBounds(sql, ask, after);
-    for (const last of bounds) {
-      yield { after, last };
-      after = last;
-    }
-    if (bounds.length === 0) return;
-  }
-}
-
-/** Pages under way at once: one is made by Postgres while another arrives. */
-const most_ahead = 2;
-
-async function* readPredictions(sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> {
-  const { ask } = job;
-  const lines = linesOf(job.content.format);
-  const kind = lines.line;
-  const separator = Buffer.from(lines.separator);
-  const scratch = Buffer.allocUnsafeSlow(scratch_bytes);
-  const ahead: ReturnType<typeof readPage>[] = [];
-  for await (const range of readRanges(sql, ask)) {
-    const page = readPage(sql, { ask, privacy, kind, ...range });
-    // Whoever stops between two pages does not wait for this one.
-    page.catch(() => undefined);
-    ahead.push(page);
-    if (ahead.length > most_ahead) yield* linesIn((await ahead.shift()) ?? [], separator, scratch);
-  }
-  for (const page of ahead) yield* linesIn(await page, separator, scratch);
-}
-
-/** Bytes that lines are put together to; a longer line comes alone. */
-const scratch_bytes = 131_072;
-
-/**
- * Lines put together in memory that is used again: a piece is good until the next is asked for.
- */
-function* linesIn(page: readonly Buffer[], separator: Buffer, scratch: Buffer): Generator<Lines> {
-  let used = 0;
-  let rows = 0;
-  for (const line of page) {
-    const more = line.byteLength + (rows === 0 ? 0 : separator.byteLength);
-    if (rows > 0 && used + more > scratch.byteLength) {
-      yield { rows, text: scratch.subarray(0, used) };
-      used = 0;
-      rows = 0;
-    }
-    if (line.byteLength > scratch.byteLength) {
-      yield { rows: 1, text: line };
-      continue;
-    }
-    if (rows > 0) used += separator.copy(scratch, used);
-    used += line.copy(scratch, used);
-    rows += 1;
-  }
-  if (rows > 0) yield { rows, text: scratch.subarray(0, used) };
-}
-
-const readPages = (sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> => {
-  if (job.subject === 'predictions') return readPredictions(sql, job, privacy);
+/** The consensus brings much program with it, so it is loaded when it is asked for. */
+async function* readPages(sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> {
   const { line: kind, separator } = linesOf(job.content.format);
-  return readConsensusPages(sql, { ask: job.ask, kind, separator });
-};
+  const { ask } = job;
+  if (job.subject === 'predictions') {
+    yield* readPredictionPages(sql, { ask, privacy, kind, separator });
+  } else {
+    const { readConsensusPages } = await import('./consensus-pages.js');
+    yield* readConsensusPages(sql, { ask, kind, separator });
+  }
+}
 
 async function* skip(pieces: AsyncIterable<Uint8Array>, bytes: number) {
   let left = bytes;
@@ -120,7 +59,10 @@ const compress = (pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> 
 };
 
 /** Larger pieces would hold up what else the api process sends. */
-export const piece_bytes = 262_144;
+export const piece_bytes = 131_072;
+
+/** Pieces of an export that are ready at most, so that neither side waits for the other. */
+export const piece_places = 4;
 
 /** Pieces of a size that is worth a message; each is good until the next is asked for. */
 async function* gather(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,12 +1,15 @@
-import type { PendingQuery, Row } from 'postgres';
 import type { Db } from '../../kit/pg/client.js';
 import {
-  agent_columns,
-  type Column,
-  own_columns,
-  prediction_columns,
-  question_columns,
-} from './columns.js';
+  agent_marks,
+  cells,
+  decisionAt,
+  type Expressions,
+  type Fragment,
+  type LineKind,
+  statusAt,
+  timeText,
+} from './cells-store.js';
+import { own_columns, prediction_columns } from './columns.js';
 
 /**
  * Pages of predictions as text that Postgres makes: a row of a page never becomes an object here.
@@ -39,27 +42,6 @@ export interface Privacy {
   readonly hides_open: boolean;
 }
 
-export type LineKind = 'json' | 'csv';
-
-type Fragment = PendingQuery<Row[]>;
-type Expressions = Readonly<Record<string, Fragment>>;
-
-const time = (db: Db, value: Fragment) => db`to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
-const pseudonym = (db: Db, { inner_pad, outer_pad }: Privacy) => db`
-  left(encode(sha256(
-    ${outer_pad}::bytea || sha256(${inner_pad}::bytea || convert_to(a.id::text, 'UTF8'))
-  ), 'hex'), 32)`;
-
-/** The status at as_of: by the decision that held, else by whether it had closed. */
-const statusAt = (db: Db, as_of: string) => db`
-  case
-    when r.kind = 'void' then 'voided'
-    when r.kind = 'resolve' then 'resolved'
-    when t.closed_at <= ${as_of}::timestamptz then 'closed'
-    else 'open'
-  end`;
-
 const is = (db: Db, column: string, value: string | undefined) =>
   value === undefined ? db`` : db`and ${db(column)} = ${value}`;
 
@@ -75,19 +57,13 @@ const within = (db: Db, ask: PredictionAsk) => {
     ${is(db, 'p.model_family', model_family)}`;
 };
 
-/** The question of a prediction at as_of; `offset 0` keeps it apart, so that it is made once. */
+/** The question of a prediction at as_of; `offset 0` keeps it apart, so that it is read once. */
 const questionOf = (db: Db, ask: PredictionAsk, made: Fragment) => {
   const { as_of, category, subcategory, status } = ask;
   return db`
     select ${made}
     from questions t
-    left join lateral (
-      select d.revision, d.kind, d.outcome, d.correct_options, d.created_at
-      from resolutions d
-      where d.question_id = t.id and d.created_at <= ${as_of}::timestamptz
-      order by d.revision desc
-      limit 1
-    ) r on true
+    ${status === undefined ? db`` : decisionAt(db, as_of)}
     where t.id = p.question_id
       and t.status <> 'draft'
       ${is(db, 't.category', category)}
@@ -95,27 +71,6 @@ const questionOf = (db: Db, ask: PredictionAsk, made: Fragment) => {
       ${status === undefined ? db`` : db`and ${statusAt(db, as_of)} = ${status}`}
     offset 0`;
 };
-
-const questionValues = (db: Db, ask: PredictionAsk): Expressions => ({
-  question_id: db`t.id`,
-  question: db`t.question`,
-  category: db`t.category`,
-  subcategory: db`t.subcategory`,
-  question_type: db`t.question_type`,
-  options: db`nullif(t.options, '{}')`,
-  question_status: statusAt(db, ask.as_of),
-  revision: db`r.revision`,
-  outcome: db`r.outcome`,
-  correct_options: db`r.correct_options`,
-  resolved_at: time(db, db`r.created_at`),
-});
-
-const agentValues = (db: Db, privacy: Privacy, is_named: boolean): Expressions => ({
-  agent: pseudonym(db, privacy),
-  agent_id: is_named ? db`a.id` : db`null::text`,
-  agent_name: is_named ? db`a.name` : db`null::text`,
-  model: db`a.model`,
-});
 
 const ownValues = (db: Db, privacy: Privacy): Expressions => {
   const says = privacy.hides_open
@@ -134,7 +89,7 @@ const ownValues = (db: Db, privacy: Privacy): Expressions => {
         from unnest(q.options) with ordinality as o (option, place)
       ) end`,
     stake: db`p.stake`,
-    created_at: time(db, db`p.created_at`),
+    created_at: timeText(db, db`p.created_at`),
     hidden: db`p.hidden_at is not null`,
     citations: db`case when ${says} then p.citations end`,
     resolution_protocol: db`case when ${says} then p.resolution_protocol end`,
@@ -144,51 +99,28 @@ const ownValues = (db: Db, privacy: Privacy): Expressions => {
   };
 };
 
-/** RFC 4180; a text that a spreadsheet would take for a formula gets a `'` in front. */
-const csvValue = (db: Db, { type, is_free }: Column, value: Fragment): Fragment => {
-  if (is_free === true) {
-    return db`
-      '"' || case when ${value} ~ '^[=+@\\t\\r-]' then '''' else '' end
-        || replace(${value}, '"', '""') || '"'`;
-  }
-  if (type === 'list') return db`'"' || replace(to_json(${value})::text, '"', '""') || '"'`;
-  if (type === 'object') return db`'"' || replace((${value})::text, '"', '""') || '"'`;
-  return db`(${value})::text`;
-};
-
-const jsonValue = (db: Db, { type, is_free }: Column, value: Fragment): Fragment => {
-  const is_plain = type === 'time' || (type === 'text' && is_free !== true);
-  if (is_plain) return db`coalesce('"' || (${value})::text || '"', 'null')`;
-  if (type === 'text' || type === 'list') return db`coalesce(to_json(${value})::text, 'null')`;
-  return db`coalesce((${value})::text, 'null')`;
-};
-
-/**
- * Arguments of the `concat` that writes cells one behind the other; the functions that make JSON of
- * a whole row look up every type anew for every row.
- */
-const cells = (db: Db, kind: LineKind, list: readonly Column[], values: Expressions): Fragment => {
-  const parts = list.map((column, index) => {
-    const value = values[column.name] as Fragment;
-    const comma = index === 0 ? '' : ',';
-    return kind === 'csv'
-      ? db`${comma}::text, ${csvValue(db, column, value)}`
-      : db`${`${comma}"${column.name}":`}::text, ${jsonValue(db, column, value)}`;
-  });
-  return parts.reduce((made, next) => db`${made}, ${next}`);
-};
-
 const first_columns = prediction_columns.slice(0, 1);
 
-const line = (db: Db, kind: LineKind, { names }: PredictionAsk, privacy: Privacy): Fragment => {
-  const own = ownValues(db, privacy);
+/** Characters before the line: the id of the question, that of the agent, the mark of its name. */
+export const key_lengths = { question: 36, agent: 37 } as const;
+
+/** Bytes of a line before the cells of its question: those of the id of the prediction. */
+export const head_lengths = {
+  json: '{"prediction_id":"",'.length + 36,
+  csv: 36 + ','.length,
+} as const;
+
+const line = (db: Db, { ask, privacy, kind }: PageAsk): Fragment => {
+  const values = ownValues(db, privacy);
   const [open, close] = kind === 'json' ? ['{', '}'] : ['', ''];
-  const agent = names
-    ? db`case when p.hidden_at is null then a.named_cells else a.cells end`
-    : db`a.cells`;
+  const { named, unnamed } = agent_marks;
+  const mark = ask.names
+    ? db`case when p.hidden_at is null then ${named}::text else ${unnamed}::text end`
+    : db`${unnamed}::text`;
   return db`concat(
-    ${open}::text, ${cells(db, kind, first_columns, own)}, ',', q.cells, ',', ${agent}, ',',
-    ${cells(db, kind, own_columns, own)}, ${close}::text
+    p.question_id, p.agent_id, ${mark},
+    ${open}::text, ${cells(db, kind, { list: first_columns, values })}, ',',
+    ${cells(db, kind, { list: own_columns, values })}, ${close}::text
   )`;
 };
 
@@ -202,31 +134,33 @@ export interface PageAsk {
   readonly last: string;
 }
 
-/** The lines of a page. A line is a row of its own: one text of all would be copied many times. */
-export const readPage = async (db: Db, page: PageAsk): Promise<readonly Buffer[]> => {
-  const { ask, privacy, kind, after, last } = page;
-  const question_cells = cells(db, kind, question_columns, questionValues(db, ask));
-  const agentCells = (is_named: boolean): Fragment =>
-    db`concat(${cells(db, kind, agent_columns, agentValues(db, privacy, is_named))})`;
-  const question = db`t.options, t.status, t.closes_at, concat(${question_cells}) as cells`;
-  const rows = await db`
-    select ${line(db, kind, ask, privacy)} as line
+/**
+ * Hands over the rows of a page, each good during the call only: the keys of the cells that are not
+ * made here (`key_lengths`), and the line without them. Each is a row of Postgres of its own: one
+ * text of all would be copied many times.
+ */
+export const readPage = async (
+  db: Db,
+  page: PageAsk,
+  onRow: (row: Buffer) => void,
+): Promise<void> => {
+  const { ask, after, last } = page;
+  await db`
+    select ${line(db, page)} as line
     from predictions p
     cross join lateral (
-      ${questionOf(db, ask, question)}
+      ${questionOf(db, ask, db`t.options, t.status, t.closes_at`)}
     ) q
-    cross join lateral (
-      select
-        ${agentCells(false)} as cells
-        ${ask.names ? db`, ${agentCells(true)} as named_cells` : db``}
-      from agents a
-      where a.id = p.agent_id
-      offset 0
-    ) a
     where p.id > ${after}::uuid and p.id <= ${last}::uuid and ${within(db, ask)}
-    order by p.id`.raw();
-  return (rows as unknown as [Buffer][]).map(([text]) => text);
+    order by p.id`
+    .raw()
+    .forEach((row) => {
+      onRow((row as unknown as [Buffer])[0]);
+    });
 };
+
+/** Rows of a page before filters. */
+const page_rows = 1_000;
 
 /**
  * Last ids of the next pages behind an id, from an index alone: whatever the filters leave of it, a
@@ -249,7 +183,7 @@ export const readBounds = async (
     )
     select id
     from numbered
-    where n % 2000 = 0 or n = (select max(n) from numbered)
+    where n % ${page_rows} = 0 or n = (select max(n) from numbered)
     order by id`;
   return rows.map(({ id }) => id);
 };

@@ -1,5 +1,5 @@
+import type { LineKind } from './cells-store.js';
 import type { Column } from './columns.js';
-import type { LineKind } from './predictions-store.js';
 
 /** Rows that are made here rather than by Postgres, as lines. */
 

@@ -4,7 +4,7 @@ import type { Config } from '../../config.js';
 import type { Deps } from '../../kit/deps.js';
 import { deriveKey } from '../../kit/sealing.js';
 import type { Result } from './content.js';
-import { type Job, piece_bytes } from './job.js';
+import { type Job, piece_bytes, piece_places } from './job.js';
 import type { Privacy } from './predictions-store.js';
 import type { FromWorker, ToWorker, WorkerSetup } from './worker.js';
 
@@ -195,20 +195,19 @@ export interface Exports {
   close(): Promise<void>;
 }
 
-/** Takes one message at a time: the next is sent only after it was asked for. */
+/** Messages in the order of their coming, each taken once. */
 const makeInbox = () => {
-  let arrived: FromWorker | null = null;
+  const arrived: FromWorker[] = [];
   let wake: ((message: FromWorker) => void) | null = null;
   return {
     put(message: FromWorker): void {
-      if (wake === null) arrived = message;
+      if (wake === null) arrived.push(message);
       else wake(message);
       wake = null;
     },
     take(): Promise<FromWorker> {
-      const message = arrived;
-      arrived = null;
-      if (message !== null) return Promise.resolve(message);
+      const message = arrived.shift();
+      if (message !== undefined) return Promise.resolve(message);
       return new Promise((resolve) => {
         wake = resolve;
       });
@@ -223,8 +222,7 @@ async function* runIn(
 ): AsyncGenerator<Uint8Array> {
   const inbox = makeInbox();
   const id = thread.join(inbox.put);
-  const shared = new SharedArrayBuffer(2 * piece_bytes);
-  const mine = Buffer.allocUnsafeSlow(piece_bytes);
+  const shared = new SharedArrayBuffer(piece_places * piece_bytes);
   try {
     thread.send({ kind: 'open', id, job, shared });
     for (;;) {
@@ -234,10 +232,8 @@ async function* runIn(
         onEnd?.(message.result);
         return;
       }
-      // The one after this is made, in the other half, while this one is read.
-      mine.set(new Uint8Array(shared, message.at, message.bytes));
-      thread.send({ kind: 'next', id });
-      yield mine.subarray(0, message.bytes);
+      yield new Uint8Array(shared, message.at, message.bytes);
+      thread.send({ kind: 'taken', id });
     }
   } finally {
     thread.leave(id);

@@ -2,14 +2,14 @@ import os from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openSql, type Sql } from '../../kit/pg/client.js';
 import type { Result } from './content.js';
-import { type Job, piece_bytes, type RunningJob, runJob } from './job.js';
+import { type Job, piece_bytes, piece_places, type RunningJob, runJob } from './job.js';
 import type { Privacy } from './predictions-store.js';
 
 /**
  * The thread that makes exports, so that the loop of the api process only hands their bytes on. It
  * has one connection of its own, in which the pages of all exports follow each other, so that they
- * never keep more than one core of Postgres busy; and one piece of each export ready: what nobody
- * takes is not made.
+ * never keep more than one core of Postgres busy; and a few pieces of each export ready: what
+ * nobody takes is not made.
  */
 
 export interface WorkerSetup {
@@ -24,10 +24,11 @@ export type ToWorker =
       readonly kind: 'open';
       readonly id: number;
       readonly job: Job;
-      /** Of two pieces, which take turns; memory of its own for each would be much to collect. */
+      /** Places for pieces, in turn; memory of its own for each would be much to collect. */
       readonly shared: SharedArrayBuffer;
     }
-  | { readonly kind: 'next' | 'close'; readonly id: number };
+  /** `taken`: the oldest piece is not needed any more. */
+  | { readonly kind: 'taken' | 'close'; readonly id: number };
 
 export type FromWorker =
   | {
@@ -50,9 +51,22 @@ const statement_timeout_ms = 60_000;
 
 interface Held extends RunningJob {
   readonly shared: Uint8Array;
-  /** Which half the next piece goes into. */
-  turn: 0 | 1;
+  /** Pieces that nobody has taken yet. */
+  ready: number;
+  /** Called when one of them is taken, and at the end. */
+  wake: () => void;
 }
+
+const untilWoken = (held: Held): Promise<void> =>
+  new Promise((resolve) => {
+    held.wake = resolve;
+  });
+
+/** Lets what Postgres sent meanwhile come in, so that it goes on while lines are put together. */
+const takeTurn = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 const yieldToOthers = (): void => {
   try {
@@ -70,6 +84,7 @@ const openStore = ({ database_url, connections, prepare }: WorkerSetup): Sql =>
     prepare,
     name: 'exports',
     statement_timeout_ms,
+    reads_much: true,
   });
 
 const serve = (port: MessagePort, setup: WorkerSetup): void => {
@@ -83,40 +98,42 @@ const serve = (port: MessagePort, setup: WorkerSetup): void => {
 
   const send = (message: FromWorker): void => port.postMessage(message);
 
-  const sendNext = async (id: number): Promise<void> => {
-    const job = running.get(id);
-    if (job === undefined) return;
-    try {
-      const next = await job.pieces.next();
+  const sendPieces = async (id: number, held: Held): Promise<void> => {
+    let place = 0;
+    for await (const piece of held.pieces) {
+      while (held.ready === piece_places && running.has(id)) await untilWoken(held);
       if (!running.has(id)) return;
-      if (next.done === true) {
-        running.delete(id);
-        send({ kind: 'end', id, result: job.result() });
-      } else {
-        const at = job.turn * piece_bytes;
-        job.shared.set(next.value, at);
-        job.turn = job.turn === 0 ? 1 : 0;
-        send({ kind: 'piece', id, at, bytes: next.value.byteLength });
-      }
-    } catch (error) {
-      running.delete(id);
-      const { message = String(error), code = '' } = error as { message?: string; code?: string };
-      send({ kind: 'failed', id, message, code: String(code) });
+      const at = place * piece_bytes;
+      held.shared.set(piece, at);
+      held.ready += 1;
+      place = (place + 1) % piece_places;
+      send({ kind: 'piece', id, at, bytes: piece.byteLength });
+      await takeTurn();
     }
+    if (running.delete(id)) send({ kind: 'end', id, result: held.result() });
+  };
+
+  const fail = (id: number, error: unknown): void => {
+    if (!running.delete(id)) return;
+    const { message = String(error), code = '' } = error as { message?: string; code?: string };
+    send({ kind: 'failed', id, message, code: String(code) });
   };
 
   port.on('message', (message: ToWorker) => {
     const { kind, id } = message;
     if (kind === 'open') {
       const shared = new Uint8Array(message.shared);
-      running.set(id, { ...runJob(sql, message.job, privacy), shared, turn: 0 });
-      void sendNext(id);
-    } else if (kind === 'next') void sendNext(id);
-    else {
-      const job = running.get(id);
-      running.delete(id);
-      job?.pieces.return(undefined).catch(() => undefined);
+      const job = runJob(sql, message.job, privacy);
+      const held: Held = { ...job, shared, ready: 0, wake: () => undefined };
+      running.set(id, held);
+      sendPieces(id, held).catch((error: unknown) => fail(id, error));
+      return;
     }
+    const held = running.get(id);
+    if (held === undefined) return;
+    if (kind === 'taken') held.ready -= 1;
+    else running.delete(id);
+    held.wake();
   });
 };
 

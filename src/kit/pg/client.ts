@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import { array_types } from './arrays.js';
+import { connectBulkSocket } from './bulk-socket.js';
 
 /**
  * The Postgres client of one process. Everything that can wait has a bound: statements, locks,
@@ -21,6 +22,8 @@ export interface SqlOptions {
   readonly statement_timeout_ms?: number;
   /** Longest it may wait for a lock. */
   readonly lock_timeout_ms?: number;
+  /** Very much is read: raw rows are good only while they are handed over (`bulk-socket.ts`). */
+  readonly reads_much?: boolean;
 }
 
 /** The form of libpq for a unix socket, `?host=/folder`, which postgres.js does not read itself. */
@@ -33,10 +36,26 @@ const readAddress = (url: string): { readonly url: string; readonly path?: strin
   return { url: read.href, path: `${host}/.s.PGSQL.${port}` };
 };
 
+/** What postgres.js calls its own sockets' maker with, as far as it is read here. */
+interface SocketAsk {
+  readonly path: string | false | undefined;
+  readonly host: readonly string[];
+  readonly port: readonly number[];
+}
+
+/** Several hosts, and TLS, are left to postgres.js itself. */
+const socketOf = ({ url, reads_much }: SqlOptions) => {
+  if (reads_much !== true || /[?&]ssl|,/.test(url)) return {};
+  const socket = ({ path, host: [host = ''], port: [port = 5432] }: SocketAsk) =>
+    connectBulkSocket({ path: path || undefined, host, port });
+  return { socket };
+};
+
 export const openSql = (options: SqlOptions): Sql => {
   const { url, ...address } = readAddress(options.url);
   return postgres(url, {
     ...address,
+    ...socketOf(options),
     max: options.pool,
     prepare: options.prepare,
     connect_timeout: 5,
