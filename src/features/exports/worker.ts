@@ -1,9 +1,9 @@
-import os from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openSql, type Sql } from '../../kit/pg/client.js';
 import type { Result } from './content.js';
 import { type Job, piece_bytes, piece_places, type RunningJob, runJob } from './job.js';
 import type { Privacy } from './predictions-store.js';
+import { lowerBackend, lowerThread } from './priority.js';
 
 /**
  * The thread that makes exports, so that the loop of the api process only hands their bytes on. It
@@ -46,7 +46,6 @@ export type FromWorker =
       readonly code: string;
     };
 
-const niceness = 5;
 const statement_timeout_ms = 60_000;
 
 interface Held extends RunningJob {
@@ -67,15 +66,6 @@ const takeTurn = (): Promise<void> =>
   new Promise((resolve) => {
     setImmediate(resolve);
   });
-
-const yieldToOthers = (): void => {
-  try {
-    // On Linux this is the priority of the calling thread alone.
-    if (process.platform === 'linux') os.setPriority(niceness);
-  } catch {
-    // Nothing depends on it.
-  }
-};
 
 const openStore = ({ database_url, connections, prepare }: WorkerSetup): Sql =>
   openSql({
@@ -126,6 +116,7 @@ const serve = (port: MessagePort, setup: WorkerSetup): void => {
       const job = runJob(sql, message.job, privacy);
       const held: Held = { ...job, shared, ready: 0, wake: () => undefined };
       running.set(id, held);
+      void lowerBackend(sql, setup.database_url);
       sendPieces(id, held).catch((error: unknown) => fail(id, error));
       return;
     }
@@ -138,6 +129,6 @@ const serve = (port: MessagePort, setup: WorkerSetup): void => {
 };
 
 if (parentPort !== null) {
-  yieldToOthers();
+  lowerThread();
   serve(parentPort, workerData as WorkerSetup);
 }

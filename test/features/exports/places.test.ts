@@ -1,8 +1,10 @@
 import { get, type IncomingMessage } from 'node:http';
+import os from 'node:os';
 import { type Test, t } from 'tap';
 import { seed } from '../../../bench/env/seed.js';
 import { seedPredictions } from '../../../bench/env/seed-predictions.js';
 import { makeApiKey } from '../../../src/features/agents/index.js';
+import { niceness } from '../../../src/features/exports/priority.js';
 import { startApp } from '../../help/app.js';
 import { readLines } from '../../help/exports.js';
 import { until } from '../../help/until.js';
@@ -43,13 +45,14 @@ t.test('two at once for one address; whoever leaves makes room', async (t) => {
     t.ok(Number(refused.headers.get('retry-after')) >= 1);
   }
   const busy = await until('Postgres rests', async () => {
-    const rows = await app.sql<{ state: string }[]>`
-      select state
+    const rows = await app.sql<{ pid: number; state: string }[]>`
+      select pid, state
       from pg_stat_activity
       where application_name = 'prediction-forum exports' and datname = current_database()`;
     return rows.length > 0 && rows.every(({ state }) => state === 'idle') ? rows : undefined;
   });
   t.equal(busy.length, 1, 'one connection, idle and in no transaction, while nobody reads');
+  if (process.platform === 'linux') t.equal(os.getPriority(busy[0]?.pid), niceness);
   first.destroy();
   const answer = await until('there is room', async () => {
     const asked = await app.call('GET', `${path}?format=ndjson`);
