@@ -30,10 +30,11 @@ import { clearMarks, holdBoards, listAgents, readPillars, setFence, takeMarks } 
  * same happens when a UTC day begins, because the periods move with it.
  */
 
-const agents_a_turn = 500;
+const agents_a_turn = 200;
 /** After a full turn it rests as long as that took, at most this: others need the stores too. */
 const longest_rest_ms = 300;
-const agents_a_write = 100;
+/** So few that a write takes Redis a millisecond or two: every request waits for it meanwhile. */
+const agents_a_write = 25;
 const first_id = '00000000-0000-0000-0000-000000000000';
 
 const writeScript = loadScript('board-write-n.lua');

@@ -28,8 +28,11 @@ export const readStandings = async (
   return new Map(
     ranked.map(({ agent_id, equity }) => {
       const cells = cells_of.get(agent_id) ?? [];
+      const categories = new Set(cells.map(({ category }) => category));
       const by_slot = new Map<string, Sums>();
       for (const slice of slices) {
+        // Most agents are in few categories.
+        if (slice.category !== null && !categories.has(slice.category)) continue;
         const sums = sumCells(slice, { cells, equity });
         if (sums !== null) by_slot.set(slice.slot, sums);
       }
