@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Deps } from '../../kit/deps.js';
 import type { Sql } from '../../kit/pg/client.js';
 import { holdLease, type Lease } from '../events/index.js';
@@ -7,21 +8,46 @@ import { markStanding } from '../standing/index.js';
 import { correctIndices } from './rules.js';
 import { countOptions, settlePrediction, sumForecasts } from './settle-rules.js';
 import {
-  commitUnwaited,
+  commitNow,
   countStated,
   type Job,
   keepSums,
   moveCursor,
   putScores,
   type SettledPrediction,
+  type StatedCount,
+  setUpChunk,
 } from './settle-store.js';
 import { tellSettled } from './telling.js';
 
 /** The two steps of settling a question; each is one transaction and may be tried again. */
 
+/** Predictions that are counted at a time, and the rest after them, for others on the same cores. */
+const counted_at_once = 5_000;
+const rest_ms = 20;
+
+/** All that were stated, alike ones together. No more come: the question is decided. */
+const countAll = async (sql: Sql, question_id: string): Promise<readonly StatedCount[]> => {
+  const found = new Map<string, StatedCount>();
+  let after: string | null = null;
+  for (;;) {
+    const rows = await countStated(sql, question_id, { after, most: counted_at_once });
+    let counted = 0;
+    for (const { last_agent, ...stated } of rows) {
+      const { count, ...forecast } = stated;
+      const key = JSON.stringify(forecast);
+      found.set(key, { ...stated, count: count + (found.get(key)?.count ?? 0) });
+      counted += count;
+      after = last_agent;
+    }
+    if (counted < counted_at_once) return [...found.values()];
+    await wait(rest_ms);
+  }
+};
+
 /** Sums over all forecasters, from which every relative score follows; made once. */
 export const beginSettling = async (sql: Sql, job: Job): Promise<void> => {
-  const stated = await countStated(sql, job.question_id);
+  const stated = await countAll(sql, job.question_id);
   await keepSums(sql, job, sumForecasts(job, correctIndices(job, job.options), stated));
 };
 
@@ -36,9 +62,19 @@ export interface Chunk {
   readonly is_last: boolean;
 }
 
+/** All of these were sent together; what failed first is what went wrong. */
+const allDone = async (sent: readonly unknown[]): Promise<void> => {
+  const outcomes = await Promise.allSettled(sent);
+  for (const outcome of outcomes) {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    if (outcome.value === false) throw new NotOurs();
+  }
+};
+
 /**
- * All statements of a chunk travel together, and the answers of the first two decide: when the
- * lease or the cursor is somebody else's now, everything is rolled back.
+ * One transaction. First, together, what no prediction waits for, and the answers of two of these
+ * decide: when the lease or the cursor is somebody else's now, everything is rolled back. Then,
+ * together with the commit, what holds accounts.
  */
 export const settleChunk = async ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
   const { job, lease, lease_seconds, predictions, is_last } = chunk;
@@ -52,23 +88,18 @@ export const settleChunk = async ({ sql, clock }: Deps, chunk: Chunk): Promise<v
   const cursor_agent = agent_ids[agent_ids.length - 1] ?? job.cursor_agent;
   const at = clock();
   await sql.begin(async (tx) => {
-    const right = [
+    await allDone([
       holdLease(tx, lease, lease_seconds),
       moveCursor(tx, job, { cursor_agent, count: predictions.length, is_last, at }),
-    ];
-    const work = [
-      commitUnwaited(tx),
+      setUpChunk(tx),
       scores.length > 0 ? putScores(tx, job, { scores, n_options, at }) : null,
       tellSettled(tx, job, { settled, at }),
-      // From here on accounts are held, so what need not wait for that goes before it.
-      settlements.length > 0 ? settleAccounts(tx, settlements, { question_id, at }) : null,
       markStanding(tx, agent_ids),
+    ]);
+    await allDone([
+      settlements.length > 0 ? settleAccounts(tx, settlements, { question_id, at }) : null,
       noteTiers(tx, agent_ids, at),
-    ];
-    const outcomes = await Promise.allSettled([...right, ...work]);
-    for (const outcome of outcomes) {
-      if (outcome.status === 'rejected') throw outcome.reason;
-      if (outcome.value === false) throw new NotOurs();
-    }
+      commitNow(tx),
+    ]);
   });
 };

@@ -1,4 +1,4 @@
-import type { Db, Sql, Tx } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../kit/pg/client.js';
 import type { Stated } from '../predictions/index.js';
 import type { ForecastScore } from '../scores/index.js';
 
@@ -54,18 +54,30 @@ export interface StatedCount extends Stated {
   readonly count: number;
 }
 
-/** How often each different forecast was stated: few rows, however many predictions there are. */
-export const countStated = async (sql: Sql, question_id: string): Promise<StatedCount[]> =>
-  sql.begin(async (tx) => {
-    await tx`set local statement_timeout = '120s'`;
-    return tx<StatedCount[]>`
-      select
-        prediction, probability, confidence, selected_option, probabilities,
-        count(*)::integer as count
+/**
+ * How often each different forecast was stated among the next predictions, in the order of their
+ * agents: few rows, however many predictions there are. With the last of these agents.
+ */
+export const countStated = (
+  db: Db,
+  question_id: string,
+  { after, most }: { readonly after: string | null; readonly most: number },
+): PromiseLike<(StatedCount & { readonly last_agent: string })[]> =>
+  db<(StatedCount & { last_agent: string })[]>`
+    with looked_at as (
+      select agent_id, prediction, probability, confidence, selected_option, probabilities
       from predictions
       where question_id = ${question_id}
-      group by prediction, probability, confidence, selected_option, probabilities`;
-  });
+        ${after === null ? db`` : db`and agent_id > ${after}`}
+      order by agent_id
+      limit ${most}
+    )
+    select
+      prediction, probability, confidence, selected_option, probabilities,
+      count(*)::integer as count,
+      (select agent_id from looked_at order by agent_id desc limit 1) as last_agent
+    from looked_at
+    group by prediction, probability, confidence, selected_option, probabilities`;
 
 /** Keeps the sums, once: whoever made them first decides. */
 export const keepSums = async (
@@ -90,26 +102,46 @@ export interface SettledPrediction extends Stated {
   readonly paid_net: number | null;
 }
 
-/** The next predictions in the order of their agents; fewer than `most` only at the end. */
+/**
+ * The next predictions in the order of their agents; fewer than `most` only at the end. Scores are
+ * read from the cursor on as well: all that were stored before it would be walked through again by
+ * every chunk.
+ */
 export const readChunk = (db: Db, job: Job, most: number): PromiseLike<SettledPrediction[]> =>
   db<SettledPrediction[]>`
     select
       p.agent_id, p.id, p.prediction, p.probability, p.confidence, p.selected_option,
       p.probabilities, p.stake, s.net as paid_net
     from predictions p
-    left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
+    left join scores s
+      on s.question_id = p.question_id
+      and s.agent_id = p.agent_id
+      ${job.cursor_agent === null ? db`` : db`and s.agent_id > ${job.cursor_agent}`}
     where p.question_id = ${job.question_id}
       ${job.cursor_agent === null ? db`` : db`and p.agent_id > ${job.cursor_agent}`}
     order by p.agent_id
     limit ${most}`;
 
 /**
- * The commit does not wait for the disk: what a crash of Postgres takes away goes with its cursor
- * and is done again, and whatever came after it and waited for the disk took it along. So accounts
- * are held for less time.
+ * What a chunk is settled with. The commit does not wait for the disk: what a crash of Postgres
+ * takes away goes with its cursor and is done again, and whatever came after it and waited for the
+ * disk took it along. So accounts are held for less time. And rows are found by indexes, also by a
+ * plan that was made while a table was small, and is kept.
  */
-export const commitUnwaited = async (tx: Tx): Promise<void> => {
-  await tx`set local synchronous_commit = off`;
+export const setUpChunk = async (tx: Tx): Promise<void> => {
+  await tx`
+    select
+      set_config('synchronous_commit', 'off', true),
+      set_config('enable_seqscan', 'off', true)`;
+};
+
+/**
+ * Commits behind what was sent before, and rolls back where any of that failed: accounts are let go
+ * of as soon as Postgres is done, and not when this process gets to hear of it. The transaction
+ * that is opened in place of the committed one is for the client, which ends one.
+ */
+export const commitNow = async (tx: Tx): Promise<void> => {
+  await tx`commit and chain`;
 };
 
 export interface Step {

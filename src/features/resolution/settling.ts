@@ -38,7 +38,7 @@ interface Pace {
   readonly most: number;
 }
 
-const usual_pace: Pace = { per_second: 4_000, least: 100, most: 500 };
+const usual_pace: Pace = { per_second: 3_800, least: 100, most: 150 };
 
 /** A decision is worked on for so long before another one gets its turn. */
 const turn_ms = 500;
