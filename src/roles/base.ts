@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import os from 'node:os';
 import type { Redis } from 'ioredis';
 import { type Config, publicUrl, type RoleName } from '../config.js';
@@ -33,10 +34,14 @@ export interface Base {
   close(): Promise<void>;
 }
 
-/** When the cores are short, answers to clients come before what can be done a little later. */
+/**
+ * When the cores are short, answers to clients come before what can be done a little later. On
+ * Linux each thread has a priority of its own, and those that collect garbage are there already.
+ */
 const giveWay = (): void => {
   try {
-    os.setPriority(worker_niceness);
+    const threads = process.platform === 'linux' ? readdirSync('/proc/self/task') : ['0'];
+    for (const thread of threads) os.setPriority(Number(thread), worker_niceness);
   } catch {
     // Not everywhere may a process change its priority, and nothing depends on it.
   }
