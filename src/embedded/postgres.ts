@@ -133,7 +133,10 @@ export const embeddedPostgresUrl = (data_dir: string): string | null => {
   return access === null ? null : ownerUrl(access);
 };
 
-/** For a small machine. The embedded build knows no lz4, and pglz costs more CPU than it saves. */
+/**
+ * For a small machine. The embedded build knows no lz4, and pglz costs more CPU than it saves. Who
+ * reads much reads it by itself: workers that read ahead for it take the cores from everybody else.
+ */
 const serverSettings = (durable: boolean): Record<string, string> => ({
   listen_addresses: '127.0.0.1',
   max_connections: '200',
@@ -141,6 +144,7 @@ const serverSettings = (durable: boolean): Record<string, string> => ({
   max_wal_size: '4GB',
   checkpoint_completion_target: '0.9',
   wal_compression: 'off',
+  io_method: 'sync',
   synchronous_commit: 'on',
   jit: 'off',
   timezone: 'UTC',
