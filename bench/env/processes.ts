@@ -99,13 +99,16 @@ const lookAt = (groups: Groups) => {
 export const startMeter = (groups: Groups, watched: () => readonly number[]): Meter => {
   const before = lookAt(groups);
   let peak_mb = 0;
+  // Listing processes reads all of /proc, which would be felt by what is measured.
+  let pids = watched();
   const look = (): void => {
-    for (const pid of watched()) peak_mb = Math.max(peak_mb, rssMb(pid));
+    for (const pid of pids) peak_mb = Math.max(peak_mb, rssMb(pid));
   };
   const timer = setInterval(look, 200);
   return {
     stop() {
       clearInterval(timer);
+      pids = watched();
       look();
       const now = lookAt(groups);
       const seconds = (now.at_ms - before.at_ms) / 1000;
