@@ -22,7 +22,7 @@ import { tellSettled } from './telling.js';
 
 /** The two steps of settling a question; each is one transaction and may be tried again. */
 
-/** Predictions that are counted at a time, and the rest after them, for others on the same cores. */
+/** Predictions that are counted at a time; then the cores are left to others for a moment. */
 const counted_at_once = 5_000;
 const rest_ms = 20;
 
