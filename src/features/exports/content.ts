@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Format, textFormat } from './formats.js';
 import { type Digest, type ManifestParts, makeManifest } from './manifest.js';
-import type { RowValues } from './parquet.js';
 
 /**
  * The bytes of an export, made from pages of lines. They follow from the ask and its snapshot
@@ -82,24 +81,33 @@ async function* textPieces(
   return { rows, content: with_manifest && tail !== '' ? content : sum.digest };
 }
 
+const newline = 0x0a;
+
+/** One by one: most lines are ASCII, whose strings take half the memory and less work. */
+function* textsOf(lines: Buffer): Generator<string> {
+  for (let at = 0; at < lines.byteLength; ) {
+    const next = lines.indexOf(newline, at);
+    const end = next === -1 ? lines.byteLength : next;
+    yield lines.toString('utf8', at, end);
+    at = end + 1;
+  }
+}
+
 async function* parquetPieces(
   ask: ContentAsk,
   pages: AsyncIterable<Lines>,
   sum: Summed,
 ): AsyncGenerator<Uint8Array, Omit<Result, 'file'>> {
-  const { group_rows, makeParquetFile } = await import('./parquet.js');
+  const { makeParquetFile } = await import('./parquet.js');
   const file = makeParquetFile(ask.manifest.columns);
-  let waiting: RowValues[] = [];
   let rows = 0;
   for await (const page of pages) {
-    for (const line of page.text.toString().split('\n')) waiting.push(JSON.parse(line));
-    rows += page.rows;
-    while (waiting.length >= group_rows) {
-      yield sum.add(file.addGroup(waiting.slice(0, group_rows)));
-      waiting = waiting.slice(group_rows);
+    for (const text of textsOf(page.text)) {
+      file.add(JSON.parse(text));
+      if (file.is_full()) yield sum.add(file.takeGroup());
     }
+    rows += page.rows;
   }
-  if (waiting.length > 0) yield sum.add(file.addGroup(waiting));
   const said = makeManifest(ask.manifest, { rows, content: null });
   yield sum.add(file.finish({ schema: ask.manifest.schema, manifest: JSON.stringify(said) }));
   return { rows, content: sum.digest };

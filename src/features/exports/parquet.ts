@@ -7,7 +7,7 @@ import type { Column, ColumnType } from './columns.js';
  */
 
 /** Rows of a group: some 8 MB of common texts. */
-export const group_rows = 5_000;
+const group_rows = 5_000;
 
 type Element = ConstructorParameters<typeof ParquetWriter>[0]['schema'][number];
 
@@ -30,9 +30,13 @@ const toValue = (type: ColumnType, value: unknown): unknown => {
 };
 
 export interface ParquetFile {
-  /** Adds a group; the bytes that are ready. */
-  addGroup(rows: readonly RowValues[]): Uint8Array;
-  /** The footer, with what the file says of itself. */
+  /** Puts a row to the group that waits. */
+  add(row: RowValues): void;
+  /** Whether no more rows belong to that group. */
+  is_full(): boolean;
+  /** Ends the group; the bytes that are ready. */
+  takeGroup(): Uint8Array;
+  /** Ends the file with what waits and the footer, which has what the file says of itself. */
   finish(described: Readonly<Record<string, string>>): Uint8Array;
 }
 
@@ -45,6 +49,18 @@ export const makeParquetFile = (columns: readonly Column[]): ParquetFile => {
     ),
   ];
   const writer = new ParquetWriter({ writer: bytes, schema, createdBy: 'prediction-forum' });
+  /** Values of the group, column by column: rows of it would be as much again to collect. */
+  let values: unknown[][] = columns.map(() => []);
+  let waiting = 0;
+  const writeGroup = (): void => {
+    if (waiting === 0) return;
+    const columnData = columns.map(
+      ({ name }, n): ColumnSource => ({ name, data: values[n] as unknown[] }),
+    );
+    writer.write({ columnData, rowGroupSize: group_rows });
+    values = columns.map(() => []);
+    waiting = 0;
+  };
   /** Takes what was written so far; offsets inside the file go on. */
   const take = (): Uint8Array => {
     const taken = bytes.getBytes().slice();
@@ -52,17 +68,19 @@ export const makeParquetFile = (columns: readonly Column[]): ParquetFile => {
     return taken;
   };
   return {
-    addGroup(rows) {
-      const columnData = columns.map(
-        ({ name, type }): ColumnSource => ({
-          name,
-          data: rows.map((row) => toValue(type, row[name])),
-        }),
-      );
-      writer.write({ columnData, rowGroupSize: group_rows });
+    add(row) {
+      for (const [n, { name, type }] of columns.entries()) {
+        values[n]?.push(toValue(type, row[name]));
+      }
+      waiting += 1;
+    },
+    is_full: () => waiting >= group_rows,
+    takeGroup() {
+      writeGroup();
       return take();
     },
     finish(described) {
+      writeGroup();
       writer.kvMetadata = Object.entries(described).map(([key, value]) => ({ key, value }));
       writer.finish();
       return take();
