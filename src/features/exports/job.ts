@@ -2,7 +2,7 @@ import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Sql } from '../../kit/pg/client.js';
 import { type ContentAsk, type Lines, linesOf, makeContent, type Result } from './content.js';
-import { readPredictionPages } from './prediction-pages.js';
+import { type Pace, readPredictionPages } from './prediction-pages.js';
 import type { PredictionAsk, Privacy } from './predictions-store.js';
 
 /** One export from its first page to its last byte, as it is made beside the api. */
@@ -21,12 +21,18 @@ export interface Job {
   readonly only_sums: boolean;
 }
 
+export interface JobParts {
+  readonly sql: Sql;
+  readonly privacy: Privacy;
+  readonly pace: Pace;
+}
+
 /** The consensus brings much program with it, so it is loaded when it is asked for. */
-async function* readPages(sql: Sql, job: Job, privacy: Privacy): AsyncGenerator<Lines> {
+async function* readPages({ sql, privacy, pace }: JobParts, job: Job): AsyncGenerator<Lines> {
   const { line: kind, separator } = linesOf(job.content.format);
   const { ask } = job;
   if (job.subject === 'predictions') {
-    yield* readPredictionPages(sql, { ask, privacy, kind, separator });
+    yield* readPredictionPages(sql, { ask, privacy, kind, separator, pace });
   } else {
     const { readConsensusPages } = await import('./consensus-pages.js');
     yield* readConsensusPages(sql, { ask, kind, separator });
@@ -92,8 +98,8 @@ export interface RunningJob {
   result(): Result;
 }
 
-export const runJob = (sql: Sql, job: Job, privacy: Privacy): RunningJob => {
-  const content = makeContent(job.content, readPages(sql, job, privacy));
+export const runJob = (parts: JobParts, job: Job): RunningJob => {
+  const content = makeContent(job.content, readPages(parts, job));
   const { result } = content;
   if (job.only_sums) return { pieces: countOnly(content.pieces), result };
   const skipped = skip(content.pieces, job.skip_bytes);

@@ -27,6 +27,13 @@ export interface PagesAsk {
   readonly privacy: Privacy;
   readonly kind: LineKind;
   readonly separator: string;
+  readonly pace: Pace;
+}
+
+/** How an export goes on, told anew while it does. */
+export interface Pace {
+  /** Others are there who ask for much. */
+  others_ask: boolean;
 }
 
 /** Below every id. */
@@ -205,7 +212,10 @@ const makeJoiner = ({ kind, separator }: PagesAsk) => {
   };
 };
 
-/** Pages under way at once: while some arrive, Postgres makes others. */
+/**
+ * Pages under way besides the one that is awaited: while some are put together, Postgres makes
+ * others. With none the two take turns, and leave half of two cores to others who ask.
+ */
 const most_ahead = 4;
 
 export async function* readPredictionPages(sql: Sql, parts: PagesAsk): AsyncGenerator<Lines> {
@@ -222,7 +232,7 @@ export async function* readPredictionPages(sql: Sql, parts: PagesAsk): AsyncGene
     // Whoever stops between two pages does not wait for this one.
     page.catch(() => undefined);
     ahead.push(page);
-    if (ahead.length > most_ahead) yield* takeFirst();
+    while (ahead.length > (parts.pace.others_ask ? 0 : most_ahead)) yield* takeFirst();
   }
   while (ahead.length > 0) yield* takeFirst();
 }

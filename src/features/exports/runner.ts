@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config.js';
 import type { Deps } from '../../kit/deps.js';
+import { exchange_counters } from '../../kit/http/exchange.js';
 import { deriveKey } from '../../kit/sealing.js';
 import type { Result } from './content.js';
 import { type Job, piece_bytes, piece_places } from './job.js';
@@ -195,6 +196,26 @@ export interface Exports {
   close(): Promise<void>;
 }
 
+/** Others ask for much when they ask more often than this. */
+const many_per_second = 50;
+const look_ms = 100;
+
+/** Whether requests come that often, looked at from time to time. */
+const makeOthers = () => {
+  const count = (): number => exchange_counters.opened + exchange_counters.fast;
+  let last = { count: count(), at_ms: performance.now() };
+  let is_many = false;
+  return (): boolean => {
+    const now = { count: count(), at_ms: performance.now() };
+    const passed_ms = now.at_ms - last.at_ms;
+    if (passed_ms >= look_ms) {
+      is_many = now.count - last.count > (many_per_second * passed_ms) / 1_000;
+      last = now;
+    }
+    return is_many;
+  };
+};
+
 /** Messages in the order of their coming, each taken once. */
 const makeInbox = () => {
   const arrived: FromWorker[] = [];
@@ -223,6 +244,7 @@ async function* runIn(
   const inbox = makeInbox();
   const id = thread.join(inbox.put);
   const shared = new SharedArrayBuffer(piece_places * piece_bytes);
+  const othersAsk = makeOthers();
   try {
     thread.send({ kind: 'open', id, job, shared });
     for (;;) {
@@ -233,7 +255,7 @@ async function* runIn(
         return;
       }
       yield new Uint8Array(shared, message.at, message.bytes);
-      thread.send({ kind: 'taken', id });
+      thread.send({ kind: 'taken', id, others_ask: othersAsk() });
     }
   } finally {
     thread.leave(id);

@@ -2,6 +2,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openSql, type Sql } from '../../kit/pg/client.js';
 import type { Result } from './content.js';
 import { type Job, piece_bytes, piece_places, type RunningJob, runJob } from './job.js';
+import type { Pace } from './prediction-pages.js';
 import type { Privacy } from './predictions-store.js';
 import { lowerBackend, lowerThread } from './priority.js';
 
@@ -27,8 +28,9 @@ export type ToWorker =
       /** Places for pieces, in turn; memory of its own for each would be much to collect. */
       readonly shared: SharedArrayBuffer;
     }
-  /** `taken`: the oldest piece is not needed any more. */
-  | { readonly kind: 'taken' | 'close'; readonly id: number };
+  /** The oldest piece is not needed any more. */
+  | { readonly kind: 'taken'; readonly id: number; readonly others_ask: boolean }
+  | { readonly kind: 'close'; readonly id: number };
 
 export type FromWorker =
   | {
@@ -50,6 +52,7 @@ const statement_timeout_ms = 60_000;
 
 interface Held extends RunningJob {
   readonly shared: Uint8Array;
+  readonly pace: Pace;
   /** Pieces that nobody has taken yet. */
   ready: number;
   /** Called when one of them is taken, and at the end. */
@@ -113,8 +116,9 @@ const serve = (port: MessagePort, setup: WorkerSetup): void => {
     const { kind, id } = message;
     if (kind === 'open') {
       const shared = new Uint8Array(message.shared);
-      const job = runJob(sql, message.job, privacy);
-      const held: Held = { ...job, shared, ready: 0, wake: () => undefined };
+      const pace: Pace = { others_ask: false };
+      const job = runJob({ sql, privacy, pace }, message.job);
+      const held: Held = { ...job, shared, pace, ready: 0, wake: () => undefined };
       running.set(id, held);
       void lowerBackend(sql, setup.database_url);
       sendPieces(id, held).catch((error: unknown) => fail(id, error));
@@ -122,8 +126,10 @@ const serve = (port: MessagePort, setup: WorkerSetup): void => {
     }
     const held = running.get(id);
     if (held === undefined) return;
-    if (kind === 'taken') held.ready -= 1;
-    else running.delete(id);
+    if (kind === 'taken') {
+      held.ready -= 1;
+      held.pace.others_ask = message.others_ask;
+    } else running.delete(id);
     held.wake();
   });
 };
