@@ -12,7 +12,7 @@ export const createVoting = (sql: Sql): VoteParts['voting'] =>
     run: (ballots) => castAll(sql, ballots),
     key: ({ agent_id, subject_id }) => `${agent_id} ${subject_id}`,
     most: 256,
-    lanes: 2,
+    lanes: 1,
     patience_ms: 7_000,
     queue: 20_000,
   });
