@@ -6,7 +6,7 @@ import { makeAddressReader } from './address.js';
 import { finish, sendOptions } from './answer.js';
 import { compileRoute } from './call.js';
 import { type Desk, Exchange, exchange_counters } from './exchange.js';
-import { type FastDoor, type FastDoorOptions, makeFastDoor } from './fast-door.js';
+import { type FastDoorOptions, makeFastDoor } from './fast-door.js';
 import { peersOf } from './peers.js';
 import type { Route } from './route.js';
 import { type Found, makeRouter } from './router.js';
@@ -25,7 +25,7 @@ export interface MountOptions<D> extends ServeOptions<D> {
   readonly routes: readonly Route<D>[];
   readonly trusted_proxies: readonly string[];
   /** The short way for answers that are kept. */
-  readonly fast?: Pick<FastDoorOptions, 'hot' | 'leases' | 'windowsOf'>;
+  readonly fast?: DoorOptions['fast'];
   /** Longest a request may take; then the client gets 503. */
   readonly deadline_ms?: number;
 }
@@ -75,12 +75,19 @@ const startSweeper = (open: Roll<Asked>, deadline_ms: number, log: Logger) => {
 };
 
 interface DoorOptions {
+  readonly fast: Pick<FastDoorOptions, 'hot' | 'leases' | 'windowsOf'>;
+  readonly desk: Desk;
+  readonly has_proxies: boolean;
   readonly log: Logger;
+  readonly lines: Logger;
   readonly isShut: () => boolean;
 }
 
 /** In front of the usual way, for what it knows. */
-const openFastDoor = (app: TemplatedApp, fast: FastDoor, { log, isShut }: DoorOptions): void => {
+const openFastDoor = (app: TemplatedApp, options: DoorOptions): void => {
+  const { desk, has_proxies, log, lines, isShut } = options;
+  const writeLine = makeLineWriter(lines);
+  const fast = makeFastDoor({ ...options.fast, ...desk, has_proxies, writeLine });
   app.get('/*', (res, req) => {
     try {
       if (isShut() || !fast.answer(res, req)) req.setYield(true);
@@ -124,9 +131,8 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
 
   if (options.fast !== undefined) {
     const has_proxies = trusted_proxies.length > 0;
-    const writeLine = makeLineWriter(lines);
-    const fast = makeFastDoor({ ...options.fast, ...desk, has_proxies, writeLine });
-    openFastDoor(app, fast, { log, isShut: () => draining });
+    const { fast } = options;
+    openFastDoor(app, { fast, desk, has_proxies, log, lines, isShut: () => draining });
   }
   app.any('/*', (res, req) => {
     let exchange: Exchange | undefined;

@@ -3,8 +3,8 @@ import type { HttpResponse, TemplatedApp } from './uws.js';
 /**
  * The addresses of who is connected. The library asks the system for the address of a connection
  * each time and makes an ArrayBuffer for it, 0.9 µs a request; where all open connections come from
- * one address, as behind a proxy, it need not be asked for. Which connection has closed is not told,
- * so once a second address has come, each request is asked for its own until nobody is connected.
+ * one address, as behind a proxy, it need not be asked for. Which connection has closed is not
+ * told, so once a second address has come, each request is asked until nobody is connected.
  */
 export interface Peers {
   /** The remote address: its raw bytes as latin1. */
@@ -28,7 +28,7 @@ const watch = (app: TemplatedApp): Peers => {
   const leave = (): void => {
     open -= 1;
   };
-  // biome-ignore lint/suspicious/useIterableCallbackReturn: no array; it is told who comes and goes.
+  // biome-ignore lint/suspicious/useIterableCallbackReturn: this is no array.
   app.filter((res, step) => {
     if ((step as number) < 0) leave();
     else enter(read(res));
