@@ -96,7 +96,11 @@ export const settleAccounts = async (
       ) as e (n, reason, amount, balance_after)
       where e.amount <> 0
     )
-    -- Where a prediction has no account, this divides by 0 and nothing is paid.
-    select 1 / (count(*) = ${settlements.length})::integer as everybody_is_paid
+    -- Where a prediction has no account, its complaint is no number, and nothing is paid.
+    select
+      case
+        when count(*) = ${settlements.length} then 0
+        else (${settlements.length} - count(*) || ' predictions have no account')::integer
+      end as unpaid
     from moved`;
 };

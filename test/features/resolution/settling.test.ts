@@ -1,18 +1,19 @@
+import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { questionId, seed, seedForecasts } from '../../../bench/env/seed.js';
 import { makeApiKey } from '../../../src/features/agents/rules.js';
 import { decideQuestion, readDecision } from '../../../src/features/resolution/index.js';
 import { moveCursor, readJob } from '../../../src/features/resolution/settle-store.js';
 import { createSettling, type SettlingOptions } from '../../../src/features/resolution/settling.js';
-import { openParts, type Parts } from '../../help/parts.js';
+import { openParts, type Parts, type PartsOptions } from '../../help/parts.js';
 import { closeQuestion, findWrongAccounts, untilSettled } from '../../help/settling.js';
 
 /** The settling by itself: several at once, stale ones, and a question that cannot be settled. */
 
 const agents = 1_500;
 
-const makeWorld = async (t: Test): Promise<Parts> => {
-  const parts = await openParts(t);
+const makeWorld = async (t: Test, options: PartsOptions = {}): Promise<Parts> => {
+  const parts = await openParts(t, options);
   const { sql } = parts.deps;
   await seed(sql, { keys: Array.from({ length: agents }, makeApiKey), questions: 2 });
   for (const question of [0, 1]) {
@@ -83,7 +84,8 @@ t.test('of two who settle the same chunk one moves the cursor', async (t) => {
 });
 
 t.test('a question that cannot be settled does not hold up another', async (t) => {
-  const parts = await makeWorld(t);
+  const said: string[] = [];
+  const parts = await makeWorld(t, { log: pino({}, { write: (line) => void said.push(line) }) });
   const { sql } = parts.deps;
   // Nobody but a bug or a damaged record makes this.
   const [lost] = await sql`
@@ -105,6 +107,7 @@ t.test('a question that cannot be settled does not hold up another', async (t) =
   const [stuck] =
     await sql`select state, done from resolutions where question_id = ${questionId(0)}`;
   t.same(stuck, { state: 'running', done: 0 }, 'nobody of its first chunk was paid alone');
+  t.match(said.join(''), /1 predictions have no account/, 'and it is said why');
   await sql`insert into accounts ${sql(lost as Record<string, never>)}`;
   await untilSettled(sql, questionId(0));
   t.same(await findUnpaid(parts, 0), []);
