@@ -22,6 +22,12 @@ export interface ContentAsk {
   readonly with_manifest: boolean;
 }
 
+export interface ContentSource {
+  readonly pages: AsyncIterable<Lines>;
+  /** Called now and then, where work goes on for long. */
+  readonly rest: () => Promise<void>;
+}
+
 export interface Content {
   readonly pieces: AsyncGenerator<Uint8Array>;
   /** What has been made so far; whole once the pieces are through. */
@@ -54,7 +60,7 @@ class Summed {
 /** Behind the first page every one begins with the separator. */
 async function* textPieces(
   ask: ContentAsk,
-  pages: AsyncIterable<Lines>,
+  { pages }: ContentSource,
   sum: Summed,
 ): AsyncGenerator<Uint8Array, Omit<Result, 'file'>> {
   const { manifest: parts, name, with_manifest } = ask;
@@ -93,9 +99,12 @@ function* textsOf(lines: Buffer): Generator<string> {
   }
 }
 
+/** Rows that are taken at a time, some ms of work. */
+const rows_at_once = 100;
+
 async function* parquetPieces(
   ask: ContentAsk,
-  pages: AsyncIterable<Lines>,
+  { pages, rest }: ContentSource,
   sum: Summed,
 ): AsyncGenerator<Uint8Array, Omit<Result, 'file'>> {
   const { makeParquetFile } = await import('./parquet.js');
@@ -104,9 +113,10 @@ async function* parquetPieces(
   for await (const page of pages) {
     for (const text of textsOf(page.text)) {
       file.add(JSON.parse(text));
+      rows += 1;
       if (file.is_full()) yield sum.add(file.takeGroup());
+      if (rows % rows_at_once === 0) await rest();
     }
-    rows += page.rows;
   }
   const said = makeManifest(ask.manifest, { rows, content: null });
   yield sum.add(file.finish({ schema: ask.manifest.schema, manifest: JSON.stringify(said) }));
@@ -119,12 +129,12 @@ export const linesOf = (format: Format) =>
     ? ({ line: 'json', separator: '\n' } as const)
     : textFormat(format, { schema: '', columns: [], name: '' });
 
-export const makeContent = (ask: ContentAsk, pages: AsyncIterable<Lines>): Content => {
+export const makeContent = (ask: ContentAsk, source: ContentSource): Content => {
   const sum = new Summed();
   let result: Omit<Result, 'file'> | null = null;
   async function* run(): AsyncGenerator<Uint8Array> {
     const make = ask.format === 'parquet' ? parquetPieces : textPieces;
-    result = yield* make(ask, pages, sum);
+    result = yield* make(ask, source, sum);
   }
   return {
     pieces: run(),

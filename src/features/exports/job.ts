@@ -2,7 +2,8 @@ import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Sql } from '../../kit/pg/client.js';
 import { type ContentAsk, type Lines, linesOf, makeContent, type Result } from './content.js';
-import { type Pace, readPredictionPages } from './prediction-pages.js';
+import { makeRest, type Pace } from './pace.js';
+import { readPredictionPages } from './prediction-pages.js';
 import type { PredictionAsk, Privacy } from './predictions-store.js';
 
 /** One export from its first page to its last byte, as it is made beside the api. */
@@ -28,11 +29,14 @@ export interface JobParts {
 }
 
 /** The consensus brings much program with it, so it is loaded when it is asked for. */
-async function* readPages({ sql, privacy, pace }: JobParts, job: Job): AsyncGenerator<Lines> {
+async function* readPages(
+  { sql, privacy, pace, rest }: JobParts & { readonly rest: () => Promise<void> },
+  job: Job,
+): AsyncGenerator<Lines> {
   const { line: kind, separator } = linesOf(job.content.format);
   const { ask } = job;
   if (job.subject === 'predictions') {
-    yield* readPredictionPages(sql, { ask, privacy, kind, separator, pace });
+    yield* readPredictionPages(sql, { ask, privacy, kind, separator, pace, rest });
   } else {
     const { readConsensusPages } = await import('./consensus-pages.js');
     yield* readConsensusPages(sql, { ask, kind, separator });
@@ -99,7 +103,8 @@ export interface RunningJob {
 }
 
 export const runJob = (parts: JobParts, job: Job): RunningJob => {
-  const content = makeContent(job.content, readPages(parts, job));
+  const rest = makeRest(parts.pace);
+  const content = makeContent(job.content, { pages: readPages({ ...parts, rest }, job), rest });
   const { result } = content;
   if (job.only_sums) return { pieces: countOnly(content.pieces), result };
   const skipped = skip(content.pieces, job.skip_bytes);

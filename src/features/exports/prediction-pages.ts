@@ -6,6 +6,7 @@ import {
   readQuestionCells,
 } from './cells-store.js';
 import type { Lines } from './content.js';
+import type { Pace } from './pace.js';
 import {
   head_lengths,
   key_lengths,
@@ -28,12 +29,8 @@ export interface PagesAsk {
   readonly kind: LineKind;
   readonly separator: string;
   readonly pace: Pace;
-}
-
-/** How an export goes on, told anew while it does. */
-export interface Pace {
-  /** Others are there who ask for much. */
-  others_ask: boolean;
+  /** Called between two pages. */
+  readonly rest: () => Promise<void>;
 }
 
 /** Below every id. */
@@ -226,6 +223,7 @@ export async function* readPredictionPages(sql: Sql, parts: PagesAsk): AsyncGene
     const page = (await ahead.shift()) as Page;
     yield* join(page);
     release(page);
+    await parts.rest();
   }
   for await (const range of readRanges(sql, parts.ask)) {
     const page = read(range);

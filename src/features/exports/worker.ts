@@ -2,7 +2,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openSql, type Sql } from '../../kit/pg/client.js';
 import type { Result } from './content.js';
 import { type Job, piece_bytes, piece_places, type RunningJob, runJob } from './job.js';
-import type { Pace } from './prediction-pages.js';
+import type { Pace } from './pace.js';
 import type { Privacy } from './predictions-store.js';
 import { lowerBackend, lowerThread } from './priority.js';
 
