@@ -60,6 +60,9 @@ export const runBench = async (
   } finally {
     await prepared.close();
   }
+  if (Object.keys(subjects).length === 0) {
+    throw new Error(`No subject of ${bench.name} begins with ${context.only?.join(' or ')}.`);
+  }
   const ratios = values(bench.ratios, subjects);
   const figures = values(bench.figures ?? {}, subjects);
   const known = { ...figures, ...ratios };

@@ -171,7 +171,8 @@ const runFake = async (t: Test, options: FakeOptions): Promise<FakeRun> => {
         stages: [
           () => ({ subjects: [options.fails ? failing : fast] }),
           (so_far) => {
-            if (so_far['fast'] === undefined) throw new Error('the first stage is missing');
+            const is_missing = so_far['fast'] === undefined && context.only === undefined;
+            if (is_missing) throw new Error('the first stage is missing');
             return { subjects: slow === undefined ? [] : [makeSubject('slow', slow)] };
           },
         ],
@@ -246,6 +247,22 @@ t.test('a subject that this machine cannot run leaves its floor unmet and says w
     ratios: { fast_over_slow: null },
     floors: { fast_over_slow: { min: 2, value: null, met: false }, fast_p99: { met: true } },
   });
+});
+
+t.test('of some subjects only what can be said of them is held against a floor', async (t) => {
+  const argv = ['fake', '--rounds', '1', '--only', 'fa'];
+  const run = await runFake(t, { fast: [20], slow: [100], argv });
+  t.equal(run.code, 0);
+  t.match(run.printed, /fast_p99 +8\.00 {2}met/);
+  t.notMatch(run.printed, /\nslow /);
+  t.notMatch(run.printed, /fast_over_slow.*NOT MET/);
+});
+
+t.test('where no subject has such a name, that is said', async (t) => {
+  const run = await runFake(t, { fast: [20], slow: [10], argv: ['fake', '--only', 'quick,odd'] });
+  t.equal(run.code, 1);
+  t.equal(run.closed, 1);
+  t.match(run.told, /No subject of fake begins with quick or odd\./);
 });
 
 t.test('an invalid round fails the bench, which is closed all the same', async (t) => {
