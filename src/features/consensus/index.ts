@@ -14,5 +14,5 @@ export {
 } from './rules.js';
 export { saidIn, timeOf } from './said.js';
 export { consensus_schema } from './schema.js';
-export { readStart } from './store.js';
 export { consensusTopic, makeConsensusTopics } from './topics.js';
+export { readUnhurried } from './unhurried.js';

@@ -1,4 +1,4 @@
-import type { Db } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../kit/pg/client.js';
 import type { TallyStart } from './live-tally.js';
 import type { Said } from './rules.js';
 
@@ -53,15 +53,12 @@ const placedBefore = (db: Db, question_id: string, before: number) => db`
     where question_id = ${question_id} and event = 'prediction.placed' and "offset" < ${before}
   )`;
 
-/**
- * Who stated what, at the newest prediction of the question in the log; with `before` only what
- * stands in the log before that offset, and then the offset is not theirs.
- */
-export const readStart = async (
-  db: Db,
-  question_id: string,
-  before: number | null = null,
-): Promise<TallyStart> => {
+/** The tally is as of this offset: that of the newest prediction of the question in the log. */
+const countedUntil = (db: Db, question_id: string) => db`
+  (select prediction_offset from question_counts where question_id = ${question_id}) as "offset"`;
+
+/** Who stated what, at the newest prediction of the question in the log. */
+export const readStart = async (db: Db, question_id: string): Promise<TallyStart> => {
   // Owners in one text: a row each would cost several times as much.
   const rows = await db<StartRow[]>`
     select
@@ -71,13 +68,8 @@ export const readStart = async (
       coalesce(p.probability, p.confidence) as value,
       string_agg(coalesce(p.owner_id, p.agent_id)::text, ' ') as owners,
       max(p.created_at) as latest,
-      (
-        select prediction_offset
-        from question_counts
-        where question_id = ${question_id}
-      ) as "offset"
+      ${countedUntil(db, question_id)}
     ${logged(db, question_id)}
-      ${before === null ? db`` : placedBefore(db, question_id, before)}
     group by 1, 2, 3, 4`;
   return {
     said: rows.map(({ owners, ...said }) => ({ ...said, owners: owners.split(' ') })),
@@ -85,6 +77,42 @@ export const readStart = async (
     updated_at: latestOf(rows),
   };
 };
+
+export interface StatedRow extends Said {
+  readonly owner: string;
+  readonly created_at: Date;
+  readonly offset: number;
+}
+
+/**
+ * The same one by one, in portions that a declared cursor reads: all of them are of one state, and
+ * between two of them the caller may rest. With `before` only what stands in the log before that
+ * offset, and then the offset is not theirs.
+ */
+export async function* readStated(
+  tx: Tx,
+  question_id: string,
+  { before, portion }: { readonly before: number | null; readonly portion: number },
+): AsyncGenerator<readonly StatedRow[]> {
+  await tx`
+    declare stated no scroll cursor for
+    select
+      p.model_family as family,
+      p.prediction as yes,
+      p.selected_option as option,
+      coalesce(p.probability, p.confidence) as value,
+      coalesce(p.owner_id, p.agent_id) as owner,
+      p.created_at,
+      ${countedUntil(tx, question_id)}
+    ${logged(tx, question_id)}
+      ${before === null ? tx`` : placedBefore(tx, question_id, before)}`;
+  for (;;) {
+    const rows = await tx<StatedRow[]>`fetch forward ${tx.unsafe(String(portion))} from stated`;
+    yield rows;
+    if (rows.length < portion) break;
+  }
+  await tx`close stated`;
+}
 
 /** Ids of the questions that have predictions, in pages. */
 export const listPredicted = async (db: Db, after: string, most: number) =>

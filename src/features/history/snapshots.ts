@@ -2,12 +2,7 @@ import type { Deps } from '../../kit/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Tx } from '../../kit/pg/client.js';
 import type { Service } from '../../kit/service.js';
-import {
-  computeConsensus,
-  makeLiveTally,
-  type QuestionShape,
-  readStart,
-} from '../consensus/index.js';
+import { readUnhurried } from '../consensus/index.js';
 import { readHead } from '../events/index.js';
 import {
   type Ending,
@@ -32,20 +27,15 @@ const most_a_step = 50;
 const stretch = 20_000;
 const hour_ms = 3_600_000;
 
-const consensusOf = async (tx: Tx, question: QuestionShape, before: number | null = null) => {
-  const start = await readStart(tx, question.id, before);
-  return computeConsensus(question, makeLiveTally(start).read());
-};
-
 const takeEnding = async (tx: Tx, ending: Ending): Promise<boolean> => {
   const { reason, moment, offset } = ending;
-  const now = await consensusOf(tx, ending);
+  const now = await readUnhurried(tx, ending);
   // It was reopened since, or was given predictions by an import: those are not of that moment.
   const consensus =
     now.offset < offset
       ? now
       : {
-          ...(await consensusOf(tx, ending, offset)),
+          ...(await readUnhurried(tx, ending, offset)),
           offset: await lastBefore(tx, ending.id, offset),
         };
   return insertSnapshot(tx, { reason, moment, taken_at: moment, consensus });
@@ -80,7 +70,7 @@ const followHour = (deps: Deps, { at, after }: Hour) =>
     const moved = await listMoved(tx, { hour: at, after, most: most_a_step });
     let taken = 0;
     for (const question of moved) {
-      const consensus = await consensusOf(tx, question);
+      const consensus = await readUnhurried(tx, question);
       const taken_at = deps.clock();
       const snapshot = { reason: 'hourly', moment: at, taken_at, consensus } as const;
       taken += (await insertSnapshot(tx, snapshot)) ? 1 : 0;
