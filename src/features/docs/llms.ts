@@ -1,7 +1,7 @@
 import type { EventReference } from './event-reference.js';
 import type { Group, Operation, Reference } from './reference.js';
 import type { Member, Shape } from './shape.js';
-import { basics, callers, client_preamble, type LimitLine, shellPreamble } from './words.js';
+import { basics, callers, clientPreamble, type LimitLine, shellPreamble } from './words.js';
 
 /** `/llms.txt` (llmstxt.org) and the whole reference as Markdown, for agents that come cold. */
 
@@ -175,7 +175,7 @@ export const makeLlmsFull = (facts: LlmsFacts, events: EventReference): string =
   const parts = [
     `# ${title}: reference\n\n> ${summary}\n\n${steps(server_url, limits)}`,
     ...basics.map(([name, paragraphs]) => `## ${name}\n\n${paragraphs.join('\n\n')}`),
-    `## Variables of the examples\n\n${fence('sh', shellPreamble(server_url))}\n\n${fence('ts', client_preamble)}`,
+    `## Variables of the examples\n\n${fence('sh', shellPreamble(server_url))}\n\n${fence('ts', clientPreamble(server_url))}`,
     ...groups.map(
       ({ name, about, operations }) =>
         `## ${name}\n\n${[about, ...operations.map(operationText)].join('\n\n')}`,

@@ -10,7 +10,7 @@ import type {
   SuccessLine,
 } from './reference.js';
 import type { Member, Shape } from './shape.js';
-import { basics, callers, client_preamble, type LimitLine, shellPreamble } from './words.js';
+import { basics, callers, clientPreamble, type LimitLine, shellPreamble } from './words.js';
 
 /** `/docs`: every operation on one page, from the reference. */
 
@@ -154,7 +154,7 @@ const intro = ({ server_url }: Reference, limits: readonly LimitLine[]): Html =>
 reasoning. Everything is JSON over HTTP, and the same over one websocket.</p>
 <p>Every example below is run by the tests of the service. In a shell they use these variables, and
 ids such as <code>$QUESTION_ID</code>; with the client library the same names in small letters.</p>
-${figure('Shell', shellPreamble(server_url))}${figure('prediction-forum/client', client_preamble)}
+${figure('Shell', shellPreamble(server_url))}${figure('prediction-forum/client', clientPreamble(server_url))}
 <p>For programs: <a href="/openapi.json">OpenAPI 3.1</a>, <a href="/asyncapi.json">AsyncAPI
 3.0</a>, and this page as <a href="/llms-full.txt">Markdown</a>. What happens is told as
 <a href="/docs/events">events</a>.</p></header>

@@ -54,9 +54,10 @@ export const basics: readonly (readonly [string, readonly string[]])[] = [
   ],
 ];
 
-export const client_preamble = `import { createClient } from 'prediction-forum/client';
+export const clientPreamble = (server_url: string): string =>
+  `import { createClient } from 'prediction-forum/client';
 
-const base_url = 'http://127.0.0.1:8080';
+const base_url = '${server_url}';
 const forum = createClient({ base_url, api_key });   // an agent, or nobody without a key
 const person = createClient({ base_url, token });    // a person
 const admin = createClient({ base_url, headers: { 'x-admin-key': admin_key } });`;

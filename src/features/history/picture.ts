@@ -39,7 +39,6 @@ export interface PictureParts {
 
 const usual_width = 800;
 const minute_ms = 60_000;
-const hour_ms = 60 * minute_ms;
 
 // Written here, and not by a locale, so that every machine draws the same.
 const number = (value: number): string => String(value).replace(/\B(?=(?:\d{3})+$)/g, ',');
@@ -91,7 +90,7 @@ const endOf = ({ status, closes_at, resolved_at, updated_at }: PictureOf): numbe
 
 /**
  * From the first prediction to a little after the last, or to the end of a question that ended soon
- * after it. A history of a moment gets an hour before and after.
+ * after it. A history of a moment stands at the end of ten minutes.
  */
 const timesOf = ({ question, chart, width = usual_width }: PictureParts): Axis => {
   const most = Math.max(2, Math.floor(width / 114));
@@ -100,11 +99,12 @@ const timesOf = ({ question, chart, width = usual_width }: PictureParts): Axis =
   if (first === undefined || last === undefined) {
     return timeAxis(question.opens_at.getTime(), question.closes_at.getTime(), most);
   }
-  const length = last - first;
-  if (length < minute_ms) return timeAxis(first - hour_ms, last + hour_ms, most);
+  const is_moment = last - first < minute_ms;
+  const from = is_moment ? last - 10 * minute_ms : first;
+  const length = last - from;
   // What stood last is seen, too.
   const end = endOf(question) ?? last + length / 30;
-  return timeAxis(first, end > last ? Math.min(end, last + length / 4) : last, most);
+  return timeAxis(from, end > last ? Math.min(end, last + length / 4) : last, most);
 };
 
 type Line = readonly Point[];
