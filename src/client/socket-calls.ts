@@ -28,7 +28,9 @@ const answerOf = (frame: Frame): WireAnswer => {
 const frameOf = ({ method, target, headers, body }: WireRequest): object => {
   const own = Object.entries(headers).filter(([name]) => !credential_names.includes(name));
   return {
-    ...{ op: 'call', route: `${method} ${target}`, headers: Object.fromEntries(own) },
+    op: 'call',
+    route: `${method} ${target}`,
+    headers: Object.fromEntries(own),
     ...(body === undefined ? {} : { body }),
   };
 };

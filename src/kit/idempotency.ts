@@ -211,7 +211,9 @@ export const createKeeper = (options: KeeperOptions): Keeper => {
     async claim(call) {
       const { scope, key, route, credential } = call;
       const ask: ClaimAsk = {
-        ...{ scope, key, route },
+        scope,
+        key,
+        route,
         digest: digests.ofCall(call),
         credential: credential === null ? null : digests.ofCredential(credential),
         lease_id: makeId(),

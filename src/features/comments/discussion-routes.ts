@@ -77,7 +77,9 @@ const getDiscussions = route({
       countDiscussions(sql, tab),
     ]);
     const page = makePage(rows, ask.limit, tab === 'latest' ? flatKey : topKey);
-    const discussions = page.rows.map((row) => ({ ...toWire(row), question: row.question }));
+    const discussions = page.rows.map((row) =>
+      Object.assign(toWire(row), { question: row.question }),
+    );
     return reply(
       200,
       { tab, total, discussions, next_cursor: page.next_cursor },

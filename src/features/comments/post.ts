@@ -112,10 +112,16 @@ const makeDraft = (deps: Deps, { target, ask, checked }: DraftParts): CommentDra
   const at = deps.clock();
   const place = { question_id, agent_id: agent.id };
   const event = makeOutboxRow(comment_created, {
-    ...{ at, place },
+    at,
+    place,
     data: {
-      ...{ question_id, comment_id: id, prediction_id, parent_id },
-      ...{ user_id: agent.id, user_name: agent.name, content: checked.text },
+      question_id,
+      comment_id: id,
+      prediction_id,
+      parent_id,
+      user_id: agent.id,
+      user_name: agent.name,
+      content: checked.text,
     },
   });
   const told =
@@ -123,14 +129,24 @@ const makeDraft = (deps: Deps, { target, ask, checked }: DraftParts): CommentDra
       ? null
       : makeOutboxRow(comment_reply, {
           at,
-          place: { ...place, audience_id: author_id },
+          place: { question_id, agent_id: agent.id, audience_id: author_id },
           data: {
-            ...{ question_id, comment_id: id, prediction_id, parent_id },
-            ...{ user_id: agent.id, replier_name: agent.name, content: checked.text },
+            question_id,
+            comment_id: id,
+            prediction_id,
+            parent_id,
+            user_id: agent.id,
+            replier_name: agent.name,
+            content: checked.text,
           },
         });
   return {
-    ...{ id, question_id, prediction_id, parent_id, depth, at },
+    id,
+    question_id,
+    prediction_id,
+    parent_id,
+    depth,
+    at,
     agent_id: agent.id,
     root_id: target.root_id ?? id,
     content: checked.text,

@@ -13,7 +13,9 @@ export const growTrees = (
   rows: readonly CommentRow[],
 ): readonly CommentNode[] => {
   const nodes = new Map<string, CommentNode>();
-  for (const row of [...roots, ...rows]) nodes.set(row.id, { ...toWire(row), children: [] });
+  for (const row of [...roots, ...rows]) {
+    nodes.set(row.id, Object.assign(toWire(row), { children: [] }));
+  }
   for (const row of rows) {
     const node = nodes.get(row.id);
     if (node === undefined || row.parent_id === null) continue;

@@ -87,7 +87,7 @@ export const makeLiveTally = (start: TallyStart): LiveTally => {
     read() {
       const cells: Cell[] = [];
       for (const { said, by_size } of kinds.values()) {
-        for (const [size, n] of by_size) cells.push({ ...said, size, count: n });
+        for (const [size, n] of by_size) cells.push({ size, count: n, ...said });
       }
       return { cells, offset, updated_at };
     },

@@ -140,7 +140,7 @@ export const computeConsensus = (question: QuestionShape, tally: Tally) => {
   const binary = question.question_type === 'binary';
   const { all, by_option, by_family, counts } = sumTally(question, cells);
   const total = all.count;
-  const said = cells.map((cell) => ({ ...cell, side: cell.option ?? (cell.yes ? 1 : 0) }));
+  const said = cells.map((cell) => ({ side: cell.option ?? (cell.yes ? 1 : 0), ...cell }));
   const at = (q: number): number | null => (binary ? quantile(counts, total, q) : null);
   return {
     question_id: question.id,

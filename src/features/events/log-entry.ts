@@ -27,7 +27,10 @@ export const unpackEntry = (offset: number, head: string, body: string): LogEntr
   if (id === undefined || event === undefined || places.length !== 6) return null;
   const place = (at: number): string | null => places[at] || null;
   return {
-    ...{ offset, id, event, body },
+    offset,
+    id,
+    event,
+    body,
     question_id: place(0),
     agent_id: place(1),
     audience_id: place(2),

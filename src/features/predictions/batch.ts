@@ -26,7 +26,7 @@ const placeOne = async (
   const question_id = item.question_id.toLowerCase();
   if (!isId(question_id)) return refuse(question_faults.QUESTION_NOT_FOUND);
   const body_digest = createHash('sha256').update(JSON.stringify(item)).digest('hex');
-  const ask: PlaceAsk = { ...shared, question_id, body: item, body_digest, claim: null };
+  const ask: PlaceAsk = { question_id, body: item, body_digest, claim: null, ...shared };
   if (item.dry_run === true) {
     const found = await dryRun(deps, ask);
     return isFault(found) ? found : { status: 200, result: found };

@@ -58,7 +58,7 @@ export const recordImported = async (
 };
 
 const recordOne = async (tx: Tx, item: Imported, now: Date): Promise<ImportOutcome> => {
-  const { question } = item;
+  const { question, agent, at } = item;
   const stated = readStated(item.stated, question);
   if ('failures' in stated) return refuseFailures(stated.failures as never);
   const text = readText(item, stated);
@@ -68,7 +68,7 @@ const recordOne = async (tx: Tx, item: Imported, now: Date): Promise<ImportOutco
   const id = makeId();
   const { distribution, ...columns } = stated;
   const stake = stakeOf(question.weight, distribution);
-  const event = makePlacedEvent({ ...item, stated, id });
+  const event = makePlacedEvent({ id, at, question, agent, stated });
   const verdict = await storeImported(
     tx,
     {

@@ -153,8 +153,9 @@ const commit = async (deps: Needs, ask: PlaceAsk, parts: CommitParts): Promise<P
   };
   const { claim } = ask;
   const place: PlaceDraft = {
-    ...memories,
     draft,
+    question: memories.question,
+    agent: memories.agent,
     pending,
     version: memories.question.version,
     agent_count: memories.agent.count,

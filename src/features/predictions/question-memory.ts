@@ -133,8 +133,13 @@ export class QuestionMemory {
     const { sources, model_family } = text;
     const kept = { sources, model_family };
     const pending: Pending = {
-      ...{ id, entry, text: kept, state: 'waiting', waiters: [] },
-      ...{ before: null, after: null },
+      id,
+      entry,
+      text: kept,
+      state: 'waiting',
+      waiters: [],
+      before: null,
+      after: null,
     };
     this.waiting.add(pending);
     this.count(text, 'waiting', 1);

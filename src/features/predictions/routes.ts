@@ -58,7 +58,8 @@ const place = async (
   asked: Pick<PlaceAsk, 'question_id' | 'body'>,
 ): Promise<Answer> => {
   const { claim, body_digest, caller: agent } = call;
-  const ask: PlaceAsk = { ...asked, agent, body_digest, claim };
+  const { question_id, body } = asked;
+  const ask: PlaceAsk = { question_id, body, agent, body_digest, claim };
   if (asked.body.dry_run === true) {
     const found = await dryRun(deps, ask);
     if (isFault(found)) return found;

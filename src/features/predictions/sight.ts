@@ -22,10 +22,13 @@ export const seesReasoning = async (
   return hasPredicted(sql, question.id, caller);
 };
 
-const withoutReasoning = (wire: PredictionWire): PredictionWire => ({
-  ...wire,
-  ...{ reasoning: null, citations: [], prior_basis: null, reasoning_hidden: true },
-});
+const withoutReasoning = (wire: PredictionWire): PredictionWire =>
+  Object.assign({}, wire, {
+    reasoning: null,
+    citations: [],
+    prior_basis: null,
+    reasoning_hidden: true,
+  });
 
 /** Predictions on a question as this caller may see them. */
 export const showPredictions = async (

@@ -20,11 +20,11 @@ const scoreView = (row: OwnRow): Static<typeof score_schema> | null =>
         resolved_at: row.resolved_at.toISOString(),
       };
 
-export const ownView = (row: OwnRow): Static<typeof own_prediction_schema> => ({
-  ...predictionWire(row),
-  question: row.question,
-  category: row.category,
-  question_status: row.question_status,
-  hidden: row.hidden,
-  score: scoreView(row),
-});
+export const ownView = (row: OwnRow): Static<typeof own_prediction_schema> =>
+  Object.assign(predictionWire(row), {
+    question: row.question,
+    category: row.category,
+    question_status: row.question_status,
+    hidden: row.hidden,
+    score: scoreView(row),
+  });

@@ -36,7 +36,7 @@ const countAll = async (sql: Sql, question_id: string): Promise<readonly StatedC
     for (const { last_agent, ...stated } of rows) {
       const { count, ...forecast } = stated;
       const key = JSON.stringify(forecast);
-      found.set(key, { ...stated, count: count + (found.get(key)?.count ?? 0) });
+      found.set(key, Object.assign(stated, { count: count + (found.get(key)?.count ?? 0) }));
       counted += count;
       after = last_agent;
     }

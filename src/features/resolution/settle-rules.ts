@@ -76,18 +76,18 @@ export const settlePrediction = (
   const { agent_id, id: prediction_id, paid_net, stake } = prediction;
   const base = { agent_id, prediction_id, entry_id: makeId() };
   if (job.kind === 'void') {
-    return { settlement: { ...base, stake_returned: stake, reversal: 0, net: 0 }, score: null };
+    return { settlement: { stake_returned: stake, reversal: 0, net: 0, ...base }, score: null };
   }
   const distribution = distributionOf(prediction, countOptions(job.options));
   const net = netOf(job.weight, distribution, correct);
-  const score = { ...scoreOf(job, correct, prediction), net };
+  const score = Object.assign(scoreOf(job, correct, prediction), { net });
   if (paid_net === null) {
-    return { settlement: { ...base, stake_returned: stake, reversal: 0, net }, score };
+    return { settlement: { stake_returned: stake, reversal: 0, net, ...base }, score };
   }
   const same = paid_net === net;
   const reversal = same ? 0 : 0 - paid_net;
   return {
-    settlement: { ...base, stake_returned: 0, reversal, net: same ? 0 : net },
+    settlement: { stake_returned: 0, reversal, net: same ? 0 : net, ...base },
     score,
   };
 };

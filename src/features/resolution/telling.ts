@@ -7,7 +7,10 @@ const noticeOf = (job: Job, { settlement, score }: Settled, at: Date): Notice =>
   const { question_id, revision, kind } = job;
   const { agent_id, prediction_id: subject_id } = settlement;
   return {
-    ...{ agent_id, question_id, subject_id, at },
+    agent_id,
+    question_id,
+    subject_id,
+    at,
     kind: kind === 'void' ? 'prediction.voided' : 'prediction.resolved',
     cause: `resolution:${question_id}:${revision}`,
     details: { revision, net: score?.net ?? 0 },

@@ -25,8 +25,10 @@ const vote = async (
   caller: AgentCaller,
   ballot: Pick<Ballot, 'kind' | 'subject_id' | 'value' | 'withdraw'>,
 ): Promise<Answer> => {
+  const { kind, value, withdraw } = ballot;
   const subject_id = ballot.subject_id.toLowerCase();
-  const verdict = await voting.add({ ...ballot, subject_id, agent_id: caller.id, at: clock() });
+  const cast: Ballot = { kind, subject_id, agent_id: caller.id, value, withdraw, at: clock() };
+  const verdict = await voting.add(cast);
   if (verdict.kind === 'same_owner') return refuse(vote_faults.SAME_OWNER_VOTE);
   const is_comment = ballot.kind === 'comment';
   if (verdict.kind === 'absent') {

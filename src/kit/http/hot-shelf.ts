@@ -70,10 +70,23 @@ export const makeKept = (parts: KeptParts, reply: Reply, common: Headers): Kept 
   const lines = linesOf([type, ...Object.entries(reply.headers ?? {}), ...common]);
   const head = Buffer.from(etag + lines);
   const line = `","method":"GET","path":${JSON.stringify(target.replace(/\?.*$/s, ''))},"status":`;
-  const sent = { target, body, etag, head, line };
-  const again = { ...reply, body, etag };
+  const again = Object.assign({}, reply, { body, etag });
   const size = body.byteLength;
-  return { ...sent, tag, lines, renew_ms, end_ms, lag_ms, size, reply: again, is_moved: false };
+  return {
+    target,
+    body,
+    etag,
+    head,
+    line,
+    tag,
+    lines,
+    renew_ms,
+    end_ms,
+    lag_ms,
+    size,
+    reply: again,
+    is_moved: false,
+  };
 };
 
 /** Writes the body anew; false where that cannot be done at once. */

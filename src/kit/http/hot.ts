@@ -71,7 +71,7 @@ export const writeBody = (reply: Reply): Reply & { readonly body: string } => {
   const { content_type = 'application/json' } = reply;
   const is_text = reply.content_type !== undefined && typeof reply.body === 'string';
   const body = is_text ? (reply.body as string) : JSON.stringify(reply.body);
-  return { ...reply, body, content_type, etag: etagOf(body) };
+  return Object.assign({}, reply, { body, content_type, etag: etagOf(body) });
 };
 
 /** How often each address was asked for within the second. */
@@ -100,7 +100,7 @@ const makeBuilds = () => {
       const reply = new Promise<Reply | null>((resolve) => {
         settle = resolve;
       });
-      const build: Build = { ...parts, is_dropped: false, reply, settle };
+      const build: Build = { is_dropped: false, reply, settle, ...parts };
       building.set(build.target, build);
       return build;
     },

@@ -43,7 +43,10 @@ const describe = (
   { route, asked }: Pick<KeyedCall, 'route' | 'asked'>,
   scope: string,
 ): CallToClaim => ({
-  ...{ scope, raw_body: asked.raw_body, route: route.id, key: asked.header(key_header) },
+  scope,
+  raw_body: asked.raw_body,
+  route: route.id,
+  key: asked.header(key_header),
   target: `${asked.path}?${asked.query}`,
   credential: route.ends_credentials
     ? `${asked.header('x-api-key')}\n${asked.header('authorization')}`

@@ -70,8 +70,12 @@ export const makeCallOp = (hands: Hands): Op => {
       if (line.inFlight() >= core.limits.calls || line.ready_chars > full_chars) {
         return countFrame(core, session) ? refuse(ws_faults.TOO_MANY_CALLS) : '';
       }
-      const parts = { session, frame, text };
-      const call = makeSocketCall({ ...parts, onReply: (one, reply) => onReply(line, one, reply) });
+      const call = makeSocketCall({
+        session,
+        frame,
+        text,
+        onReply: (one, reply) => onReply(line, one, reply),
+      });
       if (isFault(call)) return countFrame(core, session) ? call : '';
       call.place = line.working.push(call) - 1;
       hands.open.add(call);
@@ -83,7 +87,11 @@ export const makeCallOp = (hands: Hands): Op => {
 
 const makeLine = (core: Core, session: Session, hands: Hands): Line => {
   const line: Line = {
-    ...{ core, session, working: [], ready: [], ready_chars: 0 },
+    core,
+    session,
+    working: [],
+    ready: [],
+    ready_chars: 0,
     patience: null,
     ended: null,
     inFlight: () => line.working.length + line.ready.length,

@@ -204,7 +204,7 @@ const resolveState = (
 ): StateRef | Fault | null => {
   for (const source of sources) {
     const ref = source.resolve(label, caller);
-    if (ref !== null) return isFault(ref) ? ref : { ...ref, source };
+    if (ref !== null) return isFault(ref) ? ref : Object.assign({}, ref, { source });
   }
   return null;
 };

@@ -78,7 +78,7 @@ const withFilter = (core: Core, { log, states }: Named, given: unknown): Named |
     const message = `The topic "${state.label}" is a state and takes no filter.`;
     return refuse(ws_faults.INVALID_FILTER, { message });
   }
-  const filtered = log.map((ref) => ({ ...ref, filter }));
+  const filtered = log.map((ref) => Object.assign({}, ref, { filter }));
   const is_full = filtered.some(
     (ref) =>
       findChannel(core, ref) === undefined &&
