@@ -40,21 +40,24 @@ export const sumForecasts = (
 
 const scoreOf = (
   job: Job,
-  correct: readonly number[],
-  prediction: SettledPrediction,
-): Omit<ScoreRow, 'net'> => {
+  {
+    prediction,
+    correct,
+    net,
+  }: { prediction: SettledPrediction; correct: readonly number[]; net: number },
+): ScoreRow => {
   const n_options = countOptions(job.options);
   const distribution = distributionOf(prediction, n_options);
   const selected = selectedOf(prediction);
-  const { log_score, ...score } = scoreForecast({ distribution, correct, selected });
-  const others = { count: job.forecasters - 1, log_sum: job.log_sum - log_score };
+  const score = scoreForecast({ distribution, correct, selected });
+  const others = { count: job.forecasters - 1, log_sum: job.log_sum - score.log_score };
   return {
     agent_id: prediction.agent_id,
     prediction_id: prediction.id,
     stated: prediction.confidence,
+    net,
+    relative: relativeScore(score.log_score, others),
     ...score,
-    log_score,
-    relative: relativeScore(log_score, others),
   };
 };
 
@@ -74,20 +77,20 @@ export const settlePrediction = (
   prediction: SettledPrediction,
 ): Settled => {
   const { agent_id, id: prediction_id, paid_net, stake } = prediction;
-  const base = { agent_id, prediction_id, entry_id: makeId() };
-  if (job.kind === 'void') {
-    return { settlement: { stake_returned: stake, reversal: 0, net: 0, ...base }, score: null };
-  }
+  const settlement = {
+    agent_id,
+    prediction_id,
+    entry_id: makeId(),
+    stake_returned: paid_net === null || job.kind === 'void' ? stake : 0,
+    reversal: 0,
+    net: 0,
+  };
+  if (job.kind === 'void') return { settlement, score: null };
   const distribution = distributionOf(prediction, countOptions(job.options));
   const net = netOf(job.weight, distribution, correct);
-  const score = Object.assign(scoreOf(job, correct, prediction), { net });
-  if (paid_net === null) {
-    return { settlement: { stake_returned: stake, reversal: 0, net, ...base }, score };
+  if (paid_net !== net) {
+    settlement.net = net;
+    settlement.reversal = 0 - (paid_net ?? 0);
   }
-  const same = paid_net === net;
-  const reversal = same ? 0 : 0 - paid_net;
-  return {
-    settlement: { stake_returned: 0, reversal, net: same ? 0 : net, ...base },
-    score,
-  };
+  return { settlement, score: scoreOf(job, { prediction, correct, net }) };
 };

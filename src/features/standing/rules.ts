@@ -105,10 +105,11 @@ export const sumCells = (
   slice: Slice,
   { cells, equity }: { readonly cells: readonly Cell[]; readonly equity: number },
 ): Sums | null => {
-  const sums = { n: 0, correct: 0, points: 0, brier: 0, squares: 0 };
   const bin_n: number[] = [];
   const bin_stated: number[] = [];
   const bin_hits: number[] = [];
+  const bins = { bin_n, bin_stated, bin_hits };
+  const sums = { n: 0, correct: 0, points: 0, brier: 0, squares: 0, ...bins };
   let bin = -1;
   for (const cell of cells) {
     if (!isIn(slice, cell)) continue;
@@ -130,7 +131,7 @@ export const sumCells = (
   }
   if (sums.n === 0 && !slice.is_whole) return null;
   if (slice.is_whole) sums.points = equity;
-  return { ...sums, bin_n, bin_stated, bin_hits };
+  return sums;
 };
 
 const billion = 1e9;
