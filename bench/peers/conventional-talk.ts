@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
 import type pg from 'pg';
-import { copy_similarity, similarity, tokensOf } from '../../src/features/comments/copies.js';
+import { isCopyOf } from '../../src/features/comments/copies.js';
 import { checkText } from '../../src/features/comments/rules.js';
 import { makeId } from '../../src/kit/ids.js';
 import { type Agent, makeAgentCache } from './agent-cache.js';
@@ -113,9 +113,7 @@ const storeComment = async (run: Run, { agent, question_id, content }: Post): Pr
   const recent = await run<{ content: string }>('recent', [agent.id]);
   const own = new Set(checked.tokens);
   for (const row of recent.rows) {
-    if (similarity(own, new Set(tokensOf(row.content))) >= copy_similarity) {
-      return refuse(400, 'CONTENT_REJECTED');
-    }
+    if (isCopyOf(own, row.content)) return refuse(400, 'CONTENT_REJECTED');
   }
   const [id, event_id, at] = [makeId(), makeId(), new Date().toISOString()];
   await run('comment', [

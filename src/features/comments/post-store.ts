@@ -1,4 +1,5 @@
 import type { Sql, Tx } from '../../kit/pg/client.js';
+import { type SendLast, sendOne } from '../../kit/pg/short-transaction.js';
 import type { CommentRow } from './store.js';
 
 /**
@@ -127,9 +128,10 @@ export interface Numbered {
 export const insertComments = async (
   tx: Sql | Tx,
   numbered: readonly Numbered[],
+  send: SendLast = sendOne,
 ): Promise<ReadonlySet<string>> => {
   const drafts = numbered.map(({ draft }) => draft);
-  const rows = await tx<{ id: string }[]>`
+  const statement = tx<{ id: string }[]>`
     with d as (
       select *
       from unnest(
@@ -206,5 +208,6 @@ export const insertComments = async (
       select agent_id, id from placed
     )
     select id from placed`;
+  const rows = await send(statement);
   return new Set(rows.map(({ id }) => id));
 };

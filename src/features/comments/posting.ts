@@ -2,8 +2,9 @@ import type { Answer } from '../../kit/http/route.js';
 import { type Claim, keepAll } from '../../kit/idempotency.js';
 import { type Batcher, createBatcher } from '../../kit/pg/batch.js';
 import type { Sql, Tx } from '../../kit/pg/client.js';
+import { inShort, sendOne } from '../../kit/pg/short-transaction.js';
 import { hasTier } from '../points/index.js';
-import { copy_similarity, similarity, tokensOf } from './copies.js';
+import { isCopyOf } from './copies.js';
 import {
   type CommentDraft,
   insertComments,
@@ -56,9 +57,7 @@ const group = <R extends { readonly agent_id: string }>(
 const isCopy = (draft: CommentDraft, texts: readonly { readonly content: string }[]): boolean => {
   if (texts.length === 0) return false;
   const own = new Set(draft.tokens);
-  return texts.some(
-    ({ content }) => similarity(own, new Set(tokensOf(content))) >= copy_similarity,
-  );
+  return texts.some(({ content }) => isCopyOf(own, content));
 };
 
 interface Known {
@@ -106,13 +105,15 @@ const judgeAll = async (
 };
 
 const postAll = (sql: Sql, postings: readonly Posting[]): Promise<readonly Verdict[]> =>
-  sql.begin(async (tx) => {
+  inShort(sql, async (tx, sendLast) => {
     const judged = await judgeAll(
       tx,
       postings.map(({ draft }) => draft),
     );
     const standing = judged.filter((one): one is Numbered => 'draft' in one);
-    const stored = standing.length === 0 ? new Set() : await insertComments(tx, standing);
+    // Answers are kept after it, where there are any to keep.
+    const send = postings.some(({ claim }) => claim !== null) ? sendOne : sendLast;
+    const stored = standing.length === 0 ? new Set() : await insertComments(tx, standing, send);
     const kept = postings.flatMap(({ draft, claim, answer }) =>
       claim !== null && stored.has(draft.id) ? [{ claim, answer }] : [],
     );
@@ -121,7 +122,7 @@ const postAll = (sql: Sql, postings: readonly Posting[]): Promise<readonly Verdi
       if (!('draft' in one)) return one;
       return stored.has(one.draft.id) ? { kind: 'placed' } : { kind: 'gone' };
     });
-  }) as Promise<readonly Verdict[]>;
+  });
 
 /** One a process. `committed` is told after each batch. */
 export const createCommenting = (sql: Sql, committed: () => void): Batcher<Posting, Verdict> =>

@@ -587,9 +587,12 @@ function Connection(options, queues = {}, { onopen = noop, onend = noop, onclose
         return fetchArrayTypes()
       }
 
-      initial && !initial.reserve && execute(initial)
+      // Changed here: who reserves a connection gets the one that was opened for it.
+      const reserve = initial && initial.reserve
+      initial && !reserve && execute(initial)
       options.shared.retries = retries = 0
       initial = null
+      reserve && reserve(connection)
       return
     }
 

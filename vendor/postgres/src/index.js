@@ -205,7 +205,19 @@ function Postgres(a, b) {
     const c = open.length
       ? open.shift()
       : await new Promise((resolve, reject) => {
-        const query = { reserve: resolve, reject }
+        // Changed here: it is asked for once, and a connection too many is for others.
+        let settled = false
+        const query = {
+          reserve: c => {
+            queries.remove(query)
+            settled ? onopen(c) : (settled = true, resolve(c))
+          },
+          reject: e => {
+            queries.remove(query)
+            settled = true
+            reject(e)
+          }
+        }
         queries.push(query)
         closed.length && connect(closed.shift(), query)
       })
@@ -217,16 +229,16 @@ function Postgres(a, b) {
     c.reserved.release = true
 
     // Changed here: the reservation is over with its connection, which soon is somebody else's.
-    let closed = null
+    let lost = null
     c.onclose = e => {
-      closed = e
+      lost = e
       while (queue.length)
         queue.shift().reject(e)
     }
 
     const sql = Sql(handler)
     sql.release = () => {
-      if (closed)
+      if (lost)
         return
       c.onclose = null
       c.reserved = null
@@ -236,8 +248,8 @@ function Postgres(a, b) {
     return sql
 
     function handler(q) {
-      if (closed)
-        return q.reject(closed)
+      if (lost)
+        return q.reject(lost)
       c.queue === full
         ? queue.push(q)
         : c.execute(q) || move(c, full)

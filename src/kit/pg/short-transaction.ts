@@ -1,0 +1,46 @@
+import type { PendingQuery, Row } from 'postgres';
+import type { Sql, Tx } from './client.js';
+
+/** Sends a statement; none may follow it. */
+export type SendLast = <R extends readonly (Row | undefined)[]>(
+  statement: PendingQuery<R>,
+) => PromiseLike<R>;
+
+/** Sends a statement after which others may come. */
+export const sendOne: SendLast = (statement) => statement;
+
+/**
+ * A transaction with fewer round trips than `sql.begin` has: it begins together with its first
+ * statements, and where the last one is sent by `sendLast` it ends together with that. When a
+ * statement before the commit failed, Postgres rolls back instead, and `run` must reject by it.
+ */
+export const inShort = async <T>(
+  sql: Sql,
+  run: (tx: Tx, sendLast: SendLast) => Promise<T>,
+): Promise<T> => {
+  const held = await sql.reserve();
+  // Awaited below; a connection that is lost must not end the process before that.
+  const send = (statement: PendingQuery<Row[]>): Promise<unknown> => {
+    const sent = statement.execute();
+    sent.catch(() => undefined);
+    return sent;
+  };
+  let ended: Promise<unknown> | undefined;
+  try {
+    const begun = send(held`begin`);
+    const result = await run(held as unknown as Tx, (statement) => {
+      // Both at once: a statement that is only awaited would be sent after the commit.
+      const sent = statement.execute();
+      ended = send(held`commit`);
+      return sent;
+    });
+    await begun;
+    await (ended ?? send(held`commit`));
+    return result;
+  } catch (error) {
+    await send(held`rollback`).catch(() => undefined);
+    throw error;
+  } finally {
+    held.release();
+  }
+};
