@@ -10,15 +10,20 @@ if (call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 for at = 3, #ARGV, 3 do
   local id, member, row = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local old = call('HGET', KEYS[3], id)
+  local stood = ''
   if old then
     local rest = string.format('%010d', 9999999999 - tonumber(string.match(old, '^%d+')))
-    call('ZREM', KEYS[2], rest .. ':' .. id)
+    stood = rest .. ':' .. id
   end
   if row == '' then
     call('HDEL', KEYS[3], id)
   else
     call('HSET', KEYS[3], id, row)
-    call('ZADD', KEYS[2], 0, member)
+  end
+  -- Most of what changes leaves an agent where it stood.
+  if stood ~= member then
+    if stood ~= '' then call('ZREM', KEYS[2], stood) end
+    if member ~= '' then call('ZADD', KEYS[2], 0, member) end
   end
 end
 call('SET', KEYS[1], ARGV[2])

@@ -60,14 +60,15 @@ const turnBoard = async (deps: Deps, tx: Tx): Promise<'again' | 'rest'> => {
     await setVersion(tx, next);
     return 'again';
   }
-  const marked = await takeMarks(tx, agents_a_turn);
-  if (marked.length === 0) return 'rest';
+  const marks = await takeMarks(tx, agents_a_turn);
+  if (marks.length === 0) return 'rest';
+  const marked = [...new Set(marks)];
   const found = new Map((await readDebaters(tx, marked)).map((row) => [row.agent_id, row]));
   const agents = marked.map((id) => [id, found.get(id)] as const);
   const write = { from: String(version), to: String(version + 1), agents };
   if (!(await writeBoard(redis, prefix, write))) throw new BoardMoved('a write was refused');
   await setVersion(tx, version + 1);
-  return marked.length < agents_a_turn ? 'rest' : 'again';
+  return marks.length < agents_a_turn ? 'rest' : 'again';
 };
 
 export const createDebaterKeeper = (deps: Deps, every_ms = 500): Loop => {

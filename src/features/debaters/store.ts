@@ -104,13 +104,13 @@ export const setVersion = async (tx: Tx, version: number): Promise<void> => {
   await tx`update debater_board set version = ${version} where only_row`;
 };
 
-/** Takes marks away and gives their agents; what is not committed yet stays for another turn. */
+/** Takes marks away and gives the agent of each; what is not committed yet stays for later. */
 export const takeMarks = async (tx: Tx, limit: number): Promise<readonly string[]> => {
   const rows = await tx<{ agent_id: string }[]>`
     delete from debater_changes
-    where (agent_id, id) in (select agent_id, id from debater_changes limit ${limit})
+    where ctid = any (array(select ctid from debater_changes limit ${limit}))
     returning agent_id`;
-  return [...new Set(rows.map(({ agent_id }) => agent_id))];
+  return rows.map(({ agent_id }) => agent_id);
 };
 
 export const clearMarks = async (tx: Tx): Promise<void> => {
