@@ -565,6 +565,8 @@ function Connection(options, queues = {}, { onopen = noop, onend = noop, onclose
             : errored(errorResponse)
       } else {
         query.resolve(results || result)
+        // Changed here: whoever holds the query, even dead, holds no texts that were sent with it.
+        query.args = query.parameters = null
       }
     } else if (errorResponse) {
       errored(errorResponse)
