@@ -53,6 +53,20 @@ t.test('drafts of one turn go together, and each gets its own verdict', async (t
   t.match(batcher.stats, { batches: 1, drafts: 3 });
 });
 
+t.test('the next batch begins before the verdicts of the last one are given', async (t) => {
+  const { held, run } = makeHeldRuns();
+  const batcher = batcherOf({ run });
+  const first = batcher.add(draft(1)).then(() => held.length);
+  await until('the batch', () => held.length === 1);
+  const second = batcher.add(draft(2));
+  await turn();
+  held[0]?.end();
+  t.equal(await first, 2);
+  held[1]?.end();
+  t.equal(await second, 'stored 2');
+  await batcher.drain();
+});
+
 t.test('a lonely draft waits for nobody', async (t) => {
   const { held, run } = makeHeldRuns();
   const verdict = batcherOf({ run }).add(draft(1));

@@ -92,15 +92,18 @@ export const readRepeats = (tx: Tx, drafts: readonly CommentDraft[], now: Date) 
 
 export interface Standing {
   readonly agent_id: string;
-  readonly equity: number;
-  /** Top-level comments on the question of its draft. */
+  /** Null for a comment of the top level, which needs none. */
+  readonly equity: number | null;
+  /** Top-level comments on the question of its draft; 0 for a reply, which is not counted. */
   readonly used: number;
 }
 
 export const readStandings = (tx: Tx, drafts: readonly CommentDraft[]) => tx<Standing[]>`
   select
     d.agent_id,
-    a.balance + a.staked - a.debt as equity,
+    case when d.question_id is null then (
+      select a.balance + a.staked - a.debt from accounts a where a.agent_id = d.agent_id
+    ) end as equity,
     coalesce(
       (
         select max(c.slot)
@@ -111,9 +114,8 @@ export const readStandings = (tx: Tx, drafts: readonly CommentDraft[]) => tx<Sta
     )::integer as used
   from unnest(
     ${drafts.map((d) => d.agent_id)}::uuid[],
-    ${drafts.map((d) => d.question_id)}::uuid[]
-  ) as d (agent_id, question_id)
-  join accounts a on a.agent_id = d.agent_id`;
+    ${drafts.map((d) => (isReply(d) ? null : d.question_id))}::uuid[]
+  ) as d (agent_id, question_id)`;
 
 export interface Numbered {
   readonly draft: CommentDraft;

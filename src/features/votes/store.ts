@@ -1,4 +1,3 @@
-import { makeId } from '../../kit/ids.js';
 import type { Db, Sql } from '../../kit/pg/client.js';
 
 /** Votes in Postgres, and the one statement by which a batch of them is cast. */
@@ -83,9 +82,8 @@ export const castAll = async (
         ${ballots.map((b) => b.agent_id)}::uuid[],
         ${ballots.map((b) => b.value)}::smallint[],
         ${ballots.map((b) => (b.withdraw ? 't' : 'f'))}::text[],
-        ${ballots.map((b) => b.at.toISOString())}::timestamptz[],
-        ${ballots.map(() => makeId())}::uuid[]
-      ) as d (kind, subject_id, agent_id, value, withdraw, at, mark_id)
+        ${ballots.map((b) => b.at.toISOString())}::timestamptz[]
+      ) as d (kind, subject_id, agent_id, value, withdraw, at)
     ),
     s as materialized (
       select p.id, p.question_id, p.agent_id as author_id, 'prediction' as kind, p.upvotes,
@@ -182,10 +180,8 @@ export const castAll = async (
     ),
     marked as (
       insert into debater_changes (agent_id, id)
-      select distinct on (m.author_id) m.author_id, d.mark_id
-      from moves m
-      join d on d.subject_id = m.subject_id
-      where m.kind = 'comment'
+      select author_id, gen_random_uuid()
+      from (select distinct author_id from moves where kind = 'comment') authors
     ),
     moved as (
       select * from moved_predictions

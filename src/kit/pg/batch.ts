@@ -63,28 +63,29 @@ const takeBatch = <D, V>(waiting: readonly Entry<D, V>[], most: number) => {
   return { taken, left };
 };
 
-/** Settles every entry; never rejects. */
+/** Gives what settles every entry; never rejects. */
 const runThrough = async <D, V>(
   { run, patience_ms }: Pick<BatcherOptions<D, V>, 'run' | 'patience_ms'>,
   entries: readonly Entry<D, V>[],
-): Promise<void> => {
+): Promise<() => void> => {
   for (let attempt = 0; ; attempt += 1) {
     try {
       const verdicts = await run(entries.map((entry) => entry.draft));
-      entries.forEach((entry, index) => {
-        entry.resolve(verdicts[index] as V);
-      });
-      return;
+      return () =>
+        entries.forEach((entry, index) => {
+          entry.resolve(verdicts[index] as V);
+        });
     } catch (error) {
       const oldest = entries[0]?.since ?? 0;
       if (isOutage(error) && performance.now() - oldest < patience_ms) {
         await pause(Math.min(20 * 2 ** attempt, 400));
       } else if (!isOutage(error) && entries.length > 1) {
-        for (const entry of entries) await runThrough({ run, patience_ms }, [entry]);
-        return;
+        for (const entry of entries) (await runThrough({ run, patience_ms }, [entry]))();
+        return () => undefined;
       } else {
-        for (const entry of entries) entry.reject(error);
-        return;
+        return () => {
+          for (const entry of entries) entry.reject(error);
+        };
       }
     }
   }
@@ -106,9 +107,11 @@ export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V
       under_way += 1;
       stats.batches += 1;
       stats.drafts += entries.length;
-      void runThrough(options, entries).finally(() => {
+      void runThrough(options, entries).then((settle) => {
         under_way -= 1;
-        schedule();
+        // Before the answers to this batch are made: Postgres works on the next one meanwhile.
+        pump();
+        settle();
         if (under_way === 0 && waiting.length === 0) for (const done of idle.splice(0)) done();
       });
     }
