@@ -4,6 +4,18 @@ import { readCitation } from './citations.js';
 import { type AgentRow, readAgents } from './gate-store.js';
 import type { Finding } from './question-memory.js';
 
+/** Where the number stands in a list that is sorted, or would stand. */
+const placeOf = (sorted: readonly number[], value: number): number => {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sorted[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
+
 /**
  * What an agent cited so far, on all questions, in the memory of an api process. It is what its
  * first `count` predictions cite, and the group commit accepts a draft only while the account
@@ -13,30 +25,38 @@ export class AgentMemory {
   constructor(
     readonly agent_id: string,
     public count = 0,
-    public cited: Set<number> = new Set(),
+    /** Hashes, sorted: a list of numbers takes a quarter of what a set of them does. */
+    public cited: number[] = [],
   ) {}
 
   check(sources: readonly number[]): Finding | null {
     if (sources.length === 0) return null;
-    for (const source of sources) if (!this.cited.has(source)) return null;
+    for (const source of sources) {
+      if (this.cited[placeOf(this.cited, source)] !== source) return null;
+    }
     return { kind: 'reused', by: 'self', unsure: false };
   }
 
   /** One more prediction of the agent is stored. */
   stored(sources: readonly number[]): void {
     this.count += 1;
-    for (const source of sources) this.cited.add(source);
+    for (const source of sources) {
+      const at = placeOf(this.cited, source);
+      if (this.cited[at] !== source) this.cited.splice(at, 0, source);
+    }
   }
 
   take({ prediction_count, cited }: AgentRow): void {
     this.count = prediction_count;
     const urls = cited === '' ? [] : cited.split('\n');
-    this.cited = new Set(urls.map((url) => hashText(readCitation(url).key)));
+    const hashes = Float64Array.from(urls, (url) => hashText(readCitation(url).key)).sort();
+    this.cited = [];
+    for (const hash of hashes) if (hash !== this.cited.at(-1)) this.cited.push(hash);
   }
 }
 
 const most_a_read = 200;
-/** Agents kept; each some 300 bytes and 40 a citation. */
+/** Agents kept; each some 200 bytes and 12 a citation. */
 const most_kept = 30_000;
 const most_cited = 500_000;
 
@@ -79,7 +99,7 @@ export const createAgentMemories = (sql: Sql): AgentMemories => {
       cited = 0;
     }
     young.set(memory.agent_id, memory);
-    cited += memory.cited.size + 2;
+    cited += memory.cited.length + 2;
   };
 
   const readSome = async (asked: readonly Waiting[]): Promise<void> => {
