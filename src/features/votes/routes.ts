@@ -11,7 +11,7 @@ import { comment_votes, prediction_votes, vote_faults } from './schema.js';
 import type { Ballot, Verdict } from './store.js';
 
 export interface VoteParts {
-  readonly voting: Batcher<Ballot, Verdict>;
+  readonly voting: Pick<Batcher<Ballot, Verdict>, 'add' | 'drain'>;
 }
 
 const route = routeFor<Deps & VoteParts>();
