@@ -47,7 +47,7 @@ const giveWay = (): void => {
   }
 };
 
-const worker_niceness = 5;
+const worker_niceness = 10;
 
 export const openBase = async (config: Config, options: RoleOptions): Promise<Base> => {
   const { DATABASE_URL, REDIS_URL } = config;

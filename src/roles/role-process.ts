@@ -162,7 +162,7 @@ const makeSettled = <T>(): Settled<T> => {
 /**
  * Without a limit V8 lets garbage grow with the memory of the machine: 280 MB instead of 160 under
  * the load of `bench -- predict`, and not a request more. A nursery of this size lets requests die
- * young, and leaves room for what is compared with (ORIGINALITY_MB) below 250 MB.
+ * young, and leaves room for what is compared with (ORIGINALITY_MB) within some 250 MB.
  *
  * One thread beside the main one collects: each core has a process of the service or Postgres to
  * run, and the four of Node kept them waiting for 50 ms at every full collection.

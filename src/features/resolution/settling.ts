@@ -38,7 +38,7 @@ interface Pace {
   readonly most: number;
 }
 
-const usual_pace: Pace = { per_second: 3_800, least: 100, most: 150 };
+const usual_pace: Pace = { per_second: 3_700, least: 50, most: 75 };
 
 /** A decision is worked on for so long before another one gets its turn. */
 const turn_ms = 500;
