@@ -1,3 +1,4 @@
+export { readInPortions } from './in-portions.js';
 export { createLiveConsensus, type LiveConsensus } from './live.js';
 export { makeLiveTally } from './live-tally.js';
 export { extremize, type Family, logOdds, shown } from './pooling.js';
@@ -15,4 +16,3 @@ export {
 export { saidIn, timeOf } from './said.js';
 export { consensus_schema } from './schema.js';
 export { consensusTopic, makeConsensusTopics } from './topics.js';
-export { readUnhurried } from './unhurried.js';

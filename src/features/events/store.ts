@@ -79,34 +79,34 @@ export const handOver = async (tx: Tx, most: number): Promise<LogEntry[]> => {
 };
 
 const takeOver = (tx: Tx, most: number) => tx<LogEntry[]>`
-    with taken as (
-      delete from outbox
-      where ctid = any (array(select ctid from outbox order by id limit ${most}))
-      returning id, event, question_id, agent_id, audience_id, owner_id, body
-    ),
-    head as (
-      update log_head
-      set "offset" = "offset" + (select count(*) from taken)
-      where exists (select from taken)
-      returning "offset"
-    ),
-    numbered as (
-      select
-        head."offset" - count(*) over () + row_number() over (order by taken.id) as "offset",
-        taken.*
-      from taken, head
-    )
-    insert into events
-      ("offset", recorded_on, recorded_at, id, event, question_id, agent_id, audience_id,
-        category, subcategory, owner_id, body)
+  with taken as (
+    delete from outbox
+    where ctid = any (array(select ctid from outbox order by id limit ${most}))
+    returning id, event, question_id, agent_id, audience_id, owner_id, body
+  ),
+  head as (
+    update log_head
+    set "offset" = "offset" + (select count(*) from taken)
+    where exists (select from taken)
+    returning "offset"
+  ),
+  numbered as (
     select
-      n."offset", (now() at time zone 'UTC')::date, now(), n.id, n.event, n.question_id,
-      n.agent_id, n.audience_id, q.category, q.subcategory, n.owner_id, n.body
-    from numbered n
-    left join questions q on q.id = n.question_id
-    returning
-      "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id,
-      body`;
+      head."offset" - count(*) over () + row_number() over (order by taken.id) as "offset",
+      taken.*
+    from taken, head
+  )
+  insert into events
+    ("offset", recorded_on, recorded_at, id, event, question_id, agent_id, audience_id,
+      category, subcategory, owner_id, body)
+  select
+    n."offset", (now() at time zone 'UTC')::date, now(), n.id, n.event, n.question_id,
+    n.agent_id, n.audience_id, q.category, q.subcategory, n.owner_id, n.body
+  from numbered n
+  left join questions q on q.id = n.question_id
+  returning
+    "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id,
+    body`;
 
 /** Makes the partitions of today and the next days, so that no day falls into the default one. */
 export const ensurePartitions = (sql: Sql, days_ahead: number): Promise<void> =>

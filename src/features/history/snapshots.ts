@@ -2,7 +2,7 @@ import type { Deps } from '../../kit/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Tx } from '../../kit/pg/client.js';
 import type { Service } from '../../kit/service.js';
-import { readUnhurried } from '../consensus/index.js';
+import { readInPortions } from '../consensus/index.js';
 import { readHead } from '../events/index.js';
 import {
   type Ending,
@@ -29,13 +29,13 @@ const hour_ms = 3_600_000;
 
 const takeEnding = async (tx: Tx, ending: Ending): Promise<boolean> => {
   const { reason, moment, offset } = ending;
-  const now = await readUnhurried(tx, ending);
+  const now = await readInPortions(tx, ending);
   // It was reopened since, or was given predictions by an import: those are not of that moment.
   const consensus =
     now.offset < offset
       ? now
       : {
-          ...(await readUnhurried(tx, ending, offset)),
+          ...(await readInPortions(tx, ending, offset)),
           offset: await lastBefore(tx, ending.id, offset),
         };
   return insertSnapshot(tx, { reason, moment, taken_at: moment, consensus });
@@ -70,7 +70,7 @@ const followHour = (deps: Deps, { at, after }: Hour) =>
     const moved = await listMoved(tx, { hour: at, after, most: most_a_step });
     let taken = 0;
     for (const question of moved) {
-      const consensus = await readUnhurried(tx, question);
+      const consensus = await readInPortions(tx, question);
       const taken_at = deps.clock();
       const snapshot = { reason: 'hourly', moment: at, taken_at, consensus } as const;
       taken += (await insertSnapshot(tx, snapshot)) ? 1 : 0;

@@ -38,18 +38,15 @@ export const sumForecasts = (
   return { forecasters, log_sum: terms.sort((a, b) => a - b).reduce((sum, one) => sum + one, 0) };
 };
 
-const scoreOf = (
-  job: Job,
-  {
-    prediction,
-    correct,
-    net,
-  }: { prediction: SettledPrediction; correct: readonly number[]; net: number },
-): ScoreRow => {
-  const n_options = countOptions(job.options);
-  const distribution = distributionOf(prediction, n_options);
-  const selected = selectedOf(prediction);
-  const score = scoreForecast({ distribution, correct, selected });
+interface ScoreParts {
+  readonly prediction: SettledPrediction;
+  readonly distribution: ReturnType<typeof distributionOf>;
+  readonly correct: readonly number[];
+  readonly net: number;
+}
+
+const scoreOf = (job: Job, { prediction, distribution, correct, net }: ScoreParts): ScoreRow => {
+  const score = scoreForecast({ distribution, correct, selected: selectedOf(prediction) });
   const others = { count: job.forecasters - 1, log_sum: job.log_sum - score.log_score };
   return {
     agent_id: prediction.agent_id,
@@ -92,5 +89,5 @@ export const settlePrediction = (
     settlement.net = net;
     settlement.reversal = 0 - (paid_net ?? 0);
   }
-  return { settlement, score: scoreOf(job, { prediction, correct, net }) };
+  return { settlement, score: scoreOf(job, { prediction, distribution, correct, net }) };
 };

@@ -1,7 +1,7 @@
 import { t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
+import { readInPortions } from '../../../src/features/consensus/in-portions.js';
 import { readStated } from '../../../src/features/consensus/store.js';
-import { readUnhurried } from '../../../src/features/consensus/unhurried.js';
 import { consensusBySql } from '../../help/consensus-sql.js';
 import { openParts } from '../../help/parts.js';
 import { addPredictions, addQuestions, type Placed } from '../history/world.js';
@@ -33,7 +33,7 @@ t.test('as many as are read at a time, one more, and several portions', async (t
   // One after the other in one transaction, as the snapshots of several questions are taken.
   const all = await sql.begin(async (tx) => {
     const read = [];
-    for (const question of counts.keys()) read.push(await readUnhurried(tx, shapeOf(question)));
+    for (const question of counts.keys()) read.push(await readInPortions(tx, shapeOf(question)));
     return read;
   });
   for (const [question, consensus] of all.entries()) {
@@ -62,7 +62,7 @@ t.test('what is placed between two portions is not counted', async (t) => {
   });
   t.equal(seen.length, 25);
   t.ok(seen.every(({ offset }) => offset === 25));
-  const consensus = await sql.begin((tx) => readUnhurried(tx, shapeOf(0)));
+  const consensus = await sql.begin((tx) => readInPortions(tx, shapeOf(0)));
   t.equal(consensus.total_predictions, 34);
   t.equal(consensus.offset, 34);
 });
@@ -73,6 +73,6 @@ t.test('only what stands in the log before an offset', async (t) => {
   await addPredictions(sql, some(0, 0, 2_500));
   const wanted = await consensusBySql(sql);
   await addPredictions(sql, some(0, 2_500, 7));
-  const then = await sql.begin((tx) => readUnhurried(tx, shapeOf(0), 2_501));
+  const then = await sql.begin((tx) => readInPortions(tx, shapeOf(0), 2_501));
   t.strictSame(without({ ...then }), wanted.get(questionId(0)));
 });

@@ -13,7 +13,7 @@ const rest_ms = 20;
  * offset of the log. However many predictions a question has, those who predict meanwhile do not
  * notice.
  */
-export const readUnhurried = async (
+export const readInPortions = async (
   tx: Tx,
   question: QuestionShape,
   before: number | null = null,
