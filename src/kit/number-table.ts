@@ -1,10 +1,26 @@
+/** The largest number that takes two bytes. */
+const most_narrow = 65_535;
+const growth = 1.5;
+
 /** Whole numbers that grow: a typed array with room at its end. */
 export class Ints {
-  values: Int32Array;
+  values: Int32Array | Uint16Array;
   length = 0;
 
-  constructor(room = 64) {
-    this.values = new Int32Array(room);
+  /** `narrow`: two bytes a number, until `hold` is told of one that needs four. */
+  constructor(room = 64, narrow = false) {
+    this.values = narrow ? new Uint16Array(room) : new Int32Array(room);
+  }
+
+  get bytes(): number {
+    return this.values.byteLength;
+  }
+
+  /** To be called before a number that may be too large for two bytes is written. */
+  hold(largest: number): void {
+    if (largest > most_narrow && this.values instanceof Uint16Array) {
+      this.values = Int32Array.from(this.values);
+    }
   }
 
   /** Makes room for `more` and counts it as used; where it begins. */
@@ -12,11 +28,10 @@ export class Ints {
     const start = this.length;
     const wanted = start + more;
     if (wanted > this.values.length) {
-      let room = this.values.length;
-      while (room < wanted) room *= 2;
-      const grown = new Int32Array(room);
-      grown.set(this.values);
-      this.values = grown;
+      const room = Math.max(wanted, Math.ceil(this.values.length * growth));
+      const { values } = this;
+      this.values = values instanceof Uint16Array ? new Uint16Array(room) : new Int32Array(room);
+      this.values.set(values);
     }
     this.length = wanted;
     return start;

@@ -93,6 +93,48 @@ interface Search {
   readonly best: SimilarSet | null;
 }
 
+/**
+ * What one search needs, once for all sets of sets: nobody waits between two steps of a search, and
+ * what is used all the time stays near the processor.
+ */
+const scratch = {
+  /** Whose members `ids` and `prefix` hold, and of which set of it. */
+  owner: null as SimilarSets | null,
+  set: null as readonly number[] | null,
+  ids: new Int32Array(256),
+  order: new Float64Array(256),
+  /** The members of the prefix, in order. */
+  prefix: new Int32Array(256),
+  /** By set: zero between two searches. */
+  counts: new Uint16Array(64),
+  touched: new Int32Array(64),
+  /** By member: the number of the last search whose set has it. */
+  marks: new Int32Array(256),
+  mark: 0,
+};
+
+const needs = new Map<number, Uint16Array>();
+
+const needsOf = (size: number): Uint16Array => {
+  let known = needs.get(size);
+  if (known === undefined) {
+    known = makeNeeds(size);
+    if (needs.size >= most_needs_kept) needs.clear();
+    needs.set(size, known);
+  }
+  return known;
+};
+
+const last_mark = 2 ** 31 - 1;
+
+/** Room for a set of so many members. */
+const makeRoom = (size: number): void => {
+  if (size <= scratch.ids.length) return;
+  scratch.ids = new Int32Array(2 * size);
+  scratch.order = new Float64Array(2 * size);
+  scratch.prefix = new Int32Array(2 * size);
+};
+
 export class SimilarSets {
   private readonly members = new NumberTable();
   /** In how many sets a member is. */
@@ -100,21 +142,9 @@ export class SimilarSets {
   private readonly offsets = new Ints();
   /** 0 for a set that was taken out. */
   private readonly sizes = new Ints();
-  private readonly pool = new Ints(1_024);
+  private readonly pool = new Ints(1_024, true);
   private segments: Segment[] = [this.beginSegment(0)];
   private moved = 0;
-
-  private readonly needs = new Map<number, Uint16Array>();
-  /** Scratch of one search. */
-  private prepared: readonly number[] | null = null;
-  private ids = new Int32Array(256);
-  private order = new Float64Array(256);
-  /** The members of the prefix, in order. */
-  private prefix = new Int32Array(256);
-  private counts = new Uint16Array(64);
-  private touched = new Int32Array(64);
-  private marks = new Int32Array(256);
-  private mark = 0;
 
   get size(): number {
     return this.sizes.length;
@@ -122,12 +152,12 @@ export class SimilarSets {
 
   /** About how much memory this takes. */
   get bytes(): number {
-    let ints = this.frequency.values.length + this.pool.values.length + 2 * this.marks.length;
-    ints += this.offsets.values.length * 4;
-    for (const { starts, lengths, pool } of this.segments) {
-      ints += starts.values.length + lengths.values.length + pool.values.length;
+    let bytes = this.members.bytes + this.frequency.bytes + this.pool.bytes;
+    bytes += this.offsets.bytes + this.sizes.bytes;
+    for (const { frequency, starts, lengths, pool } of this.segments) {
+      bytes += frequency.byteLength + starts.bytes + lengths.bytes + pool.bytes;
     }
-    return this.members.bytes + 4 * ints;
+    return bytes;
   }
 
   /** The most similar set, the earliest of equals; null when none reaches 3/5. */
@@ -156,25 +186,28 @@ export class SimilarSets {
   /** Keeps the set; its number. Different members only. */
   add(set: readonly number[]): number {
     const entry = this.sizes.length;
-    const has_order = this.prepared === set;
+    const has_order = scratch.owner === this && scratch.set === set;
     const is_new_segment = this.turnSegment(entry);
     if (!has_order) this.prepare(set);
     const segment = this.newest();
     if (!has_order || is_new_segment) this.sortFor(segment, set.length);
-    this.prepared = null;
+    scratch.owner = null;
+    this.pool.hold(this.members.size);
     const offset = this.pool.extend(set.length);
     const { values } = this.frequency;
+    const { values: pool } = this.pool;
+    const { ids } = scratch;
     for (let i = 0; i < set.length; i += 1) {
-      const id = this.ids[i]!;
-      this.pool.values[offset + i] = id;
+      const id = ids[i]!;
+      pool[offset + i] = id;
       values[id]! += 1;
     }
     this.offsets.push(offset);
     this.sizes.push(set.length);
     this.addToLists(segment, entry, set.length);
-    if (entry >= this.counts.length) {
-      this.counts = new Uint16Array(2 * this.counts.length);
-      this.touched = new Int32Array(this.counts.length);
+    if (entry >= scratch.counts.length) {
+      scratch.counts = new Uint16Array(2 * scratch.counts.length);
+      scratch.touched = new Int32Array(scratch.counts.length);
     }
     this.moveSome();
     return entry;
@@ -186,9 +219,9 @@ export class SimilarSets {
   }
 
   private beginSegment(begins: number): Segment {
-    const frequency = this.frequency.values.slice(0, this.frequency.length);
+    const frequency = Int32Array.from(this.frequency.values.subarray(0, this.frequency.length));
     const ends = segment_ends.find((end) => begins < end) ?? Number.POSITIVE_INFINITY;
-    const lists = { starts: new Ints(), lengths: new Ints(), pool: new Ints(1_024) };
+    const lists = { starts: new Ints(), lengths: new Ints(), pool: new Ints(1_024, true) };
     return { begins, ends, frequency, ...lists, smallest: 65_535, largest: 0 };
   }
 
@@ -221,33 +254,27 @@ export class SimilarSets {
   private loadIds(entry: number): number {
     const size = this.sizes.values[entry]!;
     const offset = this.offsets.values[entry]!;
-    if (size > this.ids.length) this.ids = new Int32Array(2 * size);
-    this.ids.set(this.pool.values.subarray(offset, offset + size));
-    this.makeRoom(size);
-    this.prepared = null;
+    makeRoom(size);
+    scratch.ids.set(this.pool.values.subarray(offset, offset + size));
+    scratch.owner = null;
     return size;
-  }
-
-  private makeRoom(size: number): void {
-    if (size <= this.order.length) return;
-    this.order = new Float64Array(2 * size);
-    this.prefix = new Int32Array(2 * size);
   }
 
   /** Numbers the members of the set. */
   private prepare(set: readonly number[]): void {
-    if (set.length > this.ids.length) this.ids = new Int32Array(2 * set.length);
-    this.makeRoom(set.length);
-    const { members, ids } = this;
+    makeRoom(set.length);
+    const { members } = this;
+    const { ids } = scratch;
     for (let i = 0; i < set.length; i += 1) ids[i] = members.findOrAdd(set[i]!);
     const unknown = members.size - this.frequency.length;
     if (unknown > 0) this.frequency.extend(unknown);
-    this.prepared = set;
+    scratch.owner = this;
+    scratch.set = set;
   }
 
   /** `prefix`: by frequency when the segment was begun, then the member known latest first. */
   private sortFor({ frequency }: Segment, size: number): void {
-    const { ids, order, prefix } = this;
+    const { ids, order, prefix } = scratch;
     for (let i = 0; i < size; i += 1) {
       const id = ids[i]!;
       const count = id < frequency.length ? frequency[id]! : 0;
@@ -274,9 +301,11 @@ export class SimilarSets {
       starts.extend(missing);
       lengths.extend(missing);
     }
-    const prefix = size === 0 ? 0 : prefixOf(size);
-    for (let at = 0; at < prefix; at += 1) {
-      const member = this.prefix[at]!;
+    const end = size === 0 ? 0 : prefixOf(size);
+    pool.hold(entry);
+    const { prefix } = scratch;
+    for (let at = 0; at < end; at += 1) {
+      const member = prefix[at]!;
       const length = lengths.values[member]!;
       // A list has room for one, then for the next power of two.
       if ((length & (length - 1)) === 0) {
@@ -290,16 +319,6 @@ export class SimilarSets {
     }
   }
 
-  private needsOf(size: number): Uint16Array {
-    let needs = this.needs.get(size);
-    if (needs === undefined) {
-      needs = makeNeeds(size);
-      if (this.needs.size >= most_needs_kept) this.needs.clear();
-      this.needs.set(size, needs);
-    }
-    return needs;
-  }
-
   private findIn(segment: Segment, search: Search): SimilarSet | null {
     const prefix = prefixOf(search.size);
     const visits = this.countVisits(segment, prefix);
@@ -308,9 +327,9 @@ export class SimilarSets {
       2 * visits > this.sizes.length
         ? this.countMany(segment, search.size, prefix)
         : this.countFew(segment, prefix);
-    const { counts, touched } = this;
+    const { counts, touched } = scratch;
     const { values: sizes } = this.sizes;
-    const needs = this.needsOf(search.size);
+    const needed = needsOf(search.size);
     let { best } = search;
     let is_marked = false;
     for (let i = 0; i < found; i += 1) {
@@ -318,7 +337,7 @@ export class SimilarSets {
       const size = sizes[entry]!;
       const count = counts[entry]!;
       counts[entry] = 0;
-      if (size >= needs.length || count < needs[size]! || entry === search.except) continue;
+      if (size >= needed.length || count < needed[size]! || entry === search.except) continue;
       if (!is_marked) this.markMembers(search.size);
       is_marked = true;
       best = this.better(best, entry, search.size);
@@ -330,7 +349,7 @@ export class SimilarSets {
     const known = lengths.length;
     let visits = 0;
     for (let at = 0; at < prefix; at += 1) {
-      const member = this.prefix[at]!;
+      const member = scratch.prefix[at]!;
       if (member < known) visits += lengths.values[member]!;
     }
     return visits;
@@ -338,12 +357,12 @@ export class SimilarSets {
 
   /** Counts, by set, the members its prefix has in common with ours; how many sets there are. */
   private countFew({ starts, lengths, pool }: Segment, prefix: number): number {
-    const { counts, touched } = this;
+    const { counts, touched } = scratch;
     const known = lengths.length;
     const { values: lists } = pool;
     let found = 0;
     for (let at = 0; at < prefix; at += 1) {
-      const member = this.prefix[at]!;
+      const member = scratch.prefix[at]!;
       if (member >= known) continue;
       const start = starts.values[member]!;
       const end = start + lengths.values[member]!;
@@ -366,11 +385,11 @@ export class SimilarSets {
    */
   private countMany(segment: Segment, size: number, prefix: number): number {
     const { starts, lengths, pool } = segment;
-    const { counts, touched } = this;
+    const { counts, touched } = scratch;
     const known = lengths.length;
     const { values: lists } = pool;
     for (let at = 0; at < prefix; at += 1) {
-      const member = this.prefix[at]!;
+      const member = scratch.prefix[at]!;
       if (member >= known) continue;
       const start = starts.values[member]!;
       const end = start + lengths.values[member]!;
@@ -398,24 +417,25 @@ export class SimilarSets {
 
   /** The least that any size in the segment needs; at least 1. */
   private leastNeed({ smallest, largest }: Segment, size: number): number {
-    const needs = this.needsOf(size);
+    const needed = needsOf(size);
     let least = 65_535;
-    const last = Math.min(largest, needs.length - 1);
-    for (let other = smallest; other <= last; other += 1) least = Math.min(least, needs[other]!);
+    const last = Math.min(largest, needed.length - 1);
+    for (let other = smallest; other <= last; other += 1) least = Math.min(least, needed[other]!);
     return least;
   }
 
   private markMembers(size: number): void {
-    if (this.marks.length < this.members.size) {
-      this.marks = new Int32Array(2 * this.members.size);
-      this.mark = 0;
+    if (scratch.marks.length < this.members.size || scratch.mark === last_mark) {
+      scratch.marks = new Int32Array(2 * this.members.size);
+      scratch.mark = 0;
     }
-    this.mark += 1;
-    for (let i = 0; i < size; i += 1) this.marks[this.ids[i]!] = this.mark;
+    scratch.mark += 1;
+    const { ids, marks, mark } = scratch;
+    for (let i = 0; i < size; i += 1) marks[ids[i]!] = mark;
   }
 
   private better(best: SimilarSet | null, entry: number, size: number): SimilarSet | null {
-    const { marks, mark } = this;
+    const { marks, mark } = scratch;
     const { values } = this.pool;
     const start = this.offsets.values[entry]!;
     const other = this.sizes.values[entry]!;

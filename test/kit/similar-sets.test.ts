@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { t } from 'tap';
-import { NumberTable } from '../../src/kit/number-table.js';
+import { Ints, NumberTable } from '../../src/kit/number-table.js';
 import { leastOverlap, type SimilarSet, SimilarSets } from '../../src/kit/similar-sets.js';
 import { holds } from '../help/property.js';
 
@@ -191,4 +191,31 @@ t.test('a number keeps its place however many there are', async (t) => {
   t.equal(table.find(identity(5_000)), -1);
   t.equal(table.findOrAdd(identity(17)), 17);
   t.equal(table.size, 5_000);
+});
+
+t.test('numbers take two bytes until one needs four', async (t) => {
+  const numbers = new Ints(4, true);
+  for (const value of [0, 1, 65_535]) {
+    numbers.hold(value);
+    numbers.push(value);
+  }
+  t.equal(numbers.bytes, 8);
+  numbers.hold(65_536);
+  numbers.push(65_536);
+  numbers.push(-1);
+  t.same([...numbers.values.subarray(0, numbers.length)], [0, 1, 65_535, 65_536, -1]);
+});
+
+t.test('70,000 sets of 140,000 words are found as well as few', async (t) => {
+  const sets = new SimilarSets();
+  const wordsOf = (n: number): number[] => setOf([2 * n, 2 * n + 1, 2 * n + 200_000]);
+  for (let n = 0; n < 70_000; n += 1) {
+    const set = wordsOf(n);
+    if (n % 1_000 === 0) t.equal(sets.find(set), null);
+    sets.add(set);
+  }
+  for (const n of [0, 1, 40_000, 65_535, 65_536, 65_537, 69_999]) {
+    t.same(sets.find(wordsOf(n)), { entry: n, overlap: 3, similarity: 1 });
+    t.equal(sets.findLike(n), null);
+  }
 });

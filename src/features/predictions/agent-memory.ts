@@ -1,3 +1,4 @@
+import { makeGather } from '../../kit/gather.js';
 import { hashText } from '../../kit/hash.js';
 import type { Db, Sql } from '../../kit/pg/client.js';
 import { readCitation } from './citations.js';
@@ -66,12 +67,6 @@ export interface AgentMemories {
   sync(db: Db, agents: readonly AgentMemory[]): Promise<void>;
 }
 
-interface Waiting {
-  readonly agent_id: string;
-  readonly resolve: (memory: AgentMemory) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 const readInto = async (db: Db, agents: readonly AgentMemory[]): Promise<void> => {
   const rows = await readAgents(
     db,
@@ -89,9 +84,6 @@ export const createAgentMemories = (sql: Sql): AgentMemories => {
   let young = new Map<string, AgentMemory>();
   let old = new Map<string, AgentMemory>();
   let cited = 0;
-  const reading = new Map<string, Promise<AgentMemory>>();
-  let waiting: Waiting[] = [];
-
   const keep = (memory: AgentMemory): void => {
     if (young.size >= most_kept / 2 || cited >= most_cited / 2) {
       old = young;
@@ -102,29 +94,16 @@ export const createAgentMemories = (sql: Sql): AgentMemories => {
     cited += memory.cited.length + 2;
   };
 
-  const readSome = async (asked: readonly Waiting[]): Promise<void> => {
-    const agents = asked.map(({ agent_id }) => new AgentMemory(agent_id));
-    try {
+  const read = makeGather<AgentMemory>({
+    most: most_a_read,
+    lanes: 2,
+    async read(agent_ids) {
+      const agents = agent_ids.map((agent_id) => new AgentMemory(agent_id));
       await readInto(sql, agents);
-      for (const [i, { resolve }] of asked.entries()) {
-        const memory = agents[i] as AgentMemory;
-        keep(memory);
-        resolve(memory);
-      }
-    } catch (error) {
-      for (const { reject } of asked) reject(error);
-    } finally {
-      for (const { agent_id } of asked) reading.delete(agent_id);
-    }
-  };
-
-  const flush = (): void => {
-    const asked = waiting;
-    waiting = [];
-    for (let from = 0; from < asked.length; from += most_a_read) {
-      void readSome(asked.slice(from, from + most_a_read));
-    }
-  };
+      for (const agent of agents) keep(agent);
+      return agents;
+    },
+  });
 
   return {
     get(agent_id) {
@@ -135,14 +114,7 @@ export const createAgentMemories = (sql: Sql): AgentMemories => {
         keep(aging);
         return aging;
       }
-      const under_way = reading.get(agent_id);
-      if (under_way !== undefined) return under_way;
-      const work = new Promise<AgentMemory>((resolve, reject) => {
-        if (waiting.length === 0) setImmediate(flush);
-        waiting.push({ agent_id, resolve, reject });
-      });
-      reading.set(agent_id, work);
-      return work;
+      return read(agent_id);
     },
     sync: readInto,
   };

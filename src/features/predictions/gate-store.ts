@@ -25,30 +25,44 @@ export const readEarlier = (
   order by seq, agent_id
   limit ${limit}`;
 
-const open_seq = `
+/** Where a question stands when it is opened. */
+export interface Opened {
+  /** The last number given. */
+  readonly seq: number;
+  readonly is_empty: boolean;
+}
+
+const open_seqs = `
   select
-    seq,
-    (select seq from predictions where question_id = $1 order by seq limit 1) is null as is_empty
-  from question_seqs
-  where question_id = $1`;
+    s.seq,
+    (select p.seq from predictions p where p.question_id = d.id order by p.seq limit 1) is null
+      as is_empty
+  from unnest($1::text[]::uuid[]) with ordinality as d (id, place)
+  left join question_seqs s on s.question_id = d.id
+  order by d.place`;
 
 /**
- * The last number given, and whether there is a prediction; begins to count where nobody has. That
- * is asked of an index, by its order, and planned each time: a plan that is kept from the time of
- * few questions reads all predictions until it meets one of a question that has none.
+ * In the order of the ids; begins to count where nobody has. Whether there is a prediction is asked
+ * of an index, by its order, and planned each time: a plan that is kept from the time of few
+ * questions reads all predictions until it meets one of a question that has none.
  */
-export const openSeq = async (
+export const openSeqs = async (
   db: Db,
-  question_id: string,
-): Promise<{ readonly seq: number; readonly is_empty: boolean }> => {
-  const [row] = await db.unsafe<{ seq: number; is_empty: boolean }[]>(open_seq, [question_id]);
-  if (row !== undefined) return row;
-  await db`
-    insert into question_seqs (question_id, seq)
-    values (${question_id}, 0)
-    on conflict (question_id) do nothing`;
-  return { seq: 0, is_empty: false };
+  question_ids: readonly string[],
+): Promise<readonly Opened[]> => {
+  const rows = await db.unsafe<{ seq: number | null; is_empty: boolean }[]>(open_seqs, [
+    `{${question_ids}}`,
+  ]);
+  const new_ids = question_ids.filter((_, i) => rows[i]?.seq == null);
+  if (new_ids.length > 0) await beginNumbers(db, new_ids);
+  return rows.map(({ seq, is_empty }) => ({ seq: seq ?? 0, is_empty }));
 };
+
+/** Numbers of questions that nobody has begun. */
+const beginNumbers = (db: Db, question_ids: readonly string[]) => db`
+  insert into question_seqs (question_id, seq)
+  select id, 0 from unnest(${question_ids}::uuid[]) as d (id) order by id
+  on conflict (question_id) do nothing`;
 
 export interface AgentRow {
   readonly agent_id: string;
@@ -80,10 +94,7 @@ export const lockNumbers = async (
   tx: Tx,
   question_ids: readonly string[],
 ): Promise<readonly { readonly question_id: string; readonly seq: number }[]> => {
-  await tx`
-    insert into question_seqs (question_id, seq)
-    select id, 0 from unnest(${question_ids}::uuid[]) as d (id) order by id
-    on conflict (question_id) do nothing`;
+  await beginNumbers(tx, question_ids);
   return tx<{ question_id: string; seq: number }[]>`
     select question_id, seq from question_seqs
     where question_id = any (${question_ids}::uuid[])

@@ -1,34 +1,48 @@
 import type { Deps } from '../../kit/deps.js';
+import { makeGather } from '../../kit/gather.js';
 import { type AgentMemories, createAgentMemories } from './agent-memory.js';
+import { type Opened, openSeqs } from './gate-store.js';
 import { QuestionMemory } from './question-memory.js';
 
 /**
  * The memories of one api process that gates 5 and 6 compare with: of questions, read at their
- * first prediction and forgotten, those not used for longest first, when all of them together take
- * more than ORIGINALITY_MB; and of agents.
+ * first prediction, and of agents. When the questions take more than ORIGINALITY_MB, those not used
+ * for longest are forgotten. Those in use stay, up to `most_times` as much: a question that is read
+ * again at every other prediction costs a thousand times what keeping it does.
  */
 export interface Gates {
   question(id: string): QuestionMemory | Promise<QuestionMemory>;
   readonly agents: AgentMemories;
 }
 
-const uses_between_looks = 4_096;
+export interface GatesOptions {
+  /** For how long after its last use a question counts as in use. */
+  readonly in_use_ms?: number;
+}
 
-export const createGates = ({ sql, config }: Pick<Deps, 'sql' | 'config'>): Gates => {
+const uses_between_looks = 4_096;
+const most_times = 8;
+
+export const createGates = (
+  { sql, config }: Pick<Deps, 'sql' | 'config'>,
+  { in_use_ms = 60_000 }: GatesOptions = {},
+): Gates => {
   const questions = new Map<string, QuestionMemory>();
   const reading = new Map<string, Promise<QuestionMemory>>();
   let uses = 0;
 
   const most = config.ORIGINALITY_MB * 1_000_000;
 
-  const forgetSome = (): void => {
+  const forgetSome = (now_ms: number): void => {
     let bytes = 0;
     for (const memory of questions.values()) bytes += memory.bytes;
     if (bytes <= most) return;
-    const by_use = [...questions.values()].sort((a, b) => a.used - b.used);
-    for (const memory of by_use) {
-      if (bytes <= most) return;
-      if (memory.used === uses || memory.waiting.size > 0) continue;
+    const by_use = [...questions.values()].sort((a, b) => a.used_ms - b.used_ms);
+    // The last one is what somebody is about to use.
+    for (const memory of by_use.slice(0, -1)) {
+      const is_in_use = memory.used_ms > now_ms - in_use_ms;
+      if (bytes <= (is_in_use ? most_times * most : most)) return;
+      if (memory.waiting.size > 0) continue;
       bytes -= memory.bytes;
       questions.delete(memory.question_id);
     }
@@ -36,17 +50,22 @@ export const createGates = ({ sql, config }: Pick<Deps, 'sql' | 'config'>): Gate
 
   const use = (memory: QuestionMemory): QuestionMemory => {
     uses += 1;
-    memory.used = uses;
-    if (uses % uses_between_looks === 0) forgetSome();
+    memory.used_ms = performance.now();
+    if (uses % uses_between_looks === 0) forgetSome(memory.used_ms);
     return memory;
   };
+
+  const open = makeGather<Opened>({
+    ...{ most: 200, lanes: 2 },
+    read: (ids) => openSeqs(sql, ids),
+  });
 
   const read = async (id: string): Promise<QuestionMemory> => {
     try {
       const memory = new QuestionMemory(id, config.MODEL_FAMILY_CAP);
-      await memory.load(sql);
+      await memory.load(sql, await open(id));
       questions.set(id, use(memory));
-      forgetSome();
+      forgetSome(memory.used_ms);
       return memory;
     } finally {
       reading.delete(id);

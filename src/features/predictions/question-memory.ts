@@ -4,7 +4,7 @@ import type { Db } from '../../kit/pg/client.js';
 import { type Member, Roll } from '../../kit/roll.js';
 import { type SimilarSet, SimilarSets } from '../../kit/similar-sets.js';
 import { readCitation } from './citations.js';
-import { type EarlierRow, openSeq, readEarlier } from './gate-store.js';
+import { type EarlierRow, type Opened, readEarlier } from './gate-store.js';
 import { readWords } from './reasoning.js';
 
 /**
@@ -72,8 +72,8 @@ export class QuestionMemory {
   seq = 0;
   /** Grows when the predictions of other processes come in: what was checked before is not now. */
   version = 0;
-  /** By `Gates`: when it was used last, in uses of all. */
-  used = 0;
+  /** By `Gates`: when it was used last, in ms of `performance.now`. */
+  used_ms = 0;
   readonly waiting = new Roll<Pending>();
 
   private readonly sets = new SimilarSets();
@@ -92,13 +92,12 @@ export class QuestionMemory {
   ) {}
 
   get bytes(): number {
-    const ints = this.seqs.values.length + 2 * this.sources_stored.values.length;
-    return this.sets.bytes + this.sources.bytes + 4 * ints + 2_000;
+    const bytes = this.seqs.bytes + 2 * this.sources_stored.bytes;
+    return this.sets.bytes + this.sources.bytes + bytes + 2_000;
   }
 
   /** Everything that is committed. */
-  async load(db: Db): Promise<void> {
-    const { seq, is_empty } = await openSeq(db, this.question_id);
+  async load(db: Db, { seq, is_empty }: Opened): Promise<void> {
     if (!is_empty) await this.readBehind(db, { seq: 0, agent_id: first_agent });
     this.seq = Math.max(this.seq, seq);
   }

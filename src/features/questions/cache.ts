@@ -1,6 +1,7 @@
 import type { Deps } from '../../kit/deps.js';
+import { makeGather } from '../../kit/gather.js';
 import { whyNotOpen } from './rules.js';
-import { type QuestionRow, readQuestion } from './store.js';
+import { type QuestionRow, readQuestions } from './store.js';
 
 /**
  * Questions in the memory of an api process, for the checks before a prediction. The commit checks
@@ -26,37 +27,31 @@ export const createQuestionCache = (
   onForget: (id: string) => void = () => undefined,
 ): QuestionCache => {
   const known = new Map<string, { readonly row: QuestionRow | undefined; readonly at: number }>();
-  const reading = new Map<string, Promise<QuestionRow | undefined>>();
 
   const takesPredictions = (row: QuestionRow | undefined): boolean =>
     row !== undefined && whyNotOpen(row, clock()) === null;
 
-  const read = async (id: string): Promise<QuestionRow | undefined> => {
-    try {
-      const row = await readQuestion(sql, id);
-      if (known.size >= most) known.clear();
-      known.set(id, { row, at: performance.now() });
-      return row;
-    } finally {
-      reading.delete(id);
-    }
-  };
-
-  const readOnce = (id: string): Promise<QuestionRow | undefined> => {
-    const under_way = reading.get(id);
-    if (under_way !== undefined) return under_way;
-    const work = read(id);
-    reading.set(id, work);
-    return work;
-  };
+  const read = makeGather<QuestionRow | undefined>({
+    ...{ most: 200, lanes: 2 },
+    async read(ids) {
+      const rows = new Map((await readQuestions(sql, ids)).map((row) => [row.id, row]));
+      const at = performance.now();
+      if (known.size + ids.length > most) known.clear();
+      return ids.map((id) => {
+        const row = rows.get(id.toLowerCase());
+        known.set(id, { row, at });
+        return row;
+      });
+    },
+  });
 
   return {
     get(id) {
       const hit = known.get(id);
-      if (hit === undefined) return readOnce(id);
+      if (hit === undefined) return read(id);
       const age = performance.now() - hit.at;
-      if (age >= (takesPredictions(hit.row) ? fresh_ms : blink_ms)) return readOnce(id);
-      if (age >= renew_ms) readOnce(id).catch(() => undefined);
+      if (age >= (takesPredictions(hit.row) ? fresh_ms : blink_ms)) return read(id);
+      if (age >= renew_ms) read(id).catch(() => undefined);
       return hit.row;
     },
     forget(id) {

@@ -78,6 +78,15 @@ export const readQuestion = async (db: Db, id: string): Promise<QuestionRow | un
   return row;
 };
 
+/** In no order; none for an id that there is not. */
+export const readQuestions = (db: Db, ids: readonly string[]): Promise<QuestionRow[]> => db<
+  QuestionRow[]
+>`
+  select ${questionColumns(db)}
+  from questions q
+  left join question_counts c on c.question_id = q.id
+  where q.id = any (${ids}::uuid[])`;
+
 export interface Inserted {
   readonly id: string;
   readonly created: boolean;

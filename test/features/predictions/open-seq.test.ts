@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { openSeq } from '../../../src/features/predictions/gate-store.js';
+import { openSeqs } from '../../../src/features/predictions/gate-store.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { openSql } from '../../../src/kit/pg/client.js';
 import { openStores } from '../../help/stores.js';
@@ -23,10 +23,12 @@ const countScanned = async (): Promise<number> => {
   return row?.scanned ?? 0;
 };
 
+const openSeq = async (question_id: string) => (await openSeqs(sql, [question_id]))[0];
+
 t.test('a new question is opened without reading the predictions on others', async (t) => {
   // As at the beginning of a forum: questions are opened before there is any prediction.
   for (let n = 0; n < 10; n += 1) {
-    t.same(await openSeq(sql, await makeQuestion()), { seq: 0, is_empty: true });
+    t.same(await openSeq(await makeQuestion()), { seq: 0, is_empty: true });
   }
   const large = await makeQuestion();
   await sql`
@@ -41,8 +43,21 @@ t.test('a new question is opened without reading the predictions on others', asy
   await sql`analyze predictions`;
   const before = await countScanned();
   for (let n = 0; n < 10; n += 1) {
-    t.same(await openSeq(sql, await makeQuestion()), { seq: 0, is_empty: true });
+    t.same(await openSeq(await makeQuestion()), { seq: 0, is_empty: true });
   }
-  t.same(await openSeq(sql, large), { seq: 0, is_empty: false });
+  t.same(await openSeq(large), { seq: 0, is_empty: false });
   t.equal(await countScanned(), before);
+});
+
+t.test('many are opened together, in the order they were asked for', async (t) => {
+  const [one, other] = [await makeQuestion(), await makeQuestion()];
+  await sql`update question_seqs set seq = 7 where question_id = ${other}`;
+  const unknown = makeId();
+  t.same(await openSeqs(sql, [other, unknown, one]), [
+    { seq: 7, is_empty: true },
+    { seq: 0, is_empty: true },
+    { seq: 0, is_empty: true },
+  ]);
+  const [begun] = await sql`select seq from question_seqs where question_id = ${unknown}`;
+  t.equal(begun?.['seq'], 0);
 });
