@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap';
-import { openSql, type Sql } from '../../src/kit/pg/client.js';
+import { type Db, openSql, type Sql } from '../../src/kit/pg/client.js';
 import { inShort, sendOne } from '../../src/kit/pg/short-transaction.js';
 import { openStores } from '../help/stores.js';
 
@@ -66,4 +66,35 @@ t.test('who waits for the one connection of a pool gets it in the end', async (t
     ),
   );
   t.strictSame(await readKept(other), [1, 2, 3, 4]);
+});
+
+t.test('of several idle connections the one that was used last is used next', async (t) => {
+  const { database_url } = await openStores(t);
+  const sql = openSql({ url: database_url, pool: 3, prepare: true, name: 'three' });
+  t.teardown(() => sql.end({ timeout: 1 }));
+  const ask = (db: Db) => db<{ pid: number }[]>`select pg_backend_pid() as pid`;
+  // Each is held until all three are, so that three connections are open.
+  let held = 0;
+  let letGo = (): void => undefined;
+  const three = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const hold = () =>
+    inShort(sql, async (tx) => {
+      const rows = await ask(tx);
+      held += 1;
+      if (held === 3) letGo();
+      await three;
+      return rows;
+    });
+  const all = await Promise.all([hold(), hold(), hold()]);
+  t.equal(new Set(all.map(([row]) => row?.pid)).size, 3);
+
+  const seen = new Set<number | undefined>();
+  for (let n = 0; n < 4; n += 1) {
+    const [alone] = await ask(sql);
+    const [reserved] = await inShort(sql, (tx) => ask(tx));
+    seen.add(alone?.pid).add(reserved?.pid);
+  }
+  t.equal(seen.size, 1);
 });

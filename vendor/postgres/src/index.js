@@ -203,7 +203,7 @@ function Postgres(a, b) {
   async function reserve() {
     const queue = Queue()
     const c = open.length
-      ? open.shift()
+      ? open.pop()
       : await new Promise((resolve, reject) => {
         // Changed here: it is asked for once, and a connection too many is for others.
         let settled = false
@@ -364,8 +364,9 @@ function Postgres(a, b) {
     if (ending)
       return query.reject(Errors.connection('CONNECTION_ENDED', options, options))
 
+    // Changed here: what was used last is used next, for its process has at hand what it worked with.
     if (open.length)
-      return go(open.shift(), query)
+      return go(open.pop(), query)
 
     if (closed.length)
       return connect(closed.shift(), query)

@@ -15,6 +15,17 @@ function Queue(initial = []) {
         : (xs.splice(index, 1), x)
     },
     push: (x) => (xs.push(x), x),
+    // Changed here: the youngest; only where there is one.
+    pop: () => {
+      const out = xs.pop()
+
+      if (index === xs.length) {
+        index = 0
+        xs = []
+      }
+
+      return out
+    },
     shift: () => {
       const out = xs[index++]
 
