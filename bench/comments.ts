@@ -62,7 +62,8 @@ const makeSubject = (
     idOf: kind === 'comment' ? questionId : commentId,
     countRows: (subjects) => countRows(sql, kind, subjects),
     async settle() {
-      if (name === 'service') await waitUntilEmpty(sql, ['outbox', 'debater_changes']);
+      const behind = ['outbox', 'debater_changes', 'unranked_comments'];
+      if (name === 'service') await waitUntilEmpty(sql, behind);
       return {};
     },
   });

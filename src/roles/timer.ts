@@ -1,4 +1,5 @@
 import type { Config } from '../config.js';
+import { createRankKeeper } from '../features/comments/index.js';
 import { createDebaterKeeper } from '../features/debaters/index.js';
 import { createPartitionKeeper } from '../features/events/index.js';
 import { createSnapshotTimer } from '../features/history/index.js';
@@ -24,6 +25,7 @@ export const startTimer = async (config: Config, options: RoleOptions): Promise<
     createSnapshotTimer(base.deps),
     createBoardKeeper(base.deps),
     createDebaterKeeper(base.deps),
+    createRankKeeper(base.deps),
     createMailer(base.deps),
     createNotificationSweeper(base.deps),
     createIdempotencySweep(base.deps.sql, base.deps.log),

@@ -4,6 +4,8 @@ import { until } from './until.js';
 /** Waits until somebody waits for a lock in the database of the transaction. */
 export const untilLocked = (what: string, tx: Tx): Promise<unknown> =>
   until(what, async () => {
+    // Within a transaction everything else would be shown as it was at the first look.
+    await tx`select pg_stat_clear_snapshot()`;
     const waiting = await tx`
       select from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'`;

@@ -1,4 +1,5 @@
 import type { Db } from '../../kit/pg/client.js';
+import { topThreads } from '../comments/index.js';
 
 /**
  * What a brief reads. No statement passes by the reasoning of a whole question: sums are read once
@@ -142,16 +143,15 @@ export interface DebateRow {
 }
 
 /** The most upvoted comments that were replied to. */
-export const readDebates = (db: Db, question_id: string, most: number) => db<DebateRow[]>`
-  select c.id, g.name, c.content, c.upvotes, c.replies
-  from comments c
-  join agents g on g.id = c.agent_id
-  where c.question_id = ${question_id}
-    and c.parent_id is null
-    and c.hidden_at is null
-    and c.replies > 0
-  order by c.upvotes desc, c.id desc
-  limit ${most}`;
+export const readDebates = (db: Db, question_id: string, most: number) => {
+  const page = { limit: most, after: null, offset: 0 };
+  return db<DebateRow[]>`
+    select c.id, g.name, c.content, c.upvotes, c.replies
+    from ${topThreads(db, { question_id, replied: true }, page)} c
+    join agents g on g.id = c.agent_id
+    order by c.upvotes desc, c.id desc
+    limit ${most}`;
+};
 
 export interface LifeRow {
   readonly closed_at: Date | null;

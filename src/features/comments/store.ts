@@ -1,6 +1,7 @@
 import type { CursorKey, PageAsk } from '../../kit/page.js';
 import type { Db } from '../../kit/pg/client.js';
 import type { CommentWire, DiscussionTab } from './schema.js';
+import { topThreads } from './top-store.js';
 
 /** Reading comments. Every list is read along an index, from the row after its cursor. */
 
@@ -103,26 +104,10 @@ export const countFlat = async (db: Db, scope: Scope): Promise<number> => {
 
 export const topKey = (row: Pick<CommentRow, 'upvotes' | 'id'>): CursorKey => [row.upvotes, row.id];
 
-const belowTop = (db: Db, after: CursorKey | null) =>
-  after === null
-    ? db``
-    : db`and (c.upvotes, c.id) < (${after[0] as number}::integer, ${after[1] as string}::uuid)`;
-
 /** First comments of the threads with a reply, most upvoted first; one more than the page. */
 export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<CommentRow[]>`
   select ${columns(db)}
-  from (
-    select *
-    from comments c
-    where c.question_id = ${question_id}
-      and c.parent_id is null
-      and c.hidden_at is null
-      and c.replies > 0
-      ${belowTop(db, page.after)}
-    order by c.upvotes desc, c.id desc
-    limit ${page.limit + 1}
-    offset ${page.offset}
-  ) c
+  from ${topThreads(db, { question_id, replied: true }, page)} c
   join agents g on g.id = c.agent_id
   order by c.upvotes desc, c.id desc`;
 
@@ -170,32 +155,28 @@ export interface DiscussionRow extends CommentRow {
   readonly question: string;
 }
 
+/** The newest threads; one more than the page. */
+const latestThreads = (db: Db, page: PageAsk) => db`(
+  select *
+  from comments c
+  where c.parent_id is null
+    and c.hidden_at is null
+    ${page.after === null ? db`` : db`and c.id < ${page.after[0] as string}::uuid`}
+  order by c.id desc
+  limit ${page.limit + 1}
+  offset ${page.offset}
+)`;
+
 /** First comments of threads anywhere: newest, most upvoted, or most upvoted with a reply. */
 export const listDiscussions = (db: Db, tab: DiscussionTab, page: PageAsk) => {
-  const latest = tab === 'latest';
-  const after = page.after;
-  const seek = latest
-    ? after === null
-      ? db``
-      : db`and c.id < ${after[0] as string}::uuid`
-    : belowTop(db, after);
-  const order = latest ? db`c.id desc` : db`c.upvotes desc, c.id desc`;
+  const is_latest = tab === 'latest';
+  const which = { question_id: null, replied: tab === 'debates' };
   return db<DiscussionRow[]>`
     select ${columns(db)}, q.question
-    from (
-      select *
-      from comments c
-      where c.parent_id is null
-        and c.hidden_at is null
-        ${tab === 'debates' ? db`and c.replies > 0` : db``}
-        ${seek}
-      order by ${order}
-      limit ${page.limit + 1}
-      offset ${page.offset}
-    ) c
+    from ${is_latest ? latestThreads(db, page) : topThreads(db, which, page)} c
     join agents g on g.id = c.agent_id
     join questions q on q.id = c.question_id
-    order by ${order}`;
+    order by ${is_latest ? db`c.id desc` : db`c.upvotes desc, c.id desc`}`;
 };
 
 export const countDiscussions = async (db: Db, tab: DiscussionTab): Promise<number> => {

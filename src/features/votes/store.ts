@@ -54,11 +54,19 @@ export const lockMoved = (db: Db) => db`
       for no key update
     ),
     locked_comments as materialized (
-      select c.question_id, c.id, c.upvotes
+      select c.question_id, c.id, c.upvotes,
+        c.parent_id is null and c.upvotes = c.ranked_upvotes as is_ranked
       from comments c
       where c.id = any (array(select subject_id from moves where kind = 'comment'))
       order by c.id
       for no key update
+    ),
+    -- Threads that stand in the order of threads where their votes put them, and soon will not. A
+    -- row may still be there from votes that came and went.
+    unranked as (
+      insert into unranked_comments (question_id, id)
+      select question_id, id from locked_comments where is_ranked
+      on conflict do nothing
     )`;
 
 /**
