@@ -29,6 +29,19 @@ export const makeId = (now_ms: number = Date.now()): string => {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, '0')}-${variant}${tail.slice(1, 4)}-${tail.slice(4)}`;
 };
 
+const dashed = (hex: string): string =>
+  [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join(
+    '-',
+  );
+
+/** An id that sorts after another: a new one, or the next where that one is ahead of the clock. */
+export const makeIdAfter = (id: string): string => {
+  const made = makeId();
+  if (made > id) return made;
+  const next = BigInt(`0x${id.replaceAll('-', '')}`) + 1n;
+  return dashed(next.toString(16).padStart(32, '0'));
+};
+
 /** The smallest id that could be made at a time. */
 export const firstIdAt = (ms: number): string => {
   const hex = Math.max(0, ms).toString(16).padStart(12, '0');

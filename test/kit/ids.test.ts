@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { t } from 'tap';
-import { isId, makeId } from '../../src/kit/ids.js';
+import { firstIdAt, isId, makeId, makeIdAfter } from '../../src/kit/ids.js';
 import { holds } from '../help/property.js';
 
 const timeOf = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
@@ -55,3 +55,18 @@ t.test('what is no id is told apart', async (t) => {
   t.notOk(isId(id.replaceAll('-', '')));
   t.ok(isId('00000000-0000-0000-0000-000000000000'), 'any version will do for looking one up');
 });
+
+t.test(
+  'an id after another sorts behind it, also behind one that is ahead of the clock',
+  async (t) => {
+    for (const id of [makeId(), firstIdAt(Date.now() + 3_600_000), firstIdAt(0)]) {
+      const after = makeIdAfter(id);
+      t.ok(after > id, `${after} after ${id}`);
+      t.ok(isId(after));
+    }
+    t.equal(
+      makeIdAfter('f1a2029c-5df9-715d-be24-ffffffffffff'),
+      'f1a2029c-5df9-715d-be25-000000000000',
+    );
+  },
+);

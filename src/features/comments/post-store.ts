@@ -1,6 +1,8 @@
 import type { Sql, Tx } from '../../kit/pg/client.js';
 import { type SendLast, sendOne } from '../../kit/pg/short-transaction.js';
+import type { Signature } from './copies.js';
 import type { CommentRow } from './store.js';
+import { recent_comments, recent_minutes } from './writer-memory.js';
 
 /**
  * The statements by which a batch of comments is stored, at most one comment an agent. What an
@@ -18,6 +20,9 @@ export interface CommentDraft {
   readonly depth: number;
   readonly content: string;
   readonly tokens: readonly string[];
+  readonly signature: Signature;
+  /** That of its tokens with those of links, which later comments are compared with. */
+  readonly full_signature: Signature;
   /** SHA-256 (hex) of where it was posted and of the body. */
   readonly body_digest: string;
   readonly at: Date;
@@ -43,7 +48,7 @@ const lockKey = (agent_id: string): number => Number.parseInt(agent_id.slice(-8)
  * from the beginning: a plan that was made while the table was small, and is kept, would read all
  * of a table that has grown since (50 ms a batch after 10,000 comments).
  */
-export const lockWriters = (tx: Tx, agent_ids: readonly string[]): PromiseLike<unknown> => {
+export const lockWriters = (tx: Tx, agent_ids: readonly string[]) => {
   const keys = [...new Set(agent_ids.map(lockKey))].sort((a, b) => a - b);
   return tx`
     with by_index as (select set_config('enable_seqscan', 'off', true))
@@ -53,28 +58,27 @@ export const lockWriters = (tx: Tx, agent_ids: readonly string[]): PromiseLike<u
 
 export interface Written {
   readonly agent_id: string;
+  readonly id: string;
   readonly content: string;
+  readonly created_at: Date;
 }
 
-/** For how long and over how many comments an agent is asked to say something new. */
-const recent_comments = 10;
-const recent_minutes = 60;
-
-/** What these agents wrote lately. */
+/** What these agents wrote lately, of each the newest first. */
 export const readRecent = (tx: Tx, agent_ids: readonly string[], now: Date) => tx<Written[]>`
-  select d.agent_id, c.content
+  select d.agent_id, c.id, c.content, c.created_at
   from unnest(${agent_ids as string[]}::uuid[]) as d (agent_id)
   cross join lateral (
-    select content, created_at
+    select id, content, created_at
     from comments
     where comments.agent_id = d.agent_id
     order by comments.id desc
     limit ${recent_comments}
   ) c
-  where c.created_at > ${new Date(now.getTime() - recent_minutes * 60_000)}`;
+  where c.created_at > ${new Date(now.getTime() - recent_minutes * 60_000)}
+  order by d.agent_id, c.id desc`;
 
 /** For how long an identical body is answered with the first result. */
-const replay_minutes = 10;
+export const replay_minutes = 10;
 
 /** The first results of bodies that were posted before: by agent. */
 export const readRepeats = (tx: Tx, drafts: readonly CommentDraft[], now: Date) => tx<CommentRow[]>`
@@ -96,6 +100,8 @@ export interface Standing {
   readonly equity: number | null;
   /** Top-level comments on the question of its draft; 0 for a reply, which is not counted. */
   readonly used: number;
+  /** Its last comment anywhere; null when there is none. */
+  readonly last_id: string | null;
 }
 
 export const readStandings = (tx: Tx, drafts: readonly CommentDraft[]) => tx<Standing[]>`
@@ -111,7 +117,14 @@ export const readStandings = (tx: Tx, drafts: readonly CommentDraft[]) => tx<Sta
         where c.question_id = d.question_id and c.agent_id = d.agent_id and c.slot is not null
       ),
       0
-    )::integer as used
+    )::integer as used,
+    (
+      select c.id
+      from comments c
+      where c.agent_id = d.agent_id
+      order by c.id desc
+      limit 1
+    ) as last_id
   from unnest(
     ${drafts.map((d) => d.agent_id)}::uuid[],
     ${drafts.map((d) => (isReply(d) ? null : d.question_id))}::uuid[]
@@ -123,93 +136,99 @@ export interface Numbered {
   readonly slot: number | null;
 }
 
+/** For `unnest`: what of a draft is stored or looked at. */
+export const draftArrays = (db: Sql | Tx, drafts: readonly CommentDraft[]) => db`
+  ${drafts.map((d) => d.id)}::uuid[],
+  ${drafts.map((d) => d.question_id)}::uuid[],
+  ${drafts.map((d) => d.agent_id)}::uuid[],
+  ${drafts.map((d) => d.prediction_id)}::uuid[],
+  ${drafts.map((d) => d.parent_id)}::uuid[],
+  ${drafts.map((d) => d.root_id)}::uuid[],
+  ${drafts.map((d) => d.depth)}::smallint[],
+  ${drafts.map((d) => d.content)}::text[],
+  ${drafts.map((d) => d.body_digest)}::text[],
+  ${drafts.map((d) => d.at.toISOString())}::timestamptz[],
+  ${drafts.map((d) => d.event_id)}::uuid[],
+  ${drafts.map((d) => d.event_body)}::text[],
+  ${drafts.map((d) => d.reply_event?.id ?? null)}::uuid[],
+  ${drafts.map((d) => d.reply_event?.audience_id ?? null)}::uuid[],
+  ${drafts.map((d) => d.reply_event?.body ?? null)}::text[]`;
+
+export const draftColumns = (db: Sql | Tx) => db`
+  id, question_id, agent_id, prediction_id, parent_id, root_id, depth, content, body_digest, at,
+  event_id, event_body, reply_event_id, reply_audience_id, reply_body`;
+
 /**
- * Stores comments with their events, the counters of what they reply to, and the mark for the
- * board. A reply to a comment that was hidden meanwhile is not stored; the ids of those that are.
+ * Stores the rows of `given` with their events, the counters of what they reply to, and the mark
+ * for the board. A reply to a comment that was hidden meanwhile is not stored; the ids of those
+ * that are.
  */
+export const storing = (db: Sql | Tx) => db`
+  parents as materialized (
+    select c.question_id, c.id
+    from comments c
+    where (c.question_id, c.id) in (
+        select question_id, parent_id from given where parent_id is not null
+      )
+      and c.hidden_at is null
+    order by c.id
+    for no key update
+  ),
+  d as materialized (
+    select given.*
+    from given
+    left join parents p on p.question_id = given.question_id and p.id = given.parent_id
+    where given.parent_id is null or p.id is not null
+  ),
+  placed as (
+    insert into comments (
+      question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
+      body_digest, event_id, created_at
+    )
+    select
+      question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
+      decode(body_digest, 'hex'), event_id, at
+    from d
+  ),
+  counted as (
+    update comments c
+    set replies = c.replies + n.count
+    from (
+      select question_id, parent_id, count(*)::integer as count
+      from d
+      where parent_id is not null
+      group by question_id, parent_id
+    ) n
+    where c.question_id = n.question_id and c.id = n.parent_id
+  ),
+  emitted as (
+    insert into outbox (id, event, question_id, agent_id, audience_id, body)
+    select event_id, 'comment.created', question_id, agent_id, null, event_body
+    from d
+    union all
+    select reply_event_id, 'comment.reply', question_id, agent_id, reply_audience_id, reply_body
+    from d
+    where reply_event_id is not null
+  ),
+  marked as (
+    insert into debater_changes (agent_id, id)
+    select agent_id, id from d
+  )
+  select id from d`;
+
+/** Stores drafts that were judged to stand; the ids of those that are stored. */
 export const insertComments = async (
   tx: Sql | Tx,
   numbered: readonly Numbered[],
   send: SendLast = sendOne,
 ): Promise<ReadonlySet<string>> => {
   const drafts = numbered.map(({ draft }) => draft);
-  const statement = tx<{ id: string }[]>`
-    with d as (
+  const rows = await send(tx<{ id: string }[]>`
+    with given as (
       select *
-      from unnest(
-        ${drafts.map((d) => d.id)}::uuid[],
-        ${drafts.map((d) => d.question_id)}::uuid[],
-        ${drafts.map((d) => d.agent_id)}::uuid[],
-        ${drafts.map((d) => d.prediction_id)}::uuid[],
-        ${drafts.map((d) => d.parent_id)}::uuid[],
-        ${drafts.map((d) => d.root_id)}::uuid[],
-        ${drafts.map((d) => d.depth)}::smallint[],
-        ${numbered.map(({ slot }) => slot)}::smallint[],
-        ${drafts.map((d) => d.content)}::text[],
-        ${drafts.map((d) => d.body_digest)}::text[],
-        ${drafts.map((d) => d.at.toISOString())}::timestamptz[],
-        ${drafts.map((d) => d.event_id)}::uuid[],
-        ${drafts.map((d) => d.event_body)}::text[],
-        ${drafts.map((d) => d.reply_event?.id ?? null)}::uuid[],
-        ${drafts.map((d) => d.reply_event?.audience_id ?? null)}::uuid[],
-        ${drafts.map((d) => d.reply_event?.body ?? null)}::text[]
-      ) as d (
-        id, question_id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
-        body_digest, at, event_id, event_body, reply_event_id, reply_audience_id, reply_body
-      )
+      from unnest(${draftArrays(tx, drafts)}, ${numbered.map(({ slot }) => slot)}::smallint[])
+        as given (${draftColumns(tx)}, slot)
     ),
-    parents as materialized (
-      select c.question_id, c.id
-      from comments c
-      where (c.question_id, c.id) in (
-          select question_id, parent_id from d where parent_id is not null
-        )
-        and c.hidden_at is null
-      order by c.id
-      for no key update
-    ),
-    placed as (
-      insert into comments (
-        question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
-        body_digest, event_id, created_at
-      )
-      select
-        d.question_id, d.id, d.agent_id, d.prediction_id, d.parent_id, d.root_id, d.depth, d.slot,
-        d.content, decode(d.body_digest, 'hex'), d.event_id, d.at
-      from d
-      left join parents p on p.question_id = d.question_id and p.id = d.parent_id
-      where d.parent_id is null or p.id is not null
-      returning question_id, id, parent_id, agent_id
-    ),
-    counted as (
-      update comments c
-      set replies = c.replies + n.count
-      from (
-        select question_id, parent_id, count(*)::integer as count
-        from placed
-        where parent_id is not null
-        group by question_id, parent_id
-      ) n
-      where c.question_id = n.question_id and c.id = n.parent_id
-    ),
-    emitted as (
-      insert into outbox (id, event, question_id, agent_id, audience_id, body)
-      select d.event_id, 'comment.created', d.question_id, d.agent_id, null, d.event_body
-      from d
-      join placed on placed.id = d.id
-      union all
-      select
-        d.reply_event_id, 'comment.reply', d.question_id, d.agent_id, d.reply_audience_id,
-        d.reply_body
-      from d
-      join placed on placed.id = d.id
-      where d.reply_event_id is not null
-    ),
-    marked as (
-      insert into debater_changes (agent_id, id)
-      select agent_id, id from placed
-    )
-    select id from placed`;
-  const rows = await send(statement);
+    ${storing(tx)}`);
   return new Set(rows.map(({ id }) => id));
 };

@@ -5,14 +5,15 @@ import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
 import { type Answer, reply } from '../../kit/http/route.js';
 import type { Claim } from '../../kit/idempotency.js';
-import { isId, makeId } from '../../kit/ids.js';
+import { isId, makeId, makeIdAfter } from '../../kit/ids.js';
 import type { Batcher } from '../../kit/pg/batch.js';
 import { comment_created, comment_reply } from '../events/index.js';
 import { points_faults, tierOf } from '../points/index.js';
 import { prediction_faults } from '../predictions/index.js';
 import { type QuestionParts, question_faults } from '../questions/index.js';
+import { signatureOf } from './copies.js';
+import type { Composed, Posting, Verdict } from './judging.js';
 import type { CommentDraft } from './post-store.js';
-import type { Posting, Verdict } from './posting.js';
 import { checkText, placeReply, type TextCheck, type TextFailure } from './rules.js';
 import { type CommentWire, comment_faults } from './schema.js';
 import { readComment, readPredictionRef, toWire } from './store.js';
@@ -23,7 +24,7 @@ import { readComment, readPredictionRef, toWire } from './store.js';
  */
 
 export interface CommentParts extends QuestionParts {
-  readonly commenting: Batcher<Posting, Verdict>;
+  readonly commenting: Pick<Batcher<Posting, Verdict>, 'add' | 'drain'>;
 }
 
 /** What a comment answers to. */
@@ -105,11 +106,11 @@ interface DraftParts {
   readonly checked: TextCheck;
 }
 
-const makeDraft = (deps: Deps, { target, ask, checked }: DraftParts): CommentDraft => {
+const makeDraft = (deps: Deps, { target, ask, checked }: DraftParts, id: string): CommentDraft => {
   const { agent } = ask;
   const { question_id, prediction_id, parent_id, depth, author_id } = target;
-  const id = makeId();
   const at = deps.clock();
+  const signature = signatureOf(checked.tokens);
   const place = { question_id, agent_id: agent.id };
   const event = makeOutboxRow(comment_created, {
     at,
@@ -151,6 +152,9 @@ const makeDraft = (deps: Deps, { target, ask, checked }: DraftParts): CommentDra
     root_id: target.root_id ?? id,
     content: checked.text,
     tokens: checked.tokens,
+    signature,
+    full_signature:
+      checked.all_tokens === checked.tokens ? signature : signatureOf(checked.all_tokens),
     body_digest: digestOf(target, ask.body_digest),
     event_id: event.id,
     event_body: event.body,
@@ -186,10 +190,14 @@ export const postComment = async (
   if (isFault(target)) return target;
   const checked = checkText(ask.content);
   if (isFailing(checked.failures)) return refuseText(checked.failures);
-  const draft = makeDraft(deps, { target, ask, checked });
-  const answer = reply(201, { comment: draftWire(draft, ask.agent) });
-  const verdict = await deps.commenting.add({ draft, claim: ask.claim, answer });
-  return verdict.kind === 'placed' ? answer : explain(verdict);
+  const compose = (id: string): Composed => {
+    const draft = makeDraft(deps, { target, ask, checked }, id);
+    return { draft, answer: reply(201, { comment: draftWire(draft, ask.agent) }) };
+  };
+  const { draft, answer } = compose(makeId());
+  const composeAfter = (id: string): Composed => compose(makeIdAfter(id));
+  const verdict = await deps.commenting.add({ draft, answer, claim: ask.claim, composeAfter });
+  return verdict.kind === 'placed' ? verdict.answer : explain(verdict);
 };
 
 const explain = (verdict: Exclude<Verdict, { kind: 'placed' }>): Answer => {

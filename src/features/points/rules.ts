@@ -160,9 +160,13 @@ const rankOf = (equity: number): number => {
 
 export const tierOf = (equity: number): Tier => tiers[rankOf(equity)]!.tier;
 
+/** The equity from which on an agent has the tier. */
+export const equityFor = (tier: Tier): number =>
+  tiers.find((one) => one.tier === tier)!.from_equity;
+
 /** Whether this equity reaches the tier that an act needs. */
 export const hasTier = (equity: number, needed: Tier): boolean =>
-  tiers[rankOf(equity)]!.from_equity >= tiers.find(({ tier }) => tier === needed)!.from_equity;
+  tiers[rankOf(equity)]!.from_equity >= equityFor(needed);
 
 export interface TierProgress {
   readonly tier: Tier;
