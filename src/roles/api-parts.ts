@@ -37,6 +37,7 @@ import { createHotAnswers, type HotAnswers } from '../kit/http/hot.js';
 import type { Route } from '../kit/http/route.js';
 import type { Credentials } from '../kit/http/serve.js';
 import type { Limiter } from '../kit/limits.js';
+import type { Sql } from '../kit/pg/client.js';
 import { all_routes, api_info } from '../routes.js';
 
 /** Everything the handlers of all routes need; the compiler holds the features to it. */
@@ -63,11 +64,13 @@ export type ApiParts = Deps &
 export interface ProcessParts {
   readonly principals: Principals;
   readonly limiter: Limiter;
+  /** A connection for the group commit of predictions alone. */
+  readonly line: Sql;
 }
 
 export const makeApiParts = (
   deps: Deps,
-  { principals, limiter }: ProcessParts,
+  { principals, limiter, line }: ProcessParts,
   nudge = makeNudge(deps),
   sessions = createSessions(deps),
   consensus = createLiveConsensus(deps),
@@ -75,7 +78,7 @@ export const makeApiParts = (
   history = createHistory(deps),
 ): ApiParts => ({
   ...deps,
-  ...makePlaceParts(deps, limiter, nudge),
+  ...makePlaceParts(deps, { limiter, line, committed: nudge }),
   // Known only once the server listens.
   get public_url() {
     return deps.public_url;
@@ -121,9 +124,13 @@ const limitLines = (config: Config) =>
     counts: countedBy(name as LimitName, all_routes as readonly Route[]),
   }));
 
-const makePlaceParts = (deps: Deps, limiter: Limiter, committed: () => void) => {
+interface PlaceNeeds extends Pick<ProcessParts, 'limiter' | 'line'> {
+  readonly committed: () => void;
+}
+
+const makePlaceParts = (deps: Deps, { limiter, line, committed }: PlaceNeeds) => {
   const gates = createGates(deps);
-  const placing = createPlacing({ sql: deps.sql, gates, committed });
+  const placing = createPlacing({ sql: deps.sql, line, gates, committed });
   const takePrediction = (agent_id: string) =>
     limiter.take([predictionsWindow(deps.config, agent_id)]);
   const reach = deps.config.CITATIONS_REACHABLE ? createReach(deps.config) : null;

@@ -5,7 +5,7 @@ import { type Config, publicUrl, type RoleName } from '../config.js';
 import type { Deps } from '../kit/deps.js';
 import { makeLog } from '../kit/log.js';
 import { createMonitor, type Measure } from '../kit/metrics.js';
-import { openSql, probeSql } from '../kit/pg/client.js';
+import { openSql, probeSql, type Sql } from '../kit/pg/client.js';
 import { closeRedis, connectRedis, openRedis } from '../kit/redis/client.js';
 import { type Service, withDeadline } from '../kit/service.js';
 
@@ -25,6 +25,8 @@ export interface RoleOptions {
 
 export interface Base {
   readonly deps: Deps;
+  /** One more connection of its own, made when it is used first and closed with the rest. */
+  openLine(purpose: string): Sql;
   /** A connection for subscriptions or blocking reads, closed with the rest. */
   openExtraRedis(purpose: string): Redis;
   /** Tells the links where the server really listens, once that is known. */
@@ -66,6 +68,7 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
   const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
   await connectRedis(redis);
   const extra: Redis[] = [];
+  const pools = [sql];
   let port = config.PORT;
   return {
     deps: {
@@ -77,6 +80,12 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
       get public_url() {
         return publicUrl(config, port);
       },
+    },
+    openLine(purpose) {
+      const { DATABASE_PREPARE: prepare } = config;
+      const line = openSql({ url: DATABASE_URL, pool: 1, prepare, name: `${name} ${purpose}` });
+      pools.push(line);
+      return line;
     },
     openExtraRedis(purpose) {
       const connection = openRedis({
@@ -105,7 +114,7 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
     },
     async close() {
       for (const connection of [redis, ...extra]) closeRedis(connection);
-      await sql.end({ timeout: 5 });
+      await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
       log.flush();
     },
   };

@@ -110,6 +110,64 @@ t.test('a batch holds no more than told, and no more lanes are used than told', 
   await Promise.all(all);
 });
 
+const many = (from: number, count: number): Draft[] =>
+  Array.from({ length: count }, (_, n) => draft(from + n));
+
+t.test('so many as are worth a batch go out beside another one, and at once', async (t) => {
+  const { held, run } = makeHeldRuns();
+  const batcher = batcherOf({ run, lanes: 3, least_beside: 3 });
+  const all = [batcher.add(draft(1))];
+  await until('the first batch', () => held.length === 1);
+  all.push(...many(2, 2).map(batcher.add));
+  await turn();
+  t.equal(held.length, 1, 'two are not worth it');
+  all.push(batcher.add(draft(4)));
+  t.same(held.map(idsOf), [[1], [2, 3, 4]], 'in the same turn');
+  all.push(batcher.add(draft(5)));
+  held[0]?.end();
+  await until('what is left, behind the last batch', () => held.length === 3);
+  t.same(idsOf(held[2]), [5]);
+  for (const batch of held) batch.end();
+  t.same(await Promise.all(all), ['stored 1', 'stored 2', 'stored 3', 'stored 4', 'stored 5']);
+});
+
+t.test('what waits is shared by the lanes that are left', async (t) => {
+  const { held, run } = makeHeldRuns();
+  const batcher = batcherOf({ run, lanes: 3, least_beside: 2, most: 5 });
+  const all = many(1, 6).map(batcher.add);
+  t.same(held.map(idsOf), [
+    [1, 2],
+    [3, 4],
+    [5, 6],
+  ]);
+  all.push(...many(7, 12).map(batcher.add));
+  for (const batch of held.slice(0, 2)) batch.end();
+  await until('one batch for each lane', () => held.length === 5);
+  t.same(held.slice(3).map(idsOf), [
+    [7, 8, 9, 10, 11],
+    [12, 13, 14, 15, 16],
+  ]);
+  for (const batch of held) batch.end();
+  await until('the rest', () => held.length === 6);
+  held[5]?.end();
+  await Promise.all(all);
+});
+
+t.test('a draft waits while one with its key is under way, in whichever lane', async (t) => {
+  const { held, run } = makeHeldRuns();
+  const batcher = batcherOf({ run, lanes: 2 });
+  const all = [draft(1, 'a'), draft(2, 'b')].map(batcher.add);
+  await until('the first batch', () => held.length === 1);
+  all.push(...[draft(3, 'a'), draft(4, 'c')].map(batcher.add));
+  await until('the other lane', () => held.length === 2);
+  t.same(idsOf(held[1]), [4]);
+  held[0]?.end();
+  await until('the one that waited', () => held.length === 3);
+  t.same(idsOf(held[2]), [3]);
+  for (const batch of held) batch.end();
+  await Promise.all(all);
+});
+
 t.test('two drafts with one key never share a batch, and keep their order', async (t) => {
   const { held, run } = makeHeldRuns();
   const batcher = batcherOf({ run });
@@ -122,21 +180,27 @@ t.test('two drafts with one key never share a batch, and keep their order', asyn
   t.same(held.map(idsOf), [[1, 3], [2], [4]]);
 });
 
-t.test('whatever is added when: no key twice in a batch, every draft once', async (t) => {
+t.test('whatever is added when: no key under way twice, every draft once', async (t) => {
   const bursts = fc.array(fc.array(fc.nat(5), { maxLength: 12 }), { maxLength: 6 });
   const property = fc.asyncProperty(
     bursts,
     fc.integer({ min: 1, max: 4 }),
     fc.integer({ min: 1, max: 3 }),
-    async (added, most, lanes) => {
+    fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
+    async (added, most, lanes, least_beside) => {
       const seen: number[] = [];
+      const under_way = new Set<string>();
       const batcher = batcherOf({
-        most,
-        lanes,
+        ...{ most, lanes },
+        ...(least_beside === undefined ? {} : { least_beside }),
         run: async (drafts) => {
+          if (drafts.length > most) throw new Error('a large batch');
+          for (const { key } of drafts) {
+            if (under_way.has(key)) throw new Error('a key twice');
+            under_way.add(key);
+          }
           await turn();
-          const keys = new Set(drafts.map(({ key }) => key));
-          if (keys.size !== drafts.length || drafts.length > most) throw new Error('wrong batch');
+          for (const { key } of drafts) under_way.delete(key);
           seen.push(...drafts.map(({ id }) => id));
           return drafts.map(({ id }) => `stored ${id}`);
         },

@@ -6,7 +6,7 @@ import type { AgentMemory } from './agent-memory.js';
 import { lockPlaces } from './gate-store.js';
 import type { Gates } from './gates.js';
 import type { Finding, Pending, QuestionMemory } from './question-memory.js';
-import { type PredictionDraft, placeAll, type StoredVerdict } from './store.js';
+import { type NumberedDraft, type PredictionDraft, placeAll, type StoredVerdict } from './store.js';
 
 /**
  * The group commit of predictions. A draft was compared with what this process knows of its
@@ -61,18 +61,30 @@ const compareAgain = (place: PlaceDraft): { refusal: Refusal; unsure: boolean } 
   return null;
 };
 
+/** Where the drafts of a batch go. */
+interface Way {
+  readonly db: Sql | Tx;
+  /**
+   * Behind a batch under way on the same connection: numbers are given as if all of it is stored,
+   * and where it is not, what was numbered behind it is stale.
+   */
+  readonly ahead: boolean;
+  readonly is_last: boolean;
+}
+
 /** Numbers the drafts of each question behind its last one. */
-const number = (places: readonly PlaceDraft[]) => {
-  const given = new Map<QuestionMemory, number>();
-  return places.map((place) => {
-    const nth = (given.get(place.question) ?? 0) + 1;
-    given.set(place.question, nth);
-    return {
-      draft: place.draft,
-      seen: place.question.seq,
-      seq: place.question.seq + nth,
-      agent_seen: place.agent.count,
-    };
+const number = (places: readonly PlaceDraft[], ahead: boolean): readonly NumberedDraft[] => {
+  const begins = new Map<QuestionMemory, { readonly seen: number; given: number }>();
+  return places.map(({ draft, question, agent }) => {
+    let begin = begins.get(question);
+    if (begin === undefined) {
+      const seen = ahead ? Math.max(question.given, question.seq) : question.seq;
+      begin = { seen, given: seen };
+      begins.set(question, begin);
+    }
+    begin.given += 1;
+    if (ahead) question.given = begin.given;
+    return { draft, seen: begin.seen, seq: begin.given, agent_seen: agent.count };
   });
 };
 
@@ -90,9 +102,8 @@ const refuseNow = (place: PlaceDraft, verdict: Verdict): void => {
 
 /** Compares and stores; what is stored is not settled yet, because it may not be committed yet. */
 const tryAll = async (
-  db: Sql | Tx,
+  { db, ahead, is_last }: Way,
   places: readonly PlaceDraft[],
-  is_last = false,
 ): Promise<readonly Tried[]> => {
   const ready: PlaceDraft[] = [];
   for (const place of places) {
@@ -101,8 +112,11 @@ const tryAll = async (
     else if (!found.unsure || is_last) refuseNow(place, found.refusal);
   }
   if (ready.length === 0) return [];
-  const numbered = number(ready);
-  const verdicts = await placeAll(db, numbered);
+  const numbered = number(ready, ahead);
+  const verdicts = await placeAll(db, numbered).catch((error: unknown) => {
+    for (const { question } of ready) question.given = 0;
+    throw error;
+  });
   return ready.map((place, i) => ({
     place,
     seq: numbered[i]!.seq,
@@ -113,6 +127,7 @@ const tryAll = async (
 /** After the commit: the memories learn what is stored and what is not. */
 const settle = (tried: readonly Tried[]): void => {
   for (const { place, seq, verdict } of tried) {
+    if (verdict.kind !== 'placed') place.question.given = 0;
     if (verdict.kind === 'stale') continue;
     const { question, agent, pending } = place;
     place.verdict = verdict;
@@ -151,7 +166,7 @@ const tryLocked = (
     }
     const moved = agents.filter(({ agent_id, count }) => (counts.get(agent_id) ?? count) !== count);
     if (moved.length > 0) await gates.agents.sync(tx, moved);
-    const tried = await tryAll(tx, places, is_last);
+    const tried = await tryAll({ db: tx, ahead: false, is_last }, places);
     await keepAnswers(tx, tried);
     return { tried };
   });
@@ -160,17 +175,19 @@ const most_passes = 4;
 
 export interface PlacingOptions {
   readonly sql: Sql;
+  /** One connection, on which a batch is sent while the one before it is being stored. */
+  readonly line: Sql;
   readonly gates: Gates;
   /** Told after each commit. */
   readonly committed: () => void;
 }
 
-export const createPlacing = ({ sql, gates, committed }: PlacingOptions): Placing =>
+export const createPlacing = ({ sql, line, gates, committed }: PlacingOptions): Placing =>
   createBatcher<PlaceDraft, Verdict>({
     run: async (places) => {
       // What carries a key needs a transaction, because its answer is stored in it.
       const plain = places.filter(({ keep, verdict }) => keep === null && verdict === null);
-      if (plain.length > 0) settle(await tryAll(sql, plain));
+      if (plain.length > 0) settle(await tryAll({ db: line, ahead: true, is_last: false }, plain));
       // One pass under locks does, unless a draft hangs on one before it: that one is settled then.
       // What hangs on a draft of another batch even so is refused; it may come again.
       for (let pass = 1; pass <= most_passes; pass += 1) {
@@ -186,7 +203,7 @@ export const createPlacing = ({ sql, gates, committed }: PlacingOptions): Placin
     },
     key: ({ draft }) => draft.agent_id,
     most: 256,
-    lanes: 1,
+    ...{ lanes: 4, least_beside: 24 },
     patience_ms: 7_000,
     queue: 20_000,
   });

@@ -5,7 +5,8 @@ import { isOutage } from './client.js';
  * keeping its own verdict. While a batch is under way the next one gathers, so batches grow with
  * the load and a lonely draft waits for nobody.
  *
- * - Two drafts with the same `key` never share a batch: the later one waits for the next.
+ * - Two drafts with the same `key` are never under way together: the later one waits until the
+ *   earlier one is settled.
  * - `run` must be idempotent (a draft that is already stored, recognised by its id, counts as
  *   stored): after an outage the fate of a commit is unknown and the batch is run again.
  * - A batch that fails for another reason is run again draft by draft, so that one poisonous draft
@@ -26,6 +27,12 @@ export interface BatcherOptions<D, V> {
   readonly most: number;
   /** Batches under way at once. */
   readonly lanes: number;
+  /**
+   * For runs that follow each other on one connection: as soon as so many drafts wait they go out
+   * beside what is under way, and what waits is shared by the lanes that are left. Without it all
+   * drafts of a closed loop end up in one batch, and nobody works while that one is stored.
+   */
+  readonly least_beside?: number;
   /** How long a draft may wait through an outage before it is given up. */
   readonly patience_ms: number;
   /** Most drafts waiting; above it `add` rejects at once. */
@@ -49,11 +56,11 @@ const pause = (ms: number): Promise<void> =>
     setTimeout(resolve, ms);
   });
 
-/** The next batch in the order of arrival, without a key twice, and what is left for later. */
-const takeBatch = <D, V>(waiting: readonly Entry<D, V>[], most: number) => {
+/** The next batch in the order of arrival, without the keys under way, and what is left. */
+const takeBatch = <D, V>(waiting: readonly Entry<D, V>[], most: number, held: Set<string>) => {
   const taken: Entry<D, V>[] = [];
   const left: Entry<D, V>[] = [];
-  const keys = new Set<string>();
+  const keys = new Set(held);
   for (const entry of waiting) {
     if (taken.length < most && !keys.has(entry.key)) {
       keys.add(entry.key);
@@ -92,25 +99,41 @@ const runThrough = async <D, V>(
 };
 
 export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V> => {
-  const { key, most, lanes, queue } = options;
+  const { key, lanes, queue } = options;
+  const least_beside = options.least_beside ?? 1;
+  /** Keys of the drafts under way. */
+  const held = new Set<string>();
   let waiting: Entry<D, V>[] = [];
   let under_way = 0;
   let scheduled = false;
   let idle: (() => void)[] = [];
   const stats = { batches: 0, drafts: 0, waiting: 0 };
 
-  const pump = (): void => {
-    scheduled = false;
-    while (under_way < lanes && waiting.length > 0) {
-      const { taken: entries, left } = takeBatch(waiting, most);
+  /** How many drafts are worth a batch beside those under way. */
+  const least = (few: number): number => (under_way <= few ? 1 : least_beside);
+  const canGo = (few: number): boolean => under_way < lanes && waiting.length >= least(few);
+
+  const most = (): number => {
+    if (options.least_beside === undefined) return options.most;
+    const share = Math.ceil(waiting.length / (lanes - under_way));
+    return Math.min(Math.max(share, least_beside), options.most);
+  };
+
+  /** Beside at most `few` batches any number of drafts may go. */
+  const pump = (few: 0 | 1): void => {
+    while (canGo(few)) {
+      const { taken: entries, left } = takeBatch(waiting, most(), held);
+      if (entries.length < least(few)) break;
       waiting = left;
+      for (const entry of entries) held.add(entry.key);
       under_way += 1;
       stats.batches += 1;
       stats.drafts += entries.length;
       void runThrough(options, entries).then((settle) => {
         under_way -= 1;
+        for (const entry of entries) held.delete(entry.key);
         // Before the answers to this batch are made: Postgres works on the next one meanwhile.
-        pump();
+        pump(1);
         settle();
         if (under_way === 0 && waiting.length === 0) for (const done of idle.splice(0)) done();
       });
@@ -119,9 +142,12 @@ export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V
   };
 
   const schedule = (): void => {
-    if (scheduled || under_way >= lanes || waiting.length === 0) return;
+    if (scheduled || !canGo(0)) return;
     scheduled = true;
-    setImmediate(pump);
+    setImmediate(() => {
+      scheduled = false;
+      pump(0);
+    });
   };
 
   return {
@@ -134,7 +160,8 @@ export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V
         }
         const since = performance.now();
         waiting.push({ draft, key: key(draft), since, resolve, reject });
-        schedule();
+        if (waiting.length === options.least_beside) pump(0);
+        else schedule();
       }),
     drain: () =>
       new Promise((resolve) => {

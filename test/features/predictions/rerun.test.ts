@@ -32,7 +32,7 @@ test('a commit whose answer was lost is answered as what it is: placed, once', a
     },
   });
   const gates = createGates(deps);
-  const placing = createPlacing({ sql: losing, gates, committed: () => undefined });
+  const placing = createPlacing({ sql, line: losing, gates, committed: () => undefined });
   const parts = {
     ...deps,
     ...{ gates, placing, reach: null, takePrediction: never },
