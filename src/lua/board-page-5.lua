@@ -33,6 +33,8 @@ for n = 1, #rows, 2 do
     rank = n == 1 and call('ZCOUNT', board, '-inf', '(' .. key) + 1 or from + (n + 1) / 2
   end
   page[#page + 1], page[#page + 2], page[#page + 3] = rows[n], key, rank
-  page[#page + 1] = call('HGET', details, rows[n] .. ' ' .. ARGV[2]) or ''
+  local places = call('HGET', details, rows[n]) or ''
+  local _, slot_end = string.find(places, '|' .. ARGV[2] .. '|', 1, true)
+  page[#page + 1] = slot_end and string.match(places, '^[^|]*', slot_end + 1) or ''
 end
 return page

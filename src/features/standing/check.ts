@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Sql } from '../../kit/pg/client.js';
 import { allBoards, boardKey, detailsKey, type Head, readHead } from './live.js';
-import { dayOf, keyOn, type Slice, slicesOf, writeDetails } from './rules.js';
+import { writePlaces } from './places.js';
+import { dayOf, keyOn, type Slice, slicesOf } from './rules.js';
 import { readStandings } from './standings.js';
 import { listAgents, readPillars } from './store.js';
 
@@ -32,6 +33,7 @@ const comparePage = async (look: Look, agents: readonly string[], sizes: Map<str
   const { redis, prefix, head, slices } = look;
   const standings = await readStandings(look.sql, { slices, day: head.day, agents });
   const found: string[] = [];
+  const told = new Set<string>();
   for (const board of allBoards(slices)) {
     const name = boardKey(prefix, head.gen, board);
     const live = await redis.zmscore(name, ...agents);
@@ -41,19 +43,19 @@ const comparePage = async (look: Look, agents: readonly string[], sizes: Map<str
       const has = live[index] ?? null;
       if (wanted !== null) sizes.set(name, (sizes.get(name) ?? 0) + 1);
       if ((has === null) === (wanted === null) && Number(has) === (wanted ?? 0)) continue;
+      told.add(agent_id);
       found.push(
         `board ${board.kind} of ${board.slot}: agent ${agent_id} has ${has}, not ${wanted}`,
       );
     }
   }
-  const fields = agents.flatMap((agent_id) => slices.map(({ slot }) => ({ agent_id, slot })));
-  const names = fields.map(({ agent_id, slot }) => `${agent_id} ${slot}`);
-  const details = await redis.hmget(detailsKey(prefix, head.gen), ...names);
-  for (const [index, { agent_id, slot }] of fields.entries()) {
-    const standing = standings.get(agent_id)?.get(slot);
-    const wanted = standing === undefined ? null : writeDetails(standing);
-    if (details[index] === wanted) continue;
-    found.push(`boards: agent ${agent_id} in ${slot} has ${details[index]}, not ${wanted}`);
+  const details = await redis.hmget(detailsKey(prefix, head.gen), ...agents);
+  for (const [index, agent_id] of agents.entries()) {
+    const wanted = writePlaces(slices, standings.get(agent_id));
+    const has = details[index] ?? '';
+    // A place holds the keys as well: who is wrong on a board is told of already.
+    if (has === wanted || told.has(agent_id)) continue;
+    found.push(`boards: the places of agent ${agent_id} are '${has}', not '${wanted}'`);
   }
   return found;
 };

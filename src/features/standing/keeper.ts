@@ -5,17 +5,18 @@ import type { Tx } from '../../kit/pg/client.js';
 import { loadScript } from '../../kit/redis/scripts.js';
 import {
   allBoards,
-  type Board,
   boardKey,
   builtKey,
+  details_form,
   detailsKey,
   type Generation,
   type Head,
   headKey,
   readHead,
 } from './live.js';
-import { dayOf, keyOn, type Slice, slicesOf, writeDetails } from './rules.js';
-import { type BySlot, readStandings } from './standings.js';
+import { type BoardChanges, type Move, noteMove, writePlaces } from './places.js';
+import { dayOf, type Slice, slicesOf } from './rules.js';
+import { readStandings } from './standings.js';
 import { clearMarks, holdBoards, listAgents, readPillars, setFence, takeMarks } from './store.js';
 
 /**
@@ -33,8 +34,8 @@ import { clearMarks, holdBoards, listAgents, readPillars, setFence, takeMarks } 
 const agents_a_turn = 200;
 /** After a full turn it rests as long as that took, at most this: others need the stores too. */
 const longest_rest_ms = 300;
-/** So few that a write takes Redis a millisecond or two: every request waits for it meanwhile. */
-const agents_a_write = 25;
+/** So few that a write takes Redis a millisecond at most: every request waits for it meanwhile. */
+const agents_a_write = 50;
 const first_id = '00000000-0000-0000-0000-000000000000';
 
 const writeScript = loadScript('board-write-n.lua');
@@ -50,51 +51,55 @@ interface Target {
   readonly slices: readonly Slice[];
 }
 
-/** One agent for the script, as one text: its details by slot, then its keys by board. */
-const packAgent = (
-  agent_id: string,
-  { slices, boards }: { readonly slices: readonly Slice[]; readonly boards: readonly Board[] },
-  found: BySlot | undefined,
-): string => {
-  let packed = `${agent_id}|`;
-  for (const { slot } of slices) {
-    const sums = found?.get(slot);
-    packed += sums === undefined ? '|' : `${writeDetails(sums)}|`;
-  }
-  for (const { kind, slot } of boards) {
-    const sums = found?.get(slot);
-    packed += `${(sums === undefined ? null : keyOn(kind, sums)) ?? ''}|`;
-  }
-  return packed;
-};
-
 interface Held {
   readonly tx: Tx;
   /** Where Redis must stand. */
   readonly fence: number;
 }
 
+/** Writes where some agents stand, as far as that differs from what Redis has. */
+const writeMoves = async (
+  { redis, config }: Deps,
+  moves: readonly Move[],
+  { guard, gen, fence }: Pick<Target & Held, 'guard' | 'gen' | 'fence'>,
+): Promise<void> => {
+  const prefix = config.REDIS_PREFIX;
+  const changes: BoardChanges = new Map();
+  const put: string[] = [];
+  const gone: string[] = [];
+  for (const move of moves) {
+    noteMove(changes, move);
+    if (move.after === '') gone.push(move.agent_id);
+    else put.push(move.agent_id, move.after);
+  }
+  const boards = [...changes.values()];
+  const keys = [guard, detailsKey(prefix, gen), ...boards.map((one) => boardKey(prefix, gen, one))];
+  const lists = [[put, gone], ...boards.map((one) => [one.put, one.gone])];
+  // One text, because each argument of a command is work for both sides.
+  const args = [gen, fence, fence + 1, JSON.stringify(lists)];
+  const written = await writeScript(redis, keys, args);
+  if (written !== 1) throw new BoardsMoved('a write was refused');
+};
+
 /** Writes where these agents stand, or that they are on no board; gives the new fence. */
 const writeAgents = async (
-  { redis, config }: Deps,
+  deps: Deps,
   agents: readonly string[],
   { guard, gen, day, slices, tx, fence }: Target & Held,
 ): Promise<number> => {
-  const prefix = config.REDIS_PREFIX;
+  const details = detailsKey(deps.config.REDIS_PREFIX, gen);
+  const kept = await deps.redis.hmget(details, ...agents);
   const found = await readStandings(tx, { slices, day, agents });
-  const boards = allBoards(slices);
-  const keys = [
-    guard,
-    detailsKey(prefix, gen),
-    ...boards.map((board) => boardKey(prefix, gen, board)),
-  ];
+  const moves = agents
+    .map((agent_id, n) => {
+      const after = writePlaces(slices, found.get(agent_id));
+      return { agent_id, before: kept[n] ?? '', after };
+    })
+    .filter(({ before, after }) => before !== after);
   let at = fence;
-  for (let from = 0; from < agents.length; from += agents_a_write) {
-    const some = agents.slice(from, from + agents_a_write);
-    const args = some.map((id) => packAgent(id, { slices, boards }, found.get(id)));
-    const head = [gen, at, at + 1, slices.length, ...slices.map(({ slot }) => slot)];
-    const written = await writeScript(redis, keys, [...head, ...args]);
-    if (written !== 1) throw new BoardsMoved('a write was refused');
+  for (let from = 0; from < moves.length; from += agents_a_write) {
+    const some = moves.slice(from, from + agents_a_write);
+    await writeMoves(deps, some, { guard, gen, fence: at });
     at += 1;
   }
   return at;
@@ -116,7 +121,7 @@ const rebuild = async (deps: Deps, { tx, fence }: Held, head: Head | null): Prom
   await redis.unlink(guard, ...keysOf(gen));
   // Beyond both, so that a write that is late finds another fence.
   let at = Math.max(fence, head?.fence ?? 0) + 1;
-  await redis.hset(guard, { gen, day, fence: at });
+  await redis.hset(guard, { gen, day, fence: at, form: details_form });
   let count = 0;
   let agents = await listAgents(tx, first_id, agents_a_turn);
   while (agents.length > 0) {
@@ -132,13 +137,16 @@ const rebuild = async (deps: Deps, { tx, fence }: Held, head: Head | null): Prom
   return at;
 };
 
+const isCurrent = (head: Head | null, want: Pick<Head, 'day' | 'fence'>): head is Head =>
+  head !== null && head.day === want.day && head.fence === want.fence && head.form === details_form;
+
 const turnBoards = async (deps: Deps, tx: Tx): Promise<'again' | 'rest'> => {
   const { redis, clock, config } = deps;
   const fence = await holdBoards(tx);
   if (fence === undefined) return 'rest';
   const head = await readHead(redis, config.REDIS_PREFIX);
   const day = dayOf(clock());
-  if (head === null || head.day !== day || head.fence !== fence) {
+  if (!isCurrent(head, { day, fence })) {
     await setFence(tx, await rebuild(deps, { tx, fence }, head));
     return 'again';
   }

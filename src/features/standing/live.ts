@@ -14,9 +14,10 @@ import {
 import { type BoardAsk, readBoard, readRank } from './store.js';
 
 /**
- * The boards in Redis: sorted sets of agents by their key, and one hash of details, in one of two
- * generations. `head` says which generation is read, of which UTC day its periods are and how often
- * it was written to. All of it shares one hash tag, because an agent moves on all boards at once.
+ * The boards in Redis: sorted sets of agents by their key, and one hash of details with the places
+ * of each agent, in one of two generations. `head` says which generation is read, of which UTC day
+ * its periods are, how often it was written to and in which form. All of it shares one hash tag,
+ * because an agent moves on all boards at once.
  */
 
 export type Generation = 'a' | 'b';
@@ -31,20 +32,26 @@ export interface Board {
   readonly slot: string;
 }
 
+export const nameOf = ({ kind, slot }: Board): string => `${kind}:${slot}`;
+
 export const boardKey = (prefix: string, gen: Generation, board: Board): string =>
-  key(prefix, `${gen}:${board.kind}:${board.slot}`);
+  key(prefix, `${gen}:${nameOf(board)}`);
 
 export interface Head {
   readonly gen: Generation;
   readonly day: number;
   readonly fence: number;
+  readonly form: string;
 }
+
+/** How details are written; boards of an older program are of another form, and made anew. */
+export const details_form = 'places';
 
 /** Null when Redis has no boards. */
 export const readHead = async (redis: Redis, prefix: string): Promise<Head | null> => {
-  const { gen, day, fence } = await redis.hgetall(headKey(prefix));
+  const { gen, day, fence, form = '' } = await redis.hgetall(headKey(prefix));
   if ((gen !== 'a' && gen !== 'b') || day === undefined || fence === undefined) return null;
-  return { gen, day: Number(day), fence: Number(fence) };
+  return { gen, day: Number(day), fence: Number(fence), form };
 };
 
 export interface LiveRow {

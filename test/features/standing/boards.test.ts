@@ -371,8 +371,17 @@ t.test('a write that expects other boards than there are changes nothing', async
   const board = boardKey(prefix, gen as Generation, { kind: 'points', slot: 'all:all' });
   const write = loadScript('board-write-n.lua');
   const keys = [head, detailsKey(prefix, gen as Generation), board];
+  const told = '|all:all|7|-9999|||';
   const writeAt = (of: string, from: number) =>
-    write(redis, keys, [of, from, from + 1, 1, 'all:all', `${one}|7|-9999|`]);
+    write(redis, keys, [
+      of,
+      from,
+      from + 1,
+      JSON.stringify([
+        [[one, told], []],
+        [['-9999', one], []],
+      ]),
+    ]);
   const at = Number(fence);
   t.equal(await writeAt(gen, at - 1), 0, 'late');
   // Far enough that the keeper, which may move on meanwhile, does not get there.
