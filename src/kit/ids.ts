@@ -6,27 +6,38 @@ import { randomFillSync } from 'node:crypto';
  * their making.
  */
 const pool = Buffer.allocUnsafe(4096);
+/** The same bytes as digits, which ids are made of. */
+let digits = '';
 let used = pool.length;
 let last_ms = 0;
 let counter = 0;
+/** What ids of `last_ms` begin with. */
+let beginning = '';
+
+const moveTo = (ms: number): void => {
+  last_ms = ms;
+  const time = ms.toString(16).padStart(12, '0');
+  beginning = `${time.slice(0, 8)}-${time.slice(8)}-`;
+};
 
 export const makeId = (now_ms: number = Date.now()): string => {
   if (used + 8 > pool.length) {
     randomFillSync(pool);
+    digits = pool.toString('hex');
     used = 0;
   }
   if (now_ms > last_ms) {
-    last_ms = now_ms;
+    moveTo(now_ms);
     counter = pool.readUInt16LE(used) & 0x3ff;
   } else if (++counter > 0xfff) {
-    last_ms += 1;
+    moveTo(last_ms + 1);
     counter = 0;
   }
-  const time = last_ms.toString(16).padStart(12, '0');
-  const tail = pool.toString('hex', used, used + 8);
+  const at = 2 * used;
+  const variant = '89ab'.charAt(pool[used]! & 0x3);
   used += 8;
-  const variant = ((Number.parseInt(tail[0] as string, 16) & 0x3) | 0x8).toString(16);
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, '0')}-${variant}${tail.slice(1, 4)}-${tail.slice(4)}`;
+  const numbered = `${beginning}${(0x7000 | counter).toString(16)}-${variant}`;
+  return `${numbered}${digits.slice(at + 1, at + 4)}-${digits.slice(at + 4, at + 16)}`;
 };
 
 const dashed = (hex: string): string =>

@@ -11,7 +11,8 @@ const first_tier = tierOf(starting_points);
  * with agents whose equity changed, after the change and in its transaction, which holds their
  * accounts: one statement compares with what was told and writes both, so that each change that it
  * sees is told once, as often as anybody asks. A tier that changed and came back in between is not
- * told. Most calls change no tier, and write nothing.
+ * told. Most calls change no tier, and write nothing; those who are told get ids that differ in their
+ * last digits, made from one.
  */
 export const noteTiers = async (
   tx: Tx,
@@ -23,7 +24,6 @@ export const noteTiers = async (
     with now as (
       select
         a.agent_id,
-        given.id,
         coalesce(t.tier, ${first_tier}::text) as before,
         (${tiers.map(({ tier }) => tier)}::text[])[
           greatest(
@@ -34,8 +34,7 @@ export const noteTiers = async (
             )
           )
         ] as tier
-      from unnest(${agent_ids as string[]}::uuid[], ${agent_ids.map(() => makeId())}::uuid[])
-        as given (agent_id, id)
+      from unnest(${agent_ids as string[]}::uuid[]) as given (agent_id)
       join accounts a on a.agent_id = given.agent_id
       left join told_tiers t on t.agent_id = given.agent_id
     ),
@@ -49,14 +48,23 @@ export const noteTiers = async (
         set tier = excluded.tier
         where told_tiers.tier <> excluded.tier
       returning agent_id
+    ),
+    numbered as (
+      select
+        now.*,
+        (
+          left(${makeId()}::text, 24)
+            || lpad(to_hex(row_number() over (order by now.agent_id)), 12, '0')
+        )::uuid as id
+      from now
+      join told on told.agent_id = now.agent_id
     )
     insert into notifications (agent_id, id, kind, cause, details, created_at)
     select
-      now.agent_id, now.id, 'tier.changed', 'tier:' || now.id,
-      jsonb_build_object('tier', now.tier, 'before', now.before), ${at}::timestamptz
-    from now
-    join told on told.agent_id = now.agent_id
-    order by now.agent_id
+      agent_id, id, 'tier.changed', 'tier:' || id,
+      jsonb_build_object('tier', tier, 'before', before), ${at}::timestamptz
+    from numbered
+    order by agent_id
     on conflict do nothing
     returning agent_id`;
   return rows.map(({ agent_id }) => agent_id);

@@ -102,12 +102,19 @@ export interface SettledPrediction extends Stated {
   readonly paid_net: number | null;
 }
 
+/** So many are read at a time; a number in the statement, so that its plan is made once. */
+export const read_at_once = 300;
+
 /**
- * The next predictions in the order of their agents; fewer than `most` only at the end. Scores are
- * read from the cursor on as well: all that were stored before it would be walked through again by
- * every chunk.
+ * The next predictions in the order of their agents, after one of these; fewer than `read_at_once`
+ * only at the end. Scores are read from there on as well: all that were stored before would be
+ * walked through again each time.
  */
-export const readChunk = (db: Db, job: Job, most: number): PromiseLike<SettledPrediction[]> =>
+export const readNext = (
+  db: Db,
+  { question_id }: Pick<Job, 'question_id'>,
+  after: string | null,
+): PromiseLike<SettledPrediction[]> =>
   db<SettledPrediction[]>`
     select
       p.agent_id, p.id, p.prediction, p.probability, p.confidence, p.selected_option,
@@ -116,11 +123,11 @@ export const readChunk = (db: Db, job: Job, most: number): PromiseLike<SettledPr
     left join scores s
       on s.question_id = p.question_id
       and s.agent_id = p.agent_id
-      ${job.cursor_agent === null ? db`` : db`and s.agent_id > ${job.cursor_agent}`}
-    where p.question_id = ${job.question_id}
-      ${job.cursor_agent === null ? db`` : db`and p.agent_id > ${job.cursor_agent}`}
+      ${after === null ? db`` : db`and s.agent_id > ${after}`}
+    where p.question_id = ${question_id}
+      ${after === null ? db`` : db`and p.agent_id > ${after}`}
     order by p.agent_id
-    limit ${most}`;
+    limit 300`;
 
 /**
  * What a chunk is settled with. The commit does not wait for the disk: what a crash of Postgres

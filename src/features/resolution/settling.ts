@@ -2,12 +2,18 @@ import type { Redis } from 'ioredis';
 import type { Deps } from '../../kit/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
-import { isOutage } from '../../kit/pg/client.js';
+import { isOutage, type Sql } from '../../kit/pg/client.js';
 import type { Service } from '../../kit/service.js';
 import { dropLease, type Lease, takeLease } from '../events/index.js';
 import { settlingChannel } from './decide.js';
 import { beginSettling, NotOurs, settleChunk } from './settle-chunk.js';
-import { type Job, readChunk, readJob } from './settle-store.js';
+import {
+  type Job,
+  read_at_once,
+  readJob,
+  readNext,
+  type SettledPrediction,
+} from './settle-store.js';
 
 /**
  * Settles what was decided: for each prediction of the question, in the order of agent ids, the
@@ -38,13 +44,16 @@ interface Pace {
   readonly most: number;
 }
 
-const usual_pace: Pace = { per_second: 3_700, least: 50, most: 75 };
+const usual_pace: Pace = { per_second: 3_600, least: 50, most: 75 };
 
 /** A decision is worked on for so long before another one gets its turn. */
 const turn_ms = 500;
 
 /** For how long a decision that cannot be worked on is left alone. */
 const set_aside_ms = 5_000;
+
+/** More lateness than this is not made up for. */
+const most_late_ms = 100;
 
 const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
@@ -63,38 +72,75 @@ const nextSize = (size: number, elapsed_ms: number, pace: Pace): number => {
   return Math.round(Math.min(Math.max(size * factor, pace.least), pace.most));
 };
 
+/**
+ * Rests so that no more are settled than the pace allows. What came late, because a chunk or a timer
+ * took longer, is made up for by shorter rests, up to a bound.
+ */
+const createPacer = ({ per_second }: Pace) => {
+  let due_ms = 0;
+  return (settled: number): Promise<void> => {
+    const now = performance.now();
+    due_ms = Math.max(due_ms, now - most_late_ms) + (settled * 1_000) / per_second;
+    return pause(due_ms - now);
+  };
+};
+
 const tellDone = ({ log, clock }: Deps, job: Job): void => {
   const { question_id, revision, kind, total, created_at } = job;
   const seconds = (clock().getTime() - created_at.getTime()) / 1_000;
   log.info({ question_id, revision, kind, total, seconds }, 'settling: done');
 };
 
-/** Chunk after chunk, the next one read while this one rests, until the turn is over. */
+/** Predictions of a decision, read ahead of the chunks: none is placed or changed any more. */
+const createReader = (sql: Sql, job: Job) => {
+  let read: readonly SettledPrediction[] = [];
+  let taken = 0;
+  let after = job.cursor_agent;
+  let is_end = false;
+  const left = (): number => read.length - taken;
+  return {
+    left,
+    async fill(wanted: number): Promise<void> {
+      if (is_end || left() >= wanted) return;
+      const more = await readNext(sql, job, after);
+      after = more[more.length - 1]?.agent_id ?? after;
+      is_end = more.length < read_at_once;
+      read = [...read.slice(taken), ...more];
+      taken = 0;
+    },
+    take(most: number): { readonly predictions: readonly SettledPrediction[]; is_last: boolean } {
+      const predictions = read.slice(taken, taken + most);
+      taken += predictions.length;
+      return { predictions, is_last: is_end && left() === 0 };
+    },
+  };
+};
+
+/** Chunk after chunk, the next ones read while this one rests, until the turn is over. */
 const createWork = (
   deps: Deps,
   { pace, lease_seconds }: { readonly pace: Pace; readonly lease_seconds: number },
 ): ((first: Job, lease: Lease) => Promise<void>) => {
   let size = pace.least;
+  const restAfter = createPacer(pace);
   return async (first, lease) => {
     let job = first;
     if (job.kind === 'resolve' && job.total > 0 && job.forecasters === 0)
       return beginSettling(deps.sql, job);
     const over_ms = performance.now() + turn_ms;
-    let asked = size;
-    let predictions = await readChunk(deps.sql, job, asked);
+    const reader = createReader(deps.sql, job);
+    await reader.fill(pace.most);
     for (;;) {
-      const is_last = predictions.length < asked;
+      const { predictions, is_last } = reader.take(size);
       const started_ms = performance.now();
       await settleChunk(deps, { job, lease, lease_seconds, predictions, is_last });
       if (is_last) return tellDone(deps, job);
       const { length } = predictions;
-      const elapsed_ms = performance.now() - started_ms;
-      size = nextSize(size, elapsed_ms, pace);
-      const rest = pause((length * 1_000) / pace.per_second - elapsed_ms);
-      if (started_ms > over_ms) return rest;
+      size = nextSize(size, performance.now() - started_ms, pace);
+      const rest = restAfter(length);
+      if (started_ms > over_ms && reader.left() < size) return rest;
       job = { ...job, cursor_agent: predictions[length - 1]?.agent_id ?? null };
-      asked = size;
-      [predictions] = await Promise.all([readChunk(deps.sql, job, asked), rest]);
+      await Promise.all([reader.fill(pace.most), rest]);
     }
   };
 };

@@ -1,5 +1,5 @@
 import { type Board, nameOf } from './live.js';
-import { board_kinds, keyOn, type Slice, writeDetails } from './rules.js';
+import { board_kinds, keyOn, type Slice, type Sums, writeDetails } from './rules.js';
 import type { BySlot } from './standings.js';
 
 /**
@@ -7,15 +7,25 @@ import type { BySlot } from './standings.js';
  * each slot that it is in `|slot|details` and its key on each kind of board, `|` alone for none.
  */
 
+const writePlace = (sums: Sums): string => {
+  let place = `|${writeDetails(sums)}`;
+  for (const kind of board_kinds) place += `|${keyOn(kind, sums) ?? ''}`;
+  return place;
+};
+
 /** '' for an agent that is on no board. Slots are named, so that others may come and go. */
 export const writePlaces = (slices: readonly Slice[], found: BySlot | undefined): string => {
   if (found === undefined) return '';
   let written = '';
+  // Slots that share their sums mostly follow each other.
+  let last: Sums | undefined;
+  let place = '';
   for (const { slot } of slices) {
     const sums = found.get(slot);
     if (sums === undefined) continue;
-    written += `|${slot}|${writeDetails(sums)}`;
-    for (const kind of board_kinds) written += `|${keyOn(kind, sums) ?? ''}`;
+    if (sums !== last) place = writePlace(sums);
+    last = sums;
+    written += `|${slot}${place}`;
   }
   return written;
 };

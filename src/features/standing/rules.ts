@@ -100,6 +100,10 @@ const isIn = (slice: Slice, cell: Cell): boolean =>
   (slice.category === null || slice.category === cell.category) &&
   cell.age <= periods.length - 1 - periods.indexOf(slice.period);
 
+/** Whether two slices hold the same of these cells, and so come to the same sums. */
+export const seeSame = (one: Slice, other: Slice, cells: readonly Cell[]): boolean =>
+  !one.is_whole && !other.is_whole && cells.every((cell) => isIn(one, cell) === isIn(other, cell));
+
 /** The cells of one agent, sorted by bin, as one slice sees them; null for who is not in it. */
 export const sumCells = (
   slice: Slice,

@@ -1,5 +1,5 @@
 import type { Db } from '../../kit/pg/client.js';
-import { type Cell, type Slice, type Sums, sinceTimes, sumCells } from './rules.js';
+import { type Cell, type Slice, type Sums, seeSame, sinceTimes, sumCells } from './rules.js';
 import { readCells, readRanked } from './store.js';
 
 /** Where agents stand by the record: what the boards hold, and what they are compared with. */
@@ -12,6 +12,22 @@ export interface StandingsAsk {
   readonly day: number;
   readonly agents: readonly string[];
 }
+
+/** Slices that hold the same share one object. */
+const sumSlices = (slices: readonly Slice[], cells: readonly Cell[], equity: number): BySlot => {
+  const categories = new Set(cells.map(({ category }) => category));
+  const by_slot = new Map<string, Sums>();
+  let last: { readonly slice: Slice; readonly sums: Sums | null } | undefined;
+  for (const slice of slices) {
+    // Most agents are in few categories.
+    if (slice.category !== null && !categories.has(slice.category)) continue;
+    const is_same = last !== undefined && seeSame(last.slice, slice, cells);
+    const sums = is_same ? last!.sums : sumCells(slice, { cells, equity });
+    last = { slice, sums };
+    if (sums !== null) by_slot.set(slice.slot, sums);
+  }
+  return by_slot;
+};
 
 /** Agents that are on no board are left out. */
 export const readStandings = async (
@@ -28,15 +44,7 @@ export const readStandings = async (
   return new Map(
     ranked.map(({ agent_id, equity }) => {
       const cells = cells_of.get(agent_id) ?? [];
-      const categories = new Set(cells.map(({ category }) => category));
-      const by_slot = new Map<string, Sums>();
-      for (const slice of slices) {
-        // Most agents are in few categories.
-        if (slice.category !== null && !categories.has(slice.category)) continue;
-        const sums = sumCells(slice, { cells, equity });
-        if (sums !== null) by_slot.set(slice.slot, sums);
-      }
-      return [agent_id, by_slot];
+      return [agent_id, sumSlices(slices, cells, equity)];
     }),
   );
 };

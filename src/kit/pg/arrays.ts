@@ -1,4 +1,12 @@
 import type { PostgresType } from 'postgres';
+import {
+  packBigints,
+  packDoubles,
+  packIntegers,
+  packSmallints,
+  packTexts,
+  packUuids,
+} from './array-bytes.js';
 
 /**
  * Arrays of the types that the schema and its queries use, one-dimensional. postgres.js would ask
@@ -12,8 +20,8 @@ interface Element {
   /** What it writes never needs quotes. */
   readonly bare?: true;
   readonly write: (value: never) => string;
-  /** The whole array in its binary format, where that is cheaper. */
-  readonly pack?: (values: readonly unknown[]) => Uint8Array;
+  /** The whole array in its binary format, where that is cheaper; undefined when it has none. */
+  readonly pack?: (values: readonly unknown[]) => Uint8Array | undefined;
   readonly read: (text: string) => unknown;
 }
 
@@ -21,18 +29,18 @@ const asItIs = (value: unknown): string => String(value);
 
 const elements = {
   booleans: { array_oid: 1000, bare: true, write: asItIs, read: (text) => text === 't' },
-  smallints: { array_oid: 1005, bare: true, write: asItIs, read: Number },
-  integers: { array_oid: 1007, bare: true, write: asItIs, read: Number },
-  bigints: { array_oid: 1016, bare: true, write: asItIs, read: Number },
-  doubles: { array_oid: 1022, bare: true, write: asItIs, read: Number },
+  smallints: { array_oid: 1005, bare: true, write: asItIs, pack: packSmallints, read: Number },
+  integers: { array_oid: 1007, bare: true, write: asItIs, pack: packIntegers, read: Number },
+  bigints: { array_oid: 1016, bare: true, write: asItIs, pack: packBigints, read: Number },
+  doubles: { array_oid: 1022, bare: true, write: asItIs, pack: packDoubles, read: Number },
   texts: {
     array_oid: 1009,
     write: asItIs,
-    pack: (values) => packTexts(values),
+    pack: packTexts,
     read: (text) => text,
   },
   varchars: { array_oid: 1015, write: asItIs, read: (text) => text },
-  uuids: { array_oid: 2951, write: asItIs, read: (text) => text },
+  uuids: { array_oid: 2951, write: asItIs, pack: packUuids, read: (text) => text },
   byteas: {
     array_oid: 1001,
     write: (bytes: Uint8Array) => `\\x${Buffer.from(bytes).toString('hex')}`,
@@ -45,42 +53,6 @@ const elements = {
     read: (text) => new Date(text),
   },
 } satisfies Record<string, Element>;
-
-const text_oid = 25;
-const scratch_bytes = 1_048_576;
-let scratch = Buffer.allocUnsafe(65_536);
-
-const makeRoom = (at: number, bytes: number): void => {
-  if (at + bytes <= scratch.length) return;
-  const wider = Buffer.allocUnsafe(2 * (at + bytes));
-  scratch.copy(wider, 0, 0, at);
-  scratch = wider;
-};
-
-/**
- * Texts in the binary format of arrays, which needs no quotes: number of dimensions, whether there
- * are nulls, type of the elements, length, lowest index; then each element behind its length, −1
- * for null. The bytes hold until the next call: the client copies them into its message at once.
- */
-const packTexts = (values: readonly unknown[]): Uint8Array => {
-  if (scratch.length > scratch_bytes) scratch = Buffer.allocUnsafe(65_536);
-  scratch.writeInt32BE(values.length === 0 ? 0 : 1, 0);
-  scratch.writeInt32BE(values.includes(null) ? 1 : 0, 4);
-  scratch.writeInt32BE(text_oid, 8);
-  if (values.length === 0) return scratch.subarray(0, 12);
-  scratch.writeInt32BE(values.length, 12);
-  scratch.writeInt32BE(1, 16);
-  let at = 20;
-  for (const value of values) {
-    const text = value === null ? '' : String(value);
-    // A UTF-16 unit takes three bytes at most; room for them all spares counting them first.
-    makeRoom(at, 4 + 3 * text.length);
-    const length = scratch.write(text, at + 4, 3 * text.length, 'utf8');
-    scratch.writeInt32BE(value === null ? -1 : length, at);
-    at += 4 + length;
-  }
-  return scratch.subarray(0, at);
-};
 
 const quoteElement = (text: string): string =>
   text.includes('"') || text.includes('\\') ? `"${text.replace(/[\\"]/g, '\\$&')}"` : `"${text}"`;
