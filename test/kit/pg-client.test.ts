@@ -76,6 +76,42 @@ t.test('arrays of every type in use go there and come back', async (t) => {
   });
 });
 
+t.test('arrays of ids and numbers go there and come back as they were', async (t) => {
+  const whole = (bits: number) => fc.integer({ min: -(2 ** (bits - 1)), max: 2 ** (bits - 1) - 1 });
+  const some = <T>(one: fc.Arbitrary<T>) => fc.array(fc.option(one), { maxLength: 6 });
+  const double = fc.double({ noNaN: true }).map((value) => (value === 0 ? 0 : value));
+  const given = fc.tuple(
+    some(fc.uuid()),
+    some(whole(16)),
+    some(whole(32)),
+    some(fc.maxSafeInteger()),
+    some(double),
+  );
+  const property = fc.asyncProperty(given, async ([uuids, small, integers, big, doubles]) => {
+    const [row] = await sql`
+      select
+        ${uuids}::uuid[] as uuids, ${small}::smallint[] as small, ${integers}::integer[] as integers,
+        ${big}::bigint[] as big, ${doubles}::double precision[] as doubles`;
+    t.same(row, { uuids, small, integers, big, doubles });
+    return true;
+  });
+  await holds(t, property, { numRuns: 150 });
+});
+
+t.test('what is no element of its type is refused, and nothing else goes wrong', async (t) => {
+  const id = '01900000-0000-7000-8000-000000000001';
+  const refused = async (ask: PromiseLike<unknown>, code: string) =>
+    t.rejects(Promise.resolve(ask), { code });
+  await refused(sql`select ${[1, 32_768]}::smallint[]`, '22003');
+  await refused(sql`select ${[1, 2 ** 31]}::integer[]`, '22003');
+  await refused(sql`select ${[1, 1.5]}::integer[]`, '22P02');
+  await refused(sql`select ${[id, `${id.slice(0, 35)}g`]}::uuid[]`, '22P02');
+  await refused(sql`select ${[id, 'é'.repeat(36)]}::uuid[]`, '22P02');
+  const [row] = await sql`
+    select ${[id.toUpperCase()]}::uuid[] as uuids, ${[Infinity, NaN]}::float8[] as doubles`;
+  t.same(row, { uuids: [id], doubles: [Infinity, NaN] });
+});
+
 t.test('every array type of the schema is known here', async (t) => {
   const rows = await sql`
     select table_name, column_name, udt_name

@@ -17,7 +17,6 @@ export { readMatching, readOldest } from './sockets-store.js';
 export {
   dropLease,
   ensurePartitions,
-  holdLease,
   type Lease,
   readEvents,
   readHead,

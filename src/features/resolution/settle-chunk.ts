@@ -1,14 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Deps } from '../../kit/deps.js';
 import type { Sql } from '../../kit/pg/client.js';
-import { holdLease, type Lease } from '../events/index.js';
+import { inShort, sendNow } from '../../kit/pg/short-transaction.js';
+import type { Lease } from '../events/index.js';
 import { noteTiers } from '../notifications/index.js';
 import { settleAccounts } from '../points/index.js';
 import { markStanding } from '../standing/index.js';
 import { correctIndices } from './rules.js';
 import { countOptions, settlePrediction, sumForecasts } from './settle-rules.js';
 import {
-  commitNow,
   countStated,
   type Job,
   keepSums,
@@ -16,7 +16,6 @@ import {
   putScores,
   type SettledPrediction,
   type StatedCount,
-  setUpChunk,
 } from './settle-store.js';
 import { tellSettled } from './telling.js';
 
@@ -57,7 +56,6 @@ export class NotOurs extends Error {}
 export interface Chunk {
   readonly job: Job;
   readonly lease: Lease;
-  readonly lease_seconds: number;
   readonly predictions: readonly SettledPrediction[];
   readonly is_last: boolean;
 }
@@ -72,12 +70,13 @@ const allDone = async (sent: readonly unknown[]): Promise<void> => {
 };
 
 /**
- * One transaction. First, together, what no prediction waits for, and the answers of two of these
- * decide: when the lease or the cursor is somebody else's now, everything is rolled back. Then,
- * together with the commit, what holds accounts.
+ * One transaction. First, together, what no prediction waits for, and the answer of one of these
+ * decides: when the lease or the cursor is somebody else's now, everything is rolled back. Then,
+ * together with the commit, what holds accounts: they are let go of as soon as Postgres is done,
+ * and not when this process gets to hear of it.
  */
-export const settleChunk = async ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
-  const { job, lease, lease_seconds, predictions, is_last } = chunk;
+export const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
+  const { job, lease, predictions, is_last } = chunk;
   const { question_id } = job;
   const correct = correctIndices(job, job.options);
   const settled = predictions.map((one) => settlePrediction(job, correct, one));
@@ -87,19 +86,17 @@ export const settleChunk = async ({ sql, clock }: Deps, chunk: Chunk): Promise<v
   const n_options = countOptions(job.options);
   const cursor_agent = agent_ids[agent_ids.length - 1] ?? job.cursor_agent;
   const at = clock();
-  await sql.begin(async (tx) => {
+  return inShort(sql, async (tx, sendLast) => {
     await allDone([
-      holdLease(tx, lease, lease_seconds),
-      moveCursor(tx, job, { cursor_agent, count: predictions.length, is_last, at }),
-      setUpChunk(tx),
+      moveCursor(tx, job, lease, { cursor_agent, count: predictions.length, is_last, at }),
       scores.length > 0 ? putScores(tx, job, { scores, n_options, at }) : null,
       tellSettled(tx, job, { settled, at }),
       markStanding(tx, agent_ids),
     ]);
+    if (settlements.length === 0) return;
     await allDone([
-      settlements.length > 0 ? settleAccounts(tx, settlements, { question_id, at }) : null,
-      noteTiers(tx, agent_ids, at),
-      commitNow(tx),
+      settleAccounts(tx, settlements, { question_id, at }, sendNow),
+      noteTiers(tx, agent_ids, at, sendLast),
     ]);
   });
 };

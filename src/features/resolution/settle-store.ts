@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Lease } from '../events/index.js';
 import type { Stated } from '../predictions/index.js';
 import type { ForecastScore } from '../scores/index.js';
 
@@ -129,28 +130,6 @@ export const readNext = (
     order by p.agent_id
     limit 300`;
 
-/**
- * What a chunk is settled with. The commit does not wait for the disk: what a crash of Postgres
- * takes away goes with its cursor and is done again, and whatever came after it and waited for the
- * disk took it along. So accounts are held for less time. And rows are found by indexes, also by a
- * plan that was made while a table was small, and is kept.
- */
-export const setUpChunk = async (tx: Tx): Promise<void> => {
-  await tx`
-    select
-      set_config('synchronous_commit', 'off', true),
-      set_config('enable_seqscan', 'off', true)`;
-};
-
-/**
- * Commits behind what was sent before, and rolls back where any of that failed: accounts are let go
- * of as soon as Postgres is done, and not when this process gets to hear of it. The transaction
- * that is opened in place of the committed one is for the client, which ends one.
- */
-export const commitNow = async (tx: Tx): Promise<void> => {
-  await tx`commit and chain`;
-};
-
 export interface Step {
   readonly cursor_agent: string | null;
   readonly count: number;
@@ -160,10 +139,15 @@ export interface Step {
 
 /**
  * Moves the cursor, in the transaction that settles the chunk; false when it stands elsewhere by
- * now, because somebody else settled it. This alone makes every chunk count once: whoever comes
- * second waits for the row, finds the cursor moved and changes nothing.
+ * now, because somebody else settled it, or when the lease is another's. The cursor alone makes
+ * every chunk count once: whoever comes second waits for the row, finds it moved, changes nothing.
+ *
+ * It also says how the chunk is settled. The commit does not wait for the disk: what a crash of
+ * Postgres takes away goes with its cursor and is done again, and whatever came after it and waited
+ * for the disk took it along. So accounts are held for less time. And rows are found by indexes,
+ * also by a plan that was made while a table was small, and is kept.
  */
-export const moveCursor = async (tx: Tx, job: Job, step: Step): Promise<boolean> => {
+export const moveCursor = async (tx: Tx, job: Job, lease: Lease, step: Step): Promise<boolean> => {
   const rows = await tx`
     update resolutions
     set
@@ -175,7 +159,14 @@ export const moveCursor = async (tx: Tx, job: Job, step: Step): Promise<boolean>
       and revision = ${job.revision}
       and state = 'running'
       and cursor_agent is not distinct from ${job.cursor_agent}::uuid
-    returning revision`;
+      and exists (
+        select
+        from leases
+        where name = ${lease.name} and holder = ${lease.holder} and fence = ${lease.fence}
+      )
+    returning
+      set_config('synchronous_commit', 'off', true),
+      set_config('enable_seqscan', 'off', true)`;
   return rows.length === 1;
 };
 

@@ -44,7 +44,7 @@ interface Pace {
   readonly most: number;
 }
 
-const usual_pace: Pace = { per_second: 3_600, least: 50, most: 75 };
+const usual_pace: Pace = { per_second: 3_600, least: 25, most: 40 };
 
 /** A decision is worked on for so long before another one gets its turn. */
 const turn_ms = 500;
@@ -117,10 +117,7 @@ const createReader = (sql: Sql, job: Job) => {
 };
 
 /** Chunk after chunk, the next ones read while this one rests, until the turn is over. */
-const createWork = (
-  deps: Deps,
-  { pace, lease_seconds }: { readonly pace: Pace; readonly lease_seconds: number },
-): ((first: Job, lease: Lease) => Promise<void>) => {
+const createWork = (deps: Deps, pace: Pace): ((first: Job, lease: Lease) => Promise<void>) => {
   let size = pace.least;
   const restAfter = createPacer(pace);
   return async (first, lease) => {
@@ -133,7 +130,7 @@ const createWork = (
     for (;;) {
       const { predictions, is_last } = reader.take(size);
       const started_ms = performance.now();
-      await settleChunk(deps, { job, lease, lease_seconds, predictions, is_last });
+      await settleChunk(deps, { job, lease, predictions, is_last });
       if (is_last) return tellDone(deps, job);
       const { length } = predictions;
       size = nextSize(size, performance.now() - started_ms, pace);
@@ -148,7 +145,7 @@ const createWork = (
 export const createSettling = (deps: Deps, options: SettlingOptions = {}): Service => {
   const { sql, log, config } = deps;
   const { subscriber, poll_ms = 500, lease_seconds = 3 } = options;
-  const workOn = createWork(deps, { pace: { ...usual_pace, ...options.pace }, lease_seconds });
+  const workOn = createWork(deps, { ...usual_pace, ...options.pace });
   const holder = makeId();
   const set_aside = new Map<string, number>();
   let lease: Lease | undefined;
@@ -158,7 +155,8 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
     for (const [id, until_ms] of set_aside) if (until_ms <= now) set_aside.delete(id);
     const job = await readJob(sql, [...set_aside.keys()]);
     if (job === undefined) return 'rest';
-    lease ??= await takeLease(sql, 'settling', holder, lease_seconds);
+    // Renewed each turn, which is much shorter than the lease.
+    lease = await takeLease(sql, 'settling', holder, lease_seconds);
     if (lease === undefined) return 'rest';
     try {
       await workOn(job, lease);

@@ -140,26 +140,36 @@ const rebuild = async (deps: Deps, { tx, fence }: Held, head: Head | null): Prom
 const isCurrent = (head: Head | null, want: Pick<Head, 'day' | 'fence'>): head is Head =>
   head !== null && head.day === want.day && head.fence === want.fence && head.form === details_form;
 
-const turnBoards = async (deps: Deps, tx: Tx): Promise<'again' | 'rest'> => {
+interface Turn {
+  readonly state: 'again' | 'rest';
+  /** The agent behind which the next turn takes marks. */
+  readonly after: string;
+}
+
+const turnBoards = async (deps: Deps, tx: Tx, after: string): Promise<Turn> => {
   const { redis, clock, config } = deps;
   const fence = await holdBoards(tx);
-  if (fence === undefined) return 'rest';
+  if (fence === undefined) return { state: 'rest', after };
   const head = await readHead(redis, config.REDIS_PREFIX);
   const day = dayOf(clock());
   if (!isCurrent(head, { day, fence })) {
     await setFence(tx, await rebuild(deps, { tx, fence }, head));
-    return 'again';
+    return { state: 'again', after: first_id };
   }
-  const { agents, is_full } = await takeMarks(tx, agents_a_turn);
-  if (agents.length === 0) return 'rest';
-  const slices = slicesOf(await readPillars(tx), day);
-  const target = { guard: headKey(config.REDIS_PREFIX), gen: head.gen, day, slices };
-  await setFence(tx, await writeAgents(deps, agents, { ...target, tx, fence }));
-  return is_full ? 'again' : 'rest';
+  const { agents, next } = await takeMarks(tx, after);
+  if (agents.length > 0) {
+    const slices = slicesOf(await readPillars(tx), day);
+    const target = { guard: headKey(config.REDIS_PREFIX), gen: head.gen, day, slices };
+    await setFence(tx, await writeAgents(deps, agents, { ...target, tx, fence }));
+  }
+  // What came meanwhile to agents before `after` has its turn at once.
+  const is_through = next === null && after === first_id;
+  return { state: is_through ? 'rest' : 'again', after: next ?? first_id };
 };
 
 export const createBoardKeeper = (deps: Deps, every_ms = 1_000): Loop => {
   const { sql, redis, log } = deps;
+  let after = first_id;
   return makeLoop({
     name: 'board keeper',
     log,
@@ -168,9 +178,11 @@ export const createBoardKeeper = (deps: Deps, every_ms = 1_000): Loop => {
       if (redis.status !== 'ready') return 'rest';
       try {
         const started = performance.now();
-        const next = await sql.begin((tx) => turnBoards(deps, tx));
-        if (next === 'again') await wait(Math.min(performance.now() - started, longest_rest_ms));
-        return next;
+        const turn = await sql.begin((tx) => turnBoards(deps, tx, after));
+        after = turn.after;
+        const took_ms = performance.now() - started;
+        if (turn.state === 'again') await wait(Math.min(took_ms, longest_rest_ms));
+        return turn.state;
       } catch (error) {
         if (!(error instanceof BoardsMoved)) throw error;
         log.info(`boards: ${error.message}, looking again`);

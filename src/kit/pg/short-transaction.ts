@@ -9,6 +9,9 @@ export type SendLast = <R extends readonly (Row | undefined)[]>(
 /** Sends a statement after which others may come. */
 export const sendOne: SendLast = (statement) => statement;
 
+/** Sends a statement at once, so that nothing that is sent later comes before it. */
+export const sendNow: SendLast = (statement) => statement.execute();
+
 /**
  * A transaction with fewer round trips than `sql.begin` has: it begins together with its first
  * statements, and where the last one is sent by `sendLast` it ends together with that. When a
