@@ -32,7 +32,12 @@ import { clearMarks, holdBoards, listAgents, readPillars, setFence, takeMarks } 
  */
 
 const agents_a_turn = 200;
-/** After a full turn it rests as long as that took, at most this: others need the stores too. */
+/**
+ * While marks are left it rests for so many times as long as its turn took, at most this long:
+ * others need the stores and the cores too, and after a settlement of very many the boards may take
+ * a minute.
+ */
+const rest_of_turn = 3;
 const longest_rest_ms = 300;
 /** So few that a write takes Redis a millisecond at most: every request waits for it meanwhile. */
 const agents_a_write = 50;
@@ -180,8 +185,8 @@ export const createBoardKeeper = (deps: Deps, every_ms = 1_000): Loop => {
         const started = performance.now();
         const turn = await sql.begin((tx) => turnBoards(deps, tx, after));
         after = turn.after;
-        const took_ms = performance.now() - started;
-        if (turn.state === 'again') await wait(Math.min(took_ms, longest_rest_ms));
+        const rest_ms = (performance.now() - started) * rest_of_turn;
+        if (turn.state === 'again') await wait(Math.min(rest_ms, longest_rest_ms));
         return turn.state;
       } catch (error) {
         if (!(error instanceof BoardsMoved)) throw error;
