@@ -1,8 +1,9 @@
 #!lua
 -- Moves agents on the boards, all boards at once. The caller has compared with what the details
 -- said at this fence, and names only what changes.
--- KEYS     [1] head of the boards (hash: gen, day, fence), or of those being made; [2] their details
---          (hash: agent to its places); then the boards that change (sorted sets of agent by key)
+-- KEYS     [1] head of the boards (hash: gen, day, fence), or of those being made; [2] their
+--          details (hash: agent to its places); then the boards that change (sorted sets of agent
+--          by key)
 -- ARGV     [1] generation; [2] fence it must stand at; [3] fence it stands at afterwards; [4] as
 --          JSON, for the details and then for each board, two lists: what is put (agents and their
 --          places; keys and their agents), and the agents that are taken off

@@ -90,8 +90,9 @@ t.test('arrays of ids and numbers go there and come back as they were', async (t
   const property = fc.asyncProperty(given, async ([uuids, small, integers, big, doubles]) => {
     const [row] = await sql`
       select
-        ${uuids}::uuid[] as uuids, ${small}::smallint[] as small, ${integers}::integer[] as integers,
-        ${big}::bigint[] as big, ${doubles}::double precision[] as doubles`;
+        ${uuids}::uuid[] as uuids, ${small}::smallint[] as small,
+        ${integers}::integer[] as integers, ${big}::bigint[] as big,
+        ${doubles}::double precision[] as doubles`;
     t.same(row, { uuids, small, integers, big, doubles });
     return true;
   });

@@ -5,8 +5,8 @@ import { type Consensus, computeConsensus, type QuestionShape } from './rules.js
 import { readStated } from './store.js';
 
 /** Predictions that are read at a time; then the cores are left to others for a moment. */
-const portion = 2_000;
-const rest_ms = 20;
+const portion = 1_000;
+const rest_ms = 10;
 
 /**
  * The consensus from the record for someone who can wait; with `before` as it was before that

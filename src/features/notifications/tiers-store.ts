@@ -12,8 +12,8 @@ const first_tier = tierOf(starting_points);
  * with agents whose equity changed, after the change and in its transaction, which holds their
  * accounts: one statement compares with what was told and writes both, so that each change that it
  * sees is told once, as often as anybody asks. A tier that changed and came back in between is not
- * told. Most calls change no tier, and write nothing; those who are told get ids that differ in their
- * last digits, made from one.
+ * told. Most calls change no tier, and write nothing; those who are told get ids that are made from
+ * one and differ in their last digits.
  */
 export const noteTiers = async (
   tx: Tx,

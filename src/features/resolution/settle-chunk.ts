@@ -22,8 +22,8 @@ import { tellSettled } from './telling.js';
 /** The two steps of settling a question; each is one transaction and may be tried again. */
 
 /** Predictions that are counted at a time; then the cores are left to others for a moment. */
-const counted_at_once = 5_000;
-const rest_ms = 20;
+const counted_at_once = 2_000;
+const rest_ms = 8;
 
 /** All that were stated, alike ones together. No more come: the question is decided. */
 const countAll = async (sql: Sql, question_id: string): Promise<readonly StatedCount[]> => {

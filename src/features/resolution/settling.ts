@@ -73,8 +73,8 @@ const nextSize = (size: number, elapsed_ms: number, pace: Pace): number => {
 };
 
 /**
- * Rests so that no more are settled than the pace allows. What came late, because a chunk or a timer
- * took longer, is made up for by shorter rests, up to a bound.
+ * Rests so that no more are settled than the pace allows. What came late, because a chunk or a
+ * timer took longer, is made up for by shorter rests, up to a bound.
  */
 const createPacer = ({ per_second }: Pace) => {
   let due_ms = 0;

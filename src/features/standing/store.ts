@@ -45,8 +45,8 @@ const marks_at_once = 200;
 
 /**
  * Takes marks away, in the order of agents from the one after `after` on, and gives their agents;
- * what is not committed yet stays for another turn. Going on where the last turn ended, and not from
- * the beginning, passes by the places of marks that went and were not vacuumed yet.
+ * what is not committed yet stays for another turn. Going on where the last turn ended, and not
+ * from the beginning, passes by the places of marks that went and were not vacuumed yet.
  */
 export const takeMarks = async (tx: Tx, after: string): Promise<TakenMarks> => {
   const rows = await tx<{ agent_id: string }[]>`

@@ -48,7 +48,7 @@ export const packTexts = (values: readonly unknown[]): Uint8Array => {
 /** Writes one value into the scratch; false when it is not of the type. */
 type Put = (value: unknown, at: number) => boolean;
 
-/** Undefined when a value is not what it should be: as text, Postgres says what is wrong with it. */
+/** Undefined when a value is not of the type: as text, Postgres says what is wrong with it. */
 const packer =
   (oid: number, width: number, put: Put) =>
   (values: readonly unknown[]): Uint8Array | undefined => {
