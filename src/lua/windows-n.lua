@@ -14,8 +14,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local stamp = now -- Not before calls that were lent (lease-1.lua): their times are a bit ahead.
 -- Lists that were read: number by name, then one array a property.
-local number, names, kept, new, oldest, span, renew = {}, {}, {}, {}, {}, {}, {}
-
+local lists, number, names, kept, new, oldest, span, renew = 0, {}, {}, {}, {}, {}, {}, {}
 -- How many at the head of a list of n are as old as `limit`; the first one is. The distance
 -- doubles, then halves: what piled up while nobody called costs a few looks and one cut.
 local function countOld(name, n, limit)
@@ -29,25 +28,25 @@ local function countOld(name, n, limit)
   end
   return low
 end
-
 local function read(name, window)
-  local n, trimmed = call('LLEN', name), false
-  local first = tonumber(call('LINDEX', name, 0) or now)
-  if n > 0 and first <= now - window then
-    local old = countOld(name, n, now - window)
-    call('LTRIM', name, old, -1)
-    n, trimmed = n - old, true
-    first = tonumber(call('LINDEX', name, 0) or now)
+  local n, first, trimmed = call('LLEN', name), now, false
+  if n > 0 then
+    first = tonumber(call('LINDEX', name, 0))
+    local last = n == 1 and first or tonumber(call('LINDEX', name, -1))
+    if first <= now - window then
+      local old = countOld(name, n, now - window)
+      call('LTRIM', name, old, -1)
+      n, trimmed, first = n - old, true, tonumber(call('LINDEX', name, 0) or now)
+    end
+    if n > 0 and last > stamp then stamp = last end
   end
-  if n > 0 then stamp = math.max(stamp, tonumber(call('LINDEX', name, -1))) end
-  local l = #names + 1
-  number[name], names[l], kept[l], new[l], span[l] = l, name, n, 0, window
+  local l = lists + 1
+  lists, number[name], names[l], kept[l], new[l], span[l] = l, l, name, n, 0, window
   oldest[l], renew[l] = first, trimmed or n == 0
   return l
 end
-
-local answers, key, arg, at = {}, 0, 2, 0
-for _ = 1, tonumber(ARGV[1]) do
+local answers, key, arg, format = {}, 0, 2, string.format
+for nth = 1, tonumber(ARGV[1]) do
   local windows, refused, retry = tonumber(ARGV[arg]), 0, 0
   for w = 1, windows do
     local limit, window = tonumber(ARGV[arg + 2 * w - 1]), tonumber(ARGV[arg + 2 * w])
@@ -56,25 +55,26 @@ for _ = 1, tonumber(ARGV[1]) do
     if over >= 0 then
       -- With a limit that was lowered, more than one admission has to grow old first.
       local decisive = over < kept[l] and tonumber(call('LINDEX', names[l], over)) or now
-      local wait = decisive + window - now
-      if wait > retry then refused, retry = w, wait end
+      if decisive + window - now > retry then refused, retry = w, decisive + window - now end
     end
   end
-  answers[at + 1], answers[at + 2] = refused, retry
+  -- One format writes several numbers faster than each is turned into a text.
+  local answer = format('%d,%d', refused, retry)
   for w = 1, windows do
     local l = number[KEYS[key + w]]
     if refused == 0 then new[l] = new[l] + 1 end
-    answers[at + 2 * w + 1] = math.max(tonumber(ARGV[arg + 2 * w - 1]) - kept[l] - new[l], 0)
-    answers[at + 2 * w + 2] = oldest[l] + span[l] - now
+    local left = math.max(tonumber(ARGV[arg + 2 * w - 1]) - kept[l] - new[l], 0)
+    answer = format('%s,%d,%d', answer, left, oldest[l] + span[l] - now)
   end
-  key, arg, at = key + windows, arg + 2 * windows + 1, at + 2 + 2 * windows
+  answers[nth], key, arg = answer, key + windows, arg + 2 * windows + 1
 end
-for l = 1, #names do
+local text = format('%.0f', stamp)
+for l = 1, lists do
   if new[l] > 0 then
     local times = {}
-    for n = 1, new[l] do times[n] = stamp end
+    for n = 1, new[l] do times[n] = text end
     call('RPUSH', names[l], unpack(times))
   end
   if renew[l] then redis.call('PEXPIRE', names[l], 2 * span[l]) end
 end
-return table.concat(answers, ',') .. string.format(',%.0f', stamp)
+return table.concat(answers, ',') .. ',' .. text
