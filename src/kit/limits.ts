@@ -107,8 +107,8 @@ const packCalls = (prefix: string, batch: readonly Waiting[]) => {
 };
 
 const most_calls_a_script = 128;
-/** Script calls under way at once; meanwhile calls gather. */
-const most_scripts = 2;
+/** Script calls under way at once; meanwhile calls gather. A second one costs more than it saves. */
+const most_scripts = 1;
 
 type Patient = Required<Pick<LimiterOptions, 'redis' | 'prefix' | 'patience_ms'>>;
 
