@@ -64,13 +64,13 @@ export type ApiParts = Deps &
 export interface ProcessParts {
   readonly principals: Principals;
   readonly limiter: Limiter;
-  /** A connection for the group commit of predictions alone. */
-  readonly line: Sql;
+  /** A connection for one group commit alone. */
+  readonly openLine: (purpose: string) => Sql;
 }
 
 export const makeApiParts = (
   deps: Deps,
-  { principals, limiter, line }: ProcessParts,
+  { principals, limiter, openLine }: ProcessParts,
   nudge = makeNudge(deps),
   sessions = createSessions(deps),
   consensus = createLiveConsensus(deps),
@@ -78,15 +78,15 @@ export const makeApiParts = (
   history = createHistory(deps),
 ): ApiParts => ({
   ...deps,
-  ...makePlaceParts(deps, { limiter, line, committed: nudge }),
+  ...makePlaceParts(deps, { limiter, openLine, committed: nudge }),
   // Known only once the server listens.
   get public_url() {
     return deps.public_url;
   },
   principals,
   sessions,
-  commenting: createCommenting(deps.sql, nudge),
-  voting: createVoting(deps.sql),
+  commenting: createCommenting({ sql: deps.sql, line: openLine('comments') }, nudge),
+  voting: createVoting(openLine('votes')),
   taxonomy: createTaxonomy(deps),
   hot,
   questions: createQuestionCache(deps, (id) => {
@@ -124,12 +124,13 @@ const limitLines = (config: Config) =>
     counts: countedBy(name as LimitName, all_routes as readonly Route[]),
   }));
 
-interface PlaceNeeds extends Pick<ProcessParts, 'limiter' | 'line'> {
+interface PlaceNeeds extends Pick<ProcessParts, 'limiter' | 'openLine'> {
   readonly committed: () => void;
 }
 
-const makePlaceParts = (deps: Deps, { limiter, line, committed }: PlaceNeeds) => {
+const makePlaceParts = (deps: Deps, { limiter, openLine, committed }: PlaceNeeds) => {
   const gates = createGates(deps);
+  const line = openLine('predictions');
   const placing = createPlacing({ sql: deps.sql, line, gates, committed });
   const takePrediction = (agent_id: string) =>
     limiter.take([predictionsWindow(deps.config, agent_id)]);

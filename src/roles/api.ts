@@ -65,7 +65,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
   const prefix = config.REDIS_PREFIX;
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
   const leases = createLeases({ redis, prefix });
-  const parts = makeApiParts(deps, { principals, limiter, line: base.openLine('predictions') });
+  const parts = makeApiParts(deps, { principals, limiter, openLine: base.openLine });
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
   const windowsOfAddress = (address: Address) => windowsOf({ limits: [] }, anonymous, address);

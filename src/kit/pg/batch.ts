@@ -98,9 +98,21 @@ const runThrough = async <D, V>(
   }
 };
 
+type Sizes = Pick<BatcherOptions<never, never>, 'most' | 'lanes' | 'least_beside'>;
+
+const sizesOf = ({ most, lanes, least_beside }: Sizes) => ({
+  /** How many drafts are worth a batch; beside at most `few` others any number is. */
+  least: (under_way: number, few: number): number => (under_way <= few ? 1 : (least_beside ?? 1)),
+  most(waiting: number, under_way: number): number {
+    if (least_beside === undefined) return most;
+    const share = Math.ceil(waiting / (lanes - under_way));
+    return Math.min(Math.max(share, least_beside), most);
+  },
+});
+
 export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V> => {
   const { key, lanes, queue } = options;
-  const least_beside = options.least_beside ?? 1;
+  const sizes = sizesOf(options);
   /** Keys of the drafts under way. */
   const held = new Set<string>();
   let waiting: Entry<D, V>[] = [];
@@ -109,21 +121,15 @@ export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V
   let idle: (() => void)[] = [];
   const stats = { batches: 0, drafts: 0, waiting: 0 };
 
-  /** How many drafts are worth a batch beside those under way. */
-  const least = (few: number): number => (under_way <= few ? 1 : least_beside);
-  const canGo = (few: number): boolean => under_way < lanes && waiting.length >= least(few);
-
-  const most = (): number => {
-    if (options.least_beside === undefined) return options.most;
-    const share = Math.ceil(waiting.length / (lanes - under_way));
-    return Math.min(Math.max(share, least_beside), options.most);
-  };
+  const canGo = (few: number): boolean =>
+    under_way < lanes && waiting.length >= sizes.least(under_way, few);
 
   /** Beside at most `few` batches any number of drafts may go. */
   const pump = (few: 0 | 1): void => {
     while (canGo(few)) {
-      const { taken: entries, left } = takeBatch(waiting, most(), held);
-      if (entries.length < least(few)) break;
+      const most = sizes.most(waiting.length, under_way);
+      const { taken: entries, left } = takeBatch(waiting, most, held);
+      if (entries.length < sizes.least(under_way, few)) break;
       waiting = left;
       for (const entry of entries) held.add(entry.key);
       under_way += 1;

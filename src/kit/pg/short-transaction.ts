@@ -12,6 +12,13 @@ export const sendOne: SendLast = (statement) => statement;
 /** Sends a statement at once, so that nothing that is sent later comes before it. */
 export const sendNow: SendLast = (statement) => statement.execute();
 
+/** Awaited later; a connection that is lost must not end the process before that. */
+const send = (statement: PendingQuery<Row[]>): Promise<unknown> => {
+  const sent = statement.execute();
+  sent.catch(() => undefined);
+  return sent;
+};
+
 /**
  * A transaction with fewer round trips than `sql.begin` has: it begins together with its first
  * statements, and where the last one is sent by `sendLast` it ends together with that. When a
@@ -22,12 +29,6 @@ export const inShort = async <T>(
   run: (tx: Tx, sendLast: SendLast) => Promise<T>,
 ): Promise<T> => {
   const held = await sql.reserve();
-  // Awaited below; a connection that is lost must not end the process before that.
-  const send = (statement: PendingQuery<Row[]>): Promise<unknown> => {
-    const sent = statement.execute();
-    sent.catch(() => undefined);
-    return sent;
-  };
   let ended: Promise<unknown> | undefined;
   try {
     const begun = send(held`begin`);
@@ -46,4 +47,19 @@ export const inShort = async <T>(
   } finally {
     held.release();
   }
+};
+
+/**
+ * A transaction on a connection that is alone in its pool, so that the next one is sent while this
+ * one is under way: `run` sends all of its statements before it waits for any. When one of them
+ * fails, Postgres makes a rollback of the commit, and `run` must reject by it.
+ */
+export const inLine = async <T>(line: Sql, run: (tx: Tx) => Promise<T>): Promise<T> => {
+  const begun = send(line`begin`);
+  const work = run(line as unknown as Tx);
+  const ended = send(line`commit`);
+  const result = await work;
+  await begun;
+  await ended;
+  return result;
 };
