@@ -107,7 +107,7 @@ const packCalls = (prefix: string, batch: readonly Waiting[]) => {
 };
 
 const most_calls_a_script = 128;
-/** Script calls under way at once; meanwhile calls gather. A second one costs more than it saves. */
+/** Script calls under way at once; what comes meanwhile gathers, which costs Redis less. */
 const most_scripts = 1;
 
 type Patient = Required<Pick<LimiterOptions, 'redis' | 'prefix' | 'patience_ms'>>;
