@@ -41,7 +41,7 @@ test('kill -9 between commit and answer: the same body gets the first result', a
       // On another connection: within a transaction the view stands still.
       const waiting = await sql`
         select from pg_stat_activity
-        where wait_event_type = 'Lock' and application_name = 'prediction-forum api-0'`;
+        where wait_event_type = 'Lock' and application_name = 'prediction-forum api-0 predictions'`;
       return waiting.length > 0;
     });
     back = service.kill('api').back;

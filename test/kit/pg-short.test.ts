@@ -1,6 +1,6 @@
 import { type Test, t } from 'tap';
 import { type Db, openSql, type Sql } from '../../src/kit/pg/client.js';
-import { inShort, sendOne } from '../../src/kit/pg/short-transaction.js';
+import { inLine, inShort, sendOne } from '../../src/kit/pg/short-transaction.js';
 import { openStores } from '../help/stores.js';
 
 const openPools = async (t: Test): Promise<{ readonly sql: Sql; readonly other: Sql }> => {
@@ -54,6 +54,31 @@ t.test('a short transaction that fails leaves nothing, and its connection is goo
   t.strictSame(await readKept(other), []);
   await sql`insert into kept (n) values (3)`;
   t.strictSame(await readKept(other), [3]);
+});
+
+t.test('transactions in a line follow each other, and one that fails fails alone', async (t) => {
+  const { sql, other } = await openPools(t);
+  /** The transactions that two statements, sent together, are in. */
+  const addBoth = (one: number, two: number) =>
+    inLine(sql, (tx) =>
+      Promise.all(
+        [one, two].map(async (n) => {
+          const [row] = await tx<{ x: string }[]>`
+            insert into kept (n) values (${n}) returning pg_current_xact_id()::text as x`;
+          return row?.x;
+        }),
+      ),
+    );
+  const [first, failed, third] = await Promise.allSettled([
+    addBoth(1, 2),
+    addBoth(3, 3),
+    addBoth(4, 5),
+  ]);
+  t.match(failed, { status: 'rejected', reason: { code: '23505' } });
+  const told = [first, third].map((one) => (one.status === 'fulfilled' ? one.value : []));
+  for (const [one, two] of told) t.equal(one, two, 'one transaction');
+  t.not(told[0]?.[0], told[1]?.[0], 'another one');
+  t.strictSame(await readKept(other), [1, 2, 4, 5]);
 });
 
 t.test('who waits for the one connection of a pool gets it in the end', async (t) => {
