@@ -63,9 +63,9 @@ t.test('transactions in a line follow each other, and one that fails fails alone
     inLine(sql, (tx) =>
       Promise.all(
         [one, two].map(async (n) => {
-          const [row] = await tx<{ x: string }[]>`
-            insert into kept (n) values (${n}) returning pg_current_xact_id()::text as x`;
-          return row?.x;
+          const sent = tx<{ x: string }[]>`
+            insert into kept (n) values (${n}) returning pg_current_xact_id()::text as x`.execute();
+          return (await sent)[0]?.x;
         }),
       ),
     );

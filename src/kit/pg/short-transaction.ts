@@ -51,8 +51,9 @@ export const inShort = async <T>(
 
 /**
  * A transaction on a connection that is alone in its pool, so that the next one is sent while this
- * one is under way: `run` sends all of its statements before it waits for any. When one of them
- * fails, Postgres makes a rollback of the commit, and `run` must reject by it.
+ * one is under way: `run` sends all of its statements at once (`sendNow`), before it waits for any;
+ * one that is only awaited would come after the commit. When one of them fails, Postgres makes a
+ * rollback of the commit, and `run` must reject by it.
  */
 export const inLine = async <T>(line: Sql, run: (tx: Tx) => Promise<T>): Promise<T> => {
   const begun = send(line`begin`);
