@@ -80,9 +80,18 @@ export const processesOf = (folder: string): readonly number[] => {
   return findProcesses((command) => command.some(isNamed));
 };
 
+/** Empty where there is no such file, or none any more. */
+const readIfThere = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
+};
+
 const pidIn = (file: string): readonly number[] => {
-  if (!existsSync(file)) return [];
-  const pid = Number.parseInt(readFileSync(file, 'utf8'), 10);
+  const pid = Number.parseInt(readIfThere(file), 10);
   return startTime(pid) === null ? [] : [pid];
 };
 

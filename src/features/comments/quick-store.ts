@@ -68,7 +68,10 @@ export const insertExpecting = async (
         -- So that it is looked at once.
         offset 0
       ) numbered
-      where last.id is not distinct from asked.last_id
+      -- Only with the lock, which sets this: where their connection is lost on its way, the
+      -- statement may come through alone on the next one.
+      where current_setting('enable_seqscan') = 'off'
+        and last.id is not distinct from asked.last_id
         and (last.id is null or last.id < asked.id)
         and repeated.id is null
         and case when numbered.slot is null then (
