@@ -1,3 +1,4 @@
+import { groupBy } from '../../kit/group-by.js';
 import type { Answer } from '../../kit/http/route.js';
 import { type Claim, keepAll } from '../../kit/idempotency.js';
 import type { Sql, Tx } from '../../kit/pg/client.js';
@@ -48,18 +49,6 @@ export type Verdict =
   /** What it replies to was hidden meanwhile. */
   | { readonly kind: 'gone' };
 
-const group = <R extends { readonly agent_id: string }>(
-  rows: readonly R[],
-): ReadonlyMap<string, readonly R[]> => {
-  const by_agent = new Map<string, R[]>();
-  for (const row of rows) {
-    const known = by_agent.get(row.agent_id);
-    if (known === undefined) by_agent.set(row.agent_id, [row]);
-    else known.push(row);
-  }
-  return by_agent;
-};
-
 const isCopy = (draft: CommentDraft, texts: readonly { readonly content: string }[]): boolean => {
   if (texts.length === 0) return false;
   const own = new Set(draft.tokens);
@@ -102,7 +91,7 @@ const readKnown = async (
   ]);
   const standing_of = new Map(standings.map((row) => [row.agent_id, row]));
   const repeat_of = new Map(repeats.map((row) => [row.agent_id, row]));
-  const recent_of = group(recents);
+  const recent_of = groupBy(recents, ({ agent_id }) => agent_id);
   return ({ agent_id }) => ({
     standing: standing_of.get(agent_id),
     repeat: repeat_of.get(agent_id),

@@ -1,8 +1,9 @@
 import type { Deps } from '../../kit/deps.js';
+import { groupBy } from '../../kit/group-by.js';
 import { makeGate } from '../../kit/ws/gate.js';
 import type { Movers } from '../history/index.js';
 import { buildDay, type DayInput } from './build.js';
-import { type DayAsk, daily_limits, type MeanRow, telling } from './rules.js';
+import { type DayAsk, daily_limits, telling } from './rules.js';
 import type { Daily } from './schema.js';
 import {
   readClosing,
@@ -36,16 +37,6 @@ const fresh_ms = { past: 20_000, today: 5_000 };
 const idle_share = 50;
 const day_ms = 86_400_000;
 
-const byQuestion = (rows: readonly MeanRow[]): Map<string, MeanRow[]> => {
-  const map = new Map<string, MeanRow[]>();
-  for (const row of rows) {
-    const known = map.get(row.question_id);
-    if (known === undefined) map.set(row.question_id, [row]);
-    else known.push(row);
-  }
-  return map;
-};
-
 const readInput = async (sql: Deps['sql'], moved: Movers, ask: DayAsk): Promise<DayInput> => {
   const { listed, top, closing_days } = daily_limits;
   const soon = new Date(ask.to.getTime() + closing_days * day_ms);
@@ -76,7 +67,7 @@ const readInput = async (sql: Deps['sql'], moved: Movers, ask: DayAsk): Promise<
     // An agent has one family, whatever it is called by.
     agents: activity.reduce((sum, row) => sum + row.agents, 0),
     names: new Map(names.map((row) => [row.id, row])),
-    means: byQuestion(means),
+    means: groupBy(means, ({ question_id }) => question_id),
     scores: new Map(scores.map((row) => [row.question_id, row])),
   };
 };
