@@ -62,11 +62,10 @@ interface VerdictRow {
   readonly placed: boolean;
   readonly open: boolean;
   readonly current: boolean;
+  /** Before the stake. */
   readonly balance: number | null;
   readonly staked: number | null;
   readonly debt: number | null;
-  readonly balance_after: number | null;
-  readonly staked_after: number | null;
 }
 
 /** Equity from which an agent may predict: the Predictor tier. */
@@ -74,15 +73,15 @@ const least_equity = 1_000;
 
 const judge = (draft: PredictionDraft, row: VerdictRow | undefined): StoredVerdict => {
   if (row === undefined) throw new Error('a draft has no verdict');
+  const balance = row.balance ?? 0;
+  const staked = row.staked ?? 0;
+  // A stake moves points from one to the other, so equity is the same before and after it.
+  const equity = balance + staked - (row.debt ?? 0);
   if (row.placed) {
-    const balance = row.balance_after ?? 0;
-    const staked = row.staked_after ?? 0;
-    return { kind: 'placed', balance, staked, equity: balance + staked - (row.debt ?? 0) };
+    return { kind: 'placed', balance: balance - draft.stake, staked: staked + draft.stake, equity };
   }
   if (!row.open) return { kind: 'not_open' };
   if (!row.current) return { kind: 'stale' };
-  const balance = row.balance ?? 0;
-  const equity = balance + (row.staked ?? 0) - (row.debt ?? 0);
   if (equity < least_equity) return { kind: 'tier', equity };
   return balance < draft.stake ? { kind: 'poor', balance } : { kind: 'taken' };
 };
@@ -90,75 +89,63 @@ const judge = (draft: PredictionDraft, row: VerdictRow | undefined): StoredVerdi
 // The client reads the type of an array off its first element, so booleans and dates go as texts.
 const nullable = <T>(values: readonly T[]): T[] => values as T[];
 
+/** Each once, in the order of ids. */
+const inOrder = (ids: readonly string[]): string[] => [...new Set(ids)].sort();
+
 /**
  * Accepts a batch in one statement, and so in one transaction: every draft is judged by itself, and
  * those that stand are stored with their stake, ledger entry and event. At most one draft an agent.
- * Locks are taken in the order of ids: questions shared, then their numbers, then accounts.
+ * Locks are taken in the order of ids: of each question, shared, and then of its number, then of
+ * accounts. What is long is read in one place only, and what is judged and joined is short: a row
+ * costs by its width at each step it passes, and a part of the statement costs whatever is in it.
  */
 export const placeAll = async (
   sql: Db,
   numbered: readonly NumberedDraft[],
 ): Promise<readonly StoredVerdict[]> => {
   const drafts = numbered.map(({ draft }) => draft);
+  const ids = drafts.map((d) => d.id);
+  const question_ids = drafts.map((d) => d.question_id);
   const rows = await sql<VerdictRow[]>`
-    with d as (
-      select *
-      from unnest(
-        ${nullable(drafts.map((d) => d.id))}::uuid[],
-        ${nullable(drafts.map((d) => d.question_id))}::uuid[],
-        ${nullable(drafts.map((d) => d.agent_id))}::uuid[],
-        ${nullable(drafts.map((d) => d.owner_id))}::uuid[],
-        ${nullable(drafts.map((d) => (d.prediction === null ? null : d.prediction ? 't' : 'f')))}::text[],
-        ${nullable(drafts.map((d) => d.probability))}::smallint[],
-        ${nullable(drafts.map((d) => d.confidence))}::smallint[],
-        ${nullable(drafts.map((d) => d.selected_option))}::smallint[],
-        ${nullable(drafts.map((d) => (d.probabilities === null ? null : `{${d.probabilities}}`)))}::text[],
-        ${nullable(drafts.map((d) => d.reasoning))}::text[],
-        ${nullable(drafts.map((d) => d.citations.join('\n')))}::text[],
-        ${nullable(drafts.map((d) => d.stake))}::integer[],
-        ${nullable(drafts.map((d) => d.model_family))}::text[],
-        ${nullable(drafts.map((d) => d.resolution_protocol))}::text[],
-        ${nullable(drafts.map((d) => d.prior_probability))}::smallint[],
-        ${nullable(drafts.map((d) => d.prior_basis))}::text[],
-        ${nullable(drafts.map((d) => d.body_digest))}::text[],
-        ${nullable(drafts.map((d) => d.at.toISOString()))}::timestamptz[],
-        ${nullable(drafts.map((d) => d.event_id))}::uuid[],
-        ${nullable(drafts.map((d) => d.event_body))}::text[],
-        ${numbered.map((n) => n.seq)}::integer[],
-        ${numbered.map((n) => n.seen)}::integer[],
-        ${numbered.map((n) => n.agent_seen)}::integer[]
-      ) as d (
-        id, question_id, agent_id, owner_id, prediction, probability, confidence, selected_option,
-        probabilities, reasoning, citations, stake, model_family, resolution_protocol,
-        prior_probability, prior_basis, body_digest, at, event_id, event_body, seq, seen,
-        agent_seen
-      )
-    ),
-    q as (
-      select id
-      from questions
-      where id = any (array(select distinct question_id from d order by 1))
-        and status = 'open'
-        and opens_at <= now()
-        and closes_at > now()
-      order by id
-      for share
-    ),
-    s as (
-      select question_id, seq
-      from question_seqs
-      where question_id = any (array(select distinct question_id from d order by 1))
-      order by question_id
-      for update
+    with s as (
+      select s.question_id, s.seq
+      from questions q
+      join question_seqs s on s.question_id = q.id
+      where q.id = any (${inOrder(question_ids)}::uuid[])
+        and q.status = 'open'
+        and q.opens_at <= now()
+        and q.closes_at > now()
+      order by q.id
+      for share of q
+      for update of s
     ),
     a as (
       select agent_id, balance, staked, debt, prediction_count
       from accounts
-      where agent_id = any (array(select agent_id from d order by 1))
+      where agent_id = any (${inOrder(drafts.map((d) => d.agent_id))}::uuid[])
         -- Whoever else locks numbers and accounts locks the numbers first.
         and (select count(*) from s) >= 0
       order by agent_id
       for update
+    ),
+    j as (
+      select
+        d.id, d.question_id, d.agent_id, d.stake, d.seq, a.balance, a.staked, a.debt,
+        a.prediction_count,
+        s.seq is not null as open,
+        s.seq is not distinct from d.seen
+          and coalesce(a.prediction_count, d.agent_seen) = d.agent_seen as current
+      from unnest(
+        ${ids}::uuid[],
+        ${question_ids}::uuid[],
+        ${drafts.map((d) => d.agent_id)}::uuid[],
+        ${drafts.map((d) => d.stake)}::integer[],
+        ${numbered.map((n) => n.seq)}::integer[],
+        ${numbered.map((n) => n.seen)}::integer[],
+        ${numbered.map((n) => n.agent_seen)}::integer[]
+      ) as d (id, question_id, agent_id, stake, seq, seen, agent_seen)
+      left join s on s.question_id = d.question_id
+      left join a on a.agent_id = d.agent_id
     ),
     placed as (
       insert into predictions (
@@ -167,23 +154,50 @@ export const placeAll = async (
         prior_probability, prior_basis, body_digest, event_id, created_at, seq, owner_id
       )
       select
-        d.question_id, d.agent_id, d.id, d.prediction::boolean, d.probability, d.confidence,
+        j.question_id, j.agent_id, j.id, d.prediction::boolean, d.probability, d.confidence,
         d.selected_option, d.probabilities::smallint[], d.reasoning,
-        string_to_array(d.citations, e'\n'), d.stake, d.model_family, d.resolution_protocol,
+        string_to_array(d.citations, e'\n'), j.stake, d.model_family, d.resolution_protocol,
         d.prior_probability, d.prior_basis, decode(d.body_digest, 'hex'), d.event_id, d.at,
-        d.seq, d.owner_id
-      from d
-      join q on q.id = d.question_id
-      join s on s.question_id = d.question_id and s.seq = d.seen
-      join a on a.agent_id = d.agent_id and a.prediction_count = d.agent_seen
-      where a.balance >= d.stake and a.balance + a.staked - a.debt >= ${least_equity}
+        j.seq, d.owner_id
+      from unnest(
+        ${ids}::uuid[],
+        ${nullable(drafts.map((d) => d.owner_id))}::uuid[],
+        ${nullable(drafts.map((d) => (d.prediction === null ? null : d.prediction ? 't' : 'f')))}::text[],
+        ${nullable(drafts.map((d) => d.probability))}::smallint[],
+        ${nullable(drafts.map((d) => d.confidence))}::smallint[],
+        ${nullable(drafts.map((d) => d.selected_option))}::smallint[],
+        ${nullable(drafts.map((d) => (d.probabilities === null ? null : `{${d.probabilities}}`)))}::text[],
+        ${nullable(drafts.map((d) => d.reasoning))}::text[],
+        ${nullable(drafts.map((d) => d.citations.join('\n')))}::text[],
+        ${nullable(drafts.map((d) => d.model_family))}::text[],
+        ${nullable(drafts.map((d) => d.resolution_protocol))}::text[],
+        ${nullable(drafts.map((d) => d.prior_probability))}::smallint[],
+        ${nullable(drafts.map((d) => d.prior_basis))}::text[],
+        ${nullable(drafts.map((d) => d.body_digest))}::text[],
+        ${nullable(drafts.map((d) => d.at.toISOString()))}::timestamptz[],
+        ${nullable(drafts.map((d) => d.event_id))}::uuid[]
+      ) as d (
+        id, owner_id, prediction, probability, confidence, selected_option, probabilities,
+        reasoning, citations, model_family, resolution_protocol, prior_probability, prior_basis,
+        body_digest, at, event_id
+      )
+      join j on j.id = d.id
+      where j.open and j.current
+        and j.balance >= j.stake and j.balance + j.staked - j.debt >= ${least_equity}
       on conflict (question_id, agent_id) do nothing
-      returning id, question_id, seq
+      returning id, event_id, owner_id, created_at
+    ),
+    p as (
+      select
+        placed.*, j.question_id, j.agent_id, j.stake, j.seq, j.balance, j.staked,
+        j.prediction_count
+      from placed
+      join j on j.id = placed.id
     ),
     advanced as (
       update question_seqs c
       set seq = last.seq
-      from (select question_id, max(seq) as seq from placed group by question_id) as last
+      from (select question_id, max(seq) as seq from p group by question_id) as last
       where c.question_id = last.question_id
     ),
     moved as (
@@ -191,47 +205,28 @@ export const placeAll = async (
       -- has changed since the statement began.
       update accounts c
       set
-        balance = a.balance - d.stake,
-        staked = a.staked + d.stake,
-        prediction_count = a.prediction_count + 1
-      from d
-      join placed on placed.id = d.id
-      join a on a.agent_id = d.agent_id
-      where c.agent_id = d.agent_id
-      returning c.agent_id, c.balance, c.staked
+        balance = p.balance - p.stake,
+        staked = p.staked + p.stake,
+        prediction_count = p.prediction_count + 1
+      from p
+      where c.agent_id = p.agent_id
     ),
     entered as (
       insert into ledger
         (agent_id, id, reason, amount, balance_after, subject_id, question_id, created_at)
-      select
-        d.agent_id, d.id, 'stake', -d.stake, moved.balance, d.id, d.question_id, d.at
-      from d
-      join moved on moved.agent_id = d.agent_id
+      select agent_id, id, 'stake', -stake, balance - stake, id, question_id, created_at
+      from p
     ),
     emitted as (
       insert into outbox (id, event, question_id, agent_id, owner_id, body)
-      select
-        d.event_id, 'prediction.placed', d.question_id, d.agent_id, d.owner_id, d.event_body
-      from d
-      join placed on placed.id = d.id
+      select p.event_id, 'prediction.placed', p.question_id, p.agent_id, p.owner_id, e.body
+      from unnest(${ids}::uuid[], ${drafts.map((d) => d.event_body)}::text[]) as e (id, body)
+      join p on p.id = e.id
     )
     select
-      d.id,
-      placed.id is not null as placed,
-      q.id is not null as open,
-      s.seq is not distinct from d.seen
-        and coalesce(a.prediction_count, d.agent_seen) = d.agent_seen as current,
-      a.balance,
-      a.staked,
-      a.debt,
-      moved.balance as balance_after,
-      moved.staked as staked_after
-    from d
-    left join placed on placed.id = d.id
-    left join q on q.id = d.question_id
-    left join s on s.question_id = d.question_id
-    left join a on a.agent_id = d.agent_id
-    left join moved on moved.agent_id = d.agent_id`;
+      j.id, placed.id is not null as placed, j.open, j.current, j.balance, j.staked, j.debt
+    from j
+    left join placed on placed.id = j.id`;
   const by_id = new Map(rows.map((row) => [row.id, row]));
   return drafts.map((draft) => judge(draft, by_id.get(draft.id)));
 };
