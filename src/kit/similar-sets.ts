@@ -46,39 +46,27 @@ const makeNeeds = (size: number): Uint16Array => {
 
 const most_needs_kept = 600;
 
-const order_base = 2 ** 32;
-const last_member = order_base - 1;
-
-const gaps = [1_750, 701, 301, 132, 57, 23, 10, 4, 1] as const;
-
-/** Shell's sort of the first numbers, in place: faster here than a call out of JavaScript. */
-const sort = (numbers: Float64Array, length: number): void => {
-  for (const gap of gaps) {
-    for (let from = gap; from < length; from += 1) {
-      const moved = numbers[from]!;
-      let at = from;
-      while (at >= gap && numbers[at - gap]! > moved) {
-        numbers[at] = numbers[at - gap]!;
-        at -= gap;
-      }
-      numbers[at] = moved;
-    }
-  }
-};
-
 interface Segment {
   /** The first set that was added to it; earlier ones move here. */
   readonly begins: number;
   readonly ends: number;
   smallest: number;
   largest: number;
-  /** How many sets held each member when the segment was begun. */
-  readonly frequency: Int32Array;
-  /** Where the list of each member begins in `pool`, and how long it is; lists double when full. */
-  readonly starts: Ints;
-  readonly lengths: Ints;
+  /**
+   * Side by side, because they are needed together and mostly not in the processor's cache: of each
+   * member its place in the order, where its list begins in `pool`, and how long that is.
+   */
+  readonly lists: Ints;
+  /** Lists of sets; they double when full. */
   readonly pool: Ints;
 }
+
+/** Numbers a member in `lists`, and which is which. */
+const list_width = 3;
+const list_start = 1;
+const list_length = 2;
+/** Of a member that was unknown when the segment was begun: before all others, the latest first. */
+const placeOfUnknown = (id: number): number => -1 - id;
 
 export interface SimilarSet {
   /** The number that `add` gave. */
@@ -98,19 +86,20 @@ interface Search {
  * what is used all the time stays near the processor.
  */
 const scratch = {
-  /** Whose members `ids` and `prefix` hold, and of which set of it. */
+  /** Whose members `ids` holds, and of which set of it. */
   owner: null as SimilarSets | null,
   set: null as readonly number[] | null,
+  /** The members, those of the prefix first, and the place in the order of each. */
   ids: new Int32Array(256),
-  order: new Float64Array(256),
-  /** The members of the prefix, in order. */
-  prefix: new Int32Array(256),
+  places: new Int32Array(256),
   /** By set: zero between two searches. */
   counts: new Uint16Array(64),
   touched: new Int32Array(64),
   /** By member: the number of the last search whose set has it. */
   marks: new Int32Array(256),
   mark: 0,
+  /** Of no meaning: what `countVisits` reads must go somewhere. */
+  fetched: 0,
 };
 
 const needs = new Map<number, Uint16Array>();
@@ -131,14 +120,40 @@ const last_mark = 2 ** 31 - 1;
 const makeRoom = (size: number): void => {
   if (size <= scratch.ids.length) return;
   scratch.ids = new Int32Array(2 * size);
-  scratch.order = new Float64Array(2 * size);
-  scratch.prefix = new Int32Array(2 * size);
+  scratch.places = new Int32Array(2 * size);
+};
+
+/** Brings the `wanted` first ones in the order of so many members to the front (Hoare 1961). */
+const selectFirst = (wanted: number, size: number): void => {
+  const { ids, places } = scratch;
+  let low = 0;
+  let high = size - 1;
+  while (low < high) {
+    const pivot = places[(low + high) >>> 1]!;
+    let left = low;
+    let right = high;
+    while (left <= right) {
+      while (places[left]! < pivot) left += 1;
+      while (places[right]! > pivot) right -= 1;
+      if (left > right) break;
+      const id = ids[left]!;
+      ids[left] = ids[right]!;
+      ids[right] = id;
+      const place = places[left]!;
+      places[left] = places[right]!;
+      places[right] = place;
+      left += 1;
+      right -= 1;
+    }
+    // What lies between the two is the pivot.
+    if (wanted <= right + 1) high = right;
+    else if (wanted > left) low = left;
+    else return;
+  }
 };
 
 export class SimilarSets {
   private readonly members = new NumberTable();
-  /** In how many sets a member is. */
-  private readonly frequency = new Ints();
   private readonly offsets = new Ints();
   /** 0 for a set that was taken out. */
   private readonly sizes = new Ints();
@@ -152,11 +167,8 @@ export class SimilarSets {
 
   /** About how much memory this takes. */
   get bytes(): number {
-    let bytes = this.members.bytes + this.frequency.bytes + this.pool.bytes;
-    bytes += this.offsets.bytes + this.sizes.bytes;
-    for (const { frequency, starts, lengths, pool } of this.segments) {
-      bytes += frequency.byteLength + starts.bytes + lengths.bytes + pool.bytes;
-    }
+    let bytes = this.members.bytes + this.pool.bytes + this.offsets.bytes + this.sizes.bytes;
+    for (const { lists, pool } of this.segments) bytes += lists.bytes + pool.bytes;
     return bytes;
   }
 
@@ -166,7 +178,7 @@ export class SimilarSets {
     this.prepare(set);
     let best: SimilarSet | null = null;
     for (const segment of this.segments) {
-      this.sortFor(segment, set.length);
+      this.selectPrefix(segment, set.length);
       best = this.findIn(segment, { size: set.length, except: -1, best });
     }
     return best;
@@ -177,7 +189,7 @@ export class SimilarSets {
     const size = this.loadIds(entry);
     let best: SimilarSet | null = null;
     for (const segment of size === 0 ? [] : this.segments) {
-      this.sortFor(segment, size);
+      this.selectPrefix(segment, size);
       best = this.findIn(segment, { size, except: entry, best });
     }
     return best;
@@ -190,18 +202,13 @@ export class SimilarSets {
     const is_new_segment = this.turnSegment(entry);
     if (!has_order) this.prepare(set);
     const segment = this.newest();
-    if (!has_order || is_new_segment) this.sortFor(segment, set.length);
+    if (!has_order || is_new_segment) this.selectPrefix(segment, set.length);
     scratch.owner = null;
     this.pool.hold(this.members.size);
     const offset = this.pool.extend(set.length);
-    const { values } = this.frequency;
     const { values: pool } = this.pool;
     const { ids } = scratch;
-    for (let i = 0; i < set.length; i += 1) {
-      const id = ids[i]!;
-      pool[offset + i] = id;
-      values[id]! += 1;
-    }
+    for (let i = 0; i < set.length; i += 1) pool[offset + i] = ids[i]!;
     this.offsets.push(offset);
     this.sizes.push(set.length);
     this.addToLists(segment, entry, set.length);
@@ -218,11 +225,26 @@ export class SimilarSets {
     this.sizes.values[entry] = 0;
   }
 
+  /** The order: by frequency, of equals the member known latest first (a counting sort). */
   private beginSegment(begins: number): Segment {
-    const frequency = Int32Array.from(this.frequency.values.subarray(0, this.frequency.length));
+    const known = this.members.size;
+    const frequency = new Int32Array(known);
+    const { values: kept } = this.pool;
+    for (let at = 0; at < this.pool.length; at += 1) frequency[kept[at]!]! += 1;
+    // By frequency, which is at most the number of sets: the next place in the order.
+    const next = new Int32Array(begins + 2);
+    for (let id = 0; id < known; id += 1) next[frequency[id]! + 1]! += 1;
+    for (let count = 1; count < next.length; count += 1) next[count]! += next[count - 1]!;
+    const lists = new Ints();
+    lists.extend(list_width * known);
+    for (let id = known - 1; id >= 0; id -= 1) {
+      const count = frequency[id]!;
+      lists.values[list_width * id] = next[count]!;
+      next[count]! += 1;
+    }
     const ends = segment_ends.find((end) => begins < end) ?? Number.POSITIVE_INFINITY;
-    const lists = { starts: new Ints(), lengths: new Ints(), pool: new Ints(1_024, true) };
-    return { begins, ends, frequency, ...lists, smallest: 65_535, largest: 0 };
+    const pool = new Ints(1_024, true);
+    return { begins, ends, smallest: 65_535, largest: 0, lists, pool };
   }
 
   private newest(): Segment {
@@ -244,7 +266,7 @@ export class SimilarSets {
     for (; this.moved < end; this.moved += 1) {
       const size = this.loadIds(this.moved);
       if (size === 0) continue;
-      this.sortFor(segment, size);
+      this.selectPrefix(segment, size);
       this.addToLists(segment, this.moved, size);
     }
     if (this.moved === segment.begins) this.segments = [segment];
@@ -266,56 +288,48 @@ export class SimilarSets {
     const { members } = this;
     const { ids } = scratch;
     for (let i = 0; i < set.length; i += 1) ids[i] = members.findOrAdd(set[i]!);
-    const unknown = members.size - this.frequency.length;
-    if (unknown > 0) this.frequency.extend(unknown);
     scratch.owner = this;
     scratch.set = set;
   }
 
-  /** `prefix`: by frequency when the segment was begun, then the member known latest first. */
-  private sortFor({ frequency }: Segment, size: number): void {
-    const { ids, order, prefix } = scratch;
+  /** To the front of `ids`: the members of the prefix in the order of the segment. */
+  private selectPrefix({ lists }: Segment, size: number): void {
+    const { ids, places } = scratch;
+    const { values, length } = lists;
     for (let i = 0; i < size; i += 1) {
       const id = ids[i]!;
-      const count = id < frequency.length ? frequency[id]! : 0;
-      order[i] = count * order_base + (last_member - id);
+      const at = list_width * id;
+      places[i] = at < length ? values[at]! : placeOfUnknown(id);
     }
-    sort(order, size);
-    const end = size === 0 ? 0 : prefixOf(size);
-    for (let at = 0; at < end; at += 1) {
-      const place = order[at]!;
-      // The remainder of the division, which the operator for it is slow at.
-      const rest = place - Math.floor(place / order_base) * order_base;
-      prefix[at] = last_member - rest;
-    }
+    if (size > 0) selectFirst(prefixOf(size), size);
   }
 
   private addToLists(segment: Segment, entry: number, size: number): void {
-    const { starts, lengths, pool } = segment;
-    if (size > 0) {
-      segment.smallest = Math.min(segment.smallest, size);
-      segment.largest = Math.max(segment.largest, size);
+    if (size === 0) return;
+    const { lists, pool } = segment;
+    segment.smallest = Math.min(segment.smallest, size);
+    segment.largest = Math.max(segment.largest, size);
+    const known = lists.length / list_width;
+    lists.extend(list_width * (this.members.size - known));
+    const { values } = lists;
+    for (let id = known; id < this.members.size; id += 1) {
+      values[list_width * id] = placeOfUnknown(id);
     }
-    const missing = this.members.size - starts.length;
-    if (missing > 0) {
-      starts.extend(missing);
-      lengths.extend(missing);
-    }
-    const end = size === 0 ? 0 : prefixOf(size);
     pool.hold(entry);
-    const { prefix } = scratch;
-    for (let at = 0; at < end; at += 1) {
-      const member = prefix[at]!;
-      const length = lengths.values[member]!;
+    const end = prefixOf(size);
+    const { ids } = scratch;
+    for (let i = 0; i < end; i += 1) {
+      const at = list_width * ids[i]!;
+      const length = values[at + list_length]!;
       // A list has room for one, then for the next power of two.
       if ((length & (length - 1)) === 0) {
         const start = pool.extend(length === 0 ? 1 : 2 * length);
-        const old = starts.values[member]!;
+        const old = values[at + list_start]!;
         if (length > 0) pool.values.copyWithin(start, old, old + length);
-        starts.values[member] = start;
+        values[at + list_start] = start;
       }
-      pool.values[starts.values[member]! + length] = entry;
-      lengths.values[member] = length + 1;
+      pool.values[values[at + list_start]! + length] = entry;
+      values[at + list_length] = length + 1;
     }
   }
 
@@ -345,29 +359,41 @@ export class SimilarSets {
     return best;
   }
 
-  private countVisits({ lengths }: Segment, prefix: number): number {
-    const known = lengths.length;
+  /**
+   * How many sets the lists of the prefix name. The lists lie anywhere in memory: two places of
+   * each are read here, so that what must be fetched is fetched all at once, not list after list.
+   */
+  private countVisits({ lists, pool }: Segment, prefix: number): number {
+    const { values, length } = lists;
+    const { values: sets } = pool;
+    const { ids } = scratch;
     let visits = 0;
-    for (let at = 0; at < prefix; at += 1) {
-      const member = scratch.prefix[at]!;
-      if (member < known) visits += lengths.values[member]!;
+    let fetched = 0;
+    for (let i = 0; i < prefix; i += 1) {
+      const at = list_width * ids[i]!;
+      if (at >= length) continue;
+      const start = values[at + list_start]!;
+      const named = values[at + list_length]!;
+      visits += named;
+      fetched |= sets[start]! | sets[start + (named >>> 1)]!;
     }
+    scratch.fetched = fetched;
     return visits;
   }
 
   /** Counts, by set, the members its prefix has in common with ours; how many sets there are. */
-  private countFew({ starts, lengths, pool }: Segment, prefix: number): number {
-    const { counts, touched } = scratch;
-    const known = lengths.length;
-    const { values: lists } = pool;
+  private countFew({ lists, pool }: Segment, prefix: number): number {
+    const { counts, touched, ids } = scratch;
+    const { values, length } = lists;
+    const { values: sets } = pool;
     let found = 0;
-    for (let at = 0; at < prefix; at += 1) {
-      const member = scratch.prefix[at]!;
-      if (member >= known) continue;
-      const start = starts.values[member]!;
-      const end = start + lengths.values[member]!;
+    for (let i = 0; i < prefix; i += 1) {
+      const at = list_width * ids[i]!;
+      if (at >= length) continue;
+      const start = values[at + list_start]!;
+      const end = start + values[at + list_length]!;
       for (let place = start; place < end; place += 1) {
-        const entry = lists[place]!;
+        const entry = sets[place]!;
         const count = counts[entry]!;
         if (count === 0) {
           touched[found] = entry;
@@ -384,16 +410,16 @@ export class SimilarSets {
    * that are too low for every size there is in the segment are set back at once.
    */
   private countMany(segment: Segment, size: number, prefix: number): number {
-    const { starts, lengths, pool } = segment;
-    const { counts, touched } = scratch;
-    const known = lengths.length;
-    const { values: lists } = pool;
-    for (let at = 0; at < prefix; at += 1) {
-      const member = scratch.prefix[at]!;
-      if (member >= known) continue;
-      const start = starts.values[member]!;
-      const end = start + lengths.values[member]!;
-      for (let place = start; place < end; place += 1) counts[lists[place]!]! += 1;
+    const { lists, pool } = segment;
+    const { counts, touched, ids } = scratch;
+    const { values, length } = lists;
+    const { values: sets } = pool;
+    for (let i = 0; i < prefix; i += 1) {
+      const at = list_width * ids[i]!;
+      if (at >= length) continue;
+      const start = values[at + list_start]!;
+      const end = start + values[at + list_length]!;
+      for (let place = start; place < end; place += 1) counts[sets[place]!]! += 1;
     }
     const least = this.leastNeed(segment, size);
     const end = Math.min(segment.ends, this.sizes.length);
