@@ -1,3 +1,5 @@
+import { codeAt } from './code-at.js';
+
 /**
  * What each UTF-16 code unit means to a reader of words. One table lookup answers both "is this
  * part of a word" and "which letter is it, whatever its case".
@@ -62,6 +64,6 @@ export const classOfWide = (text: string, at: number, code: number): number => {
 
 export const isLetterAt = (text: string, at: number): boolean => {
   if (at >= text.length) return false;
-  const code = text.charCodeAt(at);
+  const code = codeAt(text, at);
   return (code < 256 ? narrow_classes[code]! : classOfWide(text, at, code)) >= first_letter;
 };

@@ -1,3 +1,5 @@
+import { codeAt } from './code-at.js';
+
 /**
  * Finds http(s) links in prose as people and models write them: bare, in angle brackets, in
  * Markdown links, in tables, with the punctuation of the sentence behind them. Linear time: the
@@ -30,25 +32,23 @@ const isAsciiLetter = (code: number): boolean => {
 
 /** Where `http` or `https` begins that ends right before `colon`; −1 when it is another scheme. */
 const schemeStart = (text: string, colon: number): number => {
-  const secure = (text.charCodeAt(colon - 1) | 0x20) === 0x73;
+  const secure = (codeAt(text, colon - 1) | 0x20) === 0x73;
   const start = colon - (secure ? 5 : 4);
   if (start < 0) return -1;
   const is_http =
-    (text.charCodeAt(start) | 0x20) === 0x68 &&
-    (text.charCodeAt(start + 1) | 0x20) === 0x74 &&
-    (text.charCodeAt(start + 2) | 0x20) === 0x74 &&
-    (text.charCodeAt(start + 3) | 0x20) === 0x70;
-  if (!is_http || (start > 0 && isAsciiLetter(text.charCodeAt(start - 1)))) return -1;
+    (codeAt(text, start) | 0x20) === 0x68 &&
+    (codeAt(text, start + 1) | 0x20) === 0x74 &&
+    (codeAt(text, start + 2) | 0x20) === 0x74 &&
+    (codeAt(text, start + 3) | 0x20) === 0x70;
+  if (!is_http || (start > 0 && isAsciiLetter(codeAt(text, start - 1)))) return -1;
   return start;
 };
 
 /** `a,https://b`: a comma or semicolon is part of a link unless the next link follows it. */
 const splitsLinks = (text: string, at: number): boolean => {
-  const code = text.charCodeAt(at);
+  const code = codeAt(text, at);
   if (code !== 0x2c && code !== 0x3b) return false;
-  return (
-    (text.charCodeAt(at + 1) | 0x20) === 0x68 && /^https?:\/\//i.test(text.slice(at + 1, at + 9))
-  );
+  return (codeAt(text, at + 1) | 0x20) === 0x68 && /^https?:\/\//i.test(text.slice(at + 1, at + 9));
 };
 
 /** A closing bracket ends the link when it opens before the link; inside pairs it belongs to it. */
@@ -56,15 +56,16 @@ const linkEnd = (text: string, from: number): number => {
   let round = 0;
   let square = 0;
   let end = from;
-  for (; end < text.length; end += 1) {
-    const code = text.charCodeAt(end);
+  const { length } = text;
+  for (; end < length; end += 1) {
+    const code = codeAt(text, end);
     if (endsLink(code) || splitsLinks(text, end)) break;
     if (code === 0x28) round += 1;
     else if (code === 0x5b) square += 1;
     else if (code === 0x29 && --round < 0) break;
     else if (code === 0x5d && --square < 0) break;
   }
-  while (end > from && trailing.has(text.charCodeAt(end - 1))) end -= 1;
+  while (end > from && trailing.has(codeAt(text, end - 1))) end -= 1;
   return end;
 };
 

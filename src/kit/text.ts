@@ -147,14 +147,16 @@ export interface Prose {
   readonly distinct_words: number;
   /** These words as numbers that hold in this process; empty unless `collect` is set. */
   readonly collected: readonly number[];
+  readonly is_ascii: boolean;
   readonly objection: Objection | null;
 }
 
 /** Words and objections of a text in one pass, for callers that have found its links already. */
 export const readProse = (text: string, request: ProseRequest): Prose => {
-  const scan = reader.read({ text, ...request });
+  const scan = reader.read(text, request);
   const objection = objectionOf(text, scan, request.links.length / 2);
-  return { distinct_words: scan.distinct, collected: scan.collected, objection };
+  const { distinct: distinct_words, collected, is_ascii } = scan;
+  return { distinct_words, collected, is_ascii, objection };
 };
 
 /**

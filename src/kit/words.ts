@@ -24,7 +24,6 @@ import {
 export type Ranges = readonly number[];
 
 export interface WordScanRequest {
-  readonly text: string;
   /** Not read at all. */
   readonly links: Ranges;
   /** Words that begin here are read but do not count towards `distinct`. */
@@ -50,6 +49,8 @@ export interface WordScan {
   readonly marks: number;
   /** The first word with mark 1, as written; null when there is none. */
   readonly offender: string | null;
+  /** Whether every character of the text is one of ASCII. */
+  readonly is_ascii: boolean;
   /** The longest run of one character (seen from nine on) that is no blank and no rule. */
   readonly longest_run: number;
 }
@@ -61,6 +62,8 @@ const slot_bits = 16;
 const slots = 1 << slot_bits;
 const fill_limit = 36_000;
 const longest_text = 80_000;
+/** Of two code units at once: the bits that no character of ASCII has. */
+const beyond_ascii = 0xff80_ff80 | 0;
 const generation_limit = 1 << 29;
 /** Characters of one token that digits and symbols hold together, as in `sh1t`. */
 const token_limit = 24;
@@ -93,6 +96,7 @@ export class WordReader {
   /** The code units of the text: reading them here is a third faster than from the string. */
   private readonly units = new Uint16Array(longest_text + 1);
   private readonly unit_bytes = Buffer.from(this.units.buffer);
+  private readonly unit_pairs = new Int32Array(this.units.buffer, 0, longest_text / 2);
   private uncounted: Ranges = [];
   private next_range = 0;
   private min_letters = 0;
@@ -114,8 +118,8 @@ export class WordReader {
 
   constructor(private readonly mark: (word: string) => number) {}
 
-  read(request: WordScanRequest): WordScan {
-    this.startText(request);
+  read(text: string, request: WordScanRequest): WordScan {
+    this.startText(text, request);
     let from = 0;
     for (let i = 0; i < request.links.length; i += 2) {
       this.readGap(from, Math.min(request.links[i]!, this.text.length));
@@ -130,6 +134,7 @@ export class WordReader {
       top: { count: this.top_count, start: this.top_start, end: this.top_end },
       marks: this.marks,
       offender: this.offender,
+      is_ascii: this.isAscii(),
       longest_run: this.longest_run,
     };
   }
@@ -139,6 +144,15 @@ export class WordReader {
     const copy = new Array<number>(this.distinct);
     for (let i = 0; i < this.distinct; i += 1) copy[i] = this.collected[i]!;
     return copy;
+  }
+
+  /** Behind the text stands a 0, so that its last pair is whole. */
+  private isAscii(): boolean {
+    const { unit_pairs } = this;
+    const end = (this.text.length + 1) >> 1;
+    let bits = 0;
+    for (let at = 0; at < end; at += 1) bits |= unit_pairs[at]!;
+    return (bits & beyond_ascii) === 0;
   }
 
   private addMarks(found: number, word: string): void {
@@ -304,15 +318,15 @@ export class WordReader {
   }
 
   /** The table starts over before a text that could overfill it, and never within one. */
-  private startText(request: WordScanRequest): void {
+  private startText(text: string, request: WordScanRequest): void {
     this.generation += 1;
-    if (this.filled + request.text.length / 3 > fill_limit || this.generation >= generation_limit) {
+    const { length } = text;
+    if (this.filled + length / 3 > fill_limit || this.generation >= generation_limit) {
       this.table.fill(0);
       this.filled = 0;
       this.generation = 1;
     }
-    this.text =
-      request.text.length > longest_text ? request.text.slice(0, longest_text) : request.text;
+    this.text = length > longest_text ? text.slice(0, longest_text) : text;
     this.unit_bytes.write(this.text, 0, 'utf16le');
     this.units[this.text.length] = 0;
     this.uncounted = request.uncounted;

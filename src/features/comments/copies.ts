@@ -1,3 +1,5 @@
+import { codeAt } from '../../kit/code-at.js';
+
 /** Texts that say the same again: within themselves, and as copies of each other. */
 
 const token = /[\p{L}\p{M}\p{N}]+/gu;
@@ -46,8 +48,9 @@ export const signatureOf = (tokens: readonly string[]): Signature => {
   const signature = [0, 0, 0, 0];
   for (const one of tokens) {
     let hash = 0;
-    for (let at = 0; at < one.length; at += 1) {
-      hash = Math.imul(hash ^ one.charCodeAt(at), 0x01000193) + at;
+    const { length } = one;
+    for (let at = 0; at < length; at += 1) {
+      hash = Math.imul(hash ^ codeAt(one, at), 0x01000193) + at;
     }
     const bit = ((hash ^ (hash >>> 15)) >>> 0) % (signature_words * word_bits);
     const word = (bit / word_bits) | 0;

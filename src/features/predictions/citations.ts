@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { codeAt } from '../../kit/code-at.js';
 import type { Failure } from './faults.js';
 
 /**
@@ -146,7 +147,7 @@ const judge = ({ url, origin, host, path, query }: Parts): Citation => {
 
 const dropTrailingSlashes = (path: string): string => {
   let end = path.length;
-  while (end > 0 && path.charCodeAt(end - 1) === 0x2f) end -= 1;
+  while (end > 0 && codeAt(path, end - 1) === 0x2f) end -= 1;
   return path.slice(0, end);
 };
 

@@ -1,3 +1,4 @@
+import { codeAt } from '../../kit/code-at.js';
 import { is_apart, narrow_classes } from '../../kit/letters.js';
 
 /**
@@ -36,13 +37,14 @@ for (const char of '>#*_0123456789EACBeacb') can_begin[char.charCodeAt(0)] = 1;
 /** Every heading, in the order of the text. Linear: each line is looked at once, at its start. */
 export const findHeadings = (text: string): Heading[] => {
   const headings: Heading[] = [];
+  const { length } = text;
   let start = 0;
-  while (start < text.length) {
+  while (start < length) {
     const newline = text.indexOf('\n', start);
-    const line_end = newline === -1 ? text.length : newline;
+    const line_end = newline === -1 ? length : newline;
     let at = start;
-    while (at < line_end && (text.charCodeAt(at) === 0x20 || text.charCodeAt(at) === 9)) at += 1;
-    const first = text.charCodeAt(at);
+    while (at < line_end && (codeAt(text, at) === 0x20 || codeAt(text, at) === 9)) at += 1;
+    const first = codeAt(text, at);
     if (first < 128 && can_begin[first] === 1) {
       const heading = headingAt(text, at, line_end);
       if (heading !== null) headings.push(heading);
@@ -60,7 +62,7 @@ const headingAt = (text: string, start: number, line_end: number): Heading | nul
     const end = textBegin(text, named.lastIndex, { line_end, name: match[section + 2]! });
     if (end !== -1) return { section, start, end };
   }
-  if (text.charCodeAt(start) !== 0x23) return null;
+  if (codeAt(text, start) !== 0x23) return null;
   markdown.lastIndex = start;
   return markdown.test(text) ? { section: other_heading, start, end: line_end } : null;
 };
@@ -72,7 +74,7 @@ const textBegin = (
   { line_end, name }: { readonly line_end: number; readonly name: string },
 ): number => {
   for (let at = from; at < line_end; at += 1) {
-    const code = text.charCodeAt(at);
+    const code = codeAt(text, at);
     if (code === 0x3a || code === 0xff1a) return at + 1;
     const is_dash = code === 0x2d || (code >= 0x2012 && code <= 0x2015);
     if (is_dash) return name === name.toUpperCase() && at > from ? at + 1 : -1;
@@ -95,7 +97,7 @@ const letter_or_digit = /[\p{L}\p{N}]/u;
 /** Whether anything that can be read stands between `from` and `to`. */
 const hasText = (text: string, from: number, to: number): boolean => {
   for (let at = from; at < to; at += 1) {
-    const code = text.charCodeAt(at);
+    const code = codeAt(text, at);
     if (code >= 256) return letter_or_digit.test(text.slice(at, to));
     if (narrow_classes[code]! > is_apart || (code >= 0x30 && code <= 0x39)) return true;
   }

@@ -33,7 +33,7 @@ export const checkReasoning = (raw: string): ReasoningCheck => {
   const text = normaliseText(raw).trim();
   const links = findLinks(text);
   const headings = findHeadings(text);
-  const { distinct_words, collected, objection } = readProse(text, {
+  const { distinct_words, collected, is_ascii, objection } = readProse(text, {
     links,
     uncounted: headingRanges(headings),
     min_letters: reasoning_limits.word_letters,
@@ -55,7 +55,7 @@ export const checkReasoning = (raw: string): ReasoningCheck => {
     failures.push({ path: 'body.reasoning', message, code: 'CONTENT_REJECTED' });
   }
   const { citations, keys: citation_keys } = sources;
-  const words = may_change.test(text) ? readWords(text) : collected;
+  const words = !is_ascii && may_change.test(text) ? readWords(text) : collected;
   return { text, citations, citation_keys, distinct_words, words, failures };
 };
 

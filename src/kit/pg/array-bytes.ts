@@ -1,3 +1,5 @@
+import { codeAt } from '../code-at.js';
+
 /**
  * Arrays in the binary format of Postgres, which neither side has to write or read as text: number
  * of dimensions, whether there are nulls, type of the elements, length, lowest index; then each
@@ -34,11 +36,14 @@ const bytesUntil = (at: number, values: readonly unknown[]): Uint8Array =>
 export const packTexts = (values: readonly unknown[]): Uint8Array => {
   begin(values, oids.text);
   let at = header_bytes;
-  for (const value of values) {
+  const { length: count } = values;
+  for (let n = 0; n < count; n += 1) {
+    const value = values[n];
     const text = value === null ? '' : String(value);
     // A UTF-16 unit takes three bytes at most; room for them all spares counting them first.
-    makeRoom(at, 4 + 3 * text.length);
-    const length = scratch.write(text, at + 4, 3 * text.length, 'utf8');
+    const most = 3 * text.length;
+    makeRoom(at, 4 + most);
+    const length = scratch.write(text, at + 4, most, 'utf8');
     scratch.writeInt32BE(value === null ? -1 : length, at);
     at += 4 + length;
   }
@@ -48,14 +53,19 @@ export const packTexts = (values: readonly unknown[]): Uint8Array => {
 /** Writes one value into the scratch; false when it is not of the type. */
 type Put = (value: unknown, at: number) => boolean;
 
-/** Undefined when a value is not of the type: as text, Postgres says what is wrong with it. */
+/**
+ * Undefined when a value is not of the type: as text, Postgres says what is wrong with it. Arrays
+ * of every kind come through here (see `codeAt`), so that an iterator would be slow.
+ */
 const packer =
   (oid: number, width: number, put: Put) =>
   (values: readonly unknown[]): Uint8Array | undefined => {
     begin(values, oid);
     makeRoom(header_bytes, values.length * (4 + width));
     let at = header_bytes;
-    for (const value of values) {
+    const { length } = values;
+    for (let n = 0; n < length; n += 1) {
+      const value = values[n];
       scratch.writeInt32BE(value === null ? -1 : width, at);
       at += 4;
       if (value === null) continue;
@@ -97,8 +107,9 @@ export const packDoubles = packer(oids.float8, 8, (value, at) => {
 const hex_digits = Int8Array.from({ length: 128 }, (_, code) =>
   '0123456789abcdef'.indexOf(String.fromCharCode(code).toLowerCase()),
 );
-const digitAt = (text: string, at: number): number => hex_digits[text.charCodeAt(at)] ?? -1;
+const digitAt = (text: string, at: number): number => hex_digits[codeAt(text, at)] ?? -1;
 
+const dash = 0x2d;
 const isDashAt = (at: number): boolean => at === 8 || at === 13 || at === 18 || at === 23;
 
 export const packUuids = packer(oids.uuid, 16, (value, at) => {
@@ -106,7 +117,7 @@ export const packUuids = packer(oids.uuid, 16, (value, at) => {
   let byte = at;
   for (let n = 0; n < 36; n += 2) {
     if (isDashAt(n)) {
-      if (value[n] !== '-') return false;
+      if (codeAt(value, n) !== dash) return false;
       n += 1;
     }
     const pair = (digitAt(value, n) << 4) | digitAt(value, n + 1);
