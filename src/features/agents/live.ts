@@ -6,7 +6,7 @@ import { describeError } from '../../kit/log.js';
 import { waitUntilFloor } from '../../kit/pace.js';
 import { closeRedis, connectRedis } from '../../kit/redis/client.js';
 import type { Service } from '../../kit/service.js';
-import { digestKey, isWellFormedKey } from './rules.js';
+import { digestKey, isWellFormedKey, nameKey } from './rules.js';
 import { findPrincipal, type PrincipalRow } from './store.js';
 
 /**
@@ -234,17 +234,17 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
     },
   };
 
-  const load = async (api_key: string, digest: Buffer): Promise<AgentCaller | Fault> => {
+  const load = async (api_key: string, name: string): Promise<AgentCaller | Fault> => {
     const started_ms = performance.now();
     if (!isWellFormedKey(api_key)) return refuseKey(started_ms);
     const changes_before = changes;
     stats.loads += 1;
-    const row = await findPrincipal(deps.sql, digest);
+    const row = await findPrincipal(deps.sql, digestKey(api_key));
     if (row === undefined) return refuseKey(started_ms);
     if (row.suspended) return refuse(common_faults.ACCOUNT_SUSPENDED);
     const caller = callerOf(row);
     if (caller.owner_id !== null && changes === changes_before) {
-      cache.put(digest.toString('latin1'), { caller, loaded_ms: started_ms });
+      cache.put(name, { caller, loaded_ms: started_ms });
     }
     return caller;
   };
@@ -253,12 +253,12 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
     name: 'principals',
     stats,
     byKey(api_key) {
-      const digest = digestKey(api_key);
-      const entry = cache.get(digest.toString('latin1'));
+      const name = nameKey(api_key);
+      const entry = cache.get(name);
       const age_ms = performance.now() - (entry?.loaded_ms ?? 0);
       const is_fresh = age_ms < untrusted_life_ms || (age_ms < life_ms && isTrusted());
       if (entry !== undefined && is_fresh) return entry.caller;
-      return load(api_key, digest);
+      return load(api_key, name);
     },
     async purge(agent_id) {
       forget(agent_id);

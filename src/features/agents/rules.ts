@@ -1,5 +1,6 @@
-import * as crypto from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { FaultField } from '../../kit/fault.js';
+import { sha256 } from '../../kit/hash.js';
 
 /** Identity of agents: names, keys, codes and the closed lists of registration. */
 
@@ -120,18 +121,12 @@ const pickRandom = (alphabet: string, length: number): string => {
   const limit = 256 - (256 % alphabet.length);
   let text = '';
   while (text.length < length) {
-    for (const byte of crypto.randomBytes(2 * (length - text.length))) {
+    for (const byte of randomBytes(2 * (length - text.length))) {
       if (byte < limit && text.length < length) text += alphabet[byte % alphabet.length];
     }
   }
   return text;
 };
-
-/** The one-shot hash is a third faster; Node before 20.12 has only the streaming one. */
-const sha256: (text: string) => Buffer =
-  typeof crypto.hash === 'function'
-    ? (text) => crypto.hash('sha256', text, 'buffer')
-    : (text) => crypto.createHash('sha256').update(text).digest();
 
 const secret_length = 43;
 const checksum_length = 6;
@@ -139,7 +134,7 @@ const key_pattern = /^sk_[0-9A-Za-z]{49}$/;
 
 /** The first 48 bits of SHA-256 over `sk_` and the random part, as six base62 digits. */
 const checksumOf = (body: string): string => {
-  let number = sha256(body).readUIntBE(0, 6) % 62 ** checksum_length;
+  let number = Number.parseInt(sha256(body, 'hex').slice(0, 12), 16) % 62 ** checksum_length;
   let text = '';
   for (let i = 0; i < checksum_length; i += 1) {
     text = base62[number % 62] + text;
@@ -165,7 +160,10 @@ export const isWellFormedKey = (text: string): boolean => {
 };
 
 /** SHA-256 of the whole key: all that is ever stored of it. The key has 256 bits, so no salt. */
-export const digestKey = (key: string): Buffer => sha256(key);
+export const digestKey = (key: string): Buffer => Buffer.from(sha256(key, 'hex'), 'hex');
+
+/** The same digest as a text: the name under which a process remembers the key. */
+export const nameKey = (key: string): string => sha256(key, 'base64url');
 
 const referral_length = 8;
 const referral_pattern = new RegExp(`^[${referral_alphabet}]{${referral_length}}$`);

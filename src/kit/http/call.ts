@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { common_faults, type Fault, refuse } from '../fault.js';
+import { sha256 } from '../hash.js';
 import { type Claim, keepAll } from '../idempotency.js';
 import type { Tx } from '../pg/client.js';
 import { type Caller, isAdmin } from './caller.js';
@@ -64,7 +64,7 @@ export class Call implements Context {
 
   get body_digest(): string {
     if (this.#raw_body.length === 0) return '';
-    return createHash('sha256').update(this.#raw_body).digest('hex');
+    return sha256(this.#raw_body, 'hex');
   }
 
   header(name: string): string {
