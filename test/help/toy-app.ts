@@ -128,7 +128,7 @@ const toys: readonly Route<ToyDeps>[] = [
     throw new QueueFullError('too many');
   }),
   get('breaksHeader', '/breaks-header', () => reply(200, {}, { Link: 'a\r\nSet-Cookie: b' })),
-  get('wrongHeader', '/wrong-header', () => reply(200, {}, { Link: 7 as unknown as string })),
+  get('wrongBody', '/wrong-body', () => ({ ...reply(200, 7), content_type: 'text/plain' })),
   get('unsendable', '/unsendable', () => reply(200, { big: 10n })),
   get('unlisted', '/unlisted', () => reply(202, {})),
   get('misshapen', '/misshapen', () => reply(200, [])),

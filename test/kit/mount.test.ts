@@ -240,7 +240,7 @@ t.test('a handler that throws is 500 without a word about why, and the log has i
 
 t.test('an answer that breaks off while it is written ends the connection', async (t) => {
   const connection = openRaw(app.port);
-  connection.write(writeRequest('GET /wrong-header HTTP/1.1', ['X-Request-Id: broken']));
+  connection.write(writeRequest('GET /wrong-body HTTP/1.1', ['X-Request-Id: broken']));
   t.equal(await connection.next(), null);
   t.ok(app.logged.some((line) => line['request_id'] === 'broken' && line['level'] === 50));
   t.equal(app.mounted.open.size, 0);

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { common_faults, type Fault, faultBody, isFault, refuse } from '../fault.js';
 import type { Left, Taken, Window } from '../limits.js';
-import { describeError } from '../log.js';
+import { describeError, type LineWriter, makeLineWriter } from '../log.js';
 import { QueueFullError } from '../pg/batch.js';
 import { isOutage } from '../pg/client.js';
 import { BodyStream } from './body-stream.js';
@@ -38,7 +38,20 @@ const checkHeader = (name: string, value: string): [string, string] => {
 };
 
 /** Sends the one answer of a talk and writes its log line. */
-export const finish = (talk: Talk, outgoing: Reply | Fault, log: Logger): void => {
+export type Finish = (talk: Talk, outgoing: Reply | Fault) => void;
+
+export const makeFinish = (log: Logger): Finish => {
+  const write = makeLineWriter(log);
+  return (talk, outgoing) => finish(talk, outgoing, { log, write });
+};
+
+interface Lines {
+  readonly log: Logger;
+  /** Null where requests are not logged. */
+  readonly write: LineWriter | null;
+}
+
+const finish = (talk: Talk, outgoing: Reply | Fault, { log, write }: Lines): void => {
   const { asked, request_id, headers } = talk;
   for (const [name, value] of Object.entries(outgoing.headers ?? {})) {
     headers.push(checkHeader(name, value));
@@ -48,28 +61,30 @@ export const finish = (talk: Talk, outgoing: Reply | Fault, log: Logger): void =
   headers.push(['X-Request-Id', request_id]);
   if (!(body instanceof BodyStream)) {
     asked.send({ status, headers, body, content_type });
-    writeLine(talk, status, log);
+    writeLine(talk, status, write);
     return;
   }
   Promise.resolve(asked.stream?.({ status, headers, content_type }, body))
     .catch((error: unknown) => log.error({ request_id, ...describeError(error) }, 'http: cut'))
-    .finally(() => writeLine(talk, status, log));
+    .finally(() => writeLine(talk, status, write));
 };
 
-const writeLine = (talk: Talk, status: number, log: Logger): void => {
-  if (!log.isLevelEnabled('info')) return;
+const needs_no_escape = /^[ !#-[\]-~]*$/;
+const quote = (text: string): string =>
+  needs_no_escape.test(text) ? `"${text}"` : JSON.stringify(text);
+
+const writeLine = (talk: Talk, status: number, write: LineWriter | null): void => {
+  if (write === null) return;
   const { asked, request_id } = talk;
+  const { method, path, started_ms, socket, aborted } = asked;
   const caller = callerKey(talk.caller);
-  log.info({
-    request_id,
-    method: asked.method,
-    path: asked.path,
-    status,
-    ms: Math.round((performance.now() - asked.started_ms) * 100) / 100,
-    ...(caller === null ? {} : { caller }),
-    ...(asked.socket === undefined ? {} : { socket: asked.socket }),
-    ...(asked.aborted ? { aborted: true } : {}),
-  });
+  const ms = Math.round((performance.now() - started_ms) * 100) / 100;
+  const who = caller === null ? '' : `,"caller":${quote(caller)}`;
+  const where = socket === undefined ? '' : `,"socket":${quote(socket)}`;
+  write(
+    `,"request_id":${quote(request_id)},"method":${quote(method)},"path":${quote(path)}` +
+      `,"status":${status},"ms":${ms}${who}${where}${aborted ? ',"aborted":true' : ''}}\n`,
+  );
 };
 
 /** The answer to a CORS preflight, or to OPTIONS in general. */

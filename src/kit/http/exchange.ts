@@ -3,6 +3,7 @@ import { common_faults, refuse } from '../fault.js';
 import type { Roll } from '../roll.js';
 import type { Address, AddressReader } from './address.js';
 import type { BodyStream } from './body-stream.js';
+import { linesOf } from './header-lines.js';
 import { parseJson } from './json.js';
 import type { Peers } from './peers.js';
 import type { Asked, BodyRead, Outgoing, OutgoingHead } from './talk.js';
@@ -40,6 +41,9 @@ export const common_headers = [
   ['Access-Control-Allow-Origin', '*'],
   ['Access-Control-Expose-Headers', exposed],
 ] as const;
+
+const [[first_header, first_value], ...other_headers] = common_headers;
+const common_lines = first_value + linesOf(other_headers);
 
 const no_body = Buffer.alloc(0);
 const json_type = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
@@ -241,12 +245,12 @@ export class Exchange implements Asked {
     else this.#res.end();
   }
 
+  /** All headers in one piece: of each that it is given for itself, uWS copies name and value. */
   #writeHead({ status, headers, content_type }: OutgoingHead): void {
     const res = this.#res;
     res.writeStatus(status_lines[status] ?? String(status));
-    for (const [name, value] of headers) res.writeHeader(name, value);
-    if (content_type !== null) res.writeHeader('Content-Type', content_type);
-    for (const [name, value] of common_headers) res.writeHeader(name, value);
+    const type = content_type === null ? '' : `\r\nContent-Type: ${content_type}`;
+    res.writeHeader(first_header, common_lines + type + linesOf(headers));
   }
 
   #write(outgoing: Outgoing, close: boolean): void {

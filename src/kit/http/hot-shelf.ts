@@ -1,4 +1,5 @@
 import { etagOf } from './etag.js';
+import { type Headers, linesOf } from './header-lines.js';
 import type { Reply } from './route.js';
 
 /** The answers that are kept for many: see `hot.ts`. */
@@ -49,11 +50,6 @@ export interface Kept extends HotAnswer, Ages {
   /** Figures have moved since it was made. */
   is_moved: boolean;
 }
-
-export type Headers = readonly (readonly [string, string])[];
-
-const linesOf = (headers: Headers): string =>
-  headers.map(([name, value]) => `\r\n${name}: ${value}`).join('');
 
 /** What is known of an answer before it is made. */
 export interface KeptParts extends Ages {

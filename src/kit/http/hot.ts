@@ -1,8 +1,8 @@
 import { etagOf } from './etag.js';
+import type { Headers } from './header-lines.js';
 import {
   agesOf,
   bound,
-  type Headers,
   type HotAnswer,
   type Kept,
   type KeptParts,

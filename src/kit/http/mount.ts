@@ -3,7 +3,7 @@ import { common_faults, type Fault, refuse } from '../fault.js';
 import { describeError, makeLineWriter } from '../log.js';
 import { Roll } from '../roll.js';
 import { makeAddressReader } from './address.js';
-import { finish, sendOptions } from './answer.js';
+import { type Finish, makeFinish, sendOptions } from './answer.js';
 import { compileRoute } from './call.js';
 import { type Desk, Exchange, exchange_counters } from './exchange.js';
 import { type FastDoorOptions, makeFastDoor } from './fast-door.js';
@@ -59,7 +59,7 @@ const lateFault = ({ awaits_body }: Asked): Fault =>
     : refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
 
 /** Answers 503 to what has been open for longer than the deadline; 408 when the client is late. */
-const startSweeper = (open: Roll<Asked>, deadline_ms: number, log: Logger) => {
+const startSweeper = (open: Roll<Asked>, deadline_ms: number, finish: Finish) => {
   const timer = setInterval(() => {
     const now_ms = performance.now();
     for (const asked of open) {
@@ -67,7 +67,7 @@ const startSweeper = (open: Roll<Asked>, deadline_ms: number, log: Logger) => {
       if (now_ms - started_ms < deadline_ms) break;
       if (is_streaming || now_ms - started_ms < longest_ms) continue;
       exchange_counters.expired += 1;
-      finish(startTalk(asked), lateFault(asked), log);
+      finish(startTalk(asked), lateFault(asked));
     }
   }, 500);
   timer.unref();
@@ -79,14 +79,13 @@ interface DoorOptions {
   readonly desk: Desk;
   readonly has_proxies: boolean;
   readonly log: Logger;
-  readonly lines: Logger;
   readonly isShut: () => boolean;
 }
 
 /** In front of the usual way, for what it knows. */
 const openFastDoor = (app: TemplatedApp, options: DoorOptions): void => {
-  const { desk, has_proxies, log, lines, isShut } = options;
-  const writeLine = makeLineWriter(lines);
+  const { desk, has_proxies, log, isShut } = options;
+  const writeLine = makeLineWriter(log);
   const fast = makeFastDoor({ ...options.fast, ...desk, has_proxies, writeLine });
   app.get('/*', (res, req) => {
     try {
@@ -102,9 +101,8 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
   const { routes, log, deadline_ms = 10_000, trusted_proxies } = options;
   const entries = routes.map((route) => ({ route: route as Route, entry: compileRoute(route) }));
   const router = makeRouter(entries);
-  // The line of a request holds nothing to redact, and looking for it would cost half of the line.
-  const lines = log.child({}, { redact: [] });
-  const server = makeServer({ ...options, lines });
+  const finish = makeFinish(log);
+  const server = makeServer({ ...options, finish });
   const readAddress = makeAddressReader(trusted_proxies);
   const desk: Desk = { open: new Roll(), readAddress, peers: peersOf(app) };
   let draining = false;
@@ -113,7 +111,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
     const { method, path } = exchange;
     const found = router.find(method, path);
     if (exchange.headers_too_large) {
-      finish(talk, refuse(common_faults.HEADERS_TOO_LARGE), lines);
+      finish(talk, refuse(common_faults.HEADERS_TOO_LARGE));
     } else if (method === 'OPTIONS' && found.kind === 'wrong_method') {
       sendOptions(talk, found.allow);
     } else if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
@@ -121,18 +119,18 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
     } else {
       exchange.receiveBody(bodyLimitOf(found), (is_here) => {
         if (is_here) server.answer(talk, found);
-        else finish(talk, refuse(common_faults.BODY_TOO_LARGE), lines);
+        else finish(talk, refuse(common_faults.BODY_TOO_LARGE));
       });
     }
   };
 
   const refuseAway = (talk: Talk): void =>
-    finish(talk, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }), log);
+    finish(talk, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }));
 
   if (options.fast !== undefined) {
     const has_proxies = trusted_proxies.length > 0;
     const { fast } = options;
-    openFastDoor(app, { fast, desk, has_proxies, log, lines, isShut: () => draining });
+    openFastDoor(app, { fast, desk, has_proxies, log, isShut: () => draining });
   }
   app.any('/*', (res, req) => {
     let exchange: Exchange | undefined;
@@ -147,7 +145,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
     }
   });
 
-  const sweeper = startSweeper(desk.open, deadline_ms, log);
+  const sweeper = startSweeper(desk.open, deadline_ms, finish);
   return {
     open: desk.open,
     call(asked) {
@@ -158,7 +156,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
       }
       if (draining) refuseAway(talk);
       else if (!asked.exceeds(bodyLimitOf(found))) server.answer(talk, found);
-      else finish(talk, refuse(common_faults.BODY_TOO_LARGE), lines);
+      else finish(talk, refuse(common_faults.BODY_TOO_LARGE));
     },
     startDraining() {
       draining = true;

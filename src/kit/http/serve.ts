@@ -6,7 +6,7 @@ import { describeError } from '../log.js';
 import type { Address } from './address.js';
 import {
   applyLimits,
-  finish,
+  type Finish,
   makeAnswerChecker,
   refuseThrown,
   showGivenBack,
@@ -207,8 +207,10 @@ export interface Server<D> {
   answer(talk: Talk, found: Found<CompiledRoute<D>>): void;
 }
 
-export const makeServer = <D>(options: ServeOptions<D> & { readonly lines: Logger }): Server<D> => {
-  const { log, lines, authenticate } = options;
+export const makeServer = <D>(
+  options: ServeOptions<D> & { readonly finish: Finish },
+): Server<D> => {
+  const { log, finish, authenticate } = options;
   const respond = makeResponder(options);
   return {
     answer(talk, found) {
@@ -220,11 +222,11 @@ export const makeServer = <D>(options: ServeOptions<D> & { readonly lines: Logge
           : respondUnrouted(talk, allow, authenticate);
       work
         .catch((error: unknown) => refuseThrown(error, talk, log))
-        .then((outgoing) => finish(talk, outgoing, lines))
+        .then((outgoing) => finish(talk, outgoing))
         .catch((error: unknown) => {
           const { request_id } = talk;
           log.error({ request_id, ...describeError(error) }, 'http: answer failed');
-          finish({ ...talk, headers: [] }, refuse(common_faults.INTERNAL), log);
+          finish({ ...talk, headers: [] }, refuse(common_faults.INTERNAL));
         });
     },
   };
