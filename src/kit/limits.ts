@@ -1,8 +1,10 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { askRedis, keyOf, type Patient, runScript, type Waiting } from './limit-calls.js';
+import { createKnownLists } from './limit-lists.js';
 import { makeLocalWindows } from './local-windows.js';
 import { describeError } from './log.js';
-import { loadScript, type Script } from './redis/scripts.js';
+import { loadScript } from './redis/scripts.js';
 
 /**
  * Rate limits: exact sliding windows. All windows of a call are checked and taken together, and a
@@ -52,11 +54,6 @@ export interface Limiter {
   stop(): void;
 }
 
-interface Waiting {
-  readonly windows: readonly Window[];
-  readonly resolve: (taken: Taken) => void;
-}
-
 /** A look at windows, after a call of that time was taken back where there is one. */
 interface Looking {
   readonly windows: readonly Window[];
@@ -72,73 +69,11 @@ export interface LimiterOptions {
   readonly patience_ms?: number;
 }
 
-const script = loadScript('windows-n.lua');
 const left_script = loadScript('windows-left-n.lua');
-
-const keyOf = (prefix: string, window: Window): string => `${prefix}:{limits}:${window.key}`;
-
-/** What the script says of one call: its numbers begin at `from`. */
-const readAnswer = (numbers: readonly string[], from: number, windows: number): Taken => {
-  const at_ms = Number(numbers[numbers.length - 1]);
-  const left: number[] = [];
-  const reset_ms: number[] = [];
-  for (let w = 0; w < windows; w += 1) {
-    left.push(Number(numbers[from + 2 + 2 * w]));
-    reset_ms.push(Number(numbers[from + 3 + 2 * w]));
-  }
-  const refused = Number(numbers[from]) - 1;
-  const retry_ms = Number(numbers[from + 1]);
-  const is_local = false;
-  return { allowed: refused === -1, refused, retry_ms, left, reset_ms, at_ms, is_local };
-};
-
-/** The calls as the script takes them. */
-const packCalls = (prefix: string, batch: readonly Waiting[]) => {
-  const keys: string[] = [];
-  const args: (string | number)[] = [batch.length];
-  for (const { windows } of batch) {
-    args.push(windows.length);
-    for (const window of windows) {
-      keys.push(keyOf(prefix, window));
-      args.push(window.limit, window.window_ms);
-    }
-  }
-  return { keys, args };
-};
 
 const most_calls_a_script = 128;
 /** Script calls under way at once; what comes meanwhile gathers, which costs Redis less. */
 const most_scripts = 1;
-
-type Patient = Required<Pick<LimiterOptions, 'redis' | 'prefix' | 'patience_ms'>>;
-
-/** The numbers of one script call; rejects when it fails or takes longer than the patience. */
-const runScript = async (
-  { redis, patience_ms }: Patient,
-  asked: Script,
-  { keys, args }: ReturnType<typeof packCalls>,
-): Promise<readonly string[]> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), patience_ms);
-  });
-  try {
-    const text = (await Promise.race([asked(redis, keys, args), late])) as string;
-    return text.split(',');
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
-const askRedis = async (patient: Patient, batch: readonly Waiting[]): Promise<readonly Taken[]> => {
-  const answers = await runScript(patient, script, packCalls(patient.prefix, batch));
-  let from = 0;
-  return batch.map(({ windows }) => {
-    const taken = readAnswer(answers, from, windows.length);
-    from += 2 + 2 * windows.length;
-    return taken;
-  });
-};
 
 const lookInRedis = async (patient: Patient, batch: readonly Looking[]): Promise<void> => {
   const windows = batch.flatMap((one) => one.windows);
@@ -146,7 +81,7 @@ const lookInRedis = async (patient: Patient, batch: readonly Looking[]): Promise
   const args = batch.flatMap((one) =>
     one.windows.flatMap(({ limit, window_ms }) => [limit, window_ms, one.given_back_ms]),
   );
-  const numbers = await runScript(patient, left_script, { keys, args });
+  const numbers = (await runScript(patient, left_script, { keys, args })).split(',');
   let at = 0;
   for (const one of batch) {
     const left = one.windows.map((_, n) => ({
@@ -224,14 +159,16 @@ const makeFallback = ({ redis, processes, log }: LimiterOptions) => {
 
 export const createLimiter = (options: LimiterOptions): Limiter => {
   const { redis, prefix, patience_ms = 300 } = options;
+  const patient: Patient = { redis, prefix, patience_ms };
   const fallback = makeFallback(options);
+  const known = createKnownLists(prefix);
   const waiting: Waiting[] = [];
   let under_way = 0;
   let scheduled = false;
 
   const ask = async (batch: readonly Waiting[]): Promise<void> => {
     try {
-      const taken = await askRedis({ redis, prefix, patience_ms }, batch);
+      const taken = await askRedis(patient, known, batch);
       batch.forEach(({ resolve }, index) => {
         resolve(taken[index] as Taken);
       });
@@ -253,7 +190,7 @@ export const createLimiter = (options: LimiterOptions): Limiter => {
     }
   };
 
-  const lookSoon = makeLooker({ redis, prefix, patience_ms }, fallback.begin);
+  const lookSoon = makeLooker(patient, fallback.begin);
 
   return {
     async look(windows) {
@@ -267,6 +204,7 @@ export const createLimiter = (options: LimiterOptions): Limiter => {
         return fallback.look(windows);
       }
       const found = fallback.isOn() ? null : await lookSoon(windows, taken.at_ms);
+      known.forget(windows);
       return found ?? left.map((n, at) => ({ left: n, reset_ms: reset_ms[at] ?? 0 }));
     },
     take(windows) {

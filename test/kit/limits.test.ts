@@ -1,88 +1,16 @@
-import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
-import { pino } from 'pino';
 import { t } from 'tap';
-import { createLimiter, type Limiter, type Window } from '../../src/kit/limits.js';
+import type { Limiter, Window } from '../../src/kit/limits.js';
 import { makeLocalWindows } from '../../src/kit/local-windows.js';
-import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.js';
+import { fresh, makeLimiters, replaceIn, warmUp, windows_lua } from '../help/limiters.js';
 import { holds } from '../help/property.js';
-import { openStores, type Teardown } from '../help/stores.js';
+import { openStores } from '../help/stores.js';
 import { until } from '../help/until.js';
 
-/**
- * The windows in Redis, compared with the same rule in memory. The script asks Redis for the time
- * and lets Redis end its keys; in these tests both go by a clock that a test moves as it likes, and
- * everything else is the script as it runs in service.
- */
+/** The windows in Redis, compared with the same rule in memory, by a clock that the tests move. */
 
 const stores = await openStores(t);
-const log = pino({ level: 'silent' });
-let used = 0;
-/** Who is counted: nobody that another test counts. */
-const fresh = (name: string): string => {
-  used += 1;
-  return `${name}:${used}`;
-};
-
-const connect = async (t: Teardown): Promise<Redis> => {
-  const { redis_url } = stores;
-  const redis = openRedis({ url: redis_url, name: 'limits', log, command_timeout_ms: 5_000 });
-  await connectRedis(redis);
-  t.teardown(() => closeRedis(redis));
-  return redis;
-};
-
-const limiterOn = (redis: Redis): Limiter =>
-  createLimiter({ redis, prefix: stores.redis_prefix, processes: 1, log, patience_ms: 5_000 });
-
-const readLua = (name: string): string =>
-  readFileSync(new URL(`../../src/lua/${name}`, import.meta.url), 'utf8');
-const lua = readLua('windows-n.lua');
-const left_lua = readLua('windows-left-n.lua');
-
-/** Replaces text that must be there. */
-const replaceIn = (text: string, from: string | RegExp, to: string): string => {
-  const replaced = text.replace(from, to);
-  if (replaced === text) throw new Error(`the script no longer has ${from}`);
-  return replaced;
-};
-
-/** The script with the time, and the end of its keys, in a hash: `now`, and an end by key. */
-const withClock = (text: string, clock: string): string => {
-  const local = `local now = tonumber(redis.call('HGET', '${clock}', 'now'))
-    local function expireKey(name, ms) redis.call('HSET', '${clock}', name, now + ms) end`;
-  const timed = replaceIn(text, /local time = .*\nlocal now = .*\n/, `${local}\n`);
-  return timed.replace(/redis\.call\('PEXPIRE', /g, 'expireKey(').replace(/^#!lua\n/, '');
-};
-
-interface Clocked {
-  readonly limiter: Limiter;
-  readonly redis: Redis;
-  /** Moves the time; keys whose end has come are gone. */
-  setTime(ms: number): Promise<void>;
-}
-
-const startClocked = async (t: Teardown): Promise<Clocked> => {
-  const redis = await connect(t);
-  const limiter = limiterOn(redis);
-  await limiter.take([{ name: 'w', key: fresh('warm-up'), limit: 1, window_ms: 1_000 }]);
-  const clock = `${stores.redis_prefix}:{limits}:clock:${fresh('c')}`;
-  if (!lua.includes("redis.call('PEXPIRE', ")) throw new Error('the keys get no end any more');
-  redis.defineCommand('pf_windows', { lua: withClock(lua, clock) });
-  await limiter.look([{ name: 'w', key: fresh('warm-up'), limit: 1, window_ms: 1_000 }]);
-  redis.defineCommand('pf_windows-left', { lua: withClock(left_lua, clock) });
-  return {
-    limiter,
-    redis,
-    async setTime(ms) {
-      const { now: _, ...ends } = await redis.hgetall(clock);
-      const gone = Object.keys(ends).filter((key) => Number(ends[key]) <= ms);
-      if (gone.length > 0) await Promise.all([redis.del(...gone), redis.hdel(clock, ...gone)]);
-      await redis.hset(clock, 'now', ms);
-    },
-  };
-};
+const { connect, limiterOn, startClocked } = makeLimiters(stores);
 
 const start_ms = 1_700_000_000_123;
 const minute_ms = 60_000;
@@ -177,7 +105,7 @@ t.test('what is old is cut off wherever it ends, and nothing else', async (t) =>
 const withCount = (counter: string): string => {
   const counting = `local given = 0
     local function call(...) given = given + 1 return redis.call(...) end`;
-  const counted = replaceIn(lua, 'local call = redis.call\n', `${counting}\n`);
+  const counted = replaceIn(windows_lua, 'local call = redis.call\n', `${counting}\n`);
   const told = `redis.call('SET', '${counter}', given)\nreturn table.concat`;
   return replaceIn(counted, 'return table.concat', told).replace(/^#!lua\n/, '');
 };
@@ -185,7 +113,7 @@ const withCount = (counter: string): string => {
 t.test('a list that idled with 300,000 entries is cut by a few commands', async (t) => {
   const redis = await connect(t);
   const limiter = limiterOn(redis);
-  await limiter.take([{ name: 'w', key: fresh('warm-up'), limit: 1, window_ms: 1_000 }]);
+  await warmUp(limiter);
   const counter = `${stores.redis_prefix}:{limits}:given`;
   redis.defineCommand('pf_windows', { lua: withCount(counter) });
   const window = { name: 'key', key: fresh('idle'), limit: 1_000_000, window_ms: minute_ms };
