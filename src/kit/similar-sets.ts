@@ -94,7 +94,9 @@ const scratch = {
   places: new Int32Array(256),
   /** By set: zero between two searches. */
   counts: new Uint16Array(64),
+  /** The sets that may be similar, and the count of each. */
   touched: new Int32Array(64),
+  touched_counts: new Uint16Array(64),
   /** By member: the number of the last search whose set has it. */
   marks: new Int32Array(256),
   mark: 0,
@@ -215,6 +217,7 @@ export class SimilarSets {
     if (entry >= scratch.counts.length) {
       scratch.counts = new Uint16Array(2 * scratch.counts.length);
       scratch.touched = new Int32Array(scratch.counts.length);
+      scratch.touched_counts = new Uint16Array(scratch.counts.length);
     }
     this.moveSome();
     return entry;
@@ -337,11 +340,12 @@ export class SimilarSets {
     const prefix = prefixOf(search.size);
     const visits = this.countVisits(segment, prefix);
     if (visits === 0) return search.best;
+    const least = this.leastNeed(segment, search.size);
     const found =
       2 * visits > this.sizes.length
-        ? this.countMany(segment, search.size, prefix)
-        : this.countFew(segment, prefix);
-    const { counts, touched } = scratch;
+        ? this.countMany(segment, prefix, least)
+        : this.countFew(segment, prefix, least);
+    const { touched, touched_counts } = scratch;
     const { values: sizes } = this.sizes;
     const needed = needsOf(search.size);
     let { best } = search;
@@ -349,8 +353,7 @@ export class SimilarSets {
     for (let i = 0; i < found; i += 1) {
       const entry = touched[i]!;
       const size = sizes[entry]!;
-      const count = counts[entry]!;
-      counts[entry] = 0;
+      const count = touched_counts[i]!;
       if (size >= needed.length || count < needed[size]! || entry === search.except) continue;
       if (!is_marked) this.markMembers(search.size);
       is_marked = true;
@@ -381,12 +384,15 @@ export class SimilarSets {
     return visits;
   }
 
-  /** Counts, by set, the members its prefix has in common with ours; how many sets there are. */
-  private countFew({ lists, pool }: Segment, prefix: number): number {
-    const { counts, touched, ids } = scratch;
+  /**
+   * Counts, by set, the members its prefix has in common with ours. `touched` are those with at
+   * least so many; how many that are.
+   */
+  private countFew({ lists, pool }: Segment, prefix: number, least: number): number {
+    const { counts, touched, touched_counts, ids } = scratch;
     const { values, length } = lists;
     const { values: sets } = pool;
-    let found = 0;
+    let met = 0;
     for (let i = 0; i < prefix; i += 1) {
       const at = list_width * ids[i]!;
       if (at >= length) continue;
@@ -396,22 +402,28 @@ export class SimilarSets {
         const entry = sets[place]!;
         const count = counts[entry]!;
         if (count === 0) {
-          touched[found] = entry;
-          found += 1;
+          touched[met] = entry;
+          met += 1;
         }
         counts[entry] = count + 1;
       }
     }
+    let found = 0;
+    for (let i = 0; i < met; i += 1) {
+      const entry = touched[i]!;
+      const count = counts[entry]!;
+      counts[entry] = 0;
+      if (count < least) continue;
+      touched[found] = entry;
+      touched_counts[found] = count;
+      found += 1;
+    }
     return found;
   }
 
-  /**
-   * The same where most sets are met: the counts of all are looked through afterwards, and those
-   * that are too low for every size there is in the segment are set back at once.
-   */
-  private countMany(segment: Segment, size: number, prefix: number): number {
-    const { lists, pool } = segment;
-    const { counts, touched, ids } = scratch;
+  /** The same where most sets are met: the counts of all are looked through afterwards. */
+  private countMany({ ends, lists, pool }: Segment, prefix: number, least: number): number {
+    const { counts, touched, touched_counts, ids } = scratch;
     const { values, length } = lists;
     const { values: sets } = pool;
     for (let i = 0; i < prefix; i += 1) {
@@ -421,23 +433,16 @@ export class SimilarSets {
       const end = start + values[at + list_length]!;
       for (let place = start; place < end; place += 1) counts[sets[place]!]! += 1;
     }
-    const least = this.leastNeed(segment, size);
-    const end = Math.min(segment.ends, this.sizes.length);
+    const end = Math.min(ends, this.sizes.length);
     let found = 0;
     for (let entry = 0; entry < end; entry += 1) {
-      if (counts[entry]! < least) continue;
+      const count = counts[entry]!;
+      if (count < least) continue;
       touched[found] = entry;
+      touched_counts[found] = count;
       found += 1;
     }
-    // What is touched is set back by the caller, which still needs it.
-    if (found === 0) counts.fill(0, 0, end);
-    else {
-      let next = 0;
-      for (let entry = 0; entry < end; entry += 1) {
-        if (next < found && touched[next] === entry) next += 1;
-        else counts[entry] = 0;
-      }
-    }
+    counts.fill(0, 0, end);
     return found;
   }
 

@@ -58,9 +58,10 @@ export interface WordScan {
 /** Mark 1 is kept apart: the scan remembers the word. The other bits are only joined. */
 export const offence = 1;
 
-const slot_bits = 16;
-const slots = 1 << slot_bits;
-const fill_limit = 36_000;
+/** The table grows with the words that are in use: a small one stays near the processor. */
+const first_slots = 4_096;
+const most_slots = 65_536;
+const most_filled = 0.55;
 const longest_text = 80_000;
 /** Of two code units at once: the bits that no character of ASCII has. */
 const beyond_ascii = 0xff80_ff80 | 0;
@@ -87,7 +88,7 @@ const seed2 = randomInt(2 ** 32) | 0;
  */
 export class WordReader {
   /** Four numbers a slot: hash, hash, generation·2 + counted (0: empty), count·8 + marks. */
-  private readonly table = new Int32Array(slots * 4);
+  private table = new Int32Array(first_slots * 4);
   private readonly tokens = new Map<string, number>();
   private filled = 0;
   private generation = 1;
@@ -208,11 +209,31 @@ export class WordReader {
   /** Where the word with these hashes stands, or the empty place where it belongs. */
   private findSlot(hash1: number, hash2: number): number {
     const { table } = this;
-    let base = ((hash1 ^ (hash1 >>> slot_bits)) & (slots - 1)) << 2;
+    const last = table.length - 1;
+    let base = ((hash1 ^ (hash1 >>> 16)) << 2) & last;
     while (table[base + 2] !== 0 && (table[base] !== hash1 || table[base + 1] !== hash2)) {
-      base = (base + 4) & (slots * 4 - 1);
+      base = (base + 4) & last;
     }
     return base;
+  }
+
+  /** Room for so many new words: a larger table, or the one there is over again. */
+  private makeRoom(words: number): void {
+    if (this.filled + words > most_filled * most_slots || this.generation >= generation_limit) {
+      this.table.fill(0);
+      this.filled = 0;
+      this.generation = 1;
+    }
+    const least = (this.filled + words) / most_filled;
+    while (4 * least > this.table.length) {
+      const old = this.table;
+      this.table = new Int32Array(2 * old.length);
+      for (let base = 0; base < old.length; base += 4) {
+        if (old[base + 2] === 0) continue;
+        const slot = this.findSlot(old[base]!, old[base + 1]!);
+        this.table.set(old.subarray(base, base + 4), slot);
+      }
+    }
   }
 
   /** Whether no uncounted range covers `start`; asked with growing `start` only. */
@@ -317,16 +338,12 @@ export class WordReader {
     }
   }
 
-  /** The table starts over before a text that could overfill it, and never within one. */
+  /** The table grows or starts over before a text that could overfill it, and never within one. */
   private startText(text: string, request: WordScanRequest): void {
     this.generation += 1;
-    const { length } = text;
-    if (this.filled + length / 3 > fill_limit || this.generation >= generation_limit) {
-      this.table.fill(0);
-      this.filled = 0;
-      this.generation = 1;
-    }
-    this.text = length > longest_text ? text.slice(0, longest_text) : text;
+    this.text = text.length > longest_text ? text.slice(0, longest_text) : text;
+    // A word has two letters and a separator.
+    this.makeRoom(this.text.length / 3);
     this.unit_bytes.write(this.text, 0, 'utf16le');
     this.units[this.text.length] = 0;
     this.uncounted = request.uncounted;

@@ -1,3 +1,4 @@
+import type { Static } from '@sinclair/typebox';
 import { makeOutboxRow } from '../../kit/event.js';
 import { prediction_placed } from '../events/index.js';
 import type { StatedForecast } from './stated.js';
@@ -14,26 +15,25 @@ export interface PlacedParts {
 /** The event of a prediction, made here or imported; it tells no reasoning. */
 export const makePlacedEvent = ({ id, at, question, agent, stated }: PlacedParts) => {
   const { prediction, probability, confidence, selected_option, probabilities } = stated;
+  const data: Static<typeof prediction_placed.data> = {
+    question_id: question.id,
+    prediction_id: id,
+    user_id: agent.id,
+    user_name: agent.name,
+    model_family: agent.model_family,
+    confidence,
+  };
+  if (prediction !== null && probability !== null) {
+    data.prediction = prediction;
+    data.probability = probability;
+  }
+  if (selected_option !== null) {
+    data.selected_option = question.options[selected_option] ?? '';
+    data.option_index = selected_option;
+    data.option_count = question.options.length;
+  }
   const named = nameProbabilities(question.options, probabilities);
-  return makeOutboxRow(prediction_placed, {
-    at,
-    place: { question_id: question.id, agent_id: agent.id },
-    data: {
-      question_id: question.id,
-      prediction_id: id,
-      user_id: agent.id,
-      user_name: agent.name,
-      model_family: agent.model_family,
-      confidence,
-      ...(prediction === null || probability === null ? {} : { prediction, probability }),
-      ...(selected_option === null
-        ? {}
-        : {
-            selected_option: question.options[selected_option] ?? '',
-            option_index: selected_option,
-            option_count: question.options.length,
-          }),
-      ...(named === null ? {} : { probabilities: named }),
-    },
-  });
+  if (named !== null) data.probabilities = named;
+  const place = { question_id: question.id, agent_id: agent.id };
+  return makeOutboxRow(prediction_placed, { at, place, data });
 };

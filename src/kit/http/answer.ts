@@ -163,13 +163,28 @@ export const refuseThrown = (error: unknown, talk: Talk, log: Logger): Fault => 
   return refuse(common_faults.INTERNAL);
 };
 
-const policyOf = (windows: readonly Window[]): string =>
-  windows.map((w) => `"${w.name}";q=${w.limit};w=${Math.round(w.window_ms / 1000)}`).join(', ');
+const policyOf = (windows: readonly Window[]): string => {
+  let text = '';
+  for (const { name, limit, window_ms } of windows) {
+    const policy = `"${name}";q=${limit};w=${Math.round(window_ms / 1000)}`;
+    text = text === '' ? policy : `${text}, ${policy}`;
+  }
+  return text;
+};
 
-const stateOf = (windows: readonly Window[], { left, reset_ms }: Taken): string =>
-  windows
-    .map((w, i) => `"${w.name}";r=${left[i]};t=${Math.ceil((reset_ms[i] ?? 0) / 1000)}`)
-    .join(', ');
+/** By window: calls left, and ms until there are more. */
+const stateOf = (
+  windows: readonly Window[],
+  left: readonly (number | undefined)[],
+  reset_ms: readonly (number | undefined)[],
+): string => {
+  let text = '';
+  for (let i = 0; i < windows.length; i += 1) {
+    const state = `"${windows[i]!.name}";r=${left[i]};t=${Math.ceil((reset_ms[i] ?? 0) / 1000)}`;
+    text = text === '' ? state : `${text}, ${state}`;
+  }
+  return text;
+};
 
 /** Says what is left after the call was given back, in place of what was left with it. */
 export const showGivenBack = (
@@ -179,16 +194,18 @@ export const showGivenBack = (
 ): void => {
   const shown = headers.find(([name]) => name === 'RateLimit');
   if (shown === undefined) return;
-  shown[1] = windows
-    .map((w, i) => `"${w.name}";r=${left[i]?.left};t=${Math.ceil((left[i]?.reset_ms ?? 0) / 1000)}`)
-    .join(', ');
+  shown[1] = stateOf(
+    windows,
+    left.map((one) => one.left),
+    left.map((one) => one.reset_ms),
+  );
 };
 
 /** Adds the headers of the limits; the refusal when they are used up. */
 export const applyLimits = (talk: Talk, windows: readonly Window[], taken: Taken): Fault | null => {
   talk.headers.push(
     ['RateLimit-Policy', policyOf(windows)],
-    ['RateLimit', stateOf(windows, taken)],
+    ['RateLimit', stateOf(windows, taken.left, taken.reset_ms)],
   );
   if (taken.allowed) return null;
   const seconds = Math.max(1, Math.ceil(taken.retry_ms / 1000));
