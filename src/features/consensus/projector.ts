@@ -1,4 +1,5 @@
 import type { Deps } from '../../kit/deps.js';
+import { groupBy } from '../../kit/group-by.js';
 import { loadScript } from '../../kit/redis/scripts.js';
 import type { Projector } from '../events/index.js';
 import { cellField } from './rules.js';
@@ -25,8 +26,13 @@ const tagOf = (question_id: string): string => `q${question_id.slice(-1)}`;
 export const tallyKey = (prefix: string, question_id: string): string =>
   `${prefix}:{${tagOf(question_id)}}:tally:${question_id}`;
 
-/** Triples of offset, time and field. */
-type Args = (string | number)[];
+/** The predictions of one question in a portion of the log. */
+interface Portion {
+  /** Of the last one. */
+  at: string;
+  /** Pairs of offset and field. */
+  readonly pairs: (string | number)[];
+}
 
 export const createConsensusProjector = (deps: Deps): Projector => {
   const { sql, redis } = deps;
@@ -39,9 +45,13 @@ export const createConsensusProjector = (deps: Deps): Projector => {
     await setScript(redis, [tallyKey(prefix, question_id)], args);
   };
 
-  const countTagged = async (questions: readonly [string, Args][]): Promise<void> => {
+  const countTagged = async (questions: readonly (readonly [string, Portion])[]) => {
     const keys = questions.map(([question_id]) => tallyKey(prefix, question_id));
-    const args = questions.flatMap(([, triples]) => [triples.length / 3, ...triples]);
+    const args: (string | number)[] = [];
+    for (const [, { at, pairs }] of questions) {
+      args.push(pairs.length / 2, at);
+      for (const one of pairs) args.push(one);
+    }
     const counted = (await countScript(redis, keys, args)) as number[];
     for (const [index, [question_id]] of questions.entries()) {
       if (counted[index] !== 1) await setFromRecord(question_id);
@@ -51,18 +61,19 @@ export const createConsensusProjector = (deps: Deps): Projector => {
   return {
     name: 'consensus',
     async project(entries) {
-      const by_question = new Map<string, Args>();
+      const portions = new Map<string, Portion>();
       for (const entry of entries) {
-        if (entry.event !== 'prediction.placed' || entry.question_id === null) continue;
-        const args = by_question.get(entry.question_id) ?? [];
-        args.push(entry.offset, timeOf(entry), cellField(saidIn(entry)));
-        by_question.set(entry.question_id, args);
+        const { event, question_id, offset } = entry;
+        if (event !== 'prediction.placed' || question_id === null) continue;
+        let portion = portions.get(question_id);
+        if (portion === undefined) {
+          portion = { at: '', pairs: [] };
+          portions.set(question_id, portion);
+        }
+        portion.at = timeOf(entry);
+        portion.pairs.push(offset, cellField(saidIn(entry)));
       }
-      const by_tag = new Map<string, [string, Args][]>();
-      for (const question of by_question) {
-        const tag = tagOf(question[0]);
-        by_tag.set(tag, [...(by_tag.get(tag) ?? []), question]);
-      }
+      const by_tag = groupBy([...portions], ([question_id]) => tagOf(question_id));
       await Promise.all([...by_tag.values()].map(countTagged));
     },
     async rebuild() {

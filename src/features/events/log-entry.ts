@@ -40,14 +40,17 @@ export const unpackEntry = (offset: number, head: string, body: string): LogEntr
   };
 };
 
-const parsed = new WeakMap<LogEntry, Record<string, unknown>>();
+/** Beside the entry, because a WeakMap of many short-lived keys costs the collector much. */
+const parsed = Symbol('data');
 
 /** The `data` of an entry; parsed once, however many ask. */
-export const readData = (entry: LogEntry): Record<string, unknown> => {
-  const known = parsed.get(entry);
+export const readData = (
+  entry: LogEntry & { [parsed]?: Record<string, unknown> },
+): Record<string, unknown> => {
+  const known = entry[parsed];
   if (known !== undefined) return known;
   const { data } = JSON.parse(entry.body) as { data: Record<string, unknown> };
-  parsed.set(entry, data);
+  entry[parsed] = data;
   return data;
 };
 

@@ -3,6 +3,7 @@ import type { Deps } from '../../kit/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
+import { inShort } from '../../kit/pg/short-transaction.js';
 import type { Service } from '../../kit/service.js';
 import { type LogEntry, nudgeChannel } from './log-entry.js';
 import { createProjection, type Projector } from './projection.js';
@@ -25,8 +26,8 @@ import { createStreamWriter } from './stream-writer.js';
  *
  * A turn while active: (1) one transaction: check the fence, move events from the outbox to the
  * log, let every projector write what belongs to the same commit (deliveries, counters); (2) append
- * to the Redis stream; (3) let every projector update Redis. Steps 2 and 3 may fail or be repeated
- * at any time: both are guarded by offsets and catch up from Postgres.
+ * to the Redis stream; (3) let every projector update Redis, while more comes in portions. Steps 2
+ * and 3 may fail or be repeated at any time: both are guarded by offsets and catch up from Postgres.
  */
 
 export interface RelayOptions {
@@ -43,6 +44,8 @@ export interface RelayOptions {
 }
 
 const most_a_turn = 2_000;
+
+class LeaseLost extends Error {}
 
 const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
@@ -64,12 +67,17 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   /** A hand-over whose answer was lost may have moved it. */
   let is_head_sure = false;
 
-  const handOverOnce = async (held: Lease): Promise<readonly LogEntry[] | 'lost'> =>
-    sql.begin(async (tx) => {
-      if (!(await holdLease(tx, held, lease_seconds))) return 'lost' as const;
-      const entries = await handOver(tx, most_a_turn);
-      if (entries.length === 0) return entries;
-      for (const projector of projectors) await projector.record?.(tx, entries);
+  /** Statements that do not wait for each other go together; a lost lease undoes them all. */
+  const handOverOnce = (held: Lease): Promise<readonly LogEntry[]> =>
+    inShort(sql, async (tx) => {
+      const [is_held, entries] = await Promise.all([
+        holdLease(tx, held, lease_seconds),
+        handOver(tx, most_a_turn),
+      ]);
+      if (!is_held) throw new LeaseLost();
+      if (entries.length > 0) {
+        await Promise.all(projectors.map((projector) => projector.record?.(tx, entries)));
+      }
       return entries;
     });
 
@@ -104,13 +112,17 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
     last_hand_over = performance.now();
     if (!is_head_sure) head = await readHead(sql);
     is_head_sure = false;
-    const entries = await handOverOnce(lease as Lease);
+    const entries = await handOverOnce(lease as Lease).catch((error: unknown) => {
+      if (error instanceof LeaseLost) return undefined;
+      throw error;
+    });
     is_head_sure = true;
-    if (entries === 'lost') {
+    if (entries === undefined) {
       log.warn('relay: the lease went to another relay');
       lease = undefined;
       return 'rest';
     }
+    for (const projector of projectors) projector.committed?.();
     last_size = entries.length;
     head = entries[entries.length - 1]?.offset ?? head;
     await feedRedis(entries);

@@ -38,7 +38,7 @@ export const createPlanner = (deps: Pick<Deps, 'redis' | 'config'>): Projector =
         planned.add(webhook_id);
       }
     },
-    async project() {
+    committed() {
       if (planned.size > 0) nudgeSigner(deps, [...planned]);
       planned.clear();
     },

@@ -1,0 +1,61 @@
+import { t } from 'tap';
+import { createConsensusProjector, tallyKey } from '../../../src/features/consensus/index.js';
+import type { LogEntry } from '../../../src/features/events/index.js';
+import { createProjection } from '../../../src/features/events/projection.js';
+import { makeId } from '../../../src/kit/ids.js';
+import { makeLogWriter } from '../../help/log.js';
+import { openParts } from '../../help/parts.js';
+
+/** How Redis follows a log that is busy. */
+
+t.test('while events come they are projected in portions, and at once when none do', async (t) => {
+  const { deps } = await openParts(t);
+  const { sql, redis, config } = deps;
+  const prefix = config.REDIS_PREFIX;
+  const log = makeLogWriter(sql, redis, prefix);
+  await redis.set(`${prefix}:{log}:projected`, 0);
+  const portions: number[][] = [];
+  const seen = {
+    name: 'seen',
+    project: async (entries: readonly LogEntry[]) => {
+      portions.push(entries.map(({ offset }) => offset));
+    },
+  };
+  const projection = createProjection({ ...deps, prefix, projectors: [seen] });
+  await projection.update(1, await log.record(1));
+  t.same(portions, [[1]], 'the first one does not wait');
+  await projection.update(3, await log.record(2));
+  await projection.update(4, await log.record(1));
+  await projection.update(4, []);
+  t.same(portions.flat(), [1, 2, 3, 4], 'each of them once, in order');
+  t.equal(await redis.get(`${prefix}:{log}:projected`), '4');
+  await log.record(2);
+  await projection.update(6, []);
+  t.same(portions.at(-1), [5, 6], 'what is not at hand is read from the record');
+});
+
+t.test('of a portion that is counted in part, the rest is counted', async (t) => {
+  const { deps } = await openParts(t);
+  const prefix = deps.config.REDIS_PREFIX;
+  const projector = createConsensusProjector(deps);
+  const question_id = makeId();
+  const entryAt = (offset: number, probability: number): LogEntry => {
+    const data = { model_family: 'gpt', prediction: true, probability };
+    return {
+      ...{ offset, id: makeId(), event: 'prediction.placed', question_id, agent_id: makeId() },
+      ...{ audience_id: null, category: null, subcategory: null, owner_id: null },
+      body: JSON.stringify({ data, timestamp: `2026-01-01T00:00:0${offset}.000Z` }),
+    };
+  };
+  const entries = [entryAt(1, 70), entryAt(2, 70), entryAt(3, 80), entryAt(4, 70)];
+  const tally = tallyKey(prefix, question_id);
+  await deps.redis.hset(tally, 'o', 2, 't', '2026-01-01T00:00:02.000Z', 'gpt|y|70', 2);
+  for (const times of [1, 2]) {
+    await projector.project?.(entries);
+    t.same(
+      { ...(await deps.redis.hgetall(tally)) },
+      { o: '4', t: '2026-01-01T00:00:04.000Z', 'gpt|y|70': '3', 'gpt|y|80': '1' },
+      `projected ${times} times`,
+    );
+  }
+});
