@@ -127,6 +127,9 @@ const connect = (run: Run): Promise<Connection> =>
     socket.once('error', reject);
     socket.on('error', () => undefined);
     socket.once('close', () => {
+      // A server may close what is idle for long; nothing more is sent there.
+      const at = run.idle.indexOf(connection);
+      if (at >= 0) run.idle.splice(at, 1);
       if (connection.due_ms === 0) return;
       run.broken++;
       run.in_flight--;

@@ -77,6 +77,29 @@ t.test('a lonely draft waits for nobody', async (t) => {
   t.equal(await verdict, 'stored 1');
 });
 
+t.test('a batch begins some time after the last one began, unless many wait', async (t) => {
+  const { held, run } = makeHeldRuns();
+  const batcher = batcherOf({ run, lanes: 2, least_beside: 3, apart_ms: 200 });
+  const since_ms = performance.now();
+  const verdicts = [batcher.add(draft(1))];
+  await until('the first batch', () => held.length === 1);
+  t.ok(performance.now() - since_ms < 150, 'who comes alone waits for nobody');
+  held[0]?.end();
+  verdicts.push(batcher.add(draft(2)));
+  await verdicts[0];
+  t.equal(held.length, 1);
+  await until('the second batch', () => held.length === 2);
+  t.ok(performance.now() - since_ms >= 190, 'so long after the first one');
+  t.same(idsOf(held[1]), [2]);
+  verdicts.push(...[3, 4, 5].map((id) => batcher.add(draft(id))));
+  t.same(idsOf(held[2]), [3, 4, 5], 'three do not wait');
+  for (const batch of held.slice(1)) batch.end();
+  t.same(
+    await Promise.all(verdicts),
+    [1, 2, 3, 4, 5].map((id) => `stored ${id}`),
+  );
+});
+
 t.test('while a batch is under way the next one gathers', async (t) => {
   const { held, run } = makeHeldRuns();
   const batcher = batcherOf({ run });

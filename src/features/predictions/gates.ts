@@ -30,6 +30,7 @@ export const createGates = (
   const questions = new Map<string, QuestionMemory>();
   const reading = new Map<string, Promise<QuestionMemory>>();
   let uses = 0;
+  let is_look_due = false;
 
   const most = config.ORIGINALITY_MB * 1_000_000;
 
@@ -46,6 +47,16 @@ export const createGates = (
       bytes -= memory.bytes;
       questions.delete(memory.question_id);
     }
+  };
+
+  /** Soon, and once for all that were opened together: it goes through all questions. */
+  const lookSoon = (): void => {
+    if (is_look_due) return;
+    is_look_due = true;
+    setImmediate(() => {
+      is_look_due = false;
+      forgetSome(performance.now());
+    });
   };
 
   const use = (memory: QuestionMemory): QuestionMemory => {
@@ -65,7 +76,7 @@ export const createGates = (
       const memory = new QuestionMemory(id, config.MODEL_FAMILY_CAP);
       await memory.load(sql, await open(id));
       questions.set(id, use(memory));
-      forgetSome(memory.used_ms);
+      lookSoon();
       return memory;
     } finally {
       reading.delete(id);

@@ -33,6 +33,11 @@ export interface BatcherOptions<D, V> {
    * drafts of a closed loop end up in one batch, and nobody works while that one is stored.
    */
   readonly least_beside?: number;
+  /**
+   * A batch begins so long after the one before it, unless `least_beside` drafts wait: a statement
+   * costs about as much for one draft as for ten. A draft that comes alone waits for nobody.
+   */
+  readonly apart_ms?: number;
   /** How long a draft may wait through an outage before it is given up. */
   readonly patience_ms: number;
   /** Most drafts waiting; above it `add` rejects at once. */
@@ -110,8 +115,37 @@ const sizesOf = ({ most, lanes, least_beside }: Sizes) => ({
   },
 });
 
+/** Keeps batches apart; `goOn` is called when what came too soon may go. */
+const makePace = (
+  {
+    apart_ms = 0,
+    least_beside = 1,
+  }: Pick<BatcherOptions<never, never>, 'apart_ms' | 'least_beside'>,
+  goOn: () => void,
+) => {
+  let began_ms = Number.NEGATIVE_INFINITY;
+  let is_alarm_set = false;
+  return {
+    begins(): void {
+      began_ms = performance.now();
+    },
+    isTooSoon(waiting: number): boolean {
+      const left_ms = began_ms + apart_ms - performance.now();
+      if (waiting >= least_beside || left_ms <= 0) return false;
+      if (!is_alarm_set) {
+        is_alarm_set = true;
+        setTimeout(() => {
+          is_alarm_set = false;
+          goOn();
+        }, left_ms);
+      }
+      return true;
+    },
+  };
+};
+
 export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V> => {
-  const { key, lanes, queue } = options;
+  const { key, lanes, queue, least_beside } = options;
   const sizes = sizesOf(options);
   /** Keys of the drafts under way. */
   const held = new Set<string>();
@@ -121,18 +155,21 @@ export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V
   let idle: (() => void)[] = [];
   const stats = { batches: 0, drafts: 0, waiting: 0 };
 
+  const pace = makePace(options, () => pump(1));
+
   const canGo = (few: number): boolean =>
     under_way < lanes && waiting.length >= sizes.least(under_way, few);
 
   /** Beside at most `few` batches any number of drafts may go. */
   const pump = (few: 0 | 1): void => {
-    while (canGo(few)) {
+    while (canGo(few) && !pace.isTooSoon(waiting.length)) {
       const most = sizes.most(waiting.length, under_way);
       const { taken: entries, left } = takeBatch(waiting, most, held);
       if (entries.length < sizes.least(under_way, few)) break;
       waiting = left;
       for (const entry of entries) held.add(entry.key);
       under_way += 1;
+      pace.begins();
       stats.batches += 1;
       stats.drafts += entries.length;
       void runThrough(options, entries).then((settle) => {
@@ -166,7 +203,7 @@ export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V
         }
         const since = performance.now();
         waiting.push({ draft, key: key(draft), since, resolve, reject });
-        if (waiting.length === options.least_beside) pump(0);
+        if (waiting.length === least_beside) pump(0);
         else schedule();
       }),
     drain: () =>

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { t } from 'tap';
 import { questionId, seed } from '../../../bench/env/seed.js';
 import { makeReasoning } from '../../../bench/load/predict-texts.js';
@@ -24,6 +25,7 @@ const tryWith = async (kilobytes: number, in_use_ms: number) => {
   const full = [await gates.question(questionId(0)), await gates.question(questionId(1))];
   for (const memory of full) fill(memory);
   await gates.question(questionId(2));
+  await nextTurn();
   const kept = full.map((memory, n) => gates.question(questionId(n)) === memory);
   return { bytes: full.map((memory) => memory.bytes), kept };
 };
