@@ -114,7 +114,7 @@ export const placePrediction = async (deps: Needs, ask: PlaceAsk): Promise<Place
       return refuseExamined(deps, ask, examined.failures, findings);
     }
     // Nothing was awaited since the comparison, so no similar draft came in between.
-    return commit(deps, ask, { question, stated, examined, memories });
+    return await commit(deps, ask, { question, stated, examined, memories });
   }
 };
 

@@ -115,10 +115,10 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
     } else if (method === 'OPTIONS' && found.kind === 'wrong_method') {
       sendOptions(talk, found.allow);
     } else if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
-      server.answer(talk, found);
+      void server.answer(talk, found);
     } else {
       exchange.receiveBody(bodyLimitOf(found), (is_here) => {
-        if (is_here) server.answer(talk, found);
+        if (is_here) void server.answer(talk, found);
         else finish(talk, refuse(common_faults.BODY_TOO_LARGE));
       });
     }
@@ -155,7 +155,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
         asked.ends_credentials = found.match.entry.route.ends_credentials;
       }
       if (draining) refuseAway(talk);
-      else if (!asked.exceeds(bodyLimitOf(found))) server.answer(talk, found);
+      else if (!asked.exceeds(bodyLimitOf(found))) void server.answer(talk, found);
       else finish(talk, refuse(common_faults.BODY_TOO_LARGE));
     },
     startDraining() {

@@ -16,7 +16,7 @@ import { BodyStream } from './body-stream.js';
 import { admit, type CompiledRoute, makeCall } from './call.js';
 import { anonymous, type Caller, isAdmin } from './caller.js';
 import { common_headers } from './exchange.js';
-import { type HotAnswers, writeBody } from './hot.js';
+import { type HotAnswers, type HotRule, writeBody } from './hot.js';
 import { key_header, makeKeeping } from './keeping.js';
 import type { Answer, Reply, Route } from './route.js';
 import type { Found, Match } from './router.js';
@@ -81,18 +81,24 @@ const openStream = async (asked: Asked, body: BodyStream): Promise<boolean> => {
 /** What is kept of an answer for all: only one that nobody's credentials or rules are in. */
 const public_headers = [['Cache-Control', 'public, no-cache'], ...common_headers] as const;
 
+type Making = Answer | Promise<Answer>;
+
+interface HotCall {
+  readonly hot: HotAnswers;
+  readonly rule: HotRule<unknown>;
+  readonly params: unknown;
+}
+
+/** Whether an answer to this is for everybody, and may be kept. */
+const isForAll = ({ asked, caller }: Talk): boolean =>
+  asked.stream !== undefined && asked.method === 'GET' && caller.kind === 'anonymous';
+
 /** Makes an answer, or has a part in one that is made for somebody else just now. */
 const answerHot = async (
-  { asked, caller }: Talk,
-  hot: HotAnswers | undefined,
-  { route, params }: { readonly route: Route; readonly params: unknown },
-  make: () => Promise<Answer>,
+  asked: Asked,
+  { hot, rule, params }: HotCall,
+  make: () => Making,
 ): Promise<Answer> => {
-  const { hot: rule } = route;
-  const is_http = asked.stream !== undefined && asked.method === 'GET';
-  if (hot === undefined || rule === undefined || !is_http || caller.kind !== 'anonymous') {
-    return make();
-  }
   const opened = hot.open(
     asked.query === '' ? asked.path : `${asked.path}?${asked.query}`,
     rule,
@@ -116,6 +122,18 @@ const answerHot = async (
   } finally {
     hot.close(opened.build, shared, public_headers);
   }
+};
+
+/** Tests: throws where an answer is not what its route says. */
+const makeChecked = async (
+  route: Route,
+  findMismatch: ReturnType<typeof makeAnswerChecker>,
+  handle: () => Making,
+): Promise<Answer> => {
+  const made = await handle();
+  const mismatch = isFault(made) ? null : findMismatch(route, made);
+  if (mismatch === null) return made;
+  throw new Error(`${route.id} does not return what it says: ${mismatch}`);
 };
 
 /** From the whole request to its answer; rejects only for bugs and outages. */
@@ -162,16 +180,16 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
     });
     if (isFault(call)) return call;
     const is_keyed = route.method === 'POST' && asked.headers[key_header] !== undefined;
-    const make = async (): Promise<Answer> => {
-      const made = await route.handle(call, deps);
-      const mismatch = isFault(made) ? null : (findMismatch?.(route as Route, made) ?? null);
-      if (mismatch === null) return made;
-      throw new Error(`${route.id} does not return what it says: ${mismatch}`);
-    };
-    const answer =
-      keeping !== null && is_keyed
-        ? await keeping.answerOnce({ route, asked, call }, make)
-        : await answerHot(talk, hot, { route: route as Route, params }, make);
+    const handle = (): Making => route.handle(call, deps);
+    const make =
+      findMismatch === null ? handle : () => makeChecked(route as Route, findMismatch, handle);
+    // No async function in between: a promise that passes another one on costs every call.
+    let making: Making;
+    const { hot: rule } = route as Route;
+    if (keeping !== null && is_keyed) making = keeping.answerOnce({ route, asked, call }, make);
+    else if (hot === undefined || rule === undefined || !isForAll(talk)) making = make();
+    else making = answerHot(asked, { hot, rule, params }, make);
+    const answer = making instanceof Promise ? await making : making;
     if (isFault(answer)) return answer;
     if (answer.body instanceof BodyStream && !(await openStream(asked, answer.body))) {
       return refuse(common_faults.HTTP_ONLY);
@@ -204,7 +222,7 @@ const respondUnrouted = async (
 
 export interface Server<D> {
   /** Answers what was found for the path of the talk; never throws, never rejects. */
-  answer(talk: Talk, found: Found<CompiledRoute<D>>): void;
+  answer(talk: Talk, found: Found<CompiledRoute<D>>): Promise<void>;
 }
 
 export const makeServer = <D>(
@@ -213,21 +231,26 @@ export const makeServer = <D>(
   const { log, finish, authenticate } = options;
   const respond = makeResponder(options);
   return {
-    answer(talk, found) {
-      if (found.kind === 'route') talk.asked.longest_ms = found.match.entry.route.longest_ms;
-      const allow = found.kind === 'wrong_method' ? found.allow : null;
-      const work =
-        found.kind === 'route'
-          ? respond(talk, found.match)
-          : respondUnrouted(talk, allow, authenticate);
-      work
-        .catch((error: unknown) => refuseThrown(error, talk, log))
-        .then((outgoing) => finish(talk, outgoing))
-        .catch((error: unknown) => {
-          const { request_id } = talk;
-          log.error({ request_id, ...describeError(error) }, 'http: answer failed');
-          finish({ ...talk, headers: [] }, refuse(common_faults.INTERNAL));
-        });
+    async answer(talk, found) {
+      let outgoing: Reply | Fault;
+      try {
+        if (found.kind === 'route') {
+          talk.asked.longest_ms = found.match.entry.route.longest_ms;
+          outgoing = await respond(talk, found.match);
+        } else {
+          const allow = found.kind === 'wrong_method' ? found.allow : null;
+          outgoing = await respondUnrouted(talk, allow, authenticate);
+        }
+      } catch (error) {
+        outgoing = refuseThrown(error, talk, log);
+      }
+      try {
+        finish(talk, outgoing);
+      } catch (error) {
+        const { request_id } = talk;
+        log.error({ request_id, ...describeError(error) }, 'http: answer failed');
+        finish({ ...talk, headers: [] }, refuse(common_faults.INTERNAL));
+      }
     },
   };
 };
