@@ -159,18 +159,24 @@ export const makeAuthenticate = (
   };
 };
 
-/** One message at a time wakes the relay; what is committed meanwhile shares the next one. */
+/** After a message the relay looks again by itself for about so long. */
+const nudge_every_ms = 10;
+
+/** Wakes the relay, at most once in a while: what is committed meanwhile shares the next message. */
 const makeNudge = ({ redis, config }: Deps): (() => void) => {
   const channel = nudgeChannel(config.REDIS_PREFIX);
-  let under_way = false;
+  let sent_ms = Number.NEGATIVE_INFINITY;
+  let is_waiting = false;
+  const send = (): void => {
+    is_waiting = false;
+    sent_ms = performance.now();
+    if (redis.status === 'ready') redis.publish(channel, '').catch(() => undefined);
+  };
   return () => {
-    if (under_way || redis.status !== 'ready') return;
-    under_way = true;
-    redis
-      .publish(channel, '')
-      .catch(() => undefined)
-      .finally(() => {
-        under_way = false;
-      });
+    if (is_waiting) return;
+    const wait_ms = sent_ms + nudge_every_ms - performance.now();
+    is_waiting = wait_ms > 0;
+    if (is_waiting) setTimeout(send, wait_ms).unref();
+    else send();
   };
 };
