@@ -27,12 +27,13 @@ export interface Citations {
 export const checkCitations = (text: string, links: readonly number[]): Citations => {
   const citations: string[] = [];
   const keys: string[] = [];
-  const unusable = new Map<string, string>();
+  let unusable: Map<string, string> | undefined;
   const last = Math.min(links.length, 2 * looked_at);
   for (let i = 0; i < last; i += 2) {
     const written = text.slice(links[i], links[i + 1]);
     const { url, key, problem } = readCitation(written);
     if (problem !== null) {
+      unusable ??= new Map();
       if (!unusable.has(key)) unusable.set(key, `${shorten(written)} ${problem}`);
     } else if (!keys.includes(key) && keys.length < citation_limits.stored) {
       citations.push(url);
@@ -41,7 +42,7 @@ export const checkCitations = (text: string, links: readonly number[]): Citation
   }
   if (keys.length >= citation_limits.needed) return { citations, keys, failures: [] };
   const counts = { written: links.length / 2, usable: keys.length };
-  return { citations, keys, failures: explain(counts, unusable) };
+  return { citations, keys, failures: explain(counts, unusable ?? new Map()) };
 };
 
 /** The first few pages, each with what is the matter with it. */

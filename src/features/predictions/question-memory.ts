@@ -27,12 +27,20 @@ export interface ComparedText extends ComparedDraft {
   readonly words: readonly number[];
 }
 
+interface Counted {
+  stored: number;
+  waiting: number;
+}
+
 /** A draft that waits for its commit. */
 export interface Pending extends Member<Pending> {
   readonly id: string;
   readonly entry: number;
   /** Without its words, which the sets have: what lives through a commit costs to be moved. */
   readonly text: ComparedDraft;
+  /** Where its sources and its family are counted. */
+  readonly source_ids: readonly number[];
+  readonly family: Counted;
   state: 'waiting' | 'stored' | 'dropped';
   waiters: (() => void)[];
 }
@@ -56,11 +64,6 @@ interface Waiting {
   readonly family: number;
   /** The most similar text. */
   readonly like: () => SimilarSet | null;
-}
-
-interface Counted {
-  stored: number;
-  waiting: number;
 }
 
 export const hashSources = (keys: readonly string[]): number[] => keys.map(hashText);
@@ -120,9 +123,7 @@ export class QuestionMemory {
   /** The same for a draft that waits itself: only those that came before it count. */
   recheck({ entry, text }: Pending): Finding[] {
     const earlier = [...this.waiting].filter((other) => other.entry < entry);
-    const ids = new Set(
-      earlier.flatMap((other) => other.text.sources.map((source) => this.sources.find(source))),
-    );
+    const ids = new Set(earlier.flatMap((other) => other.source_ids));
     const same = earlier.filter((other) => other.text.model_family === text.model_family);
     const like = () => this.sets.findLike(entry);
     return this.findAll(text, { waits: (source) => ids.has(source), family: same.length, like });
@@ -130,20 +131,23 @@ export class QuestionMemory {
 
   /** The draft is compared with from now on; right after `check`, with nothing in between. */
   add(text: ComparedText, id: string): Pending {
-    const entry = this.keep(text, 0);
+    const entry = this.keep(text.words, 0);
     const { sources, model_family } = text;
     const kept = { sources, model_family };
     const pending: Pending = {
       id,
       entry,
       text: kept,
+      source_ids: this.sourceIds(sources),
+      family: this.familyOf(model_family),
       state: 'waiting',
       waiters: [],
       before: null,
       after: null,
     };
     this.waiting.add(pending);
-    this.count(text, 'waiting', 1);
+    for (const id of pending.source_ids) this.sources_waiting.values[id]! += 1;
+    pending.family.waiting += 1;
     return pending;
   }
 
@@ -151,7 +155,7 @@ export class QuestionMemory {
     if (!this.settle(pending, 'stored')) return;
     this.seqs.values[pending.entry] = seq;
     this.seq = Math.max(this.seq, seq);
-    this.count(pending.text, 'stored', 1);
+    this.countStored(pending.source_ids, pending.family);
   }
 
   drop(pending: Pending): void {
@@ -174,7 +178,8 @@ export class QuestionMemory {
     if (pending.state !== 'waiting') return false;
     pending.state = state;
     this.waiting.delete(pending);
-    this.count(pending.text, 'waiting', -1);
+    for (const id of pending.source_ids) this.sources_waiting.values[id]! -= 1;
+    pending.family.waiting -= 1;
     for (const done of pending.waiters) done();
     pending.waiters = [];
     return true;
@@ -217,25 +222,33 @@ export class QuestionMemory {
     return { kind: 'family', cap: this.family_cap, unsure: stored < this.family_cap };
   }
 
-  private keep(text: ComparedText, seq: number): number {
+  private keep(words: readonly number[], seq: number): number {
     this.seqs.push(seq);
-    return this.sets.add(text.words);
+    return this.sets.add(words);
   }
 
-  private count(text: ComparedDraft, what: keyof Counted, by: 1 | -1): void {
-    const counts = what === 'stored' ? this.sources_stored : this.sources_waiting;
-    for (const source of text.sources) {
-      const id = this.sources.findOrAdd(source);
-      const missing = this.sources.size - this.sources_stored.length;
-      if (missing > 0) {
-        this.sources_stored.extend(missing);
-        this.sources_waiting.extend(missing);
-      }
-      counts.values[id]! += by;
+  /** Under these numbers the sources are counted. */
+  private sourceIds(sources: readonly number[]): number[] {
+    const ids = sources.map((source) => this.sources.findOrAdd(source));
+    const missing = this.sources.size - this.sources_stored.length;
+    if (missing > 0) {
+      this.sources_stored.extend(missing);
+      this.sources_waiting.extend(missing);
     }
-    const family = this.families.get(text.model_family);
-    if (family !== undefined) family[what] += by;
-    else this.families.set(text.model_family, { stored: 0, waiting: 0, [what]: by });
+    return ids;
+  }
+
+  private familyOf(model_family: string): Counted {
+    const known = this.families.get(model_family);
+    if (known !== undefined) return known;
+    const counted = { stored: 0, waiting: 0 };
+    this.families.set(model_family, counted);
+    return counted;
+  }
+
+  private countStored(source_ids: readonly number[], family: Counted): void {
+    for (const id of source_ids) this.sources_stored.values[id]! += 1;
+    family.stored += 1;
   }
 
   private async readBehind(
@@ -267,10 +280,9 @@ export class QuestionMemory {
     }
     const sources = hashSources(row.citations.map((url) => readCitation(url).key));
     const words = readWords(row.reasoning);
-    const text = { words, sources, model_family: row.model_family };
-    const entry = this.keep(text, row.seq);
+    const entry = this.keep(words, row.seq);
     if (row.seq === 0) this.ids.set(entry, row.id);
-    this.count(text, 'stored', 1);
+    this.countStored(this.sourceIds(sources), this.familyOf(row.model_family));
     return true;
   }
 }
