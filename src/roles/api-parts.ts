@@ -162,7 +162,7 @@ export const makeAuthenticate = (
 /** After a message the relay looks again by itself for about so long. */
 const nudge_every_ms = 10;
 
-/** Wakes the relay, at most once in a while: what is committed meanwhile shares the next message. */
+/** Wakes the relay, at most once in a while; what is committed meanwhile shares a message. */
 const makeNudge = ({ redis, config }: Deps): (() => void) => {
   const channel = nudgeChannel(config.REDIS_PREFIX);
   let sent_ms = Number.NEGATIVE_INFINITY;

@@ -27,7 +27,8 @@ import { createStreamWriter } from './stream-writer.js';
  * A turn while active: (1) one transaction: check the fence, move events from the outbox to the
  * log, let every projector write what belongs to the same commit (deliveries, counters); (2) append
  * to the Redis stream; (3) let every projector update Redis, while more comes in portions. Steps 2
- * and 3 may fail or be repeated at any time: both are guarded by offsets and catch up from Postgres.
+ * and 3 may fail or be repeated at any time: both are guarded by offsets and catch up from
+ * Postgres.
  */
 
 export interface RelayOptions {
