@@ -18,7 +18,7 @@ const agents = 4_000;
 /** The service allows 60 predictions a minute and key; rounds wait rather than meet it. */
 const key_budget = 54;
 /** For preparing the requests. */
-const at_most = 6_500;
+const at_most = 12_000;
 /** Below the limit of sockets of one address; the load has as many addresses as it needs. */
 const an_address = 160;
 
