@@ -10,8 +10,13 @@ import { keyOf, type Publication, type TopicRef, ws_faults } from '../../src/kit
 import { type Hub, mountHub } from '../../src/kit/ws/hub.js';
 import type { HubLimits, HubOptions } from '../../src/kit/ws/options.js';
 
-/** A hub on a port of its own, over a log that is an array. */
+/** Publications as they are in tests: plain objects. */
+export const json_packing: HubOptions['packing'] = {
+  pack: (publication) => JSON.stringify(publication),
+  unpack: (_, text) => JSON.parse(text),
+};
 
+/** A hub on a port of its own, over a log that is an array. */
 export interface HubServer {
   readonly port: number;
   readonly hub: Hub;
@@ -89,6 +94,7 @@ export const startHub = async (
   const hub = mountHub(app, {
     ...more,
     path: '/ws',
+    packing: json_packing,
     node: 'test',
     log,
     limits,

@@ -17,7 +17,7 @@ import type { StateSource } from '../../kit/ws/states.js';
 import { makeChecker } from './credential-check.js';
 import { readFilter } from './filter.js';
 import { countMatching, nthNewest, readMatching, readNewest, readOldest } from './sockets-store.js';
-import { defaultTopics, resolveTopic, Told } from './topics.js';
+import { defaultTopics, resolveTopic, Told, told_packing } from './topics.js';
 
 /** The log at `/ws`: which events go to which sockets, and what they may ask for. */
 
@@ -93,6 +93,7 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Socket
     readFilter,
     defaultTopics,
     source,
+    packing: told_packing,
     backfill,
     ...(options.admit === undefined ? {} : { admit: options.admit }),
     ...(options.seats === undefined ? {} : { seats: options.seats }),

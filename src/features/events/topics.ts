@@ -2,7 +2,8 @@ import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import type { Caller } from '../../kit/http/caller.js';
 import { isId } from '../../kit/ids.js';
 import { type Publication, type TopicRef, ws_faults } from '../../kit/ws/frames.js';
-import type { LogEntry } from './log-entry.js';
+import type { Packing } from '../../kit/ws/recent.js';
+import { type LogEntry, packEntry, unpackEntry } from './log-entry.js';
 
 /** Which topics an event is on, and which a caller may name. */
 
@@ -47,6 +48,20 @@ export class Told implements Publication {
     return this.known;
   }
 }
+
+/** In neither: a tab within a body is escaped, as JSON has it, and places are ids and slugs. */
+const between = '\t';
+
+/** How an event is kept while nobody asks for it. */
+export const told_packing: Packing<Told> = {
+  pack: ({ about }) => packEntry(about).join(between),
+  unpack(offset, text) {
+    const at = text.indexOf(between);
+    const entry = unpackEntry(offset, text.slice(0, at), text.slice(at + 1));
+    if (entry === null) throw new Error('an event was not packed by this');
+    return new Told(entry);
+  },
+};
 
 const plain = (label: string): TopicRef => ({ topic: label, label });
 

@@ -4,7 +4,14 @@ import type { Sql } from '../../kit/pg/client.js';
 import { withDeadline } from '../../kit/service.js';
 import { makeGate } from '../../kit/ws/gate.js';
 import { makeRecent } from '../../kit/ws/recent.js';
-import { type LogEntry, readHead, readMatching, readOldest, type Told } from '../events/index.js';
+import {
+  type LogEntry,
+  readHead,
+  readMatching,
+  readOldest,
+  type Told,
+  told_packing,
+} from '../events/index.js';
 import { isWanted, makeWaiters, type Waiting, type Wanted } from './waiters.js';
 
 /**
@@ -49,8 +56,7 @@ export interface WatchOptions {
   readonly recent_entries?: number;
 }
 
-const recent_entries = 4_096;
-const recent_chars = 8_388_608;
+const recent_limits = { most: 4_096, most_chars: 8_388_608, packing: told_packing } as const;
 /** Offsets that one query looks at: sparse topics are searched in parts. */
 const span_most = 20_000;
 const readers_most = 4;
@@ -106,7 +112,8 @@ const pick = (
 
 export const createLogWatch = (options: WatchOptions): LogWatch => {
   const { sql, log } = options;
-  const recent = makeRecent(options.recent_entries ?? recent_entries, recent_chars);
+  const { recent_entries: most = recent_limits.most } = options;
+  const recent = makeRecent({ ...recent_limits, most });
   const waiters = makeWaiters(() => head);
   const gate = makeGate(readers_most);
   const arrivals = makeArrivals(() => head);
@@ -138,7 +145,7 @@ export const createLogWatch = (options: WatchOptions): LogWatch => {
     waiting: waiters.count,
     async read(wanted, after, limit) {
       if (after >= recent.from()) {
-        return pick(recent.after(after) as readonly Told[], wanted, { limit, head });
+        return pick(recent.after(after), wanted, { limit, head });
       }
       const until = Math.min(head, after + span_most);
       const entries = await ask(() => readMatching(sql, wanted.refs, { after, until, limit }));

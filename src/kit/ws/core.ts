@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { callerKey } from '../http/caller.js';
 import { type Channels, leaveAllChannels } from './channels.js';
 import { type CloseCode, close_codes } from './close-codes.js';
-import { makeFrame, type TopicRef } from './frames.js';
+import { makeFrame, type Publication, type TopicRef } from './frames.js';
 import type { Gate } from './gate.js';
 import type { FrameReader } from './ops.js';
 import type { HubLimits, HubOptions } from './options.js';
@@ -18,7 +18,7 @@ export interface Core {
   readonly options: HubOptions;
   readonly limits: HubLimits;
   readonly log: Logger;
-  readonly recent: Recent;
+  readonly recent: Recent<Publication>;
   readonly sessions: Set<Session>;
   readonly by_key: Map<string, Set<Session>>;
   /** Connections of a caller and of an address, in all processes. */

@@ -87,8 +87,7 @@ export interface Credential {
   readonly digest: Buffer;
 }
 
-const recent_entries = 4_096;
-const recent_chars = 8_388_608;
+const recent_limits = { most: 4_096, most_chars: 8_388_608 } as const;
 /** Above the limit for a frame, which is enforced here: uWS itself closes without a close frame. */
 const payload_bytes = 98_304;
 const sweep_ms = 250;
@@ -117,7 +116,7 @@ const makeCore = (options: HubOptions): Core => {
     options,
     limits,
     log: options.log,
-    recent: makeRecent(recent_entries, recent_chars),
+    recent: makeRecent({ ...recent_limits, packing: options.packing }),
     sessions: new Set(),
     by_key: new Map(),
     seats: options.seats ?? makeOwnSeats(),
