@@ -2,7 +2,21 @@
 const most_narrow = 65_535;
 const growth = 1.5;
 
-/** Whole numbers that grow: a typed array with room at its end. */
+/** Below it a buffer is not worth the 4 µs of giving it back. */
+const least_given_back = 4_096;
+
+/**
+ * Gives the memory of an array back that a longer one has replaced. It would be found only when V8
+ * goes through all old objects, and so many bytes of them make V8 do that ten times as often: it
+ * counts what was allocated outside of its heap. Who was given a buffer anew and does not keep it
+ * loses it with the next collection of young objects.
+ */
+const giveBack = ({ buffer }: Int32Array | Uint16Array | Float64Array): void => {
+  if (buffer.byteLength < least_given_back) return;
+  structuredClone(buffer, { transfer: [buffer as ArrayBuffer] });
+};
+
+/** Whole numbers that grow: a typed array with room at its end, and another one when it is full. */
 export class Ints {
   values: Int32Array | Uint16Array;
   length = 0;
@@ -19,7 +33,9 @@ export class Ints {
   /** To be called before a number that may be too large for two bytes is written. */
   hold(largest: number): void {
     if (largest > most_narrow && this.values instanceof Uint16Array) {
-      this.values = Int32Array.from(this.values);
+      const narrow = this.values;
+      this.values = Int32Array.from(narrow);
+      giveBack(narrow);
     }
   }
 
@@ -32,6 +48,7 @@ export class Ints {
       const { values } = this;
       this.values = values instanceof Uint16Array ? new Uint16Array(room) : new Int32Array(room);
       this.values.set(values);
+      giveBack(values);
     }
     this.length = wanted;
     return start;
@@ -99,5 +116,7 @@ export class NumberTable {
       this.keys[place] = keys[old]!;
       this.ids[place] = ids[old]!;
     }
+    giveBack(keys);
+    giveBack(ids);
   }
 }

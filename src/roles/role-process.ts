@@ -168,14 +168,14 @@ const makeSettled = <T>(): Settled<T> => {
  * run, and the four of Node kept them waiting for 50 ms at every full collection.
  *
  * The nursery of an api process keeps its size: V8 makes it as small as it can while nobody asks,
- * and then half of the first second of a rush goes into collecting. The old objects may grow by half
- * before all of them are looked at again: V8 begins as soon as what is left is less than two
- * nurseries, so with less than that it begins anew when it has ended, once a second, and both cores
- * are busy with it for 60 ms each time.
+ * and then half of the first second of a rush goes into collecting. The old objects may grow by a
+ * third before all of them are looked at again: V8 begins as soon as less than two nurseries are
+ * left of that, so with less it begins anew whenever it has ended, and both cores are busy with it
+ * for 60 ms each time.
  */
 const api_heap_flags = [
-  ...['--min-semi-space-size=16', '--max-semi-space-size=16'],
-  '--heap-growing-percent=50',
+  ...['--min-semi-space-size=12', '--max-semi-space-size=12'],
+  '--heap-growing-percent=35',
 ] as const;
 
 const heapFlags = (role: RoleName, heap_mb: number): readonly string[] => [

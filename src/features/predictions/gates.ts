@@ -25,7 +25,7 @@ const most_times = 8;
 
 export const createGates = (
   { sql, config }: Pick<Deps, 'sql' | 'config'>,
-  { in_use_ms = 60_000 }: GatesOptions = {},
+  { in_use_ms = 30_000 }: GatesOptions = {},
 ): Gates => {
   const questions = new Map<string, QuestionMemory>();
   const reading = new Map<string, Promise<QuestionMemory>>();
