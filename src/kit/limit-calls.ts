@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { KnownLists } from './limit-lists.js';
+import { type KnownLists, keyOf } from './limit-lists.js';
 import type { Taken, Window } from './limits.js';
 import { loadScript, type Script } from './redis/scripts.js';
 
@@ -18,8 +18,6 @@ export interface Patient {
 
 const all_script = loadScript('windows-all-n.lua');
 const script = loadScript('windows-n.lua');
-
-export const keyOf = (prefix: string, window: Window): string => `${prefix}:{limits}:${window.key}`;
 
 interface Packed {
   readonly keys: readonly string[];

@@ -8,6 +8,9 @@ import type { Taken, Window } from './limits.js';
  * (`windows-all-n.lua`).
  */
 
+export const keyOf = (prefix: string, { key }: { readonly key: string }): string =>
+  `${prefix}:{limits}:${key}`;
+
 /** A list as it was seen last. Times count from the first that was seen, so that they are short. */
 class KnownList {
   /** How many calls are in it; 0 where that is not known. */
@@ -96,13 +99,13 @@ const pack = (prefix: string, { zero_ms }: Clock, { sure, others }: Sorted): Pac
   for (const list of sure) {
     until_ms = Math.min(until_ms, list.oldest_ms + list.window_ms);
     newest_ms = Math.max(newest_ms, list.newest_ms);
-    keys.push(`${prefix}:{limits}:${list.key}`);
+    keys.push(keyOf(prefix, list));
     args.push(list.length + 1, list.limit);
   }
   args[1] = until_ms + zero_ms;
   args[2] = newest_ms + zero_ms;
   for (const list of others) {
-    keys.push(`${prefix}:{limits}:${list.key}`);
+    keys.push(keyOf(prefix, list));
     args.push(list.calls, list.limit, list.window_ms);
   }
   return { keys, args };

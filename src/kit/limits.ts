@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { askRedis, keyOf, type Patient, runScript, type Waiting } from './limit-calls.js';
-import { createKnownLists } from './limit-lists.js';
+import { askRedis, type Patient, runScript, type Waiting } from './limit-calls.js';
+import { createKnownLists, keyOf } from './limit-lists.js';
 import { makeLocalWindows } from './local-windows.js';
 import { describeError } from './log.js';
 import { loadScript } from './redis/scripts.js';

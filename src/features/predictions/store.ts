@@ -96,8 +96,9 @@ const inOrder = (ids: readonly string[]): string[] => [...new Set(ids)].sort();
  * Accepts a batch in one statement, and so in one transaction: every draft is judged by itself, and
  * those that stand are stored with their stake, ledger entry and event. At most one draft an agent.
  * Locks are taken in the order of ids: of each question, shared, and then of its number, then of
- * accounts. What is long is read in one place only, and what is judged and joined is short: a row
- * costs by its width at each step it passes, and a part of the statement costs whatever is in it.
+ * accounts; a question has a number since its memory was opened. What is long is read in one place
+ * only, and what is judged and joined is short: a row costs by its width at each step it passes,
+ * and a part of the statement costs whatever is in it.
  */
 export const placeAll = async (
   sql: Db,
