@@ -57,7 +57,8 @@ const getMovers = route({
       return refuse(common_faults.INVALID_REQUEST, { fields });
     }
     const to = endOf(until, deps.clock());
-    const from = new Date(to.getTime() - window_ms);
+    // The times of the wire begin with 1970, and so does the stretch.
+    const from = new Date(Math.max(0, to.getTime() - window_ms));
     try {
       const all = await deps.history.movers.read({ from, to });
       const far = all.filter(({ change }) => Math.abs(change) >= points);

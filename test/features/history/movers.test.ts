@@ -98,4 +98,7 @@ t.test('movers are those of brute force, for several windows and moments', async
     t.equal((await app.call('GET', `/api/insights/drift?${query}`)).status, 400, query);
   }
   t.equal((await app.call('GET', '/api/insights/drift?window=31d')).status, 200);
+  const earliest = await app.call('GET', '/api/insights/drift?until=1970-01-01T00:30:00Z');
+  const start = new Date(0).toISOString();
+  t.match(earliest, { status: 200, body: { from: start, to: start, total: 0 } }, 'no time is less');
 });
