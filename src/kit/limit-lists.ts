@@ -23,16 +23,16 @@ class KnownList {
   calls = 0;
   limit = 0;
   window_ms = 0;
-  key = '';
+
+  constructor(readonly key: string) {}
 
   /** One more call; true for the first of a batch. */
-  enter({ key, limit, window_ms }: Window): boolean {
+  enter({ limit, window_ms }: Window): boolean {
     this.calls += 1;
     if (this.calls > 1) {
       if (limit < this.limit) this.limit = limit;
       return false;
     }
-    this.key = key;
     this.limit = limit;
     this.window_ms = window_ms;
     return true;
@@ -163,7 +163,7 @@ export const createKnownLists = (prefix: string): KnownLists => {
   const listOf = ({ key }: Window): KnownList => {
     let list = known.get(key);
     if (list === undefined) {
-      list = new KnownList();
+      list = new KnownList(key);
       known.set(key, list);
     }
     return list;

@@ -5,7 +5,7 @@ import { type BriefParts, createBriefs } from '../features/briefs/index.js';
 import { type CommentParts, createCommenting } from '../features/comments/index.js';
 import { type ConsensusParts, createLiveConsensus } from '../features/consensus/index.js';
 import { createSite, type DocsParts } from '../features/docs/index.js';
-import { nudgeChannel } from '../features/events/index.js';
+import { makeRecentEvents, nudgeChannel, type Told } from '../features/events/index.js';
 import { createExports, type ExportParts } from '../features/exports/index.js';
 import { createHistory, type HistoryParts } from '../features/history/index.js';
 import { bearerToken, createSessions, type Sessions } from '../features/humans/index.js';
@@ -38,6 +38,7 @@ import type { Route } from '../kit/http/route.js';
 import type { Credentials } from '../kit/http/serve.js';
 import type { Limiter } from '../kit/limits.js';
 import type { Sql } from '../kit/pg/client.js';
+import type { Recent } from '../kit/ws/recent.js';
 import { all_routes, api_info } from '../routes.js';
 
 /** Everything the handlers of all routes need; the compiler holds the features to it. */
@@ -59,6 +60,7 @@ export type ApiParts = Deps &
     readonly principals: Principals;
     readonly sessions: Sessions;
     readonly hot: HotAnswers;
+    readonly recent: Recent<Told>;
   };
 
 export interface ProcessParts {
@@ -76,6 +78,7 @@ export const makeApiParts = (
   consensus = createLiveConsensus(deps),
   hot = createHotAnswers(),
   history = createHistory(deps),
+  recent = makeRecentEvents(),
 ): ApiParts => ({
   ...deps,
   ...makePlaceParts(deps, { limiter, openLine, committed: nudge }),
@@ -89,6 +92,7 @@ export const makeApiParts = (
   voting: createVoting(openLine('votes')),
   taxonomy: createTaxonomy(deps),
   hot,
+  recent,
   questions: createQuestionCache(deps, (id) => {
     hot.drop(id);
     hot.drop(lists_tag);
@@ -106,6 +110,7 @@ export const makeApiParts = (
     log: deps.log,
     authenticate: makeAuthenticate(deps.config, { principals, sessions }),
     purges_trusted: () => principals.stats.trusted,
+    recent,
   }),
   site: createSite({
     routes: all_routes as readonly Route[],

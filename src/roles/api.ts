@@ -98,6 +98,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
     seats,
     limits: { connections_key: config.SOCKETS_KEY, connections_ip: config.SOCKETS_IP },
     ops: { call: makeCallOp(mounted) },
+    recent: parts.recent,
     admit: async (address) => {
       const taken = await limiter.take(windowsOfAddress(address));
       return taken.allowed ? null : refuse(common_faults.RATE_LIMITED);

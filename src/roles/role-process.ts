@@ -168,14 +168,19 @@ const makeSettled = <T>(): Settled<T> => {
  * run, and the four of Node kept them waiting for 50 ms at every full collection.
  *
  * The nursery of an api process keeps its size: V8 makes it as small as it can while nobody asks,
- * and then half of the first second of a rush goes into collecting. The old objects may grow by a
- * third before all of them are looked at again: V8 begins as soon as less than two nurseries are
- * left of that, so with less it begins anew whenever it has ended, and both cores are busy with it
- * for 60 ms each time.
+ * and then half of the first second of a rush goes into collecting.
+ *
+ * All old objects are looked at again when they have used most of the third by which they may grow:
+ * left to itself V8 begins as soon as less than two nurseries are left of it, and both cores are
+ * busy with it for 60 ms each time. Nothing is made among them: V8 does that with what one line of
+ * the program makes when much of it lived long once, and from then on whatever those objects name,
+ * like the texts of events, becomes old with them, and is collected with great care every second.
  */
 const api_heap_flags = [
   ...['--min-semi-space-size=12', '--max-semi-space-size=12'],
   '--heap-growing-percent=35',
+  ...['--incremental-marking-soft-trigger=80', '--incremental-marking-hard-trigger=95'],
+  '--no-allocation-site-pretenuring',
 ] as const;
 
 const heapFlags = (role: RoleName, heap_mb: number): readonly string[] => [

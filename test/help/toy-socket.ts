@@ -8,7 +8,7 @@ import { makeCallOp } from '../../src/kit/ws/calls.js';
 import { ws_faults } from '../../src/kit/ws/frames.js';
 import { type Hub, mountHub } from '../../src/kit/ws/hub.js';
 import type { HubLimits, HubOptions } from '../../src/kit/ws/options.js';
-import { json_packing } from './hub.js';
+import { makeTestRecent } from './hub.js';
 
 /** Sockets of a toy server: an empty log, and calls. */
 
@@ -39,7 +39,7 @@ export const mountToySocket = (app: TemplatedApp, parts: ToySocketParts): Hub =>
       nthNewest: async () => null,
       newest: async () => new Map(),
     },
-    packing: json_packing,
+    recent: makeTestRecent(),
     readFilter: () => null,
     backfill: () => '/',
     ops: { call: makeCallOp(mounted) },

@@ -56,6 +56,16 @@ t.test('what is large leaves earlier, and nothing is left after a reset', async 
   t.same(recent.after(600), []);
 });
 
+t.test('what several doors bring in is kept once', async (t) => {
+  const recent = makeRecent({ most: 1_000, most_chars: 20_000, packing: json_packing });
+  recent.reset(10);
+  for (const offset of [10, 11, 11, 12, 11, 13]) recent.push(publication(offset));
+  t.same(offsetsOf(recent.after(10)), [11, 12, 13]);
+  recent.reset(20);
+  for (const offset of [15, 21, 21]) recent.push(publication(offset));
+  t.same(offsetsOf(recent.after(20)), [21]);
+});
+
 t.test('an event comes back from its text as it was', async (t) => {
   const told = new Told({
     ...{ offset: 7, id: 'i', event: 'prediction.placed', question_id: 'q', agent_id: null },

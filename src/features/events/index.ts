@@ -22,4 +22,12 @@ export {
   readHead,
   takeLease,
 } from './store.js';
-export { type LogPlaces, placesOf, resolveTopic, Told, told_packing, topicsOf } from './topics.js';
+export {
+  type LogPlaces,
+  makeRecentEvents,
+  placesOf,
+  resolveTopic,
+  Told,
+  told_packing,
+  topicsOf,
+} from './topics.js';

@@ -12,12 +12,13 @@ import type { TopicRef } from '../../kit/ws/frames.js';
 import { type Hub, mountHub } from '../../kit/ws/hub.js';
 import type { Ops } from '../../kit/ws/ops.js';
 import type { HubLimits, LogSource } from '../../kit/ws/options.js';
+import type { Recent } from '../../kit/ws/recent.js';
 import type { Seats } from '../../kit/ws/seats.js';
 import type { StateSource } from '../../kit/ws/states.js';
 import { makeChecker } from './credential-check.js';
 import { readFilter } from './filter.js';
 import { countMatching, nthNewest, readMatching, readNewest, readOldest } from './sockets-store.js';
-import { defaultTopics, resolveTopic, Told, told_packing } from './topics.js';
+import { defaultTopics, resolveTopic, Told } from './topics.js';
 
 /** The log at `/ws`: which events go to which sockets, and what they may ask for. */
 
@@ -56,6 +57,8 @@ export interface SocketsOptions {
   /** Counts connections over all processes. */
   readonly seats?: Seats;
   readonly limits?: Partial<HubLimits>;
+  /** The newest events, shared with the other doors of the process. */
+  readonly recent: Recent<Told>;
   /** Topics that are a state. */
   readonly states?: readonly StateSource[];
 }
@@ -93,7 +96,7 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Socket
     readFilter,
     defaultTopics,
     source,
-    packing: told_packing,
+    recent: options.recent,
     backfill,
     ...(options.admit === undefined ? {} : { admit: options.admit }),
     ...(options.seats === undefined ? {} : { seats: options.seats }),

@@ -2,7 +2,7 @@ import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import type { Caller } from '../../kit/http/caller.js';
 import { isId } from '../../kit/ids.js';
 import { type Publication, type TopicRef, ws_faults } from '../../kit/ws/frames.js';
-import type { Packing } from '../../kit/ws/recent.js';
+import { makeRecent, type Packing, type Recent } from '../../kit/ws/recent.js';
 import { type LogEntry, packEntry, unpackEntry } from './log-entry.js';
 
 /** Which topics an event is on, and which a caller may name. */
@@ -62,6 +62,10 @@ export const told_packing: Packing<Told> = {
     return new Told(entry);
   },
 };
+
+/** The newest events of a process, which all of its doors share; 4,096 unless told. */
+export const makeRecentEvents = (most = 4_096): Recent<Told> =>
+  makeRecent({ most, most_chars: 8_388_608, packing: told_packing });
 
 const plain = (label: string): TopicRef => ({ topic: label, label });
 

@@ -3,15 +3,8 @@ import { describeError } from '../../kit/log.js';
 import type { Sql } from '../../kit/pg/client.js';
 import { withDeadline } from '../../kit/service.js';
 import { makeGate } from '../../kit/ws/gate.js';
-import { makeRecent } from '../../kit/ws/recent.js';
-import {
-  type LogEntry,
-  readHead,
-  readMatching,
-  readOldest,
-  type Told,
-  told_packing,
-} from '../events/index.js';
+import type { Recent } from '../../kit/ws/recent.js';
+import { type LogEntry, readHead, readMatching, readOldest, type Told } from '../events/index.js';
 import { isWanted, makeWaiters, type Waiting, type Wanted } from './waiters.js';
 
 /**
@@ -53,10 +46,10 @@ export interface LogWatch {
 export interface WatchOptions {
   readonly sql: Sql;
   readonly log: Logger;
-  readonly recent_entries?: number;
+  /** Where the newest are kept; it may be shared. */
+  readonly recent: Recent<Told>;
 }
 
-const recent_limits = { most: 4_096, most_chars: 8_388_608, packing: told_packing } as const;
 /** Offsets that one query looks at: sparse topics are searched in parts. */
 const span_most = 20_000;
 const readers_most = 4;
@@ -111,9 +104,7 @@ const pick = (
 };
 
 export const createLogWatch = (options: WatchOptions): LogWatch => {
-  const { sql, log } = options;
-  const { recent_entries: most = recent_limits.most } = options;
-  const recent = makeRecent({ ...recent_limits, most });
+  const { sql, log, recent } = options;
   const waiters = makeWaiters(() => head);
   const gate = makeGate(readers_most);
   const arrivals = makeArrivals(() => head);

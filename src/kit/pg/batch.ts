@@ -61,18 +61,29 @@ const pause = (ms: number): Promise<void> =>
     setTimeout(resolve, ms);
   });
 
+/**
+ * The keys of a batch. Each has a set of its own: one whose members come and go all the time keeps
+ * what it held, see `roll.ts`.
+ */
+type Keys = ReadonlySet<string>;
+
 /** The next batch in the order of arrival, without the keys under way, and what is left. */
-const takeBatch = <D, V>(waiting: readonly Entry<D, V>[], most: number, held: Set<string>) => {
+const takeBatch = <D, V>(
+  waiting: readonly Entry<D, V>[],
+  most: number,
+  under_way: readonly Keys[],
+) => {
   const taken: Entry<D, V>[] = [];
   const left: Entry<D, V>[] = [];
-  const keys = new Set(held);
+  const keys = new Set<string>();
   for (const entry of waiting) {
-    if (taken.length < most && !keys.has(entry.key)) {
-      keys.add(entry.key);
+    const { key } = entry;
+    if (taken.length < most && !keys.has(key) && !under_way.some((other) => other.has(key))) {
+      keys.add(key);
       taken.push(entry);
     } else left.push(entry);
   }
-  return { taken, left };
+  return { taken, left, keys };
 };
 
 /** Gives what settles every entry; never rejects. */
@@ -147,10 +158,8 @@ const makePace = (
 export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V> => {
   const { key, lanes, queue, least_beside } = options;
   const sizes = sizesOf(options);
-  /** Keys of the drafts under way. */
-  const held = new Set<string>();
   let waiting: Entry<D, V>[] = [];
-  let under_way = 0;
+  let under_way: readonly Keys[] = [];
   let scheduled = false;
   let idle: (() => void)[] = [];
   const stats = { batches: 0, drafts: 0, waiting: 0 };
@@ -158,27 +167,26 @@ export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V
   const pace = makePace(options, () => pump(1));
 
   const canGo = (few: number): boolean =>
-    under_way < lanes && waiting.length >= sizes.least(under_way, few);
+    under_way.length < lanes && waiting.length >= sizes.least(under_way.length, few);
 
   /** Beside at most `few` batches any number of drafts may go. */
   const pump = (few: 0 | 1): void => {
     while (canGo(few) && !pace.isTooSoon(waiting.length)) {
-      const most = sizes.most(waiting.length, under_way);
-      const { taken: entries, left } = takeBatch(waiting, most, held);
-      if (entries.length < sizes.least(under_way, few)) break;
+      const most = sizes.most(waiting.length, under_way.length);
+      const { taken: entries, left, keys } = takeBatch(waiting, most, under_way);
+      if (entries.length < sizes.least(under_way.length, few)) break;
       waiting = left;
-      for (const entry of entries) held.add(entry.key);
-      under_way += 1;
+      under_way = [...under_way, keys];
       pace.begins();
       stats.batches += 1;
       stats.drafts += entries.length;
       void runThrough(options, entries).then((settle) => {
-        under_way -= 1;
-        for (const entry of entries) held.delete(entry.key);
+        under_way = under_way.filter((other) => other !== keys);
         // Before the answers to this batch are made: Postgres works on the next one meanwhile.
         pump(1);
         settle();
-        if (under_way === 0 && waiting.length === 0) for (const done of idle.splice(0)) done();
+        if (under_way.length === 0 && waiting.length === 0)
+          for (const done of idle.splice(0)) done();
       });
     }
     stats.waiting = waiting.length;
@@ -208,7 +216,7 @@ export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V
       }),
     drain: () =>
       new Promise((resolve) => {
-        if (under_way === 0 && waiting.length === 0) resolve();
+        if (under_way.length === 0 && waiting.length === 0) resolve();
         else idle = [...idle, resolve];
       }),
   };

@@ -34,7 +34,6 @@ import { closeFor, takeMessage } from './inbound.js';
 import { defineOp, makeFrameReader, type Ops } from './ops.js';
 import { default_limits, type HubOptions } from './options.js';
 import { makeNewestReader } from './prevs.js';
-import { makeRecent } from './recent.js';
 import { makeOwnSeats } from './seats.js';
 import { type Session, sentUpTo, tellRead } from './session.js';
 import { makeStates } from './states.js';
@@ -87,7 +86,6 @@ export interface Credential {
   readonly digest: Buffer;
 }
 
-const recent_limits = { most: 4_096, most_chars: 8_388_608 } as const;
 /** Above the limit for a frame, which is enforced here: uWS itself closes without a close frame. */
 const payload_bytes = 98_304;
 const sweep_ms = 250;
@@ -116,7 +114,7 @@ const makeCore = (options: HubOptions): Core => {
     options,
     limits,
     log: options.log,
-    recent: makeRecent({ ...recent_limits, packing: options.packing }),
+    recent: options.recent,
     sessions: new Set(),
     by_key: new Map(),
     seats: options.seats ?? makeOwnSeats(),

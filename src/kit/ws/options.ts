@@ -5,7 +5,7 @@ import type { Caller } from '../http/caller.js';
 import type { Credentials } from '../http/serve.js';
 import type { Filter, Publication, TopicRef } from './frames.js';
 import type { Ops } from './ops.js';
-import type { Packing } from './recent.js';
+import type { Recent } from './recent.js';
 import type { Seats } from './seats.js';
 import type { StateSource } from './states.js';
 
@@ -117,8 +117,8 @@ export interface HubOptions {
   /** Topics of a socket with `?token=` that does not subscribe. */
   readonly defaultTopics: (caller: Caller) => readonly TopicRef[];
   readonly source: LogSource;
-  /** How the newest publications are kept. */
-  readonly packing: Packing<Publication>;
+  /** Where the newest publications are kept; it may be shared. */
+  readonly recent: Recent<Publication>;
   /** Topics that are a state; see `states.ts`. */
   readonly states?: readonly StateSource[];
   /** What clients may say beside the ops of every socket; see `ops.ts`. */

@@ -2,7 +2,8 @@ import type { Publication } from './frames.js';
 
 /**
  * The newest publications of this process. They close the seam between a replay and what is live:
- * a replay that has come this far is finished from here, within one turn of the event loop.
+ * a replay that has come this far is finished from here, within one turn of the event loop. All
+ * doors of a process share one: whichever is told of a publication first brings it in.
  *
  * Only the very newest are kept as objects. Thousands of them would each live just long enough to
  * be moved among the old objects, and make V8 look through all of those again and again; the others
@@ -11,6 +12,7 @@ import type { Publication } from './frames.js';
 export interface Recent<P extends Publication> {
   /** Every publication after this offset is here. */
   from(): number;
+  /** Takes the next one; what was taken before is left out. */
   push(publication: P): void;
   /** Those after `offset`, which is not before `from()`. */
   after(offset: number): readonly P[];
@@ -102,6 +104,7 @@ export const makeRecent = <P extends Publication>(options: RecentOptions<P>): Re
   const { total } = older;
   let newest: P[] = [];
   let from = 0;
+  let last = Number.NEGATIVE_INFINITY;
 
   const trim = (): void => {
     while (total.count + newest.length > most || total.bytes > most_chars) {
@@ -112,6 +115,8 @@ export const makeRecent = <P extends Publication>(options: RecentOptions<P>): Re
   return {
     from: () => from,
     push(publication) {
+      if (publication.offset <= last) return;
+      last = publication.offset;
       newest.push(publication);
       if (newest.length >= 2 * packed_at_once) {
         older.push(newest.slice(0, packed_at_once));
@@ -134,6 +139,7 @@ export const makeRecent = <P extends Publication>(options: RecentOptions<P>): Re
       older.clear();
       newest = [];
       from = offset;
+      last = offset;
     },
   };
 };

@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { Told } from '../../../src/features/events/index.js';
+import { makeRecentEvents, Told } from '../../../src/features/events/index.js';
 import { createLogWatch } from '../../../src/features/log/watch.js';
 import type { Sql } from '../../../src/kit/pg/client.js';
 import { startApp } from '../../help/app.js';
@@ -134,7 +134,7 @@ t.test('waiting and waking read nothing; who is further back reads the record', 
       return Reflect.apply(target as never, self, args);
     },
   });
-  const watch = createLogWatch({ sql, log: deps.log, recent_entries: 8 });
+  const watch = createLogWatch({ sql, log: deps.log, recent: makeRecentEvents(8) });
   watch.begin(100);
   const waits = range(1, 1_000).map(() => watch.awaitNext(everything, 60_000));
   t.equal(watch.waiting(), 1_000);
