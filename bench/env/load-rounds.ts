@@ -81,7 +81,10 @@ export const makeLoad = (
       const answers = `${result.done} answers were ${wanted_status}`;
       throw new Error(`${target.name}: ${answers}, ${rows} rows are there.`);
     }
-    return { ...sample, ...(await options.settle?.()) };
+    const settled = await options.settle?.();
+    // Else Postgres does it by itself, in the middle of a round of somebody else.
+    await target.sql`vacuum analyze`;
+    return { ...sample, ...settled };
   };
 };
 

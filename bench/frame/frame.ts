@@ -1,8 +1,8 @@
 import { checkFloors, type FloorShape } from './floors.js';
 import { readMachine } from './machine.js';
 import { formatNumber, isDisturbed, type Result } from './report.js';
-import { runStage } from './rounds.js';
-import type { Bench, BenchContext, Sample, Stage, Summaries } from './types.js';
+import { compareRounds, runStage } from './rounds.js';
+import type { Bench, BenchContext, Formula, Sample, Stage, Summaries } from './types.js';
 
 const oneLine = (sample: Sample): string =>
   ['per_second', 'p50_ms', 'p99_ms']
@@ -11,10 +11,10 @@ const oneLine = (sample: Sample): string =>
     .join('  ');
 
 const values = (
-  formulas: Bench['ratios'],
-  of: Summaries,
+  formulas: Readonly<Record<string, Formula>>,
+  apply: (formula: Formula) => number | undefined,
 ): Readonly<Record<string, number | undefined>> =>
-  Object.fromEntries(Object.entries(formulas).map(([name, formula]) => [name, formula(of)]));
+  Object.fromEntries(Object.entries(formulas).map(([name, formula]) => [name, apply(formula)]));
 
 const isWanted = (name: string, only: BenchContext['only']): boolean =>
   only === undefined || only.some((wanted) => name.startsWith(wanted));
@@ -45,17 +45,19 @@ export const runBench = async (
   const machine = readMachine();
   const prepared = await bench.prepare(context);
   let subjects: Summaries = {};
+  let rounds: readonly Summaries[] = Array.from({ length: context.rounds }, () => ({}));
   try {
     for (const makeStage of prepared.stages) {
       const stage = narrow(makeStage(subjects), context.only);
-      const summaries = await runStage(stage, {
+      const result = await runStage(stage, {
         rounds: context.rounds,
         reduce: bench.reduce ?? {},
         stop: context.stop,
         onRound: (subject, index, sample) =>
           context.tell(`round ${index + 1}  ${subject.name.padEnd(24)} ${oneLine(sample)}`),
       });
-      subjects = { ...subjects, ...summaries };
+      subjects = { ...subjects, ...result.summaries };
+      rounds = rounds.map((round, index) => ({ ...round, ...result.rounds[index] }));
     }
   } finally {
     await prepared.close();
@@ -63,8 +65,8 @@ export const runBench = async (
   if (Object.keys(subjects).length === 0) {
     throw new Error(`No subject of ${bench.name} begins with ${context.only?.join(' or ')}.`);
   }
-  const ratios = values(bench.ratios, subjects);
-  const figures = values(bench.figures ?? {}, subjects);
+  const ratios = values(bench.ratios, (formula) => compareRounds(formula, rounds));
+  const figures = values(bench.figures ?? {}, (formula) => formula(subjects));
   const known = { ...figures, ...ratios };
   const floors = checkFloors(floorsOf(floor_shapes, known, context.only), known);
   return {

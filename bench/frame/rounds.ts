@@ -1,4 +1,4 @@
-import type { Reduce, Sample, Stage, Subject, Summaries } from './types.js';
+import type { Formula, Reduce, Sample, Stage, Subject, Summaries } from './types.js';
 
 /** The middle value, or the mean of the two middle ones. */
 export const median = (values: readonly number[]): number => {
@@ -43,8 +43,15 @@ export interface StageOptions {
   readonly stop?: AbortSignal | undefined;
 }
 
-/** Warms every subject up, runs all rounds, and returns one summary for each subject. */
-export const runStage = async (stage: Stage, options: StageOptions): Promise<Summaries> => {
+export interface StageResult {
+  /** One sample of each subject. */
+  readonly summaries: Summaries;
+  /** What the subjects gave in each round. */
+  readonly rounds: readonly Summaries[];
+}
+
+/** Warms every subject up and runs all rounds. */
+export const runStage = async (stage: Stage, options: StageOptions): Promise<StageResult> => {
   const samples = new Map<string, Sample[]>();
   for (const subject of stage.subjects) {
     options.stop?.throwIfAborted();
@@ -58,7 +65,25 @@ export const runStage = async (stage: Stage, options: StageOptions): Promise<Sum
       options.onRound(subject, index, sample);
     }
   }
-  return Object.fromEntries(
-    [...samples].map(([name, rounds]) => [name, summarise(rounds, options.reduce)]),
-  );
+  const all = [...samples];
+  return {
+    summaries: Object.fromEntries(
+      all.map(([name, rounds]) => [name, summarise(rounds, options.reduce)]),
+    ),
+    rounds: Array.from({ length: options.rounds }, (_, index) =>
+      Object.fromEntries(all.map(([name, rounds]) => [name, rounds[index]])),
+    ),
+  };
+};
+
+/**
+ * A figure that compares subjects: the median of what it is in each round. The subjects of a round
+ * ran one right after the other, and between rounds a shared machine may become another one.
+ */
+export const compareRounds = (
+  formula: Formula,
+  rounds: readonly Summaries[],
+): number | undefined => {
+  const found = rounds.map(formula).filter((value) => value !== undefined);
+  return found.length < rounds.length || found.length === 0 ? undefined : median(found);
 };

@@ -53,6 +53,9 @@ export interface BenchContext {
   readonly stop?: AbortSignal;
 }
 
+/** A figure from those of some subjects; undefined where one of them is missing. */
+export type Formula = (of: Summaries) => number | undefined;
+
 export type Reduce = 'median' | 'max' | 'min';
 
 export interface Bench {
@@ -60,10 +63,10 @@ export interface Bench {
   readonly question: string;
   /** How the rounds of a figure become one number; the median where nothing is said. */
   readonly reduce?: Readonly<Record<string, Reduce>>;
-  /** Figures that compare subjects; undefined where one of them is missing. */
-  readonly ratios: Readonly<Record<string, (of: Summaries) => number | undefined>>;
+  /** Figures that compare subjects: within each round, and then the median. */
+  readonly ratios: Readonly<Record<string, Formula>>;
   /** Figures of one subject that have a floor (or a ceiling) of their own. */
-  readonly figures?: Readonly<Record<string, (of: Summaries) => number | undefined>>;
+  readonly figures?: Readonly<Record<string, Formula>>;
   prepare(context: BenchContext): Promise<Prepared>;
 }
 

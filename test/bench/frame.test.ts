@@ -6,7 +6,7 @@ import { readArguments } from '../../bench/frame/arguments.js';
 import { runCommand } from '../../bench/frame/command.js';
 import { checkFloor, checkFloors } from '../../bench/frame/floors.js';
 import { isDisturbed, type Result } from '../../bench/frame/report.js';
-import { median, orderOf, runStage, summarise } from '../../bench/frame/rounds.js';
+import { compareRounds, median, orderOf, runStage, summarise } from '../../bench/frame/rounds.js';
 import {
   type Bench,
   type BenchContext,
@@ -53,7 +53,7 @@ const makeSubject = (name: string, rates: readonly number[], calls: string[] = [
 t.test('a stage warms everybody up first and then runs rounds in alternating order', async (t) => {
   const calls: string[] = [];
   const seen: string[] = [];
-  const summaries = await runStage(
+  const { summaries, rounds: given } = await runStage(
     { subjects: [makeSubject('a', [1, 2, 9], calls), makeSubject('b', [4, 5, 6], calls)] },
     {
       rounds: 3,
@@ -65,6 +65,24 @@ t.test('a stage warms everybody up first and then runs rounds in alternating ord
   t.same(calls, ['a warm', 'b warm', ...rounds]);
   t.same(seen, rounds);
   t.same(summaries, { a: { per_second: 2 }, b: { per_second: 5 } });
+  t.same(given, [
+    { a: { per_second: 1 }, b: { per_second: 4 } },
+    { a: { per_second: 2 }, b: { per_second: 5 } },
+    { a: { per_second: 9 }, b: { per_second: 6 } },
+  ]);
+});
+
+t.test('subjects are compared within each round, and the median of that counts', async (t) => {
+  const ratio = ratioOf('new', 'old');
+  const round = (above: number, below: number) => ({
+    new: { per_second: above },
+    old: { per_second: below },
+  });
+  // Of the figures themselves the medians are 40 and 20.
+  const rounds = [round(80, 20), round(20, 5), round(40, 20)];
+  t.equal(compareRounds(ratio, rounds), 4);
+  t.equal(compareRounds(ratio, [...rounds, { new: { per_second: 9 } }]), undefined);
+  t.equal(compareRounds(ratio, []), undefined);
 });
 
 t.test('a run beside other work is called disturbed', async (t) => {
@@ -205,7 +223,7 @@ const runFake = async (t: Test, options: FakeOptions): Promise<FakeRun> => {
 };
 
 t.test('floors met: exit 0, a table, and the JSON with every part', async (t) => {
-  const run = await runFake(t, { fast: [30, 10, 20], slow: [9, 10, 11] });
+  const run = await runFake(t, { fast: [30, 10, 20], slow: [15, 5, 10] });
   t.equal(run.code, 0);
   t.equal(run.closed, 1);
   t.match(run.printed, /subject +per second +p99 ms\nfast +20 +8\.00\nslow +10 +–/);
