@@ -167,8 +167,8 @@ const makeSettled = <T>(): Settled<T> => {
  * One thread beside the main one collects: each core has a process of the service or Postgres to
  * run, and the four of Node kept them waiting for 50 ms at every full collection.
  *
- * The nursery of an api process keeps its size: V8 makes it as small as it can while nobody asks,
- * and then half of the first second of a rush goes into collecting.
+ * An api process keeps its nursery and what it has for old objects: V8 gives back what it can while
+ * nobody asks, and then half of the first second of a rush goes into collecting.
  *
  * All old objects are looked at again when they have used most of the third by which they may grow:
  * left to itself V8 begins as soon as less than two nurseries are left of it, and both cores are
@@ -177,11 +177,17 @@ const makeSettled = <T>(): Settled<T> => {
  * like the texts of events, becomes old with them, and is collected with great care every second.
  */
 const api_heap_flags = [
-  ...['--min-semi-space-size=12', '--max-semi-space-size=12'],
+  ...['--min-semi-space-size=9', '--max-semi-space-size=9', '--no-memory-reducer'],
   '--heap-growing-percent=35',
-  ...['--incremental-marking-soft-trigger=80', '--incremental-marking-hard-trigger=95'],
+  ...['--incremental-marking-soft-trigger=70', '--incremental-marking-hard-trigger=95'],
   '--no-allocation-site-pretenuring',
 ] as const;
+
+/**
+ * Large pieces are given back as soon as they are freed. By itself glibc raises the size of what is
+ * large with each of them, and arrays that have grown leave holes that nothing fits into.
+ */
+const heap_env = { MALLOC_MMAP_THRESHOLD_: '131072' } as const;
 
 const heapFlags = (role: RoleName, heap_mb: number): readonly string[] => [
   `--max-old-space-size=${heap_mb}`,
@@ -192,7 +198,7 @@ const heapFlags = (role: RoleName, heap_mb: number): readonly string[] => [
 const forkRole = (options: RoleProcessOptions): ChildProcess => {
   const { entry, env, output, heap_mb } = options;
   const child = fork(entry, toWords(options), {
-    env,
+    env: { ...env, ...heap_env },
     execArgv: [...process.execArgv, ...heapFlags(options.args.role, heap_mb)],
     stdio: ['ignore', output, output, 'ipc'],
   });
