@@ -1,3 +1,4 @@
+import { Blocks } from './blocks.js';
 import { Ints, NumberTable } from './number-table.js';
 
 /**
@@ -57,14 +58,15 @@ interface Segment {
    * member its place in the order, where its list begins in `pool`, and how long that is.
    */
   readonly lists: Ints;
-  /** Lists of sets; they double when full. */
-  readonly pool: Ints;
+  /** Lists of sets. */
+  readonly pool: Blocks;
 }
 
 /** Numbers a member in `lists`, and which is which. */
 const list_width = 3;
 const list_start = 1;
 const list_length = 2;
+const list_layout = { width: list_width, start: list_start, length: list_length } as const;
 /** Of a member that was unknown when the segment was begun: before all others, the latest first. */
 const placeOfUnknown = (id: number): number => -1 - id;
 
@@ -246,7 +248,7 @@ export class SimilarSets {
       next[count]! += 1;
     }
     const ends = segment_ends.find((end) => begins < end) ?? Number.POSITIVE_INFINITY;
-    const pool = new Ints(1_024, true);
+    const pool = new Blocks(1_024, true);
     return { begins, ends, smallest: 65_535, largest: 0, lists, pool };
   }
 
@@ -319,16 +321,20 @@ export class SimilarSets {
       values[list_width * id] = placeOfUnknown(id);
     }
     pool.hold(entry);
+    if (pool.isWorthPacking) pool.pack(values.subarray(0, lists.length), list_layout);
     const end = prefixOf(size);
     const { ids } = scratch;
     for (let i = 0; i < end; i += 1) {
       const at = list_width * ids[i]!;
       const length = values[at + list_length]!;
-      // A list has room for one, then for the next power of two.
-      if ((length & (length - 1)) === 0) {
-        const start = pool.extend(length === 0 ? 1 : 2 * length);
+      if (length === 0) values[at + list_start] = pool.take(0);
+      else if ((length & (length - 1)) === 0) {
+        // It has room for a power of two, and is full.
+        const power = 31 - Math.clz32(length);
+        const start = pool.take(power + 1);
         const old = values[at + list_start]!;
-        if (length > 0) pool.values.copyWithin(start, old, old + length);
+        pool.values.copyWithin(start, old, old + length);
+        pool.leave(old, power);
         values[at + list_start] = start;
       }
       pool.values[values[at + list_start]! + length] = entry;
