@@ -1,13 +1,14 @@
 import type { Redis } from 'ioredis';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import { makeGather } from '../../kit/gather.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
 import { describeError } from '../../kit/log.js';
 import { waitUntilFloor } from '../../kit/pace.js';
 import { closeRedis, connectRedis } from '../../kit/redis/client.js';
 import type { Service } from '../../kit/service.js';
 import { digestKey, isWellFormedKey, nameKey } from './rules.js';
-import { findPrincipal, type PrincipalRow } from './store.js';
+import { findPrincipals, type PrincipalRow } from './store.js';
 
 /**
  * Who an agent key is: an in-process cache in front of Postgres. The ordering rule that keeps it
@@ -19,7 +20,9 @@ import { findPrincipal, type PrincipalRow } from './store.js';
  *   trust an entry lives no longer than a second, so a key stops within a second in any case.
  * - A subscription that was away may have missed purges: the cache starts empty when it is back.
  * - A look-up that was under way when a purge arrived may have read the row before the change: its
- *   result is used once and not kept.
+ *   result is not kept, and who asks later than that purge does not get it.
+ * - Look-ups go to Postgres together: a fleet that comes back after a pause asks for all its agents
+ *   at once, and one by one they cost as much as what they came for.
  * - Only linked agents are kept, so that linking takes effect everywhere at once.
  */
 
@@ -191,6 +194,13 @@ const makeVoice = (deps: Deps, channel: string): Voice => {
   };
 };
 
+/** What was found for a key, and what had changed when it was looked up. */
+interface Read {
+  readonly row: PrincipalRow | undefined;
+  readonly changes: number;
+  readonly began_ms: number;
+}
+
 const callerOf = ({ id, name, model, model_family, owner_id }: PrincipalRow): AgentCaller => ({
   kind: 'agent',
   id,
@@ -234,17 +244,30 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
     },
   };
 
+  const read = makeGather<Read>({
+    ...{ most: 256, lanes: 2 },
+    async read(digests) {
+      const about = { changes, began_ms: performance.now() };
+      const rows = await findPrincipals(deps.sql, digests);
+      return digests.map((digest) => ({ ...about, row: rows.get(digest) }));
+    },
+  });
+
   const load = async (api_key: string, name: string): Promise<AgentCaller | Fault> => {
     const started_ms = performance.now();
     if (!isWellFormedKey(api_key)) return refuseKey(started_ms);
     const changes_before = changes;
     stats.loads += 1;
-    const row = await findPrincipal(deps.sql, digestKey(api_key));
+    const digest = digestKey(api_key).toString('hex');
+    let found = await read(digest);
+    // It was under way already, and what has changed since may not be in it.
+    if (found.changes < changes_before) found = await read(digest);
+    const { row, began_ms } = found;
     if (row === undefined) return refuseKey(started_ms);
     if (row.suspended) return refuse(common_faults.ACCOUNT_SUSPENDED);
     const caller = callerOf(row);
-    if (caller.owner_id !== null && changes === changes_before) {
-      cache.put(name, { caller, loaded_ms: started_ms });
+    if (caller.owner_id !== null && found.changes === changes) {
+      cache.put(name, { caller, loaded_ms: began_ms });
     }
     return caller;
   };

@@ -96,12 +96,18 @@ export interface PrincipalRow {
   readonly suspended: boolean;
 }
 
-export const findPrincipal = async (db: Db, digest: Buffer): Promise<PrincipalRow | undefined> => {
-  const [row] = await db<PrincipalRow[]>`
-    select id, name, model, model_family, owner_id, suspended_at is not null as suspended
-    from agents
-    where key_digest = ${digest}`;
-  return row;
+/** Agents by the digest of their key, in hex; of digests that nobody has there is nothing. */
+export const findPrincipals = async (
+  db: Db,
+  digests: readonly string[],
+): Promise<ReadonlyMap<string, PrincipalRow>> => {
+  const rows = await db<(PrincipalRow & { readonly digest: string })[]>`
+    select
+      hex as digest, a.id, a.name, a.model, a.model_family, a.owner_id,
+      a.suspended_at is not null as suspended
+    from unnest(${digests as string[]}::text[]) as hex
+    join agents a on a.key_digest = decode(hex, 'hex')`;
+  return new Map(rows.map((row) => [row.digest, row]));
 };
 
 export interface ProfileChange {

@@ -4,6 +4,7 @@ import { createPrincipals, type PrincipalOptions } from '../../../src/features/a
 import { registerAgent } from '../../../src/features/agents/registration.js';
 import { digestKey, makeApiKey } from '../../../src/features/agents/rules.js';
 import { replaceKey } from '../../../src/features/agents/store.js';
+import type { Deps } from '../../../src/kit/deps.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { openParts, type Parts } from '../../help/parts.js';
@@ -24,8 +25,9 @@ const addOwner = async ({ deps }: Parts): Promise<string> => {
 
 const addAgent = async (parts: Parts, linked = true) => {
   agents += 1;
+  const name = `Principal ${agents}`;
   const owner_id = linked ? await addOwner(parts) : null;
-  const body = { name: `Principal ${agents}`, model: 'gpt-5' };
+  const body = { name, model: 'gpt-5' };
   const added = await registerAgent(parts.deps, body, { owner_id });
   if (isFault(added)) throw new Error(added.message);
   return added;
@@ -39,6 +41,26 @@ const startProcess = async (t: Teardown, options: PrincipalOptions = {}) => {
   await principals.start();
   await until('the subscription is trusted', () => principals.stats.trusted);
   return { parts, principals };
+};
+
+/** Counts what `deps.sql` is asked from now on; what it answers can be held up. */
+const countQueries = (deps: Deps) => {
+  const { sql } = deps;
+  const queries = { sql, made: 0, answered: 0, held: null as Promise<void> | null };
+  const counted = new Proxy(sql, {
+    apply(target, self, args) {
+      queries.made += 1;
+      const { held } = queries;
+      const asked: Promise<unknown> = Reflect.apply(target as never, self, args);
+      return asked.then(async (rows) => {
+        queries.answered += 1;
+        await held;
+        return rows;
+      });
+    },
+  });
+  Object.assign(deps, { sql: counted });
+  return queries;
 };
 
 t.test('a linked agent is read once and then answered without a promise', async (t) => {
@@ -221,5 +243,41 @@ t.test('the cache holds its maximum and lets the oldest go at one more', async (
   await principals.byKey(keys[2] as string);
   t.equal(principals.stats.size, 2);
   t.notOk(principals.byKey(keys[2] as string) instanceof Promise);
-  t.ok(principals.byKey(keys[0] as string) instanceof Promise, 'the oldest went');
+  const again = principals.byKey(keys[0] as string);
+  t.ok(again instanceof Promise, 'the oldest went');
+  await again;
+});
+
+t.test('many agents are looked up together, each for itself', async (t) => {
+  const { parts, principals } = await startProcess(t);
+  const added = await Promise.all(Array.from({ length: 40 }, () => addAgent(parts)));
+  const queries = countQueries(parts.deps);
+  const callers = await Promise.all(
+    [...added.map(({ api_key }) => api_key), makeApiKey()].map((key) => principals.byKey(key)),
+  );
+  t.same(
+    callers.map((caller) => (isFault(caller) ? caller.def.code : caller.id)),
+    [...added.map(({ agent }) => agent.id), 'INVALID_API_KEY'],
+  );
+  t.equal(queries.made, 1);
+});
+
+t.test('who asks after a purge does not get what was read before it', async (t) => {
+  const { parts, principals } = await startProcess(t);
+  const { agent, api_key } = await addAgent(parts);
+  const queries = countQueries(parts.deps);
+  let letGo = (): void => undefined;
+  queries.held = new Promise((resolve) => {
+    letGo = resolve;
+  });
+  const before = principals.byKey(api_key);
+  await until('read', () => queries.answered === 1);
+  queries.held = null;
+  await queries.sql`update agents set suspended_at = now() where id = ${agent.id}`;
+  await principals.purge(agent.id);
+  const after = principals.byKey(api_key);
+  letGo();
+  t.match(await before, { id: agent.id }, 'it was asked for before');
+  t.match(await after, { def: { code: 'ACCOUNT_SUSPENDED' } });
+  t.match(await principals.byKey(api_key), { def: { code: 'ACCOUNT_SUSPENDED' } });
 });
