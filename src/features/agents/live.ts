@@ -201,6 +201,24 @@ interface Read {
   readonly began_ms: number;
 }
 
+/** Looks agents up by the digest of their key, many in one query. */
+const makeReader = (sql: Deps['sql'], changes: () => number) => {
+  const gather = makeGather<Read>({
+    ...{ most: 256, lanes: 2 },
+    async read(digests) {
+      const about = { changes: changes(), began_ms: performance.now() };
+      const rows = await findPrincipals(sql, digests);
+      return digests.map((digest) => ({ ...about, row: rows.get(digest) }));
+    },
+  });
+  return async (digest: string): Promise<Read> => {
+    const changes_before = changes();
+    const found = await gather(digest);
+    // It was under way already, and what has changed since may not be in it.
+    return found.changes < changes_before ? gather(digest) : found;
+  };
+};
+
 const callerOf = ({ id, name, model, model_family, owner_id }: PrincipalRow): AgentCaller => ({
   kind: 'agent',
   id,
@@ -244,24 +262,13 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
     },
   };
 
-  const read = makeGather<Read>({
-    ...{ most: 256, lanes: 2 },
-    async read(digests) {
-      const about = { changes, began_ms: performance.now() };
-      const rows = await findPrincipals(deps.sql, digests);
-      return digests.map((digest) => ({ ...about, row: rows.get(digest) }));
-    },
-  });
+  const read = makeReader(deps.sql, () => changes);
 
   const load = async (api_key: string, name: string): Promise<AgentCaller | Fault> => {
     const started_ms = performance.now();
     if (!isWellFormedKey(api_key)) return refuseKey(started_ms);
-    const changes_before = changes;
     stats.loads += 1;
-    const digest = digestKey(api_key).toString('hex');
-    let found = await read(digest);
-    // It was under way already, and what has changed since may not be in it.
-    if (found.changes < changes_before) found = await read(digest);
+    const found = await read(digestKey(api_key).toString('hex'));
     const { row, began_ms } = found;
     if (row === undefined) return refuseKey(started_ms);
     if (row.suspended) return refuse(common_faults.ACCOUNT_SUSPENDED);
