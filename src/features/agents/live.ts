@@ -202,12 +202,12 @@ interface Read {
 }
 
 /** Looks agents up by the digest of their key, many in one query. */
-const makeReader = (sql: Deps['sql'], changes: () => number) => {
+const makeReader = (deps: Deps, changes: () => number) => {
   const gather = makeGather<Read>({
     ...{ most: 256, lanes: 2 },
     async read(digests) {
       const about = { changes: changes(), began_ms: performance.now() };
-      const rows = await findPrincipals(sql, digests);
+      const rows = await findPrincipals(deps.sql, digests);
       return digests.map((digest) => ({ ...about, row: rows.get(digest) }));
     },
   });
@@ -250,6 +250,7 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
   };
   const ear = makeEar(deps, channel, { purge: forget, gap: forgetAll });
   const voice = makeVoice(deps, channel);
+  const read = makeReader(deps, () => changes);
 
   const isTrusted = (): boolean => performance.now() - ear.heardUntil() < trust_ms;
   const stats = {
@@ -262,20 +263,17 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
     },
   };
 
-  const read = makeReader(deps.sql, () => changes);
-
   const load = async (api_key: string, name: string): Promise<AgentCaller | Fault> => {
     const started_ms = performance.now();
     if (!isWellFormedKey(api_key)) return refuseKey(started_ms);
     stats.loads += 1;
     const found = await read(digestKey(api_key).toString('hex'));
-    const { row, began_ms } = found;
+    const { row } = found;
     if (row === undefined) return refuseKey(started_ms);
     if (row.suspended) return refuse(common_faults.ACCOUNT_SUSPENDED);
     const caller = callerOf(row);
-    if (caller.owner_id !== null && found.changes === changes) {
-      cache.put(name, { caller, loaded_ms: began_ms });
-    }
+    const may_stay = caller.owner_id !== null && found.changes === changes;
+    if (may_stay) cache.put(name, { caller, loaded_ms: found.began_ms });
     return caller;
   };
 
