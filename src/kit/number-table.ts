@@ -1,7 +1,7 @@
 /** The largest number that takes two bytes. */
 const most_narrow = 65_535;
 /** A long array grows by less at once, because it is what memory is spent on. */
-const growthOf = (length: number): number => (length < 4_096 ? 1.5 : 1.25);
+const growthOf = (length: number): number => (length < 4_096 ? 1.5 : 1.125);
 
 /** Below it a buffer is not worth the 4 µs of giving it back. */
 const least_given_back = 4_096;
