@@ -177,7 +177,7 @@ const makeSettled = <T>(): Settled<T> => {
  * like the texts of events, becomes old with them, and is collected with great care every second.
  */
 const api_heap_flags = [
-  ...['--min-semi-space-size=8', '--max-semi-space-size=8', '--no-memory-reducer'],
+  ...['--min-semi-space-size=9', '--max-semi-space-size=9', '--no-memory-reducer'],
   '--heap-growing-percent=35',
   ...['--incremental-marking-soft-trigger=65', '--incremental-marking-hard-trigger=95'],
   '--no-allocation-site-pretenuring',
