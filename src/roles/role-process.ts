@@ -170,7 +170,7 @@ const makeSettled = <T>(): Settled<T> => {
  * An api process keeps its nursery and what it has for old objects: V8 gives back what it can while
  * nobody asks, and then half of the first second of a rush goes into collecting.
  *
- * All old objects are looked at again when they have used most of the third by which they may grow:
+ * All old objects are looked at again when they have used most of what they may grow by, a quarter:
  * left to itself V8 begins as soon as less than two nurseries are left of it, and both cores are
  * busy with it for 60 ms each time. Nothing is made among them: V8 does that with what one line of
  * the program makes when much of it lived long once, and from then on whatever those objects name,
@@ -178,7 +178,7 @@ const makeSettled = <T>(): Settled<T> => {
  */
 const api_heap_flags = [
   ...['--min-semi-space-size=9', '--max-semi-space-size=9', '--no-memory-reducer'],
-  '--heap-growing-percent=35',
+  '--heap-growing-percent=28',
   ...['--incremental-marking-soft-trigger=65', '--incremental-marking-hard-trigger=95'],
   '--no-allocation-site-pretenuring',
 ] as const;
