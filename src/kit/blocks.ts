@@ -1,4 +1,4 @@
-import { giveBack, Ints } from './number-table.js';
+import { giveBack, Ints, roomLike } from './number-table.js';
 
 /** The power of two that has room for so many numbers, at least 1. */
 const powerFor = (count: number): number => 32 - Math.clz32(count - 1);
@@ -48,7 +48,7 @@ export class Blocks extends Ints {
    */
   pack(lists: Int32Array | Uint16Array, { width, start, length }: ListLayout): void {
     const before = this.values;
-    this.values = new (before.constructor as typeof Int32Array)(before.length);
+    this.values = roomLike(before, before.length);
     this.left = [];
     this.spare = 0;
     this.length = 0;

@@ -17,6 +17,13 @@ export const giveBack = ({ buffer }: Int32Array | Uint16Array | Float64Array): v
   structuredClone(buffer, { transfer: [buffer as ArrayBuffer] });
 };
 
+/** Room for so many numbers, as wide as those. */
+export const roomLike = (
+  values: Int32Array | Uint16Array,
+  room: number,
+): Int32Array | Uint16Array =>
+  values instanceof Uint16Array ? new Uint16Array(room) : new Int32Array(room);
+
 /** Whole numbers that grow: a typed array with room at its end, and another one when it is full. */
 export class Ints {
   values: Int32Array | Uint16Array;
@@ -47,7 +54,7 @@ export class Ints {
     if (wanted > this.values.length) {
       const room = Math.max(wanted, Math.ceil(this.values.length * growthOf(this.values.length)));
       const { values } = this;
-      this.values = values instanceof Uint16Array ? new Uint16Array(room) : new Int32Array(room);
+      this.values = roomLike(values, room);
       this.values.set(values);
       giveBack(values);
     }

@@ -198,7 +198,7 @@ const heapFlags = (role: RoleName, heap_mb: number): readonly string[] => [
 const forkRole = (options: RoleProcessOptions): ChildProcess => {
   const { entry, env, output, heap_mb } = options;
   const child = fork(entry, toWords(options), {
-    env: { ...env, ...heap_env },
+    env: { ...heap_env, ...env },
     execArgv: [...process.execArgv, ...heapFlags(options.args.role, heap_mb)],
     stdio: ['ignore', output, output, 'ipc'],
   });
