@@ -24,7 +24,7 @@ import { findPgbench, pgbench_missing, runPgbench, writeScript } from './peers/p
 
 const agents = 10_000;
 /** Best of 128, 192 and 256 for the service on two cores; its peers gain nothing from so many. */
-const service_connections = 192;
+const service_connections = 256;
 /** Best of 8, 12, 16 and 20 for the peer on two cores. */
 const peer_pool = 16;
 /** Best of 4, 8, 16, 32 and 64 on two cores. */

@@ -1,5 +1,6 @@
 import { Blocks } from './blocks.js';
 import { Ints, NumberTable } from './number-table.js';
+import { leastOverlap, needsOf, prefixOf } from './overlap.js';
 
 /**
  * Finds, among many sets, the one that is most similar to a given set: exactly, and without looking
@@ -26,26 +27,6 @@ import { Ints, NumberTable } from './number-table.js';
 const segment_ends = [64, 2_048, Number.POSITIVE_INFINITY] as const;
 /** Sets that move to the new segment with each one that is added, until the old one is empty. */
 const moved_at_once = 4;
-
-const at_least = { of: 3, in: 5 } as const;
-const leastSize = (size: number): number => Math.ceil((at_least.of * size) / at_least.in);
-const mostSize = (size: number): number => Math.floor((at_least.in * size) / at_least.of);
-export const leastOverlap = (one: number, other: number): number =>
-  Math.ceil((at_least.of * (one + other)) / (at_least.of + at_least.in));
-const prefixOf = (size: number): number => size - leastSize(size) + 1;
-
-/** By size of the other set: how many members of the prefixes must be common. */
-const makeNeeds = (size: number): Uint16Array => {
-  const needs = new Uint16Array(mostSize(size) + 1).fill(65_535);
-  const rest = size - prefixOf(size);
-  for (let other = leastSize(size); other < needs.length; other += 1) {
-    const most_left = Math.max(rest, other - prefixOf(other));
-    needs[other] = leastOverlap(size, other) - most_left;
-  }
-  return needs;
-};
-
-const most_needs_kept = 600;
 
 interface Segment {
   /** The first set that was added to it; earlier ones move here. */
@@ -106,16 +87,28 @@ const scratch = {
   fetched: 0,
 };
 
-const needs = new Map<number, Uint16Array>();
-
-const needsOf = (size: number): Uint16Array => {
-  let known = needs.get(size);
-  if (known === undefined) {
-    known = makeNeeds(size);
-    if (needs.size >= most_needs_kept) needs.clear();
-    needs.set(size, known);
+/**
+ * Counts the sets of one list: four at a time, so that the processor need not wait for one count to
+ * go to the next. A function of its own, because V8 makes a fifth more of it so.
+ */
+const countEach = (
+  counts: Uint16Array,
+  sets: Int32Array | Uint16Array,
+  start: number,
+  end: number,
+): void => {
+  let place = start;
+  for (; place < end - 3; place += 4) {
+    const one = sets[place]!;
+    const two = sets[place + 1]!;
+    const three = sets[place + 2]!;
+    const four = sets[place + 3]!;
+    counts[one]! += 1;
+    counts[two]! += 1;
+    counts[three]! += 1;
+    counts[four]! += 1;
   }
-  return known;
+  for (; place < end; place += 1) counts[sets[place]!]! += 1;
 };
 
 const last_mark = 2 ** 31 - 1;
@@ -437,7 +430,7 @@ export class SimilarSets {
       if (at >= length) continue;
       const start = values[at + list_start]!;
       const end = start + values[at + list_length]!;
-      for (let place = start; place < end; place += 1) counts[sets[place]!]! += 1;
+      countEach(counts, sets, start, end);
     }
     const end = Math.min(ends, this.sizes.length);
     let found = 0;

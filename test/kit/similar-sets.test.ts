@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { t } from 'tap';
 import { Ints, NumberTable } from '../../src/kit/number-table.js';
-import { leastOverlap, type SimilarSet, SimilarSets } from '../../src/kit/similar-sets.js';
+import { leastOverlap } from '../../src/kit/overlap.js';
+import { type SimilarSet, SimilarSets } from '../../src/kit/similar-sets.js';
 import { holds } from '../help/property.js';
 
 /** Identities as hashes are: the same number for the same word, spread over 53 bits. */

@@ -203,7 +203,7 @@ export const createPlacing = ({ sql, line, gates, committed }: PlacingOptions): 
     },
     key: ({ draft }) => draft.agent_id,
     most: 256,
-    ...{ lanes: 4, least_beside: 24, apart_ms: 4 },
+    ...{ lanes: 4, least_beside: 64, apart_ms: 4 },
     patience_ms: 7_000,
     queue: 20_000,
   });
