@@ -34,6 +34,16 @@ export const makeEntry = (offset: number, place: Partial<LogEntry> = {}): LogEnt
   ...place,
 });
 
+/** What an entry says, however it is carried. */
+export const saidOf = (entry: LogEntry): LogEntry => {
+  const { offset, id, event, question_id, agent_id, audience_id } = entry;
+  const { category, subcategory, owner_id, body } = entry;
+  return {
+    ...{ offset, id, event, question_id, agent_id, audience_id },
+    ...{ category, subcategory, owner_id, body },
+  };
+};
+
 /** The fields of a stream entry, as the relay writes them. */
 export const streamFields = (entry: LogEntry): string[] => {
   const [head, body] = packEntry(entry);

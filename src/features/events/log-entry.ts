@@ -14,30 +14,79 @@ export interface LogEntry {
   readonly body: string;
 }
 
+const uuid_chars = 36;
+const places = 6;
+
+/**
+ * An entry as it is carried: what places the event in one text, `id event question agent audience
+ * category subcategory owner`, of which nothing is cut out before it is asked for. Thousands of
+ * entries are under way at once, and most are asked for their kind and their question only.
+ */
+export class PackedEntry implements LogEntry {
+  constructor(
+    readonly offset: number,
+    readonly head: string,
+    readonly body: string,
+  ) {}
+
+  get id(): string {
+    return this.head.slice(0, uuid_chars);
+  }
+
+  get event(): string {
+    return this.head.slice(uuid_chars + 1, this.head.indexOf(' ', uuid_chars + 1));
+  }
+
+  get question_id(): string | null {
+    return this.place(0);
+  }
+
+  get agent_id(): string | null {
+    return this.place(1);
+  }
+
+  get audience_id(): string | null {
+    return this.place(2);
+  }
+
+  get category(): string | null {
+    return this.place(3);
+  }
+
+  get subcategory(): string | null {
+    return this.place(4);
+  }
+
+  get owner_id(): string | null {
+    return this.place(5);
+  }
+
+  private place(nth: number): string | null {
+    const { head } = this;
+    let from = head.indexOf(' ', uuid_chars + 1) + 1;
+    for (let n = 0; n < nth; n += 1) from = head.indexOf(' ', from) + 1;
+    const end = nth === places - 1 ? head.length : head.indexOf(' ', from);
+    return from === end ? null : head.slice(from, end);
+  }
+}
+
 /** As an entry of the stream: what places the event in one text, and its body in another. */
 export const packEntry = (e: LogEntry): readonly [head: string, body: string] => {
+  if (e instanceof PackedEntry) return [e.head, e.body];
   const { id, event, question_id, agent_id, audience_id, category, subcategory, owner_id } = e;
-  const places = [question_id, agent_id, audience_id, category, subcategory, owner_id];
-  return [`${id} ${event} ${places.map((place) => place ?? '').join(' ')}`, e.body];
+  const placed = [question_id, agent_id, audience_id, category, subcategory, owner_id];
+  return [`${id} ${event} ${placed.map((place) => place ?? '').join(' ')}`, e.body];
 };
 
 /** The other way; null for what `packEntry` did not make. */
 export const unpackEntry = (offset: number, head: string, body: string): LogEntry | null => {
-  const [id, event, ...places] = head.split(' ');
-  if (id === undefined || event === undefined || places.length !== 6) return null;
-  const place = (at: number): string | null => places[at] || null;
-  return {
-    offset,
-    id,
-    event,
-    body,
-    question_id: place(0),
-    agent_id: place(1),
-    audience_id: place(2),
-    category: place(3),
-    subcategory: place(4),
-    owner_id: place(5),
-  };
+  if (head[uuid_chars] !== ' ') return null;
+  let at = uuid_chars;
+  for (let n = 0; n < places; n += 1) {
+    at = head.indexOf(' ', at + 1);
+    if (at < 0) return null;
+  }
+  return head.includes(' ', at + 1) ? null : new PackedEntry(offset, head, body);
 };
 
 /** Beside the entry, because a WeakMap of many short-lived keys costs the collector much. */

@@ -5,7 +5,7 @@ import { createFollower, type Follower } from '../../../src/features/events/foll
 import { type LogEntry, streamKey } from '../../../src/features/events/log-entry.js';
 import type { Sql } from '../../../src/kit/pg/client.js';
 import { range } from '../../help/hub.js';
-import { type LogWriter, makeLogWriter } from '../../help/log.js';
+import { type LogWriter, makeLogWriter, saidOf } from '../../help/log.js';
 import { openParts, type Parts } from '../../help/parts.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { type Stores, startPrivateStores } from '../../help/stores.js';
@@ -79,7 +79,11 @@ const follow = async (t: Test, options: FollowOptions = {}): Promise<Followed> =
         got.map(({ offset }) => offset),
         range((options.before ?? 0) + 1, head),
       );
-      t.strictSame(got, log.entries.slice(options.before ?? 0), 'as they were recorded');
+      t.strictSame(
+        got.map(saidOf),
+        log.entries.slice(options.before ?? 0),
+        'as they were recorded',
+      );
     },
   };
 };
