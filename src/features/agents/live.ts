@@ -51,8 +51,15 @@ const refusal_floor_ms = 25;
 
 interface Entry {
   readonly caller: AgentCaller;
-  readonly loaded_ms: number;
+  loaded_ms: number;
 }
+
+const isSame = (one: AgentCaller, other: AgentCaller): boolean =>
+  one.id === other.id &&
+  one.name === other.name &&
+  one.model === other.model &&
+  one.model_family === other.model_family &&
+  one.owner_id === other.owner_id;
 
 /** The bounded map and its index by agent; the oldest entry goes first. */
 const makeCache = (most: number) => {
@@ -67,13 +74,23 @@ const makeCache = (most: number) => {
   return {
     get: (key: string): Entry | undefined => entries.get(key),
     size: (): number => entries.size,
-    put(key: string, entry: Entry): void {
+    /**
+     * The caller as it is kept: the same object as before where nothing has changed, so that what
+     * others have made for it, like its limits, need not be made anew.
+     */
+    keep(key: string, caller: AgentCaller, loaded_ms: number): AgentCaller {
+      const known = entries.get(key);
+      if (known !== undefined && isSame(known.caller, caller)) {
+        known.loaded_ms = Math.max(known.loaded_ms, loaded_ms);
+        return known.caller;
+      }
       // An agent has one key; an older one that is still here goes with its index entry.
-      const other = keys.get(entry.caller.id);
+      const other = keys.get(caller.id);
       if (other !== undefined) drop(other);
       if (entries.size >= most) drop(entries.keys().next().value as string);
-      entries.set(key, entry);
-      keys.set(entry.caller.id, key);
+      entries.set(key, { caller, loaded_ms });
+      keys.set(caller.id, key);
+      return caller;
     },
     forget(agent_id: string): void {
       const key = keys.get(agent_id);
@@ -273,8 +290,7 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
     if (row.suspended) return refuse(common_faults.ACCOUNT_SUSPENDED);
     const caller = callerOf(row);
     const may_stay = caller.owner_id !== null && found.changes === changes;
-    if (may_stay) cache.put(name, { caller, loaded_ms: found.began_ms });
-    return caller;
+    return may_stay ? cache.keep(name, caller, found.began_ms) : caller;
   };
 
   return {

@@ -189,12 +189,19 @@ t.test('with a trusted subscription an entry lives longer than that', async (t) 
   const { parts, principals } = await startProcess(t, { life_ms: 1_500 });
   const { api_key } = await addAgent(parts);
   const started_ms = performance.now();
-  await principals.byKey(api_key);
+  const first = await principals.byKey(api_key);
   await until('read again', async () => {
     await principals.byKey(api_key);
     return principals.stats.loads === 2;
   });
   t.ok(performance.now() - started_ms >= 1_490);
+  t.equal(await principals.byKey(api_key), first, 'the same object, since nothing has changed');
+  await parts.deps.sql`update agents set model = 'another one'`;
+  await until('read once more', async () => {
+    await principals.byKey(api_key);
+    return principals.stats.loads === 3;
+  });
+  t.match(await principals.byKey(api_key), { model: 'another one' });
 });
 
 t.test('a subscription that was away comes back with an empty cache', async (t) => {
