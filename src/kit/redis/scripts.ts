@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 
 /**
  * Lua scripts live in `src/lua/<name>-<keys>.lua`, one a file; the number in the name is how many
- * keys the script takes, `n` for any number. ioredis sends EVALSHA and falls back to EVAL when
- * Redis forgot the script.
+ * keys the script takes, `n` for any number. EVALSHA is sent, and EVAL when Redis does not know the
+ * script yet, or no more. The commands that ioredis defines for scripts grow old, see
+ * `young-commands.ts`.
  */
 export type Script = (
   redis: Redis,
@@ -17,19 +19,12 @@ export const loadScript = (file: string): Script => {
   if (match === null) throw new Error(`${file}: a script is named <name>-<keys>.lua`);
   const keys = match[2] === 'n' ? null : Number(match[2]);
   const lua = readFileSync(new URL(`../../lua/${file}`, import.meta.url), 'utf8');
-  const command = `pf_${match[1]}`;
-  const ready = new WeakSet<Redis>();
+  const sha = createHash('sha1').update(lua).digest('hex');
   return (redis, key_names, args) => {
     if (keys !== null && key_names.length !== keys) throw new Error(`${file} takes ${keys} keys`);
-    if (!ready.has(redis)) {
-      redis.defineCommand(command, { lua, ...(keys === null ? {} : { numberOfKeys: keys }) });
-      ready.add(redis);
-    }
-    const call = (redis as unknown as Record<string, (...all: unknown[]) => Promise<unknown>>)[
-      command
-    ] as (...all: unknown[]) => Promise<unknown>;
-    return keys === null
-      ? call.call(redis, key_names.length, ...key_names, ...args)
-      : call.call(redis, ...key_names, ...args);
+    return redis.evalsha(sha, key_names.length, ...key_names, ...args).catch((error: unknown) => {
+      if (!String((error as Error).message).startsWith('NOSCRIPT')) throw error;
+      return redis.eval(lua, key_names.length, ...key_names, ...args);
+    });
   };
 };
