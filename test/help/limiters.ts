@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
@@ -16,7 +17,7 @@ const log = pino({ level: 'silent' });
 const readLua = (name: string): string =>
   readFileSync(new URL(`../../src/lua/${name}`, import.meta.url), 'utf8');
 export const windows_lua = readLua('windows-n.lua');
-const taking = { windows: windows_lua, 'windows-all': readLua('windows-all-n.lua') };
+const taking = [windows_lua, readLua('windows-all-n.lua')];
 const left_lua = readLua('windows-left-n.lua');
 
 /** Replaces text that must be there. */
@@ -32,6 +33,18 @@ const withClock = (text: string, clock: string): string => {
     local function expireKey(name, ms) redis.call('HSET', '${clock}', name, now + ms) end`;
   const timed = replaceIn(text, /local time = .*\nlocal now = .*\n/, `${local}\n`);
   return timed.replace(/redis\.call\('PEXPIRE', /g, 'expireKey(').replace(/^#!lua\n/, '');
+};
+
+type Evaluate = (text: string, ...rest: readonly unknown[]) => Promise<unknown>;
+
+/** From now on this connection runs `other` in the place of a script. */
+export const replaceScript = (redis: Redis, script: string, other: string): void => {
+  const sha = createHash('sha1').update(script).digest('hex');
+  const evalsha = redis.evalsha.bind(redis) as Evaluate;
+  const evaluate = redis.eval.bind(redis) as Evaluate;
+  const replaced: Evaluate = (asked, ...rest) =>
+    asked === sha ? evaluate(other, ...rest) : evalsha(asked, ...rest);
+  redis.evalsha = replaced as Redis['evalsha'];
 };
 
 export interface Clocked {
@@ -71,12 +84,12 @@ export const makeLimiters = ({ redis_url, redis_prefix }: Stores) => {
     const limiter = limiterOn(redis);
     await warmUp(limiter);
     const clock = `${redis_prefix}:{limits}:clock:${clock_name}`;
-    for (const [name, text] of Object.entries(taking)) {
+    for (const text of taking) {
       if (!text.includes("redis.call('PEXPIRE', ")) throw new Error('the keys get no end any more');
-      redis.defineCommand(`pf_${name}`, { lua: withClock(text, clock) });
+      replaceScript(redis, text, withClock(text, clock));
     }
     await limiter.look([{ name: 'w', key: fresh('warm-up'), limit: 1, window_ms: 1_000 }]);
-    redis.defineCommand('pf_windows-left', { lua: withClock(left_lua, clock) });
+    replaceScript(redis, left_lua, withClock(left_lua, clock));
     return {
       limiter,
       redis,

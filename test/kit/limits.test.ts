@@ -2,7 +2,14 @@ import fc from 'fast-check';
 import { t } from 'tap';
 import type { Limiter, Window } from '../../src/kit/limits.js';
 import { makeLocalWindows } from '../../src/kit/local-windows.js';
-import { fresh, makeLimiters, replaceIn, warmUp, windows_lua } from '../help/limiters.js';
+import {
+  fresh,
+  makeLimiters,
+  replaceIn,
+  replaceScript,
+  warmUp,
+  windows_lua,
+} from '../help/limiters.js';
 import { holds } from '../help/property.js';
 import { openStores } from '../help/stores.js';
 import { until } from '../help/until.js';
@@ -115,7 +122,7 @@ t.test('a list that idled with 300,000 entries is cut by a few commands', async 
   const limiter = limiterOn(redis);
   await warmUp(limiter);
   const counter = `${stores.redis_prefix}:{limits}:given`;
-  redis.defineCommand('pf_windows', { lua: withCount(counter) });
+  replaceScript(redis, windows_lua, withCount(counter));
   const window = { name: 'key', key: fresh('idle'), limit: 1_000_000, window_ms: minute_ms };
   const list = `${stores.redis_prefix}:{limits}:${window.key}`;
   const idle = Array.from({ length: 10_000 }, (_, n) => start_ms + n);

@@ -4,6 +4,7 @@ import { Told, told_packing } from '../../src/features/events/index.js';
 import type { Publication } from '../../src/kit/ws/frames.js';
 import { makeRecent } from '../../src/kit/ws/recent.js';
 import { json_packing } from '../help/hub.js';
+import { saidOf } from '../help/log.js';
 import { holds } from '../help/property.js';
 
 const publication = (offset: number, body = `{"n":${offset}}`): Publication => ({
@@ -68,12 +69,13 @@ t.test('what several doors bring in is kept once', async (t) => {
 
 t.test('an event comes back from its text as it was', async (t) => {
   const told = new Told({
-    ...{ offset: 7, id: 'i', event: 'prediction.placed', question_id: 'q', agent_id: null },
+    ...{ offset: 7, id: '0190a000-0000-7000-8000-000000000001', event: 'prediction.placed' },
+    ...{ question_id: '0190a000-0000-7000-8000-000000000002', agent_id: null },
     ...{ audience_id: null, category: 'c', subcategory: null, owner_id: null },
     body: JSON.stringify({ data: { text: 'a tab \t, a line\nand ü 🙂' } }),
   });
   const text = told_packing.pack(told);
   t.notMatch(text, '\n');
-  t.same(told_packing.unpack(7, text).about, told.about);
+  t.strictSame(saidOf(told_packing.unpack(7, text).about), told.about);
   t.throws(() => told_packing.unpack(7, 'something else'), /not packed/);
 });

@@ -23,7 +23,8 @@ export class Query extends Promise {
     this.state = null
     this.statement = null
 
-    // Changed here: with closures of its own, V8 keeps each query and its rows long after their end.
+    // Changed here: V8 makes a closure that is written into a property among the old objects, and
+    // whatever it reaches, the query and its rows, is kept until all of these are looked at again.
     this.fulfil = resolve
     this.refuse = reject
 
