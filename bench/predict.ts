@@ -23,7 +23,7 @@ import { findPgbench, pgbench_missing, runPgbench, writeScript } from './peers/p
  */
 
 const agents = 10_000;
-/** Best of 128, 192 and 256 for the service on two cores; its peers gain nothing from so many. */
+/** Best of 192, 256 and 320 for the service on two cores; its peers gain nothing from so many. */
 const service_connections = 256;
 /** Best of 8, 12, 16 and 20 for the peer on two cores. */
 const peer_pool = 16;

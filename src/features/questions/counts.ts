@@ -37,12 +37,13 @@ const addEntry = (sums: Sums, entry: LogEntry): void => {
 export const sumCounts = (entries: readonly LogEntry[]): readonly CountDelta[] => {
   const by_question = new Map<string, Sums>();
   for (const entry of entries) {
-    if (entry.event !== 'prediction.placed' && entry.event !== 'comment.created') continue;
-    if (entry.question_id === null) continue;
-    let sums = by_question.get(entry.question_id);
+    const { event, question_id } = entry;
+    if (event !== 'prediction.placed' && event !== 'comment.created') continue;
+    if (question_id === null) continue;
+    let sums = by_question.get(question_id);
     if (sums === undefined) {
       sums = { predictions: 0, comments: 0, yes: 0, no: 0, options: [], prediction_offset: 0 };
-      by_question.set(entry.question_id, sums);
+      by_question.set(question_id, sums);
     }
     addEntry(sums, entry);
   }
