@@ -1,12 +1,11 @@
-import type { Redis } from 'ioredis';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { makeGather } from '../../kit/gather.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
-import { describeError } from '../../kit/log.js';
 import { waitUntilFloor } from '../../kit/pace.js';
-import { closeRedis, connectRedis } from '../../kit/redis/client.js';
 import type { Service } from '../../kit/service.js';
+import { ask_every_ms, type Changes, followChanges } from './changes.js';
+import { makeEar, makeVoice } from './purges.js';
 import { digestKey, isWellFormedKey, nameKey } from './rules.js';
 import { findPrincipals, type PrincipalRow } from './store.js';
 
@@ -19,6 +18,8 @@ import { findPrincipals, type PrincipalRow } from './store.js';
  *   connection, so a pong proves that every purge published before its ping has arrived. Without
  *   trust an entry lives no longer than a second, so a key stops within a second in any case.
  * - A subscription that was away may have missed purges: the cache starts empty when it is back.
+ * - A change that nobody announced is found in Postgres within seconds (`changes.ts`). Where that
+ *   cannot be asked, an entry lives for half a minute.
  * - A look-up that was under way when a purge arrived may have read the row before the change: its
  *   result is not kept, and who asks later than that purge does not get it.
  * - Look-ups go to Postgres together: a fleet that comes back after a pause asks for all its agents
@@ -40,12 +41,13 @@ export interface PrincipalOptions {
   readonly onPurge?: (agent_id: string) => void;
   readonly most_entries?: number;
   readonly life_ms?: number;
+  /** How often Postgres is asked who has changed. */
+  readonly changes_every_ms?: number;
 }
 
 const untrusted_life_ms = 1_000;
-const ping_every_ms = 250;
+const unfollowed_life_ms = 30_000;
 const trust_ms = 800;
-const most_unsent = 10_000;
 /** Refused keys take at least this long, whether or not a store had to be asked. */
 const refusal_floor_ms = 25;
 
@@ -103,114 +105,6 @@ const makeCache = (most: number) => {
   };
 };
 
-interface Ear {
-  /** Every purge published before this time (`performance.now()`) has arrived. */
-  heardUntil(): number;
-  start(): Promise<void>;
-  stop(): void;
-}
-
-/** The subscription with its pings. */
-const makeEar = (
-  deps: Deps,
-  channel: string,
-  on: { purge(id: string): void; gap(): void },
-): Ear => {
-  let redis: Redis | undefined;
-  let heard_until_ms = Number.NEGATIVE_INFINITY;
-  let subscribed = false;
-  let timer: NodeJS.Timeout | undefined;
-
-  const lose = (): void => {
-    subscribed = false;
-    heard_until_ms = Number.NEGATIVE_INFINITY;
-  };
-  const subscribe = async (connection: Redis): Promise<void> => {
-    try {
-      await connection.subscribe(channel);
-      on.gap();
-      subscribed = true;
-      ping();
-    } catch (error) {
-      deps.log.warn(describeError(error), 'principals: could not subscribe');
-      // The connection is made anew, and its next `ready` tries again.
-      connection.disconnect(true);
-    }
-  };
-  const ping = (): void => {
-    if (redis === undefined || !subscribed) return;
-    const sent_ms = performance.now();
-    redis.ping().then(
-      () => {
-        if (subscribed) heard_until_ms = Math.max(heard_until_ms, sent_ms);
-      },
-      // No pong: the trust runs out by itself.
-      () => undefined,
-    );
-  };
-  return {
-    heardUntil: () => heard_until_ms,
-    async start() {
-      const connection = deps.redis.duplicate({
-        connectionName: channel,
-        enableAutoPipelining: false,
-        autoResubscribe: false,
-        commandTimeout: 1_000,
-        lazyConnect: true,
-      });
-      redis = connection;
-      connection.on('error', () => undefined);
-      connection.on('close', lose);
-      connection.on('ready', () => {
-        lose();
-        void subscribe(connection);
-      });
-      connection.on('message', (_channel: string, id: string) => on.purge(id));
-      timer = setInterval(ping, ping_every_ms);
-      timer.unref();
-      await connectRedis(connection);
-    },
-    stop() {
-      clearInterval(timer);
-      if (redis !== undefined) closeRedis(redis);
-      redis = undefined;
-      lose();
-    },
-  };
-};
-
-interface Voice {
-  /** Tells every process; what cannot be told now is told again until it is. Never throws. */
-  publish(agent_id: string): Promise<void>;
-  start(): void;
-  stop(): void;
-}
-
-/** The publisher of purges. */
-const makeVoice = (deps: Deps, channel: string): Voice => {
-  const unsent = new Set<string>();
-  let timer: NodeJS.Timeout | undefined;
-  const publish = async (agent_id: string): Promise<void> => {
-    try {
-      await deps.redis.publish(channel, agent_id);
-      unsent.delete(agent_id);
-    } catch (error) {
-      if (unsent.size < most_unsent) unsent.add(agent_id);
-      deps.log.warn(describeError(error), 'principals: a purge waits for Redis');
-    }
-  };
-  return {
-    publish,
-    start() {
-      timer = setInterval(() => {
-        for (const agent_id of unsent) void publish(agent_id);
-      }, ping_every_ms);
-      timer.unref();
-    },
-    stop: () => clearInterval(timer),
-  };
-};
-
 /** What was found for a key, and what had changed when it was looked up. */
 interface Read {
   readonly row: PrincipalRow | undefined;
@@ -250,10 +144,26 @@ const refuseKey = async (started_ms: number): Promise<Fault> => {
   return refuse(common_faults.INVALID_API_KEY);
 };
 
+interface Assurances {
+  readonly life_ms: number;
+  readonly isTrusted: () => boolean;
+  readonly coversSince: Changes['coversSince'];
+}
+
+/** Whether an entry may be answered with. */
+const makeFreshness =
+  ({ life_ms, isTrusted, coversSince }: Assurances) =>
+  ({ loaded_ms }: Entry): boolean => {
+    const age_ms = performance.now() - loaded_ms;
+    if (age_ms < untrusted_life_ms) return true;
+    if (age_ms >= life_ms || !isTrusted()) return false;
+    return age_ms < unfollowed_life_ms || coversSince(loaded_ms);
+  };
+
 export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Principals => {
-  const { most_entries = 50_000, life_ms = 30_000 } = options;
+  const { life_ms = 300_000, changes_every_ms = ask_every_ms } = options;
   const channel = `${deps.config.REDIS_PREFIX}:purge`;
-  const cache = makeCache(most_entries);
+  const cache = makeCache(options.most_entries ?? 50_000);
   let changes = 0;
 
   const forget = (agent_id: string): void => {
@@ -261,15 +171,17 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
     cache.forget(agent_id);
     options.onPurge?.(agent_id);
   };
-  const forgetAll = (): void => {
+  const gap = (): void => {
     changes += 1;
     cache.clear();
   };
-  const ear = makeEar(deps, channel, { purge: forget, gap: forgetAll });
+  const ear = makeEar(deps, channel, { purge: forget, gap });
   const voice = makeVoice(deps, channel);
+  const followed = followChanges(deps, forget, changes_every_ms);
   const read = makeReader(deps, () => changes);
 
-  const isTrusted = (): boolean => performance.now() - ear.heardUntil() < trust_ms;
+  const isTrusted = () => performance.now() - ear.heardUntil() < trust_ms;
+  const isFresh = makeFreshness({ life_ms, isTrusted, coversSince: followed.coversSince });
   const stats = {
     loads: 0,
     get size() {
@@ -279,7 +191,6 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
       return isTrusted();
     },
   };
-
   const load = async (api_key: string, name: string): Promise<AgentCaller | Fault> => {
     const started_ms = performance.now();
     if (!isWellFormedKey(api_key)) return refuseKey(started_ms);
@@ -299,9 +210,7 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
     byKey(api_key) {
       const name = nameKey(api_key);
       const entry = cache.get(name);
-      const age_ms = performance.now() - (entry?.loaded_ms ?? 0);
-      const is_fresh = age_ms < untrusted_life_ms || (age_ms < life_ms && isTrusted());
-      if (entry !== undefined && is_fresh) return entry.caller;
+      if (entry !== undefined && isFresh(entry)) return entry.caller;
       return load(api_key, name);
     },
     async purge(agent_id) {
@@ -311,8 +220,10 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
     async start() {
       voice.start();
       await ear.start();
+      await followed.start();
     },
     async stop() {
+      await followed.stop();
       voice.stop();
       ear.stop();
       cache.clear();

@@ -110,6 +110,28 @@ export const findPrincipals = async (
   return new Map(rows.map((row) => [row.digest, row]));
 };
 
+export interface Changed {
+  readonly ids: readonly string[];
+  /** To be asked with the next time. */
+  readonly next: string;
+}
+
+/**
+ * Agents of whom something that `findPrincipals` reads has changed since the last call; at the
+ * first one (null) nobody. A transaction that was under way then has a number that is not below
+ * `next`, so nothing is missed however long it took, and some may be told twice. Numbers that this
+ * server has not reached came with the rows from another one, and say nothing.
+ */
+export const readChanges = async (db: Db, since: string | null): Promise<Changed> => {
+  const rows = await db<{ readonly next: string; readonly id: string | null }[]>`
+    select pg_snapshot_xmin(now.seen)::text as next, a.id
+    from (select pg_current_snapshot() as seen) now
+    left join agents a
+      on a.changed_in >= ${since}::xid8 and a.changed_in < pg_snapshot_xmax(now.seen)`;
+  const ids = rows.flatMap(({ id }) => (id === null ? [] : [id]));
+  return { ids, next: rows[0]?.next ?? '0' };
+};
+
 export interface ProfileChange {
   readonly bio?: string | null;
   readonly domain_focus?: string | null;

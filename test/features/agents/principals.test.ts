@@ -3,7 +3,7 @@ import { t } from 'tap';
 import { createPrincipals, type PrincipalOptions } from '../../../src/features/agents/live.js';
 import { registerAgent } from '../../../src/features/agents/registration.js';
 import { digestKey, makeApiKey } from '../../../src/features/agents/rules.js';
-import { replaceKey } from '../../../src/features/agents/store.js';
+import { readChanges, replaceKey } from '../../../src/features/agents/store.js';
 import type { Deps } from '../../../src/kit/deps.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { makeId } from '../../../src/kit/ids.js';
@@ -42,6 +42,9 @@ const startProcess = async (t: Teardown, options: PrincipalOptions = {}) => {
   await until('the subscription is trusted', () => principals.stats.trusted);
   return { parts, principals };
 };
+
+/** Where only a purge may tell: Postgres is asked at the start and then no more. */
+const deaf: PrincipalOptions = { changes_every_ms: 600_000 };
 
 /** Counts what `deps.sql` is asked from now on; what it answers can be held up. */
 const countQueries = (deps: Deps) => {
@@ -123,8 +126,8 @@ t.test('a suspended agent is refused, and again when it was cached before', asyn
 });
 
 t.test('a replaced key stops within a second in every process', async (t) => {
-  const one = await startProcess(t);
-  const other = await startProcess(t);
+  const one = await startProcess(t, deaf);
+  const other = await startProcess(t, deaf);
   const { agent, api_key } = await addAgent(one.parts);
   await other.principals.byKey(api_key);
   t.notOk(other.principals.byKey(api_key) instanceof Promise, 'cached in the other process');
@@ -151,9 +154,9 @@ t.test('a key replaced while the new one is cached already stops all the same', 
 });
 
 t.test('a purge that could not be published reaches the others later', async (t) => {
-  const other = await startProcess(t);
+  const other = await startProcess(t, deaf);
   const parts = await openParts(t, { stores });
-  const principals = createPrincipals(parts.deps);
+  const principals = createPrincipals(parts.deps, deaf);
   t.teardown(() => principals.stop());
   await principals.start();
   const { agent, api_key } = await addAgent(parts);
@@ -186,7 +189,7 @@ t.test('without Redis an entry lives for a second', async (t) => {
 });
 
 t.test('with a trusted subscription an entry lives longer than that', async (t) => {
-  const { parts, principals } = await startProcess(t, { life_ms: 1_500 });
+  const { parts, principals } = await startProcess(t, { ...deaf, life_ms: 1_500 });
   const { api_key } = await addAgent(parts);
   const started_ms = performance.now();
   const first = await principals.byKey(api_key);
@@ -205,7 +208,7 @@ t.test('with a trusted subscription an entry lives longer than that', async (t) 
 });
 
 t.test('a subscription that was away comes back with an empty cache', async (t) => {
-  const { parts, principals } = await startProcess(t);
+  const { parts, principals } = await startProcess(t, deaf);
   const { agent, api_key } = await addAgent(parts);
   await principals.byKey(api_key);
   t.equal(principals.stats.size, 1);
@@ -287,4 +290,74 @@ t.test('who asks after a purge does not get what was read before it', async (t) 
   t.match(await before, { id: agent.id }, 'it was asked for before');
   t.match(await after, { def: { code: 'ACCOUNT_SUSPENDED' } });
   t.match(await principals.byKey(api_key), { def: { code: 'ACCOUNT_SUSPENDED' } });
+});
+
+t.test('a change that nobody announced is found in Postgres within seconds', async (t) => {
+  const { parts, principals } = await startProcess(t);
+  const told: string[] = [];
+  const other = createPrincipals(parts.deps, { onPurge: (id) => told.push(id) });
+  t.teardown(() => other.stop());
+  await other.start();
+  const [one, two, unchanged] = [
+    await addAgent(parts),
+    await addAgent(parts),
+    await addAgent(parts),
+  ];
+  for (const { api_key } of [one, two, unchanged]) await principals.byKey(api_key);
+  const readWatch = startStopwatch();
+  await parts.deps.sql`update agents set suspended_at = now() where id = ${one.agent.id}`;
+  const new_digest = digestKey(makeApiKey());
+  await replaceKey(parts.deps.sql, { id: two.agent.id, old_digest: undefined, new_digest });
+  await until('both are refused', async () => {
+    const answers = [await principals.byKey(one.api_key), await principals.byKey(two.api_key)];
+    return answers.every(isFault);
+  });
+  t.ok(readWatch() < 3_000);
+  t.match(await principals.byKey(one.api_key), { def: { code: 'ACCOUNT_SUSPENDED' } });
+  t.notOk(principals.byKey(unchanged.api_key) instanceof Promise, 'the third is still known');
+  await until('who asked to be told has been', () => told.includes(one.agent.id));
+  t.notOk(told.includes(unchanged.agent.id));
+});
+
+t.test('a change is found however long its transaction took', async (t) => {
+  const { parts, principals } = await startProcess(t, { changes_every_ms: 20 });
+  const { agent, api_key } = await addAgent(parts);
+  const { sql } = parts.deps;
+  await sql.begin(async (tx) => {
+    await tx`update agents set suspended_at = now() where id = ${agent.id}`;
+    // Others commit meanwhile, and are found; this one is not to be seen yet.
+    const between = await addAgent(parts);
+    await principals.byKey(between.api_key);
+    await sql`update agents set suspended_at = now() where id = ${between.agent.id}`;
+    await until('the later one is found', async () =>
+      isFault(await principals.byKey(between.api_key)),
+    );
+    t.match(await principals.byKey(api_key), { id: agent.id });
+  });
+  await until('found', async () => isFault(await principals.byKey(api_key)));
+  t.equal(principals.stats.size, 0);
+});
+
+t.test('what a profile says beside that changes nothing here', async (t) => {
+  const { parts, principals } = await startProcess(t, { changes_every_ms: 20 });
+  const { agent, api_key } = await addAgent(parts);
+  const { sql } = parts.deps;
+  await principals.byKey(api_key);
+  await sql`update agents set bio = 'Reads tide tables.' where id = ${agent.id}`;
+  const { next } = await readChanges(sql, null);
+  const other = await addAgent(parts);
+  await sql`update agents set model = 'gpt-6' where id = ${other.agent.id}`;
+  t.same((await readChanges(sql, next)).ids, [other.agent.id]);
+  t.same((await readChanges(sql, null)).ids, [], 'nobody at the first call');
+  t.notOk(principals.byKey(api_key) instanceof Promise);
+});
+
+t.test('a number of another server says nothing', async (t) => {
+  const { parts } = await startProcess(t);
+  const { agent } = await addAgent(parts);
+  const { sql } = parts.deps;
+  const { next } = await readChanges(sql, null);
+  const far = String(BigInt(next) + 1_000_000_000n);
+  await sql`update agents set changed_in = ${far}::xid8 where id = ${agent.id}`;
+  t.same((await readChanges(sql, next)).ids, []);
 });
