@@ -1,9 +1,11 @@
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getHeapSpaceStatistics } from 'node:v8';
+import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { openSql } from '../../src/kit/pg/client.js';
 import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.js';
+import { createStreamReader } from '../../src/kit/redis/stream.js';
 
 /** A process of its own that reads the same rows again and again, and tells what grew old by it. */
 
@@ -21,23 +23,61 @@ const text = 'x'.repeat(1_000);
 const warm_up = 60;
 const reads = 200;
 
-type Read = () => Promise<readonly string[]>;
+/** How many characters were read. */
+type Read = () => Promise<number>;
+
+const countIn = (texts: readonly string[]): number =>
+  texts.reduce((sum, { length }) => sum + length, 0);
+
+const fill = `
+  redis.call('DEL', KEYS[1])
+  for n = 1, ARGV[1] do redis.call('XADD', KEYS[1], n .. '-0', 'b', ARGV[2]) end`;
+
+/** Each read waits so long that whatever waits for it has been moved among the old objects. */
+const openStream = (redis: Redis, redis_url: string) => {
+  const key = 'young:stream';
+  const log = pino({ level: 'silent' });
+  const reader = createStreamReader({ redis_url, key, name: 'young', log, block_ms: 5_000 });
+  const read: Read = async () => {
+    let characters = 0;
+    const done = reader.readAfter(0, (entries) => {
+      characters += countIn(entries.map(({ fields }) => fields[1] ?? ''));
+    });
+    for (let n = 0; n < 3; n += 1) {
+      await pause(1);
+      global.gc?.({ type: 'minor' });
+    }
+    await redis.eval(fill, 1, key, rows, text);
+    await done;
+    await redis.del(key);
+    return characters;
+  };
+  const close = async (): Promise<void> => {
+    reader.stop();
+    closeRedis(redis);
+  };
+  return { read, close };
+};
 
 const openStore = async (store: string, url: string) => {
   if (store === 'postgres') {
     const sql = openSql({ url, pool: 1, prepare: true, name: 'young' });
     const read: Read = async () =>
-      (
-        await sql<{ body: string }[]>`
-          select repeat('x', 1000) as body from generate_series(1, ${rows}::integer)`
-      ).map(({ body }) => body);
+      countIn(
+        (
+          await sql<{ body: string }[]>`
+            select repeat('x', 1000) as body from generate_series(1, ${rows}::integer)`
+        ).map(({ body }) => body),
+      );
     return { read, close: () => sql.end({ timeout: 1 }) };
   }
   const log = pino({ level: 'silent' });
   const redis = openRedis({ url, name: 'young', log, command_timeout_ms: 5_000 });
   await connectRedis(redis);
+  if (store === 'stream') return openStream(redis, url);
   await redis.rpush('young', ...Array.from({ length: rows }, () => text));
-  return { read: () => redis.lrange('young', 0, -1), close: async () => closeRedis(redis) };
+  const read: Read = async () => countIn(await redis.lrange('young', 0, -1));
+  return { read, close: async () => closeRedis(redis) };
 };
 
 const oldBytes = (): number => {
@@ -50,7 +90,7 @@ const oldBytes = (): number => {
 const readOften = async (read: Read, times: number): Promise<number> => {
   let characters = 0;
   for (let n = 0; n < times; n += 1) {
-    for (const one of await read()) characters += one.length;
+    characters += await read();
     await pause(1);
   }
   return characters;

@@ -20,6 +20,7 @@ t.test('what is read from a store dies young', async (t) => {
   const stores = [
     ['postgres', database_url],
     ['redis', redis_url],
+    ['stream', redis_url],
   ] as const;
   for (const [store, url] of stores) {
     const { read, grown, full } = await measure(store, url);

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import { Command, type Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { closeRedis, connectRedis, openRedis } from './client.js';
 
@@ -14,12 +14,15 @@ export interface StreamEntry {
   readonly fields: readonly string[];
 }
 
+export type Take = (entries: readonly StreamEntry[]) => void;
+
 export interface StreamReader {
   /**
-   * Entries after `offset`, oldest first, at most `count`. Empty: nothing came within the block.
-   * Null: Redis is away, answered with an error or did not answer; ask again after a pause.
+   * Gives entries after `offset` to `take`, oldest first, at most `count`, and then says true.
+   * False: nothing came within the block. Null: Redis is away, answered with an error or did not
+   * answer; ask again after a pause.
    */
-  readAfter(offset: number): Promise<readonly StreamEntry[] | null>;
+  readAfter(offset: number, take: Take): Promise<boolean | null>;
   /** Lets go of the connection; a read under way answers null. */
   stop(): void;
 }
@@ -49,6 +52,26 @@ const readReply = (reply: RawReply): readonly StreamEntry[] => {
   return found;
 };
 
+/**
+ * The reply goes to `take` and nowhere else. Whatever waits for it may have waited for long, and
+ * then V8 has moved it among the old objects: a promise that was given the reply would keep it
+ * until all of those are looked at, and so would each event of a busy log grow old.
+ */
+const makeRead = (args: readonly (string | number)[], take: (reply: unknown) => void): Command => {
+  const read = new Command('xread', [...args], { replyEncoding: 'utf8' });
+  const { resolve, reject } = read;
+  const hand = (reply: unknown): void => {
+    try {
+      take(read.transformReply(reply as Buffer));
+      resolve(null);
+    } catch (error) {
+      reject(error as Error);
+    }
+  };
+  read.resolve = hand;
+  return read;
+};
+
 export const createStreamReader = (options: StreamOptions): StreamReader => {
   const { redis_url, key, name, log } = options;
   const { block_ms = 1_000, grace_ms = 2_000, count = 512 } = options;
@@ -69,37 +92,42 @@ export const createStreamReader = (options: StreamOptions): StreamReader => {
     redis = undefined;
   };
 
-  const readBounded = async (offset: number): Promise<readonly StreamEntry[] | null> => {
+  const readBounded = async (offset: number, take: Take): Promise<boolean | null> => {
     const ready = await connection();
     if (ready === null || stopped) return null;
-    const reply = await ready.xread(
-      'COUNT',
-      count,
-      'BLOCK',
-      block_ms,
-      'STREAMS',
-      key,
-      `${offset}-0`,
-    );
-    return readReply(reply as RawReply);
+    let came = false;
+    const args = ['COUNT', count, 'BLOCK', block_ms, 'STREAMS', key, `${offset}-0`];
+    const read = makeRead(args, (reply) => {
+      const entries = readReply(reply as RawReply);
+      came = entries.length > 0;
+      if (came) take(entries);
+    });
+    await ready.sendCommand(read);
+    return came;
   };
 
-  const readAfter = (offset: number): Promise<readonly StreamEntry[] | null> => {
+  const readAfter = (offset: number, take: Take): Promise<boolean | null> => {
     if (stopped) return Promise.resolve(null);
     return new Promise((resolve) => {
-      const settle = (entries: readonly StreamEntry[] | null): void => {
+      let is_open = true;
+      const settle = (came: boolean | null): void => {
+        is_open = false;
         clearTimeout(watchdog);
-        resolve(entries);
+        resolve(came);
       };
-      cut = () => {
+      const takeInTime: Take = (entries) => {
+        if (is_open) take(entries);
+      };
+      const cutThis = (): void => {
         drop();
         settle(null);
       };
+      cut = cutThis;
       const watchdog = setTimeout(() => {
         log.warn({ stream: key }, 'stream: a blocked read did not come back, connecting anew');
-        cut();
+        cutThis();
       }, block_ms + grace_ms);
-      readBounded(offset).then(settle, () => settle(null));
+      readBounded(offset, takeInTime).then(settle, () => settle(null));
     });
   };
 
