@@ -24,9 +24,9 @@ export class Blocks extends Ints {
   /** A block of 2^power numbers, which are whatever was there before. */
   take(power: number): number {
     const left = this.left[power];
-    if (left === undefined || left.length === 0) return this.extend(2 ** power);
+    if (left === undefined || left.length === 0) return this.extend(1 << power);
     left.length -= 1;
-    this.spare -= 2 ** power;
+    this.spare -= 1 << power;
     return left.values[left.length]!;
   }
 
@@ -34,7 +34,7 @@ export class Blocks extends Ints {
   leave(start: number, power: number): void {
     while (this.left.length <= power) this.left.push(new Ints(8));
     this.left[power]!.push(start);
-    this.spare += 2 ** power;
+    this.spare += 1 << power;
   }
 
   /** The array is nearly full, and a quarter of it is blocks that nobody has. */
