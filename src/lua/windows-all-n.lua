@@ -18,24 +18,24 @@ local most_cut = 8
 
 -- Its length, and the age of its oldest call that counts; nothing where too much of it is old.
 local function read(name, window)
-  local n, first, last = call('LLEN', name), now, now
-  if n > 0 then last = tonumber(call('LINDEX', name, -1)) end
+  local n = call('LLEN', name)
+  if n == 0 then return 0, 0 end
+  local head, old = call('LRANGE', name, 0, most_cut), 0
+  local last = tonumber(head[n] or call('LINDEX', name, -1))
   if last <= now - window then
     call('DEL', name)
-    n = 0
+    return 0, 0
   end
-  if n > 0 then first = tonumber(call('LINDEX', name, 0)) end
-  for cut = 0, most_cut do
-    if first > now - window then
-      -- Calls that were lent (lease-1.lua) are a bit ahead, and nothing comes before them.
-      if n > 0 and last > stamp then stamp = last end
-      if cut > 0 then redis.call('PEXPIRE', name, 2 * window) end
-      return n, now - first
-    end
-    call('LPOP', name)
-    n, first = n - 1, tonumber(call('LINDEX', name, 0))
+  while old < #head and tonumber(head[old + 1]) <= now - window do old = old + 1 end
+  if old > 0 then
+    call('LPOP', name, old)
+    redis.call('PEXPIRE', name, 2 * window)
   end
-  redis.call('PEXPIRE', name, 2 * window)
+  -- The last one counts, so there is more of it, and it is for windows-n.lua.
+  if old == #head then return end
+  -- Calls that were lent (lease-1.lua) are a bit ahead, and nothing comes before them.
+  if last > stamp then stamp = last end
+  return n - old, now - tonumber(head[old + 1])
 end
 
 for l = known + 1, #KEYS do
