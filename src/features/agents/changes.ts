@@ -25,14 +25,17 @@ export const followChanges = (
   every_ms: number,
 ): Changes => {
   let since: string | null = null;
+  /** In which transaction each agent changed that was told last: it may come again. */
+  let told: ReadonlyMap<string, string> = new Map();
   let followed_from_ms = Number.POSITIVE_INFINITY;
   let known_until_ms = Number.NEGATIVE_INFINITY;
   const loop = makeLoop({
     ...{ name: 'agent-changes', log, every_ms, after_error_ms: every_ms },
     async turn() {
       const began_ms = performance.now();
-      const { ids, next } = await readChanges(sql, since);
-      for (const id of ids) onChange(id);
+      const { changed, next } = await readChanges(sql, since);
+      for (const { id, changed_in } of changed) if (told.get(id) !== changed_in) onChange(id);
+      told = new Map(changed.map(({ id, changed_in }) => [id, changed_in]));
       if (since === null) followed_from_ms = performance.now();
       since = next;
       known_until_ms = began_ms;

@@ -320,7 +320,9 @@ t.test('a change that nobody announced is found in Postgres within seconds', asy
 });
 
 t.test('a change is found however long its transaction took', async (t) => {
-  const { parts, principals } = await startProcess(t, { changes_every_ms: 20 });
+  const told: string[] = [];
+  const onPurge = (id: string): void => void told.push(id);
+  const { parts, principals } = await startProcess(t, { changes_every_ms: 20, onPurge });
   const { agent, api_key } = await addAgent(parts);
   const { sql } = parts.deps;
   await sql.begin(async (tx) => {
@@ -332,10 +334,15 @@ t.test('a change is found however long its transaction took', async (t) => {
     await until('the later one is found', async () =>
       isFault(await principals.byKey(between.api_key)),
     );
+    const after = await addAgent(parts);
+    await principals.byKey(after.api_key);
+    await sql`update agents set suspended_at = now() where id = ${after.agent.id}`;
+    await until('the next as well', async () => isFault(await principals.byKey(after.api_key)));
     t.match(await principals.byKey(api_key), { id: agent.id });
   });
   await until('found', async () => isFault(await principals.byKey(api_key)));
   t.equal(principals.stats.size, 0);
+  t.equal(told.length, 3, 'each is told once');
 });
 
 t.test('what a profile says beside that changes nothing here', async (t) => {
@@ -347,8 +354,11 @@ t.test('what a profile says beside that changes nothing here', async (t) => {
   const { next } = await readChanges(sql, null);
   const other = await addAgent(parts);
   await sql`update agents set model = 'gpt-6' where id = ${other.agent.id}`;
-  t.same((await readChanges(sql, next)).ids, [other.agent.id]);
-  t.same((await readChanges(sql, null)).ids, [], 'nobody at the first call');
+  t.same(
+    (await readChanges(sql, next)).changed.map(({ id }) => id),
+    [other.agent.id],
+  );
+  t.same((await readChanges(sql, null)).changed, [], 'nobody at the first call');
   t.notOk(principals.byKey(api_key) instanceof Promise);
 });
 
@@ -359,5 +369,5 @@ t.test('a number of another server says nothing', async (t) => {
   const { next } = await readChanges(sql, null);
   const far = String(BigInt(next) + 1_000_000_000n);
   await sql`update agents set changed_in = ${far}::xid8 where id = ${agent.id}`;
-  t.same((await readChanges(sql, next)).ids, []);
+  t.same((await readChanges(sql, next)).changed, []);
 });
