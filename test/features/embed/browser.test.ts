@@ -88,14 +88,12 @@ t.test('the snippet of the README makes the iframe as high as the widget', async
   const { port } = host.address() as AddressInfo;
   const page = await browser.open(`http://127.0.0.1:${port}/`);
   const before = 150;
-  const height = await until('the height', async () => {
-    const now = await page.evaluate<number>(`document.querySelector('iframe').clientHeight`);
-    return now > before && now;
-  });
-  // Only the frame itself is believed.
+  const readHeight = () => page.evaluate<number>(`document.querySelector('iframe').clientHeight`);
+  await until('the height', async () => (await readHeight()) > before);
+  // Only the frame itself is believed, which may have become live meanwhile and another height.
   await page.evaluate(`postMessage({ type: 'prediction-forum:height', height: 9 }, '*')`);
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => resolve()))');
-  t.equal(await page.evaluate(`document.querySelector('iframe').clientHeight`), height);
+  t.ok((await readHeight()) > before);
 });
 
 t.test('nothing is wider than the frame, from 200 to 800 pixels', async (t) => {
