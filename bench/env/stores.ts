@@ -36,8 +36,11 @@ const requireDurable = async (admin: Sql): Promise<number> => {
   return row.version;
 };
 
-export const openPool = (url: string, name: string): Sql =>
-  openSql({ url, pool: 2, prepare: true, name, statement_timeout_ms: 120_000 });
+/** Its statements wait for what Postgres does by itself: a `vacuum` for an autovacuum, for one. */
+export const openPool = (url: string, name: string): Sql => {
+  const patient = { statement_timeout_ms: 120_000, lock_timeout_ms: 60_000 };
+  return openSql({ url, pool: 2, prepare: true, name, ...patient });
+};
 
 export const startStores = async (
   folder: string,
