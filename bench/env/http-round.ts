@@ -1,7 +1,7 @@
 import type { Sample } from '../frame/types.js';
-import type { LoadResult } from '../load/http-load.js';
 import type { LoadJob } from '../load/load-process.js';
 import { type Loader, requireClean } from '../load/loader.js';
+import type { LoadResult } from '../load/tally.js';
 import { type Groups, startMeter } from './processes.js';
 import type { Stores } from './stores.js';
 

@@ -1,6 +1,6 @@
 import type { BenchContext, Sample, Subject } from '../frame/types.js';
-import type { LoadJob } from '../load/load-process.js';
 import type { PairOptions } from '../load/pairs.js';
+import type { SocketOptions } from '../load/socket-load.js';
 import type { Bed } from './bed.js';
 import { type HttpRound, runHttpRound } from './http-round.js';
 import type { KeyBudget } from './key-budget.js';
@@ -18,10 +18,16 @@ export interface LoadOptions {
   /** Options of that module beside those of every round. */
   readonly source_options?: Readonly<Record<string, unknown>>;
   /** Present where the requests are frames for websockets. */
-  readonly sockets?: LoadJob['sockets'];
+  readonly sockets?: Pick<SocketOptions, 'an_address'>;
   readonly keys_file: string;
   readonly agents: number;
+  /** The agents of the first round; 0 when absent. */
+  readonly first_agent?: number;
   readonly connections: number;
+  /** One of each agent, so many of them in use at a time. */
+  readonly own_connections?: number;
+  /** A round is so many requests of each agent at once, and the next one is of other agents. */
+  readonly burst?: number;
   readonly wanted_status: number;
   /** The id of subject `n`. */
   idOf(n: number): string;
@@ -53,23 +59,27 @@ export const makeLoad = (
   target: StoredTarget,
   options: LoadOptions,
 ): RunRound => {
-  const { keys_file, agents, connections, wanted_status, budget } = options;
+  const { keys_file, agents, connections, own_connections, wanted_status, budget, burst } = options;
+  let first_agent = options.first_agent ?? 0;
   let next_subject = options.first_subject ?? 0;
   let next_text = options.first_text ?? 0;
   return async ({ seconds, rate, at_most, during }) => {
     const wanted = Math.ceil((rate ?? at_most) * seconds * 1.05) + connections;
-    const count = Math.min(wanted, agents * block);
+    const count = burst === undefined ? Math.min(wanted, agents * block) : agents * burst;
     const subjects = Array.from({ length: block }, (_, n) => options.idOf(next_subject + n));
-    const pairs: PairOptions = { keys_file, subjects, count, first_text: next_text };
+    const keys = { keys_file, first_agent, agents };
+    const pairs: PairOptions = { ...keys, subjects, count, first_text: next_text };
     next_subject += block;
     next_text += count;
+    if (burst !== undefined) first_agent += agents;
     const { result, sample } = await runHttpRound({
       ...{ target, stores, loader },
       job: {
         source: options.source.href,
         source_options: { ...options.source_options, ...pairs },
-        ...{ connections, seconds, wanted_status },
-        ...(options.sockets === undefined ? {} : { sockets: options.sockets }),
+        ...{ connections, seconds, wanted_status, whole: burst !== undefined },
+        ...(own_connections === undefined ? {} : { own_connections }),
+        ...(options.sockets === undefined ? {} : { sockets: { ...keys, ...options.sockets } }),
         ...(rate === undefined ? {} : { rate }),
       },
       beforeGo: async () => budget?.reserve(Math.ceil(count / agents)),

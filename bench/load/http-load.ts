@@ -1,45 +1,26 @@
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeAnswerReader } from './answer-reader.js';
-import { type Histogram, makeHistogram } from './histogram.js';
+import {
+  countAnswer,
+  type LoadOptions,
+  type LoadResult,
+  makeTally,
+  resultOf,
+  startClock,
+  type Tally,
+  takeNext,
+  waitForAnswers,
+  waitForEnd,
+} from './tally.js';
 
 /**
  * Puts load on one HTTP server over plain sockets. Closed: every connection sends its next request
- * when the answer to the last one has come. Open: requests are due at a fixed rate whatever the
- * server does, and a latency counts from the moment the request was due, so that a stall shows in
- * every request it delayed (no coordinated omission). One request at a time on a connection.
+ * when the answer to the last one has come; or, where agents have connections of their own, the
+ * next agent does whose turn it is. Open: requests are due at a fixed rate whatever the server
+ * does, and a latency counts from the moment the request was due, so that a stall shows in every
+ * request it delayed (no coordinated omission). One request at a time on a connection.
  */
-export interface LoadOptions {
-  /** Loopback only. */
-  readonly port: number;
-  readonly connections: number;
-  readonly seconds: number;
-  /** Requests per second; absent for the closed loop. */
-  readonly rate?: number;
-  /** The wire bytes of request 0, 1, …; none is sent twice. */
-  readonly requests: readonly Buffer[];
-  /** The status that counts as done. */
-  readonly wanted_status: number;
-}
-
-export interface LoadResult {
-  readonly sent: number;
-  /** Answers with the wanted status, also those that came after the end of the round. */
-  readonly done: number;
-  readonly done_in_time: number;
-  readonly per_second: number;
-  readonly p50_ms: number;
-  readonly p99_ms: number;
-  readonly max_ms: number;
-  readonly statuses: Readonly<Record<string, number>>;
-  /** Bodies of the first few answers with another status. */
-  readonly odd_answers: readonly string[];
-  readonly broken_connections: number;
-  /** The list of requests ended before the time did. */
-  readonly ran_dry: boolean;
-  readonly cpu_seconds: number;
-  readonly cpu_us_per_request: number;
-}
 
 interface Connection {
   readonly socket: net.Socket;
@@ -47,40 +28,41 @@ interface Connection {
   due_ms: number;
 }
 
-interface Run {
-  readonly options: LoadOptions;
-  readonly latencies: Histogram;
-  readonly statuses: Map<number, number>;
-  readonly odd_answers: string[];
+interface Run extends Tally {
+  readonly connections: Connection[];
   readonly idle: Connection[];
-  next: number;
-  in_flight: number;
-  done_in_time: number;
-  broken: number;
-  start_ms: number;
-  end_ms: number;
-  ran_dry: boolean;
+  /** Requests that may be sent once the connection of the agent in turn is free. */
+  held_up: number;
 }
 
-const answer_deadline_ms = 15_000;
-
 const send = (run: Run, connection: Connection, due_ms: number): void => {
-  const request = run.options.requests[run.next];
+  const request = takeNext(run);
   if (request === undefined) {
-    run.ran_dry = true;
     run.idle.push(connection);
     return;
   }
-  run.next++;
-  run.in_flight++;
   connection.due_ms = due_ms;
   connection.socket.write(request);
 };
 
+/** Sends what may be sent, each request over the connection of its agent. */
+const sendInTurn = (run: Run, now_ms: number): void => {
+  const { connections } = run;
+  while (run.held_up > 0 && now_ms < run.end_ms) {
+    const connection = connections[run.next % connections.length] as Connection;
+    if (connection.due_ms !== 0) return;
+    run.held_up--;
+    send(run, connection, now_ms);
+  }
+};
+
 /** What a connection does when it is free: the next request, if one is due. */
 const goOn = (run: Run, connection: Connection, now_ms: number): void => {
-  const { rate } = run.options;
-  if (now_ms >= run.end_ms) {
+  const { rate, own_connections } = run.options;
+  if (own_connections !== undefined) {
+    run.held_up++;
+    sendInTurn(run, now_ms);
+  } else if (now_ms >= run.end_ms) {
     run.idle.push(connection);
   } else if (rate === undefined) {
     send(run, connection, now_ms);
@@ -93,15 +75,7 @@ const goOn = (run: Run, connection: Connection, now_ms: number): void => {
 
 const onAnswer = (run: Run, connection: Connection, status: number, body: () => string): void => {
   const now_ms = performance.now();
-  const { wanted_status } = run.options;
-  run.in_flight--;
-  run.statuses.set(status, (run.statuses.get(status) ?? 0) + 1);
-  if (status === wanted_status) {
-    run.latencies.record((now_ms - connection.due_ms) * 1000);
-    if (now_ms <= run.end_ms) run.done_in_time++;
-  } else if (run.odd_answers.length < 5) {
-    run.odd_answers.push(`${status} ${body().slice(0, 500)}`);
-  }
+  countAnswer(run, status, connection.due_ms, now_ms, body);
   connection.due_ms = 0;
   goOn(run, connection, now_ms);
 };
@@ -137,13 +111,24 @@ const connect = (run: Run): Promise<Connection> =>
     socket.once('connect', () => resolve(connection));
   });
 
-const runClosed = async (run: Run, connections: readonly Connection[]): Promise<void> => {
-  for (const connection of connections) goOn(run, connection, performance.now());
-  await delay(run.end_ms - performance.now());
+const connectAll = async (run: Run): Promise<void> => {
+  const { connections, own_connections = connections } = run.options;
+  while (run.connections.length < own_connections) {
+    const count = Math.min(64, own_connections - run.connections.length);
+    run.connections.push(...(await Promise.all(Array.from({ length: count }, () => connect(run)))));
+  }
 };
 
-const runOpen = async (run: Run, connections: readonly Connection[]): Promise<void> => {
-  run.idle.push(...connections);
+const runClosed = async (run: Run): Promise<void> => {
+  const { connections } = run.options;
+  for (const connection of run.connections.slice(0, connections)) {
+    goOn(run, connection, run.start_ms);
+  }
+  await waitForEnd(run);
+};
+
+const runOpen = async (run: Run): Promise<void> => {
+  run.idle.push(...run.connections);
   for (;;) {
     const now_ms = performance.now();
     if (now_ms >= run.end_ms) return;
@@ -155,54 +140,16 @@ const runOpen = async (run: Run, connections: readonly Connection[]): Promise<vo
   }
 };
 
-const drain = async (run: Run): Promise<void> => {
-  const give_up_ms = performance.now() + answer_deadline_ms;
-  while (run.in_flight > 0 && performance.now() < give_up_ms) await delay(5);
-};
-
-const resultOf = (run: Run, cpu_seconds: number): LoadResult => {
-  const { latencies } = run;
-  return {
-    sent: run.next,
-    done: latencies.count,
-    done_in_time: run.done_in_time,
-    per_second: run.done_in_time / run.options.seconds,
-    p50_ms: latencies.quantile(0.5) / 1000,
-    p99_ms: latencies.quantile(0.99) / 1000,
-    max_ms: latencies.max_us / 1000,
-    statuses: Object.fromEntries(run.statuses),
-    odd_answers: run.odd_answers,
-    broken_connections: run.broken + run.in_flight,
-    ran_dry: run.ran_dry,
-    cpu_seconds,
-    cpu_us_per_request: (cpu_seconds * 1e6) / Math.max(1, run.next),
-  };
-};
-
 /** Runs one load to its end; every request that was sent has been answered or counted as broken. */
 export const runLoad = async (options: LoadOptions): Promise<LoadResult> => {
-  const run: Run = {
-    options,
-    latencies: makeHistogram(),
-    statuses: new Map(),
-    odd_answers: [],
-    idle: [],
-    next: 0,
-    in_flight: 0,
-    done_in_time: 0,
-    broken: 0,
-    start_ms: 0,
-    end_ms: 0,
-    ran_dry: false,
-  };
-  const connections: Connection[] = [];
-  for (let i = 0; i < options.connections; i++) connections.push(await connect(run));
+  const run: Run = { ...makeTally(options), connections: [], idle: [], held_up: 0 };
+  await connectAll(run);
   const cpu = process.cpuUsage();
-  run.start_ms = performance.now();
-  run.end_ms = run.start_ms + options.seconds * 1000;
-  await (options.rate === undefined ? runClosed(run, connections) : runOpen(run, connections));
-  await drain(run);
+  startClock(run);
+  await (options.rate === undefined ? runClosed(run) : runOpen(run));
+  await waitForAnswers(run);
   const used = process.cpuUsage(cpu);
-  for (const { socket } of connections) socket.destroy();
-  return resultOf(run, (used.user + used.system) / 1e6);
+  const result = resultOf(run, (used.user + used.system) / 1e6);
+  for (const { socket } of run.connections) socket.destroy();
+  return result;
 };

@@ -1,5 +1,6 @@
-import { type LoadOptions, type LoadResult, runLoad } from './http-load.js';
+import { runLoad } from './http-load.js';
 import { runSocketLoad, type SocketOptions } from './socket-load.js';
+import type { LoadOptions, LoadResult } from './tally.js';
 
 /**
  * The process that puts on the load: started by the bench, told over IPC what to do. Requests are

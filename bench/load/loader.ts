@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import type { LoadResult } from './http-load.js';
 import type { FromLoad, LoadJob, ToLoad } from './load-process.js';
+import type { LoadResult } from './tally.js';
 
 /** The bench's side of the load process. */
 export interface Loader {

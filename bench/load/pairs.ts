@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { type KeyOptions, readKeys } from './keys.js';
 
 /** Requests of one round: each is one agent and one subject, and no pair comes twice. */
-export interface PairOptions {
-  /** JSON file: the agents' keys. */
-  readonly keys_file: string;
+export interface PairOptions extends KeyOptions {
   /** Questions to predict or comment on, or comments to vote on. */
   readonly subjects: readonly string[];
   readonly count: number;
@@ -17,11 +15,12 @@ export interface PairRequest {
 }
 
 export const makePairs = (
-  { keys_file, subjects, count, first_text }: PairOptions,
+  options: PairOptions,
   makeRequest: (subject: string, text: number, k: number) => PairRequest,
   encode: (request: PairRequest, k: number, key: string) => Buffer = toHttp,
 ): readonly Buffer[] => {
-  const keys = JSON.parse(readFileSync(keys_file, 'utf8')) as string[];
+  const { subjects, count, first_text } = options;
+  const keys = readKeys(options);
   if (count > keys.length * subjects.length) throw new Error('More requests than pairs.');
   return Array.from({ length: count }, (_, k) => {
     const subject = subjects[(k + Math.floor(k / keys.length)) % subjects.length] as string;

@@ -1,48 +1,44 @@
-import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { makeHistogram } from './histogram.js';
-import type { LoadOptions, LoadResult } from './http-load.js';
+import { type KeyOptions, readKeys } from './keys.js';
+import {
+  countAnswer,
+  type LoadOptions,
+  type LoadResult,
+  makeTally,
+  resultOf,
+  startClock,
+  type Tally,
+  takeNext,
+  waitForAnswers,
+  waitForEnd,
+} from './tally.js';
 import { makeFrameReader, upgradeRequest } from './ws-wire.js';
 
 /**
  * Puts load on the service by calls over websockets: a closed loop with so many calls in flight.
  * Every agent has its socket, open all the time, and it is the agents' turn one after the other.
  */
-export interface SocketOptions {
-  /** JSON file: the agents' keys. */
-  readonly keys_file: string;
+export interface SocketOptions extends KeyOptions {
   /** Sockets that one source address may open. */
   readonly an_address: number;
 }
 
-interface Run {
-  readonly options: LoadOptions;
+interface Run extends Tally {
   readonly sockets: net.Socket[];
   readonly due_ms: Float64Array;
-  readonly statuses: Map<number, number>;
-  readonly odd_answers: string[];
-  readonly latencies: ReturnType<typeof makeHistogram>;
-  next: number;
-  in_flight: number;
-  done_in_time: number;
-  broken: number;
-  end_ms: number;
-  ran_dry: boolean;
 }
 
-const answer_deadline_ms = 15_000;
 const reply_start = Buffer.from('{"op":"reply","id":');
 
 /** Sends the next `count` calls. */
 const sendNext = (run: Run, count: number, now_ms: number): void => {
-  const { requests } = run.options;
-  const last = Math.min(run.next + count, requests.length);
-  if (last < run.next + count) run.ran_dry = true;
-  for (; run.next < last; run.next++) {
-    run.due_ms[run.next] = now_ms;
-    run.in_flight++;
-    run.sockets[run.next % run.sockets.length]?.write(requests[run.next] as Buffer);
+  for (let i = 0; i < count; i++) {
+    const k = run.next;
+    const request = takeNext(run);
+    if (request === undefined) return;
+    run.due_ms[k] = now_ms;
+    run.sockets[k % run.sockets.length]?.write(request);
   }
 };
 
@@ -64,12 +60,7 @@ const takeAnswer = (run: Run, payload: Buffer, now_ms: number): boolean => {
   }
   const id = readNumber(payload, reply_start.length);
   const status = readNumber(payload, payload.indexOf('"status":', reply_start.length) + 9);
-  run.in_flight--;
-  run.statuses.set(status, (run.statuses.get(status) ?? 0) + 1);
-  if (status === run.options.wanted_status) {
-    run.latencies.record((now_ms - (run.due_ms[id] ?? 0)) * 1000);
-    if (now_ms <= run.end_ms) run.done_in_time++;
-  } else if (run.odd_answers.length < 5) run.odd_answers.push(payload.toString().slice(0, 500));
+  countAnswer(run, status, run.due_ms[id] ?? 0, now_ms, () => payload.toString());
   return true;
 };
 
@@ -111,23 +102,21 @@ const connect = (run: Run, { port, api_key, local_address }: Peer): Promise<net.
     socket.once('connect', () => socket.write(upgradeRequest(api_key)));
   });
 
-const connectAll = async (run: Run, { keys_file, an_address }: SocketOptions): Promise<void> => {
-  const keys = JSON.parse(readFileSync(keys_file, 'utf8')) as string[];
+const connectAll = async (run: Run, options: SocketOptions): Promise<void> => {
+  const keys = readKeys(options);
   const { port } = run.options;
   for (let at = 0; at < keys.length; at += 64) {
     const some = keys.slice(at, at + 64).map((api_key, i) => {
-      const local_address = `127.0.1.${1 + Math.floor((at + i) / an_address)}`;
+      const local_address = `127.0.1.${1 + Math.floor((at + i) / options.an_address)}`;
       return connect(run, { port, api_key, local_address });
     });
     run.sockets.push(...(await Promise.all(some)));
   }
 };
 
-const closeAll = async (run: Run): Promise<number> => {
-  const { broken } = run;
-  for (const socket of run.sockets) socket.destroy();
-  while (run.broken < run.sockets.length) await delay(5);
-  return broken;
+const closeAll = async ({ sockets }: Run, closed: () => number): Promise<void> => {
+  for (const socket of sockets) socket.destroy();
+  while (closed() < sockets.length) await delay(5);
 };
 
 /** Runs one load to its end; every call that was sent has been answered or counted as broken. */
@@ -135,34 +124,16 @@ export const runSocketLoad = async (
   options: LoadOptions,
   sockets: SocketOptions,
 ): Promise<LoadResult> => {
-  const run: Run = {
-    ...{ options, sockets: [], odd_answers: [], statuses: new Map() },
-    due_ms: new Float64Array(options.requests.length),
-    latencies: makeHistogram(),
-    ...{ next: 0, in_flight: 0, done_in_time: 0, broken: 0, ran_dry: false },
-    end_ms: Number.POSITIVE_INFINITY,
-  };
+  const due_ms = new Float64Array(options.requests.length);
+  const run: Run = { ...makeTally(options), sockets: [], due_ms };
   await connectAll(run, sockets);
   const cpu = process.cpuUsage();
-  const start_ms = performance.now();
-  run.end_ms = start_ms + options.seconds * 1000;
-  sendNext(run, options.connections, start_ms);
-  await delay(options.seconds * 1000);
-  const give_up_ms = performance.now() + answer_deadline_ms;
-  while (run.in_flight > 0 && performance.now() < give_up_ms) await delay(5);
+  startClock(run);
+  sendNext(run, options.connections, run.start_ms);
+  await waitForEnd(run);
+  await waitForAnswers(run);
   const used = process.cpuUsage(cpu);
-  const cpu_seconds = (used.user + used.system) / 1e6;
-  const { in_flight } = run;
-  const broken = await closeAll(run);
-  const { latencies, done_in_time, odd_answers, ran_dry, next } = run;
-  return {
-    ...{ sent: next, done: latencies.count, done_in_time, odd_answers, ran_dry, cpu_seconds },
-    per_second: done_in_time / options.seconds,
-    p50_ms: latencies.quantile(0.5) / 1000,
-    p99_ms: latencies.quantile(0.99) / 1000,
-    max_ms: latencies.max_us / 1000,
-    statuses: Object.fromEntries(run.statuses),
-    broken_connections: broken + in_flight,
-    cpu_us_per_request: (cpu_seconds * 1e6) / Math.max(1, next),
-  };
+  const result = resultOf(run, (used.user + used.system) / 1e6);
+  await closeAll(run, () => run.broken);
+  return result;
 };

@@ -5,9 +5,10 @@ import t, { type Test } from 'tap';
 import { makeKeyBudget } from '../../bench/env/key-budget.js';
 import { makeAnswerReader } from '../../bench/load/answer-reader.js';
 import { makeHistogram } from '../../bench/load/histogram.js';
-import { type LoadOptions, runLoad } from '../../bench/load/http-load.js';
+import { runLoad } from '../../bench/load/http-load.js';
 import { requireClean } from '../../bench/load/loader.js';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
+import type { LoadOptions } from '../../bench/load/tally.js';
 import { checkReasoning } from '../../src/features/predictions/reasoning.js';
 import { until } from '../help/until.js';
 
