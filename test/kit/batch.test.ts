@@ -67,6 +67,30 @@ t.test('the next batch begins before the verdicts of the last one are given', as
   await batcher.drain();
 });
 
+t.test('drafts of one key go together where that is wanted, in their order', async (t) => {
+  const { held, run } = makeHeldRuns();
+  const batcher = batcherOf({ run, keys_together: true, lanes: 2 });
+  const first = [draft(1, 'a'), draft(2, 'b'), draft(3, 'a')].map((one) => batcher.add(one));
+  await until('the batch', () => held.length > 0);
+  await Promise.resolve();
+  const second = [draft(4, 'a'), draft(5, 'c'), draft(6, 'a')].map((one) => batcher.add(one));
+  await until('a batch beside', () => held.length > 1);
+  const both = held.map(idsOf);
+  t.same(
+    both.flat().filter((id) => id === 4 || id === 6),
+    [],
+    'not beside others of their key',
+  );
+  for (const { end } of held) end();
+  await until('the last batch', () => held.some(({ drafts }) => drafts.some(({ id }) => id === 6)));
+  t.same(idsOf(held.find(({ drafts }) => drafts.some(({ id }) => id === 6))), [4, 6]);
+  for (const { end } of held) end();
+  t.same(
+    await Promise.all([...first, ...second]),
+    [1, 2, 3, 4, 5, 6].map((id) => `stored ${id}`),
+  );
+});
+
 t.test('a lonely draft waits for nobody', async (t) => {
   const { held, run } = makeHeldRuns();
   const verdict = batcherOf({ run }).add(draft(1));

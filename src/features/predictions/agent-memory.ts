@@ -30,10 +30,12 @@ export class AgentMemory {
     public cited: number[] = [],
   ) {}
 
-  check(sources: readonly number[]): Finding | null {
+  /** `also`: what else it will have cited by then. */
+  check(sources: readonly number[], also: readonly number[] = []): Finding | null {
     if (sources.length === 0) return null;
     for (const source of sources) {
-      if (this.cited[placeOf(this.cited, source)] !== source) return null;
+      const is_cited = this.cited[placeOf(this.cited, source)] === source;
+      if (!is_cited && !also.includes(source)) return null;
     }
     return { kind: 'reused', by: 'self', unsure: false };
   }

@@ -72,10 +72,51 @@ interface Way {
   readonly is_last: boolean;
 }
 
+/** The drafts of one agent in a batch, in the order of their stakes. */
+interface Own {
+  readonly places: PlaceDraft[];
+  stakes: number;
+}
+
+/** A draft that is ready, behind `nth` others of its agent. */
+interface Ready {
+  readonly place: PlaceDraft;
+  readonly own: Own;
+  readonly nth: number;
+  readonly staked_before: number;
+}
+
+/** Whether it hangs on a draft of its agent that is before it in the batch. */
+const hangsOn = (
+  earlier: readonly PlaceDraft[],
+  { question, agent, pending }: PlaceDraft,
+): boolean => {
+  if (earlier.some((other) => other.question === question)) return true;
+  const cited = earlier.flatMap((other) => other.pending.text.sources);
+  return agent.check(pending.text.sources, cited) !== null;
+};
+
+const readyAmong = (owns: Map<AgentMemory, Own>, place: PlaceDraft): Ready | null => {
+  let own = owns.get(place.agent);
+  if (own === undefined) {
+    own = { places: [], stakes: 0 };
+    owns.set(place.agent, own);
+  } else if (hangsOn(own.places, place)) return null;
+  const ready = { place, own, nth: own.places.length, staked_before: own.stakes };
+  own.places.push(place);
+  own.stakes += place.draft.stake;
+  return ready;
+};
+
+interface Numbered extends NumberedDraft {
+  readonly place: PlaceDraft;
+}
+
 /** Numbers the drafts of each question behind its last one. */
-const number = (places: readonly PlaceDraft[], ahead: boolean): readonly NumberedDraft[] => {
+const number = (all: readonly Ready[], ahead: boolean): readonly Numbered[] => {
   const begins = new Map<QuestionMemory, { readonly seen: number; given: number }>();
-  return places.map(({ draft, question, agent }) => {
+  return all.map(({ place, own, nth, staked_before }) => {
+    const { draft, question, agent } = place;
     let begin = begins.get(question);
     if (begin === undefined) {
       const seen = ahead ? Math.max(question.given, question.seq) : question.seq;
@@ -84,7 +125,9 @@ const number = (places: readonly PlaceDraft[], ahead: boolean): readonly Numbere
     }
     begin.given += 1;
     if (ahead) question.given = begin.given;
-    return { draft, seen: begin.seen, seq: begin.given, agent_seen: agent.count };
+    const { seen, given: seq } = begin;
+    const of = own.places.length;
+    return { place, draft, seen, seq, agent_seen: agent.count, nth, of, staked_before };
   });
 };
 
@@ -105,23 +148,21 @@ const tryAll = async (
   { db, ahead, is_last }: Way,
   places: readonly PlaceDraft[],
 ): Promise<readonly Tried[]> => {
-  const ready: PlaceDraft[] = [];
+  const owns = new Map<AgentMemory, Own>();
+  const all: Ready[] = [];
   for (const place of places) {
     const found = compareAgain(place);
-    if (found === null) ready.push(place);
-    else if (!found.unsure || is_last) refuseNow(place, found.refusal);
+    const ready = found === null ? readyAmong(owns, place) : null;
+    if (ready !== null) all.push(ready);
+    else if (found !== null && (!found.unsure || is_last)) refuseNow(place, found.refusal);
   }
-  if (ready.length === 0) return [];
-  const numbered = number(ready, ahead);
+  if (all.length === 0) return [];
+  const numbered = number(all, ahead);
   const verdicts = await placeAll(db, numbered).catch((error: unknown) => {
-    for (const { question } of ready) question.given = 0;
+    for (const { place } of numbered) place.question.given = 0;
     throw error;
   });
-  return ready.map((place, i) => ({
-    place,
-    seq: numbered[i]!.seq,
-    verdict: verdicts[i] as StoredVerdict,
-  }));
+  return numbered.map(({ place, seq }, i) => ({ place, seq, verdict: verdicts[i]! }));
 };
 
 /** After the commit: the memories learn what is stored and what is not. */
@@ -173,6 +214,11 @@ const tryLocked = (
 
 const most_passes = 4;
 
+const firstOfEach = (places: readonly PlaceDraft[]): readonly PlaceDraft[] => {
+  const agents = new Set<AgentMemory>();
+  return places.filter(({ agent }) => !agents.has(agent) && agents.add(agent));
+};
+
 export interface PlacingOptions {
   readonly sql: Sql;
   /** One connection, on which a batch is sent while the one before it is being stored. */
@@ -189,11 +235,14 @@ export const createPlacing = ({ sql, line, gates, committed }: PlacingOptions): 
       const plain = places.filter(({ keep, verdict }) => keep === null && verdict === null);
       if (plain.length > 0) settle(await tryAll({ db: line, ahead: true, is_last: false }, plain));
       // One pass under locks does, unless a draft hangs on one before it: that one is settled then.
-      // What hangs on a draft of another batch even so is refused; it may come again.
-      for (let pass = 1; pass <= most_passes; pass += 1) {
+      // What hangs on a draft of another batch even so is refused; it may come again. The last
+      // passes settle one draft of each agent, whatever it is behind.
+      for (let pass = 1; pass <= most_passes + places.length; pass += 1) {
         const left = places.filter(({ verdict }) => verdict === null);
         if (left.length === 0) break;
-        settle((await tryLocked({ sql, gates }, left, pass === most_passes)).tried);
+        const is_last = pass >= most_passes;
+        const some = is_last ? firstOfEach(left) : left;
+        settle((await tryLocked({ sql, gates }, some, is_last)).tried);
       }
       committed();
       return places.map(({ verdict }) => {
@@ -202,6 +251,7 @@ export const createPlacing = ({ sql, line, gates, committed }: PlacingOptions): 
       });
     },
     key: ({ draft }) => draft.agent_id,
+    keys_together: true,
     most: 256,
     ...{ lanes: 4, least_beside: 64, apart_ms: 4 },
     patience_ms: 7_000,

@@ -34,13 +34,21 @@ export interface PredictionDraft extends StoredForecast {
   readonly body_digest: string;
 }
 
-/** A draft with what it was compared with, and the number it gets when that still holds. */
+/**
+ * A draft with what it was compared with, and the number it gets when that still holds. Drafts of
+ * one agent stand in the order in which they take their stakes, each on another question.
+ */
 export interface NumberedDraft {
   readonly draft: PredictionDraft;
   /** The last number of its question, and the count of its agent's predictions. */
   readonly seen: number;
   readonly agent_seen: number;
   readonly seq: number;
+  /** Its place among the drafts of its agent in the batch, from 0, and how many they are. */
+  readonly nth: number;
+  readonly of: number;
+  /** The stakes of those before it. */
+  readonly staked_before: number;
 }
 
 export type StoredVerdict =
@@ -50,7 +58,10 @@ export type StoredVerdict =
       readonly staked: number;
       readonly equity: number;
     }
-  /** Others were stored on the question or by the agent since it was compared. */
+  /**
+   * Others were stored on the question or by the agent since it was compared, or one of its agent
+   * before it in the batch was not.
+   */
   | { readonly kind: 'stale' }
   | { readonly kind: 'not_open' }
   | { readonly kind: 'tier'; readonly equity: number }
@@ -62,7 +73,10 @@ interface VerdictRow {
   readonly placed: boolean;
   readonly open: boolean;
   readonly current: boolean;
-  /** Before the stake. */
+  readonly taken: boolean;
+  /** One of its agent before it is not placed. */
+  readonly behind: boolean;
+  /** Before the batch. */
   readonly balance: number | null;
   readonly staked: number | null;
   readonly debt: number | null;
@@ -71,18 +85,27 @@ interface VerdictRow {
 /** Equity from which an agent may predict: the Predictor tier. */
 const least_equity = 1_000;
 
-const judge = (draft: PredictionDraft, row: VerdictRow | undefined): StoredVerdict => {
+const judge = (
+  { draft, staked_before }: NumberedDraft,
+  row: VerdictRow | undefined,
+): StoredVerdict => {
   if (row === undefined) throw new Error('a draft has no verdict');
-  const balance = row.balance ?? 0;
+  const before = row.balance ?? 0;
   const staked = row.staked ?? 0;
   // A stake moves points from one to the other, so equity is the same before and after it.
-  const equity = balance + staked - (row.debt ?? 0);
+  const equity = before + staked - (row.debt ?? 0);
   if (row.placed) {
-    return { kind: 'placed', balance: balance - draft.stake, staked: staked + draft.stake, equity };
+    const moved = staked_before + draft.stake;
+    return { kind: 'placed', balance: before - moved, staked: staked + moved, equity };
   }
   if (!row.open) return { kind: 'not_open' };
   if (!row.current) return { kind: 'stale' };
   if (equity < least_equity) return { kind: 'tier', equity };
+  if (row.taken) return { kind: 'taken' };
+  // Too little even without those before it; else what they leave is known once they are settled.
+  if (before < draft.stake) return { kind: 'poor', balance: before };
+  if (row.behind) return { kind: 'stale' };
+  const balance = before - staked_before;
   return balance < draft.stake ? { kind: 'poor', balance } : { kind: 'taken' };
 };
 
@@ -94,7 +117,9 @@ const inOrder = (ids: readonly string[]): string[] => [...new Set(ids)].sort();
 
 /**
  * Accepts a batch in one statement, and so in one transaction: every draft is judged by itself, and
- * those that stand are stored with their stake, ledger entry and event. At most one draft an agent.
+ * those that stand are stored with their stake, ledger entry and event. Where one of an agent does
+ * not stand, those behind it were given too large a sum of stakes and are stale.
+ *
  * Locks are taken in the order of ids: of each question, shared, and then of its number, then of
  * accounts; a question has a number since its memory was opened. What is long is read in one place
  * only, and what is judged and joined is short: a row costs by its width at each step it passes,
@@ -131,11 +156,15 @@ export const placeAll = async (
     ),
     j as (
       select
-        d.id, d.question_id, d.agent_id, d.stake, d.seq, a.balance, a.staked, a.debt,
-        a.prediction_count,
+        d.id, d.question_id, d.agent_id, d.stake, d.seq, d.nth, d.of, d.before,
+        a.balance, a.staked, a.debt, a.prediction_count,
         s.seq is not null as open,
         s.seq is not distinct from d.seen
-          and coalesce(a.prediction_count, d.agent_seen) = d.agent_seen as current
+          and coalesce(a.prediction_count, d.agent_seen) = d.agent_seen as current,
+        -- The stakes behind it need to know; a draft alone is told by the conflict.
+        d.of > 1 and exists (
+          select from predictions p where (p.question_id, p.agent_id) = (d.question_id, d.agent_id)
+        ) as taken
       from unnest(
         ${ids}::uuid[],
         ${question_ids}::uuid[],
@@ -143,10 +172,23 @@ export const placeAll = async (
         ${drafts.map((d) => d.stake)}::integer[],
         ${numbered.map((n) => n.seq)}::integer[],
         ${numbered.map((n) => n.seen)}::integer[],
-        ${numbered.map((n) => n.agent_seen)}::integer[]
-      ) as d (id, question_id, agent_id, stake, seq, seen, agent_seen)
+        ${numbered.map((n) => n.agent_seen)}::integer[],
+        ${numbered.map((n) => n.nth)}::integer[],
+        ${numbered.map((n) => n.of)}::integer[],
+        ${numbered.map((n) => n.staked_before)}::integer[]
+      ) as d (id, question_id, agent_id, stake, seq, seen, agent_seen, nth, of, before)
       left join s on s.question_id = d.question_id
       left join a on a.agent_id = d.agent_id
+    ),
+    first_bad as (
+      select agent_id, min(nth) as nth
+      from j
+      where of > 1
+        and (
+          open and current and not taken
+            and balance - before >= stake and balance + staked - debt >= ${least_equity}
+        ) is not true
+      group by agent_id
     ),
     placed as (
       insert into predictions (
@@ -183,14 +225,16 @@ export const placeAll = async (
         body_digest, at, event_id
       )
       join j on j.id = d.id
-      where j.open and j.current
-        and j.balance >= j.stake and j.balance + j.staked - j.debt >= ${least_equity}
+      left join first_bad b on b.agent_id = j.agent_id
+      where j.open and j.current and not j.taken and (b.nth < j.nth) is not true
+        and j.balance - j.before >= j.stake
+        and j.balance + j.staked - j.debt >= ${least_equity}
       on conflict (question_id, agent_id) do nothing
       returning id, event_id, owner_id, created_at
     ),
     p as (
       select
-        placed.*, j.question_id, j.agent_id, j.stake, j.seq, j.balance, j.staked,
+        placed.*, j.question_id, j.agent_id, j.stake, j.seq, j.before, j.balance, j.staked,
         j.prediction_count
       from placed
       join j on j.id = placed.id
@@ -206,16 +250,22 @@ export const placeAll = async (
       -- has changed since the statement began.
       update accounts c
       set
-        balance = p.balance - p.stake,
-        staked = p.staked + p.stake,
-        prediction_count = p.prediction_count + 1
-      from p
-      where c.agent_id = p.agent_id
+        balance = of_agent.balance - of_agent.stakes,
+        staked = of_agent.staked + of_agent.stakes,
+        prediction_count = of_agent.prediction_count + of_agent.placed
+      from (
+        select
+          agent_id, balance, staked, prediction_count,
+          sum(stake)::integer as stakes, count(*)::integer as placed
+        from p
+        group by agent_id, balance, staked, prediction_count
+      ) as of_agent
+      where c.agent_id = of_agent.agent_id
     ),
     entered as (
       insert into ledger
         (agent_id, id, reason, amount, balance_after, subject_id, question_id, created_at)
-      select agent_id, id, 'stake', -stake, balance - stake, id, question_id, created_at
+      select agent_id, id, 'stake', -stake, balance - before - stake, id, question_id, created_at
       from p
     ),
     emitted as (
@@ -225,11 +275,13 @@ export const placeAll = async (
       join p on p.id = e.id
     )
     select
-      j.id, placed.id is not null as placed, j.open, j.current, j.balance, j.staked, j.debt
+      j.id, placed.id is not null as placed, j.open, j.current, j.taken,
+      (b.nth < j.nth) is true as behind, j.balance, j.staked, j.debt
     from j
-    left join placed on placed.id = j.id`;
+    left join placed on placed.id = j.id
+    left join first_bad b on b.agent_id = j.agent_id`;
   const by_id = new Map(rows.map((row) => [row.id, row]));
-  return drafts.map((draft) => judge(draft, by_id.get(draft.id)));
+  return numbered.map((one) => judge(one, by_id.get(one.draft.id)));
 };
 
 export interface PredictionRow {

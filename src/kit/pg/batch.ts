@@ -5,8 +5,8 @@ import { isOutage } from './client.js';
  * keeping its own verdict. While a batch is under way the next one gathers, so batches grow with
  * the load and a lonely draft waits for nobody.
  *
- * - Two drafts with the same `key` are never under way together: the later one waits until the
- *   earlier one is settled.
+ * - Two drafts with the same `key` are never under way in two batches: the later one waits until
+ *   the earlier one is settled, or goes in the same batch behind it where `keys_together` says so.
  * - `run` must be idempotent (a draft that is already stored, recognised by its id, counts as
  *   stored): after an outage the fate of a commit is unknown and the batch is run again.
  * - A batch that fails for another reason is run again draft by draft, so that one poisonous draft
@@ -24,6 +24,8 @@ export interface Batcher<D, V> {
 export interface BatcherOptions<D, V> {
   readonly run: (drafts: readonly D[]) => Promise<readonly V[]>;
   readonly key: (draft: D) => string;
+  /** A batch may have several drafts of one key, in the order of arrival. */
+  readonly keys_together?: boolean;
   readonly most: number;
   /** Batches under way at once. */
   readonly lanes: number;
@@ -67,18 +69,24 @@ const pause = (ms: number): Promise<void> =>
  */
 type Keys = ReadonlySet<string>;
 
+interface Taking {
+  readonly most: number;
+  readonly keys_together: boolean | undefined;
+  readonly under_way: readonly Keys[];
+}
+
 /** The next batch in the order of arrival, without the keys under way, and what is left. */
 const takeBatch = <D, V>(
   waiting: readonly Entry<D, V>[],
-  most: number,
-  under_way: readonly Keys[],
+  { most, keys_together = false, under_way }: Taking,
 ) => {
   const taken: Entry<D, V>[] = [];
   const left: Entry<D, V>[] = [];
   const keys = new Set<string>();
   for (const entry of waiting) {
     const { key } = entry;
-    if (taken.length < most && !keys.has(key) && !under_way.some((other) => other.has(key))) {
+    const is_free = keys_together || !keys.has(key);
+    if (taken.length < most && is_free && !under_way.some((other) => other.has(key))) {
       keys.add(key);
       taken.push(entry);
     } else left.push(entry);
@@ -156,7 +164,7 @@ const makePace = (
 };
 
 export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V> => {
-  const { key, lanes, queue, least_beside } = options;
+  const { key, lanes, queue, least_beside, keys_together } = options;
   const sizes = sizesOf(options);
   let waiting: Entry<D, V>[] = [];
   let under_way: readonly Keys[] = [];
@@ -173,7 +181,8 @@ export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V
   const pump = (few: 0 | 1): void => {
     while (canGo(few) && !pace.isTooSoon(waiting.length)) {
       const most = sizes.most(waiting.length, under_way.length);
-      const { taken: entries, left, keys } = takeBatch(waiting, most, under_way);
+      const taking = { most, keys_together, under_way };
+      const { taken: entries, left, keys } = takeBatch(waiting, taking);
       if (entries.length < sizes.least(under_way.length, few)) break;
       waiting = left;
       under_way = [...under_way, keys];

@@ -1,0 +1,237 @@
+import { type Test, t } from 'tap';
+import { type Answered, startApp, type TestApp } from '../../help/app.js';
+import { openCalls } from '../../help/socket-calls.js';
+import { openStores } from '../../help/stores.js';
+import {
+  type Agent,
+  makeAgent,
+  makeHuman,
+  makeOpenQuestion,
+  makeReasoning,
+} from '../../help/story.js';
+import { untilLocked } from '../../help/until-locked.js';
+
+/** Many predictions of one agent at once: they are stored together, judged as one after the other. */
+
+const stores = await openStores(t);
+const start = () => startApp(t, { stores, roles: ['api'] });
+const apps = [await start(), await start()] as const;
+const [app] = apps;
+const human = await makeHuman(app);
+
+interface Ask {
+  readonly id: string;
+  readonly confidence?: number;
+  readonly reasoning?: string;
+}
+
+const bodyOf = (ask: Ask) => ({
+  prediction: true,
+  confidence: ask.confidence ?? 55,
+  reasoning: ask.reasoning ?? makeReasoning(),
+});
+
+const predict = (at: TestApp, { key }: Agent, ask: Ask): Promise<Answered> =>
+  at.call('POST', `/api/questions/${ask.id}/predict`, { key, body: bodyOf(ask) });
+
+/** Open questions that the process knows, so that nothing has to be read when they are asked. */
+const questions = async (count: number): Promise<string[]> => {
+  const known_to = await makeAgent(app, { human });
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const id = await makeOpenQuestion(app);
+      await predict(app, known_to, { id });
+      return id;
+    }),
+  );
+};
+
+const outcome = ({ status, body }: Answered): string => body.code ?? String(status);
+
+/**
+ * The asks over a socket, which keeps their order, behind a first one, while that is held up: so
+ * all are one batch.
+ */
+const predictTogether = async (
+  t: Pick<Test, 'teardown'>,
+  agent: Agent,
+  asks: readonly Ask[],
+): Promise<Answered[]> => {
+  const [first_id, other_id] = await Promise.all([makeOpenQuestion(app), makeOpenQuestion(app)]);
+  const socket = await openCalls(t, app.port, { 'x-api-key': agent.key });
+  const answers = await app.sql.begin(async (tx) => {
+    await tx`select from accounts where agent_id = ${agent.id} for update`;
+    const first = predict(app, agent, { id: first_id, confidence: 50 });
+    await untilLocked('the first one waits for the account', tx);
+    const others = asks.map((ask) =>
+      socket.call('POST', `/api/questions/${ask.id}/predict`, { body: bodyOf(ask) }),
+    );
+    // What is behind them on the socket waits for nothing; once it is answered, all of them wait.
+    const body = { ...bodyOf({ id: other_id }), dry_run: true };
+    const dry = await socket.call('POST', `/api/questions/${other_id}/predict`, { body });
+    if (dry.status !== 200) throw new Error(JSON.stringify(dry));
+    return () => Promise.all([first, ...others]);
+  });
+  const [first, ...others] = await answers();
+  if (first?.status !== 201) throw new Error(JSON.stringify(first));
+  return others;
+};
+
+const readEntries = async ({ id }: Agent) => {
+  const rows = await app.sql<{ amount: number; balance_after: number }[]>`
+    select amount, balance_after from ledger
+    where agent_id = ${id} and reason = 'stake' order by id`;
+  const [account] = await app.sql<{ balance: number; staked: number; count: number }[]>`
+    select balance, staked, prediction_count as count from accounts where agent_id = ${id}`;
+  return { rows, account: account! };
+};
+
+t.test('they are one transaction, and each takes its stake behind the one before it', async (t) => {
+  const agent = await makeAgent(app, { human });
+  await app.sql`update accounts set balance = 5000, staked = 0 where agent_id = ${agent.id}`;
+  const ids = await questions(20);
+  const answers = await predictTogether(
+    t,
+    agent,
+    ids.map((id, n) => ({ id, confidence: 51 + n })),
+  );
+  t.same(answers.map(outcome), Array(20).fill('201'));
+  const { rows, account } = await readEntries(agent);
+  let balance = 5_000;
+  for (const { amount, balance_after } of rows) {
+    balance += amount;
+    t.equal(balance_after, balance, 'an entry says what the one before it left');
+  }
+  t.match(account, { balance, staked: 5_000 - balance, count: 21 });
+  t.same(
+    answers.map(({ body }) => body.points.balance).sort((a, b) => b - a),
+    rows.slice(1).map(({ balance_after }) => balance_after),
+    'an answer says the balance of its entry',
+  );
+  for (const { body } of answers) {
+    t.equal(body.points.equity, 5_000, 'a stake leaves equity as it is');
+  }
+  const [written] = await app.sql<{ transactions: number; events: number }[]>`
+    select
+      count(distinct p.xmin::text)::int as transactions,
+      (select count(*)::int from outbox o where o.agent_id = ${agent.id}) as events
+    from predictions p
+    where agent_id = ${agent.id}`;
+  t.same(written, { transactions: 2, events: 21 }, 'the one that was held up, and the others');
+});
+
+t.test('points that do not suffice for one suffice for those behind it', async (t) => {
+  const agent = await makeAgent(app, { human });
+  await app.sql`update accounts set balance = 700, staked = 5000 where agent_id = ${agent.id}`;
+  const ids = await questions(8);
+  // Stakes of 300, 300, 300, 21, 300, 44, 300, 0.
+  const confidences = [100, 100, 100, 55, 100, 60, 100, 50];
+  const answers = await predictTogether(
+    t,
+    agent,
+    ids.map((id, n) => ({ id, confidence: confidences[n]! })),
+  );
+  const poor = 'INSUFFICIENT_POINTS';
+  t.same(answers.map(outcome), ['201', '201', poor, '201', poor, '201', poor, '201']);
+  t.same(
+    answers.map(({ status, body }) => (status === 201 ? body.points.balance : null)),
+    [400, 100, null, 79, null, 35, null, 35],
+  );
+  const { rows, account } = await readEntries(agent);
+  t.same(
+    rows.map(({ balance_after }) => balance_after),
+    [700, 400, 100, 79, 35, 35],
+  );
+  t.match(account, { balance: 35, staked: 5_665, count: 6 });
+});
+
+t.test('what is refused for itself refuses none behind it', async (t) => {
+  const agent = await makeAgent(app, { human });
+  await app.sql`update accounts set balance = 5000, staked = 0 where agent_id = ${agent.id}`;
+  const [a, b, c, d, closing] = (await questions(5)) as [string, string, string, string, string];
+  const used = makeReasoning('used');
+  const [x = '', y = ''] = used.match(/https:\/\/\S*[^\s.]/g) ?? [];
+  const other = makeReasoning('other');
+  const [u = '', v = ''] = other.match(/https:\/\/\S*[^\s.]/g) ?? [];
+  await predict(app, agent, { id: d });
+  await app.sql`update questions set closes_at = now() where id = ${closing}`;
+  const answers = await predictTogether(t, agent, [
+    { id: a, reasoning: used },
+    { id: closing },
+    { id: d },
+    // Only what is before it in the batch cites these two.
+    { id: b, reasoning: other.replace(u, x).replace(v, y) },
+    { id: a },
+    { id: c },
+  ]);
+  t.same(answers.map(outcome), [
+    '201',
+    'QUESTION_NOT_OPEN',
+    'DUPLICATE_PREDICTION',
+    'CITATIONS_REUSED',
+    'DUPLICATE_PREDICTION',
+    '201',
+  ]);
+  const { account } = await readEntries(agent);
+  t.equal(account.count, 4);
+  t.equal(account.balance + account.staked, 5_000);
+  t.equal(account.staked, 3 * 21, 'nobody pays for what was refused');
+});
+
+t.test('without points for any of them, all are told so in a few passes', async (t) => {
+  const agent = await makeAgent(app, { human });
+  await app.sql`update accounts set balance = 400, staked = 5000 where agent_id = ${agent.id}`;
+  const ids = await questions(40);
+  const answers = await predictTogether(
+    t,
+    agent,
+    ids.map((id) => ({ id, confidence: 100 })),
+  );
+  t.same(answers.map(outcome), ['201', ...Array(39).fill('INSUFFICIENT_POINTS')]);
+  t.match((await readEntries(agent)).account, { balance: 100, staked: 5_300, count: 2 });
+});
+
+t.test('stakes that fit only one by one are settled, however many passes it takes', async (t) => {
+  const agent = await makeAgent(app, { human });
+  await app.sql`update accounts set balance = 600, staked = 5000 where agent_id = ${agent.id}`;
+  // Each pass ends at the next one that is too dear: 300 of 600, then 299, 261, 189, 125, 84 …
+  const confidences = [100, 100, 95, 100, 90, 95, 80, 90, 70, 80, 60, 70, 55, 60, 52, 55, 51, 52];
+  const ids = await questions(confidences.length);
+  const answers = await predictTogether(
+    t,
+    agent,
+    ids.map((id, n) => ({ id, confidence: confidences[n]! })),
+  );
+  let balance = 600;
+  const expected = confidences.map((confidence) => {
+    const stake = Math.max(0, Math.round(0.04 * confidence ** 2) - 100);
+    if (stake > balance) return 'INSUFFICIENT_POINTS';
+    balance -= stake;
+    return '201';
+  });
+  t.same(answers.map(outcome), expected);
+  t.match((await readEntries(agent)).account, { balance, staked: 5_600 - balance });
+});
+
+t.test('through two processes at once nothing is lost or paid twice', async (t) => {
+  for (let round = 0; round < 4; round += 1) {
+    const agent = await makeAgent(app, { human });
+    await app.sql`update accounts set balance = 5000, staked = 0 where agent_id = ${agent.id}`;
+    const ids = await questions(16);
+    // Half of the questions are asked through both: one of two is a duplicate.
+    const answers = await Promise.all(
+      ids.flatMap((id, n) =>
+        (n % 2 === 0 ? [0, 1] : [n % 4 === 1 ? 0 : 1]).map((at) =>
+          predict(apps[at]!, agent, { id }),
+        ),
+      ),
+    );
+    const counts = new Map<string, number>();
+    for (const one of answers) counts.set(outcome(one), (counts.get(outcome(one)) ?? 0) + 1);
+    t.same(Object.fromEntries(counts), { 201: 16, DUPLICATE_PREDICTION: 8 });
+    const { rows, account } = await readEntries(agent);
+    t.equal(rows.length, 16);
+    t.match(account, { balance: 5_000 - 16 * 21, staked: 16 * 21, count: 16 });
+    t.equal(new Set(rows.map(({ balance_after }) => balance_after)).size, 16, 'a chain, no fork');
+  }
+});
