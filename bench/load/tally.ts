@@ -12,7 +12,7 @@ export interface LoadOptions {
   readonly seconds: number;
   /** Requests per second; absent for the closed loop. */
   readonly rate?: number;
-  /** Sends all requests and ends with the last answer; the rate is that of all. Closed loop only. */
+  /** Sends all requests and ends with the last answer; the rate is of all. Closed loop only. */
   readonly whole?: boolean;
   /** The wire bytes of request 0, 1, …; none is sent twice. */
   readonly requests: readonly Buffer[];

@@ -86,6 +86,16 @@ export const openMemories = (
   return Promise.all([question, agent]).then(([question, agent]) => ({ question, agent }));
 };
 
+/** Reads what a placing right after it compares with, so that it goes to its batch at once. */
+export const readAhead = async (
+  deps: Needs,
+  { question_id, agent }: Pick<PlaceAsk, 'question_id' | 'agent'>,
+): Promise<void> => {
+  const question = await deps.questions.get(question_id);
+  if (question === undefined || whyNotOpen(question, deps.clock()) !== null) return;
+  await openMemories(deps, question.id, agent.id);
+};
+
 export const placePrediction = async (deps: Needs, ask: PlaceAsk): Promise<Placed | Fault> => {
   const cached = deps.questions.get(ask.question_id);
   const question = cached instanceof Promise ? await cached : cached;

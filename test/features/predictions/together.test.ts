@@ -11,7 +11,7 @@ import {
 } from '../../help/story.js';
 import { untilLocked } from '../../help/until-locked.js';
 
-/** Many predictions of one agent at once: they are stored together, judged as one after the other. */
+/** Many predictions of one agent at once: stored together, judged as one after the other. */
 
 const stores = await openStores(t);
 const start = () => startApp(t, { stores, roles: ['api'] });
@@ -234,4 +234,44 @@ t.test('through two processes at once nothing is lost or paid twice', async (t) 
     t.match(account, { balance: 5_000 - 16 * 21, staked: 16 * 21, count: 16 });
     t.equal(new Set(rows.map(({ balance_after }) => balance_after)).size, 16, 'a chain, no fork');
   }
+});
+
+t.test('a call with many predictions stores some at a time, in their order', async (t) => {
+  const agent = await makeAgent(app, { human });
+  await app.sql`update accounts set balance = 700, staked = 5000 where agent_id = ${agent.id}`;
+  const ids = await questions(32);
+  const items = ids.map((id, n) => ({
+    question_id: ids[n % 8 === 3 ? n - 1 : n]!,
+    ...bodyOf({ id, confidence: n % 2 === 0 ? 60 : 75 }),
+  }));
+  const { status, body } = await app.call('POST', '/api/predictions/batch', {
+    key: agent.key,
+    body: { predictions: items },
+  });
+  t.equal(status, 200);
+  let balance = 700;
+  const placed = new Set<string>();
+  const expected = items.map((item) => {
+    if (placed.has(item.question_id)) return 'DUPLICATE_PREDICTION';
+    const stake = item.confidence === 60 ? 44 : 125;
+    if (stake > balance) return 'INSUFFICIENT_POINTS';
+    balance -= stake;
+    placed.add(item.question_id);
+    return balance;
+  });
+  interface Result {
+    readonly code?: string;
+    readonly result?: { readonly points: { readonly balance: number } };
+  }
+  const results = body.results as readonly Result[];
+  t.same(
+    results.map(({ code, result }) => code ?? result?.points.balance),
+    expected,
+    'as if they had come one after the other',
+  );
+  t.equal((await readEntries(agent)).account.balance, balance);
+  const [written] = await app.sql<{ transactions: number; predictions: number }[]>`
+    select count(distinct xmin::text)::int as transactions, count(*)::int as predictions
+    from predictions where agent_id = ${agent.id}`;
+  t.ok(written!.transactions < written!.predictions / 2, JSON.stringify(written));
 });
