@@ -13,7 +13,9 @@ import { countPredictions } from './predict.js';
  * service, the same agents in the same order, each agent with one connection of its own.
  *
  * `http`, `sockets`: a fleet of many agents, as many requests in flight either way, so that the
- * difference is what a request costs. `burst_…`: a few agents come at once, each with what a minute
+ * difference is what a request costs. `new_http`: the same with a connection for each request, as
+ * agents have that come less often than every ten seconds, after which the service closes what is
+ * idle; a socket stays. `burst_…`: a few agents come at once, each with what a minute
  * allows it. A socket takes all of it; HTTP/1.1 has one request in flight a connection, so an agent
  * waits for each answer, or opens more connections (`burst_http_6`: six, as a browser does).
  */
@@ -37,10 +39,14 @@ const over = {
   sockets: new URL('./load/call-requests.js', import.meta.url),
 } as const;
 
-type Ways = Pick<LoadOptions, 'source' | 'sockets' | 'connections' | 'own_connections'>;
+type Ways = Pick<
+  LoadOptions,
+  'source' | 'sockets' | 'connections' | 'own_connections' | 'new_connections'
+>;
 
 const fleetWays = (connections: number): Readonly<Record<string, Ways>> => ({
   http: { source: over.http, connections, own_connections: agents },
+  new_http: { source: over.http, connections, new_connections: true },
   sockets: { source: over.sockets, connections, sockets: { an_address } },
 });
 
@@ -52,7 +58,7 @@ const burstWays: Readonly<Record<string, Ways>> = {
     connections: burst_agents * key_budget,
   },
 };
-const ways = 2 + Object.keys(burstWays).length;
+const ways = 3 + Object.keys(burstWays).length;
 
 const makeStages = async (bed: Bed, keys_file: string) => {
   const { context } = bed;
@@ -107,6 +113,7 @@ export const calls: Bench = {
   reduce: { rss_mb: 'max' },
   ratios: {
     sockets_over_http: ratioOf('sockets', 'http'),
+    sockets_over_new_http: ratioOf('sockets', 'new_http'),
     burst_sockets_over_http: ratioOf('burst_sockets', 'burst_http'),
     burst_sockets_over_http_6: ratioOf('burst_sockets', 'burst_http_6'),
   },

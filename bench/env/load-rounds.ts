@@ -26,6 +26,8 @@ export interface LoadOptions {
   readonly connections: number;
   /** One of each agent, so many of them in use at a time. */
   readonly own_connections?: number;
+  /** One for each request. */
+  readonly new_connections?: boolean;
   /** A round is so many requests of each agent at once, and the next one is of other agents. */
   readonly burst?: number;
   readonly wanted_status: number;
@@ -79,6 +81,7 @@ export const makeLoad = (
         source_options: { ...options.source_options, ...pairs },
         ...{ connections, seconds, wanted_status, whole: burst !== undefined },
         ...(own_connections === undefined ? {} : { own_connections }),
+        ...(options.new_connections === undefined ? {} : { new_connections: true }),
         ...(options.sockets === undefined ? {} : { sockets: { ...keys, ...options.sockets } }),
         ...(rate === undefined ? {} : { rate }),
       },

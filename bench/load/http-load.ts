@@ -17,13 +17,13 @@ import {
 /**
  * Puts load on one HTTP server over plain sockets. Closed: every connection sends its next request
  * when the answer to the last one has come; or, where agents have connections of their own, the
- * next agent does whose turn it is. Open: requests are due at a fixed rate whatever the server
+ * next agent does whose turn it is; or it is closed, and another one opened for the request. Open: requests are due at a fixed rate whatever the server
  * does, and a latency counts from the moment the request was due, so that a stall shows in every
  * request it delayed (no coordinated omission). One request at a time on a connection.
  */
 
 interface Connection {
-  readonly socket: net.Socket;
+  socket: net.Socket;
   /** When the request in flight was due; 0 while there is none. */
   due_ms: number;
 }
@@ -42,6 +42,11 @@ const send = (run: Run, connection: Connection, due_ms: number): void => {
     return;
   }
   connection.due_ms = due_ms;
+  if (run.options.new_connections === true) {
+    // Without waiting for the other side: tens of thousands of closed ones would hold their ports.
+    connection.socket.resetAndDestroy();
+    connection.socket = open(run, connection);
+  }
   connection.socket.write(request);
 };
 
@@ -80,27 +85,35 @@ const onAnswer = (run: Run, connection: Connection, status: number, body: () => 
   goOn(run, connection, now_ms);
 };
 
+/** Opens a socket for the connection; what is written meanwhile waits. */
+const open = (run: Run, connection: Pick<Connection, 'due_ms'>): net.Socket => {
+  const reader = makeAnswerReader();
+  const socket = net.connect({
+    host: '127.0.0.1',
+    port: run.options.port,
+    noDelay: true,
+    // One buffer for the life of the socket: nothing is allocated for an answer.
+    onread: {
+      buffer: Buffer.allocUnsafe(run.options.new_connections === true ? 8_192 : 65_536),
+      callback: (length, buffer) => {
+        const status = reader.push(buffer.subarray(0, length) as Buffer);
+        if (status !== 0) onAnswer(run, connection as Connection, status, reader.body);
+        return true;
+      },
+    },
+  });
+  socket.on('error', () => undefined);
+  return socket;
+};
+
 const connect = (run: Run): Promise<Connection> =>
   new Promise((resolve, reject) => {
-    const reader = makeAnswerReader();
-    const socket = net.connect({
-      host: '127.0.0.1',
-      port: run.options.port,
-      noDelay: true,
-      // One buffer for the life of the socket: nothing is allocated for an answer.
-      onread: {
-        buffer: Buffer.allocUnsafe(65_536),
-        callback: (length, buffer) => {
-          const status = reader.push(buffer.subarray(0, length) as Buffer);
-          if (status !== 0) onAnswer(run, connection, status, reader.body);
-          return true;
-        },
-      },
-    });
-    const connection: Connection = { socket, due_ms: 0 };
+    const made = { due_ms: 0 };
+    const socket = open(run, made);
+    const connection: Connection = Object.assign(made, { socket });
     socket.once('error', reject);
-    socket.on('error', () => undefined);
     socket.once('close', () => {
+      if (connection.socket !== socket) return;
       // A server may close what is idle for long; nothing more is sent there.
       const at = run.idle.indexOf(connection);
       if (at >= 0) run.idle.splice(at, 1);

@@ -9,6 +9,8 @@ export interface LoadOptions {
   readonly connections: number;
   /** Connections, one of each agent: request k goes over number k mod so many. Closed loop only. */
   readonly own_connections?: number;
+  /** Every request over a connection that is opened for it. Closed loop only. */
+  readonly new_connections?: boolean;
   readonly seconds: number;
   /** Requests per second; absent for the closed loop. */
   readonly rate?: number;

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { makeKeyBudget } from '../../bench/env/key-budget.js';
@@ -90,6 +90,40 @@ t.test('the closed loop sends each request once and counts every answer', async 
   t.equal(result.ran_dry, false);
   t.ok(result.p50_ms <= result.p99_ms && result.p99_ms <= result.max_ms);
   t.doesNotThrow(() => requireClean(result, 201, { name: 'server' }));
+});
+
+t.test('connections are one of each agent, or new ones, where that is asked for', async (t) => {
+  const seen = new Map<Socket, string[]>();
+  const port = await startServer(t, (req, res) => {
+    seen.set(req.socket, [...(seen.get(req.socket) ?? []), req.url ?? '']);
+    res.writeHead(201, { 'content-length': 0 }).end();
+  });
+  const own = await runLoad(loadOptions(port, { own_connections: 7 }));
+  t.equal(seen.size, 7);
+  for (const urls of seen.values()) {
+    const turns = urls.map((url) => Number(url.slice(1)));
+    t.ok(
+      turns.every((k, i) => k === (turns[0] ?? 0) + 7 * i),
+      'each sends when it is its turn',
+    );
+  }
+  t.equal(own.done, own.sent);
+  seen.clear();
+  const fresh = await runLoad(loadOptions(port, { new_connections: true }));
+  t.equal(seen.size, fresh.sent, 'one for each request');
+  t.match(fresh, { done: fresh.sent, broken_connections: 0 });
+});
+
+t.test('a burst is all requests, and its rate that of all', async (t) => {
+  const port = await startServer(t, (_req, res) => {
+    res.writeHead(201, { 'content-length': 0 }).end();
+  });
+  const requests = Array.from({ length: 100 }, (_, n) => request(n));
+  const began_ms = performance.now();
+  const result = await runLoad(loadOptions(port, { requests, whole: true, seconds: 30 }));
+  const took_s = (performance.now() - began_ms) / 1_000;
+  t.match(result, { sent: 100, done: 100, ran_dry: false, broken_connections: 0 });
+  t.ok(took_s < 30 && result.per_second >= 100 / took_s, `${result.per_second}/s in ${took_s} s`);
 });
 
 t.test('an open loop keeps its rate and charges a stall to every request it delayed', async (t) => {
