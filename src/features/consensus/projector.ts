@@ -4,18 +4,20 @@ import { loadScript } from '../../kit/redis/scripts.js';
 import type { Projector } from '../events/index.js';
 import { cellField } from './rules.js';
 import { saidIn, timeOf } from './said.js';
-import { listPredicted, readCounts } from './store.js';
+import { listPredicted, readCounts, readLengths } from './store.js';
 
 /**
  * Tallies in Redis, one hash a question, moved by the relay as it projects the log, for whoever
- * reads Redis beside the api. A tally that is missing is set from the record as of the log; every
- * event is counted once because the tally carries the offset it stands at.
+ * reads Redis beside the api. A tally that is missing is set: from the portion of the log that is
+ * being counted where the log has no other prediction of the question, so of one that is new; else
+ * from the record as of the log. Every event is counted once because the tally carries the offset
+ * it stands at.
  */
 
 const countScript = loadScript('tally-n.lua');
 const setScript = loadScript('tally-set-1.lua');
 /** Half of the connections of a process: the log goes on beside a rebuild. */
-const rebuilt_at_once = 4;
+const set_at_once = 4;
 
 /**
  * Questions share sixteen hash tags, by the last digit of their id: a batch of the log that touches
@@ -34,6 +36,8 @@ interface Portion {
   readonly pairs: (string | number)[];
 }
 
+type Counted = readonly [question_id: string, portion: Portion];
+
 export const createConsensusProjector = (deps: Deps): Projector => {
   const { sql, redis } = deps;
   const prefix = deps.config.REDIS_PREFIX;
@@ -45,7 +49,33 @@ export const createConsensusProjector = (deps: Deps): Projector => {
     await setScript(redis, [tallyKey(prefix, question_id)], args);
   };
 
-  const countTagged = async (questions: readonly (readonly [string, Portion])[]) => {
+  const setFromPortion = async (question_id: string, { at, pairs }: Portion): Promise<void> => {
+    const counts = new Map<string, number>();
+    for (let n = 1; n < pairs.length; n += 2) {
+      const field = pairs[n] as string;
+      counts.set(field, (counts.get(field) ?? 0) + 1);
+    }
+    const offset = pairs.at(-2) as number;
+    await setScript(redis, [tallyKey(prefix, question_id)], [offset, at, ...[...counts].flat()]);
+  };
+
+  const setAll = async (missing: readonly Counted[]): Promise<void> => {
+    const lengths = await readLengths(
+      sql,
+      missing.map(([question_id]) => question_id),
+    );
+    const isWhole = ([question_id, { pairs }]: Counted): boolean =>
+      lengths.get(question_id) === pairs.length / 2;
+    await Promise.all(missing.filter(isWhole).map((one) => setFromPortion(...one)));
+    const others = missing.filter((one) => !isWhole(one));
+    for (let from = 0; from < others.length; from += set_at_once) {
+      const some = others.slice(from, from + set_at_once);
+      await Promise.all(some.map(([question_id]) => setFromRecord(question_id)));
+    }
+  };
+
+  /** Those that have no tally. */
+  const countTagged = async (questions: readonly Counted[]): Promise<readonly Counted[]> => {
     const keys = questions.map(([question_id]) => tallyKey(prefix, question_id));
     const args: (string | number)[] = [];
     for (const [, { at, pairs }] of questions) {
@@ -53,9 +83,7 @@ export const createConsensusProjector = (deps: Deps): Projector => {
       for (const one of pairs) args.push(one);
     }
     const counted = (await countScript(redis, keys, args)) as number[];
-    for (const [index, [question_id]] of questions.entries()) {
-      if (counted[index] !== 1) await setFromRecord(question_id);
-    }
+    return questions.filter((_, index) => counted[index] !== 1);
   };
 
   return {
@@ -74,14 +102,15 @@ export const createConsensusProjector = (deps: Deps): Projector => {
         portion.pairs.push(offset, cellField(saidIn(entry)));
       }
       const by_tag = groupBy([...portions], ([question_id]) => tagOf(question_id));
-      await Promise.all([...by_tag.values()].map(countTagged));
+      const missing = (await Promise.all([...by_tag.values()].map(countTagged))).flat();
+      if (missing.length > 0) await setAll(missing);
     },
     async rebuild() {
       let after = '00000000-0000-0000-0000-000000000000';
       for (;;) {
         const page = await listPredicted(sql, after, 100);
-        for (let from = 0; from < page.length; from += rebuilt_at_once) {
-          const some = page.slice(from, from + rebuilt_at_once);
+        for (let from = 0; from < page.length; from += set_at_once) {
+          const some = page.slice(from, from + set_at_once);
           await Promise.all(some.map(({ id }) => setFromRecord(id)));
         }
         const last = page[page.length - 1];

@@ -114,6 +114,18 @@ export async function* readStated(
   await tx`close stated`;
 }
 
+/** How many predictions the log has of each question. */
+export const readLengths = async (
+  db: Db,
+  question_ids: readonly string[],
+): Promise<ReadonlyMap<string, number>> => {
+  const rows = await db<{ question_id: string; length: number }[]>`
+    select question_id, prediction_count as length
+    from question_counts
+    where question_id = any (${question_ids}::uuid[])`;
+  return new Map(rows.map(({ question_id, length }) => [question_id, length]));
+};
+
 /** Ids of the questions that have predictions, in pages. */
 export const listPredicted = async (db: Db, after: string, most: number) =>
   db<{ id: string }[]>`
