@@ -29,7 +29,7 @@ type Needs = Deps & PlaceParts;
 const placeOne = async (
   deps: Needs,
   item: Item,
-  shared: Pick<PlaceAsk, 'agent' | 'asks_until_ms'>,
+  shared: Pick<PlaceAsk, 'agent' | 'asks_until_ms' | 'onUnderWay'>,
 ): Promise<Omit<BatchResult, 'index'> | Fault> => {
   const question_id = item.question_id.toLowerCase();
   if (!isId(question_id)) return refuse(question_faults.QUESTION_NOT_FOUND);
@@ -51,7 +51,7 @@ const refused = (fault: Fault): Omit<BatchResult, 'index'> => ({
   ...refusedItem(fault),
 });
 
-const refusedByLimit = ({ retry_ms }: Taken): Omit<BatchResult, 'index'> => {
+const refusedByLimit = (retry_ms: number): Omit<BatchResult, 'index'> => {
   const retry_after = Math.max(1, Math.ceil(retry_ms / 1_000));
   const message = `The limit of predictions per minute is used up; try again in ${retry_after} s.`;
   return refused(refuse(common_faults.RATE_LIMITED, { message, extra: { retry_after } }));
@@ -60,11 +60,48 @@ const refusedByLimit = ({ retry_ms }: Taken): Omit<BatchResult, 'index'> => {
 /** Few enough for others to have their turn of the event loop between. */
 const most_together = 16;
 
-/** How many of the items may go together: a dry run sees what is stored, pages take their time. */
-const countTogether = ({ reach }: Needs, items: readonly Item[]): number => {
-  if (reach !== null) return 1;
-  const dry = items.slice(0, most_together).findIndex(({ dry_run }) => dry_run === true);
-  return dry === -1 ? most_together : Math.max(1, dry);
+interface Call {
+  readonly items: readonly Item[];
+  readonly taken: readonly Taken[];
+  readonly shared: Pick<PlaceAsk, 'agent' | 'asks_until_ms'>;
+}
+
+/**
+ * Begins the items from `first` on that may go together: up to one that has to wait for something
+ * else than its batch, and not with a dry run behind them, which sees what is stored.
+ */
+const beginSome = (deps: Needs, { items, taken, shared }: Call, first: number) => {
+  const begun: Promise<BatchResult>[] = [];
+  const beginOne = async (index: number, onUnderWay: () => void): Promise<BatchResult> => {
+    const counted = taken[index]!;
+    if (!counted.allowed) {
+      onUnderWay();
+      return { index, ...refusedByLimit(counted.retry_ms) };
+    }
+    const result = await placeOne(deps, items[index]!, { ...shared, onUnderWay });
+    return { index, ...(isFault(result) ? refused(result) : result) };
+  };
+  for (let is_under_way = true; is_under_way && begun.length < most_together; ) {
+    const index = first + begun.length;
+    if (index >= items.length || (begun.length > 0 && items[index]?.dry_run === true)) break;
+    is_under_way = false;
+    begun.push(
+      beginOne(index, () => {
+        is_under_way = true;
+      }),
+    );
+  }
+  return begun;
+};
+
+const readSomeAhead = async (deps: Needs, { items, taken, shared }: Call, first: number) => {
+  const some = items.slice(first, first + most_together);
+  const ids = some
+    .filter((_, i) => taken[first + i]?.allowed === true)
+    .map(({ question_id }) => question_id.toLowerCase())
+    .filter(isId);
+  const { agent } = shared;
+  await Promise.all(ids.map((question_id) => readAhead(deps, { question_id, agent })));
 };
 
 export const placeBatch = async (
@@ -73,24 +110,19 @@ export const placeBatch = async (
   agent: AgentCaller,
 ): Promise<readonly BatchResult[]> => {
   const taken = await Promise.all(items.map(() => deps.takePrediction(agent.id)));
-  const shared = { agent, asks_until_ms: performance.now() + reach_ms };
+  const call: Call = {
+    items,
+    taken,
+    shared: { agent, asks_until_ms: performance.now() + reach_ms },
+  };
   const results: BatchResult[] = [];
   while (results.length < items.length) {
-    const first = results.length;
-    const left = items.slice(first);
-    const some = left.slice(0, countTogether(deps, left));
-    const ids = some.map(({ question_id }) => question_id.toLowerCase()).filter(isId);
-    await Promise.all(ids.map((question_id) => readAhead(deps, { question_id, agent })));
-    const placed = await Promise.all(
-      some.map(async (item, i): Promise<BatchResult> => {
-        const index = first + i;
-        const counted = taken[index]!;
-        if (!counted.allowed) return { index, ...refusedByLimit(counted) };
-        const result = await placeOne(deps, item, shared);
-        return { index, ...(isFault(result) ? refused(result) : result) };
-      }),
-    );
-    results.push(...placed);
+    await readSomeAhead(deps, call, results.length);
+    // All of them, also where one fails: nothing is stored behind an answer that says otherwise.
+    for (const one of await Promise.allSettled(beginSome(deps, call, results.length))) {
+      if (one.status === 'rejected') throw one.reason;
+      results.push(one.value);
+    }
   }
   return results;
 };

@@ -65,6 +65,8 @@ export interface PlaceAsk {
   readonly claim: Claim | null;
   /** Until when sources are asked for, of several predictions in one call. */
   readonly asks_until_ms?: number;
+  /** Called when it waits for nothing but its batch, or is refused by what is known already. */
+  readonly onUnderWay?: () => void;
 }
 
 type Needs = Deps & PlaceParts;
@@ -120,6 +122,7 @@ export const placePrediction = async (deps: Needs, ask: PlaceAsk): Promise<Place
       await memories.question.untilSettled();
       continue;
     }
+    ask.onUnderWay?.();
     if (stated === null || examined.failures.length > 0 || findings.length > 0) {
       return refuseExamined(deps, ask, examined.failures, findings);
     }

@@ -61,6 +61,12 @@ const compareAgain = (place: PlaceDraft): { refusal: Refusal; unsure: boolean } 
   return null;
 };
 
+/** What is refused is so for good, because it was compared with what is committed. */
+const refuseNow = (place: PlaceDraft, verdict: Verdict): void => {
+  place.verdict = verdict;
+  place.question.drop(place.pending);
+};
+
 /** Where the drafts of a batch go. */
 interface Way {
   readonly db: Sql | Tx;
@@ -75,7 +81,8 @@ interface Way {
 /** The drafts of one agent in a batch, in the order of their stakes. */
 interface Own {
   readonly places: PlaceDraft[];
-  stakes: number;
+  /** One of them hangs on another one; none behind it overtakes it. */
+  is_held: boolean;
 }
 
 /** A draft that is ready, behind `nth` others of its agent. */
@@ -83,7 +90,6 @@ interface Ready {
   readonly place: PlaceDraft;
   readonly own: Own;
   readonly nth: number;
-  readonly staked_before: number;
 }
 
 /** Whether it hangs on a draft of its agent that is before it in the batch. */
@@ -91,21 +97,39 @@ const hangsOn = (
   earlier: readonly PlaceDraft[],
   { question, agent, pending }: PlaceDraft,
 ): boolean => {
-  if (earlier.some((other) => other.question === question)) return true;
+  if (earlier.some((other) => other.draft.question_id === question.question_id)) return true;
   const cited = earlier.flatMap((other) => other.pending.text.sources);
   return agent.check(pending.text.sources, cited) !== null;
 };
 
-const readyAmong = (owns: Map<AgentMemory, Own>, place: PlaceDraft): Ready | null => {
-  let own = owns.get(place.agent);
+/** By id: an agent that was forgotten and read again has two memories. */
+type Owns = Map<string, Own>;
+
+const ownOf = (owns: Owns, { draft }: PlaceDraft): Own => {
+  let own = owns.get(draft.agent_id);
   if (own === undefined) {
-    own = { places: [], stakes: 0 };
-    owns.set(place.agent, own);
-  } else if (hangsOn(own.places, place)) return null;
-  const ready = { place, own, nth: own.places.length, staked_before: own.stakes };
-  own.places.push(place);
-  own.stakes += place.draft.stake;
-  return ready;
+    own = { places: [], is_held: false };
+    owns.set(draft.agent_id, own);
+  }
+  return own;
+};
+
+/** Those that nothing speaks against and that hang on nothing; what is refused has its verdict. */
+const findReady = (places: readonly PlaceDraft[], is_last: boolean): readonly Ready[] => {
+  const owns: Owns = new Map();
+  const all: Ready[] = [];
+  for (const place of places) {
+    const own = ownOf(owns, place);
+    if (own.is_held) continue;
+    const found = compareAgain(place);
+    if (found !== null && (!found.unsure || is_last)) refuseNow(place, found.refusal);
+    else if (found !== null || hangsOn(own.places, place)) own.is_held = true;
+    else {
+      all.push({ place, own, nth: own.places.length });
+      own.places.push(place);
+    }
+  }
+  return all;
 };
 
 interface Numbered extends NumberedDraft {
@@ -115,7 +139,7 @@ interface Numbered extends NumberedDraft {
 /** Numbers the drafts of each question behind its last one. */
 const number = (all: readonly Ready[], ahead: boolean): readonly Numbered[] => {
   const begins = new Map<QuestionMemory, { readonly seen: number; given: number }>();
-  return all.map(({ place, own, nth, staked_before }) => {
+  return all.map(({ place, own, nth }) => {
     const { draft, question, agent } = place;
     let begin = begins.get(question);
     if (begin === undefined) {
@@ -127,7 +151,7 @@ const number = (all: readonly Ready[], ahead: boolean): readonly Numbered[] => {
     if (ahead) question.given = begin.given;
     const { seen, given: seq } = begin;
     const of = own.places.length;
-    return { place, draft, seen, seq, agent_seen: agent.count, nth, of, staked_before };
+    return { place, draft, seen, seq, agent_seen: agent.count, nth, of };
   });
 };
 
@@ -137,25 +161,12 @@ interface Tried {
   readonly verdict: StoredVerdict;
 }
 
-/** What is refused is so for good, because it was compared with what is committed. */
-const refuseNow = (place: PlaceDraft, verdict: Verdict): void => {
-  place.verdict = verdict;
-  place.question.drop(place.pending);
-};
-
 /** Compares and stores; what is stored is not settled yet, because it may not be committed yet. */
 const tryAll = async (
   { db, ahead, is_last }: Way,
   places: readonly PlaceDraft[],
 ): Promise<readonly Tried[]> => {
-  const owns = new Map<AgentMemory, Own>();
-  const all: Ready[] = [];
-  for (const place of places) {
-    const found = compareAgain(place);
-    const ready = found === null ? readyAmong(owns, place) : null;
-    if (ready !== null) all.push(ready);
-    else if (found !== null && (!found.unsure || is_last)) refuseNow(place, found.refusal);
-  }
+  const all = findReady(places, is_last);
   if (all.length === 0) return [];
   const numbered = number(all, ahead);
   const verdicts = await placeAll(db, numbered).catch((error: unknown) => {
@@ -203,7 +214,8 @@ const tryLocked = (
       agents.map(({ agent_id }) => agent_id),
     );
     for (const question of questions) {
-      if (seqs.get(question.question_id) !== question.seq) await question.sync(tx);
+      const seq = seqs.get(question.question_id);
+      if (seq !== question.seq) await question.sync(tx, seq);
     }
     const moved = agents.filter(({ agent_id, count }) => (counts.get(agent_id) ?? count) !== count);
     if (moved.length > 0) await gates.agents.sync(tx, moved);
@@ -212,11 +224,41 @@ const tryLocked = (
     return { tried };
   });
 
-const most_passes = 4;
+/** Passes in which nothing is settled, after which what hangs on others is refused. */
+const most_idle = 3;
 
-const firstOfEach = (places: readonly PlaceDraft[]): readonly PlaceDraft[] => {
-  const agents = new Set<AgentMemory>();
-  return places.filter(({ agent }) => !agents.has(agent) && agents.add(agent));
+type TellVerdict = (index: number, verdict: Verdict) => void;
+
+/**
+ * Settles under locks what is left of a batch. One pass does, unless a draft hangs on one before
+ * it: that one is settled then. What hangs on a draft of another batch even so is refused; it may
+ * come again. Whoever has a verdict is told it, so that nobody waits for the drafts of others.
+ */
+const settleLeft = async (
+  options: Pick<PlacingOptions, 'sql' | 'gates' | 'committed'>,
+  places: readonly PlaceDraft[],
+  tell: TellVerdict,
+): Promise<void> => {
+  let idle = 0;
+  for (let before = places.length; ; ) {
+    for (const [index, { verdict }] of places.entries()) if (verdict !== null) tell(index, verdict);
+    const left = places.filter(({ verdict }) => verdict === null);
+    if (left.length === 0) return;
+    idle = left.length < before ? 0 : idle + 1;
+    before = left.length;
+    if (idle > most_idle) throw new Error('a draft has no verdict');
+    settle((await tryLocked(options, left, idle === most_idle)).tried);
+    options.committed();
+  }
+};
+
+/** What carries a key needs a transaction, because its answer is stored in it. */
+const withoutKeys = (places: readonly PlaceDraft[]): readonly PlaceDraft[] => {
+  const waiting = new Set<string>();
+  return places.filter(({ keep, verdict, draft }) => {
+    if (keep !== null && verdict === null) waiting.add(draft.agent_id);
+    return verdict === null && !waiting.has(draft.agent_id);
+  });
 };
 
 export interface PlacingOptions {
@@ -228,27 +270,16 @@ export interface PlacingOptions {
   readonly committed: () => void;
 }
 
-export const createPlacing = ({ sql, line, gates, committed }: PlacingOptions): Placing =>
+export const createPlacing = (options: PlacingOptions): Placing =>
   createBatcher<PlaceDraft, Verdict>({
-    run: async (places) => {
-      // What carries a key needs a transaction, because its answer is stored in it.
-      const plain = places.filter(({ keep, verdict }) => keep === null && verdict === null);
-      if (plain.length > 0) settle(await tryAll({ db: line, ahead: true, is_last: false }, plain));
-      // One pass under locks does, unless a draft hangs on one before it: that one is settled then.
-      // What hangs on a draft of another batch even so is refused; it may come again. The last
-      // passes settle one draft of each agent, whatever it is behind.
-      for (let pass = 1; pass <= most_passes + places.length; pass += 1) {
-        const left = places.filter(({ verdict }) => verdict === null);
-        if (left.length === 0) break;
-        const is_last = pass >= most_passes;
-        const some = is_last ? firstOfEach(left) : left;
-        settle((await tryLocked({ sql, gates }, some, is_last)).tried);
+    run: async (places, tell) => {
+      const plain = withoutKeys(places);
+      if (plain.length > 0) {
+        settle(await tryAll({ db: options.line, ahead: true, is_last: false }, plain));
+        options.committed();
       }
-      committed();
-      return places.map(({ verdict }) => {
-        if (verdict === null) throw new Error('a draft has no verdict');
-        return verdict;
-      });
+      if (places.some(({ verdict }) => verdict === null)) await settleLeft(options, places, tell);
+      return places.map(({ verdict }) => verdict as Verdict);
     },
     key: ({ draft }) => draft.agent_id,
     keys_together: true,

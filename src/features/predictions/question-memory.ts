@@ -107,10 +107,14 @@ export class QuestionMemory {
     this.seq = Math.max(this.seq, seq);
   }
 
-  /** What was committed since. */
-  async sync(db: Db): Promise<void> {
+  /**
+   * What was committed since. `locked`: the number it stands at, under its lock; no prediction has
+   * it where something was numbered and then not stored.
+   */
+  async sync(db: Db, locked = 0): Promise<void> {
     const after = { seq: this.seq, agent_id: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
     if (await this.readBehind(db, after)) this.version += 1;
+    this.seq = Math.max(this.seq, locked);
   }
 
   /** What speaks against the text. `unsure`: it hangs on a draft that waits. */

@@ -47,8 +47,6 @@ export interface NumberedDraft {
   /** Its place among the drafts of its agent in the batch, from 0, and how many they are. */
   readonly nth: number;
   readonly of: number;
-  /** The stakes of those before it. */
-  readonly staked_before: number;
 }
 
 export type StoredVerdict =
@@ -60,7 +58,7 @@ export type StoredVerdict =
     }
   /**
    * Others were stored on the question or by the agent since it was compared, or one of its agent
-   * before it in the batch was not.
+   * before it in the batch is stale.
    */
   | { readonly kind: 'stale' }
   | { readonly kind: 'not_open' }
@@ -74,10 +72,11 @@ interface VerdictRow {
   readonly open: boolean;
   readonly current: boolean;
   readonly taken: boolean;
-  /** One of its agent before it is not placed. */
+  /** One of its agent before it is stale. */
   readonly behind: boolean;
-  /** Before the batch. */
+  /** Before the batch; and before this draft, as those of its agent before it leave it. */
   readonly balance: number | null;
+  readonly met: number | null;
   readonly staked: number | null;
   readonly debt: number | null;
 }
@@ -85,28 +84,23 @@ interface VerdictRow {
 /** Equity from which an agent may predict: the Predictor tier. */
 const least_equity = 1_000;
 
-const judge = (
-  { draft, staked_before }: NumberedDraft,
-  row: VerdictRow | undefined,
-): StoredVerdict => {
+const judge = ({ stake }: PredictionDraft, row: VerdictRow | undefined): StoredVerdict => {
   if (row === undefined) throw new Error('a draft has no verdict');
   const before = row.balance ?? 0;
   const staked = row.staked ?? 0;
+  const met = row.met ?? 0;
   // A stake moves points from one to the other, so equity is the same before and after it.
   const equity = before + staked - (row.debt ?? 0);
   if (row.placed) {
-    const moved = staked_before + draft.stake;
-    return { kind: 'placed', balance: before - moved, staked: staked + moved, equity };
+    const balance = met - stake;
+    return { kind: 'placed', balance, staked: staked + before - balance, equity };
   }
   if (!row.open) return { kind: 'not_open' };
   if (!row.current) return { kind: 'stale' };
   if (equity < least_equity) return { kind: 'tier', equity };
   if (row.taken) return { kind: 'taken' };
-  // Too little even without those before it; else what they leave is known once they are settled.
-  if (before < draft.stake) return { kind: 'poor', balance: before };
   if (row.behind) return { kind: 'stale' };
-  const balance = before - staked_before;
-  return balance < draft.stake ? { kind: 'poor', balance } : { kind: 'taken' };
+  return met < stake ? { kind: 'poor', balance: met } : { kind: 'taken' };
 };
 
 // The client reads the type of an array off its first element, so booleans and dates go as texts.
@@ -117,8 +111,8 @@ const inOrder = (ids: readonly string[]): string[] => [...new Set(ids)].sort();
 
 /**
  * Accepts a batch in one statement, and so in one transaction: every draft is judged by itself, and
- * those that stand are stored with their stake, ledger entry and event. Where one of an agent does
- * not stand, those behind it were given too large a sum of stakes and are stale.
+ * those that stand are stored with their stake, ledger entry and event. Several of one agent take
+ * their stakes in their order, and none overtakes one that is stale.
  *
  * Locks are taken in the order of ids: of each question, shared, and then of its number, then of
  * accounts; a question has a number since its memory was opened. What is long is read in one place
@@ -156,12 +150,12 @@ export const placeAll = async (
     ),
     j as (
       select
-        d.id, d.question_id, d.agent_id, d.stake, d.seq, d.nth, d.of, d.before,
+        d.id, d.question_id, d.agent_id, d.stake, d.seq, d.nth, d.of,
         a.balance, a.staked, a.debt, a.prediction_count,
         s.seq is not null as open,
         s.seq is not distinct from d.seen
           and coalesce(a.prediction_count, d.agent_seen) = d.agent_seen as current,
-        -- The stakes behind it need to know; a draft alone is told by the conflict.
+        -- Those behind it need to know; a draft alone is told by the conflict.
         d.of > 1 and exists (
           select from predictions p where (p.question_id, p.agent_id) = (d.question_id, d.agent_id)
         ) as taken
@@ -174,21 +168,29 @@ export const placeAll = async (
         ${numbered.map((n) => n.seen)}::integer[],
         ${numbered.map((n) => n.agent_seen)}::integer[],
         ${numbered.map((n) => n.nth)}::integer[],
-        ${numbered.map((n) => n.of)}::integer[],
-        ${numbered.map((n) => n.staked_before)}::integer[]
-      ) as d (id, question_id, agent_id, stake, seq, seen, agent_seen, nth, of, before)
+        ${numbered.map((n) => n.of)}::integer[]
+      ) as d (id, question_id, agent_id, stake, seq, seen, agent_seen, nth, of)
       left join s on s.question_id = d.question_id
       left join a on a.agent_id = d.agent_id
     ),
-    first_bad as (
+    first_stale as (
       select agent_id, min(nth) as nth
       from j
-      where of > 1
-        and (
-          open and current and not taken
-            and balance - before >= stake and balance + staked - debt >= ${least_equity}
-        ) is not true
+      where of > 1 and open and not current
       group by agent_id
+    ),
+    met as (
+      select u.id, u.balance
+      from (
+        select
+          array_agg(id order by nth) as ids,
+          balances_before(min(balance), array_agg(stake order by nth)) as balances
+        from j
+        where of > 1
+          and open and current and not taken and balance + staked - debt >= ${least_equity}
+        group by agent_id
+      ) as of_agent
+      cross join lateral unnest(ids, balances) as u (id, balance)
     ),
     placed as (
       insert into predictions (
@@ -225,19 +227,21 @@ export const placeAll = async (
         body_digest, at, event_id
       )
       join j on j.id = d.id
-      left join first_bad b on b.agent_id = j.agent_id
-      where j.open and j.current and not j.taken and (b.nth < j.nth) is not true
-        and j.balance - j.before >= j.stake
+      left join met on met.id = j.id
+      left join first_stale f on f.agent_id = j.agent_id
+      where j.open and j.current and not j.taken and (f.nth < j.nth) is not true
+        and coalesce(met.balance, j.balance) >= j.stake
         and j.balance + j.staked - j.debt >= ${least_equity}
       on conflict (question_id, agent_id) do nothing
       returning id, event_id, owner_id, created_at
     ),
     p as (
       select
-        placed.*, j.question_id, j.agent_id, j.stake, j.seq, j.before, j.balance, j.staked,
-        j.prediction_count
+        placed.*, j.question_id, j.agent_id, j.stake, j.seq, j.balance, j.staked,
+        j.prediction_count, coalesce(met.balance, j.balance) - j.stake as balance_after
       from placed
       join j on j.id = placed.id
+      left join met on met.id = j.id
     ),
     advanced as (
       update question_seqs c
@@ -265,7 +269,7 @@ export const placeAll = async (
     entered as (
       insert into ledger
         (agent_id, id, reason, amount, balance_after, subject_id, question_id, created_at)
-      select agent_id, id, 'stake', -stake, balance - before - stake, id, question_id, created_at
+      select agent_id, id, 'stake', -stake, balance_after, id, question_id, created_at
       from p
     ),
     emitted as (
@@ -276,12 +280,14 @@ export const placeAll = async (
     )
     select
       j.id, placed.id is not null as placed, j.open, j.current, j.taken,
-      (b.nth < j.nth) is true as behind, j.balance, j.staked, j.debt
+      (f.nth < j.nth) is true as behind, j.balance, j.staked, j.debt,
+      coalesce(met.balance, j.balance) as met
     from j
     left join placed on placed.id = j.id
-    left join first_bad b on b.agent_id = j.agent_id`;
+    left join met on met.id = j.id
+    left join first_stale f on f.agent_id = j.agent_id`;
   const by_id = new Map(rows.map((row) => [row.id, row]));
-  return numbered.map((one) => judge(one, by_id.get(one.draft.id)));
+  return drafts.map((draft) => judge(draft, by_id.get(draft.id)));
 };
 
 export interface PredictionRow {

@@ -22,7 +22,11 @@ export interface Batcher<D, V> {
 }
 
 export interface BatcherOptions<D, V> {
-  readonly run: (drafts: readonly D[]) => Promise<readonly V[]>;
+  /** `tell` gives the verdict of a draft to whoever waits for it while others go on. */
+  readonly run: (
+    drafts: readonly D[],
+    tell: (index: number, verdict: V) => void,
+  ) => Promise<readonly V[]>;
   readonly key: (draft: D) => string;
   /** A batch may have several drafts of one key, in the order of arrival. */
   readonly keys_together?: boolean;
@@ -101,7 +105,10 @@ const runThrough = async <D, V>(
 ): Promise<() => void> => {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      const verdicts = await run(entries.map((entry) => entry.draft));
+      const verdicts = await run(
+        entries.map((entry) => entry.draft),
+        (index, verdict) => entries[index]?.resolve(verdict),
+      );
       return () =>
         entries.forEach((entry, index) => {
           entry.resolve(verdicts[index] as V);

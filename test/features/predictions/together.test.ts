@@ -23,6 +23,8 @@ interface Ask {
   readonly id: string;
   readonly confidence?: number;
   readonly reasoning?: string;
+  /** For the header Idempotency-Key. */
+  readonly idempotency_key?: string;
 }
 
 const bodyOf = (ask: Ask) => ({
@@ -64,7 +66,11 @@ const predictTogether = async (
     const first = predict(app, agent, { id: first_id, confidence: 50 });
     await untilLocked('the first one waits for the account', tx);
     const others = asks.map((ask) =>
-      socket.call('POST', `/api/questions/${ask.id}/predict`, { body: bodyOf(ask) }),
+      socket.call('POST', `/api/questions/${ask.id}/predict`, {
+        headers:
+          ask.idempotency_key === undefined ? {} : { 'idempotency-key': ask.idempotency_key },
+        body: bodyOf(ask),
+      }),
     );
     // What is behind them on the socket waits for nothing; once it is answered, all of them wait.
     const body = { ...bodyOf({ id: other_id }), dry_run: true };
@@ -137,6 +143,11 @@ t.test('points that do not suffice for one suffice for those behind it', async (
     answers.map(({ status, body }) => (status === 201 ? body.points.balance : null)),
     [400, 100, null, 79, null, 35, null, 35],
   );
+  t.same(
+    answers.filter(({ status }) => status !== 201).map(({ body }) => body.balance),
+    [100, 79, 35],
+    'a refusal says what was left of the balance then',
+  );
   const { rows, account } = await readEntries(agent);
   t.same(
     rows.map(({ balance_after }) => balance_after),
@@ -178,7 +189,7 @@ t.test('what is refused for itself refuses none behind it', async (t) => {
   t.equal(account.staked, 3 * 21, 'nobody pays for what was refused');
 });
 
-t.test('without points for any of them, all are told so in a few passes', async (t) => {
+t.test('without points for the others, all of them are told so', async (t) => {
   const agent = await makeAgent(app, { human });
   await app.sql`update accounts set balance = 400, staked = 5000 where agent_id = ${agent.id}`;
   const ids = await questions(40);
@@ -191,10 +202,9 @@ t.test('without points for any of them, all are told so in a few passes', async 
   t.match((await readEntries(agent)).account, { balance: 100, staked: 5_300, count: 2 });
 });
 
-t.test('stakes that fit only one by one are settled, however many passes it takes', async (t) => {
+t.test('stakes that do not fit hold up none that do', async (t) => {
   const agent = await makeAgent(app, { human });
   await app.sql`update accounts set balance = 600, staked = 5000 where agent_id = ${agent.id}`;
-  // Each pass ends at the next one that is too dear: 300 of 600, then 299, 261, 189, 125, 84 …
   const confidences = [100, 100, 95, 100, 90, 95, 80, 90, 70, 80, 60, 70, 55, 60, 52, 55, 51, 52];
   const ids = await questions(confidences.length);
   const answers = await predictTogether(
@@ -211,6 +221,10 @@ t.test('stakes that fit only one by one are settled, however many passes it take
   });
   t.same(answers.map(outcome), expected);
   t.match((await readEntries(agent)).account, { balance, staked: 5_600 - balance });
+  const [written] = await app.sql<{ transactions: number }[]>`
+    select count(distinct xmin::text)::int as transactions
+    from predictions where agent_id = ${agent.id}`;
+  t.same(written, { transactions: 2 }, 'and all are judged at once');
 });
 
 t.test('through two processes at once nothing is lost or paid twice', async (t) => {
@@ -274,4 +288,65 @@ t.test('a call with many predictions stores some at a time, in their order', asy
     select count(distinct xmin::text)::int as transactions, count(*)::int as predictions
     from predictions where agent_id = ${agent.id}`;
   t.ok(written!.transactions < written!.predictions / 2, JSON.stringify(written));
+});
+
+t.test('calls with a key keep their places among those without', async (t) => {
+  const agent = await makeAgent(app, { human });
+  await app.sql`update accounts set balance = 5000, staked = 0 where agent_id = ${agent.id}`;
+  const ids = await questions(12);
+  const asks = ids.map((id, n) => ({ id, confidence: 60 + n }));
+  const answers = await predictTogether(
+    t,
+    agent,
+    asks.map((ask, n) => (n % 3 === 0 ? { ...ask, idempotency_key: `place-${ask.id}` } : ask)),
+  );
+  t.same(answers.map(outcome), Array(12).fill('201'));
+  const { rows } = await readEntries(agent);
+  let balance = 5_000;
+  for (const { amount, balance_after } of rows) {
+    balance += amount;
+    t.equal(balance_after, balance, 'in the order of the ids');
+  }
+});
+
+t.test('in one call nothing overtakes an item that hangs on one before it', async (t) => {
+  const agent = await makeAgent(app, { human });
+  await app.sql`update accounts set balance = 250, staked = 5000 where agent_id = ${agent.id}`;
+  const [first, second] = (await questions(2)) as [string, string];
+  const reasoning = makeReasoning();
+  const item = (question_id: string, more: Omit<Ask, 'id'>) => ({
+    question_id,
+    ...bodyOf({ id: question_id, ...more }),
+  });
+  const { body } = await app.call('POST', '/api/predictions/batch', {
+    key: agent.key,
+    body: {
+      predictions: [
+        item(first, { confidence: 100, reasoning }),
+        // Like the one before it, which is not stored: known once that has its verdict.
+        item(first, { confidence: 80, reasoning }),
+        item(second, { confidence: 75 }),
+      ],
+    },
+  });
+  t.same(
+    body.results.map(({ status, code }: { status: number; code?: string }) => code ?? status),
+    ['INSUFFICIENT_POINTS', 201, 'INSUFFICIENT_POINTS'],
+  );
+});
+
+t.test('an import that stores nothing leaves its question open to predictions', async (t) => {
+  const source = { source: 'together', source_id: '1' };
+  const id = await makeOpenQuestion(app, source);
+  const [early, late] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
+  t.equal((await predict(app, early, { id })).status, 201);
+  const importing = (path: string, item: object) =>
+    app.call('POST', path, { admin: true, body: { items: [item] } });
+  await importing('/api/admin/agents/import', { name: 'From elsewhere', model: 'gpt-5' });
+  const forecast = { ...source, agent: 'From elsewhere', prediction: true, confidence: 70 };
+  for (const status of ['created', 'exists', 'exists']) {
+    const { body } = await importing('/api/admin/predictions/import', forecast);
+    t.match(body.results, [{ status }]);
+  }
+  t.equal((await predict(app, late, { id })).status, 201);
 });
