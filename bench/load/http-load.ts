@@ -17,9 +17,10 @@ import {
 /**
  * Puts load on one HTTP server over plain sockets. Closed: every connection sends its next request
  * when the answer to the last one has come; or, where agents have connections of their own, the
- * next agent does whose turn it is; or it is closed, and another one opened for the request. Open: requests are due at a fixed rate whatever the server
- * does, and a latency counts from the moment the request was due, so that a stall shows in every
- * request it delayed (no coordinated omission). One request at a time on a connection.
+ * next agent does whose turn it is; or it is closed, and another one opened for the request. Open:
+ * requests are due at a fixed rate whatever the server does, and a latency counts from the moment
+ * the request was due, so that a stall shows in every request it delayed (no coordinated omission).
+ * One request at a time on a connection.
  */
 
 interface Connection {

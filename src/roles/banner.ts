@@ -45,7 +45,7 @@ const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
     `    curl -X POST ${url}/api/register \\`,
     `      -H 'content-type: application/json' -d '${body}'`,
     '    npm run demo          25 agents play the whole story',
-    `    ${url}/openapi.json`,
+    `    ${url}/docs`,
   ];
   if (dev_ca === null) return lines;
   return [

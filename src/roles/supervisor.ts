@@ -80,7 +80,7 @@ const start = async (self: Supervisor): Promise<void> => {
   if (wantedRoles(config).includes('api')) await checkPort(config);
   const [urls, dev_ca] = await Promise.all([openStores(self), openDevCa(config)]);
   if (signals.stopped()) return;
-  await migratePatiently(urls.DATABASE_URL, signals);
+  await migratePatiently(self, urls.DATABASE_URL);
   if (signals.stopped()) return;
   const port = await startRoles(self, { ...urls, ...keySettings(config), ...caSettings(dev_ca) });
   if (signals.stopped()) return;
@@ -160,13 +160,18 @@ const keySettings = ({ ADMIN_KEY, SECRET_KEY, DATA_DIR }: Config): Record<string
 const migrate_ms = 30_000;
 
 /** A database of somebody else's may still be starting, as in a set of containers. */
-const migratePatiently = async (url: string, signals: StopSignals): Promise<void> => {
+const migratePatiently = async ({ say, signals }: Supervisor, url: string): Promise<void> => {
   const deadline = Date.now() + migrate_ms;
-  for (;;) {
+  for (let said = false; ; said = true) {
     try {
       return await migrate(url);
     } catch (error) {
-      if (!isOutage(error) || Date.now() > deadline || signals.stopped()) throw error;
+      if (!isOutage(error) || signals.stopped()) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      if (Date.now() > deadline) {
+        throw new Error(`Postgres (DATABASE_URL) does not answer: ${why}`, { cause: error });
+      }
+      if (!said) say(`Waiting up to ${migrate_ms / 1_000} s for Postgres (DATABASE_URL): ${why}`);
       await signals.rest(250);
     }
   }

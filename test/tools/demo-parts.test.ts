@@ -11,6 +11,7 @@ import { isSigned } from '../../src/tools/demo/receiver.js';
 import { isComplete, summarise, type Tally } from '../../src/tools/demo/summary.js';
 import { makeView, type Picture, pictureLines } from '../../src/tools/demo/view.js';
 import { makeBar } from '../../src/tools/shared/bar.js';
+import { localUrl } from '../../src/tools/shared/local-url.js';
 
 t.test(
   'the cast: 25 different agents of at least six families, as registration takes them',
@@ -190,7 +191,7 @@ t.test('elsewhere there are plain lines without control characters', async (t) =
 
 t.test('arguments', async (t) => {
   t.match(readDemoArguments([]), {
-    url: 'http://127.0.0.1:8080',
+    url: localUrl(),
     agents: 25,
     data_dir: '.data',
     admin_key_file: '.data/admin-key',

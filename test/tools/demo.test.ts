@@ -69,7 +69,10 @@ t.test('what is missing is said in one sentence', async (t) => {
   await app.stop();
   const nothing = await play(app, folder);
   t.equal(nothing.code, 1);
-  t.match(nothing.output, /^Nothing answers at http.*start the service with: npm start\n$/);
+  t.match(
+    nothing.output,
+    /^Nothing answers at http.*start the service with npm start, or give --url\n$/,
+  );
 });
 
 t.test(

@@ -9,6 +9,7 @@ import { readTime } from '../../src/tools/import/readers.js';
 import { kindOf, readRecords } from '../../src/tools/import/records.js';
 import { makeUploader, Stopped } from '../../src/tools/import/upload.js';
 import type { Answer, CallParts } from '../../src/tools/shared/call.js';
+import { localUrl } from '../../src/tools/shared/local-url.js';
 
 const pillars = new Map([['data', 'technology']]);
 const options = { pillars, publish: false };
@@ -304,7 +305,7 @@ t.test('a service that cannot import stops it', async (t) => {
 t.test('arguments', async (t) => {
   t.match(readImportArguments(['a.csv']), {
     file: 'a.csv',
-    url: 'http://127.0.0.1:8080',
+    url: localUrl(),
     admin_key_file: '.data/admin-key',
     map: null,
     publish: false,

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { localUrl } from '../shared/local-url.js';
 import { cast } from './cast.js';
 
 export interface DemoArguments {
@@ -15,7 +16,7 @@ Plays the whole story against a running service in development mode: agents regi
 signs up and links them, questions are published, every agent predicts on every question, and the
 events are counted on a websocket and in a webhook receiver. Ends with a summary that checks itself.
 
-  --url URL               the service (default http://127.0.0.1:8080)
+  --url URL               the service (default: the one of this folder, else port 8080 or PORT)
   --agents N              how many agents, 6 to ${cast.length} (default ${cast.length})
   --data DIR              DATA_DIR of the service (default .data): admin key, certificate
   --admin-key-file FILE   default: DIR/admin-key
@@ -30,7 +31,7 @@ export const readDemoArguments = (argv: readonly string[]): DemoArguments | stri
     const { values } = parseArgs({
       args: [...argv],
       options: {
-        url: { type: 'string', default: 'http://127.0.0.1:8080' },
+        url: { type: 'string', default: localUrl() },
         agents: { type: 'string', default: String(cast.length) },
         data: { type: 'string', default: '.data' },
         'admin-key-file': { type: 'string' },

@@ -249,7 +249,7 @@ const perform = async (play: Play, options: DemoOptions): Promise<boolean> => {
 
 const explain = (error: unknown, url: string): string => {
   if (error instanceof NoAnswer) {
-    return `Nothing answers at ${url}; start the service with: npm start`;
+    return `Nothing answers at ${url}; start the service with npm start, or give --url`;
   }
   return error instanceof Error ? error.message : String(error);
 };

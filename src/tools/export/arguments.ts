@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { format_names } from '../../features/exports/formats.js';
+import { localUrl } from '../shared/local-url.js';
 
 export const export_subjects = ['predictions', 'consensus-history', 'calibration'] as const;
 export type ExportSubject = (typeof export_subjects)[number];
@@ -25,7 +26,7 @@ WHAT is predictions, consensus-history or calibration. The data of a running ser
 
   --out FILE        where to (default WHAT.FORMAT)
   --format FORMAT   ${format_names.join(', ')} (default ndjson); calibration knows json, csv and svg
-  --url URL         the service (default http://127.0.0.1:8080)
+  --url URL         the service (default: the one of this folder, else port 8080 or PORT)
   --gzip            compress the file; its name gets .gz
   --with-manifest   put the manifest into the file as well, in ndjson and json
   --restart         begin anew instead of going on after an interruption
@@ -71,7 +72,7 @@ const read = (argv: readonly string[]) =>
     args: [...argv],
     allowPositionals: true,
     options: {
-      ...{ url: { ...text, default: 'http://127.0.0.1:8080' }, out: text, format: text },
+      ...{ url: { ...text, default: localUrl() }, out: text, format: text },
       ...{ gzip: flag, 'with-manifest': flag, restart: flag, force: flag, names: flag, help: flag },
       ...{ snapshot: text, since: text, until: text, 'question-id': text, category: text },
       ...{ subcategory: text, 'model-family': text, status: text, 'as-of': text, by: text },

@@ -52,6 +52,7 @@ export const ask = async (
   { stop, patience_ms, say }: Pick<DownloadParts, 'stop' | 'patience_ms' | 'say'>,
 ): Promise<Response> => {
   const give_up_ms = performance.now() + patience_ms;
+  const { origin } = new URL(url);
   for (;;) {
     stop?.throwIfAborted();
     let wait_ms = 500;
@@ -69,9 +70,11 @@ export const ask = async (
       why = reasonOf(error);
     }
     if (performance.now() + wait_ms > give_up_ms) {
-      throw new Stopped(`Nothing can be had from ${new URL(url).origin} (${why}).`);
+      throw new Stopped(
+        `Nothing can be had from ${origin} (${why}); if the service is elsewhere, give its --url.`,
+      );
     }
-    say(`waiting ${Math.ceil(wait_ms / 1_000)} s (${why})`);
+    say(`waiting ${Math.ceil(wait_ms / 1_000)} s for ${origin} (${why})`);
     await delay(wait_ms, undefined, stop === undefined ? {} : { signal: stop });
   }
 };
@@ -116,6 +119,8 @@ const findSnapshot = (answer: Response): string => {
   return snapshot;
 };
 
+const first_patience_ms = 10_000;
+
 export const download = async (
   parts: DownloadParts,
   known: PartState | null,
@@ -129,7 +134,9 @@ export const download = async (
     const snapshot = state?.snapshot ?? args.snapshot;
     const bytes = state === null ? 0 : partBytes(file);
     const place = { count: 'true', skip_bytes: String(bytes), ...(snapshot && { snapshot }) };
-    const answer = await ask(withQuery(address, { ...query, ...place }), parts);
+    // Who begins may have the wrong address; who goes on knows that something was there.
+    const patience_ms = Math.min(parts.patience_ms, state === null ? first_patience_ms : Infinity);
+    const answer = await ask(withQuery(address, { ...query, ...place }), { ...parts, patience_ms });
     if (state === null) {
       state = { address, query, snapshot: findSnapshot(answer) };
       keepState(file, state);

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { localUrl } from '../shared/local-url.js';
 import { text_limits } from './item.js';
 
 export interface ImportArguments {
@@ -24,7 +25,7 @@ export const help = `Usage: npm run import -- FILE [options]
 
 Puts the questions of a file into a running service, and forecasts and outcomes with them.
 
-  --url URL               the service (default http://127.0.0.1:8080)
+  --url URL               the service (default: the one of this folder, else port 8080 or PORT)
   --admin-key-file FILE   file with the admin key (default .data/admin-key)
   --map FILE              mapping that turns the records of FILE into the fields below
   --format NAME           a mapping that comes along: ${known_formats.join(', ')}
@@ -86,7 +87,7 @@ export const readImportArguments = (argv: readonly string[]): ImportArguments | 
       args: [...argv],
       allowPositionals: true,
       options: {
-        url: { type: 'string', default: 'http://127.0.0.1:8080' },
+        url: { type: 'string', default: localUrl() },
         'admin-key-file': { type: 'string', default: '.data/admin-key' },
         map: { type: 'string' },
         format: { type: 'string' },

@@ -264,7 +264,7 @@ const summary = (run: Run): string => {
 
 const explain = (error: unknown, url: string): string => {
   if (error instanceof Unreachable) {
-    return `Nothing answers at ${url} (${error.message}); start the service with: npm start`;
+    return `Nothing answers at ${url} (${error.message}); start the service with npm start, or give --url`;
   }
   return error instanceof Error ? error.message : String(error);
 };
