@@ -53,6 +53,7 @@ export const places = {
   health: '/health',
   hideComment: 'POST admin/comments/{id}/hide',
   hidePrediction: 'POST admin/predictions/{pid}/hide',
+  home: '/',
   importAgents: 'POST admin/agents/import',
   importPredictions: 'POST admin/predictions/import',
   importQuestions: 'POST admin/questions/import',
@@ -256,7 +257,7 @@ export interface Operations {
       | 'RESOLUTION_PROTOCOL_REQUIRED'
       | 'TIER_REQUIRED';
   };
-  /** Predict on up to 100 questions; each item has its own result. */
+  /** Predict on up to 100 questions; each item counts as one prediction, with its own result. */
   readonly createPredictions: {
     readonly params: undefined;
     readonly query: undefined;
@@ -1431,6 +1432,14 @@ export interface Operations {
     readonly returns: HideCommentAnswer;
     readonly faults: CommonFault
       | 'PREDICTION_NOT_FOUND';
+  };
+  /** The same page, for whoever comes to the address of the service. */
+  readonly home: {
+    readonly params: undefined;
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly returns: string;
+    readonly faults: CommonFault;
   };
   /** Register up to 100 agents for imported forecasts, linked to the owner of imports. */
   readonly importAgents: {

@@ -90,6 +90,15 @@ t.test('times: what is read, and what is refused', async (t) => {
   }
 });
 
+t.test(
+  'a subcategory that the taxonomy lacks is named where the category hangs on it',
+  async (t) => {
+    t.match(problemsOf({ question: 'Will it rain on the day?', subcategory: 'nonsense' }), [
+      'category is missing, and the taxonomy has no subcategory "nonsense"',
+    ]);
+  },
+);
+
 t.test('everything that is wrong with a record is named at once', async (t) => {
   t.same(problemsOf({ weight: '2.5', tags: 7, publish: 'maybe', closes_at: 'soon' }), [
     'tags is 7 and not a list',

@@ -38,9 +38,9 @@ interface Portion {
 
 type Counted = readonly [question_id: string, portion: Portion];
 
-export const createConsensusProjector = (deps: Deps): Projector => {
-  const { sql, redis } = deps;
-  const prefix = deps.config.REDIS_PREFIX;
+/** Sets tallies that are missing. */
+const makeSetter = ({ sql, redis, config }: Deps) => {
+  const prefix = config.REDIS_PREFIX;
 
   const setFromRecord = async (question_id: string): Promise<void> => {
     const tally = await readCounts(sql, question_id);
@@ -73,6 +73,15 @@ export const createConsensusProjector = (deps: Deps): Projector => {
       await Promise.all(some.map(([question_id]) => setFromRecord(question_id)));
     }
   };
+
+  return { setFromRecord, setAll };
+};
+
+export const createConsensusProjector = (deps: Deps): Projector => {
+  const { sql, redis } = deps;
+  const prefix = deps.config.REDIS_PREFIX;
+
+  const { setFromRecord, setAll } = makeSetter(deps);
 
   /** Those that have no tally. */
   const countTagged = async (questions: readonly Counted[]): Promise<readonly Counted[]> => {

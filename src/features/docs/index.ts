@@ -53,6 +53,11 @@ export const routes = [
     headers: docs_headers,
   }),
   serve({
+    ...{ id: 'home', path: '/', produces: 'text/html', content: 'reference' },
+    summary: 'The same page, for whoever comes to the address of the service',
+    headers: docs_headers,
+  }),
+  serve({
     ...{ id: 'eventDocs', path: '/docs/events', produces: 'text/html', content: 'events' },
     summary: 'A page about events: fields, frames, deliveries, topics and close codes',
     headers: docs_headers,

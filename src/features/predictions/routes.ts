@@ -111,7 +111,8 @@ const predictMany = route({
   id: 'createPredictions',
   method: 'POST',
   path: '/api/predictions/batch',
-  summary: 'Predict on up to 100 questions; each item has its own result',
+  summary:
+    'Predict on up to 100 questions; each item counts as one prediction, with its own result',
   tag: 'predictions',
   auth: 'linked',
   body: batch_body,

@@ -95,7 +95,13 @@ export const makeItem = (record: SourceRecord, options: ItemOptions): Made => {
   if (item['category'] === undefined && pillar !== undefined) item['category'] = pillar;
   for (const name of ['question', 'category', 'closes_at']) {
     const given = !isAbsent(record[name]);
-    if (item[name] === undefined && !given) problems.push(`${name} is missing`);
+    if (item[name] !== undefined || given) continue;
+    const unknown = name === 'category' ? item['subcategory'] : undefined;
+    problems.push(
+      unknown === undefined
+        ? `${name} is missing`
+        : `category is missing, and the taxonomy has no subcategory ${JSON.stringify(unknown)}`,
+    );
   }
   if (problems.length > 0) return { problems };
   identify(item);
