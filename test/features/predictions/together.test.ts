@@ -1,5 +1,12 @@
 import { type Test, t } from 'tap';
-import { type Answered, startApp, type TestApp } from '../../help/app.js';
+import { type Answered, startApp } from '../../help/app.js';
+import {
+  type Ask,
+  bodyOf,
+  openQuestions,
+  predict,
+  readEntries,
+} from '../../help/own-predictions.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { openStores } from '../../help/stores.js';
 import {
@@ -18,35 +25,7 @@ const start = () => startApp(t, { stores, roles: ['api'] });
 const apps = [await start(), await start()] as const;
 const [app] = apps;
 const human = await makeHuman(app);
-
-interface Ask {
-  readonly id: string;
-  readonly confidence?: number;
-  readonly reasoning?: string;
-  /** For the header Idempotency-Key. */
-  readonly idempotency_key?: string;
-}
-
-const bodyOf = (ask: Ask) => ({
-  prediction: true,
-  confidence: ask.confidence ?? 55,
-  reasoning: ask.reasoning ?? makeReasoning(),
-});
-
-const predict = (at: TestApp, { key }: Agent, ask: Ask): Promise<Answered> =>
-  at.call('POST', `/api/questions/${ask.id}/predict`, { key, body: bodyOf(ask) });
-
-/** Open questions that the process knows, so that nothing has to be read when they are asked. */
-const questions = async (count: number): Promise<string[]> => {
-  const known_to = await makeAgent(app, { human });
-  return Promise.all(
-    Array.from({ length: count }, async () => {
-      const id = await makeOpenQuestion(app);
-      await predict(app, known_to, { id });
-      return id;
-    }),
-  );
-};
+const questions = (count: number) => openQuestions(app, human, count);
 
 const outcome = ({ status, body }: Answered): string => body.code ?? String(status);
 
@@ -83,15 +62,6 @@ const predictTogether = async (
   return others;
 };
 
-const readEntries = async ({ id }: Agent) => {
-  const rows = await app.sql<{ amount: number; balance_after: number }[]>`
-    select amount, balance_after from ledger
-    where agent_id = ${id} and reason = 'stake' order by id`;
-  const [account] = await app.sql<{ balance: number; staked: number; count: number }[]>`
-    select balance, staked, prediction_count as count from accounts where agent_id = ${id}`;
-  return { rows, account: account! };
-};
-
 t.test('they are one transaction, and each takes its stake behind the one before it', async (t) => {
   const agent = await makeAgent(app, { human });
   await app.sql`update accounts set balance = 5000, staked = 0 where agent_id = ${agent.id}`;
@@ -102,7 +72,7 @@ t.test('they are one transaction, and each takes its stake behind the one before
     ids.map((id, n) => ({ id, confidence: 51 + n })),
   );
   t.same(answers.map(outcome), Array(20).fill('201'));
-  const { rows, account } = await readEntries(agent);
+  const { rows, account } = await readEntries(app, agent);
   let balance = 5_000;
   for (const { amount, balance_after } of rows) {
     balance += amount;
@@ -148,7 +118,7 @@ t.test('points that do not suffice for one suffice for those behind it', async (
     [100, 79, 35],
     'a refusal says what was left of the balance then',
   );
-  const { rows, account } = await readEntries(agent);
+  const { rows, account } = await readEntries(app, agent);
   t.same(
     rows.map(({ balance_after }) => balance_after),
     [700, 400, 100, 79, 35, 35],
@@ -183,7 +153,7 @@ t.test('what is refused for itself refuses none behind it', async (t) => {
     'DUPLICATE_PREDICTION',
     '201',
   ]);
-  const { account } = await readEntries(agent);
+  const { account } = await readEntries(app, agent);
   t.equal(account.count, 4);
   t.equal(account.balance + account.staked, 5_000);
   t.equal(account.staked, 3 * 21, 'nobody pays for what was refused');
@@ -199,7 +169,7 @@ t.test('without points for the others, all of them are told so', async (t) => {
     ids.map((id) => ({ id, confidence: 100 })),
   );
   t.same(answers.map(outcome), ['201', ...Array(39).fill('INSUFFICIENT_POINTS')]);
-  t.match((await readEntries(agent)).account, { balance: 100, staked: 5_300, count: 2 });
+  t.match((await readEntries(app, agent)).account, { balance: 100, staked: 5_300, count: 2 });
 });
 
 t.test('stakes that do not fit hold up none that do', async (t) => {
@@ -220,7 +190,7 @@ t.test('stakes that do not fit hold up none that do', async (t) => {
     return '201';
   });
   t.same(answers.map(outcome), expected);
-  t.match((await readEntries(agent)).account, { balance, staked: 5_600 - balance });
+  t.match((await readEntries(app, agent)).account, { balance, staked: 5_600 - balance });
   const [written] = await app.sql<{ transactions: number }[]>`
     select count(distinct xmin::text)::int as transactions
     from predictions where agent_id = ${agent.id}`;
@@ -243,7 +213,7 @@ t.test('through two processes at once nothing is lost or paid twice', async (t) 
     const counts = new Map<string, number>();
     for (const one of answers) counts.set(outcome(one), (counts.get(outcome(one)) ?? 0) + 1);
     t.same(Object.fromEntries(counts), { 201: 16, DUPLICATE_PREDICTION: 8 });
-    const { rows, account } = await readEntries(agent);
+    const { rows, account } = await readEntries(app, agent);
     t.equal(rows.length, 16);
     t.match(account, { balance: 5_000 - 16 * 21, staked: 16 * 21, count: 16 });
     t.equal(new Set(rows.map(({ balance_after }) => balance_after)).size, 16, 'a chain, no fork');
@@ -283,7 +253,7 @@ t.test('a call with many predictions stores some at a time, in their order', asy
     expected,
     'as if they had come one after the other',
   );
-  t.equal((await readEntries(agent)).account.balance, balance);
+  t.equal((await readEntries(app, agent)).account.balance, balance);
   const [written] = await app.sql<{ transactions: number; predictions: number }[]>`
     select count(distinct xmin::text)::int as transactions, count(*)::int as predictions
     from predictions where agent_id = ${agent.id}`;
@@ -301,7 +271,7 @@ t.test('calls with a key keep their places among those without', async (t) => {
     asks.map((ask, n) => (n % 3 === 0 ? { ...ask, idempotency_key: `place-${ask.id}` } : ask)),
   );
   t.same(answers.map(outcome), Array(12).fill('201'));
-  const { rows } = await readEntries(agent);
+  const { rows } = await readEntries(app, agent);
   let balance = 5_000;
   for (const { amount, balance_after } of rows) {
     balance += amount;

@@ -1,0 +1,47 @@
+import type { Answered, TestApp } from './app.js';
+import { type Agent, type Human, makeAgent, makeOpenQuestion, makeReasoning } from './story.js';
+
+/** Many predictions of one agent, and what they leave in its books. */
+
+export interface Ask {
+  readonly id: string;
+  readonly confidence?: number;
+  readonly reasoning?: string;
+  /** For the header Idempotency-Key. */
+  readonly idempotency_key?: string;
+}
+
+export const bodyOf = (ask: Ask) => ({
+  prediction: true,
+  confidence: ask.confidence ?? 55,
+  reasoning: ask.reasoning ?? makeReasoning(),
+});
+
+export const predict = (at: TestApp, { key }: Agent, ask: Ask): Promise<Answered> =>
+  at.call('POST', `/api/questions/${ask.id}/predict`, { key, body: bodyOf(ask) });
+
+/** Open questions that the process knows, so that nothing has to be read when they are asked. */
+export const openQuestions = async (
+  app: TestApp,
+  human: Human,
+  count: number,
+): Promise<string[]> => {
+  const known_to = await makeAgent(app, { human });
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const id = await makeOpenQuestion(app);
+      await predict(app, known_to, { id });
+      return id;
+    }),
+  );
+};
+
+/** The stakes of an agent in the order of their ids, and its account. */
+export const readEntries = async (app: TestApp, { id }: Agent) => {
+  const rows = await app.sql<{ amount: number; balance_after: number }[]>`
+    select amount, balance_after from ledger
+    where agent_id = ${id} and reason = 'stake' order by id`;
+  const [account] = await app.sql<{ balance: number; staked: number; count: number }[]>`
+    select balance, staked, prediction_count as count from accounts where agent_id = ${id}`;
+  return { rows, account: account! };
+};
