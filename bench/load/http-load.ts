@@ -6,11 +6,9 @@ import {
   type LoadOptions,
   type LoadResult,
   makeTally,
-  resultOf,
-  startClock,
+  measure,
   type Tally,
   takeNext,
-  waitForAnswers,
   waitForEnd,
 } from './tally.js';
 
@@ -158,12 +156,9 @@ const runOpen = async (run: Run): Promise<void> => {
 export const runLoad = async (options: LoadOptions): Promise<LoadResult> => {
   const run: Run = { ...makeTally(options), connections: [], idle: [], held_up: 0 };
   await connectAll(run);
-  const cpu = process.cpuUsage();
-  startClock(run);
-  await (options.rate === undefined ? runClosed(run) : runOpen(run));
-  await waitForAnswers(run);
-  const used = process.cpuUsage(cpu);
-  const result = resultOf(run, (used.user + used.system) / 1e6);
+  const result = await measure(run, () =>
+    options.rate === undefined ? runClosed(run) : runOpen(run),
+  );
   for (const { socket } of run.connections) socket.destroy();
   return result;
 };

@@ -6,11 +6,9 @@ import {
   type LoadOptions,
   type LoadResult,
   makeTally,
-  resultOf,
-  startClock,
+  measure,
   type Tally,
   takeNext,
-  waitForAnswers,
   waitForEnd,
 } from './tally.js';
 import { makeFrameReader, upgradeRequest } from './ws-wire.js';
@@ -127,13 +125,10 @@ export const runSocketLoad = async (
   const due_ms = new Float64Array(options.requests.length);
   const run: Run = { ...makeTally(options), sockets: [], due_ms };
   await connectAll(run, sockets);
-  const cpu = process.cpuUsage();
-  startClock(run);
-  sendNext(run, options.connections, run.start_ms);
-  await waitForEnd(run);
-  await waitForAnswers(run);
-  const used = process.cpuUsage(cpu);
-  const result = resultOf(run, (used.user + used.system) / 1e6);
+  const result = await measure(run, () => {
+    sendNext(run, options.connections, run.start_ms);
+    return waitForEnd(run);
+  });
   await closeAll(run, () => run.broken);
   return result;
 };

@@ -75,7 +75,7 @@ export const makeTally = (options: LoadOptions): Tally => ({
   ran_dry: false,
 });
 
-export const startClock = (tally: Tally): void => {
+const startClock = (tally: Tally): void => {
   tally.start_ms = performance.now();
   tally.end_ms = tally.start_ms + tally.options.seconds * 1000;
 };
@@ -125,12 +125,12 @@ export const waitForEnd = async (tally: Tally): Promise<void> => {
 };
 
 /** Waits for the answers to what is in flight. */
-export const waitForAnswers = async (tally: Tally): Promise<void> => {
+const waitForAnswers = async (tally: Tally): Promise<void> => {
   const give_up_ms = performance.now() + answer_deadline_ms;
   while (tally.in_flight > 0 && performance.now() < give_up_ms) await delay(5);
 };
 
-export const resultOf = (tally: Tally, cpu_seconds: number): LoadResult => {
+const resultOf = (tally: Tally, cpu_seconds: number): LoadResult => {
   const { latencies, done_in_time, options, odd_answers, next, start_ms } = tally;
   const whole_s = (tally.last_ms - start_ms) / 1000;
   return {
@@ -144,4 +144,14 @@ export const resultOf = (tally: Tally, cpu_seconds: number): LoadResult => {
     ran_dry: tally.ran_dry || (options.whole === true && next < options.requests.length),
     cpu_us_per_request: (cpu_seconds * 1e6) / Math.max(1, next),
   };
+};
+
+/** Runs the load from its first request on; what was sent is answered or counted as broken. */
+export const measure = async (tally: Tally, send: () => Promise<void>): Promise<LoadResult> => {
+  const cpu = process.cpuUsage();
+  startClock(tally);
+  await send();
+  await waitForAnswers(tally);
+  const used = process.cpuUsage(cpu);
+  return resultOf(tally, (used.user + used.system) / 1e6);
 };

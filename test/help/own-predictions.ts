@@ -36,6 +36,14 @@ export const openQuestions = async (
   );
 };
 
+/** How many predictions an agent has, and by how many transactions they were stored. */
+export const countStored = async (app: TestApp, { id }: Agent) => {
+  const [row] = await app.sql<{ transactions: number; predictions: number }[]>`
+    select count(distinct xmin::text)::int as transactions, count(*)::int as predictions
+    from predictions where agent_id = ${id}`;
+  return { ...row! };
+};
+
 /** The stakes of an agent in the order of their ids, and its account. */
 export const readEntries = async (app: TestApp, { id }: Agent) => {
   const rows = await app.sql<{ amount: number; balance_after: number }[]>`

@@ -49,6 +49,12 @@ const makeSetter = ({ sql, redis, config }: Deps) => {
     await setScript(redis, [tallyKey(prefix, question_id)], args);
   };
 
+  const setAllFromRecord = async (question_ids: readonly string[]): Promise<void> => {
+    for (let from = 0; from < question_ids.length; from += set_at_once) {
+      await Promise.all(question_ids.slice(from, from + set_at_once).map(setFromRecord));
+    }
+  };
+
   const setFromPortion = async (question_id: string, { at, pairs }: Portion): Promise<void> => {
     const counts = new Map<string, number>();
     for (let n = 1; n < pairs.length; n += 2) {
@@ -68,20 +74,17 @@ const makeSetter = ({ sql, redis, config }: Deps) => {
       lengths.get(question_id) === pairs.length / 2;
     await Promise.all(missing.filter(isWhole).map((one) => setFromPortion(...one)));
     const others = missing.filter((one) => !isWhole(one));
-    for (let from = 0; from < others.length; from += set_at_once) {
-      const some = others.slice(from, from + set_at_once);
-      await Promise.all(some.map(([question_id]) => setFromRecord(question_id)));
-    }
+    await setAllFromRecord(others.map(([question_id]) => question_id));
   };
 
-  return { setFromRecord, setAll };
+  return { setAllFromRecord, setAll };
 };
 
 export const createConsensusProjector = (deps: Deps): Projector => {
   const { sql, redis } = deps;
   const prefix = deps.config.REDIS_PREFIX;
 
-  const { setFromRecord, setAll } = makeSetter(deps);
+  const { setAllFromRecord, setAll } = makeSetter(deps);
 
   /** Those that have no tally. */
   const countTagged = async (questions: readonly Counted[]): Promise<readonly Counted[]> => {
@@ -118,10 +121,7 @@ export const createConsensusProjector = (deps: Deps): Projector => {
       let after = '00000000-0000-0000-0000-000000000000';
       for (;;) {
         const page = await listPredicted(sql, after, 100);
-        for (let from = 0; from < page.length; from += set_at_once) {
-          const some = page.slice(from, from + set_at_once);
-          await Promise.all(some.map(({ id }) => setFromRecord(id)));
-        }
+        await setAllFromRecord(page.map(({ id }) => id));
         const last = page[page.length - 1];
         if (last === undefined) return;
         after = last.id;

@@ -97,6 +97,7 @@ const hangsOn = (
   earlier: readonly PlaceDraft[],
   { question, agent, pending }: PlaceDraft,
 ): boolean => {
+  if (earlier.length === 0) return false;
   if (earlier.some((other) => other.draft.question_id === question.question_id)) return true;
   const cited = earlier.flatMap((other) => other.pending.text.sources);
   return agent.check(pending.text.sources, cited) !== null;

@@ -3,6 +3,7 @@ import { type Answered, startApp } from '../../help/app.js';
 import {
   type Ask,
   bodyOf,
+  countStored,
   openQuestions,
   predict,
   readEntries,
@@ -87,13 +88,10 @@ t.test('they are one transaction, and each takes its stake behind the one before
   for (const { body } of answers) {
     t.equal(body.points.equity, 5_000, 'a stake leaves equity as it is');
   }
-  const [written] = await app.sql<{ transactions: number; events: number }[]>`
-    select
-      count(distinct p.xmin::text)::int as transactions,
-      (select count(*)::int from outbox o where o.agent_id = ${agent.id}) as events
-    from predictions p
-    where agent_id = ${agent.id}`;
-  t.same(written, { transactions: 2, events: 21 }, 'the one that was held up, and the others');
+  const stored = await countStored(app, agent);
+  t.same(stored, { transactions: 2, predictions: 21 }, 'the one that was held up, and the others');
+  const events = await app.sql`select from outbox where agent_id = ${agent.id}`;
+  t.equal(events.length, 21, 'each with its event');
 });
 
 t.test('points that do not suffice for one suffice for those behind it', async (t) => {
@@ -191,10 +189,7 @@ t.test('stakes that do not fit hold up none that do', async (t) => {
   });
   t.same(answers.map(outcome), expected);
   t.match((await readEntries(app, agent)).account, { balance, staked: 5_600 - balance });
-  const [written] = await app.sql<{ transactions: number }[]>`
-    select count(distinct xmin::text)::int as transactions
-    from predictions where agent_id = ${agent.id}`;
-  t.same(written, { transactions: 2 }, 'and all are judged at once');
+  t.equal((await countStored(app, agent)).transactions, 2, 'and all are judged at once');
 });
 
 t.test('through two processes at once nothing is lost or paid twice', async (t) => {
@@ -254,10 +249,8 @@ t.test('a call with many predictions stores some at a time, in their order', asy
     'as if they had come one after the other',
   );
   t.equal((await readEntries(app, agent)).account.balance, balance);
-  const [written] = await app.sql<{ transactions: number; predictions: number }[]>`
-    select count(distinct xmin::text)::int as transactions, count(*)::int as predictions
-    from predictions where agent_id = ${agent.id}`;
-  t.ok(written!.transactions < written!.predictions / 2, JSON.stringify(written));
+  const { transactions, predictions } = await countStored(app, agent);
+  t.ok(transactions < predictions / 2, `${predictions} in ${transactions} transactions`);
 });
 
 t.test('calls with a key keep their places among those without', async (t) => {
