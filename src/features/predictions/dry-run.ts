@@ -1,7 +1,13 @@
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
+import type { AgentCaller } from '../../kit/http/caller.js';
 import { equityOf, hasTier, readAccount, stake as stakeOf, tierOf } from '../points/index.js';
-import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
+import {
+  type NumberedQuestion,
+  type QuestionRow,
+  question_faults,
+  whyNotOpen,
+} from '../questions/index.js';
 import { allFailures, compare, type Examined, examine } from './examine.js';
 import { defOf, type Failure } from './faults.js';
 import { askPages, openMemories, type PlaceAsk, type PlaceParts, similarExtra } from './place.js';
@@ -15,11 +21,11 @@ type Needs = Deps & PlaceParts;
 
 const findAll = async (
   deps: Needs,
-  { question_id, agent }: PlaceAsk,
+  { question, agent }: { readonly question: NumberedQuestion; readonly agent: AgentCaller },
   { text }: Examined,
 ): Promise<readonly Finding[]> => {
   for (;;) {
-    const memories = await openMemories(deps, question_id, agent.id);
+    const memories = await openMemories(deps, question, agent.id);
     // What other processes stored meanwhile is read as well; a placing would meet it in its commit.
     await memories.question.sync(deps.sql);
     const findings = compare(text, memories);
@@ -74,7 +80,7 @@ export const dryRun = async (deps: Needs, ask: PlaceAsk): Promise<DryRunWire | F
     readOwnPrediction(deps.sql, question.id, agent.id),
   ]);
   // Beside its own earlier prediction every repeat would look copied.
-  const findings = own === undefined ? await findAll(deps, ask, examined) : [];
+  const findings = own === undefined ? await findAll(deps, { question, agent }, examined) : [];
   const { stated, checked } = examined;
   const stake = stated === null ? null : stakeOf(question.weight, stated.distribution);
   const balance = account?.balance ?? 0;

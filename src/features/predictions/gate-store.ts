@@ -25,45 +25,6 @@ export const readEarlier = (
   order by seq, agent_id
   limit ${limit}`;
 
-/** Where a question stands when it is opened. */
-export interface Opened {
-  /** The last number given. */
-  readonly seq: number;
-  readonly is_empty: boolean;
-}
-
-const open_seqs = `
-  select
-    s.seq,
-    (select p.seq from predictions p where p.question_id = d.id order by p.seq limit 1) is null
-      as is_empty
-  from unnest($1::text[]::uuid[]) with ordinality as d (id, place)
-  left join question_seqs s on s.question_id = d.id
-  order by d.place`;
-
-/**
- * In the order of the ids; begins to count where nobody has. Whether there is a prediction is asked
- * of an index, by its order, and planned each time: a plan that is kept from the time of few
- * questions reads all predictions until it meets one of a question that has none.
- */
-export const openSeqs = async (
-  db: Db,
-  question_ids: readonly string[],
-): Promise<readonly Opened[]> => {
-  const rows = await db.unsafe<{ seq: number | null; is_empty: boolean }[]>(open_seqs, [
-    `{${question_ids}}`,
-  ]);
-  const new_ids = question_ids.filter((_, i) => rows[i]?.seq == null);
-  if (new_ids.length > 0) await beginNumbers(db, new_ids);
-  return rows.map(({ seq, is_empty }) => ({ seq: seq ?? 0, is_empty }));
-};
-
-/** Numbers of questions that nobody has begun. */
-const beginNumbers = (db: Db, question_ids: readonly string[]) => db`
-  insert into question_seqs (question_id, seq)
-  select id, 0 from unnest(${question_ids}::uuid[]) as d (id) order by id
-  on conflict (question_id) do nothing`;
-
 export interface AgentRow {
   readonly agent_id: string;
   readonly prediction_count: number;
@@ -89,18 +50,17 @@ export const readAgents = (db: Db, agent_ids: readonly string[]): Promise<AgentR
     from accounts a
     where a.agent_id = any (${agent_ids}::uuid[])`;
 
-/** Locks the numbers of questions, and begins those that nobody has begun. */
-export const lockNumbers = async (
+/** Locks the numbers of questions. */
+export const lockNumbers = (
   tx: Tx,
   question_ids: readonly string[],
-): Promise<readonly { readonly question_id: string; readonly seq: number }[]> => {
-  await beginNumbers(tx, question_ids);
-  return tx<{ question_id: string; seq: number }[]>`
-    select question_id, seq from question_seqs
-    where question_id = any (${question_ids}::uuid[])
-    order by question_id
-    for update`;
-};
+): Promise<{ readonly question_id: string; readonly seq: number }[]> => tx<
+  { question_id: string; seq: number }[]
+>`
+  select question_id, seq from question_seqs
+  where question_id = any (${question_ids}::uuid[])
+  order by question_id
+  for update`;
 
 /** Nothing is placed on these questions or by these agents until the transaction ends. */
 export const lockPlaces = async (

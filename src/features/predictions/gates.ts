@@ -1,7 +1,6 @@
 import type { Deps } from '../../kit/deps.js';
-import { makeGather } from '../../kit/gather.js';
+import type { NumberedQuestion } from '../questions/index.js';
 import { type AgentMemories, createAgentMemories } from './agent-memory.js';
-import { type Opened, openSeqs } from './gate-store.js';
 import { QuestionMemory } from './question-memory.js';
 
 /**
@@ -10,8 +9,10 @@ import { QuestionMemory } from './question-memory.js';
  * for longest are forgotten. Those in use stay, up to `most_times` as much: a question that is read
  * again at every other prediction costs a thousand times what keeping it does.
  */
+export type AskedQuestion = Pick<NumberedQuestion, 'id' | 'last_seq' | 'prediction_count'>;
+
 export interface Gates {
-  question(id: string): QuestionMemory | Promise<QuestionMemory>;
+  question(asked: AskedQuestion): QuestionMemory | Promise<QuestionMemory>;
   readonly agents: AgentMemories;
 }
 
@@ -66,30 +67,31 @@ export const createGates = (
     return memory;
   };
 
-  const open = makeGather<Opened>({
-    ...{ most: 200, lanes: 2 },
-    read: (ids) => openSeqs(sql, ids),
-  });
+  const keep = (memory: QuestionMemory): QuestionMemory => {
+    questions.set(memory.question_id, use(memory));
+    lookSoon();
+    return memory;
+  };
 
-  const read = async (id: string): Promise<QuestionMemory> => {
+  const read = async (memory: QuestionMemory, last_seq: number): Promise<QuestionMemory> => {
     try {
-      const memory = new QuestionMemory(id, config.MODEL_FAMILY_CAP);
-      await memory.load(sql, await open(id));
-      questions.set(id, use(memory));
-      lookSoon();
-      return memory;
+      await memory.load(sql, last_seq);
+      return keep(memory);
     } finally {
-      reading.delete(id);
+      reading.delete(memory.question_id);
     }
   };
 
   return {
-    question(id) {
+    question({ id, last_seq, prediction_count }) {
       const known = questions.get(id);
       if (known !== undefined) return use(known);
       const under_way = reading.get(id);
       if (under_way !== undefined) return under_way;
-      const work = read(id);
+      const memory = new QuestionMemory(id, config.MODEL_FAMILY_CAP);
+      // What is stored since it was read is met by the commit, like all that others store.
+      if (last_seq === 0 && prediction_count === 0) return keep(memory);
+      const work = read(memory, last_seq);
       reading.set(id, work);
       return work;
     },

@@ -19,7 +19,7 @@ import { makePlacedEvent } from './events.js';
 import { allFailures, compare, type Examined, examine, withoutPages } from './examine.js';
 import { type Failure, hasFailures, prediction_faults, refuseFailures } from './faults.js';
 import { readIdBySeq } from './gate-store.js';
-import type { Gates } from './gates.js';
+import type { AskedQuestion, Gates } from './gates.js';
 import type { PlaceDraft, Placing, Verdict } from './placing.js';
 import type { Finding, QuestionMemory } from './question-memory.js';
 import { type Reach, reach_ms } from './reach.js';
@@ -79,10 +79,10 @@ export interface Memories {
 /** Without a promise where both are known, which is nearly always. */
 export const openMemories = (
   { gates }: Pick<PlaceParts, 'gates'>,
-  question_id: string,
+  asked: AskedQuestion,
   agent_id: string,
 ): Memories | Promise<Memories> => {
-  const question = gates.question(question_id);
+  const question = gates.question(asked);
   const agent = gates.agents.get(agent_id);
   if (!(question instanceof Promise) && !(agent instanceof Promise)) return { question, agent };
   return Promise.all([question, agent]).then(([question, agent]) => ({ question, agent }));
@@ -95,7 +95,7 @@ export const readAhead = async (
 ): Promise<void> => {
   const question = await deps.questions.get(question_id);
   if (question === undefined || whyNotOpen(question, deps.clock()) !== null) return;
-  await openMemories(deps, question.id, agent.id);
+  await openMemories(deps, question, agent.id);
 };
 
 export const placePrediction = async (deps: Needs, ask: PlaceAsk): Promise<Placed | Fault> => {
@@ -112,7 +112,7 @@ export const placePrediction = async (deps: Needs, ask: PlaceAsk): Promise<Place
   if ('kind' in examined) return examined;
   const { stated } = examined;
   for (;;) {
-    const memories = openMemories(deps, question.id, agent.id);
+    const memories = openMemories(deps, question, agent.id);
     if (memories instanceof Promise) {
       await memories;
       continue;

@@ -4,7 +4,7 @@ import type { Db } from '../../kit/pg/client.js';
 import { type Member, Roll } from '../../kit/roll.js';
 import { type SimilarSet, SimilarSets } from '../../kit/similar-sets.js';
 import { readCitation } from './citations.js';
-import { type EarlierRow, type Opened, readEarlier } from './gate-store.js';
+import { type EarlierRow, readEarlier } from './gate-store.js';
 import { readWords } from './reasoning.js';
 
 /**
@@ -101,9 +101,9 @@ export class QuestionMemory {
     return this.sets.bytes + this.sources.bytes + bytes + 2_000;
   }
 
-  /** Everything that is committed. */
-  async load(db: Db, { seq, is_empty }: Opened): Promise<void> {
-    if (!is_empty) await this.readBehind(db, { seq: 0, agent_id: first_agent });
+  /** Everything that is committed, up to the number `seq` at least. */
+  async load(db: Db, seq: number): Promise<void> {
+    await this.readBehind(db, { seq: 0, agent_id: first_agent });
     this.seq = Math.max(this.seq, seq);
   }
 

@@ -6,5 +6,5 @@ export type { Resolution, Voiding } from './life-store.js';
 export { findVisible, lists_tag, type QuestionParts, routes } from './routes.js';
 export { whyNotOpen } from './rules.js';
 export { question_faults, question_params, question_schema } from './schema.js';
-export { type QuestionRow, readQuestion, toWire } from './store.js';
+export { type NumberedQuestion, type QuestionRow, readQuestion, toWire } from './store.js';
 export { createQuestionTimer } from './timer.js';

@@ -78,12 +78,18 @@ export const readQuestion = async (db: Db, id: string): Promise<QuestionRow | un
   return row;
 };
 
+/** A question, and how far its predictions were numbered when it was read; 0: it had none. */
+export interface NumberedQuestion extends QuestionRow {
+  readonly last_seq: number;
+}
+
 /** In no order; none for an id that there is not. */
-export const readQuestions = (db: Db, ids: readonly string[]): Promise<QuestionRow[]> => db<
-  QuestionRow[]
+export const readQuestions = (db: Db, ids: readonly string[]): Promise<NumberedQuestion[]> => db<
+  NumberedQuestion[]
 >`
-  select ${questionColumns(db)}
+  select ${questionColumns(db)}, s.seq as last_seq
   from questions q
+  join question_seqs s on s.question_id = q.id
   left join question_counts c on c.question_id = q.id
   where q.id = any (${ids}::uuid[])`;
 

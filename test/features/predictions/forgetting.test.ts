@@ -18,15 +18,17 @@ const fill = (memory: QuestionMemory): void => {
   }
 };
 
+const newQuestion = (n: number) => ({ id: questionId(n), last_seq: 0, prediction_count: 0 });
+
 /** Two questions that are full, then a third one: which of the two are kept? */
 const tryWith = async (kilobytes: number, in_use_ms: number) => {
   const config = { ...deps.config, ORIGINALITY_MB: kilobytes / 1_000 };
   const gates = createGates({ ...deps, config }, { in_use_ms });
-  const full = [await gates.question(questionId(0)), await gates.question(questionId(1))];
+  const full = [await gates.question(newQuestion(0)), await gates.question(newQuestion(1))];
   for (const memory of full) fill(memory);
-  await gates.question(questionId(2));
+  await gates.question(newQuestion(2));
   await nextTurn();
-  const kept = full.map((memory, n) => gates.question(questionId(n)) === memory);
+  const kept = full.map((memory, n) => gates.question(newQuestion(n)) === memory);
   return { bytes: full.map((memory) => memory.bytes), kept };
 };
 

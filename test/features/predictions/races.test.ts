@@ -59,6 +59,21 @@ t.test('of similar texts by eight clients over two processes exactly one wins', 
   }
 });
 
+t.test('what is stored since a question was read as a new one counts all the same', async (t) => {
+  const [one, other, third] = await Promise.all(
+    Array.from({ length: 3 }, () => makeAgent(app, { human })),
+  );
+  const id = await makeOpenQuestion(app);
+  const text = makeReasoning('since');
+  // A refusal for its form alone: the process knows the question and has compared nothing with it.
+  t.equal((await predict(apps[1], id, other!, 'too short')).status, 400);
+  t.equal((await predict(apps[0], id, one!, text)).status, 201);
+  const similar = await predict(apps[1], id, other!, alike(text, 'other'));
+  t.same(codes([similar]), ['REASONING_TOO_SIMILAR']);
+  const dry = await predict(apps[1], id, third!, alike(text, 'third'), { dry_run: true });
+  t.match(dry.body, { would_be_accepted: false, failures: [{ code: 'REASONING_TOO_SIMILAR' }] });
+});
+
 t.test('different texts all get through, from both processes at once', async (t) => {
   const ids = await Promise.all([makeOpenQuestion(app), makeOpenQuestion(app)]);
   const many = await Promise.all(Array.from({ length: 36 }, () => makeAgent(app, { human })));
