@@ -1,9 +1,11 @@
 import { t } from 'tap';
+import { surviveKilledTimers, surviveSleepingTimers } from './help/timer-faults.js';
 import { surviveSleepingSigners, surviveWithoutRedis } from './help/webhook-faults.js';
 
 /**
  * `npm run faults`: webhooks under load while each of two signers sleeps for 45 seconds, which is
- * longer than a lease, and while Redis stands still for a minute.
+ * longer than a lease, and while Redis stands still for a minute; settling while its timers are
+ * killed and sleep again and again.
  */
 
 t.setTimeout(0);
@@ -12,4 +14,10 @@ t.test('two signers, each of which sleeps for 45 s', { timeout: 0 }, (t) =>
 );
 t.test('Redis stands still for a minute', { timeout: 0 }, (t) =>
   surviveWithoutRedis(t, { least_ms: 60_000 }),
+);
+t.test('the timer is killed seven times while it settles and reverses', { timeout: 0 }, (t) =>
+  surviveKilledTimers(t, { settling: 4, reversing: 3 }),
+);
+t.test('two timers, each of which sleeps through its lease twice', { timeout: 0 }, (t) =>
+  surviveSleepingTimers(t, 4),
 );
