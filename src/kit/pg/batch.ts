@@ -40,8 +40,8 @@ export interface BatcherOptions<D, V> {
    */
   readonly least_beside?: number;
   /**
-   * A batch begins so long after the one before it, unless `least_beside` drafts wait: a statement
-   * costs about as much for one draft as for ten. A draft that comes alone waits for nobody.
+   * A batch begins so long after one of several drafts, unless `least_beside` wait: a statement
+   * costs about as much for one draft as for ten. Behind a draft that came alone nobody waits.
    */
   readonly apart_ms?: number;
   /** How long a draft may wait through an outage before it is given up. */
@@ -149,14 +149,14 @@ const makePace = (
   }: Pick<BatcherOptions<never, never>, 'apart_ms' | 'least_beside'>,
   goOn: () => void,
 ) => {
-  let began_ms = Number.NEGATIVE_INFINITY;
+  let due_ms = Number.NEGATIVE_INFINITY;
   let is_alarm_set = false;
   return {
-    begins(): void {
-      began_ms = performance.now();
+    begins(drafts: number): void {
+      due_ms = drafts > 1 ? performance.now() + apart_ms : Number.NEGATIVE_INFINITY;
     },
     isTooSoon(waiting: number): boolean {
-      const left_ms = began_ms + apart_ms - performance.now();
+      const left_ms = due_ms - performance.now();
       if (waiting >= least_beside || left_ms <= 0) return false;
       if (!is_alarm_set) {
         is_alarm_set = true;
@@ -193,7 +193,7 @@ export const createBatcher = <D, V>(options: BatcherOptions<D, V>): Batcher<D, V
       if (entries.length < sizes.least(under_way.length, few)) break;
       waiting = left;
       under_way = [...under_way, keys];
-      pace.begins();
+      pace.begins(entries.length);
       stats.batches += 1;
       stats.drafts += entries.length;
       void runThrough(options, entries).then((settle) => {
