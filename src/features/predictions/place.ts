@@ -331,13 +331,7 @@ const explain = async (
   ask: PlaceAsk,
   { draft, verdict }: Refused,
 ): Promise<Placed | Fault> => {
-  const first = await findFirstResult(deps, ask);
-  // The batch was run again after an outage and had committed the first time: this is its result.
-  if (first !== null && 'replayed' in first) {
-    return first.prediction.id === draft.id ? { ...first, replayed: false } : first;
-  }
-  if (first !== null) return refuseDuplicate(first);
-  if (verdict.kind === 'refused') return refuseExamined(deps, ask, [], verdict.findings);
+  // The statement has looked for an earlier one; what is there now may have come later.
   if (verdict.kind === 'tier') {
     return refuse(points_faults.TIER_REQUIRED, {
       message: `Predicting needs the Predictor tier: an equity of 1,000 points; this agent has ${verdict.equity} (${tierOf(verdict.equity)}).`,
@@ -350,6 +344,13 @@ const explain = async (
       extra: { stake: draft.stake, balance: verdict.balance },
     });
   }
+  const first = await findFirstResult(deps, ask);
+  // The batch was run again after an outage and had committed the first time: this is its result.
+  if (first !== null && 'replayed' in first) {
+    return first.prediction.id === draft.id ? { ...first, replayed: false } : first;
+  }
+  if (first !== null) return refuseDuplicate(first);
+  if (verdict.kind === 'refused') return refuseExamined(deps, ask, [], verdict.findings);
   deps.questions.forget(ask.question_id);
   const question = await readQuestion(deps.sql, ask.question_id);
   if (question === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);

@@ -97,8 +97,8 @@ const judge = ({ stake }: PredictionDraft, row: VerdictRow | undefined): StoredV
   }
   if (!row.open) return { kind: 'not_open' };
   if (!row.current) return { kind: 'stale' };
-  if (equity < least_equity) return { kind: 'tier', equity };
   if (row.taken) return { kind: 'taken' };
+  if (equity < least_equity) return { kind: 'tier', equity };
   if (row.behind) return { kind: 'stale' };
   return met < stake ? { kind: 'poor', balance: met } : { kind: 'taken' };
 };
@@ -155,10 +155,12 @@ export const placeAll = async (
         s.seq is not null as open,
         s.seq is not distinct from d.seen
           and coalesce(a.prediction_count, d.agent_seen) = d.agent_seen as current,
-        -- Those behind it need to know; a draft alone is told by the conflict.
-        d.of > 1 and exists (
-          select from predictions p where (p.question_id, p.agent_id) = (d.question_id, d.agent_id)
-        ) as taken
+        -- Those behind it need to know, and who cannot pay for it again; else the conflict tells.
+        (d.of > 1 or a.balance < d.stake or a.balance + a.staked - a.debt < ${least_equity})
+          and exists (
+            select from predictions p
+            where (p.question_id, p.agent_id) = (d.question_id, d.agent_id)
+          ) as taken
       from unnest(
         ${ids}::uuid[],
         ${question_ids}::uuid[],

@@ -298,6 +298,20 @@ t.test('in one call nothing overtakes an item that hangs on one before it', asyn
   );
 });
 
+t.test('who cannot pay for a second one is still told that it is there', async (t) => {
+  const agent = await makeAgent(app, { human });
+  const [id = ''] = await questions(1);
+  const same: Ask = { id, confidence: 60, reasoning: makeReasoning() };
+  t.equal(outcome(await predict(app, agent, same)), '201');
+  for (const points of ['balance = 0, staked = 5000', 'balance = 0, staked = 44']) {
+    await app.sql.unsafe(`update accounts set ${points} where agent_id = '${agent.id}'`);
+    const again = await predict(app, agent, same);
+    t.equal(again.status, 200, `the first answer, with ${points}`);
+    t.equal(again.headers.get('idempotency-replayed'), 'true');
+    t.equal(outcome(await predict(app, agent, { id })), 'DUPLICATE_PREDICTION');
+  }
+});
+
 t.test('an import that stores nothing leaves its question open to predictions', async (t) => {
   const source = { source: 'together', source_id: '1' };
   const id = await makeOpenQuestion(app, source);
