@@ -1,6 +1,6 @@
 import type { Tx } from '../../kit/pg/client.js';
 import { lockNumbers } from './gate-store.js';
-import type { StoredForecast } from './store.js';
+import type { StoredForecast } from './placing-store.js';
 
 /** Predictions that were made elsewhere, put into the record with everything that follows. */
 

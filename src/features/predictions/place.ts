@@ -21,11 +21,12 @@ import { type Failure, hasFailures, prediction_faults, refuseFailures } from './
 import { readIdBySeq } from './gate-store.js';
 import type { AskedQuestion, Gates } from './gates.js';
 import type { PlaceDraft, Placing, Verdict } from './placing.js';
+import type { PredictionDraft } from './placing-store.js';
 import type { Finding, QuestionMemory } from './question-memory.js';
 import { type Reach, reach_ms } from './reach.js';
 import type { PredictBody, PredictionWire } from './schema.js';
 import type { StatedForecast } from './stated.js';
-import { type PredictionDraft, type PredictionRow, readOwnPrediction } from './store.js';
+import { type PredictionRow, readOwnPrediction } from './store.js';
 import { nameProbabilities, toWire } from './views.js';
 
 /**

@@ -5,8 +5,13 @@ import type { Sql, Tx } from '../../kit/pg/client.js';
 import type { AgentMemory } from './agent-memory.js';
 import { lockPlaces } from './gate-store.js';
 import type { Gates } from './gates.js';
+import {
+  type NumberedDraft,
+  type PredictionDraft,
+  placeAll,
+  type StoredVerdict,
+} from './placing-store.js';
 import type { Finding, Pending, QuestionMemory } from './question-memory.js';
-import { type NumberedDraft, type PredictionDraft, placeAll, type StoredVerdict } from './store.js';
 
 /**
  * The group commit of predictions. A draft was compared with what this process knows of its
