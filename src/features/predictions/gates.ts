@@ -24,16 +24,11 @@ export interface GatesOptions {
 const uses_between_looks = 4_096;
 const most_times = 8;
 
-export const createGates = (
-  { sql, config }: Pick<Deps, 'sql' | 'config'>,
-  { in_use_ms = 30_000 }: GatesOptions = {},
-): Gates => {
+/** The memories of questions; `most` bytes of them, and of those in use more. */
+const makeShelf = (most: number, in_use_ms: number) => {
   const questions = new Map<string, QuestionMemory>();
-  const reading = new Map<string, Promise<QuestionMemory>>();
   let uses = 0;
   let is_look_due = false;
-
-  const most = config.ORIGINALITY_MB * 1_000_000;
 
   const forgetSome = (now_ms: number): void => {
     let bytes = 0;
@@ -67,16 +62,30 @@ export const createGates = (
     return memory;
   };
 
-  const keep = (memory: QuestionMemory): QuestionMemory => {
-    questions.set(memory.question_id, use(memory));
-    lookSoon();
-    return memory;
+  return {
+    use(question_id: string): QuestionMemory | undefined {
+      const known = questions.get(question_id);
+      return known === undefined ? undefined : use(known);
+    },
+    keep(memory: QuestionMemory): QuestionMemory {
+      questions.set(memory.question_id, use(memory));
+      lookSoon();
+      return memory;
+    },
   };
+};
+
+export const createGates = (
+  { sql, config }: Pick<Deps, 'sql' | 'config'>,
+  { in_use_ms = 30_000 }: GatesOptions = {},
+): Gates => {
+  const shelf = makeShelf(config.ORIGINALITY_MB * 1_000_000, in_use_ms);
+  const reading = new Map<string, Promise<QuestionMemory>>();
 
   const read = async (memory: QuestionMemory, last_seq: number): Promise<QuestionMemory> => {
     try {
       await memory.load(sql, last_seq);
-      return keep(memory);
+      return shelf.keep(memory);
     } finally {
       reading.delete(memory.question_id);
     }
@@ -84,13 +93,11 @@ export const createGates = (
 
   return {
     question({ id, last_seq, prediction_count }) {
-      const known = questions.get(id);
-      if (known !== undefined) return use(known);
-      const under_way = reading.get(id);
-      if (under_way !== undefined) return under_way;
+      const known = shelf.use(id) ?? reading.get(id);
+      if (known !== undefined) return known;
       const memory = new QuestionMemory(id, config.MODEL_FAMILY_CAP);
       // What is stored since it was read is met by the commit, like all that others store.
-      if (last_seq === 0 && prediction_count === 0) return keep(memory);
+      if (last_seq === 0 && prediction_count === 0) return shelf.keep(memory);
       const work = read(memory, last_seq);
       reading.set(id, work);
       return work;

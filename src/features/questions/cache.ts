@@ -8,8 +8,8 @@ import { type NumberedQuestion, type QuestionRow, readQuestions } from './store.
  * status and times again under the question's lock, so a copy may be a little old: a question that
  * takes predictions is believed for `fresh_ms`, and read again beside the calls that use it from
  * `renew_ms` on, together with others, so that nobody waits for one in use; any other answer only
- * for the blink in which a burst of calls asks the same thing. So every process sees at once that a question is reopened
- * or closes later, and one that is closed meanwhile is refused by the commit.
+ * for the blink in which a burst of calls asks the same thing. So every process sees at once that a
+ * question is reopened or closes later, and one that is closed meanwhile is refused by the commit.
  */
 
 type Cached = NumberedQuestion | undefined;
