@@ -10,7 +10,10 @@ import { z } from 'zod';
  * `PF_` name is refused, so that a typing error cannot pass unseen.
  */
 
-const integer = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const integer = (min: number, max: number) => {
+  const error = `a whole number from ${min} to ${max} is needed`;
+  return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+};
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -162,7 +165,7 @@ export const settings = {
     'Name servers, address or address:port, for webhook targets; empty: those of the system.',
   ),
   WEBHOOK_KEEP_DAYS: setting(
-    z.coerce.number().int().min(8).max(3_650),
+    integer(8, 3_650),
     '30',
     'Days for which deliveries that are over and their attempts are kept.',
   ),

@@ -8,6 +8,7 @@ import { openSql } from '../kit/pg/client.js';
 import { closeRedis, connectRedis, openRedis } from '../kit/redis/client.js';
 import { findDifferences } from './verify/differences.js';
 import type { VerifyParts } from './verify/parts.js';
+import { countRecord } from './verify/record-store.js';
 
 /**
  * `npm run verify`: compares everything that a running service keeps twice: points with the ledger,
@@ -49,7 +50,7 @@ const lookUntilSettled = async (parts: VerifyParts): Promise<readonly string[]> 
   }
 };
 
-const verify = async (config: Config): Promise<readonly string[]> => {
+const verify = async (config: Config) => {
   const { database_url, redis_url } = findStores(config);
   const log = pino({ level: 'silent' });
   const prepare = config.DATABASE_PREPARE;
@@ -65,12 +66,13 @@ const verify = async (config: Config): Promise<readonly string[]> => {
   try {
     await connectRedis(redis);
     if (redis.status !== 'ready') throw new Error('Redis does not answer; does the service run?');
-    return await lookUntilSettled({
+    const found = await lookUntilSettled({
       sql,
       redis,
       prefix: config.REDIS_PREFIX,
       under_way_ms: settle_ms,
     });
+    return { found, compared: await countRecord(sql) };
   } finally {
     closeRedis(redis);
     await sql.end({ timeout: 1 });
@@ -78,9 +80,10 @@ const verify = async (config: Config): Promise<readonly string[]> => {
 };
 
 try {
-  const found = await verify(readConfig());
+  const { found, compared } = await verify(readConfig());
   for (const line of found) console.log(line);
-  console.log(found.length === 0 ? 'Nothing differs.' : `\n${found.length} differences.`);
+  const end = found.length === 0 ? 'Nothing differs' : `\n${found.length} differences`;
+  console.log(`${end}; compared: ${compared}.`);
   process.exitCode = found.length === 0 ? 0 : 1;
 } catch (error) {
   if (!(error instanceof Error)) throw error;

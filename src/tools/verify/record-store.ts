@@ -164,3 +164,14 @@ export const checkRecord = (sql: Sql, under_way_ms: number): Promise<readonly st
     }
     return [...found, ...(await checkPayouts(tx))];
   });
+
+/** How much there is to compare, for whoever reads that nothing differs. */
+export const countRecord = async (sql: Sql): Promise<string> => {
+  const [row] = await sql<{ agents: number; predictions: number; events: number }[]>`
+    select
+      (select count(*) from accounts) as agents,
+      (select count(*) from predictions) as predictions,
+      (select coalesce(max("offset"), 0) from events) as events`;
+  const { agents = 0, predictions = 0, events = 0 } = row ?? {};
+  return `${agents} agents, ${predictions} predictions, ${events} events`;
+};

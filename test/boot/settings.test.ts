@@ -1,0 +1,14 @@
+import { t } from 'tap';
+import { readConfig } from '../../src/config.js';
+
+t.test('a number that is none is told in words, with all others at once', async (t) => {
+  const read = () => readConfig({ PORT: 'abc', DATABASE_POOL: '1', LIMIT_PREDICTIONS: '1.5' });
+  for (const message of [
+    /PORT: a whole number from 0 to 65535 is needed/,
+    /DATABASE_POOL: a whole number from 2 to 100 is needed/,
+    /LIMIT_PREDICTIONS: a whole number from \d+ to \d+ is needed/,
+  ]) {
+    t.throws(read, { message });
+  }
+  t.equal(readConfig({ PORT: '8123' }).PORT, 8_123);
+});
