@@ -3,14 +3,15 @@ import type { NumberedQuestion } from '../questions/index.js';
 import { type AgentMemories, createAgentMemories } from './agent-memory.js';
 import { QuestionMemory } from './question-memory.js';
 
+/** A question, and how many predictions it had when it was read. */
+export type AskedQuestion = Pick<NumberedQuestion, 'id' | 'last_seq' | 'prediction_count'>;
+
 /**
  * The memories of one api process that gates 5 and 6 compare with: of questions, read at their
  * first prediction, and of agents. When the questions take more than ORIGINALITY_MB, those not used
  * for longest are forgotten. Those in use stay, up to `most_times` as much: a question that is read
  * again at every other prediction costs a thousand times what keeping it does.
  */
-export type AskedQuestion = Pick<NumberedQuestion, 'id' | 'last_seq' | 'prediction_count'>;
-
 export interface Gates {
   question(asked: AskedQuestion): QuestionMemory | Promise<QuestionMemory>;
   readonly agents: AgentMemories;

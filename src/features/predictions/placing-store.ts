@@ -114,7 +114,7 @@ const inOrder = (ids: readonly string[]): string[] => [...new Set(ids)].sort();
  * their stakes in their order, and none overtakes one that is stale.
  *
  * Locks are taken in the order of ids: of each question, shared, and then of its number, then of
- * accounts; a question has a number since its memory was opened. What is long is read in one place
+ * accounts; a question has a number since it was made. What is long is read in one place
  * only, and what is judged and joined is short: a row costs by its width at each step it passes,
  * and a part of the statement costs whatever is in it.
  */
