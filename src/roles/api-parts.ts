@@ -93,9 +93,11 @@ export const makeApiParts = (
   taxonomy: createTaxonomy(deps),
   hot,
   recent,
-  questions: createQuestionCache(deps, (id) => {
-    hot.drop(id);
-    hot.drop(lists_tag);
+  questions: createQuestionCache(deps, {
+    onForget(id) {
+      hot.drop(id);
+      hot.drop(lists_tag);
+    },
   }),
   consensus,
   history,

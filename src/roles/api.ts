@@ -187,6 +187,7 @@ export const startApi = async (config: Config, options: RoleOptions): Promise<Ru
   const { app, parts, limiter, leases, cooling, mounted, seats, sockets, follower, topics } = all;
   const services = await startAll([
     parts.principals,
+    parts.questions,
     follower,
     seats,
     ...base.monitor(measuresOf(all)),

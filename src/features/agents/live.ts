@@ -3,8 +3,8 @@ import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { makeGather } from '../../kit/gather.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
 import { waitUntilFloor } from '../../kit/pace.js';
+import { type Changes, followChanges } from '../../kit/pg/changes.js';
 import type { Service } from '../../kit/service.js';
-import { ask_every_ms, type Changes, followChanges } from './changes.js';
 import { makeEar, makeVoice } from './purges.js';
 import { digestKey, isWellFormedKey, nameKey } from './rules.js';
 import { findPrincipals, type PrincipalRow } from './store.js';
@@ -18,7 +18,7 @@ import { findPrincipals, type PrincipalRow } from './store.js';
  *   connection, so a pong proves that every purge published before its ping has arrived. Without
  *   trust an entry lives no longer than a second, so a key stops within a second in any case.
  * - A subscription that was away may have missed purges: the cache starts empty when it is back.
- * - A change that nobody announced is found in Postgres within seconds (`changes.ts`). Where that
+ * - A change that nobody announced is found in Postgres within seconds (`kit/pg/changes.ts`). Where that
  *   cannot be asked, an entry lives for half a minute.
  * - A look-up that was under way when a purge arrived may have read the row before the change: its
  *   result is not kept, and who asks later than that purge does not get it.
@@ -161,7 +161,7 @@ const makeFreshness =
   };
 
 export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Principals => {
-  const { life_ms = 300_000, changes_every_ms = ask_every_ms } = options;
+  const { life_ms = 300_000, changes_every_ms } = options;
   const channel = `${deps.config.REDIS_PREFIX}:purge`;
   const cache = makeCache(options.most_entries ?? 50_000);
   let changes = 0;
@@ -177,7 +177,11 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
   };
   const ear = makeEar(deps, channel, { purge: forget, gap });
   const voice = makeVoice(deps, channel);
-  const followed = followChanges(deps, forget, changes_every_ms);
+  const followed = followChanges({
+    ...{ sql: deps.sql, log: deps.log, table: 'agents' },
+    onChanges: (ids) => ids.forEach(forget),
+    ...(changes_every_ms === undefined ? {} : { every_ms: changes_every_ms }),
+  });
   const read = makeReader(deps, () => changes);
 
   const isTrusted = () => performance.now() - ear.heardUntil() < trust_ms;

@@ -110,32 +110,6 @@ export const findPrincipals = async (
   return new Map(rows.map((row) => [row.digest, row]));
 };
 
-export interface Changed {
-  readonly id: string;
-  /** The number of the transaction. */
-  readonly changed_in: string;
-}
-
-/**
- * Agents of whom something that `findPrincipals` reads has changed since the last call; at the
- * first one (null) nobody. A transaction that was under way then has a number that is not below
- * `next`, which is to be asked with the next time: so nothing is missed however long it took, and
- * meanwhile the same ones are told again. Numbers that this server has not reached came with the
- * rows from another one, and say nothing.
- */
-export const readChanges = async (
-  db: Db,
-  since: string | null,
-): Promise<{ readonly changed: readonly Changed[]; readonly next: string }> => {
-  const rows = await db<{ next: string; id: string | null; changed_in: string | null }[]>`
-    select pg_snapshot_xmin(now.seen)::text as next, a.id, a.changed_in::text as changed_in
-    from (select pg_current_snapshot() as seen) now
-    left join agents a
-      on a.changed_in >= ${since}::xid8 and a.changed_in < pg_snapshot_xmax(now.seen)`;
-  const changed = rows.filter((row): row is typeof row & Changed => row.id !== null);
-  return { changed, next: rows[0]?.next ?? '0' };
-};
-
 export interface ProfileChange {
   readonly bio?: string | null;
   readonly domain_focus?: string | null;

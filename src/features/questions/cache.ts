@@ -1,80 +1,122 @@
 import type { Deps } from '../../kit/deps.js';
 import { makeGather } from '../../kit/gather.js';
+import { followChanges } from '../../kit/pg/changes.js';
+import type { Service } from '../../kit/service.js';
 import { whyNotOpen } from './rules.js';
-import { type NumberedQuestion, type QuestionRow, readQuestions } from './store.js';
+import { type NumberedQuestion, type QuestionRow, readNewestOpen, readQuestions } from './store.js';
 
 /**
  * Questions in the memory of an api process, for the checks before a prediction. The commit checks
- * status and times again under the question's lock, so a copy may be a little old: a question that
- * takes predictions is believed for `fresh_ms`, and read again beside the calls that use it from
- * `renew_ms` on, together with others, so that nobody waits for one in use; any other answer only
- * for the blink in which a burst of calls asks the same thing. So every process sees at once that a
- * question is reopened or closes later, and one that is closed meanwhile is refused by the commit.
+ * status and times again under the question's lock, and the rest stands while a question is open,
+ * so a copy may be a little old: a question that takes predictions is believed while its changes
+ * are followed, and for moments where they are not; any other answer only for the blink in which a
+ * burst of calls asks the same thing. So every process sees at once that a question is reopened or
+ * closes later, and one that is closed meanwhile is refused by the commit.
+ *
+ * What was made or changed is read before somebody asks for it, and so are the newest questions
+ * when a process starts: the first predictions on a question come in rushes, and whoever waits for
+ * its row misses the batches of the others.
  */
 
 type Cached = NumberedQuestion | undefined;
 
-export interface QuestionCache {
+export interface QuestionCache extends Service {
   get(id: string): Cached | Promise<Cached>;
   forget(id: string): void;
 }
 
-const renew_ms = 1_000;
-const fresh_ms = 2_000;
-/** Nobody waits for what is read again: for so long it waits for others that it goes with. */
-const renewals_ms = 100;
+export interface QuestionCacheOptions {
+  /** Told of every question that this process forgets because it changed it. */
+  readonly onForget?: (id: string) => void;
+  readonly changes_every_ms?: number;
+}
+
+interface Entry {
+  readonly row: Cached;
+  /** When its reading began; something may have changed since where it is not known. */
+  readonly at_ms: number;
+}
+
+const unfollowed_ms = 2_000;
 const blink_ms = 20;
 const most = 20_000;
+/** Of those that are read before somebody asks for them, at a start or after a change. */
+const most_ahead = 2_000;
 
 export const createQuestionCache = (
-  { sql, clock }: Pick<Deps, 'sql' | 'clock'>,
-  onForget: (id: string) => void = () => undefined,
+  { sql, clock, log }: Pick<Deps, 'sql' | 'clock' | 'log'>,
+  { onForget, changes_every_ms }: QuestionCacheOptions = {},
 ): QuestionCache => {
-  const known = new Map<string, { readonly row: Cached; readonly at: number }>();
+  /** Those that were read first come first. */
+  const known = new Map<string, Entry>();
+  let changes = 0;
 
   const takesPredictions = (row: QuestionRow | undefined): boolean =>
     row !== undefined && whyNotOpen(row, clock()) === null;
+
+  const keep = (id: string, entry: Entry): void => {
+    known.delete(id);
+    if (known.size >= most) known.delete(known.keys().next().value as string);
+    known.set(id, entry);
+  };
 
   // One after the other: what is new to a process comes in rushes, and the first of a rush, read
   // by themselves, would cost as much as all others together.
   const read = makeGather<Cached>({
     ...{ most: 200, lanes: 1 },
     async read(ids) {
+      const began_ms = performance.now();
+      const before = changes;
       const rows = new Map((await readQuestions(sql, ids)).map((row) => [row.id, row]));
-      const at = performance.now();
-      if (known.size + ids.length > most) known.clear();
+      // A row that was read while something changed may be from before the change.
+      const at_ms = changes === before ? began_ms : Number.NEGATIVE_INFINITY;
       return ids.map((id) => {
-        const row = rows.get(id.toLowerCase());
-        known.set(id, { row, at });
+        const row = rows.get(id);
+        keep(id, { row, at_ms });
         return row;
       });
     },
   });
 
-  let renewing = new Set<string>();
-  const renewSoon = (id: string): void => {
-    if (renewing.size === 0) {
-      setTimeout(() => {
-        const ids = renewing;
-        renewing = new Set();
-        for (const one of ids) read(one).catch(() => undefined);
-      }, renewals_ms).unref();
-    }
-    renewing.add(id);
+  const readAhead = (ids: readonly string[]): void => {
+    // Whoever asks for one of them meets the error itself.
+    for (const id of ids.slice(0, most_ahead)) read(id).catch(() => undefined);
+  };
+
+  const followed = followChanges({
+    ...{ sql, log, table: 'questions' },
+    onChanges(ids) {
+      changes += 1;
+      for (const id of ids) known.delete(id);
+      readAhead(ids);
+    },
+    onFollowed() {
+      readNewestOpen(sql, most_ahead).then(readAhead, () => undefined);
+    },
+    ...(changes_every_ms === undefined ? {} : { every_ms: changes_every_ms }),
+  });
+
+  const isBelieved = ({ row, at_ms }: Entry): boolean => {
+    const age_ms = performance.now() - at_ms;
+    if (age_ms < blink_ms) return true;
+    if (!takesPredictions(row)) return false;
+    return age_ms < unfollowed_ms || followed.coversSince(at_ms);
   };
 
   return {
-    get(id) {
+    name: 'questions',
+    get(asked) {
+      const id = asked.toLowerCase();
       const hit = known.get(id);
-      if (hit === undefined) return read(id);
-      const age = performance.now() - hit.at;
-      if (age >= (takesPredictions(hit.row) ? fresh_ms : blink_ms)) return read(id);
-      if (age >= renew_ms) renewSoon(id);
-      return hit.row;
+      return hit !== undefined && isBelieved(hit) ? hit.row : read(id);
     },
-    forget(id) {
+    forget(asked) {
+      const id = asked.toLowerCase();
+      changes += 1;
       known.delete(id);
-      onForget(id);
+      onForget?.(id);
     },
+    start: followed.start,
+    stop: followed.stop,
   };
 };

@@ -3,10 +3,11 @@ import { t } from 'tap';
 import { createPrincipals, type PrincipalOptions } from '../../../src/features/agents/live.js';
 import { registerAgent } from '../../../src/features/agents/registration.js';
 import { digestKey, makeApiKey } from '../../../src/features/agents/rules.js';
-import { readChanges, replaceKey } from '../../../src/features/agents/store.js';
+import { replaceKey } from '../../../src/features/agents/store.js';
 import type { Deps } from '../../../src/kit/deps.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { makeId } from '../../../src/kit/ids.js';
+import { readChanges } from '../../../src/kit/pg/changes-store.js';
 import { openParts, type Parts } from '../../help/parts.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { openStores, type Teardown } from '../../help/stores.js';
@@ -351,14 +352,14 @@ t.test('what a profile says beside that changes nothing here', async (t) => {
   const { sql } = parts.deps;
   await principals.byKey(api_key);
   await sql`update agents set bio = 'Reads tide tables.' where id = ${agent.id}`;
-  const { next } = await readChanges(sql, null);
+  const { next } = await readChanges(sql, 'agents', null);
   const other = await addAgent(parts);
   await sql`update agents set model = 'gpt-6' where id = ${other.agent.id}`;
   t.same(
-    (await readChanges(sql, next)).changed.map(({ id }) => id),
+    (await readChanges(sql, 'agents', next)).changed.map(({ id }) => id),
     [other.agent.id],
   );
-  t.same((await readChanges(sql, null)).changed, [], 'nobody at the first call');
+  t.same((await readChanges(sql, 'agents', null)).changed, [], 'nobody at the first call');
   t.notOk(principals.byKey(api_key) instanceof Promise);
 });
 
@@ -366,8 +367,8 @@ t.test('a number of another server says nothing', async (t) => {
   const { parts } = await startProcess(t);
   const { agent } = await addAgent(parts);
   const { sql } = parts.deps;
-  const { next } = await readChanges(sql, null);
+  const { next } = await readChanges(sql, 'agents', null);
   const far = String(BigInt(next) + 1_000_000_000n);
   await sql`update agents set changed_in = ${far}::xid8 where id = ${agent.id}`;
-  t.same((await readChanges(sql, next)).changed, []);
+  t.same((await readChanges(sql, 'agents', next)).changed, []);
 });
