@@ -28,6 +28,8 @@ export interface SeedSize {
   /** Keys of the agents; agent n holds key n. */
   readonly keys: readonly string[];
   readonly questions: number;
+  /** Options of question n; without any it is a yes/no question. */
+  readonly optionsOf?: (n: number) => readonly string[];
 }
 
 /** Enough for every stake of a run. */
@@ -86,19 +88,26 @@ const seedAgents = async (sql: Sql, keys: readonly string[]): Promise<void> => {
     from agents`;
 };
 
-const seedQuestions = async (sql: Sql, count: number): Promise<void> => {
+const seedQuestions = async (
+  sql: Sql,
+  { questions: count, optionsOf = () => [] }: SeedSize,
+): Promise<void> => {
+  const numbers = Array.from({ length: count }, (_, n) => n);
+  const options = numbers.map((n) => JSON.stringify(optionsOf(n)));
   await sql`
     insert into questions (
-      id, question, category, subcategory, question_type, status, timeframe, weight, opens_at,
-      closes_at, resolution_date, published_at
+      id, question, category, subcategory, question_type, options, status, timeframe, weight,
+      opens_at, closes_at, resolution_date, published_at
     )
     select
       id,
       'Will the measured series number ' || n || ' end the quarter above its median?',
-      'technology', 'data', 'binary', 'open', 'long', 1, now() - interval '1 day',
-      now() + interval '60 days', now() + interval '61 days', now() - interval '1 day'
-    from unnest(${Array.from({ length: count }, (_, n) => questionId(n))}::uuid[])
-      with ordinality as given (id, n)`;
+      'technology', 'data', case options when '[]' then 'binary' else 'multi' end,
+      array(select jsonb_array_elements_text(options::jsonb)), 'open', 'long', 1,
+      now() - interval '1 day', now() + interval '60 days', now() + interval '61 days',
+      now() - interval '1 day'
+    from unnest(${numbers.map(questionId)}::uuid[], ${options}::text[])
+      with ordinality as given (id, options, n)`;
   await sql`
     insert into question_counts (question_id)
     select id
@@ -109,7 +118,7 @@ const seedQuestions = async (sql: Sql, count: number): Promise<void> => {
 export const seed = async (sql: Sql, size: SeedSize): Promise<void> => {
   await seedHumans(sql, Math.ceil(size.keys.length / agents_of_an_owner));
   await seedAgents(sql, size.keys);
-  await seedQuestions(sql, size.questions);
+  await seedQuestions(sql, size);
   await sql`vacuum analyze`;
 };
 

@@ -79,20 +79,9 @@ export interface ServiceOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Each fourth question has options. */
+/** Each fourth question has options, so that both kinds are under load. */
 const withOptions = (n: number): readonly string[] =>
   n % 4 === 3 ? ['Rises', 'Stays within a tenth', 'Falls'] : [];
-
-/** Some of the questions get options, so that both kinds are under load. */
-const addOptions = async (sql: Sql, questions: readonly SeededQuestion[]): Promise<void> => {
-  for (const { id, options } of questions) {
-    if (options.length === 0) continue;
-    await sql`
-      update questions
-      set question_type = 'multi', options = ${options as string[]}
-      where id = ${id}`;
-  }
-};
 
 /** True when the part does what it is for. */
 const makeIsAtWork =
@@ -145,8 +134,7 @@ export const startService = async (
     id: questionId(n),
     options: withOptions(n),
   }));
-  await seed(sql, { keys, questions: questions.length });
-  await addOptions(sql, questions);
+  await seed(sql, { keys, questions: questions.length, optionsOf: withOptions });
 
   const pidsOf = (part: Part): readonly number[] => findPids(folder, part);
   const isAtWork = makeIsAtWork({ url, redis, sql });

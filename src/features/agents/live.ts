@@ -18,8 +18,8 @@ import { findPrincipals, type PrincipalRow } from './store.js';
  *   connection, so a pong proves that every purge published before its ping has arrived. Without
  *   trust an entry lives no longer than a second, so a key stops within a second in any case.
  * - A subscription that was away may have missed purges: the cache starts empty when it is back.
- * - A change that nobody announced is found in Postgres within seconds (`kit/pg/changes.ts`). Where that
- *   cannot be asked, an entry lives for half a minute.
+ * - A change that nobody announced is found in Postgres within seconds (`kit/pg/changes.ts`).
+ *   Where that cannot be asked, an entry lives for half a minute.
  * - A look-up that was under way when a purge arrived may have read the row before the change: its
  *   result is not kept, and who asks later than that purge does not get it.
  * - Look-ups go to Postgres together: a fleet that comes back after a pause asks for all its agents
@@ -161,8 +161,7 @@ const makeFreshness =
   };
 
 export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Principals => {
-  const { life_ms = 300_000, changes_every_ms } = options;
-  const channel = `${deps.config.REDIS_PREFIX}:purge`;
+  const { life_ms = 300_000, changes_every_ms: every_ms } = options;
   const cache = makeCache(options.most_entries ?? 50_000);
   let changes = 0;
 
@@ -175,13 +174,10 @@ export const createPrincipals = (deps: Deps, options: PrincipalOptions = {}): Pr
     changes += 1;
     cache.clear();
   };
-  const ear = makeEar(deps, channel, { purge: forget, gap });
-  const voice = makeVoice(deps, channel);
-  const followed = followChanges({
-    ...{ sql: deps.sql, log: deps.log, table: 'agents' },
-    onChanges: (ids) => ids.forEach(forget),
-    ...(changes_every_ms === undefined ? {} : { every_ms: changes_every_ms }),
-  });
+  const ear = makeEar(deps, { purge: forget, gap });
+  const voice = makeVoice(deps);
+  const onChanges = (ids: readonly string[]) => ids.forEach(forget);
+  const followed = followChanges(deps, { table: 'agents', every_ms, onChanges });
   const read = makeReader(deps, () => changes);
 
   const isTrusted = () => performance.now() - ear.heardUntil() < trust_ms;

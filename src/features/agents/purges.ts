@@ -8,6 +8,8 @@ import { closeRedis, connectRedis } from '../../kit/redis/client.js';
 const ping_every_ms = 250;
 const most_unsent = 10_000;
 
+const channelOf = ({ config }: Deps): string => `${config.REDIS_PREFIX}:purge`;
+
 export interface Ear {
   /** Every purge published before this time (`performance.now()`) has arrived. */
   heardUntil(): number;
@@ -16,11 +18,8 @@ export interface Ear {
 }
 
 /** The subscription with its pings. */
-export const makeEar = (
-  deps: Deps,
-  channel: string,
-  on: { purge(id: string): void; gap(): void },
-): Ear => {
+export const makeEar = (deps: Deps, on: { purge(id: string): void; gap(): void }): Ear => {
+  const channel = channelOf(deps);
   let redis: Redis | undefined;
   let heard_until_ms = Number.NEGATIVE_INFINITY;
   let subscribed = false;
@@ -92,7 +91,8 @@ export interface Voice {
 }
 
 /** The publisher of purges. */
-export const makeVoice = (deps: Deps, channel: string): Voice => {
+export const makeVoice = (deps: Deps): Voice => {
+  const channel = channelOf(deps);
   const unsent = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   const publish = async (agent_id: string): Promise<void> => {

@@ -43,16 +43,11 @@ const most = 20_000;
 /** Of those that are read before somebody asks for them, at a start or after a change. */
 const most_ahead = 2_000;
 
-export const createQuestionCache = (
-  { sql, clock, log }: Pick<Deps, 'sql' | 'clock' | 'log'>,
-  { onForget, changes_every_ms }: QuestionCacheOptions = {},
-): QuestionCache => {
+/** The rows at hand, and how many changes this process has learned of. */
+const makeRows = (sql: Deps['sql']) => {
   /** Those that were read first come first. */
   const known = new Map<string, Entry>();
   let changes = 0;
-
-  const takesPredictions = (row: QuestionRow | undefined): boolean =>
-    row !== undefined && whyNotOpen(row, clock()) === null;
 
   const keep = (id: string, entry: Entry): void => {
     known.delete(id);
@@ -60,41 +55,57 @@ export const createQuestionCache = (
     known.set(id, entry);
   };
 
-  // One after the other: what is new to a process comes in rushes, and the first of a rush, read
-  // by themselves, would cost as much as all others together.
-  const read = makeGather<Cached>({
-    ...{ most: 200, lanes: 1 },
-    async read(ids) {
-      const began_ms = performance.now();
-      const before = changes;
-      const rows = new Map((await readQuestions(sql, ids)).map((row) => [row.id, row]));
-      // A row that was read while something changed may be from before the change.
-      const at_ms = changes === before ? began_ms : Number.NEGATIVE_INFINITY;
-      return ids.map((id) => {
-        const row = rows.get(id);
-        keep(id, { row, at_ms });
-        return row;
-      });
+  return {
+    get: (id: string): Entry | undefined => known.get(id),
+    forget(ids: readonly string[]): void {
+      changes += 1;
+      for (const id of ids) known.delete(id);
     },
-  });
+    // One after the other: what is new to a process comes in rushes, and the first of a rush, read
+    // by themselves, would cost as much as all others together.
+    read: makeGather<Cached>({
+      ...{ most: 200, lanes: 1 },
+      async read(ids) {
+        const began_ms = performance.now();
+        const before = changes;
+        const rows = new Map((await readQuestions(sql, ids)).map((row) => [row.id, row]));
+        // A row that was read while something changed may be from before the change.
+        const at_ms = changes === before ? began_ms : Number.NEGATIVE_INFINITY;
+        return ids.map((id) => {
+          const row = rows.get(id);
+          keep(id, { row, at_ms });
+          return row;
+        });
+      },
+    }),
+  };
+};
+
+export const createQuestionCache = (
+  deps: Pick<Deps, 'sql' | 'clock' | 'log'>,
+  { onForget, changes_every_ms: every_ms }: QuestionCacheOptions = {},
+): QuestionCache => {
+  const { sql, clock } = deps;
+  const rows = makeRows(sql);
 
   const readAhead = (ids: readonly string[]): void => {
     // Whoever asks for one of them meets the error itself.
-    for (const id of ids.slice(0, most_ahead)) read(id).catch(() => undefined);
+    for (const id of ids.slice(0, most_ahead)) rows.read(id).catch(() => undefined);
   };
 
-  const followed = followChanges({
-    ...{ sql, log, table: 'questions' },
+  const followed = followChanges(deps, {
+    ...{ table: 'questions', every_ms },
     onChanges(ids) {
-      changes += 1;
-      for (const id of ids) known.delete(id);
+      rows.forget(ids);
       readAhead(ids);
     },
     onFollowed() {
       readNewestOpen(sql, most_ahead).then(readAhead, () => undefined);
     },
-    ...(changes_every_ms === undefined ? {} : { every_ms: changes_every_ms }),
   });
+
+  const takesPredictions = (row: QuestionRow | undefined): boolean =>
+    row !== undefined && whyNotOpen(row, clock()) === null;
 
   const isBelieved = ({ row, at_ms }: Entry): boolean => {
     const age_ms = performance.now() - at_ms;
@@ -107,13 +118,12 @@ export const createQuestionCache = (
     name: 'questions',
     get(asked) {
       const id = asked.toLowerCase();
-      const hit = known.get(id);
-      return hit !== undefined && isBelieved(hit) ? hit.row : read(id);
+      const hit = rows.get(id);
+      return hit !== undefined && isBelieved(hit) ? hit.row : rows.read(id);
     },
     forget(asked) {
       const id = asked.toLowerCase();
-      changes += 1;
-      known.delete(id);
+      rows.forget([id]);
       onForget?.(id);
     },
     start: followed.start,

@@ -1,8 +1,7 @@
-import type { Logger } from 'pino';
+import type { Deps } from '../deps.js';
 import { makeLoop } from '../loop.js';
 import type { Service } from '../service.js';
 import { type FollowedTable, readChanges } from './changes-store.js';
-import type { Sql } from './client.js';
 
 /**
  * Asks Postgres every second which rows of a table have changed. So a process also learns of a
@@ -18,21 +17,21 @@ export interface Changes extends Service {
 }
 
 export interface ChangesOptions {
-  readonly sql: Sql;
-  readonly log: Logger;
   readonly table: FollowedTable;
   /** Told once of each change, of those that were found together in one call. */
   readonly onChanges: (ids: readonly string[]) => void;
   /** Told when every change from now on is told. */
   readonly onFollowed?: () => void;
-  readonly every_ms?: number;
+  readonly every_ms?: number | undefined;
 }
 
 /** A turn may take a while where Postgres has much to do. */
 const trust_ms = 5_000;
 
-export const followChanges = (options: ChangesOptions): Changes => {
-  const { sql, log, table, onChanges, onFollowed, every_ms = 1_000 } = options;
+export const followChanges = (
+  { sql, log }: Pick<Deps, 'sql' | 'log'>,
+  { table, onChanges, onFollowed, every_ms = 1_000 }: ChangesOptions,
+): Changes => {
   let since: string | null = null;
   /** In which transaction each row changed that was told last: it may come again. */
   let told: ReadonlyMap<string, string> = new Map();

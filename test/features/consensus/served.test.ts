@@ -11,7 +11,8 @@ import { type Client, connect } from '../../help/ws-client.js';
 /** The consensus as clients read it and follow it, while agents predict. */
 
 const options = ['Rises', 'Stays', 'Falls'];
-const questions = [0, 1, 2].map((n) => ({ id: questionId(n), options: n === 2 ? options : [] }));
+const optionsOf = (n: number): readonly string[] => (n === 2 ? options : []);
+const questions = [0, 1, 2].map((n) => ({ id: questionId(n), options: optionsOf(n) }));
 
 interface World {
   readonly app: TestApp;
@@ -21,11 +22,7 @@ interface World {
 const startWorld = async (t: Test): Promise<World> => {
   const app = await startApp(t);
   const keys = Array.from({ length: 60 }, makeApiKey);
-  await seed(app.sql, { keys, questions: questions.length });
-  await app.sql`
-    update questions
-    set question_type = 'multi', options = ${options}
-    where id = ${questionId(2)}`;
+  await seed(app.sql, { keys, questions: questions.length, optionsOf });
   return { app, agents: keys.map((key, n) => ({ id: agentId(n), key })) };
 };
 

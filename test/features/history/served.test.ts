@@ -9,17 +9,14 @@ import { until } from '../../help/until.js';
 /** Charts, moves and snapshots as clients read them, while agents predict. */
 
 const options = ['Rises', 'Stays', 'Falls'];
-const questions = [0, 1].map((n) => ({ id: questionId(n), options: n === 1 ? options : [] }));
+const optionsOf = (n: number): readonly string[] => (n === 1 ? options : []);
+const questions = [0, 1].map((n) => ({ id: questionId(n), options: optionsOf(n) }));
 const agents_count = 40;
 
 const startWorld = async (t: Test) => {
   const app = await startApp(t);
   const keys = Array.from({ length: agents_count }, makeApiKey);
-  await seed(app.sql, { keys, questions: questions.length });
-  await app.sql`
-    update questions
-    set question_type = 'multi', options = ${options}
-    where id = ${questionId(1)}`;
+  await seed(app.sql, { keys, questions: questions.length, optionsOf });
   return { app, agents: keys.map((key, n) => ({ id: agentId(n), key })) };
 };
 
