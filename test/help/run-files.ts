@@ -11,13 +11,23 @@ const file_ms = 180_000;
 
 // Each file has its limit; the whole run, which grows with the tests, has none.
 t.setTimeout(0);
-t.jobs = 2;
-for (const file of process.argv.slice(2)) {
+
+const run = (file: string): Promise<unknown> => {
   const name = file.replace(/^dist\//, '').replace(/js$/, 'ts');
-  t.spawn(
+  return t.spawn(
     'env',
     ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', file],
     { timeout: file_ms, buffered: true, stdio: ['ignore', 'pipe', 'inherit'] },
     name,
   );
-}
+};
+
+/** What starts whole services, and says by when they have to be well again. */
+const isHeavy = (file: string): boolean => /^dist\/test\/(boot|fault|walk)\//.test(file);
+
+const files = process.argv.slice(2);
+t.jobs = 2;
+await Promise.all(files.filter(isHeavy).map(run));
+// The others wait for their stores and for timers a good part of their time.
+t.jobs = 3;
+await Promise.all(files.filter((file) => !isHeavy(file)).map(run));
