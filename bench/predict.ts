@@ -13,6 +13,7 @@ import {
 } from './env/targets.js';
 import { waitUntilEmpty } from './env/wait.js';
 import { type Bench, figureOf, ratioOf, type Subject, type Summaries } from './frame/types.js';
+import { makeDiskSubject } from './peers/disk.js';
 import { findPgbench, pgbench_missing, runPgbench, writeScript } from './peers/pgbench.js';
 
 /**
@@ -140,6 +141,7 @@ export const predict: Bench = {
     api_rss_mb: figureOf('service', 'rss_mb'),
   },
   prepare: prepareOnBed(async (bed) => {
+    const { context } = bed;
     const keys_file = await fillDatabases(bed);
     const make = (target: StoredTarget) => makeSubjects(bed, target, keys_file);
     const service = make(await startServiceTarget(bed));
@@ -150,7 +152,9 @@ export const predict: Bench = {
     return {
       stages: [
         () => ({ subjects: [service.closed, conventional.closed, bare.closed, ...pgbench] }),
-        (so_far) => ({ subjects: [service.atHalf(so_far), conventional.atHalf(so_far)] }),
+        (so_far) => ({
+          subjects: [service.atHalf(so_far), conventional.atHalf(so_far), makeDiskSubject(context)],
+        }),
       ],
       missing: program === undefined ? [{ name: 'pgbench', why: pgbench_missing }] : [],
     };
