@@ -5,8 +5,8 @@ import type { BenchContext, Subject } from '../frame/types.js';
 
 /**
  * The disk alone: what a group commit at half load waits for, without anything around it. One file
- * that has its size, a write of 16 KB and an fdatasync, some 200 times a second. A stall of the disk
- * that this shows is in the 99th percentile of whatever commits beside it.
+ * that has its size, a write of 16 KB and an fdatasync, some 200 times a second. A stall of the
+ * disk that this shows is in the 99th percentile of whatever commits beside it.
  */
 
 const piece = 16_384;

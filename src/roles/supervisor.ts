@@ -9,6 +9,7 @@ import { openLog, pickPort, probePort, type Say } from '../embedded/processes.js
 import { startRedis } from '../embedded/redis.js';
 import { isOutage } from '../kit/pg/client.js';
 import { migrate } from '../kit/pg/migrate.js';
+import { lookAtRedis } from '../kit/redis/look.js';
 import { banner } from './banner.js';
 import { type KeptStore, keepStore } from './kept-store.js';
 import { endOrphans, keepRole, type RoleProcess } from './role-process.js';
@@ -80,6 +81,7 @@ const start = async (self: Supervisor): Promise<void> => {
   if (wantedRoles(config).includes('api')) await checkPort(config);
   const [urls, dev_ca] = await Promise.all([openStores(self), openDevCa(config)]);
   if (signals.stopped()) return;
+  if (config.REDIS_URL !== undefined) void tellOfRedis(self, config.REDIS_URL);
   await migratePatiently(self, urls.DATABASE_URL);
   if (signals.stopped()) return;
   const port = await startRoles(self, { ...urls, ...keySettings(config), ...caSettings(dev_ca) });
@@ -174,6 +176,16 @@ const migratePatiently = async ({ say, signals }: Supervisor, url: string): Prom
       if (!said) say(`Waiting up to ${migrate_ms / 1_000} s for Postgres (DATABASE_URL): ${why}`);
       await signals.rest(250);
     }
+  }
+};
+
+/** Nothing waits for a Redis: it may come later, and then everything goes on by itself. */
+const tellOfRedis = async ({ say }: Supervisor, url: string): Promise<void> => {
+  try {
+    await lookAtRedis(url);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    say(`Redis (REDIS_URL): ${why}. Look again with: npm run doctor`);
   }
 };
 

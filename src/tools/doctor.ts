@@ -1,6 +1,5 @@
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import path from 'node:path';
-import { Redis } from 'ioredis';
 import { lockHolder } from '../boot/processes.mjs';
 import { type Config, ConfigError, readConfig, settings } from '../config.js';
 import { readStatus } from '../embedded/data-dir.js';
@@ -8,6 +7,7 @@ import { embeddedPostgresVersion } from '../embedded/postgres-home.js';
 import { probePort } from '../embedded/processes.js';
 import { findInstaller, lookUp } from '../embedded/redis-binary.js';
 import { openSql } from '../kit/pg/client.js';
+import { lookAtRedis } from '../kit/redis/look.js';
 
 /**
  * `npm run doctor`: every setting with its value and where it comes from, then whether what the
@@ -16,8 +16,6 @@ import { openSql } from '../kit/pg/client.js';
 type Check = (config: Config) => Promise<string> | string;
 
 const oldest_postgres = 14;
-const oldest_redis = 7;
-const wait_ms = 5_000;
 
 const maskUrl = (text: string): string =>
   /^[a-z]+:\/\//.test(text) ? text.replace(/:[^:@/]*@/, ':***@') : '***';
@@ -93,41 +91,11 @@ const checkPostgres: Check = async ({ DATABASE_URL, DATABASE_PREPARE }) => {
 };
 
 const checkRedis: Check = async ({ REDIS_URL }) => {
-  if (REDIS_URL !== undefined) return checkRedisServer(REDIS_URL);
+  if (REDIS_URL !== undefined) return lookAtRedis(REDIS_URL);
   const found = lookUp();
   if (found !== null) return `${found.command} ${found.version}`;
   if (findInstaller() !== null) return 'redis-tools will be installed with apt-get at the start';
   throw new Error('there is no redis-server: install Redis 7 or newer, or set REDIS_URL');
-};
-
-const checkRedisServer = async (url: string): Promise<string> => {
-  const redis = new Redis(url.replace(/^unix:/, ''), {
-    lazyConnect: true,
-    maxRetriesPerRequest: 0,
-    commandTimeout: wait_ms,
-    connectTimeout: wait_ms,
-    retryStrategy: () => null,
-  });
-  let reason = '';
-  redis.on('error', (error: Error) => {
-    reason = error.message;
-  });
-  try {
-    await redis.connect().catch((error: Error) => {
-      throw new Error(reason || error.message);
-    });
-    const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '0';
-    if (Number.parseInt(version, 10) < oldest_redis) {
-      throw new Error(`${version} is too old; ${oldest_redis} or newer is needed`);
-    }
-    const memory = await redis.info('memory');
-    const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? 'unknown';
-    if (policy !== 'noeviction') throw new Error(`maxmemory-policy is ${policy}, not noeviction`);
-    const aof = /aof_enabled:1/.test(await redis.info('persistence'));
-    return `${version} answers${aof ? '' : ', without AOF: live state is rebuilt after a restart'}`;
-  } finally {
-    redis.disconnect();
-  }
 };
 
 const checks: readonly (readonly [name: string, check: Check])[] = [

@@ -216,3 +216,16 @@ t.test('with stores that are given nothing is embedded; refusals are one sentenc
   first.child.kill('SIGTERM');
   t.equal(await first.code, 0);
 });
+
+t.test('a Redis that is not there is told of, and nothing waits for it', async (t) => {
+  const folder = makeFolder(t);
+  const { database_url } = await openStores(t);
+  const port = await pickPort('127.0.0.1');
+  const given = { DATABASE_URL: database_url, REDIS_URL: `redis://127.0.0.1:${port}` };
+  const { child, running, output, code } = launch(folder, given);
+  await running;
+  const line = `Redis (REDIS_URL): connect ECONNREFUSED 127.0.0.1:${port}. Look again with: npm run doctor\n`;
+  await until('it is told', () => output().includes(line));
+  child.kill('SIGTERM');
+  t.equal(await code, 0);
+});
