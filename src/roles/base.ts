@@ -19,6 +19,8 @@ export interface RoleOptions {
   readonly shared_port: boolean;
   /** A process of its own that works for nobody who waits: it takes a lower priority. */
   readonly in_background?: boolean;
+  /** Tests: false leaves the pages about the service to be made when somebody asks for one. */
+  readonly makes_pages?: boolean;
   /** Tests: refuse answers that do not match what their route says it returns. */
   readonly check_answers?: boolean;
 }

@@ -40,6 +40,8 @@ interface Entry {
 const unfollowed_ms = 2_000;
 const blink_ms = 20;
 const most = 20_000;
+/** Of those that are read together. */
+const most_read = 200;
 /** Of those that are read before somebody asks for them, at a start or after a change. */
 const most_ahead = 2_000;
 
@@ -64,7 +66,7 @@ const makeRows = (sql: Deps['sql']) => {
     // One after the other: what is new to a process comes in rushes, and the first of a rush, read
     // by themselves, would cost as much as all others together.
     read: makeGather<Cached>({
-      ...{ most: 200, lanes: 1 },
+      ...{ most: most_read, lanes: 1 },
       async read(ids) {
         const began_ms = performance.now();
         const before = changes;
@@ -88,19 +90,26 @@ export const createQuestionCache = (
   const { sql, clock } = deps;
   const rows = makeRows(sql);
 
-  const readAhead = (ids: readonly string[]): void => {
-    // Whoever asks for one of them meets the error itself.
-    for (const id of ids.slice(0, most_ahead)) rows.read(id).catch(() => undefined);
+  /** In pieces, so that whoever asks meanwhile waits for one of them and not for all. */
+  const readAhead = async (ids: readonly string[]): Promise<void> => {
+    const some = ids.slice(0, most_ahead);
+    for (let at = 0; at < some.length; at += most_read) {
+      await Promise.all(some.slice(at, at + most_read).map(rows.read));
+    }
+  };
+  const tryAhead = (ids: Promise<readonly string[]>): void => {
+    // Whoever asks for one that was not read meets the error.
+    ids.then(readAhead).catch(() => undefined);
   };
 
   const followed = followChanges(deps, {
     ...{ table: 'questions', every_ms },
     onChanges(ids) {
       rows.forget(ids);
-      readAhead(ids);
+      tryAhead(Promise.resolve(ids));
     },
     onFollowed() {
-      readNewestOpen(sql, most_ahead).then(readAhead, () => undefined);
+      tryAhead(readNewestOpen(sql, most_ahead));
     },
   });
 
