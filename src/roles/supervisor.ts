@@ -184,7 +184,7 @@ const tellOfRedis = async ({ say }: Supervisor, url: string): Promise<void> => {
   try {
     await lookAtRedis(url);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
     say(`Redis (REDIS_URL): ${why}. Look again with: npm run doctor`);
   }
 };

@@ -94,22 +94,19 @@ export const createQuestionCache = (
   const readAhead = async (ids: readonly string[]): Promise<void> => {
     const some = ids.slice(0, most_ahead);
     for (let at = 0; at < some.length; at += most_read) {
-      await Promise.all(some.slice(at, at + most_read).map(rows.read));
+      // Whoever asks for one that could not be read meets the error.
+      await Promise.allSettled(some.slice(at, at + most_read).map(rows.read));
     }
-  };
-  const tryAhead = (ids: Promise<readonly string[]>): void => {
-    // Whoever asks for one that was not read meets the error.
-    ids.then(readAhead).catch(() => undefined);
   };
 
   const followed = followChanges(deps, {
     ...{ table: 'questions', every_ms },
     onChanges(ids) {
       rows.forget(ids);
-      tryAhead(Promise.resolve(ids));
+      void readAhead(ids);
     },
     onFollowed() {
-      tryAhead(readNewestOpen(sql, most_ahead));
+      readNewestOpen(sql, most_ahead).then(readAhead, () => undefined);
     },
   });
 

@@ -6,19 +6,16 @@ export interface Changed {
   readonly changed_in: string;
 }
 
-/** Whose triggers note in `changed_in` which transaction changed a row last. */
-export type FollowedTable = 'agents' | 'questions';
-
 /**
- * Rows that have changed since the last call, by what the trigger of the table calls a change; at
- * the first one (null) none. A transaction that was under way then has a number that is not below
- * `next`, which is to be asked with the next time: so nothing is missed however long it took, and
- * meanwhile the same ones are told again. Numbers that this server has not reached came with the
- * rows from another one, and say nothing.
+ * Rows that have changed since the last call, of a table whose trigger notes in `changed_in` which
+ * transaction changed a row last (`note_change`); at the first call (null) none. A transaction that
+ * was under way then has a number that is not below `next`, which is to be asked with the next
+ * time: so nothing is missed however long it took, and meanwhile the same ones are told again.
+ * Numbers that this server has not reached came with the rows from another one, and say nothing.
  */
 export const readChanges = async (
   db: Db,
-  table: FollowedTable,
+  table: string,
   since: string | null,
 ): Promise<{ readonly changed: readonly Changed[]; readonly next: string }> => {
   const rows = await db<{ next: string; id: string | null; changed_in: string | null }[]>`

@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.js';
 import { makeLoop } from '../loop.js';
 import type { Service } from '../service.js';
-import { type FollowedTable, readChanges } from './changes-store.js';
+import { readChanges } from './changes-store.js';
 
 /**
  * Asks Postgres every second which rows of a table have changed. So a process also learns of a
@@ -17,7 +17,8 @@ export interface Changes extends Service {
 }
 
 export interface ChangesOptions {
-  readonly table: FollowedTable;
+  /** One with a trigger `note_change`. */
+  readonly table: string;
   /** Told once of each change, of those that were found together in one call. */
   readonly onChanges: (ids: readonly string[]) => void;
   /** Told when every change from now on is told. */
