@@ -45,11 +45,12 @@ const most_read = 200;
 /** Of those that are read before somebody asks for them, at a start or after a change. */
 const most_ahead = 2_000;
 
-/** The rows at hand, and how many changes this process has learned of. */
+/** The rows at hand. */
 const makeRows = (sql: Deps['sql']) => {
   /** Those that were read first come first. */
   const known = new Map<string, Entry>();
-  let changes = 0;
+  /** What changed since the reading under way began: there is one at a time. */
+  const changed = new Set<string>();
 
   const keep = (id: string, entry: Entry): void => {
     known.delete(id);
@@ -57,27 +58,34 @@ const makeRows = (sql: Deps['sql']) => {
     known.set(id, entry);
   };
 
+  const readOnce = async (ids: readonly string[]): Promise<Cached[]> => {
+    changed.clear();
+    const began_ms = performance.now();
+    const rows = new Map((await readQuestions(sql, ids)).map((row) => [row.id, row]));
+    return ids.map((id) => {
+      const row = rows.get(id);
+      // What was read while it changed may be from before the change.
+      keep(id, { row, at_ms: changed.has(id) ? Number.NEGATIVE_INFINITY : began_ms });
+      return row;
+    });
+  };
+
   return {
     get: (id: string): Entry | undefined => known.get(id),
-    forget(ids: readonly string[]): void {
-      changes += 1;
-      for (const id of ids) known.delete(id);
+    drop(id: string): void {
+      known.delete(id);
+    },
+    /** What is being read is read again; what is at hand stays. */
+    noteChanges(ids: readonly string[]): void {
+      for (const id of ids) changed.add(id);
     },
     // One after the other: what is new to a process comes in rushes, and the first of a rush, read
     // by themselves, would cost as much as all others together.
     read: makeGather<Cached>({
       ...{ most: most_read, lanes: 1 },
       async read(ids) {
-        const began_ms = performance.now();
-        const before = changes;
-        const rows = new Map((await readQuestions(sql, ids)).map((row) => [row.id, row]));
-        // A row that was read while something changed may be from before the change.
-        const at_ms = changes === before ? began_ms : Number.NEGATIVE_INFINITY;
-        return ids.map((id) => {
-          const row = rows.get(id);
-          keep(id, { row, at_ms });
-          return row;
-        });
+        const rows = await readOnce(ids);
+        return ids.some((id) => changed.has(id)) ? readOnce(ids) : rows;
       },
     }),
   };
@@ -92,17 +100,20 @@ export const createQuestionCache = (
 
   /** In pieces, so that whoever asks meanwhile waits for one of them and not for all. */
   const readAhead = async (ids: readonly string[]): Promise<void> => {
+    for (const id of ids.slice(most_ahead)) rows.drop(id);
     const some = ids.slice(0, most_ahead);
     for (let at = 0; at < some.length; at += most_read) {
+      const piece = some.slice(at, at + most_read);
       // Whoever asks for one that could not be read meets the error.
-      await Promise.allSettled(some.slice(at, at + most_read).map(rows.read));
+      await Promise.all(piece.map((id) => rows.read(id).catch(() => rows.drop(id))));
     }
   };
 
   const followed = followChanges(deps, {
     ...{ table: 'questions', every_ms },
     onChanges(ids) {
-      rows.forget(ids);
+      // The old rows stand until the new ones are there: nobody waits for a reading.
+      rows.noteChanges(ids);
       void readAhead(ids);
     },
     onFollowed() {
@@ -129,7 +140,8 @@ export const createQuestionCache = (
     },
     forget(asked) {
       const id = asked.toLowerCase();
-      rows.forget([id]);
+      rows.noteChanges([id]);
+      rows.drop(id);
       onForget?.(id);
     },
     start: followed.start,

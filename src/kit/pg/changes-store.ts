@@ -8,10 +8,11 @@ export interface Changed {
 
 /**
  * Rows that have changed since the last call, of a table whose trigger notes in `changed_in` which
- * transaction changed a row last (`note_change`); at the first call (null) none. A transaction that
- * was under way then has a number that is not below `next`, which is to be asked with the next
- * time: so nothing is missed however long it took, and meanwhile the same ones are told again.
- * Numbers that this server has not reached came with the rows from another one, and say nothing.
+ * transaction changed a row last (`note_change`). A transaction that was under way then has a
+ * number that is not below `next`, which is to be asked with the next time: so nothing is missed
+ * however long it took, and meanwhile the same ones are told again. The first call (null) tells
+ * those that changed before it and that the second will tell again. Numbers that this server has
+ * not reached came with the rows from another one, and say nothing.
  */
 export const readChanges = async (
   db: Db,
@@ -22,7 +23,8 @@ export const readChanges = async (
     select pg_snapshot_xmin(now.seen)::text as next, r.id, r.changed_in::text as changed_in
     from (select pg_current_snapshot() as seen) now
     left join ${db(table)} r
-      on r.changed_in >= ${since}::xid8 and r.changed_in < pg_snapshot_xmax(now.seen)`;
+      on r.changed_in >= coalesce(${since}::xid8, pg_snapshot_xmin(now.seen))
+      and r.changed_in < pg_snapshot_xmax(now.seen)`;
   const changed = rows.filter((row): row is typeof row & Changed => row.id !== null);
   return { changed, next: rows[0]?.next ?? '0' };
 };

@@ -43,15 +43,16 @@ export const followChanges = (
     async turn() {
       const began_ms = performance.now();
       const { changed, next } = await readChanges(sql, table, since);
-      const fresh = changed.filter(({ id, changed_in }) => told.get(id) !== changed_in);
-      if (fresh.length > 0) onChanges(fresh.map(({ id }) => id));
-      told = new Map(changed.map(({ id, changed_in }) => [id, changed_in]));
       const is_first = since === null;
+      const fresh = changed.filter(({ id, changed_in }) => told.get(id) !== changed_in);
+      told = new Map(changed.map(({ id, changed_in }) => [id, changed_in]));
       since = next;
       known_until_ms = began_ms;
       if (is_first) {
         followed_from_ms = performance.now();
         onFollowed?.();
+      } else if (fresh.length > 0) {
+        onChanges(fresh.map(({ id }) => id));
       }
       return 'rest';
     },
