@@ -84,6 +84,11 @@ const quiet_cores = 0.25;
 export const isDisturbed = (subjects: Summaries): boolean =>
   Object.values(subjects).some((sample) => (sample?.['others_cores'] ?? 0) > quiet_cores);
 
+const verdictOf = ({ floors, met }: Result): string => {
+  if (Object.keys(floors).length === 0) return 'No floor was measured.';
+  return met ? 'All floors are met.' : 'A floor is not met.';
+};
+
 /** The result as lines for a terminal. */
 export const printable = (result: Result): readonly string[] => {
   const names = [...new Set([...Object.keys(result.ratios), ...Object.keys(result.floors)])];
@@ -106,6 +111,6 @@ export const printable = (result: Result): readonly string[] => {
     ...(result.disturbed
       ? ['Other work used the machine meanwhile (others_cores); measure again when it is quiet.']
       : []),
-    result.met ? 'All floors are met.' : 'A floor is not met.',
+    verdictOf(result),
   ];
 };

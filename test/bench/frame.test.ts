@@ -276,6 +276,13 @@ t.test('of some subjects only what can be said of them is held against a floor',
   t.notMatch(run.printed, /fast_over_slow.*NOT MET/);
 });
 
+t.test('subjects without a floor say that none was measured', async (t) => {
+  const argv = ['fake', '--rounds', '1', '--only', 'slow'];
+  const run = await runFake(t, { fast: [20], slow: [100], argv });
+  t.equal(run.code, 0);
+  t.match(run.printed, /No floor was measured\.$/);
+});
+
 t.test('where no subject has such a name, that is said', async (t) => {
   const run = await runFake(t, { fast: [20], slow: [10], argv: ['fake', '--only', 'quick,odd'] });
   t.equal(run.code, 1);

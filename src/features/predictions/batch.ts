@@ -1,19 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Static } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse, refusedItem } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
 import { isId } from '../../kit/ids.js';
 import type { Taken } from '../../kit/limits.js';
 import { question_faults } from '../questions/index.js';
 import { dryRun } from './dry-run.js';
-import {
-  answerPlaced,
-  type PlaceAsk,
-  type PlaceParts,
-  placePrediction,
-  readAhead,
-} from './place.js';
+import { answerPlaced, placePrediction, readAhead } from './place.js';
+import type { Needs, PlaceAsk } from './place-parts.js';
 import { reach_ms } from './reach.js';
 import type { BatchResult, predictions_body } from './schema.js';
 
@@ -24,7 +18,6 @@ import type { BatchResult, predictions_body } from './schema.js';
  */
 
 type Item = Static<typeof predictions_body>;
-type Needs = Deps & PlaceParts;
 
 const placeOne = async (
   deps: Needs,

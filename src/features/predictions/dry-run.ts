@@ -1,4 +1,3 @@
-import type { Deps } from '../../kit/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
 import { equityOf, hasTier, readAccount, stake as stakeOf, tierOf } from '../points/index.js';
@@ -10,14 +9,14 @@ import {
 } from '../questions/index.js';
 import { allFailures, compare, type Examined, examine } from './examine.js';
 import { defOf, type Failure } from './faults.js';
-import { askPages, openMemories, type PlaceAsk, type PlaceParts, similarExtra } from './place.js';
+import { askPages, openMemories } from './place.js';
+import type { Needs, PlaceAsk } from './place-parts.js';
 import type { Finding } from './question-memory.js';
+import { similarExtra } from './refusals.js';
 import type { DryRunWire } from './schema.js';
 import { readOwnPrediction } from './store.js';
 
 /** `dry_run: true`: every gate, all failures at once, and nothing is stored. */
-
-type Needs = Deps & PlaceParts;
 
 const findAll = async (
   deps: Needs,

@@ -8,7 +8,7 @@ export {
   type ImportOutcome,
   recordImported,
 } from './imported.js';
-export type { PlaceParts } from './place.js';
+export type { PlaceParts } from './place-parts.js';
 export { createPlacing } from './placing.js';
 export { hashSources, QuestionMemory } from './question-memory.js';
 export { createReach } from './reach.js';

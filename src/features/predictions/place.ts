@@ -2,75 +2,28 @@ import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
 import { type Reply, reply } from '../../kit/http/route.js';
-import type { Claim } from '../../kit/idempotency.js';
 import { makeId } from '../../kit/ids.js';
-import type { Taken } from '../../kit/limits.js';
-import { equityOf, points_faults, readAccount, stake as stakeOf, tierOf } from '../points/index.js';
-import {
-  type QuestionParts,
-  type QuestionRow,
-  question_faults,
-  readQuestion,
-  whyNotOpen,
-} from '../questions/index.js';
+import { stake as stakeOf, tierOf } from '../points/index.js';
+import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
 import type { AgentMemory } from './agent-memory.js';
 import { citation_limits } from './citations.js';
 import { makePlacedEvent } from './events.js';
-import { allFailures, compare, type Examined, examine, withoutPages } from './examine.js';
-import { type Failure, hasFailures, prediction_faults, refuseFailures } from './faults.js';
-import { readIdBySeq } from './gate-store.js';
-import type { AskedQuestion, Gates } from './gates.js';
-import type { PlaceDraft, Placing, Verdict } from './placing.js';
+import { compare, type Examined, examine, withoutPages } from './examine.js';
+import type { AskedQuestion } from './gates.js';
+import type { Needs, PlaceAsk, Placed, PlaceParts } from './place-parts.js';
+import type { PlaceDraft, Verdict } from './placing.js';
 import type { PredictionDraft } from './placing-store.js';
-import type { Finding, QuestionMemory } from './question-memory.js';
+import type { QuestionMemory } from './question-memory.js';
 import { type Reach, reach_ms } from './reach.js';
-import type { PredictBody, PredictionWire } from './schema.js';
+import { explain, refuseClosed, refuseExamined } from './refusals.js';
+import type { PredictionWire } from './schema.js';
 import type { StatedForecast } from './stated.js';
-import { type PredictionRow, readOwnPrediction } from './store.js';
-import { nameProbabilities, toWire } from './views.js';
+import { nameProbabilities } from './views.js';
 
 /**
  * One prediction from the checked body to the answer: rules and comparisons first, all failures
  * together, then the group commit, which judges again what may have changed under its locks.
  */
-
-export interface PlaceParts extends QuestionParts {
-  readonly gates: Gates;
-  readonly placing: Placing;
-  /** Null where sources need not be reachable. */
-  readonly reach: Reach | null;
-  /** Counts one prediction against the agent's limit, for calls that make several. */
-  takePrediction(agent_id: string): Promise<Taken>;
-}
-
-export interface Placed {
-  readonly prediction: PredictionWire;
-  readonly balance: number;
-  readonly staked: number;
-  /** Balance and stakes, less what is owed. */
-  readonly equity: number;
-  readonly event_id: string;
-  /** True: this body was accepted before, and this is that result. */
-  readonly replayed: boolean;
-}
-
-/** For how long an identical body is answered with the first result. */
-const replay_ms = 10 * 60_000;
-
-export interface PlaceAsk {
-  readonly question_id: string;
-  readonly body: PredictBody;
-  readonly body_digest: string;
-  readonly agent: AgentCaller;
-  /** Of a call with an Idempotency-Key. */
-  readonly claim: Claim | null;
-  /** Until when sources are asked for, of several predictions in one call. */
-  readonly asks_until_ms?: number;
-  /** Called when it waits for nothing but its batch, or is refused by what is known already. */
-  readonly onUnderWay?: () => void;
-}
-
-type Needs = Deps & PlaceParts;
 
 export interface Memories {
   readonly question: QuestionMemory;
@@ -186,43 +139,6 @@ const commit = async (deps: Needs, ask: PlaceAsk, parts: CommitParts): Promise<P
   return verdict.kind === 'placed' ? placedOf(verdict) : explain(deps, ask, { draft, verdict });
 };
 
-/**
- * What was found may be the agent's own earlier prediction; then this is a repeat, and its first
- * result or its being one says more.
- */
-const refuseExamined = async (
-  deps: Needs,
-  ask: PlaceAsk,
-  others: readonly Failure[],
-  findings: readonly Finding[],
-): Promise<Placed | Fault> => {
-  if (findings.length > 0) {
-    const first = await findFirstResult(deps, ask);
-    if (first !== null) return 'replayed' in first ? first : refuseDuplicate(first);
-  }
-  const failures = allFailures(others, findings);
-  if (!hasFailures(failures)) throw new Error('a refusal without a reason');
-  return refuseFailures(failures, await similarExtra(deps, ask.question_id, findings));
-};
-
-/** What the most similar prediction is, for the members of the error. */
-export const similarExtra = async (
-  { sql }: Pick<Deps, 'sql'>,
-  question_id: string,
-  findings: readonly Finding[],
-): Promise<{ readonly similarity: number; readonly prediction_id: string | null } | null> => {
-  const similar = findings.find((finding) => finding.kind === 'similar');
-  if (similar === undefined) return null;
-  const { prediction_id, seq, similarity } = similar;
-  return {
-    similarity: Math.floor(similarity * 10_000) / 10_000,
-    prediction_id: prediction_id ?? (await readIdBySeq(sql, question_id, seq)),
-  };
-};
-
-const refuseDuplicate = (first: PredictionRow): Fault =>
-  refuse(prediction_faults.DUPLICATE_PREDICTION, { extra: { prediction_id: first.id } });
-
 interface DraftParts {
   readonly ask: PlaceAsk;
   readonly question: QuestionRow;
@@ -291,73 +207,6 @@ const draftWire = (
   downvotes: 0,
   created_at: draft.at.toISOString(),
 });
-
-/** The first result of this very body, while a lost answer may be the reason for the repeat. */
-export const findFirstResult = async (
-  deps: Deps,
-  ask: PlaceAsk,
-): Promise<Placed | PredictionRow | null> => {
-  const row = await readOwnPrediction(deps.sql, ask.question_id, ask.agent.id);
-  if (row === undefined) return null;
-  const age_ms = deps.clock().getTime() - row.created_at.getTime();
-  if (row.body_digest !== ask.body_digest || age_ms > replay_ms) return row;
-  const account = await readAccount(deps.sql, ask.agent.id);
-  return {
-    prediction: toWire(row),
-    balance: account?.balance ?? 0,
-    staked: account?.staked ?? 0,
-    equity: account === undefined ? 0 : equityOf(account),
-    event_id: row.event_id,
-    replayed: true,
-  };
-};
-
-const refuseClosed = async (
-  deps: Deps,
-  ask: PlaceAsk,
-  message: string,
-): Promise<Placed | Fault> => {
-  const first = await findFirstResult(deps, ask);
-  if (first !== null && 'replayed' in first) return first;
-  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
-};
-
-interface Refused {
-  readonly draft: PredictionDraft;
-  readonly verdict: Exclude<Verdict, { kind: 'placed' }>;
-}
-
-const explain = async (
-  deps: Needs,
-  ask: PlaceAsk,
-  { draft, verdict }: Refused,
-): Promise<Placed | Fault> => {
-  // The statement has looked for an earlier one; what is there now may have come later.
-  if (verdict.kind === 'tier') {
-    return refuse(points_faults.TIER_REQUIRED, {
-      message: `Predicting needs the Predictor tier: an equity of 1,000 points; this agent has ${verdict.equity} (${tierOf(verdict.equity)}).`,
-      extra: { tier_required: 'Predictor' },
-    });
-  }
-  if (verdict.kind === 'poor') {
-    return refuse(points_faults.INSUFFICIENT_POINTS, {
-      message: `This prediction stakes ${draft.stake} points and the balance is ${verdict.balance}; a confidence nearer to 50 stakes less.`,
-      extra: { stake: draft.stake, balance: verdict.balance },
-    });
-  }
-  const first = await findFirstResult(deps, ask);
-  // The batch was run again after an outage and had committed the first time: this is its result.
-  if (first !== null && 'replayed' in first) {
-    return first.prediction.id === draft.id ? { ...first, replayed: false } : first;
-  }
-  if (first !== null) return refuseDuplicate(first);
-  if (verdict.kind === 'refused') return refuseExamined(deps, ask, [], verdict.findings);
-  deps.questions.forget(ask.question_id);
-  const question = await readQuestion(deps.sql, ask.question_id);
-  if (question === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
-  const message = whyNotOpen(question, deps.clock()) ?? 'The question was changing; try again.';
-  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
-};
 
 /** The answer of the contract, §5. */
 const placedWire = (placed: Placed) => ({

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
 import { type Answer, reply, routeFor } from '../../kit/http/route.js';
@@ -13,7 +12,8 @@ import { findVisible, question_faults, question_params, readQuestion } from '../
 import { placeBatch } from './batch.js';
 import { dryRun } from './dry-run.js';
 import { prediction_faults } from './faults.js';
-import { answerPlaced, type PlaceAsk, type PlaceParts, placePrediction } from './place.js';
+import { answerPlaced, placePrediction } from './place.js';
+import type { Needs, PlaceAsk } from './place-parts.js';
 import { preflightOf } from './preflight.js';
 import {
   batch_body,
@@ -30,7 +30,6 @@ import {
 import { showPredictions, sightHeaders } from './sight.js';
 import { countPredictions, keyOf, list_kinds, listPredictions, readPrediction } from './store.js';
 
-type Needs = Deps & PlaceParts;
 const route = routeFor<Needs>();
 
 const placed_or_dry = Type.Union([placed_schema, dry_run_schema]);
