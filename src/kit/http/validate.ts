@@ -2,6 +2,7 @@ import { FormatRegistry, Kind, type TObject, type TSchema } from '@sinclair/type
 import { TypeCompiler, type ValueErrorIterator } from '@sinclair/typebox/compiler';
 import type { FaultField } from '../fault.js';
 import { isId } from '../ids.js';
+import { innermost, wordError } from './wording.js';
 
 /** Compiled validators of the wire. Unknown members pass and are never looked at. */
 
@@ -23,11 +24,11 @@ const most_fields = 20;
 const collect = (errors: ValueErrorIterator, root: string): FaultField[] => {
   const fields: FaultField[] = [];
   const seen = new Set<string>();
-  for (const error of errors) {
+  for (const error of innermost(errors)) {
     const path = root + error.path.replaceAll('/', '.');
     if (seen.has(path)) continue;
     seen.add(path);
-    fields.push({ path, message: error.message });
+    fields.push({ path, message: wordError(error) });
     if (fields.length >= most_fields) break;
   }
   return fields;
