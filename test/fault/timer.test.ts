@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { surviveKilledTimers, surviveSleepingTimers } from '../help/timer-faults.js';
 
-const timeout = 150_000;
+const timeout = 240_000;
 
 test('kill -9 of the timer again and again while it settles', { timeout }, (t) =>
   surviveKilledTimers(t, { settling: 2, reversing: 2 }),

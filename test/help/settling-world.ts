@@ -107,6 +107,6 @@ export const compareBooks = async (t: Test, world: World, revisions: readonly bo
     found = await findDifferences(world);
     return found.length === 0;
   };
-  await until('the stores agree', look, 15_000).catch(() => undefined);
+  await until('the stores agree', look, 60_000).catch(() => undefined);
   t.same(found, [], 'the stores agree');
 };

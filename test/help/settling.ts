@@ -65,7 +65,7 @@ export const untilSettled = (sql: Sql, question_id: string): Promise<boolean> =>
         where question_id = ${question_id} and state = 'running'`;
       return row?.left === 0;
     },
-    15_000,
+    60_000,
   );
 
 /** Resolves, or voids, and waits. */

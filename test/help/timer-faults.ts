@@ -51,8 +51,8 @@ export const surviveSleepingTimers = async (t: Test, most_pauses: number): Promi
     const before = await world.done();
     // Asleep inside a transaction it holds its rows for 5 s, which is longer than a lease: whoever
     // sleeps has lost it when it wakes up.
-    await until('the other goes on', async () => (await world.done()) > before, 20_000).finally(
-      () => process.kill(pid, 'SIGCONT'),
+    await until('the other goes on', async () => (await world.done()) > before).finally(() =>
+      process.kill(pid, 'SIGCONT'),
     );
     pauses += 1;
   }

@@ -206,7 +206,7 @@ test('predictions wait for the opening, end with the close and go on after a reo
   const early = await predict();
   t.match(early, { status: 409, body: { code: 'QUESTION_NOT_OPEN', error: /opens at/ } });
   await app.sql`update questions set opens_at = now() - interval '1 second' where id = ${id}`;
-  await until('the opening is seen', async () => (await predict()).status === 201, 1_000);
+  await until('the opening is seen', async () => (await predict()).status === 201, 3_000);
   const steps = stepsOf(id);
   await steps.close();
   t.match(await predict(), { status: 409, body: { code: 'QUESTION_NOT_OPEN' } });

@@ -122,7 +122,7 @@ test('what one process closes or reopens, another one that knew it otherwise see
   t.equal(closed.status, 200);
   t.equal(await predict(), 409, 'although it had it as open a moment ago');
   await take(id, 'reopen');
-  t.equal(await until('the reopening is seen', async () => (await predict()) === 201, 1_000), true);
+  t.equal(await until('the reopening is seen', async () => (await predict()) === 201, 3_000), true);
 });
 
 test('of the predictions that race with a close none is placed after it', async (t) => {

@@ -44,8 +44,7 @@ const openWorld = async (test: Test) => {
   await keeper.start();
   test.teardown(() => keeper.stop());
   const findAll = () => findBoardDifferences({ sql, redis, prefix, now: deps.clock() });
-  const settled = () =>
-    until('boards as the record', async () => (await findAll()).length === 0, 10_000);
+  const settled = () => until('boards as the record', async () => (await findAll()).length === 0);
   const page = (kind: BoardKind, { category = null as string | null, period = 'all' as Period }) =>
     ({ kind, slice: sliceOf(category, period, dayOf(deps.clock())) }) as const;
   const mark = (ids: readonly string[]) => sql.begin((tx) => markStanding(tx, ids));
