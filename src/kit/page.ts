@@ -79,7 +79,7 @@ export const readPage = (query: PageQuery, kinds: readonly CursorKind[]): PageAs
   }
   const after = decodeCursor(query.cursor, kinds);
   if (after === null) {
-    const fields = [{ path: 'query.cursor', message: 'Send next_cursor of the page before.' }];
+    const fields = [{ path: 'query.cursor', message: 'must be next_cursor of the page before' }];
     return refuse(common_faults.INVALID_REQUEST, { fields });
   }
   return { limit: query.limit, after, offset: 0 };

@@ -37,31 +37,29 @@ t.test('what is wrong is said in plain words', async (t) => {
   const of_two = Type.Union([Type.Integer({ minimum: 0 }), Type.Array(Type.String())]);
   const checkTwo = compileCheck(Type.Object({ of_two }, { additionalProperties: false }), 'frame');
   const cases: readonly (readonly [object, string])[] = [
-    [{ id: 'abc' }, 'Must be an id (a UUID).'],
-    [{ id: 7 }, 'Must be a string.'],
-    [{ name: 'a' }, 'Must have at least 2 characters.'],
-    [{ name: 'abcdef' }, 'Must have at most 5 characters.'],
-    [{ kind: 'blue' }, 'Must be one of red, green.'],
-    [{ count: 1.5 }, 'Must be a whole number.'],
-    [{ count: -1 }, 'Must be at least 0.'],
-    [{ count: 11 }, 'Must be at most 10.'],
-    [{ at: 7 }, 'Must be a string or null.'],
-    [{ at: 'now' }, 'Must be a time with its zone, such as 2026-03-01T12:00:00Z.'],
-    [{ tags: 'x' }, 'Must be an array.'],
-    [{ tags: Array(31).fill('x') }, 'Must have at most 30 items.'],
+    [{ id: 'abc' }, 'must be an id (a UUID)'],
+    [{ id: 7 }, 'must be a string'],
+    [{ name: 'a' }, 'must have at least 2 characters'],
+    [{ name: 'abcdef' }, 'must have at most 5 characters'],
+    [{ kind: 'blue' }, 'must be one of red, green'],
+    [{ count: 1.5 }, 'must be a whole number'],
+    [{ count: -1 }, 'must be at least 0'],
+    [{ count: 11 }, 'must be at most 10'],
+    [{ at: 7 }, 'must be a string or null'],
+    [{ at: 'now' }, 'must be a time with its zone, such as 2026-03-01T12:00:00Z'],
+    [{ tags: 'x' }, 'must be an array'],
+    [{ tags: Array(31).fill('x') }, 'must have at most 30 items'],
   ];
   for (const [value, message] of cases) t.same(says(value), [message], JSON.stringify(value));
-  t.match(check({ id: good.id, kind: 'red' }), [{ path: 'body.name', message: 'Is required.' }]);
-  t.same(check([]), [{ path: 'body', message: 'Must be an object.' }]);
+  t.match(check({ id: good.id, kind: 'red' }), [{ path: 'body.name', message: 'is required' }]);
+  t.same(check([]), [{ path: 'body', message: 'must be an object' }]);
   t.same(checkTwo({ of_two: true }), [
-    { path: 'frame.of_two', message: 'Must be a whole number or an array.' },
+    { path: 'frame.of_two', message: 'must be a whole number or an array' },
   ]);
-  t.same(checkTwo({ of_two: ['a', 1] }), [
-    { path: 'frame.of_two.1', message: 'Must be a string.' },
-  ]);
-  t.same(checkTwo({ of_two: -1 }), [{ path: 'frame.of_two', message: 'Must be at least 0.' }]);
+  t.same(checkTwo({ of_two: ['a', 1] }), [{ path: 'frame.of_two.1', message: 'must be a string' }]);
+  t.same(checkTwo({ of_two: -1 }), [{ path: 'frame.of_two', message: 'must be at least 0' }]);
   t.same(checkTwo({ of_two: 1, three: 3 }), [
-    { path: 'frame.three', message: 'Is not known here.' },
+    { path: 'frame.three', message: 'is not known here' },
   ]);
 });
 

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { type Fault, type FaultField, refuse } from '../../kit/fault.js';
-import { compileCheck } from '../../kit/http/validate.js';
+import { compileCheck, sayFirst } from '../../kit/http/validate.js';
 import { type Filter, type Publication, ws_faults } from '../../kit/ws/frames.js';
 import { event_names } from './catalogue.js';
 import { type LogEntry, readData } from './log-entry.js';
@@ -97,9 +97,7 @@ const makeFilter = (wanted: Wanted): EventFilter => {
 export const readFilter = (given: unknown): EventFilter | Fault | null => {
   const fields = checkFilter(given);
   if (fields !== null) {
-    const [first] = fields;
-    const message = `The filter is not right: ${first?.path} – ${first?.message}.`;
-    return refuse(ws_faults.INVALID_FILTER, { message, fields });
+    return refuse(ws_faults.INVALID_FILTER, { message: sayFirst('filter', fields), fields });
   }
   const { events, model_family, min_confidence } = given as Given;
   const unknown_name = events?.find((name) => !event_names.includes(name));

@@ -4,7 +4,7 @@ import { type Claim, keepAll } from '../idempotency.js';
 import type { Tx } from '../pg/client.js';
 import { type Caller, isAdmin } from './caller.js';
 import type { Answer, Context, Route } from './route.js';
-import { type Check, compileCheck, compileQuery, type QueryReader } from './validate.js';
+import { type Check, compileCheck, compileQuery, type QueryReader, sayFirst } from './validate.js';
 
 /**
  * What HTTP requests and calls over the websocket share: a route with its validators compiled, who
@@ -110,7 +110,7 @@ export const makeCall = <D>(compiled: CompiledRoute<D>, parts: CallParts): Call 
     const read = readQuery(parts.query_text);
     if ('fields' in read) {
       return refuse(common_faults.INVALID_REQUEST, {
-        message: `The query is not right: ${read.fields[0]?.path} – ${read.fields[0]?.message}.`,
+        message: sayFirst('query', read.fields),
         fields: read.fields,
       });
     }
@@ -119,7 +119,7 @@ export const makeCall = <D>(compiled: CompiledRoute<D>, parts: CallParts): Call 
   const fields = checkBody === null ? null : checkBody(parts.body);
   if (fields !== null) {
     return refuse(common_faults.INVALID_REQUEST, {
-      message: `The body is not right: ${fields[0]?.path} – ${fields[0]?.message}.`,
+      message: sayFirst('body', fields),
       fields,
     });
   }

@@ -34,6 +34,10 @@ const collect = (errors: ValueErrorIterator, root: string): FaultField[] => {
   return fields;
 };
 
+/** The message of a refusal: the first thing that is wrong. */
+export const sayFirst = (what: string, [first]: readonly FaultField[]): string =>
+  `The ${what} is not right: ${first?.path} – ${first?.message}.`;
+
 export type Check = (value: unknown) => readonly FaultField[] | null;
 
 /** Compiles a schema; the check returns null for a good value, else what is wrong and where. */
@@ -91,7 +95,7 @@ export const compileQuery = (schema: TObject): QueryReader => {
         if (text.includes('\0') || !text.isWellFormed()) {
           return {
             fields: [
-              { path: `query.${name}`, message: 'Contains characters that are not allowed.' },
+              { path: `query.${name}`, message: 'contains characters that are not allowed' },
             ],
           };
         }

@@ -16,8 +16,8 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 const formats: Readonly<Record<string, string>> = {
-  uuid: 'Must be an id (a UUID).',
-  'date-time': 'Must be a time with its zone, such as 2026-03-01T12:00:00Z.',
+  uuid: 'must be an id (a UUID)',
+  'date-time': 'must be a time with its zone, such as 2026-03-01T12:00:00Z',
 };
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`;
@@ -28,17 +28,17 @@ const nameOf = (schema: TSchema): string =>
     : (kinds[schema[Kind]] ?? 'another value');
 
 const sayPattern = (schema: TSchema): string => {
-  if (Array.isArray(schema['enum'])) return `Must be one of ${schema['enum'].join(', ')}.`;
-  return schema.description ?? `Must match ${schema['pattern']}.`;
+  if (Array.isArray(schema['enum'])) return `must be one of ${schema['enum'].join(', ')}`;
+  return schema.description?.replace(/[.]$/, '') ?? `must match ${schema['pattern']}`;
 };
 
 type Say = (schema: TSchema) => string;
 
 const bounds = (): Partial<Record<ValueErrorType, Say>> => {
-  const atLeast: Say = ({ minimum }) => `Must be at least ${minimum}.`;
-  const atMost: Say = ({ maximum }) => `Must be at most ${maximum}.`;
-  const moreThan: Say = ({ exclusiveMinimum }) => `Must be more than ${exclusiveMinimum}.`;
-  const lessThan: Say = ({ exclusiveMaximum }) => `Must be less than ${exclusiveMaximum}.`;
+  const atLeast: Say = ({ minimum }) => `must be at least ${minimum}`;
+  const atMost: Say = ({ maximum }) => `must be at most ${maximum}`;
+  const moreThan: Say = ({ exclusiveMinimum }) => `must be more than ${exclusiveMinimum}`;
+  const lessThan: Say = ({ exclusiveMaximum }) => `must be less than ${exclusiveMaximum}`;
   return {
     [ValueErrorType.IntegerMinimum]: atLeast,
     [ValueErrorType.IntegerMaximum]: atMost,
@@ -53,35 +53,35 @@ const bounds = (): Partial<Record<ValueErrorType, Say>> => {
 
 const said: Partial<Record<ValueErrorType, Say>> = {
   ...bounds(),
-  [ValueErrorType.ObjectRequiredProperty]: () => 'Is required.',
-  [ValueErrorType.ObjectAdditionalProperties]: () => 'Is not known here.',
+  [ValueErrorType.ObjectRequiredProperty]: () => 'is required',
+  [ValueErrorType.ObjectAdditionalProperties]: () => 'is not known here',
   [ValueErrorType.ObjectMinProperties]: ({ minProperties }) =>
-    `Must have at least ${count(minProperties, 'member')}.`,
+    `must have at least ${count(minProperties, 'member')}`,
   [ValueErrorType.ObjectMaxProperties]: ({ maxProperties }) =>
-    `Must have at most ${count(maxProperties, 'member')}.`,
+    `must have at most ${count(maxProperties, 'member')}`,
   [ValueErrorType.ArrayMinItems]: ({ minItems }) =>
-    minItems === 1 ? 'Must not be empty.' : `Must have at least ${minItems} items.`,
-  [ValueErrorType.ArrayMaxItems]: ({ maxItems }) => `Must have at most ${count(maxItems, 'item')}.`,
-  [ValueErrorType.ArrayUniqueItems]: () => 'Must not have the same item twice.',
+    minItems === 1 ? 'must not be empty' : `must have at least ${minItems} items`,
+  [ValueErrorType.ArrayMaxItems]: ({ maxItems }) => `must have at most ${count(maxItems, 'item')}`,
+  [ValueErrorType.ArrayUniqueItems]: () => 'must not have the same item twice',
   [ValueErrorType.StringMinLength]: ({ minLength }) =>
-    minLength === 1 ? 'Must not be empty.' : `Must have at least ${minLength} characters.`,
+    minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
   [ValueErrorType.StringMaxLength]: ({ maxLength }) =>
-    `Must have at most ${count(maxLength, 'character')}.`,
+    `must have at most ${count(maxLength, 'character')}`,
   [ValueErrorType.StringPattern]: sayPattern,
-  [ValueErrorType.StringFormat]: ({ format }) => formats[format] ?? `Must be a ${format}.`,
+  [ValueErrorType.StringFormat]: ({ format }) => formats[format] ?? `must be a ${format}`,
   [ValueErrorType.Union]: ({ anyOf }) => {
     const names = new Set((anyOf as readonly TSchema[]).map(nameOf));
-    return `Must be ${[...names].join(' or ')}.`;
+    return `must be ${[...names].join(' or ')}`;
   },
 };
 
-/** A sentence on the first thing that is wrong at the path of the error. */
+/** What is wrong at the path of the error, to be read behind it; without a full stop. */
 export const wordError = ({ type, schema, message }: ValueError): string => {
   const say = said[type];
   if (say !== undefined) return say(schema);
   return schema[Kind] in kinds || schema[Kind] === 'Literal'
-    ? `Must be ${nameOf(schema)}.`
-    : `${message}.`;
+    ? `must be ${nameOf(schema)}`
+    : message;
 };
 
 const isOfAnotherKind = (errors: readonly ValueError[], path: string): boolean =>

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { type Fault, refuse } from '../fault.js';
 import { findJsonProblem, readJson } from '../http/json.js';
-import { type Check, compileCheck } from '../http/validate.js';
+import { type Check, compileCheck, sayFirst } from '../http/validate.js';
 import type { Core } from './core.js';
 import { type FrameId, frame_id, ws_faults } from './frames.js';
 import type { Session } from './session.js';
@@ -97,8 +97,7 @@ export const makeFrameReader = (ops: Ops, frame_bytes: number): FrameReader => {
     }
     const fields = check(value);
     if (fields !== null) {
-      const message = `The frame is not right: ${fields[0]?.path} – ${fields[0]?.message}.`;
-      const fault = refuse(ws_faults.INVALID_FRAME, { message, fields });
+      const fault = refuse(ws_faults.INVALID_FRAME, { message: sayFirst('frame', fields), fields });
       return { kind: 'refused', id: known_id, fault };
     }
     return { kind: 'frame', frame: { op, id: known_id, value, text } };
