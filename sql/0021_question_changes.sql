@@ -5,9 +5,13 @@
 alter table questions add column changed_in xid8;
 create index questions_changed on questions (changed_in) where changed_in is not null;
 
--- One for every table that is followed.
-alter function note_agent_change() rename to note_change;
+create function note_question_change() returns trigger language plpgsql as $$
+begin
+  new.changed_in := pg_current_xact_id();
+  return new;
+end
+$$;
 
 create trigger questions_note_change
   before insert or update on questions
-  for each row execute function note_change();
+  for each row execute function note_question_change();
