@@ -161,12 +161,18 @@ const keySettings = ({ ADMIN_KEY, SECRET_KEY, DATA_DIR }: Config): Record<string
 
 const migrate_ms = 30_000;
 
+const jitAdvice = (why: string): string =>
+  'Postgres (DATABASE_URL) compiles statements, and this user may not turn that off: answers and ' +
+  `events can come late. Set jit = off on the server. (${why})`;
+
 /** A database of somebody else's may still be starting, as in a set of containers. */
 const migratePatiently = async ({ say, signals }: Supervisor, url: string): Promise<void> => {
   const deadline = Date.now() + migrate_ms;
   for (let said = false; ; said = true) {
     try {
-      return await migrate(url);
+      const jit_stays = await migrate(url);
+      if (jit_stays !== null) say(jitAdvice(jit_stays));
+      return;
     } catch (error) {
       if (!isOutage(error) || signals.stopped()) throw error;
       const why = error instanceof Error ? error.message : String(error);

@@ -73,18 +73,21 @@ const checkPostgres: Check = async ({ DATABASE_URL, DATABASE_PREPARE }) => {
   if (DATABASE_URL === undefined) return `embedded ${embeddedPostgresVersion()}`;
   const sql = openSql({ url: DATABASE_URL, pool: 1, prepare: DATABASE_PREPARE, name: 'doctor' });
   try {
-    const [row] = await sql<{ version: string; commit: string; may: boolean }[]>`
+    const [row] = await sql<{ version: string; commit: string; jit: string; may: boolean }[]>`
       select current_setting('server_version') as version,
         current_setting('synchronous_commit') as commit,
+        current_setting('jit') as jit,
         has_schema_privilege('public', 'create') as may`;
-    const { version = '0', commit = '', may = false } = row ?? {};
+    const { version = '0', commit = '', jit = '', may = false } = row ?? {};
     if (Number.parseInt(version, 10) < oldest_postgres) {
       throw new Error(`${version} is too old; ${oldest_postgres} or newer is needed`);
     }
     if (commit === 'off')
       throw new Error('synchronous_commit is off: acknowledged work can be lost');
     if (!may) throw new Error('this user may not create tables in the schema public');
-    return `${version} answers`;
+    const jit_note =
+      jit === 'off' ? 'is off' : 'is on: npm start turns it off, or says why it cannot';
+    return `${version} answers; jit ${jit_note}`;
   } finally {
     await sql.end({ timeout: 1 });
   }

@@ -31,7 +31,7 @@ t.test('every setting is listed with its source, and secrets are masked', async 
   for (const name of Object.keys(settings)) t.match(output, new RegExp(`^  ${name} `, 'm'));
   t.match(output, /ADMIN_KEY +\*\*\* +PF_ADMIN_KEY/);
   t.match(output, /HOST +127\.0\.0\.1 +default/);
-  t.match(output, /ok {2}Postgres +18\.\d+ answers/);
+  t.match(output, /ok {2}Postgres +18\.\d+ answers; jit is off/);
   t.match(output, /ok {2}Redis +\d+\.\d+\.\d+ answers/);
   t.notMatch(output, secret);
   t.notMatch(output, new URL(database_url).password);

@@ -7,7 +7,7 @@ import {
   type Projector,
   prediction_placed,
 } from '../../../src/features/events/index.js';
-import { handOver } from '../../../src/features/events/store.js';
+import { handOver, takeOver } from '../../../src/features/events/store.js';
 import { createStreamWriter } from '../../../src/features/events/stream-writer.js';
 import { emit } from '../../../src/kit/event.js';
 import { makeId } from '../../../src/kit/ids.js';
@@ -284,4 +284,17 @@ t.test('the log goes on while the state in Redis is made anew', async (t) => {
   });
   t.same(projected, [2, 3, 4], 'what came meanwhile is projected, once');
   await world.settle();
+});
+
+t.test('a hand-over finds every row by an index and is too cheap to be compiled', async (t) => {
+  const { deps } = await openParts(t);
+  const plan = await deps.sql.begin(async (tx) => {
+    await tx`select set_config('enable_seqscan', 'off', true)`;
+    return tx<{ 'QUERY PLAN': string }[]>`explain ${takeOver(tx, 2_000)}`;
+  });
+  const text = plan.map((row) => row['QUERY PLAN']).join('\n');
+  t.notMatch(text, /Seq Scan|Disabled: true/);
+  // `jit_above_cost` as it is installed.
+  const most = Math.max(...[...text.matchAll(/cost=[\d.]+\.\.([\d.]+)/g)].map((m) => Number(m[1])));
+  t.ok(most > 0 && most < 100_000, text);
 });
