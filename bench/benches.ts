@@ -6,6 +6,7 @@ export const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   calls: async () => (await import('./calls.js')).calls,
   comments: async () => (await import('./comments.js')).comments,
   export: async () => (await import('./export.js')).exporting,
+  external: async () => (await import('./external.js')).external,
   fanout: async () => (await import('./fanout.js')).fanout,
   history: async () => (await import('./history.js')).history,
   predict: async () => (await import('./predict.js')).predict,

@@ -29,9 +29,10 @@ const rate = 200;
 const sample_every = 50;
 const drain_ms = 120_000;
 
-interface Target {
+export interface FanoutTarget {
   readonly name: string;
   readonly port: number;
+  readonly subscribers: number;
   readonly groups: Groups;
   readonly dialect: Pick<SubscribeJob, 'path' | 'hello' | 'ready' | 'ping'>;
   /** Hands events over; fulfilled when more can be. */
@@ -61,7 +62,7 @@ interface Driven {
 
 /** Publishes for so long, and then waits until everything has arrived. */
 const drive = async (
-  { group, target }: { readonly group: SubscriberGroup; readonly target: Target },
+  { group, target }: { readonly group: SubscriberGroup; readonly target: FanoutTarget },
   makeSource: (sent: () => number) => Source,
   seconds: number,
 ): Promise<Driven> => {
@@ -85,19 +86,19 @@ const drive = async (
   }
   const within = { delivered, seconds: (performance.now() - started_ms) / 1_000 };
   const give_up_ms = performance.now() + drain_ms;
-  while (delivered < sent * subscribers && performance.now() < give_up_ms) await delay(10);
+  while (delivered < sent * target.subscribers && performance.now() < give_up_ms) await delay(10);
   // What was under way at the end would have arrived a little later than the clock ran.
   return { sent, ...within };
 };
 
 export const makeRound =
-  (bed: Bed, group: SubscriberGroup, target: Target) =>
+  (bed: Bed, group: SubscriberGroup, target: FanoutTarget) =>
   async (
     makeSource: (sent: () => number) => Source,
     seconds = bed.context.seconds,
   ): Promise<Sample> => {
-    const { port, dialect, groups } = target;
-    const job = { ...dialect, port, count: subscribers, at_once: 50, sample_every };
+    const { port, dialect, groups, subscribers: count } = target;
+    const job = { ...dialect, port, count, at_once: 50, sample_every };
     await group.open(job).catch((error: unknown) => {
       throw new Error(`${target.name}: ${error}\n${target.lastErrors?.() ?? ''}`);
     });
@@ -109,7 +110,7 @@ export const makeRound =
     const metered = meter.stop();
     const result = await group.stop();
     await group.leave();
-    const wanted = driven.sent * subscribers;
+    const wanted = driven.sent * count;
     if (result.delivered !== wanted || result.holes > 0 || result.ended > 0) {
       const { delivered, holes, ended } = result;
       const what = `${delivered} of ${wanted} delivered, ${holes} holes, ${ended} ended`;
@@ -119,13 +120,13 @@ export const makeRound =
     return {
       per_second: driven.delivered / driven.seconds,
       ...{ p50_ms, p99_ms, max_ms },
-      events_s: driven.delivered / subscribers / driven.seconds,
+      events_s: driven.delivered / count / driven.seconds,
       frames_a_read: result.delivered / reads,
       ...metered,
     };
   };
 
-const makeSubjects = (bed: Bed, group: SubscriberGroup, target: Target) => {
+const makeSubjects = (bed: Bed, group: SubscriberGroup, target: FanoutTarget) => {
   const run = makeRound(bed, group, target);
   const most: Subject = {
     name: target.name,
@@ -136,7 +137,7 @@ const makeSubjects = (bed: Bed, group: SubscriberGroup, target: Target) => {
   return { most, at_rate };
 };
 
-export const startServiceFanout = async (bed: Bed): Promise<Target> => {
+export const startServiceFanout = async (bed: Bed): Promise<FanoutTarget> => {
   await bed.stores.createDatabase('service');
   const sql = openBenchPool(bed, 'service');
   await seed(sql, { keys: makeKeys(64), questions: 64 });
@@ -145,7 +146,7 @@ export const startServiceFanout = async (bed: Bed): Promise<Target> => {
   const writer = await startLogWriter({ sql, redis_url: bed.stores.redis_url });
   bed.onClose(writer.close);
   return {
-    ...{ name: 'service', port, groups, publish: writer.write, lastErrors },
+    ...{ name: 'service', port, subscribers, groups, publish: writer.write, lastErrors },
     dialect: {
       path: '/ws',
       hello: '{"op":"subscribe","topics":["all"]}',
@@ -165,13 +166,14 @@ const socketio = {
 const startPeerFanout = async (
   bed: Bed,
   name: string,
-  dialect: Target['dialect'],
-): Promise<Target> => {
+  dialect: FanoutTarget['dialect'],
+): Promise<FanoutTarget> => {
   const module = new URL(`./peers/fanout-${name}.js`, import.meta.url);
   const peer: RunningPeer = await startPeer(module, {});
   bed.onClose(peer.stop);
   const groups = { cpu: () => treeOf(peer.pid) };
-  return { name, port: peer.port, groups, dialect, publish: (events) => peer.send(events) };
+  const publish = (events: readonly Numbered[]) => peer.send(events);
+  return { name, port: peer.port, subscribers, groups, dialect, publish };
 };
 
 export const fanout: Bench = {
