@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino';
+import { hideCredentials } from './secrets.js';
 
 const at_exit: (() => void)[] = [];
 
@@ -25,7 +26,7 @@ const gatherLines = (write: (lines: string) => unknown) => {
   /** A line that nobody has to see at once. */
   const add = (line: string): void => {
     if (lines === '') setImmediate(flush);
-    lines += line;
+    lines += hideCredentials(line);
   };
   return {
     flush,
@@ -39,7 +40,8 @@ const gatherLines = (write: (lines: string) => unknown) => {
 
 /**
  * One JSON line a record, buffered and flushed at least every 200 ms. Secrets never get into a
- * record in the first place; the redaction list is the second fence.
+ * record in the first place; the redaction list is the second fence, and keys inside of any text,
+ * such as a path, are taken out of every line.
  */
 export const makeLog = (level: string, base: Readonly<Record<string, unknown>>): Logger => {
   const gathered = gatherLines((lines) => destination.write(lines));

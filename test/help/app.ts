@@ -42,6 +42,7 @@ export interface AppOptions {
 }
 
 export const admin_key = 'test-admin-key-0123456789abcdefghij';
+export const secret_key = 'test-secret-key-0123456789abcdefghij';
 
 export const makeCaller =
   (url: string) =>
@@ -81,7 +82,7 @@ export const startApp = async (t: Test, options: AppOptions = {}): Promise<TestA
     REDIS_URL: stores.redis_url,
     REDIS_PREFIX: stores.redis_prefix,
     ADMIN_KEY: admin_key,
-    SECRET_KEY: 'test-secret-key-0123456789abcdefghij',
+    SECRET_KEY: secret_key,
     LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'error',
     API_PROCESSES: '1',
     // A test that asks again and again is not to be told what was kept.

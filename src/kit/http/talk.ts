@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Fault } from '../fault.js';
 import type { Member } from '../roll.js';
+import { hasCredential } from '../secrets.js';
 import type { Address } from './address.js';
 import type { BodyStream } from './body-stream.js';
 import { anonymous, type Caller } from './caller.js';
@@ -66,9 +67,9 @@ const node_id = randomBytes(4).toString('hex');
 let request_count = 0;
 const sane_id = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** The id a client sent when it is sane, else one of this process. */
+/** The id a client sent when it is sane and holds no credential, else one of this process. */
 export const requestId = (given: string): string => {
-  if (given !== '' && sane_id.test(given)) return given;
+  if (given !== '' && sane_id.test(given) && !hasCredential(given)) return given;
   request_count += 1;
   return `${node_id}-${request_count.toString(36)}`;
 };
