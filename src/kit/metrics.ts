@@ -46,7 +46,8 @@ export const createMonitor = (options: MonitorOptions): Service => {
   const registry = makeRegistry(options);
   const server = createServer((request, response) => {
     const say = (status: number, text: string, type = 'text/plain'): void => {
-      response.writeHead(status, { 'content-type': type }).end(text);
+      const headers = { 'content-type': type, 'x-content-type-options': 'nosniff' };
+      response.writeHead(status, headers).end(text);
     };
     const answer = async (): Promise<void> => {
       if (request.url === '/livez') say(200, 'ok\n');

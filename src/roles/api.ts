@@ -52,6 +52,9 @@ const waitForOpen = async (mounted: Mounted): Promise<void> => {
   }
 };
 
+const isOnlyHttps = ({ NODE_ENV, PUBLIC_URL = '' }: Config): boolean =>
+  NODE_ENV === 'production' && PUBLIC_URL.startsWith('https://');
+
 /** The port and what stands behind it, mounted and not yet listening. */
 const mountAll = (base: Base, options: RoleOptions) => {
   const { deps } = base;
@@ -82,7 +85,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
       ? { hot: parts.hot, fast: { hot: parts.hot, leases, windowsOf: windowsOfAddress } }
       : {}),
     keeper: createKeeper({ sql, secret_key: config.SECRET_KEY ?? '', log }),
-    check_answers: options.check_answers ?? false,
+    ...{ only_https: isOnlyHttps(config), check_answers: options.check_answers ?? false },
   });
   const seats = createSeats({ redis, prefix, log });
   const node = `${options.role}-${options.index}`;

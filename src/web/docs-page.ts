@@ -34,7 +34,6 @@ export const docs_headers: Readonly<Record<string, string>> = {
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; '),
-  'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
   'X-Frame-Options': 'DENY',
 };

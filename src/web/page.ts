@@ -110,7 +110,6 @@ ${script === undefined ? '' : `<script>${script}</script>`}
 `,
     headers: {
       'Content-Security-Policy': policy.join('; '),
-      'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
       'X-Frame-Options': 'DENY',
       'Cache-Control': 'no-store',

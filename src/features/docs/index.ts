@@ -20,9 +20,7 @@ interface Served {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const plain = { 'X-Content-Type-Options': 'nosniff' };
-
-const serve = ({ id, path, summary, produces, content, headers = plain }: Served) =>
+const serve = ({ id, path, summary, produces, content, headers = {} }: Served) =>
   route({
     ...{ id, method: 'GET', path, summary, tag: 'docs', auth: 'public', cacheable: true },
     returns: {

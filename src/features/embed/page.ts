@@ -54,7 +54,6 @@ const policyOf = (public_url: string): string => {
 /** Of this page alone: the other pages of the service are in nobody's frame. */
 export const embedHeaders = (public_url: string): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': policyOf(public_url),
-  'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Resource-Policy': 'cross-origin',
 });

@@ -172,7 +172,6 @@ const getChart = route({
 /** A picture that is opened by itself can load and run nothing. */
 const picture_headers = {
   'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-  'X-Content-Type-Options': 'nosniff',
   'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 

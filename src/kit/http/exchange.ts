@@ -3,7 +3,7 @@ import { common_faults, refuse } from '../fault.js';
 import type { Roll } from '../roll.js';
 import type { Address, AddressReader } from './address.js';
 import type { BodyStream } from './body-stream.js';
-import { linesOf } from './header-lines.js';
+import { type Headers, linesOf } from './header-lines.js';
 import { parseJson } from './json.js';
 import type { Peers } from './peers.js';
 import type { Asked, BodyRead, Outgoing, OutgoingHead } from './talk.js';
@@ -36,14 +36,21 @@ const exposed =
   'Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
   'X-Export-As-Of, X-Export-Rows, Content-Disposition';
 
-/** Of every answer; what is not about one request alone. */
-export const common_headers = [
-  ['Access-Control-Allow-Origin', '*'],
-  ['Access-Control-Expose-Headers', exposed],
-] as const;
+const first_header = 'Access-Control-Allow-Origin';
 
-const [[first_header, first_value], ...other_headers] = common_headers;
-const common_lines = first_value + linesOf(other_headers);
+/**
+ * Of every answer; what is not about one request alone. With `only_https`, browsers are told never
+ * to come without TLS again.
+ */
+export const commonHeaders = (only_https: boolean): Headers => [
+  [first_header, '*'],
+  ['Access-Control-Expose-Headers', exposed],
+  ['X-Content-Type-Options', 'nosniff'],
+  // For a year; of the names below this one nothing is known here.
+  ...(only_https ? [['Strict-Transport-Security', 'max-age=31536000'] as const] : []),
+];
+
+export const commonLines = (headers: Headers): string => `*${linesOf(headers.slice(1))}`;
 
 const no_body = Buffer.alloc(0);
 const json_type = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
@@ -58,6 +65,8 @@ export interface Desk {
   readonly open: Roll<Asked>;
   readonly readAddress: AddressReader;
   readonly peers: Peers;
+  /** The common headers behind the name of the first of them, in one piece. */
+  readonly common_lines: string;
 }
 
 export class Exchange implements Asked {
@@ -250,7 +259,7 @@ export class Exchange implements Asked {
     const res = this.#res;
     res.writeStatus(status_lines[status] ?? String(status));
     const type = content_type === null ? '' : `\r\nContent-Type: ${content_type}`;
-    res.writeHeader(first_header, common_lines + type + linesOf(headers));
+    res.writeHeader(first_header, this.#desk.common_lines + type + linesOf(headers));
   }
 
   #write(outgoing: Outgoing, close: boolean): void {

@@ -5,8 +5,9 @@ import { Roll } from '../roll.js';
 import { makeAddressReader } from './address.js';
 import { type Finish, makeFinish, sendOptions } from './answer.js';
 import { compileRoute } from './call.js';
-import { type Desk, Exchange, exchange_counters } from './exchange.js';
+import { commonHeaders, commonLines, type Desk, Exchange, exchange_counters } from './exchange.js';
 import { type FastDoorOptions, makeFastDoor } from './fast-door.js';
+import type { Headers } from './header-lines.js';
 import { peersOf } from './peers.js';
 import type { Route } from './route.js';
 import { type Found, makeRouter } from './router.js';
@@ -26,6 +27,8 @@ export interface MountOptions<D> extends ServeOptions<D> {
   readonly trusted_proxies: readonly string[];
   /** The short way for answers that are kept. */
   readonly fast?: DoorOptions['fast'];
+  /** Clients reach it by TLS alone, and browsers are told to remember that. */
+  readonly only_https?: boolean;
   /** Longest a request may take; then the client gets 503. */
   readonly deadline_ms?: number;
 }
@@ -97,14 +100,25 @@ const openFastDoor = (app: TemplatedApp, options: DoorOptions): void => {
   });
 };
 
+const makeDesk = (
+  app: TemplatedApp,
+  trusted_proxies: readonly string[],
+  common_headers: Headers,
+): Desk => ({
+  open: new Roll(),
+  readAddress: makeAddressReader(trusted_proxies),
+  peers: peersOf(app),
+  common_lines: commonLines(common_headers),
+});
+
 export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted => {
   const { routes, log, deadline_ms = 10_000, trusted_proxies } = options;
   const entries = routes.map((route) => ({ route: route as Route, entry: compileRoute(route) }));
   const router = makeRouter(entries);
   const finish = makeFinish(log);
-  const server = makeServer({ ...options, finish });
-  const readAddress = makeAddressReader(trusted_proxies);
-  const desk: Desk = { open: new Roll(), readAddress, peers: peersOf(app) };
+  const common_headers = commonHeaders(options.only_https ?? false);
+  const server = makeServer({ ...options, finish, common_headers });
+  const desk = makeDesk(app, trusted_proxies, common_headers);
   let draining = false;
 
   const serve = (exchange: Exchange, talk: Talk): void => {

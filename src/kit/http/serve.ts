@@ -15,7 +15,7 @@ import {
 import { BodyStream } from './body-stream.js';
 import { admit, type CompiledRoute, makeCall } from './call.js';
 import { anonymous, type Caller, isAdmin } from './caller.js';
-import { common_headers } from './exchange.js';
+import type { Headers } from './header-lines.js';
 import { type HotAnswers, type HotRule, writeBody } from './hot.js';
 import { key_header, makeKeeping } from './keeping.js';
 import type { Answer, Reply, Route } from './route.js';
@@ -78,13 +78,11 @@ const openStream = async (asked: Asked, body: BodyStream): Promise<boolean> => {
   return asked.stream !== undefined;
 };
 
-/** What is kept of an answer for all: only one that nobody's credentials or rules are in. */
-const public_headers = [['Cache-Control', 'public, no-cache'], ...common_headers] as const;
-
 type Making = Answer | Promise<Answer>;
 
 interface HotCall {
   readonly hot: HotAnswers;
+  readonly public_headers: Headers;
   readonly rule: HotRule<unknown>;
   readonly params: unknown;
 }
@@ -96,7 +94,7 @@ const isForAll = ({ asked, caller }: Talk): boolean =>
 /** Makes an answer, or has a part in one that is made for somebody else just now. */
 const answerHot = async (
   asked: Asked,
-  { hot, rule, params }: HotCall,
+  { hot, public_headers, rule, params }: HotCall,
   make: () => Making,
 ): Promise<Answer> => {
   const opened = hot.open(
@@ -136,12 +134,22 @@ const makeChecked = async (
   throw new Error(`${route.id} does not return what it says: ${mismatch}`);
 };
 
+interface ServerParts<D> extends ServeOptions<D> {
+  readonly finish: Finish;
+  readonly common_headers: Headers;
+}
+
 /** From the whole request to its answer; rejects only for bugs and outages. */
-const makeResponder = <D>(options: ServeOptions<D>) => {
+const makeResponder = <D>(options: ServerParts<D>) => {
   const { deps, limiter, authenticate, windowsOf, link_url } = options;
   const { keeper, hot, check_answers = false } = options;
   const keeping = keeper === undefined ? null : makeKeeping(keeper, check_answers);
   const findMismatch = check_answers ? makeAnswerChecker() : null;
+  // What is kept of an answer for all is only one that nobody's credentials or rules are in.
+  const public_headers = [
+    ['Cache-Control', 'public, no-cache'],
+    ...options.common_headers,
+  ] as const;
 
   return async (talk: Talk, { entry, params }: Match<CompiledRoute<D>>): Promise<Reply | Fault> => {
     const { asked, request_id } = talk;
@@ -188,7 +196,7 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
     const { hot: rule } = route as Route;
     if (keeping !== null && is_keyed) making = keeping.answerOnce({ route, asked, call }, make);
     else if (hot === undefined || rule === undefined || !isForAll(talk)) making = make();
-    else making = answerHot(asked, { hot, rule, params }, make);
+    else making = answerHot(asked, { hot, public_headers, rule, params }, make);
     const answer = making instanceof Promise ? await making : making;
     if (isFault(answer)) return answer;
     if (answer.body instanceof BodyStream && !(await openStream(asked, answer.body))) {
@@ -225,9 +233,7 @@ export interface Server<D> {
   answer(talk: Talk, found: Found<CompiledRoute<D>>): Promise<void>;
 }
 
-export const makeServer = <D>(
-  options: ServeOptions<D> & { readonly finish: Finish },
-): Server<D> => {
+export const makeServer = <D>(options: ServerParts<D>): Server<D> => {
   const { log, finish, authenticate } = options;
   const respond = makeResponder(options);
   return {
