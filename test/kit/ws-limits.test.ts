@@ -35,6 +35,19 @@ t.test('a burst may have 100 frames, and then twenty a second', async (t) => {
   t.ok(answered >= 100 && answered < 115, `${answered} were answered`);
 });
 
+t.test('pings and pongs of the protocol count as frames', async (t) => {
+  const { port } = await startHub(t);
+  for (const send of ['ping', 'pong'] as const) {
+    const socket = await connect(t, port);
+    for (const _ of range(1, 99)) socket.ws[send]();
+    socket.send({ op: 'ping', id: 1 });
+    t.match(await socket.answer(1), { op: 'pong' }, `99 of ${send}, and a frame`);
+    const over = await connect(t, port);
+    for (const _ of range(1, 115)) over.ws[send]();
+    t.equal(await over.closed(), 4102, send);
+  }
+});
+
 const subscribe = async (socket: Client, id: number, from: number, to: number) => {
   const topics = range(from, to).map((n) => `t:${n}`);
   socket.send({ op: 'subscribe', id, topics });

@@ -30,7 +30,7 @@ import { enter } from './entry.js';
 import { fanOut } from './fan-out.js';
 import { frame_id, makeFrame, type Publication, ws_faults } from './frames.js';
 import { makeGate } from './gate.js';
-import { closeFor, takeMessage } from './inbound.js';
+import { closeFor, takeControl, takeMessage } from './inbound.js';
 import { defineOp, makeFrameReader, type Ops } from './ops.js';
 import { default_limits, type HubOptions } from './options.js';
 import { makeNewestReader } from './prevs.js';
@@ -177,6 +177,8 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
     message: guard(core, (ws: WebSocket<Kept>, raw: ArrayBuffer, is_binary: boolean) =>
       takeMessage(core, ws.getUserData().session, { raw: Buffer.from(raw), is_binary }),
     ),
+    ping: guard(core, (ws: WebSocket<Kept>) => takeControl(core, ws.getUserData().session)),
+    pong: guard(core, (ws: WebSocket<Kept>) => takeControl(core, ws.getUserData().session)),
     // Missing in the library's types.
     dropped: guard(core, (ws: WebSocket<Kept>) => markBroken(core, ws.getUserData().session)),
     // What is sent inside of this callback only leaves after it: it would count as unread, and

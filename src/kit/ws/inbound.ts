@@ -26,6 +26,13 @@ export const takeMessage = (
   else hold(core, session, read);
 };
 
+/** A ping or a pong of the protocol: uWS answers it by itself, and it counts as any frame does. */
+export const takeControl = (core: Core, session: Session): void => {
+  if (!isUsable(session)) return;
+  core.stats.frames_in += 1;
+  countFrame(core, session);
+};
+
 /** Counts against the frame limit; false, and the socket is closed, when it is over. */
 export const countFrame = (core: Core, session: Session): boolean => {
   const { frames_per_s, frames_burst } = core.limits;
