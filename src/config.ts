@@ -125,7 +125,7 @@ export const settings = {
   SECRET_KEY: setting(
     z.string().min(32).optional(),
     undefined,
-    'Encrypts webhook secrets and kept answers; made at the first start, in DATA_DIR/secret-key.',
+    'Encrypts webhook secrets, mails and kept answers; made at the first start, in DATA_DIR.',
     true,
   ),
   SMTP_URL: setting(

@@ -28,6 +28,7 @@ export const makeConfig = (stores: Stores, env: Readonly<Record<string, string>>
     REDIS_URL: stores.redis_url,
     REDIS_PREFIX: stores.redis_prefix,
     NODE_ENV: 'development',
+    SECRET_KEY: 'test-secret-key-0123456789abcdefghij',
     ...env,
   });
 

@@ -78,7 +78,8 @@ const mailResetLink = async (tx: Tx, deps: AccountDeps, mail: ResetMail): Promis
   if (sent >= reset_mails_per_hour) return;
   const token = await issueToken(tx, human.id, { kind: 'reset', now, life_ms: reset_life_ms });
   const link = `${deps.public_url}/auth/reset?token=${token}`;
-  await queueMail(tx, letter({ to: human.email, name: human.name, link }), now);
+  const { config } = deps;
+  await queueMail(tx, letter({ to: human.email, name: human.name, link }), { config, at: now });
 };
 
 export interface SignUp {
@@ -111,7 +112,8 @@ export const signUp = async (
       const use = { kind: 'verify', now, life_ms: verify_life_ms } as const;
       const token = await issueToken(tx, human.id, use);
       const link = `${deps.public_url}/auth/verify?token=${token}`;
-      await queueMail(tx, verifyLetter({ to: human.email, name: human.name, link }), now);
+      const letter = verifyLetter({ to: human.email, name: human.name, link });
+      await queueMail(tx, letter, { config: deps.config, at: now });
     } else {
       const known = await findHumanByEmail(tx, human.email_key);
       if (known !== undefined) {

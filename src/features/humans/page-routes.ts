@@ -4,7 +4,7 @@ import { common_faults, refuse } from '../../kit/fault.js';
 import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { link_page, renderOutbox, reset_page, verify_page } from '../../web/account-pages.js';
 import type { Page } from '../../web/page.js';
-import { readUnsent } from './mail/index.js';
+import { createMailSealer, readUnsent } from './mail/index.js';
 import { mail_schema } from './schema.js';
 
 const route = routeFor<Deps>();
@@ -27,6 +27,17 @@ const pageRoute = (id: string, path: string, page: Page) =>
   });
 
 const mails_shown = 100;
+const unreadable = { text: 'This mail does not open with SECRET_KEY.', links: [] };
+
+/** Names under which a developer's own browser reaches the service. */
+const local_names = ['localhost', '127.0.0.1', '[::1]'];
+
+/**
+ * Whether the request was made for this service. A page whose name was made to lead to this machine
+ * (DNS rebinding) is of the same origin to a browser, but still sends its own name.
+ */
+const isForUs = (host: string, public_url: string): boolean =>
+  [...local_names, new URL(public_url).hostname].includes(host.toLowerCase().replace(/:\d*$/, ''));
 
 export const outbox = route({
   id: 'devOutbox',
@@ -39,16 +50,17 @@ export const outbox = route({
   returns: { 200: Type.Array(mail_schema) },
   async handle(ctx, deps) {
     // The links are credentials: a page of another site, open in a developer's browser, gets none.
-    const foreign = ['cross-site', 'same-site'].includes(ctx.header('sec-fetch-site'));
+    const foreign =
+      ['cross-site', 'same-site'].includes(ctx.header('sec-fetch-site')) ||
+      !isForUs(ctx.header('host'), deps.public_url);
     if (deps.config.NODE_ENV === 'production' || foreign) return refuse(common_faults.NOT_FOUND);
+    const sealer = createMailSealer(deps.config);
     const rows = await readUnsent(deps.sql, mails_shown);
-    const mails = rows.map((row) => ({
-      to: row.recipient,
-      subject: row.subject,
-      text: row.body,
-      links: [...row.links],
-      created_at: row.created_at.toISOString(),
-    }));
+    const mails = rows.map((row) => {
+      const { text, links } = sealer.open(row) ?? unreadable;
+      const [to, created_at] = [row.recipient, row.created_at.toISOString()];
+      return { to, subject: row.subject, text, links: [...links], created_at };
+    });
     if (!/^text\/html\b/.test(ctx.header('accept'))) {
       return reply(200, mails, { 'Cache-Control': 'no-store' });
     }

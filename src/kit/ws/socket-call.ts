@@ -25,6 +25,8 @@ export type CallFrame = Static<typeof call_frame>;
 const most_reply_chars = 4_194_304;
 const text_type = /^text\/|[/+](?:json|xml|x-ndjson|csv|javascript|yaml)\b/;
 const credential_names = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
+/** What a browser says of a request itself, and no page may: a frame cannot say it either. */
+const browsers_own = /^(?:host|origin|sec-.*)$/;
 
 /** Headers of the call, those of the socket's credential among them. */
 const readHeaders = (
@@ -39,6 +41,7 @@ const readHeaders = (
     const value = given[name] as string;
     const key = name.toLowerCase();
     if (credential_names.includes(key)) return refuse(ws_faults.CREDENTIALS_IN_CALL);
+    if (browsers_own.test(key)) continue;
     bytes += key.length + value.length;
     headers[key] = value;
   }

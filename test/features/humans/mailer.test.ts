@@ -31,13 +31,12 @@ const queue = ({ deps }: Parts, to = 'ada@example.org'): Promise<unknown> =>
     queueMail(
       tx,
       { to, subject: 'Verify – grüße', text: `Hello,\n\n${link}\n`, links: [link] },
-      deps.clock(),
+      { config: deps.config, at: deps.clock() },
     ),
   );
 
 interface MailState {
-  readonly body: string;
-  readonly links: string[];
+  readonly sealed: Buffer | null;
   readonly attempts: number;
   readonly sent: boolean;
   readonly failed: boolean;
@@ -45,7 +44,7 @@ interface MailState {
 
 const readMail = async ({ deps }: Parts): Promise<MailState> => {
   const [row] = await deps.sql<MailState[]>`
-    select body, links, attempts, sent_at is not null as sent, failed_at is not null as failed
+    select sealed, attempts, sent_at is not null as sent, failed_at is not null as failed
     from mails order by id desc limit 1`;
   if (row === undefined) throw new Error('there is no mail');
   return row;
@@ -59,6 +58,12 @@ const startPost = async (t: Test) => {
   return { smtp, parts, post };
 };
 
+const makeLines = () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) });
+  return { lines, log };
+};
+
 t.test('a queued mail is sent once, and its links are forgotten', async (t) => {
   const { smtp, parts, post } = await startPost(t);
   await queue(parts);
@@ -68,14 +73,44 @@ t.test('a queued mail is sent once, and its links are forgotten', async (t) => {
   t.match(smtp.taken[0], { to: '<ada@example.org>', text: /hv_secret/ });
   t.match(smtp.taken[0]?.text, /^From: Prediction Forum <forum@localhost>$/m);
   t.match(smtp.taken[0]?.text, /^Message-ID: <[0-9a-f-]{36}@prediction-forum>$/m);
-  t.match(await readMail(parts), { sent: true, failed: false, body: '', links: [], attempts: 1 });
+  t.match(await readMail(parts), { sent: true, failed: false, sealed: null, attempts: 1 });
 });
+
+t.test('what waits is sealed: nothing in the table opens an account', async (t) => {
+  const { smtp, parts, post } = await startPost(t);
+  await queue(parts);
+  const rows = await parts.deps.sql`select mails::text as row, sealed from mails`;
+  const sealed = rows[0]?.['sealed'] as Buffer;
+  t.ok(sealed.length > 0);
+  t.notMatch(`${rows[0]?.['row']} ${sealed.toString('latin1')}`, /hv_|Hello|token/);
+  await sendDue(parts.deps, post);
+  t.match(smtp.taken[0]?.text, link.slice(-9));
+});
+
+t.test(
+  'a mail that another SECRET_KEY sealed is given up and said, and the others go out',
+  async (t) => {
+    const { lines, log } = makeLines();
+    const { smtp, parts, post } = await startPost(t);
+    const deps = { ...parts.deps, log };
+    const config = { SECRET_KEY: 'another-secret-key-0123456789abcdef' };
+    const letter = { to: 'eve@example.org', subject: 's', text: 't', links: [] };
+    await deps.sql.begin((tx) => queueMail(tx, letter, { config, at: deps.clock() }));
+    t.equal(await sendDue(deps, post), 1);
+    t.match(await readMail(parts), { sent: false, failed: true, sealed: null });
+    t.match(lines, [{ level: 50, msg: /SECRET_KEY/ }]);
+    await queue(parts);
+    t.equal(await sendDue(deps, post), 1);
+    t.equal(smtp.taken.length, 1);
+  },
+);
 
 t.test('a mail whose transaction rolls back does not exist', async (t) => {
   const parts = await openEmpty(t);
   await t.rejects(
     parts.deps.sql.begin(async (tx) => {
-      await queueMail(tx, { to: 'a@b.example', subject: 's', text: 't', links: [] }, new Date());
+      const letter = { to: 'a@b.example', subject: 's', text: 't', links: [] };
+      await queueMail(tx, letter, { config: parts.deps.config, at: new Date() });
       throw new Error('rolled back');
     }),
   );
@@ -95,7 +130,7 @@ t.test('a failure is tried again after a growing pause and given up in the end',
     parts.advance(1);
   }
   t.equal(await sendDue(parts.deps, post), 1);
-  t.match(await readMail(parts), { attempts: most_attempts, failed: true, body: '' });
+  t.match(await readMail(parts), { attempts: most_attempts, failed: true, sealed: null });
   parts.advance(86_400_000);
   t.equal(await sendDue(parts.deps, post), 0);
   t.equal(smtp.taken.length, 0);
@@ -143,7 +178,7 @@ t.test('a mail older than its links is given up', async (t) => {
   await queue(parts);
   parts.advance(letter_life_ms + 1);
   t.equal(await sendDue(parts.deps, post), 0);
-  t.match(await readMail(parts), { failed: true, body: '' });
+  t.match(await readMail(parts), { failed: true, sealed: null });
   t.equal(smtp.connections, 0);
 });
 
@@ -158,12 +193,6 @@ t.test('old mails are deleted, younger ones stay', async (t) => {
   await t.rejects(readMail(parts), { message: 'there is no mail' });
 });
 
-const makeLines = () => {
-  const lines: Record<string, unknown>[] = [];
-  const log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) });
-  return { lines, log };
-};
-
 t.test('without a server development logs the links once and marks nothing sent', async (t) => {
   const { lines, log } = makeLines();
   const parts = await openEmpty(t, { log });
@@ -172,7 +201,7 @@ t.test('without a server development logs the links once and marks nothing sent'
   t.equal(await logDue(parts.deps), 0);
   t.equal(lines.length, 1);
   t.match(lines[0], { level: 30, to: 'ada@example.org', links: [link] });
-  t.match(await readMail(parts), { sent: false, failed: false, links: [link] });
+  t.match(await readMail(parts), { sent: false, failed: false, sealed: Buffer });
 });
 
 t.test('without a server production logs that, and nothing of the mail', async (t) => {

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
 import { t } from 'tap';
+import { queueMail } from '../../../src/features/humans/index.js';
 import { escapeHtml } from '../../../src/web/page.js';
-import { startApp } from '../../help/app.js';
+import { secret_key, startApp } from '../../help/app.js';
 import { openPage } from '../../help/page-stub.js';
+import { openRaw } from '../../help/raw-http.js';
+import { openCalls } from '../../help/socket-calls.js';
 
 const forum = await startApp(t, { roles: ['api'] });
 
@@ -124,10 +127,13 @@ t.test('the reset page sets a new password', async (t) => {
 });
 
 t.test('the outbox lists the newest 100 mails, as JSON or as a page', async (t) => {
-  await forum.sql`
-    insert into mails (id, recipient, subject, body, links)
-    select gen_random_uuid(), 'many@example.org', 'No ' || n, '<b>&</b>', '{}'
-    from generate_series(1, 101) n`;
+  const by = { config: { SECRET_KEY: secret_key }, at: new Date() };
+  await forum.sql.begin(async (tx) => {
+    for (let n = 1; n <= 101; n += 1) {
+      const letter = { to: 'many@example.org', subject: `No ${n}`, text: '<b>&</b>', links: [] };
+      await queueMail(tx, letter, by);
+    }
+  });
   const { status, body, headers } = await forum.call('GET', '/dev/outbox');
   t.equal(status, 200);
   t.equal(body.length, 100);
@@ -146,6 +152,41 @@ t.test('pages of other sites cannot read the outbox', async (t) => {
   }
   const headers = { 'sec-fetch-site': 'same-origin' };
   t.equal((await forum.call('GET', '/dev/outbox', { headers })).status, 200);
+});
+
+t.test('a page under another name that leads here cannot read the outbox', async (t) => {
+  const statusFor = async (host: string): Promise<number> => {
+    const connection = openRaw(forum.port);
+    connection.write(`GET /dev/outbox HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+    const answer = await connection.next();
+    connection.reset();
+    return answer?.status ?? 0;
+  };
+  const port = String(forum.port);
+  for (const host of ['localhost', '127.0.0.1', '[::1]', `LOCALHOST:${port}`, `[::1]:${port}`]) {
+    t.equal(await statusFor(host), 200, host);
+  }
+  for (const host of [
+    'evil.example',
+    `evil.example:${port}`,
+    'localhost.evil.example',
+    '10.0.0.1',
+  ]) {
+    t.equal(await statusFor(host), 404, host);
+  }
+});
+
+t.test('the outbox knows the name of PUBLIC_URL, and no socket reads it', async (t) => {
+  const env = { PUBLIC_URL: 'http://forum.example:8080' };
+  const named = await startApp(t, { roles: ['api'], env });
+  const connection = openRaw(named.port);
+  connection.write('GET /dev/outbox HTTP/1.1\r\nHost: forum.example:8080\r\n\r\n');
+  t.equal((await connection.next())?.status, 200);
+  connection.reset();
+  const socket = await openCalls(t, named.port, { host: 'evil.example' });
+  for (const headers of [{}, { host: 'localhost' }]) {
+    t.equal((await socket.call('GET', '/dev/outbox', { headers })).status, 404);
+  }
 });
 
 t.test('production has no outbox', async (t) => {

@@ -1,3 +1,3 @@
 export type { Letter } from './letter.js';
 export { createMailer, type MailerOptions } from './mailer.js';
-export { type MailRow, queueMail, readUnsent } from './store.js';
+export { createMailSealer, queueMail, readUnsent } from './store.js';

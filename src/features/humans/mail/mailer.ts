@@ -6,7 +6,9 @@ import { backoffMs, most_attempts } from './letter.js';
 import {
   claimForLog,
   claimMails,
+  createMailSealer,
   type MailRow,
+  type MailSealer,
   markFailed,
   markRetry,
   markSent,
@@ -23,7 +25,7 @@ const most_at_once = 10;
 const prune_every_ms = 3_600_000;
 
 export interface Post {
-  send(mail: MailRow): Promise<void>;
+  send(mail: MailRow, text: string): Promise<void>;
   close(): void;
 }
 
@@ -37,12 +39,12 @@ export const openPost = (smtp_url: string, from: string): Post => {
     dnsTimeout: 10_000,
   });
   return {
-    async send(mail) {
+    async send(mail, text) {
       await transport.sendMail({
         from,
         to: { name: '', address: mail.recipient },
         subject: mail.subject,
-        text: mail.body,
+        text,
         messageId: `<${mail.id}@prediction-forum>`,
         date: mail.created_at,
         disableFileAccess: true,
@@ -60,9 +62,22 @@ const isRefusal = (error: unknown): boolean =>
   (error as { code?: unknown }).code === 'EENVELOPE' &&
   Number((error as { responseCode?: unknown }).responseCode) >= 500;
 
-const sendOne = async (deps: Deps, post: Post, mail: MailRow): Promise<void> => {
+/** Another SECRET_KEY sealed it: nobody here will ever read it. */
+const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: MailRow): Promise<void> => {
+  log.error({ mail_id: id }, 'mail: one does not open with SECRET_KEY and is given up');
+  await markFailed(sql, id, clock());
+};
+
+interface Sending {
+  readonly post: Post;
+  readonly sealer: MailSealer;
+}
+
+const sendOne = async (deps: Deps, { post, sealer }: Sending, mail: MailRow): Promise<void> => {
+  const content = sealer.open(mail);
+  if (content === null) return giveUpSealed(deps, mail);
   try {
-    await post.send(mail);
+    await post.send(mail, content.text);
     await markSent(deps.sql, mail.id, deps.clock());
     deps.log.info({ mail_id: mail.id, attempt: mail.attempts }, 'mail: sent');
   } catch (error) {
@@ -82,7 +97,8 @@ const sendOne = async (deps: Deps, post: Post, mail: MailRow): Promise<void> => 
 /** Sends what is due; returns how many mails were taken up. */
 export const sendDue = async (deps: Deps, post: Post): Promise<number> => {
   const mails = await claimMails(deps.sql, deps.clock(), most_at_once);
-  await Promise.all(mails.map((mail) => sendOne(deps, post, mail)));
+  const sending = { post, sealer: createMailSealer(deps.config) };
+  await Promise.all(mails.map((mail) => sendOne(deps, sending, mail)));
   return mails.length;
 };
 
@@ -90,8 +106,15 @@ export const sendDue = async (deps: Deps, post: Post): Promise<number> => {
 export const logDue = async (deps: Deps): Promise<number> => {
   const mails = await claimForLog(deps.sql, most_at_once);
   const revealing = deps.config.NODE_ENV === 'development';
+  const sealer = createMailSealer(deps.config);
   for (const mail of mails) {
-    const { id, recipient, subject, links } = mail;
+    const { id, recipient, subject } = mail;
+    const content = sealer.open(mail);
+    if (content === null) {
+      await giveUpSealed(deps, mail);
+      continue;
+    }
+    const { links } = content;
     if (revealing) deps.log.info({ mail_id: id, to: recipient, subject, links }, 'mail: not sent');
     else deps.log.warn({ mail_id: id, subject }, 'mail: SMTP_URL is not set, nothing was sent');
   }

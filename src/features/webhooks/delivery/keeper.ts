@@ -79,11 +79,12 @@ came meanwhile can be replayed for 7 days.
   links: [],
 });
 
-const switchOffSick = async ({ sql, log }: Deps): Promise<void> => {
+const switchOffSick = async ({ sql, log, config }: Deps): Promise<void> => {
   const sick = await sql.begin(async (tx) => {
     const all = await disableSick(tx);
     for (const one of all) {
-      if (one.email !== null) await queueMail(tx, letterOf(one.email, one), one.updated_at);
+      if (one.email === null) continue;
+      await queueMail(tx, letterOf(one.email, one), { config, at: one.updated_at });
     }
     await notify(tx, all.filter(({ owner_kind }) => owner_kind === 'agent').map(noticeOf));
     return all;
