@@ -10,6 +10,7 @@ export interface Deps {
   readonly sql: Sql;
   /** Commands only: never blocking reads, never subscriptions. May be down at any time. */
   readonly redis: Redis;
+  /** The time of Postgres, by which everything opens, closes and runs out. */
   readonly clock: () => Date;
   /** Base address for links, without a slash at its end. */
   readonly public_url: string;

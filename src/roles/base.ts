@@ -6,6 +6,7 @@ import type { Deps } from '../kit/deps.js';
 import { makeLog } from '../kit/log.js';
 import { createMonitor, type Measure } from '../kit/metrics.js';
 import { openSql, probeSql, type Sql } from '../kit/pg/client.js';
+import { type DatabaseClock, followClock } from '../kit/pg/clock.js';
 import { closeRedis, connectRedis, openRedis } from '../kit/redis/client.js';
 import { type Service, withDeadline } from '../kit/service.js';
 
@@ -53,6 +54,16 @@ const giveWay = (): void => {
 
 const worker_niceness = 10;
 
+const answersInTime = (sql: Sql): Promise<boolean> =>
+  withDeadline(probeSql(sql), 1_000, 'the probe').then(
+    () => true,
+    () => false,
+  );
+
+/** The first reading, where Postgres answers; a start does not wait for one that is away. */
+const readOnce = (clock: DatabaseClock): Promise<void> =>
+  withDeadline(clock.ask(), 1_000, 'the clock').catch(() => undefined);
+
 export const openBase = async (config: Config, options: RoleOptions): Promise<Base> => {
   const { DATABASE_URL, REDIS_URL } = config;
   if (DATABASE_URL === undefined || REDIS_URL === undefined) {
@@ -68,7 +79,8 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
     name,
   });
   const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
-  await connectRedis(redis);
+  const clock = followClock(sql);
+  await Promise.all([connectRedis(redis), readOnce(clock)]);
   const extra: Redis[] = [];
   const pools = [sql];
   let port = config.PORT;
@@ -78,7 +90,7 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
       log,
       sql,
       redis,
-      clock: () => new Date(),
+      clock: clock.now,
       get public_url() {
         return publicUrl(config, port);
       },
@@ -104,17 +116,14 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
     },
     monitor(measures = []) {
       if (config.METRICS_PORT === undefined) return [];
-      const isReady = (): Promise<boolean> =>
-        withDeadline(probeSql(sql), 1_000, 'the probe').then(
-          () => true,
-          () => false,
-        );
+      const isReady = (): Promise<boolean> => answersInTime(sql);
       const monitor_port = config.METRICS_PORT + options.index;
       const labels = { role: options.role, index: String(options.index) };
       const { HOST: host } = config;
       return [createMonitor({ port: monitor_port, host, labels, measures, isReady })];
     },
     async close() {
+      clock.stop();
       for (const connection of [redis, ...extra]) closeRedis(connection);
       await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
       log.flush();

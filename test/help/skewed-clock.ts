@@ -1,0 +1,22 @@
+import { openAdmin } from './own-stores.js';
+
+/**
+ * Puts the clock of a database hours ahead of this machine's, or behind it: for every connection
+ * that is opened from now on, functions of a schema before `pg_catalog` stand in for its own.
+ */
+export const withSkewedClock = async (database_url: string, hours: number): Promise<void> => {
+  const admin = openAdmin(database_url);
+  const offset = `interval '${hours} hours'`;
+  await admin.unsafe(`
+    create schema skewed;
+    create function skewed.now() returns timestamptz language sql stable
+      as $$ select pg_catalog.now() + ${offset} $$;
+    create function skewed.clock_timestamp() returns timestamptz language sql volatile
+      as $$ select pg_catalog.clock_timestamp() + ${offset} $$;
+    do $$ begin
+      execute format(
+        'alter database %I set search_path = skewed, pg_catalog, public', current_database()
+      );
+    end $$`);
+  await admin.end();
+};
