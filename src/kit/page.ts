@@ -9,12 +9,20 @@ import { isId } from './ids.js';
  * clients that count; it costs as much as the rows it skips and is therefore bounded.
  */
 
-export const page_limit = 100;
+const page_limit = 100;
 export const offset_limit = 10_000;
+
+/** How many rows a list gives at most; the reader of the query takes more for the most. */
+export const limit_query = Type.Integer({
+  minimum: 1,
+  maximum: page_limit,
+  default: 20,
+  description: `At most ${page_limit}; more counts as ${page_limit}.`,
+});
 
 /** The query members of every list: spread them into the route's query schema. */
 export const page_query = {
-  limit: Type.Integer({ minimum: 1, maximum: page_limit, default: 20 }),
+  limit: limit_query,
   cursor: Type.Optional(Type.String({ maxLength: 512 })),
   offset: Type.Optional(Type.Integer({ minimum: 0, maximum: offset_limit })),
 };

@@ -154,15 +154,20 @@ t.test('unknown keys are ignored, and an empty value counts as absent', async (t
 });
 
 t.test('what does not fit is named', async (t) => {
-  for (const limit of ['0', '101', 'ten', '1e1', '0x10', '5.5', ' 5', '9'.repeat(400), 'NaN']) {
+  for (const limit of ['0', '-1', 'ten', '1e1', '0x10', '5.5', '100.5', ' 5', 'NaN']) {
     t.same(readValue(`limit=${encodeURIComponent(limit)}`), ['query.limit'], limit.slice(0, 9));
   }
   t.same(readValue('limit=1'), { limit: 1 });
-  t.same(readValue('limit=100'), { limit: 100 });
   t.same(readValue('deep=yes'), ['query.deep']);
   t.same(readValue('q=abcde'), { limit: 20, q: 'abcde' });
   t.same(readValue('q=abcdef'), ['query.q']);
   t.same(readValue(`ratio=${'9'.repeat(400)}`), ['query.ratio'], 'no number that is not finite');
+});
+
+t.test('a limit above its most is the most', async (t) => {
+  for (const limit of ['100', '101', '100000', '9'.repeat(400)]) {
+    t.same(readValue(`limit=${limit}`), { limit: 100 }, limit.slice(0, 9));
+  }
 });
 
 t.test('NUL and broken escapes in a query do no harm', async (t) => {

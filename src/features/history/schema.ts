@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
-import { page_query } from '../../kit/page.js';
+import { limit_query, page_query } from '../../kit/page.js';
 import { consensus_schema } from '../consensus/index.js';
 
 export const snapshot_reasons = ['hourly', 'closed', 'resolved'] as const;
@@ -161,7 +161,7 @@ export const drift_answer = Type.Object({
 export const movers_query = Type.Object({
   window: window_schema,
   points: Type.Number({ minimum: 1, maximum: 100, default: 10 }),
-  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+  limit: limit_query,
   until: Type.Optional(
     Type.String({ format: 'date-time', description: 'Down to the hour; now where not named.' }),
   ),

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
-import { page_limit } from '../../kit/page.js';
+import { limit_query } from '../../kit/page.js';
 
 /** The wire of the log over HTTP. */
 
@@ -29,7 +29,7 @@ export const events_query = Type.Object({
   ...wanted,
   /** The same as `after`, as lists have it. */
   cursor: Type.Optional(Type.String({ maxLength: 20 })),
-  limit: Type.Integer({ minimum: 1, maximum: page_limit, default: 20 }),
+  limit: limit_query,
   wait: Type.Integer({ minimum: 0, maximum: wait_most_s, default: 0 }),
   format: Type.Optional(textEnum(['json', 'ndjson'] as const)),
 });

@@ -66,6 +66,10 @@ const convert = (kind: QueryKind, text: string): unknown => {
   return text;
 };
 
+/** A `limit` says how many rows are wanted at most: more than its maximum means the maximum. */
+const capLimit = (value: unknown, { maximum }: TSchema): unknown =>
+  typeof value === 'number' && Math.floor(value) === value && value > maximum ? maximum : value;
+
 /** What was given under a name. */
 const givenFor = (given: URLSearchParams, name: string, kind: QueryKind): string | null =>
   kind === 'list' ? given.getAll(name).join(',') : given.get(name);
@@ -77,19 +81,20 @@ export type QueryReader = (
 /**
  * Compiles the reader of a query string: known keys are converted to the type of their schema and
  * checked, defaults filled in, unknown keys ignored. An empty value counts as absent. A list is
- * written with commas, or as one key several times.
+ * written with commas, or as one key several times. A `limit` above its maximum is the maximum.
  */
 export const compileQuery = (schema: TObject): QueryReader => {
   const check = compileCheck(schema, 'query');
   const keys = Object.entries(schema.properties).map(([name, property]) => ({
     name,
+    property,
     kind: kindOf(property),
     fallback: property.default as unknown,
   }));
   return (raw) => {
     const value: Record<string, unknown> = {};
     const given = raw === '' ? null : new URLSearchParams(raw);
-    for (const { name, kind, fallback } of keys) {
+    for (const { name, property, kind, fallback } of keys) {
       const text = given === null ? null : givenFor(given, name, kind);
       if (text !== null && text !== '') {
         if (text.includes('\0') || !text.isWellFormed()) {
@@ -99,7 +104,8 @@ export const compileQuery = (schema: TObject): QueryReader => {
             ],
           };
         }
-        value[name] = convert(kind, text);
+        const converted = convert(kind, text);
+        value[name] = name === 'limit' ? capLimit(converted, property) : converted;
       } else if (fallback !== undefined) value[name] = fallback;
     }
     const fields = check(value);

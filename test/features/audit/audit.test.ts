@@ -67,13 +67,7 @@ t.test('pages follow each other without a gap while lines are added', async (t) 
     await makeOpenQuestion(app);
   } while (cursor !== '');
   t.same(seen, all);
-  for (const query of [
-    '?limit=101',
-    '?limit=0',
-    '?act=questionxcreate',
-    '?cursor=no',
-    '?since=x',
-  ]) {
+  for (const query of ['?limit=-1', '?limit=0', '?act=questionxcreate', '?cursor=no', '?since=x']) {
     const { status } = await app.call('GET', `/api/admin/audit${query}`, { admin: true });
     t.equal(status, 400, query);
   }

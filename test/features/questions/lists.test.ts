@@ -187,13 +187,7 @@ test('filters, alone and together', async (t) => {
     );
     t.equal(total, expected.length, query);
   }
-  for (const wrong of [
-    'status=draft',
-    'status=OPEN',
-    'sort=best',
-    'question_type=x',
-    'limit=101',
-  ]) {
+  for (const wrong of ['status=draft', 'status=OPEN', 'sort=best', 'question_type=x', 'limit=0']) {
     const { status, body } = await app.call('GET', `/api/questions?${wrong}`);
     t.same([status, body.code], [400, 'INVALID_REQUEST'], wrong);
   }
