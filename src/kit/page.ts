@@ -9,16 +9,17 @@ import { isId } from './ids.js';
  * clients that count; it costs as much as the rows it skips and is therefore bounded.
  */
 
-const page_limit = 100;
 export const offset_limit = 10_000;
 
-/** How many rows a list gives at most; the reader of the query takes more for the most. */
-export const limit_query = Type.Integer({
-  minimum: 1,
-  maximum: page_limit,
-  default: 20,
-  description: `At most ${page_limit}; more counts as ${page_limit}.`,
-});
+/** How many rows one page may have; the reader of the query takes more for the most. */
+export const limitQuery = (most: number, usual: number) =>
+  Type.Integer({
+    minimum: 1,
+    maximum: most,
+    default: usual,
+    description: `Items of one page; more than ${most} means ${most}.`,
+  });
+export const limit_query = limitQuery(100, 20);
 
 /** The query members of every list: spread them into the route's query schema. */
 export const page_query = {

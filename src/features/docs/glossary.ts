@@ -5,7 +5,6 @@ import type { Schema } from './shape.js';
  * their schema. `?name` is a parameter of a query, `operation:name` that of one operation alone.
  */
 export const glossary: Readonly<Record<string, string>> = {
-  '?limit': 'Items of one page.',
   '?cursor': '`next_cursor` of the page before.',
   '?offset': 'Items to skip, for clients that count; a cursor is cheaper and stays right.',
   '?category': 'Slug of a pillar.',
@@ -49,6 +48,8 @@ export const glossary: Readonly<Record<string, string>> = {
   resolution_date: 'When the outcome is expected to be known.',
   resolution_source: 'Who or what decides.',
   resolution_url: 'Where that can be read.',
+  source: 'Where the question was imported from, by the name that the import gave.',
+  source_id: 'Its id there.',
   opens_at: 'From when on predictions are taken.',
   closes_at: 'Until when predictions are taken.',
   outcome: 'What happened, for a yes or no question.',

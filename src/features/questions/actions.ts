@@ -96,7 +96,8 @@ export const suggestQuestion = async (
   const misplaced = await deps.taxonomy.check(question);
   if (misplaced !== null) return misplaced;
   if (question.closes_at <= now) {
-    const fields = [{ path: 'body.closes_at', message: 'A time in the future' }];
+    const path = draft.closes_at == null ? 'body.resolution_date' : 'body.closes_at';
+    const fields = [{ path, message: 'A time in the future' }];
     return refuse(question_faults.INVALID_DATES, { fields });
   }
   return deps.sql.begin(async (tx) => {

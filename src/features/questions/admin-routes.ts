@@ -82,8 +82,6 @@ const toAdminWire = (row: QuestionRow, backstage: Backstage | undefined) => ({
   ...toWire(row),
   author_id: row.author_id,
   author_name: backstage?.author_name ?? null,
-  source: backstage?.source ?? null,
-  source_id: backstage?.source_id ?? null,
   published_at: backstage?.published_at?.toISOString() ?? null,
   closed_at: backstage?.closed_at?.toISOString() ?? null,
   voided_at: backstage?.voided_at?.toISOString() ?? null,

@@ -187,8 +187,6 @@ export interface Backstage {
   readonly id: string;
   readonly author_id: string | null;
   readonly author_name: string | null;
-  readonly source: string | null;
-  readonly source_id: string | null;
   readonly published_at: Date | null;
   readonly closed_at: Date | null;
   readonly voided_at: Date | null;
@@ -199,8 +197,7 @@ export const readBackstage = async (
   ids: readonly string[],
 ): Promise<readonly Backstage[]> => db<Backstage[]>`
   select
-    q.id, q.author_id, g.name as author_name, q.source, q.source_id, q.published_at, q.closed_at,
-    q.voided_at
+    q.id, q.author_id, g.name as author_name, q.published_at, q.closed_at, q.voided_at
   from questions q
   left join agents g on g.id = q.author_id
   where q.id = any (${ids as string[]}::uuid[])`;

@@ -51,15 +51,24 @@ const checkOptions = (draft: QuestionDraft): readonly string[] | Fault => {
   return refuse(question_faults.INVALID_OPTIONS, { fields });
 };
 
+/** Of the end and the resolution one is enough: it is the other's default. */
 const checkDates = (draft: QuestionDraft, now: Date) => {
-  const closes_at = new Date(draft.closes_at);
+  const ends = draft.closes_at ?? draft.resolution_date ?? null;
+  if (ends === null) {
+    const message = 'is required where there is no resolution_date';
+    return refuse(common_faults.INVALID_REQUEST, {
+      message: 'Say until when the question takes predictions: send closes_at or resolution_date.',
+      fields: [{ path: 'body.closes_at', message }],
+    });
+  }
+  const closes_at = new Date(ends);
   const opens_at = draft.opens_at == null ? now : new Date(draft.opens_at);
-  const resolution_date =
-    draft.resolution_date == null ? closes_at : new Date(draft.resolution_date);
+  const resolution_date = new Date(draft.resolution_date ?? ends);
   if (opens_at < closes_at && closes_at <= resolution_date) {
     return { opens_at, closes_at, resolution_date };
   }
-  const path = opens_at < closes_at ? 'body.resolution_date' : 'body.closes_at';
+  const is_closing = opens_at >= closes_at && draft.closes_at != null;
+  const path = is_closing ? 'body.closes_at' : 'body.resolution_date';
   return refuse(question_faults.INVALID_DATES, {
     fields: [{ path, message: 'opens_at < closes_at ≤ resolution_date' }],
   });

@@ -39,6 +39,8 @@ export const question_schema = Type.Object({
   resolution_date: time,
   resolution_source: nullable(Type.String()),
   resolution_url: nullable(Type.String()),
+  source: nullable(Type.String()),
+  source_id: nullable(Type.String()),
   outcome: nullable(Type.Boolean()),
   correct_options: nullable(Type.Array(Type.String())),
   resolution_note: nullable(Type.String()),
@@ -70,7 +72,9 @@ const stated = {
     Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 10 }),
   ),
   opens_at: optional_time,
-  closes_at: time,
+  closes_at: Type.Optional(
+    nullable(Type.String({ format: 'date-time', description: 'The resolution date unless told.' })),
+  ),
   resolution_date: optional_time,
   resolution_source: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
   resolution_url: Type.Optional(nullable(Type.String({ maxLength: 2048 }))),
@@ -90,9 +94,10 @@ export const question_draft = Type.Object({
 export type QuestionDraft = Static<typeof question_draft>;
 
 /** What an admin may change; which of it depends on the status. */
-export const question_edit = Type.Partial(
-  Type.Omit(question_draft, ['source', 'source_id', 'publish']),
-);
+export const question_edit = Type.Object({
+  ...Type.Partial(Type.Omit(question_draft, ['source', 'source_id', 'publish'])).properties,
+  closes_at: Type.Optional(time),
+});
 export type QuestionEdit = Static<typeof question_edit>;
 
 export const reopen_body = Type.Object({ closes_at: time, resolution_date: optional_time });
@@ -110,8 +115,6 @@ export const admin_question_schema = Type.Object({
   ...question_schema.properties,
   author_id: nullable(id),
   author_name: nullable(Type.String()),
-  source: nullable(Type.String()),
-  source_id: nullable(Type.String()),
   published_at: nullable(time),
   closed_at: nullable(time),
   voided_at: nullable(time),

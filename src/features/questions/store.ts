@@ -4,7 +4,7 @@ import type { QuestionStatus, QuestionWire } from './schema.js';
 
 /** Questions in Postgres: rows, new ones, counters. Lists and transitions have their own files. */
 
-export interface QuestionRow extends Omit<NewQuestion, 'source' | 'source_id'> {
+export interface QuestionRow extends NewQuestion {
   readonly id: string;
   readonly status: QuestionStatus;
   readonly outcome: boolean | null;
@@ -40,6 +40,8 @@ export const toWire = (row: QuestionRow): QuestionWire => ({
   resolution_date: row.resolution_date.toISOString(),
   resolution_source: row.resolution_source,
   resolution_url: row.resolution_url,
+  source: row.source,
+  source_id: row.source_id,
   outcome: row.outcome,
   correct_options: row.correct_options === null ? null : [...row.correct_options],
   resolution_note: row.resolution_note,
@@ -61,8 +63,8 @@ export const toWire = (row: QuestionRow): QuestionWire => ({
 export const questionColumns = (db: Db) => db`
   q.id, q.question, q.description, q.category, q.subcategory, q.tags, q.question_type, q.options,
   q.status, q.timeframe, q.weight, q.opens_at, q.closes_at, q.resolution_date,
-  q.resolution_source, q.resolution_url, q.outcome, q.correct_options, q.resolution_note,
-  q.resolved_at, q.revision, q.author_id, q.created_at, q.updated_at,
+  q.resolution_source, q.resolution_url, q.source, q.source_id, q.outcome, q.correct_options,
+  q.resolution_note, q.resolved_at, q.revision, q.author_id, q.created_at, q.updated_at,
   coalesce(c.prediction_count, 0) as prediction_count,
   coalesce(c.comment_count, 0) as comment_count,
   coalesce(c.yes_count, 0) as yes_count,

@@ -3,7 +3,7 @@ import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { isId } from '../../kit/ids.js';
-import { encodeCursor, pageHeaders, readPage } from '../../kit/page.js';
+import { encodeCursor, limitQuery, pageHeaders, readPage } from '../../kit/page.js';
 import { readMe } from '../agents/index.js';
 import { countLedger } from '../points/index.js';
 import { brier_convention } from '../scores/index.js';
@@ -79,7 +79,7 @@ const myExport = route({
   auth: 'agent',
   limits: ['exports'],
   query: Type.Object({
-    limit: Type.Integer({ minimum: 1, maximum: most_rows, default: most_rows }),
+    limit: limitQuery(most_rows, most_rows),
     cursor: Type.Optional(Type.String({ maxLength: 512 })),
   }),
   returns: { 200: export_schema },

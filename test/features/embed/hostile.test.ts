@@ -26,6 +26,7 @@ const makeRow = (fields: Partial<QuestionRow>): QuestionRow => ({
   ...{ tags: [], question_type: 'binary', options: [], status: 'open', timeframe: 'long' },
   ...{ weight: 1, opens_at: at, closes_at: at, resolution_date: at, resolved_at: null },
   ...{ resolution_source: 'a source', resolution_url: 'https://ok.example/', outcome: null },
+  ...{ source: null, source_id: null },
   ...{ correct_options: null, resolution_note: null, revision: 0, author_id: null },
   ...{ created_at: at, updated_at: at, prediction_count: 0, comment_count: 0 },
   ...{ yes_count: 0, no_count: 0, option_counts: [] },

@@ -239,3 +239,25 @@ test('what is no question cannot be taken a step', async (t) => {
     t.match(patched, { status: 404, body: { code: 'QUESTION_NOT_FOUND' } });
   }
 });
+
+test('what was imported says where it is from, wherever it is shown', async (t) => {
+  const from = { source: 'survey', source_id: 'w2-17' };
+  const body = {
+    ...{ question: 'Will the imported ferry land before the tide turns?', category: 'society' },
+    ...{ closes_at: inHours(500), publish: true, ...from },
+  };
+  const made = await app.call('POST', '/api/admin/questions', { admin: true, body });
+  t.match(made, { status: 201, body: { question: from } });
+  const { id } = made.body.question;
+  const known = await app.call('POST', '/api/admin/questions', { admin: true, body });
+  t.match(known, { status: 200, body: { question: { id, ...from } } });
+  t.match((await app.call('GET', `/api/questions/${id}`)).body.question, from);
+  const listed = await app.call('GET', '/api/questions?q=imported+ferry');
+  t.match(listed.body.questions, [{ id, ...from }]);
+  const seen = await app.call('GET', `/api/admin/questions/${id}`, { admin: true });
+  t.match(seen.body.question, from);
+  const closed = await stepsOf(id).close();
+  t.match(closed.body.question, { status: 'closed', ...from });
+  const own = await app.call('GET', `/api/questions/${await makeOpenQuestion(app)}`);
+  t.match(own.body.question, { source: null, source_id: null });
+});

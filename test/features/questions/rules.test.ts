@@ -3,7 +3,7 @@ import { makeQuestion, timeframeOf, whyNotOpen } from '../../../src/features/que
 import type { QuestionDraft } from '../../../src/features/questions/schema.js';
 
 const now = new Date('2026-03-01T12:00:00.000Z');
-const draft: QuestionDraft = {
+const draft: QuestionDraft & { readonly closes_at: string } = {
   question: 'Will the ferry run through the winter?',
   category: 'society',
   closes_at: '2026-04-01T00:00:00.000Z',
@@ -70,7 +70,11 @@ t.test('a multi question has 2 to 10 different options of 1 to 100 characters', 
 
 t.test('dates follow each other', async (t) => {
   const at = (text: string) => `2026-03-${text}T00:00:00.000Z`;
-  const dated = (opens_at: string | null, closes_at: string, resolution_date: string | null) => {
+  const dated = (
+    opens_at: string | null,
+    closes_at: string | null,
+    resolution_date: string | null,
+  ) => {
     const made = make({ opens_at, closes_at, resolution_date });
     return 'kind' in made ? `${made.def.code} ${made.fields?.[0]?.path}` : 'taken';
   };
@@ -80,6 +84,11 @@ t.test('dates follow each other', async (t) => {
   t.equal(dated(at('03'), at('03'), null), 'INVALID_DATES body.closes_at');
   t.equal(dated(null, at('01'), null), 'INVALID_DATES body.closes_at', 'closed before now');
   t.equal(dated(at('02'), at('04'), at('03')), 'INVALID_DATES body.resolution_date');
+  t.equal(dated(null, null, at('02')), 'taken');
+  t.equal(dated(null, null, at('01')), 'INVALID_DATES body.resolution_date');
+  t.equal(dated(null, null, null), 'INVALID_REQUEST body.closes_at');
+  const by_resolution = make({ closes_at: null, resolution_date: at('02') });
+  t.match(by_resolution, { closes_at: new Date(at('02')), resolution_date: new Date(at('02')) });
 });
 
 t.test('the timeframe goes by whole days to the resolution', async (t) => {

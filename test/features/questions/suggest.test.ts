@@ -149,6 +149,7 @@ test('a suggestion has to make sense: dates, options and taxonomy', async (t) =>
     [{ closes_at: inDays(-1) }, 'INVALID_DATES', 'body.closes_at'],
     [{ opens_at: inDays(-9), closes_at: inDays(-1) }, 'INVALID_DATES', 'body.closes_at'],
     [{ opens_at: inDays(30) }, 'INVALID_DATES', 'body.closes_at'],
+    [{ closes_at: null, resolution_date: inDays(-1) }, 'INVALID_DATES', 'body.resolution_date'],
     [{ resolution_date: inDays(19) }, 'INVALID_DATES', 'body.resolution_date'],
     [{ closes_at: '2027-02-30' }, 'INVALID_REQUEST', 'body.closes_at'],
     [{ closes_at: '10000-01-01T00:00:00Z' }, 'INVALID_REQUEST', 'body.closes_at'],
@@ -172,6 +173,27 @@ test('a suggestion has to make sense: dates, options and taxonomy', async (t) =>
     t.same(told, [400, code, path], JSON.stringify(fields).slice(0, 80));
   }
   t.equal(await countQuestions(app), 0);
+});
+
+test('a suggestion without a closing time closes when it resolves', async (t) => {
+  const { app, suggest } = await setUp(t);
+  const open_ended = { ...suggestion(), closes_at: undefined, resolution_date: inDays(40) };
+  const { status, body } = await suggest(open_ended);
+  t.equal(status, 201, JSON.stringify(body));
+  t.equal(body.question.closes_at, open_ended.resolution_date);
+  t.equal(body.question.resolution_date, open_ended.resolution_date);
+  const made = await app.call('POST', '/api/admin/questions', {
+    ...{ admin: true, body: { ...open_ended, closes_at: null, publish: true } },
+  });
+  t.match(made, { status: 201, body: { question: { closes_at: open_ended.resolution_date } } });
+  const none = await suggest({ ...open_ended, resolution_date: undefined });
+  t.match(none, {
+    status: 400,
+    body: {
+      ...{ code: 'INVALID_REQUEST', error: /closes_at or resolution_date/ },
+      fields: [{ path: 'body.closes_at' }],
+    },
+  });
 });
 
 test('so many suggestions of an agent wait for review, also when they come at once', async (t) => {
