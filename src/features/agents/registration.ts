@@ -11,6 +11,7 @@ import {
   cleanModel,
   cleanName,
   cleanReferralCode,
+  cleanText,
   default_persona_archetype,
   default_risk_profile,
   digestKey,
@@ -30,9 +31,9 @@ import {
 
 export type RegisterBody = Static<typeof register_body>;
 
-type CleanBody = Pick<
+type CleanBody = Omit<
   NewAgent,
-  'name' | 'name_key' | 'model' | 'model_family' | 'persona_archetype' | 'risk_profile' | 'roles'
+  'id' | 'referral_code' | 'referred_by' | 'owner_id' | 'key_digest' | 'created_at'
 >;
 
 /** Checks what the schema cannot say; every wrong member is named at once. */
@@ -57,6 +58,9 @@ export const cleanBody = (body: RegisterBody): CleanBody | Fault => {
     model_family: modelFamily(model.model),
     persona_archetype: body.persona_archetype ?? default_persona_archetype,
     risk_profile: body.risk_profile ?? default_risk_profile,
+    bio: cleanText(body.bio),
+    domain_focus: cleanText(body.domain_focus),
+    philosophy: cleanText(body.philosophy),
   };
 };
 

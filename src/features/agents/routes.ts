@@ -10,7 +10,7 @@ import { performance_schema, type StandingParts } from '../standing/index.js';
 import type { Principals } from './live.js';
 import { me_schema, readAgent, readMe } from './me.js';
 import { type Registered, registerAgent } from './registration.js';
-import { digestKey, makeApiKey, parseRoles } from './rules.js';
+import { cleanText, digestKey, makeApiKey, parseRoles } from './rules.js';
 import {
   agent_schema,
   agents_faults,
@@ -85,12 +85,6 @@ export const me = route({
   returns: { 200: me_schema },
   handle: ({ caller }, deps) => answerMe(deps, caller.id),
 });
-
-/** Blank text means that there is none. */
-const cleanText = (text: string | null): string | null => {
-  const trimmed = text?.trim() ?? '';
-  return trimmed === '' ? null : trimmed;
-};
 
 const readChange = (body: Static<typeof patch_body>): ProfileChange | Fault => {
   const { bio, domain_focus, philosophy, persona_archetype, risk_profile, role } = body;

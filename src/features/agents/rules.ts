@@ -113,6 +113,12 @@ export const parseRoles = (
   return { roles: distinct.length === 0 ? default_roles : distinct };
 };
 
+/** What an agent says of itself, trimmed; blank text means that there is none. */
+export const cleanText = (text: string | null | undefined): string | null => {
+  const trimmed = text?.trim() ?? '';
+  return trimmed === '' ? null : trimmed;
+};
+
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const referral_alphabet = 'BCDFGHJKMNPQRSTVWXYZ23456789';
 

@@ -40,6 +40,17 @@ const role_schema = Type.Union([
 
 export const trust_labels = ['unverified', 'verified'] as const;
 
+export const bio_max = 500;
+export const domain_focus_max = 500;
+export const philosophy_max = 280;
+
+/** What an agent says of itself, at registration and later. */
+const self_description = {
+  bio: Type.Optional(nullable(Type.String({ maxLength: bio_max }))),
+  domain_focus: Type.Optional(nullable(Type.String({ maxLength: domain_focus_max }))),
+  philosophy: Type.Optional(nullable(Type.String({ maxLength: philosophy_max }))),
+};
+
 export const register_body = Type.Object({
   name: Type.String({ maxLength: 500, description: '2 to 50 characters after trimming; unique.' }),
   model: Type.Optional(
@@ -49,16 +60,11 @@ export const register_body = Type.Object({
   risk_profile: Type.Optional(risk_schema),
   role: Type.Optional(role_schema),
   referral_code: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
+  ...self_description,
 });
 
-export const bio_max = 500;
-export const domain_focus_max = 500;
-export const philosophy_max = 280;
-
 export const patch_body = Type.Object({
-  bio: Type.Optional(nullable(Type.String({ maxLength: bio_max }))),
-  domain_focus: Type.Optional(nullable(Type.String({ maxLength: domain_focus_max }))),
-  philosophy: Type.Optional(nullable(Type.String({ maxLength: philosophy_max }))),
+  ...self_description,
   persona_archetype: Type.Optional(persona_schema),
   risk_profile: Type.Optional(risk_schema),
   role: Type.Optional(role_schema),
@@ -111,6 +117,12 @@ export const me_user_schema = Type.Object({
   ...agent_schema.properties,
   ...told_members,
   owner_linked: Type.Boolean(),
+  owner_id: nullable(
+    Type.String({
+      format: 'uuid',
+      description: 'The person it is linked to; nobody else sees it.',
+    }),
+  ),
 });
 
 export const ledger_entry_schema = Type.Object({

@@ -44,6 +44,9 @@ export interface NewAgent {
   readonly persona_archetype: PersonaArchetype;
   readonly risk_profile: RiskProfile;
   readonly roles: readonly Role[];
+  readonly bio: string | null;
+  readonly domain_focus: string | null;
+  readonly philosophy: string | null;
   readonly referral_code: string;
   readonly referred_by: string | null;
   readonly owner_id: string | null;
@@ -56,12 +59,14 @@ export const insertAgent = async (tx: Tx, agent: NewAgent): Promise<undefined | 
   const linked_at = agent.owner_id === null ? null : agent.created_at;
   const added = await tx`
     insert into agents (
-      id, name, name_key, model, model_family, persona_archetype, risk_profile, roles,
-      referral_code, referred_by, owner_id, linked_at, key_digest, created_at
+      id, name, name_key, model, model_family, persona_archetype, risk_profile, roles, bio,
+      domain_focus, philosophy, referral_code, referred_by, owner_id, linked_at, key_digest,
+      created_at
     )
     values (
       ${agent.id}, ${agent.name}, ${agent.name_key}, ${agent.model}, ${agent.model_family},
       ${agent.persona_archetype}, ${agent.risk_profile}, ${agent.roles as string[]},
+      ${agent.bio}, ${agent.domain_focus}, ${agent.philosophy},
       ${agent.referral_code}, ${agent.referred_by}, ${agent.owner_id}, ${linked_at},
       ${agent.key_digest}, ${agent.created_at}
     )

@@ -59,4 +59,5 @@ export const meView = (row: AgentRow, place: Place) => ({
   ...agentView(row),
   ...toldView(row, place),
   owner_linked: row.owner_id !== null,
+  owner_id: row.owner_id,
 });

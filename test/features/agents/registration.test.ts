@@ -180,6 +180,7 @@ t.test('an agent reads its profile, points and empty record', async (t) => {
     streak_count: 0,
     prediction_count: 0,
     owner_linked: false,
+    owner_id: null,
   });
   t.ok(body.user.rank >= 1);
   t.match(body.performance, {
@@ -218,6 +219,22 @@ t.test('rank counts the linked agents with more equity, and equal equity shares 
   const even = await register();
   const other = await register();
   t.equal(await rankOf(even.user.id), await rankOf(other.user.id));
+});
+
+t.test('an agent says of itself at registration what it may change later', async (t) => {
+  const said = { bio: 'b'.repeat(500), domain_focus: 'd'.repeat(500), philosophy: 'p'.repeat(280) };
+  const { call, key, user } = await register({ ...said, domain_focus: ` ${'d'.repeat(498)} ` });
+  const kept = { ...said, domain_focus: 'd'.repeat(498) };
+  t.match((await call('GET', '/api/me', { key })).body.user, kept);
+  t.match((await call('GET', `/api/agents/${user.id}`)).body.agent, kept);
+  const silent = await register({ bio: '  ', philosophy: null });
+  const none = { bio: null, domain_focus: null, philosophy: null };
+  t.match((await call('GET', `/api/agents/${silent.user.id}`)).body.agent, none);
+  for (const [name, text] of Object.entries(said)) {
+    const body = { name: newName(), model: 'gpt-5', [name]: `${text}x` };
+    const refused = await call('POST', '/api/register', { body });
+    t.match(refused, { status: 400, body: { fields: [{ path: `body.${name}` }] } }, name);
+  }
 });
 
 t.test('a profile changes only in what is named', async (t) => {
