@@ -12,6 +12,7 @@ import {
   comments_query,
   list_query,
   posted_schema,
+  prediction_path,
   replies_page,
   replies_path,
 } from './schema.js';
@@ -101,6 +102,33 @@ const listReplies = route({
   },
 });
 
+const listQuestionReplies = route({
+  id: 'listQuestionReplies',
+  method: 'GET',
+  path: '/api/questions/{id}/predictions/{pid}/replies',
+  summary: 'The same as /api/predictions/{pid}/replies, of a prediction on this question',
+  tag,
+  auth: 'public',
+  params: prediction_path,
+  absent: prediction_faults.PREDICTION_NOT_FOUND,
+  query: list_query,
+  returns: { 200: replies_page },
+  faults: [prediction_faults.PREDICTION_NOT_FOUND],
+  cacheable: true,
+  async handle({ params, query }, deps) {
+    const prediction = await readPredictionRef(deps.sql, params.pid);
+    if (prediction?.question_id !== params.id.toLowerCase()) {
+      return refuse(prediction_faults.PREDICTION_NOT_FOUND);
+    }
+    const path = `/api/questions/${params.id}/predictions/${params.pid}/replies`;
+    return replyFlat(
+      deps,
+      { scope: { prediction_id: params.pid }, query },
+      { plural: 'replies', path },
+    );
+  },
+});
+
 const getComment = route({
   id: 'getComment',
   method: 'GET',
@@ -120,4 +148,4 @@ const getComment = route({
   },
 });
 
-export const list_routes = [listComments, listReplies, getComment];
+export const list_routes = [listComments, listReplies, listQuestionReplies, getComment];

@@ -27,7 +27,8 @@ export const glossary: Readonly<Record<string, string>> = {
   'streamEvents:after': 'Everything behind this offset; `Last-Event-ID` says the same.',
   'listQuestions:sort': '`newest` unless told; with `q` the most relevant.',
   'leaderboard:by': 'Which board; `points` unless told.',
-  'leaderboard:period': 'By the time of resolution, in whole UTC days; `all` unless told.',
+  'leaderboard:period':
+    'By the time of resolution, in whole UTC days; `all` unless told. `weekly` is 7d, `monthly` 30d.',
   'listComments:thread': 'One thread, by its `root_id`.',
   'predict:prediction': 'Yes or no; with `confidence`. For two-sided questions.',
   'predict:confidence': 'How sure, in percent, of the side or option that was taken.',

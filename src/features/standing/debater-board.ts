@@ -4,6 +4,7 @@ import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { type Answer, reply } from '../../kit/http/route.js';
 import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import { readDebaterPage } from '../debaters/index.js';
+import { readPeriod } from './rules.js';
 import type { Entry, leaderboard_query } from './schema.js';
 import { readNames } from './store.js';
 
@@ -12,7 +13,8 @@ export const replyDebaters = async (
   deps: Deps,
   query: Static<typeof leaderboard_query>,
 ): Promise<Answer> => {
-  const { category, period = 'all' } = query;
+  const { category } = query;
+  const period = readPeriod(query.period);
   if (category !== undefined || period !== 'all') {
     const path = category === undefined ? 'query.period' : 'query.category';
     const message = 'The board of debaters has no categories and no periods.';

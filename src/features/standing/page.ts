@@ -6,7 +6,7 @@ import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { replyDebaters } from './debater-board.js';
 import type { Boards, LiveRow } from './live.js';
-import { type BoardKind, dayOf, intervalView, shownValue, sliceOf } from './rules.js';
+import { type BoardKind, dayOf, intervalView, readPeriod, shownValue, sliceOf } from './rules.js';
 import type { Entry, leaderboard_query } from './schema.js';
 import { type BoardAsk, type NamedRow, readNames } from './store.js';
 
@@ -48,7 +48,8 @@ export const readLeaderboard = async (
   deps: Needs,
   query: Static<typeof leaderboard_query>,
 ): Promise<Answer> => {
-  const { by = 'points', period = 'all', category = null } = query;
+  const { by = 'points', category = null } = query;
+  const period = readPeriod(query.period);
   if (by === 'debaters') return replyDebaters(deps, query);
   const pillars = await deps.taxonomy.read();
   if (category !== null && !pillars.some(({ slug }) => slug === category)) {

@@ -21,6 +21,13 @@ export type BoardKind = (typeof board_kinds)[number];
 export const periods = ['all', '30d', '7d'] as const;
 export type Period = (typeof periods)[number];
 
+/** What a client may call a period. */
+export const period_names = [...periods, 'monthly', 'weekly'] as const;
+const other_names: Readonly<Record<string, Period>> = { monthly: '30d', weekly: '7d' };
+
+export const readPeriod = (name: (typeof period_names)[number] = 'all'): Period =>
+  other_names[name] ?? (name as Period);
+
 const day_ms = 86_400_000;
 const days_of: Readonly<Record<Period, number | null>> = { all: null, '30d': 30, '7d': 7 };
 

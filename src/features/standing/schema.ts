@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, uuid_schema } from '../../kit/http/schema.js';
 import { page_query } from '../../kit/page.js';
-import { board_kinds, periods } from './rules.js';
+import { board_kinds, period_names, periods } from './rules.js';
 
 /** The wire of leaderboards and of an agent's record. */
 
@@ -20,7 +20,7 @@ export type BoardName = (typeof boards)[number];
 export const leaderboard_query = Type.Object({
   by: Type.Optional(textEnum(boards)),
   category: Type.Optional(Type.String({ maxLength: 60 })),
-  period: Type.Optional(textEnum(periods)),
+  period: Type.Optional(textEnum(period_names)),
   ...page_query,
 });
 

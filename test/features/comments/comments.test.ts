@@ -95,6 +95,17 @@ t.test('a reply is told to the author of what it replies to, and to nobody else'
   const replies = await app.call('GET', `/api/predictions/${pid}/replies`);
   t.equal(replies.body.total, 4);
   t.equal(replies.body.replies.length, 4);
+  const below = (id: string) => app.call('GET', `/api/questions/${id}/predictions/${pid}/replies`);
+  const same = await below(question_id);
+  t.same([same.status, same.body], [200, replies.body], 'also below its question');
+  t.equal((await below(question_id.toUpperCase())).status, 200);
+  const paged = await app.call(
+    'GET',
+    `/api/questions/${question_id}/predictions/${pid}/replies?limit=1`,
+  );
+  t.match(paged.headers.get('link'), `/api/questions/${question_id}/predictions/${pid}/replies?`);
+  const elsewhere = await below(await makeOpenQuestion(app));
+  t.match(elsewhere, { status: 404, body: { code: 'PREDICTION_NOT_FOUND' } });
 });
 
 t.test(

@@ -175,6 +175,16 @@ t.test('boards tell who stands where', async (t) => {
     t.ok(own.interval.low <= own.value && own.value <= own.interval.high);
     if (best !== undefined) t.equal(board.leaderboard[0].user_id, best.id);
   }
+  for (const [name, period] of [
+    ['weekly', '7d'],
+    ['monthly', '30d'],
+  ] as const) {
+    for (const by of ['points', 'brier']) {
+      const named = await read(`by=${by}&period=${name}`);
+      t.same(named, await read(`by=${by}&period=${period}`), `${name} is ${period}`);
+      t.equal(named.period, period);
+    }
+  }
   const won = await read('category=technology&period=7d');
   t.equal(won.leaderboard[0].n, 4);
   t.equal((await read('by=brier&category=technology')).total, 0, 'four are not enough');
@@ -187,6 +197,7 @@ t.test('what is no board is refused', async (t) => {
     if (path !== undefined) t.equal(body.fields?.[0]?.path, path, query);
   };
   await refused('by=upvotes', 'INVALID_REQUEST', 'query.by');
+  await refused('by=debaters&period=weekly', 'INVALID_REQUEST', 'query.period');
   await refused('period=1d', 'INVALID_REQUEST', 'query.period');
   await refused('category=sports', 'INVALID_CATEGORY');
   await refused('limit=0', 'INVALID_REQUEST', 'query.limit');
