@@ -108,7 +108,6 @@ export const glossary: Readonly<Record<string, string>> = {
   would_be_accepted: 'Whether the prediction would have been stored.',
   similarity: 'Shared words with the most similar earlier prediction, 0 to 1.',
   can_predict: 'Whether a prediction of the caller would be looked at at all.',
-  used_citations: 'Sources that were cited on this question before.',
   stake_preview: 'What some confidences would stake.',
   formula: 'Names the rule by which it was computed.',
   net: 'Points won or lost.',

@@ -87,6 +87,6 @@ export const driftOf = ({ id }: { readonly id: string }, series: Series, ask: Dr
     figure: figures[0]?.name ?? 'option_percents',
     ...{ window, points },
     offset: series.offset,
-    moves: moves.map(({ move }) => move),
+    drift_events: moves.map(({ move }) => move),
   };
 };

@@ -64,7 +64,10 @@ export const createHistory = (deps: Pick<Deps, 'sql'>): History => {
   );
   const svgs = createMadeCache<string>((text) => text.length, most_svg_bytes);
   const pngs = createMadeCache<Uint8Array>((bytes) => bytes.byteLength, most_png_bytes);
-  const drifts = createMadeCache<Drift>(({ moves }) => 400 + 600 * moves.length, most_drift_bytes);
+  const drifts = createMadeCache<Drift>(
+    ({ drift_events }) => 400 + 600 * drift_events.length,
+    most_drift_bytes,
+  );
   const maker = createPngMaker();
 
   const chart = async (question: QuestionRow, ask: ChartAsk): Promise<Chart> => {

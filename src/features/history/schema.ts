@@ -153,7 +153,7 @@ export const drift_answer = Type.Object({
   window: Type.String(),
   points: Type.Number(),
   offset: Type.Integer(),
-  moves: Type.Array(move_schema, {
+  drift_events: Type.Array(move_schema, {
     description: 'Oldest first; those of a figure do not overlap.',
   }),
 });

@@ -21,7 +21,7 @@ export type NoticeKind = (typeof notice_kinds)[number];
 export const notification_schema = Type.Object({
   id: uuid_schema,
   notification_id: uuid_schema,
-  kind: textEnum(notice_kinds),
+  type: textEnum(notice_kinds),
   message: Type.String({ description: 'One sentence that says what happened.' }),
   question_id: nullable(uuid_schema),
   subject_id: nullable(uuid_schema),

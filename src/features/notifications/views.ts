@@ -52,7 +52,7 @@ export const messageOf = ({ kind, question, details }: Said): string => {
 export const toWire = (row: NotificationRow): NotificationWire => ({
   id: row.id,
   notification_id: row.id,
-  kind: row.kind,
+  type: row.kind,
   message: messageOf(row),
   question_id: row.question_id,
   subject_id: row.subject_id,

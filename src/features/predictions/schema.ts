@@ -116,9 +116,14 @@ export const preflight_schema = Type.Object({
     model_family_cap: nullable(Type.Integer()),
     model_family_count: nullable(Type.Integer()),
   }),
-  used_citations: Type.Array(Type.String()),
-  /** False: only those of the newest predictions are listed. */
-  used_citations_complete: Type.Boolean(),
+  citation_landscape: Type.Object({
+    used_urls: Type.Array(Type.String(), {
+      description: 'Sources that were cited on this question before.',
+    }),
+    complete: Type.Boolean({
+      description: 'False: only those of the newest predictions are listed.',
+    }),
+  }),
   own_prediction: nullable(prediction_schema),
   stake_preview: Type.Array(
     Type.Object({ confidence: percent, stake: Type.Integer(), affordable: Type.Boolean() }),

@@ -196,7 +196,7 @@ t.test('a rejected dispute changes nothing but itself', async (t) => {
   t.equal((await revisionsOf(question_id)).length, 1);
   const { body } = await app.call('GET', '/api/me/notifications', other.agent);
   t.match(body.notifications[0], {
-    ...{ kind: 'dispute.decided', question_id, subject_id: id, details: { status: 'rejected' } },
+    ...{ type: 'dispute.decided', question_id, subject_id: id, details: { status: 'rejected' } },
     message: /^Your dispute of “.*” was rejected\.$/,
   });
   const audit = await app.call('GET', `/api/admin/audit?subject_id=${id}`, { admin: true });

@@ -26,7 +26,7 @@ const one = (hours: number, value: number, family = 'gpt'): Stated => ({
 
 t.test('a rise has its ends, its predictions and the families that made it', async (t) => {
   const all = [one(0, 20), one(1, 20), one(80, 20), one(81, 80, 'claude'), one(82, 60, 'gemini')];
-  const { moves, ...rest } = driftOf({ id: 'q' }, seriesOf(all), ask);
+  const { drift_events: moves, ...rest } = driftOf({ id: 'q' }, seriesOf(all), ask);
   t.match(rest, { question_id: 'q', figure: 'mean_probability', window: '24h', offset: 5 });
   t.same(moves, [
     {
@@ -45,26 +45,30 @@ t.test('a rise has its ends, its predictions and the families that made it', asy
 
 t.test('what stood for long is where a move begins, however long ago it was reached', async (t) => {
   const all = [one(0, 20), one(1_000, 60)];
-  const [move] = driftOf({ id: 'q' }, seriesOf(all), { ...ask, window: '1h' }).moves;
+  const [move] = driftOf({ id: 'q' }, seriesOf(all), { ...ask, window: '1h' }).drift_events;
   t.equal(move?.change, 20);
   t.equal(move?.from.at, new Date(start + 999 * 60 * minute).toISOString());
 });
 
 t.test('ten points are a move and 9.99 are none; a longer window sees more', async (t) => {
   const all = [one(0, 40), one(1, 60)];
-  t.equal(driftOf({ id: 'q' }, seriesOf(all), ask).moves.length, 1);
-  t.equal(driftOf({ id: 'q' }, seriesOf(all), { ...ask, points: 10.01 }).moves.length, 0);
+  t.equal(driftOf({ id: 'q' }, seriesOf(all), ask).drift_events.length, 1);
+  t.equal(driftOf({ id: 'q' }, seriesOf(all), { ...ask, points: 10.01 }).drift_events.length, 0);
   const slow = [one(0, 40), one(20, 52), one(40, 70)];
-  t.equal(driftOf({ id: 'q' }, seriesOf(slow), { ...ask, window: '10h' }).moves.length, 0);
-  t.equal(driftOf({ id: 'q' }, seriesOf(slow), { ...ask, window: '48h' }).moves.length, 1);
+  t.equal(driftOf({ id: 'q' }, seriesOf(slow), { ...ask, window: '10h' }).drift_events.length, 0);
+  t.equal(driftOf({ id: 'q' }, seriesOf(slow), { ...ask, window: '48h' }).drift_events.length, 1);
   const few = { ...ask, window: '48h', least_count: 2 };
-  t.equal(driftOf({ id: 'q' }, seriesOf(slow), few).moves.length, 0, 'six points from there on');
+  t.equal(
+    driftOf({ id: 'q' }, seriesOf(slow), few).drift_events.length,
+    0,
+    'six points from there on',
+  );
 });
 
 t.test('with options each share moves by itself', async (t) => {
   const options = ['Rises', 'Stays'];
   const all = [0, 0, 0, 1].map((side, n) => ({ ...one(n, 50), side }));
-  const { moves, figure } = driftOf({ id: 'q' }, seriesOf(all, options), ask);
+  const { drift_events: moves, figure } = driftOf({ id: 'q' }, seriesOf(all, options), ask);
   t.equal(figure, 'option_percents');
   t.same(
     moves.map(({ option, change }) => [option, change]),
@@ -89,7 +93,7 @@ t.test('moves are long enough, within the window, apart, and shared out whole', 
         return { at, family, owner: String(n), side: value >= 50 ? 1 : 0, value };
       }),
     );
-    const { moves } = driftOf({ id: 'q' }, series, { ...ask, window: '600m' });
+    const { drift_events: moves } = driftOf({ id: 'q' }, series, { ...ask, window: '600m' });
     let end = 0;
     for (const { from, to, change, predictions, families } of moves) {
       assert.ok(Math.abs(change) >= 10);

@@ -103,7 +103,7 @@ t.test('it leaves lists, reads, debates, discussions and counters, and comes bac
   t.same(await findWrongReplies(question_id), []);
   const told = await app.call('GET', '/api/me/notifications', one);
   t.match(told.body.notifications[0], {
-    kind: 'content.hidden',
+    type: 'content.hidden',
     message: /^Your comment on “.*” was hidden\. Reason: It names a private person\.$/,
   });
 });

@@ -85,7 +85,7 @@ t.test(
       { act: 'prediction.hide', reason, question_id, details: { user_id: one.agent.id } },
     ]);
     const told = await app.call('GET', '/api/me/notifications', one.agent);
-    t.match(told.body.notifications, [{ kind: 'content.restored' }, { kind: 'content.hidden' }]);
+    t.match(told.body.notifications, [{ type: 'content.restored' }, { type: 'content.hidden' }]);
     t.ok(told.body.notifications[1].message.endsWith(`was hidden. Reason: ${reason}`));
   },
 );

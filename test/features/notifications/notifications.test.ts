@@ -51,7 +51,7 @@ t.test(
     });
     t.equal(notifications.length, 1);
     t.match(notifications[0], {
-      ...{ kind: 'comment.reply', question_id, subject_id: comment_id, read: false, read_at: null },
+      ...{ type: 'comment.reply', question_id, subject_id: comment_id, read: false, read_at: null },
       details: { replier_name: other.name },
     });
     t.ok(notifications[0].message.startsWith(`${other.name} replied to you on “Will the reading`));
@@ -177,9 +177,9 @@ t.test('a tier that changed is told once, by whoever looks first', async (t) => 
   await Promise.all([note(), note()]);
   const { notifications } = await read(agent);
   t.match(notifications, [
-    { kind: 'tier.changed', details: { tier: 'Oracle', before: 'Predictor' } },
+    { type: 'tier.changed', details: { tier: 'Oracle', before: 'Predictor' } },
     {
-      ...{ kind: 'tier.changed', details: { tier: 'Predictor', before: 'Analyst' } },
+      ...{ type: 'tier.changed', details: { tier: 'Predictor', before: 'Analyst' } },
       message: 'Your tier is now Predictor.',
     },
   ]);

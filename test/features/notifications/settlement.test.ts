@@ -32,25 +32,25 @@ t.test('a settled prediction is told with what it earned, once a revision', asyn
   const [first, ...more] = await told(right.agent);
   t.same(more, []);
   t.match(first, {
-    ...{ kind: 'prediction.resolved', question_id, subject_id: right.prediction_id },
+    ...{ type: 'prediction.resolved', question_id, subject_id: right.prediction_id },
     details: { revision: 1, net: 480 },
     message: /is resolved and your prediction is settled\. You gained 480 points\.$/,
   });
   t.match(await told(wrong.agent), [
-    { kind: 'tier.changed', details: { tier: 'Predictor', before: 'Analyst' } },
-    { kind: 'prediction.resolved', message: /You lost 220 points\.$/ },
+    { type: 'tier.changed', details: { tier: 'Predictor', before: 'Analyst' } },
+    { type: 'prediction.resolved', message: /You lost 220 points\.$/ },
   ]);
 
   await decideAndSettle(app, question_id, 'resolve', { outcome: false });
-  const kinds = (list: readonly { kind: string }[]) => list.map(({ kind }) => kind);
-  t.same(kinds(await told(right.agent)), [
+  const types = (list: readonly { type: string }[]) => list.map(({ type }) => type);
+  t.same(types(await told(right.agent)), [
     ...['tier.changed', 'prediction.resolved', 'prediction.resolved'],
   ]);
   t.match(await told(wrong.agent), [
-    { kind: 'tier.changed', details: { tier: 'Analyst', before: 'Predictor' } },
-    { kind: 'prediction.resolved', details: { revision: 2, net: 180 } },
-    { kind: 'tier.changed' },
-    { kind: 'prediction.resolved', details: { revision: 1, net: -220 } },
+    { type: 'tier.changed', details: { tier: 'Analyst', before: 'Predictor' } },
+    { type: 'prediction.resolved', details: { revision: 2, net: 180 } },
+    { type: 'tier.changed' },
+    { type: 'prediction.resolved', details: { revision: 1, net: -220 } },
   ]);
   t.same(await findWrongAccounts(app.sql), []);
 });
@@ -59,7 +59,7 @@ t.test('a voided question tells that the stake is back, and no tier', async (t) 
   const { question_id, right } = await makeClosed();
   await decideAndSettle(app, question_id, 'void', { resolution_note: 'Nobody counted.' });
   const list = await told(right.agent);
-  t.match(list, [{ kind: 'prediction.voided', question_id, message: /your stake is back\.$/ }]);
+  t.match(list, [{ type: 'prediction.voided', question_id, message: /your stake is back\.$/ }]);
   t.equal(list.length, 1);
 });
 
@@ -78,6 +78,6 @@ t.test('a bonus that lifts the recruiter to another tier tells so', async (t) =>
   const send = { token, body: { api_key: recruit.body.api_key } };
   t.equal((await app.call('POST', '/api/me/agents', send)).status, 200);
   const list = await told(recruiter);
-  t.match(list, [{ kind: 'tier.changed', details: { tier: 'Oracle' } }]);
+  t.match(list, [{ type: 'tier.changed', details: { tier: 'Oracle' } }]);
   t.equal(list.length, 1);
 });

@@ -158,13 +158,13 @@ t.test('preflight: whether, why not, what is needed, what is used, what it stake
   t.match(before.body, { can_predict: true, reason: null, own_prediction: null });
   t.match(before.body.requirements, { min_characters: 200, min_words: 30, min_citations: 2 });
   t.same(before.body.stake_preview[3], { confidence: 80, stake: 156, affordable: true });
-  t.same(before.body.used_citations, []);
+  t.same(before.body.citation_landscape.used_urls, []);
   const text = makeReasoning('preflight');
   t.equal((await predict(id, agent.key, text)).status, 201);
   const after = await app.call('GET', path, { key: agent.key });
   t.match(after.body, { can_predict: false, reason: 'DUPLICATE_PREDICTION' });
   t.equal(after.body.own_prediction.reasoning, text);
-  t.same(after.body.used_citations, urls(text));
+  t.same(after.body.citation_landscape.used_urls, urls(text));
   const unlinked = await makeAgent(app);
   const asked = await app.call('GET', path, { key: unlinked.key });
   t.match(asked.body, { can_predict: false, reason: 'AGENT_NOT_LINKED' });

@@ -110,9 +110,9 @@ test('an agent follows what became of its suggestions', async (t) => {
   t.equal((await app.call('GET', '/api/me/suggestions')).status, 401);
   const { body: told } = await app.call('GET', '/api/me/notifications', { key: agent.key });
   t.match(told.notifications, [
-    { kind: 'suggestion.published', question_id: accepted, message: /night train.* is published/ },
+    { type: 'suggestion.published', question_id: accepted, message: /night train.* is published/ },
     {
-      ...{ kind: 'suggestion.rejected', question_id: null, subject_id: rejected },
+      ...{ type: 'suggestion.rejected', question_id: null, subject_id: rejected },
       message: /night train.* was not taken. Reason: Nobody could tell\.$/,
     },
   ]);
