@@ -8,7 +8,12 @@ import { createSite, type DocsParts } from '../features/docs/index.js';
 import { makeRecentEvents, nudgeChannel, type Told } from '../features/events/index.js';
 import { createExports, type ExportParts } from '../features/exports/index.js';
 import { createHistory, type HistoryParts } from '../features/history/index.js';
-import { bearerToken, createSessions, type Sessions } from '../features/humans/index.js';
+import {
+  bearerToken,
+  createSessions,
+  looksLikeSession,
+  type Sessions,
+} from '../features/humans/index.js';
 import { createDays, type InsightParts } from '../features/insights/index.js';
 import {
   countedBy,
@@ -31,11 +36,11 @@ import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.j
 import { createVoting, type VoteParts } from '../features/votes/index.js';
 import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js';
 import type { Deps } from '../kit/deps.js';
-import { common_faults, type Fault, refuse } from '../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
 import type { Caller } from '../kit/http/caller.js';
+import type { Credentials } from '../kit/http/credentials.js';
 import { createHotAnswers, type HotAnswers } from '../kit/http/hot.js';
 import type { Route } from '../kit/http/route.js';
-import type { Credentials } from '../kit/http/serve.js';
 import type { Limiter } from '../kit/limits.js';
 import type { Sql } from '../kit/pg/client.js';
 import type { Recent } from '../kit/ws/recent.js';
@@ -147,6 +152,15 @@ const makePlaceParts = (deps: Deps, { limiter, openLine, committed }: PlaceNeeds
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
+const key_as_token = /^(?:bearer +)?sk_/i;
+
+/** A token in the place of a key is refused like any other text, and as late. */
+const sayHeader = async (refused: Caller | Fault | Promise<Caller | Fault>) => {
+  const who = await refused;
+  const message = 'This is the token of a person; send it as Authorization: Bearer.';
+  return isFault(who) ? refuse(who.def, { message }) : who;
+};
+
 /** Whose credentials these are; an agent key that is cached costs no turn of the event loop. */
 export const makeAuthenticate = (
   config: Config,
@@ -159,7 +173,14 @@ export const makeAuthenticate = (
       const right = admin_digest !== null && timingSafeEqual(digest(admin_key), admin_digest);
       return right ? { kind: 'admin' } : refuse(common_faults.INVALID_API_KEY);
     }
-    if (api_key !== '') return principals.byKey(api_key);
+    if (api_key !== '') {
+      const who = principals.byKey(api_key);
+      return looksLikeSession(api_key) ? sayHeader(who) : who;
+    }
+    if (key_as_token.test(authorization)) {
+      const message = 'This is the key of an agent; send it in the X-API-Key header.';
+      return refuse(common_faults.INVALID_TOKEN, { message });
+    }
     const token = bearerToken(authorization);
     if (token === '') return refuse(common_faults.INVALID_TOKEN);
     return sessions.byToken(token);

@@ -5,7 +5,9 @@ import type { Answered, CallOptions } from '../help/app.js';
 import { fillPath, findMismatches } from '../help/matrix.js';
 import { startMatrix } from '../help/matrix-app.js';
 import { type Principal, refusalOf } from '../help/principals.js';
+import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { connect } from '../help/ws-client.js';
 
 /** Every route by every kind of caller: who may is admitted, and all others are told why not. */
 
@@ -86,7 +88,7 @@ t.test('what belongs to somebody else answers as if it were not there', async (t
       continue;
     }
     for (const caller of callers) {
-      if (refusalOf(route.auth, caller) !== null) continue;
+      if (refusalOf(route, caller) !== null) continue;
       asked += 1;
       const [foreign, absent, misshapen] = await Promise.all(
         [thing[1], makeId(), 'no-id'].map((id) => ask(route, id, caller.send)),
@@ -101,6 +103,50 @@ t.test('what belongs to somebody else answers as if it were not there', async (t
   t.ok(asked >= 20, `${asked} pairs of route and caller`);
   const [left] = await app.sql`select count(*)::int as count from webhooks where active`;
   t.equal(left?.['count'], 1, 'and nothing was changed');
+});
+
+t.test('of several credentials each route uses the one it needs', async (t) => {
+  const human = await makeHuman(app);
+  const agent = await makeAgent(app, { human });
+  const both = { key: agent.key, admin: true };
+  t.match((await app.call('GET', '/api/me', both)).body.user, { id: agent.id });
+  t.match(await app.call('GET', '/api/admin/audit', both), { status: 200, body: { acts: [] } });
+  const { token } = human;
+  const agents = await app.call('GET', '/api/me/agents', { token, admin: true });
+  t.match(agents.body.agents, [{ id: agent.id }]);
+  t.equal((await app.call('GET', '/api/admin/audit', { token, admin: true })).status, 200);
+  const all = { ...both, token };
+  t.equal((await app.call('GET', '/api/admin/audit', all)).status, 200);
+  const refused = { status: 400, body: { code: 'AMBIGUOUS_AUTH' } };
+  for (const path of ['/api/me', '/api/questions', '/api/me/agents']) {
+    t.match(await app.call('GET', path, { key: agent.key, token }), refused, path);
+    t.match(await app.call('GET', path, all), refused, path);
+  }
+  const headers = { 'x-api-key': agent.key, 'x-admin-key': app.admin_key };
+  const socket = await openCalls(t, app.port, headers);
+  t.match((await socket.call('GET', '/api/me')).body.user, { id: agent.id });
+  t.equal((await socket.call('GET', '/api/admin/audit')).status, 200);
+  t.match(socket.frames[0], { op: 'welcome', as: 'agent' });
+});
+
+t.test('a credential in the place of another is told the right header', async (t) => {
+  const human = await makeHuman(app);
+  const agent = await makeAgent(app, { human });
+  const as_token = { status: 401, body: { code: 'INVALID_TOKEN', error: /X-API-Key header/ } };
+  const as_key = { status: 401, body: { code: 'INVALID_API_KEY', error: /Authorization: Bearer/ } };
+  for (const path of ['/api/me', '/api/me/agents', '/api/questions']) {
+    t.match(await app.call('GET', path, { token: agent.key }), as_token, path);
+    t.match(await app.call('GET', path, { key: human.token }), as_key, path);
+    const bare_key = { headers: { authorization: agent.key } };
+    t.match(await app.call('GET', path, bare_key), as_token, path);
+  }
+  const nobodys = { key: `hs_${'x'.repeat(43)}` };
+  t.match(await app.call('GET', '/api/me', nobodys), as_key, 'by its form alone');
+  t.match((await app.call('GET', '/api/me', { token: 'nonsense' })).body.error, /log in again/);
+  t.match((await app.call('GET', '/api/me', { key: 'nonsense' })).body.error, /not valid/);
+  const socket = await connect(t, app.port);
+  socket.send({ op: 'auth', id: 1, api_key: human.token });
+  t.match(await socket.answer(1), { code: 'INVALID_API_KEY', error: as_key.body.error });
 });
 
 // Last, because some of these calls give up the credentials they are made with.

@@ -18,8 +18,8 @@ export const fillPath = (path: string, question_id: string): string =>
 const ends_credentials = ['rotateKey', 'logOut'];
 
 const inOrderFor = (principal: Principal, routes: readonly Route[]): readonly Route[] => {
-  const ends = ({ id, auth }: Route): boolean =>
-    ends_credentials.includes(id) && refusalOf(auth, principal) === null;
+  const ends = (route: Route): boolean =>
+    ends_credentials.includes(route.id) && refusalOf(route, principal) === null;
   return [...routes].sort((a, b) => Number(ends(a)) - Number(ends(b)));
 };
 
@@ -39,7 +39,7 @@ const refusals = [
 ];
 
 const findMismatch = (principal: Principal, route: Route, answer: Answered): string | null => {
-  const expected = refusalOf(route.auth, principal);
+  const expected = refusalOf(route, principal);
   const problem = findAnswerProblem(answer, [...faultsOf(route), ...every_fault]);
   const got = `${answer.status} ${answer.body?.code ?? ''}`.trim();
   const say = (what: string) => `${route.method} ${route.path}: ${what}`;

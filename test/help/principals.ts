@@ -1,5 +1,5 @@
 import { makeApiKey } from '../../src/features/agents/rules.js';
-import type { Auth } from '../../src/kit/http/route.js';
+import type { Auth, Route } from '../../src/kit/http/route.js';
 import type { CallOptions, TestApp } from './app.js';
 import { makeAgent, makeHuman } from './story.js';
 
@@ -38,6 +38,13 @@ export const makePrincipals = async (app: TestApp): Promise<readonly Principal[]
   await app.sql`update agents set suspended_at = now() where id = ${suspended.id}`;
   await app.call('POST', '/api/me/rotate-key', { key: revoked.key });
   const unverified = await signUpOnly(app);
+  // Of their own, because some calls end the credentials they are made with.
+  const other = await makeHuman(app);
+  const helper = await makeHuman(app);
+  const operated = await makeAgent(app, { human });
+  const mistaken = await makeAgent(app, { human });
+  const owned = await makeAgent(app, { human: other });
+  const wrong_admin = { 'x-admin-key': 'x'.repeat(40) };
   const people: readonly Auth[] = ['public', 'human', 'either', 'member'];
   const good = (name: string, send: Sent, may: readonly Auth[]): Principal => ({
     ...{ name, send, may },
@@ -55,20 +62,33 @@ export const makePrincipals = async (app: TestApp): Promise<readonly Principal[]
     good('a person not verified', { token: unverified }, people),
     good('a person who is admin', { token: admin.token }, [...people, 'admin']),
     good('the admin key', { admin: true }, ['public', 'admin']),
+    good('a linked agent with the admin key', { key: operated.key, admin: true }, [
+      ...(['public', 'agent', 'linked', 'either', 'member', 'admin'] as const),
+    ]),
+    good('a linked agent with a wrong admin key', { key: mistaken.key, headers: wrong_admin }, [
+      ...(['public', 'agent', 'linked', 'either', 'member'] as const),
+    ]),
+    good('a person with the admin key', { token: helper.token, admin: true }, [...people, 'admin']),
     bad('a suspended agent', 'ACCOUNT_SUSPENDED', { key: suspended.key }),
     bad('a revoked key', 'INVALID_API_KEY', { key: revoked.key }),
     bad('an unknown key', 'INVALID_API_KEY', { key: makeApiKey() }),
     bad('a malformed key', 'INVALID_API_KEY', { key: 'sk_nonsense' }),
-    bad('a wrong admin key', 'INVALID_API_KEY', { headers: { 'x-admin-key': 'x'.repeat(40) } }),
+    bad('a wrong admin key', 'INVALID_API_KEY', { headers: wrong_admin }),
     bad('an unknown token', 'INVALID_TOKEN', { token: 'nonsense' }),
     bad('a password', 'INVALID_TOKEN', { headers: { authorization: 'Basic YTpi' } }),
-    bad('key and token', 'AMBIGUOUS_AUTH', { key: linked.key, token: human.token }),
+    bad('a token as a key', 'INVALID_API_KEY', { key: other.token }),
+    bad('a key as a token', 'INVALID_TOKEN', { token: owned.key }),
+    bad('key and token', 'AMBIGUOUS_AUTH', { key: owned.key, token: other.token }),
     bad('a key in the query', 'KEY_IN_QUERY', { query: `?api_key=${linked.key}` }),
   ];
 };
 
 /** The code a route answers to who may not use it; null for who may. */
-export const refusalOf = (auth: Auth, { refused, may, send }: Principal): string | null => {
+export const refusalOf = (
+  { auth, takes_key }: Pick<Route, 'auth' | 'takes_key'>,
+  { refused, may, send }: Principal,
+): string | null => {
+  if (takes_key && refused === 'AMBIGUOUS_AUTH') return null;
   if (auth === 'admin') return may.includes('admin') ? null : 'NOT_FOUND';
   if (refused !== null) return refused;
   if (may.includes(auth)) return null;

@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import { common_faults, type Fault, refuse } from '../../src/kit/fault.js';
 import type { StreamParts } from '../../src/kit/http/body-stream.js';
 import type { Caller } from '../../src/kit/http/caller.js';
+import type { Credentials } from '../../src/kit/http/credentials.js';
 import { type Mounted, mount } from '../../src/kit/http/mount.js';
 import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/kit/http/route.js';
-import type { Credentials } from '../../src/kit/http/serve.js';
 import {
   App,
   exclusive_port,

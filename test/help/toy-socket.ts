@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { refuse } from '../../src/kit/fault.js';
 import { makeAddressReader } from '../../src/kit/http/address.js';
+import type { Credentials } from '../../src/kit/http/credentials.js';
 import type { Mounted } from '../../src/kit/http/mount.js';
-import type { Credentials } from '../../src/kit/http/serve.js';
 import type { TemplatedApp } from '../../src/kit/http/uws.js';
 import { makeCallOp } from '../../src/kit/ws/calls.js';
 import { ws_faults } from '../../src/kit/ws/frames.js';

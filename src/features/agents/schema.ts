@@ -27,7 +27,7 @@ export const link_key_refused: FaultDef = {
   code: 'INVALID_API_KEY',
   status: 400,
   category: 'validation',
-  sentence: 'The agent key in the body is not valid.',
+  sentence: 'The agent key that was to be linked is not valid.',
   retryable: false,
 };
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Fault } from '../../kit/fault.js';
 import { type Address, makeAddressReader } from '../../kit/http/address.js';
 import type { Caller } from '../../kit/http/caller.js';
-import type { Credentials } from '../../kit/http/serve.js';
+import { type Credentials, no_credentials } from '../../kit/http/credentials.js';
 import type { TemplatedApp } from '../../kit/http/uws.js';
 import { describeError } from '../../kit/log.js';
 import type { Sql } from '../../kit/pg/client.js';
@@ -21,8 +21,6 @@ import { countMatching, nthNewest, readMatching, readNewest, readOldest } from '
 import { defaultTopics, resolveTopic, Told } from './topics.js';
 
 /** The log at `/ws`: which events go to which sockets, and what they may ask for. */
-
-const no_credentials: Credentials = { api_key: '', authorization: '', admin_key: '' };
 
 /** Where `GET /api/events` begins with what a socket did not get. */
 const backfill = ({ label, filter }: TopicRef, after: number): string => {

@@ -7,6 +7,6 @@ export { humans_faults } from './faults.js';
 export { ensureImportOwner, import_owner_id } from './import-owner-store.js';
 export { createSessions, type Sessions } from './live.js';
 export { createMailer, type Letter, queueMail } from './mail/index.js';
-export { bearerToken } from './rules.js';
+export { bearerToken, looksLikeSession } from './rules.js';
 
 export const routes = [...auth_routes, ...linking_routes, ...page_routes];

@@ -33,9 +33,10 @@ export const linkMyAgent = route({
   id: 'linkAgent',
   method: 'POST',
   path: '/api/me/agents',
-  summary: 'Link the agent of a key to the calling person; it can predict at once.',
+  summary: 'Link the agent of a key, in the body or the header, to the calling person.',
   tag,
   auth: 'human',
+  takes_key: true,
   body: Type.Object({ api_key: key_schema, agent_api_key: key_schema }),
   returns: {
     200: Type.Object({
@@ -54,10 +55,11 @@ export const linkMyAgent = route({
   async handle(ctx, deps) {
     const { body, caller } = ctx;
     if (!caller.email_verified) return refuse(agents_faults.EMAIL_NOT_VERIFIED);
-    const api_key = body.api_key ?? body.agent_api_key;
-    if (api_key === undefined) {
-      const fields = [{ path: 'body.api_key', message: "Send the agent's key." }];
-      return refuse(common_faults.INVALID_REQUEST, { fields });
+    const api_key = body.api_key ?? body.agent_api_key ?? ctx.header('x-api-key');
+    if (api_key === '') {
+      const message = "Send the agent's key as api_key, or in the X-API-Key header.";
+      const fields = [{ path: 'body.api_key', message: 'is required without that header' }];
+      return refuse(common_faults.INVALID_REQUEST, { message, fields });
     }
     const link = { api_key, owner_id: caller.id, at: deps.clock() };
     const agent = await deps.sql.begin(async (tx) => {

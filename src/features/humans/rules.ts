@@ -59,6 +59,9 @@ const token_prefix = { session: 'hs_', verify: 'hv_', reset: 'hr_' } as const;
 export const tokenText = (kind: TokenKind, random: Buffer): string =>
   token_prefix[kind] + random.toString('base64url');
 
+/** True for what begins like a session token, as an agent key never does. */
+export const looksLikeSession = (text: string): boolean => text.startsWith(token_prefix.session);
+
 /** True for what could be a token of this kind: 32 random bytes behind the prefix. */
 export const isTokenOf = (kind: TokenKind, text: string): boolean =>
   text.length === 46 &&

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { readAddressText } from '../../kit/http/address.js';
 import { type Caller, callerKey } from '../../kit/http/caller.js';
-import type { Credentials } from '../../kit/http/serve.js';
+import type { Credentials } from '../../kit/http/credentials.js';
 import { describeError } from '../../kit/log.js';
 import { ws_faults } from '../../kit/ws/frames.js';
 import { default_limits } from '../../kit/ws/options.js';

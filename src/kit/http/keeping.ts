@@ -19,7 +19,7 @@ import type { Asked } from './talk.js';
  */
 
 export interface KeyedCall {
-  readonly route: Pick<Route, 'id' | 'keeps' | 'ends_credentials'>;
+  readonly route: Pick<Route, 'id' | 'keeps' | 'ends_credentials' | 'takes_key'>;
   readonly asked: Asked;
   readonly call: Call;
 }
@@ -47,7 +47,7 @@ const describe = (
   raw_body: asked.raw_body,
   route: route.id,
   key: asked.header(key_header),
-  target: `${asked.path}?${asked.query}`,
+  target: `${asked.path}?${asked.query}${route.takes_key ? `\n${asked.header('x-api-key')}` : ''}`,
   credential: route.ends_credentials
     ? `${asked.header('x-api-key')}\n${asked.header('authorization')}`
     : null,

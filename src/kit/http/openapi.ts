@@ -176,11 +176,18 @@ const operationOf = (
   operationId: route.id,
   summary: route.summary,
   tags: [route.tag],
-  security: security_of[route.auth],
+  security: route.takes_key
+    ? [{ human_token: [] }, { human_token: [], agent_key: [] }]
+    : security_of[route.auth],
   parameters: parametersOf(route),
   ...(route.body === undefined
     ? {}
-    : { requestBody: { required: true, content: content('application/json', route.body) } }),
+    : {
+        requestBody: {
+          required: !route.takes_key,
+          content: content('application/json', route.body),
+        },
+      }),
   responses: { ...successes(route), ...refusals(route) },
   'x-auth': route.auth,
   ...(route.limits.length > 0 ? { 'x-limits': route.limits } : {}),

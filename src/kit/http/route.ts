@@ -123,6 +123,11 @@ export interface RouteDef<
   readonly keeps?: Keeps;
   /** True: the call ends the credentials it is made with, and its repeat is known by them. */
   readonly ends_credentials?: boolean;
+  /**
+   * True: an agent key may come beside the Bearer token. The token says who acts, the key what the
+   * call is about, and the body may be left out.
+   */
+  readonly takes_key?: boolean;
   /** False: left out of the OpenAPI document and the tables (development pages). */
   readonly documented?: boolean;
   handle(
@@ -154,6 +159,7 @@ export interface Route<D = never> {
   readonly faults: readonly FaultDef[];
   readonly keeps: Keeps;
   readonly ends_credentials: boolean;
+  readonly takes_key: boolean;
   readonly documented: boolean;
   handle(ctx: Context, deps: D): Answer | Promise<Answer>;
 }
@@ -193,6 +199,7 @@ export const routeFor =
     faults: def.faults ?? [],
     keeps: def.keeps ?? 'after',
     ends_credentials: def.ends_credentials ?? false,
+    takes_key: def.takes_key ?? false,
     documented: def.documented ?? true,
     handle: def.handle as unknown as Route<D>['handle'],
   });

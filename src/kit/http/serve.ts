@@ -15,6 +15,7 @@ import {
 import { BodyStream } from './body-stream.js';
 import { admit, type CompiledRoute, makeCall } from './call.js';
 import { anonymous, type Caller, isAdmin } from './caller.js';
+import { type Credentials, chooseCredentials } from './credentials.js';
 import type { Headers } from './header-lines.js';
 import { type HotAnswers, type HotRule, writeBody } from './hot.js';
 import { key_header, makeKeeping } from './keeping.js';
@@ -29,12 +30,6 @@ import type { Asked, BodyRead, Talk } from './talk.js';
  * A 304 costs no limit: its place is taken like any other, so that nobody gets work done beyond the
  * limits, and is given back before the answer goes out.
  */
-
-export interface Credentials {
-  readonly api_key: string;
-  readonly authorization: string;
-  readonly admin_key: string;
-}
 
 export interface ServeOptions<D> {
   readonly deps: D;
@@ -54,21 +49,28 @@ export interface ServeOptions<D> {
 
 const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
 
-/** Who calls: the caller, or why the credentials are refused. */
+/** Who calls the route: the caller, or why the credentials are refused. */
 const identify = (
   { query, headers }: Asked,
+  route: Pick<Route, 'auth' | 'takes_key'>,
   authenticate: ServeOptions<never>['authenticate'],
 ): Caller | Fault | Promise<Caller | Fault> => {
   const api_key = headers['x-api-key'] ?? '';
   const authorization = headers['authorization'] ?? '';
   const admin_key = headers['x-admin-key'] ?? '';
   if (query !== '' && key_in_query.test(query)) return refuse(common_faults.KEY_IN_QUERY);
-  if (api_key !== '' && authorization !== '') return refuse(common_faults.AMBIGUOUS_AUTH);
   if (api_key === '' && authorization === '' && admin_key === '') return anonymous;
-  return authenticate({ api_key, authorization, admin_key });
+  const chosen = chooseCredentials(route, { api_key, authorization, admin_key });
+  return isFault(chosen) ? chosen : authenticate(chosen);
 };
 
 const none_read: BodyRead = { ok: true, value: undefined };
+const empty_read: BodyRead = { ok: true, value: {} };
+
+const readBodyFor = ({ body, takes_key }: Pick<Route, 'body' | 'takes_key'>, asked: Asked) => {
+  if (body === undefined) return none_read;
+  return takes_key && asked.raw_body.length === 0 ? empty_read : asked.readBody();
+};
 
 /** Makes the first piece; false where nothing can be sent in pieces. HEAD has none. */
 const openStream = async (asked: Asked, body: BodyStream): Promise<boolean> => {
@@ -155,7 +157,7 @@ const makeResponder = <D>(options: ServerParts<D>) => {
     const { asked, request_id } = talk;
     const { route } = entry;
     const { address } = asked;
-    const pending = identify(asked, authenticate);
+    const pending = identify(asked, route, authenticate);
     const caller = pending instanceof Promise ? await pending : pending;
     if (!isFault(caller)) talk.caller = caller;
     const windows = windowsOf(route, talk.caller, address);
@@ -173,7 +175,7 @@ const makeResponder = <D>(options: ServerParts<D>) => {
     if (route.is_endless && asked.stream === undefined) return refuse(common_faults.HTTP_ONLY);
     const not_admitted = admit(route as Route, caller, link_url());
     if (not_admitted !== null) return not_admitted;
-    const body = route.body === undefined ? none_read : asked.readBody();
+    const body = readBodyFor(route, asked);
     if (!body.ok) return body.fault;
     const call = makeCall(entry, {
       params,
@@ -211,6 +213,8 @@ const makeResponder = <D>(options: ServerParts<D>) => {
   };
 };
 
+const admin_path = { auth: 'admin', takes_key: false } as const;
+
 /** A path without a route, or with another method: admin paths do not tell even that. */
 const respondUnrouted = async (
   talk: Talk,
@@ -219,7 +223,7 @@ const respondUnrouted = async (
 ): Promise<Fault> => {
   if (allow === null) return refuse(common_faults.NOT_FOUND);
   if (talk.asked.path.startsWith('/api/admin')) {
-    const caller = await identify(talk.asked, authenticate);
+    const caller = await identify(talk.asked, admin_path, authenticate);
     if (isFault(caller) || !isAdmin(caller)) return refuse(common_faults.NOT_FOUND);
   }
   return refuse(common_faults.METHOD_NOT_ALLOWED, {

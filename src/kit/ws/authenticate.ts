@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { common_faults, type Fault, isFault, refuse } from '../fault.js';
-import type { Credentials } from '../http/serve.js';
+import type { Credentials } from '../http/credentials.js';
 import { closeCodeOf } from './close-codes.js';
 import { type Core, endSession, enterKey, sendText } from './core.js';
 import { errorFrame, frame_id, makeFrame, ws_faults } from './frames.js';

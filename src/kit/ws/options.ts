@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Fault } from '../fault.js';
 import type { Address, AddressReader } from '../http/address.js';
 import type { Caller } from '../http/caller.js';
-import type { Credentials } from '../http/serve.js';
+import type { Credentials } from '../http/credentials.js';
 import type { Filter, Publication, TopicRef } from './frames.js';
 import type { Ops } from './ops.js';
 import type { Recent } from './recent.js';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { common_faults, type Fault, refuse } from '../fault.js';
+import { common_faults, type Fault, isFault, refuse } from '../fault.js';
 import type { Address } from '../http/address.js';
 import { anonymous, type Caller, callerKey } from '../http/caller.js';
+import { type Credentials, chooseCredentials, no_credentials } from '../http/credentials.js';
 import type { Peers } from '../http/peers.js';
-import type { Credentials } from '../http/serve.js';
 import type { HttpRequest, HttpResponse, us_socket_context_t } from '../http/uws.js';
 import { describeError } from '../log.js';
 import { withDeadline } from '../service.js';
@@ -18,7 +18,6 @@ import { makeSession, type Session } from './session.js';
  */
 
 const auth_deadline_ms = 5_000;
-const no_credentials: Credentials = { api_key: '', authorization: '', admin_key: '' };
 
 /** What uWS keeps with a socket. It hands out a shallow copy, so identity lives one level down. */
 export interface Kept {
@@ -42,13 +41,17 @@ export const headersOfCredentials = (credentials: Credentials): Record<string, s
   };
 };
 
+/** A socket is no admin's in particular; each call over it chooses anew. */
+const any_route = { auth: 'public', takes_key: false } as const;
+
 /** Asks who it is, within a bound; an outage is a fault too. Never rejects. */
 export const askWho = async (core: Core, credentials: Credentials): Promise<Caller | Fault> => {
   const { api_key, authorization, admin_key } = credentials;
-  if (api_key !== '' && authorization !== '') return refuse(common_faults.AMBIGUOUS_AUTH);
   if (api_key === '' && authorization === '' && admin_key === '') return anonymous;
+  const chosen = chooseCredentials(any_route, credentials);
+  if (isFault(chosen)) return chosen;
   try {
-    const asked = Promise.resolve(core.options.authenticate(credentials));
+    const asked = Promise.resolve(core.options.authenticate(chosen));
     return await withDeadline(asked, auth_deadline_ms, 'Authenticating a socket');
   } catch (error) {
     core.log.warn(describeError(error), 'ws: could not authenticate');

@@ -62,6 +62,24 @@ t.test('linking again by the same person changes nothing', async (t) => {
   t.same({ ...second.body, request_id: 0 }, { ...first.body, request_id: 0 });
 });
 
+t.test('a key beside the token is the one to link, where the body names none', async (t) => {
+  const { call, token, id: owner_id } = await addPerson();
+  const [silent, empty, named] = [await addAgent(), await addAgent(), await addAgent()];
+  const path = '/api/me/agents';
+  const linked = (agent: { readonly id: string }) => ({
+    ...{ status: 200, body: { linked: true, agent: { id: agent.id } } },
+  });
+  t.match(await call('POST', path, { token, key: silent.key }), linked(silent));
+  t.match(await call('POST', path, { token, key: empty.key, body: {} }), linked(empty));
+  const body = { api_key: named.key };
+  t.match(await call('POST', path, { token, key: empty.key, body }), linked(named));
+  t.match(await forum.deps.principals.byKey(silent.key), { owner_id });
+  const wrong = await call('POST', path, { token, key: 'sk_nonsense' });
+  t.match(wrong, { status: 400, body: { code: 'INVALID_API_KEY' } });
+  const as_agent = await call('POST', path, { key: silent.key, body: {} });
+  t.match(as_agent, { status: 403, body: { code: 'HUMANS_ONLY' } });
+});
+
 t.test('an agent of somebody else is AGENT_ALREADY_LINKED', async (t) => {
   const one = await addPerson();
   const other = await addPerson();
