@@ -25,6 +25,7 @@ const getBrief = route({
   absent: question_faults.QUESTION_NOT_FOUND,
   query: brief_query,
   returns: { 200: brief_schema },
+  also_produces: ['text/markdown'],
   faults: [question_faults.QUESTION_NOT_FOUND],
   cacheable: true,
   handle: async (ctx, deps) => {

@@ -138,8 +138,8 @@ const operationText = (operation: Operation): string => {
     ...listOf(
       'Answers',
       operation.successes.map(
-        ({ status, content_type, shape }) =>
-          `- ${status} ${content_type ?? 'no body'}${shape === null ? '' : `: ${shape.type}`}${
+        ({ status, content_types, shape }) =>
+          `- ${status} ${content_types.join(' or ') || 'no body'}${shape === null ? '' : `: ${shape.type}`}${
             shape === null ? '' : shapeText(shape)
           }`,
       ),

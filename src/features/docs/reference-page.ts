@@ -72,11 +72,13 @@ const bodyLine = (member: Member): Html => html`<li><code>${member.name}</code>
 const bodyOf = ({ body }: Operation): Filling =>
   body === null ? null : html`<h4>Body</h4><ul class="members">${body.members.map(bodyLine)}</ul>`;
 
-const successOf = ({ status, content_type, shape }: SuccessLine): Html => {
+const successOf = ({ status, content_types, shape }: SuccessLine): Html => {
   const told = html`<span class="status ok">${status}</span>`;
   if (shape === null) return html`<p class="returns">${told} <span class="type">no body</span></p>`;
-  if (content_type !== 'application/json') {
-    return html`<p class="returns">${told} <span class="type">${content_type ?? ''}</span></p>`;
+  const [main, ...others] = content_types;
+  if (main !== 'application/json') {
+    const types = content_types.join(' or ');
+    return html`<p class="returns">${told} <span class="type">${types}</span></p>`;
   }
   const { members, choices } = shape;
   if (choices.length > 0) {
@@ -86,7 +88,7 @@ const successOf = ({ status, content_type, shape }: SuccessLine): Html => {
   if (members.length === 0) return html`<p class="returns">${told} ${type}</p>`;
   const open = members.length <= most_open ? html` open` : null;
   return html`<details class="returns"${open}><summary>${told} ${type}, ${members.length}
-members</summary>${memberList(members)}</details>`;
+members${others.map((other) => ` or ${other}`)}</summary>${memberList(members)}</details>`;
 };
 
 const faultRow = ({ code, status, sentence }: FaultLine): Html =>

@@ -26,7 +26,8 @@ export interface Parameter extends Member {
 
 export interface SuccessLine {
   readonly status: number;
-  readonly content_type: string | null;
+  /** The first is what `shape` is about; none without a body. */
+  readonly content_types: readonly string[];
   readonly shape: Shape | null;
 }
 
@@ -80,7 +81,7 @@ const successesOf = (operation: Schema, objects: Objects): readonly SuccessLine[
       const schema = schemaIn(content);
       return {
         status: Number(status),
-        content_type: Object.keys(content ?? {})[0] ?? null,
+        content_types: Object.keys(content ?? {}),
         shape: schema === undefined ? null : readShape(schema, objects),
       };
     });

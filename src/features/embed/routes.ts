@@ -75,6 +75,7 @@ const getOembed = route({
   auth: 'public',
   query: oembed_query,
   returns: { 200: oembed_schema },
+  also_produces: ['text/xml'],
   cacheable: true,
   faults: [question_faults.QUESTION_NOT_FOUND],
   async handle({ query }, deps) {

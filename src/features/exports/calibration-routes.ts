@@ -174,6 +174,7 @@ const exportCalibration = route({
   limits: ['exports'],
   query: calibration_file_query,
   returns: { 200: answer_schema },
+  also_produces: ['text/csv'],
   longest_ms: 90_000,
   handle: ({ query }, deps) => answer(deps, query),
 });

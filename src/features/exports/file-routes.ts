@@ -194,6 +194,15 @@ const openExport = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fa
   }
 };
 
+const file_types = {
+  produces: content_types.ndjson,
+  also_produces: [
+    ...['text/csv', content_types.json, content_types.parquet],
+    // With `gzip=true`, whatever is inside.
+    'application/gzip',
+  ],
+};
+
 const exportPredictions = route({
   id: 'exportPredictions',
   method: 'GET',
@@ -204,7 +213,7 @@ const exportPredictions = route({
   limits: ['exports'],
   query: predictions_query,
   returns: { 200: Type.String() },
-  produces: content_types.ndjson,
+  ...file_types,
   faults: [export_faults.TOO_MANY_EXPORTS],
   handle: (ctx, deps) => openExport(predictions, ctx, deps),
 });
@@ -268,7 +277,7 @@ const exportHistory = route({
   limits: ['exports'],
   query: history_query,
   returns: { 200: Type.String() },
-  produces: content_types.ndjson,
+  ...file_types,
   faults: [export_faults.TOO_MANY_EXPORTS],
   handle: (ctx, deps) => openExport(history, ctx, deps),
 });

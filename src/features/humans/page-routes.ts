@@ -48,6 +48,7 @@ export const outbox = route({
   auth: 'public',
   documented: false,
   returns: { 200: Type.Array(mail_schema) },
+  also_produces: ['text/html'],
   async handle(ctx, deps) {
     // The links are credentials: a page of another site, open in a developer's browser, gets none.
     const foreign =

@@ -22,6 +22,7 @@ const getDaily = route({
   auth: 'public',
   query: daily_query,
   returns: { 200: daily_schema },
+  also_produces: ['text/markdown'],
   faults: [insight_faults.INVALID_DATE],
   cacheable: true,
   handle: async (ctx, deps) => {

@@ -190,6 +190,7 @@ const events = route({
   auth: 'public',
   query: events_query,
   returns: { 200: events_answer },
+  also_produces: ['application/x-ndjson'],
   faults: log_faults,
   cacheable: true,
   longest_ms: (wait_most_s + 15) * 1_000,

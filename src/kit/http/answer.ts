@@ -14,6 +14,8 @@ import { type Check, compileCheck } from './validate.js';
 
 /** How answers leave: bodies, common headers, ETags, refusals of what was thrown, the log line. */
 
+const json_type = 'application/json';
+
 type Encoded = Omit<Outgoing, 'headers' | 'body'> & {
   readonly body: Outgoing['body'] | BodyStream;
 };
@@ -216,11 +218,21 @@ export const applyLimits = (talk: Talk, windows: readonly Window[], taken: Taken
   });
 };
 
+/** Of an answer that its route does not name the media type of; an empty one has none. */
+const findUnnamedType = (route: Route, { body, content_type }: Reply): string | null => {
+  if (body === undefined || body === '') return null;
+  const type = content_type?.split(';')[0] ?? json_type;
+  const named = [route.produces ?? json_type, ...route.also_produces];
+  return named.includes(type) ? null : `${type} is not in produces`;
+};
+
 /** Tests: says where a success answer does not match the `returns` of its route. */
 export const makeAnswerChecker = (): ((route: Route, outgoing: Reply) => string | null) => {
   const checks = new Map<string, Check>();
   return (route, outgoing) => {
     if (!(outgoing.status in route.returns)) return `status ${outgoing.status} is not in returns`;
+    const unnamed = findUnnamedType(route, outgoing);
+    if (unnamed !== null) return unnamed;
     const schema = route.returns[outgoing.status];
     if (schema === null || schema === undefined || outgoing.content_type !== undefined) return null;
     const name = `${route.id} ${outgoing.status}`;

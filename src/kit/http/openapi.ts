@@ -110,6 +110,15 @@ const error_schema = {
 
 const content = (type: string, schema: TSchema | object) => ({ [type]: { schema } });
 
+/** What a success answer carries, by its media types; `returns` is about the first of them. */
+const contentsOf = ({ produces = 'application/json', also_produces }: Route, schema: TSchema) => {
+  const others = also_produces.map((type): [string, object] => [
+    type,
+    { schema: { type: type === 'application/json' ? 'object' : 'string' } },
+  ]);
+  return { ...content(produces, schema), ...Object.fromEntries(others) };
+};
+
 const successes = (route: Route): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(route.returns).map(([status, schema]) => [
@@ -117,9 +126,7 @@ const successes = (route: Route): Record<string, unknown> =>
       {
         description: schema === null ? 'Done; no body' : 'Done',
         headers: { 'X-Request-Id': { schema: { type: 'string' } } },
-        ...(schema === null
-          ? {}
-          : { content: content(route.produces ?? 'application/json', schema) }),
+        ...(schema === null ? {} : { content: contentsOf(route, schema) }),
       },
     ]),
   );

@@ -116,8 +116,10 @@ export interface RouteDef<
   readonly cacheable?: boolean;
   /** A cacheable answer that is kept ready while many ask for it. */
   readonly hot?: HotRule<StaticOf<P>>;
-  /** Content type of the success answer where it is not JSON. */
+  /** Media type of the success answer where it is not JSON. */
   readonly produces?: string;
+  /** Further media types in which it can be had, by `Accept` or a parameter. */
+  readonly also_produces?: readonly string[];
   readonly faults?: readonly FaultDef[];
   /** POST only; `after` where it is not named. */
   readonly keeps?: Keeps;
@@ -156,6 +158,7 @@ export interface Route<D = never> {
   readonly cacheable: boolean;
   readonly hot: HotRule<unknown> | undefined;
   readonly produces: string | undefined;
+  readonly also_produces: readonly string[];
   readonly faults: readonly FaultDef[];
   readonly keeps: Keeps;
   readonly ends_credentials: boolean;
@@ -196,6 +199,7 @@ export const routeFor =
     cacheable: def.cacheable ?? false,
     hot: def.hot as HotRule<unknown> | undefined,
     produces: def.produces,
+    also_produces: def.also_produces ?? [],
     faults: def.faults ?? [],
     keeps: def.keeps ?? 'after',
     ends_credentials: def.ends_credentials ?? false,
