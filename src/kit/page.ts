@@ -75,6 +75,15 @@ export const decodeCursor = (cursor: string, kinds: readonly CursorKind[]): Curs
   return kinds.every((kind, index) => fits(key[index], kind)) ? (key as CursorKey) : null;
 };
 
+/** The refusal of a cursor that its list never gave out. */
+export const refuseCursor = (): Fault =>
+  refuse(common_faults.INVALID_REQUEST, {
+    message:
+      'The cursor is not one of this list: send next_cursor of the page before, with the same ' +
+      'sort, or leave cursor out to begin again.',
+    fields: [{ path: 'query.cursor', message: 'must be next_cursor of the page before' }],
+  });
+
 interface PageQuery {
   readonly limit: number;
   readonly cursor?: string;
@@ -87,10 +96,7 @@ export const readPage = (query: PageQuery, kinds: readonly CursorKind[]): PageAs
     return { limit: query.limit, after: null, offset: query.offset ?? 0 };
   }
   const after = decodeCursor(query.cursor, kinds);
-  if (after === null) {
-    const fields = [{ path: 'query.cursor', message: 'must be next_cursor of the page before' }];
-    return refuse(common_faults.INVALID_REQUEST, { fields });
-  }
+  if (after === null) return refuseCursor();
   return { limit: query.limit, after, offset: 0 };
 };
 

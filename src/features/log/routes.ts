@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import type { Context } from '../../kit/http/route.js';
 import { type Reply, replyRaw, replyStream, routeFor } from '../../kit/http/route.js';
-import { pageHeaders } from '../../kit/page.js';
+import { pageHeaders, refuseCursor } from '../../kit/page.js';
 import { type TopicRef, ws_faults } from '../../kit/ws/frames.js';
 import { readFilter, resolveTopic } from '../events/index.js';
 import type { LogDoors, LogParts } from './doors.js';
@@ -11,6 +11,7 @@ import {
   events_answer,
   events_query,
   type Gap,
+  log_faults,
   type StreamQuery,
   stream_query,
   wait_most_s,
@@ -60,11 +61,8 @@ const findGap = async (watch: LogWatch, after: number | undefined): Promise<Gap 
   return after < until ? { reason: 'expired', after, until } : null;
 };
 
-const readAfter = (text: string): number | Fault => {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  const fields = [{ path: 'query.cursor', message: 'Send next_cursor of the page before.' }];
-  return refuse(common_faults.INVALID_REQUEST, { fields });
-};
+const readAfter = (text: string): number | Fault =>
+  /^\d{1,15}$/.test(text) ? Number(text) : refuseCursor();
 
 /** Pages until one has something, as far as one call may look. */
 const most_reads = 5;
@@ -171,7 +169,7 @@ const listEvents = async (ctx: EventsContext, doors: LogDoors): Promise<Reply | 
     : replyRaw('application/json', writeJson(page, told), headers);
 };
 
-const log_faults = [
+const read_faults = [
   ws_faults.INVALID_TOPIC,
   ws_faults.INVALID_FILTER,
   ws_faults.TOO_MANY_CONNECTIONS,
@@ -191,7 +189,7 @@ const events = route({
   query: events_query,
   returns: { 200: events_answer },
   also_produces: ['application/x-ndjson'],
-  faults: log_faults,
+  faults: read_faults,
   cacheable: true,
   longest_ms: (wait_most_s + 15) * 1_000,
   handle: (ctx, { log_doors }) => listEvents(ctx, log_doors),
@@ -262,9 +260,27 @@ const stream = route({
   query: stream_query,
   returns: { 200: Type.String() },
   produces: 'text/event-stream',
-  faults: log_faults,
+  faults: read_faults,
   is_endless: true,
   handle: (ctx, { log_doors }) => openStream(ctx, log_doors),
 });
 
-export const routes = [events, stream];
+/** A websocket does not come here; what does is told why it got none. */
+const plainSocket = route({
+  id: 'plainSocket',
+  method: 'GET',
+  path: '/ws',
+  summary: 'The websocket, asked for without an upgrade',
+  tag: 'events',
+  auth: 'public',
+  returns: {},
+  faults: [log_faults.UPGRADE_REQUIRED],
+  documented: false,
+  allows_key_in_query: true,
+  handle: () =>
+    refuse(log_faults.UPGRADE_REQUIRED, {
+      headers: { Upgrade: 'websocket', Connection: 'Upgrade' },
+    }),
+});
+
+export const routes = [events, stream, plainSocket];

@@ -1,8 +1,18 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { defineFaults } from '../../kit/fault.js';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
 import { limit_query } from '../../kit/page.js';
 
 /** The wire of the log over HTTP. */
+
+export const log_faults = defineFaults({
+  UPGRADE_REQUIRED: [
+    426,
+    'validation',
+    'This is the address of the websocket: connect with wss:// or ws://, and let proxies pass ' +
+      'Upgrade and Connection on. The same events over HTTP: /api/stream and /api/events.',
+  ],
+});
 
 /** Longest that a call may wait for an event, in seconds. */
 export const wait_most_s = 50;

@@ -7,7 +7,7 @@ import { equityOf, hasTier, points_faults, readAccount, tierOf } from '../points
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { openDraft } from './life.js';
 import { countDraftsLocked } from './life-store.js';
-import { makeQuestion, type NewQuestion } from './rules.js';
+import { makeQuestion, type NewQuestion, refusePast } from './rules.js';
 import { type QuestionDraft, question_faults } from './schema.js';
 import { insertQuestion, type QuestionRow, readQuestion } from './store.js';
 
@@ -96,9 +96,8 @@ export const suggestQuestion = async (
   const misplaced = await deps.taxonomy.check(question);
   if (misplaced !== null) return misplaced;
   if (question.closes_at <= now) {
-    const path = draft.closes_at == null ? 'body.resolution_date' : 'body.closes_at';
-    const fields = [{ path, message: 'A time in the future' }];
-    return refuse(question_faults.INVALID_DATES, { fields });
+    const name = draft.closes_at == null ? 'resolution_date' : 'closes_at';
+    return refusePast(name, question.closes_at, now);
   }
   return deps.sql.begin(async (tx) => {
     const drafts = await countDraftsLocked(tx, agent_id, now);

@@ -139,9 +139,9 @@ export const reopenDates = (row: QuestionRow, body: ReopenBody, now: Date) => {
   const kept = row.resolution_date > closes_at ? row.resolution_date : closes_at;
   const resolution_date = body.resolution_date == null ? kept : new Date(body.resolution_date);
   if (resolution_date < closes_at) {
-    return refuse(question_faults.INVALID_DATES, {
-      fields: [{ path: 'body.resolution_date', message: 'closes_at ≤ resolution_date' }],
-    });
+    const message = `resolution_date must not be before closes_at, ${closes_at.toISOString()}.`;
+    const fields = [{ path: 'body.resolution_date', message }];
+    return refuse(question_faults.INVALID_DATES, { message, fields });
   }
   return { closes_at, resolution_date, timeframe: timeframeOf(row.opens_at, resolution_date) };
 };

@@ -51,6 +51,15 @@ const checkOptions = (draft: QuestionDraft): readonly string[] | Fault => {
   return refuse(question_faults.INVALID_OPTIONS, { fields });
 };
 
+const refuseDate = (name: 'closes_at' | 'resolution_date', message: string): Fault =>
+  refuse(question_faults.INVALID_DATES, { message, fields: [{ path: `body.${name}`, message }] });
+
+export const refusePast = (name: 'closes_at' | 'resolution_date', time: Date, now: Date): Fault =>
+  refuseDate(
+    name,
+    `${name} is in the past (${time.toISOString()}); it has to be later than ${now.toISOString()}.`,
+  );
+
 /** Of the end and the resolution one is enough: it is the other's default. */
 const checkDates = (draft: QuestionDraft, now: Date) => {
   const ends = draft.closes_at ?? draft.resolution_date ?? null;
@@ -67,11 +76,13 @@ const checkDates = (draft: QuestionDraft, now: Date) => {
   if (opens_at < closes_at && closes_at <= resolution_date) {
     return { opens_at, closes_at, resolution_date };
   }
-  const is_closing = opens_at >= closes_at && draft.closes_at != null;
-  const path = is_closing ? 'body.closes_at' : 'body.resolution_date';
-  return refuse(question_faults.INVALID_DATES, {
-    fields: [{ path, message: 'opens_at < closes_at ≤ resolution_date' }],
-  });
+  if (opens_at < closes_at) {
+    const least = closes_at.toISOString();
+    return refuseDate('resolution_date', `resolution_date must not be before closes_at, ${least}.`);
+  }
+  const name = draft.closes_at == null ? 'resolution_date' : 'closes_at';
+  if (draft.opens_at == null) return refusePast(name, closes_at, now);
+  return refuseDate(name, `${name} has to be later than opens_at, ${draft.opens_at}.`);
 };
 
 /** Characters after tidying: the normal form of a text can be longer than the text. */

@@ -1,9 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { type Fault, isFault } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { isId } from '../../kit/ids.js';
-import { encodeCursor, limitQuery, pageHeaders, readPage } from '../../kit/page.js';
+import { encodeCursor, limitQuery, pageHeaders, readPage, refuseCursor } from '../../kit/page.js';
 import { readMe } from '../agents/index.js';
 import { countLedger } from '../points/index.js';
 import { brier_convention } from '../scores/index.js';
@@ -43,9 +43,7 @@ const readPositions = (query: {
   if (isFault(ask)) return ask;
   if (ask.after === null) return [beginning, beginning];
   const [entry, comment] = ask.after;
-  if (isPosition(entry) && isPosition(comment)) return [entry, comment];
-  const fields = [{ path: 'query.cursor', message: 'Send next_cursor of the page before.' }];
-  return refuse(common_faults.INVALID_REQUEST, { fields });
+  return isPosition(entry) && isPosition(comment) ? [entry, comment] : refuseCursor();
 };
 
 interface Part<R> {

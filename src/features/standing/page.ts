@@ -1,8 +1,8 @@
 import type { Static } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { type Answer, reply } from '../../kit/http/route.js';
-import { makePage, pageHeaders, readPage } from '../../kit/page.js';
+import { makePage, pageHeaders, readPage, refuseCursor } from '../../kit/page.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { replyDebaters } from './debater-board.js';
 import type { Boards, LiveRow } from './live.js';
@@ -36,10 +36,7 @@ const entryOf = (kind: BoardKind, row: LiveRow, named: NamedRow): Entry => {
 const readAfter = (after: readonly unknown[] | null): BoardAsk['after'] | Fault => {
   if (after === null) return null;
   const key = Number(after[0]);
-  if (after[0] === '' || !Number.isFinite(key)) {
-    const fields = [{ path: 'query.cursor', message: 'Send next_cursor of the page before.' }];
-    return refuse(common_faults.INVALID_REQUEST, { fields });
-  }
+  if (after[0] === '' || !Number.isFinite(key)) return refuseCursor();
   return { key, agent_id: String(after[1]) };
 };
 

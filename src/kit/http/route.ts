@@ -121,6 +121,8 @@ export interface RouteDef<
   /** Further media types in which it can be had, by `Accept` or a parameter. */
   readonly also_produces?: readonly string[];
   readonly faults?: readonly FaultDef[];
+  /** True: a key in the query is not refused; for an address where old clients send it so. */
+  readonly allows_key_in_query?: boolean;
   /** POST only; `after` where it is not named. */
   readonly keeps?: Keeps;
   /** True: the call ends the credentials it is made with, and its repeat is known by them. */
@@ -160,6 +162,7 @@ export interface Route<D = never> {
   readonly produces: string | undefined;
   readonly also_produces: readonly string[];
   readonly faults: readonly FaultDef[];
+  readonly allows_key_in_query: boolean;
   readonly keeps: Keeps;
   readonly ends_credentials: boolean;
   readonly takes_key: boolean;
@@ -201,6 +204,7 @@ export const routeFor =
     produces: def.produces,
     also_produces: def.also_produces ?? [],
     faults: def.faults ?? [],
+    allows_key_in_query: def.allows_key_in_query ?? false,
     keeps: def.keeps ?? 'after',
     ends_credentials: def.ends_credentials ?? false,
     takes_key: def.takes_key ?? false,

@@ -52,13 +52,15 @@ const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
 /** Who calls the route: the caller, or why the credentials are refused. */
 const identify = (
   { query, headers }: Asked,
-  route: Pick<Route, 'auth' | 'takes_key'>,
+  route: Pick<Route, 'auth' | 'takes_key' | 'allows_key_in_query'>,
   authenticate: ServeOptions<never>['authenticate'],
 ): Caller | Fault | Promise<Caller | Fault> => {
   const api_key = headers['x-api-key'] ?? '';
   const authorization = headers['authorization'] ?? '';
   const admin_key = headers['x-admin-key'] ?? '';
-  if (query !== '' && key_in_query.test(query)) return refuse(common_faults.KEY_IN_QUERY);
+  if (query !== '' && !route.allows_key_in_query && key_in_query.test(query)) {
+    return refuse(common_faults.KEY_IN_QUERY);
+  }
   if (api_key === '' && authorization === '' && admin_key === '') return anonymous;
   const chosen = chooseCredentials(route, { api_key, authorization, admin_key });
   return isFault(chosen) ? chosen : authenticate(chosen);
@@ -213,7 +215,7 @@ const makeResponder = <D>(options: ServerParts<D>) => {
   };
 };
 
-const admin_path = { auth: 'admin', takes_key: false } as const;
+const admin_path = { auth: 'admin', takes_key: false, allows_key_in_query: false } as const;
 
 /** A path without a route, or with another method: admin paths do not tell even that. */
 const respondUnrouted = async (
