@@ -1,3 +1,5 @@
+import { code_words, field_words, for_programs, other_words } from './account-words.js';
+
 /**
  * Browser code of the account pages, as text: it runs on people's machines and not in the service.
  * The session token stays in this tab's `sessionStorage` and is sent in a header, never as a
@@ -13,6 +15,14 @@ const say = (text, good) => {
   at('status').textContent = text;
   at('status').className = good ? 'good' : 'bad';
 };
+const fieldWords = ${JSON.stringify(field_words)};
+const codeWords = ${JSON.stringify(code_words)};
+const otherWords = ${JSON.stringify(other_words)};
+const forPrograms = new RegExp(${JSON.stringify(for_programs)});
+const wordsFor = ({ code, error, fields }) => {
+  const known = (fields && fields[0] && fieldWords[fields[0].path]) || codeWords[code];
+  return known || (!error || forPrograms.test(error) ? otherWords : error);
+};
 const call = async (method, path, body) => {
   const headers = {};
   const token = sessionStorage.getItem('pf_token');
@@ -27,8 +37,7 @@ const call = async (method, path, body) => {
   }
   const answer = await response.json().catch(() => ({}));
   if (response.ok) return answer;
-  const detail = answer.fields && answer.fields[0] ? ' (' + answer.fields[0].message + ')' : '';
-  const error = new Error((answer.error || 'That did not work; try again.') + detail);
+  const error = new Error(wordsFor(answer));
   error.code = answer.code;
   throw error;
 };

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
+import vm from 'node:vm';
 import { t } from 'tap';
 import { queueMail } from '../../../src/features/humans/index.js';
+import { common_faults, faultBody, refuse } from '../../../src/kit/fault.js';
+import { faultsOf } from '../../../src/kit/http/openapi.js';
+import type { Route } from '../../../src/kit/http/route.js';
+import { sayFirst } from '../../../src/kit/http/validate.js';
+import { all_routes } from '../../../src/routes.js';
+import { shared_script } from '../../../src/web/account-script.js';
 import { escapeHtml } from '../../../src/web/page.js';
 import { secret_key, startApp } from '../../help/app.js';
 import { openPage } from '../../help/page-stub.js';
@@ -63,6 +70,59 @@ t.test('a link that works no longer says so on its page', async (t) => {
   const page = await openPage(`${forum.url}/auth/verify?token=hv_gone`);
   await page.fire('verify', 'submit');
   t.match(page.at('status'), { className: 'bad', textContent: /not valid or has expired/ });
+});
+
+t.test('a page says in words for people what is wrong with what was entered', async (t) => {
+  const page = await openPage(`${forum.url}/link`);
+  for (const [path, form] of [
+    ['/auth/verify', 'verify'],
+    ['/auth/reset', 'reset'],
+  ] as const) {
+    const opened = await openPage(forum.url + path);
+    if (form === 'reset') opened.fill('reset', { password: 'another horse' });
+    await opened.fire(form, 'submit');
+    t.match(opened.at('status'), { className: 'bad', textContent: /^This link is not complete/ });
+  }
+  const short = await openPage(`${forum.url}/auth/reset?token=hr_x`);
+  short.fill('reset', { password: 'short' });
+  await short.fire('reset', 'submit');
+  t.match(short.at('status').textContent, /^Choose a password of 10/);
+  page.fill('signup', { email: 'nowhere', password: 'correct horse' });
+  await page.fire('signup', 'submit');
+  t.match(page.at('status').textContent, /^Enter an e-mail address/);
+});
+
+t.test('no refusal of the account routes reaches a page in the words of the API', async (t) => {
+  let refusal: Readonly<Record<string, unknown>> = {};
+  const call = vm.runInNewContext(`${shared_script};call`, {
+    location: { pathname: '/link', search: '' },
+    document: { getElementById: () => ({}) },
+    sessionStorage: { getItem: () => null },
+    fetch: async () => ({ ok: false, json: async () => refusal }),
+  }) as (method: string, path: string) => Promise<never>;
+  const shown = async (body: Readonly<Record<string, unknown>>): Promise<string> => {
+    refusal = body;
+    return call('POST', '/api/auth/login').catch(({ message }: Error) => message);
+  };
+  const used = (all_routes as readonly Route[]).filter(({ path }) =>
+    /^\/api\/(auth\/|me\/agents)/.test(path),
+  );
+  t.ok(used.length >= 9);
+  const defs = new Set(used.flatMap(faultsOf).concat(Object.values(common_faults)));
+  const technical = /\b(?:body|query|params|header)\b|\/api\/|key header|Bearer|JSON|–|request/i;
+  for (const def of defs) {
+    const message = await shown(faultBody(refuse(def), 'r'));
+    t.notMatch(message, technical, def.code);
+    t.ok(message.length > 20, message);
+  }
+  for (const route of used) {
+    for (const name of Object.keys(route.body?.properties ?? {})) {
+      const fields = [{ path: `body.${name}`, message: 'is required' }];
+      const message = sayFirst('body', fields);
+      const fault = refuse(common_faults.INVALID_REQUEST, { message, fields });
+      t.notMatch(await shown(faultBody(fault, 'r')), technical, `${route.id} ${name}`);
+    }
+  }
 });
 
 t.test('a person signs up, verifies, logs in, links and unlinks on the pages', async (t) => {
