@@ -9,8 +9,7 @@ export const log_faults = defineFaults({
   UPGRADE_REQUIRED: [
     426,
     'validation',
-    'This is the address of the websocket: connect with wss:// or ws://, and let proxies pass ' +
-      'Upgrade and Connection on. The same events over HTTP: /api/stream and /api/events.',
+    'This is a websocket: connect with wss:// or ws://, with Upgrade passed on by proxies; or use /api/stream.',
   ],
 });
 
