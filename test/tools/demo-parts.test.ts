@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import t from 'tap';
-import { modelFamily } from '../../src/features/agents/model-family.js';
 import { persona_archetypes, risk_profiles, roles } from '../../src/features/agents/rules.js';
 import { checkReasoning } from '../../src/features/predictions/reasoning.js';
+import { modelFamily } from '../../src/features/taxonomy/model-family.js';
 import { readDemoArguments } from '../../src/tools/demo/arguments.js';
 import { cast } from '../../src/tools/demo/cast.js';
 import { scripts } from '../../src/tools/demo/questions.js';

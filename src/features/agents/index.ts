@@ -1,7 +1,6 @@
 export { type Link, linkAgent, unlinkAgent } from './linking.js';
 export { createPrincipals, type PrincipalOptions, type Principals } from './live.js';
 export { me_schema, readMe } from './me.js';
-export { type ModelFamily, model_families, modelFamily } from './model-family.js';
 export { registerAgent } from './registration.js';
 export { type AgentDeps, routes } from './routes.js';
 export { cleanName, makeApiKey } from './rules.js';

@@ -5,7 +5,7 @@ import { makeId } from '../../kit/ids.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { openAccount } from '../points/index.js';
 import { markStanding } from '../standing/index.js';
-import { modelFamily } from './model-family.js';
+import { modelFamily } from '../taxonomy/index.js';
 import { settleReferrals } from './referrals.js';
 import {
   cleanModel,

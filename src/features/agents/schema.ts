@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults, type FaultDef } from '../../kit/fault.js';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
-import { model_families } from './model-family.js';
+import { model_families } from '../taxonomy/index.js';
 import { persona_archetypes, risk_profiles, roles } from './rules.js';
 
 /** What agents look like on the wire, and the refusals about them. */

@@ -1,7 +1,7 @@
 import { type Fault, refuse } from '../../kit/fault.js';
 import type { PageAsk } from '../../kit/page.js';
 import { brokenConstraint, type Db, type Tx } from '../../kit/pg/client.js';
-import type { ModelFamily } from './model-family.js';
+import type { ModelFamily } from '../taxonomy/index.js';
 import type { PersonaArchetype, RiskProfile, Role } from './rules.js';
 import { agents_faults } from './schema.js';
 

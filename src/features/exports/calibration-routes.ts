@@ -4,6 +4,7 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { type Reply, reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { nullable, textEnum, time_schema } from '../../kit/http/schema.js';
 import { brier_convention } from '../scores/index.js';
+import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { type Calibration, calibrate } from './calibration-rules.js';
 import { type Cell, group_kinds, readAgentNames, readCells } from './calibration-store.js';
 import { type Column, calibration_columns, calibration_schema } from './columns.js';
@@ -12,7 +13,9 @@ import { toLine } from './rows.js';
 import { pseudonymOf } from './runner.js';
 import { filter_properties } from './schema.js';
 
-const route = routeFor<Deps>();
+type Parts = Deps & TaxonomyParts;
+
+const route = routeFor<Parts>();
 
 const { snapshot: _, ...filters } = filter_properties;
 
@@ -121,8 +124,10 @@ const readGroups = async (
   return { groups, total: found.length };
 };
 
-/** The time that a calibration is of; a Fault when it has not come yet. */
-const readAsOf = ({ clock }: Deps, query: Query): string | Fault => {
+/** The time that a calibration is of; a Fault when it has not come yet, or a filter is unknown. */
+const readAsOf = async ({ clock, taxonomy }: Parts, query: Query): Promise<string | Fault> => {
+  const unknown = await taxonomy.checkQuery(query);
+  if (unknown !== null) return unknown;
   const now = clock();
   if (query.as_of === undefined) return now.toISOString();
   const as_of = new Date(query.as_of);
@@ -145,10 +150,10 @@ const writeCsv = (groups: readonly Group[], columns: readonly Column[]): string 
 const private_headers = { 'Cache-Control': 'no-store' };
 
 const answer = async (
-  deps: Deps,
+  deps: Parts,
   query: Static<typeof calibration_file_query>,
 ): Promise<Reply | Fault> => {
-  const as_of = readAsOf(deps, query);
+  const as_of = await readAsOf(deps, query);
   if (isFault(as_of)) return as_of;
   const { groups, total } = await readGroups(deps, query, as_of);
   if (query.format === 'csv') {
@@ -164,6 +169,8 @@ const answer = async (
   return reply(200, { ...head, ...how, total_groups: total, groups }, private_headers);
 };
 
+const faults = [taxonomy_faults.INVALID_CATEGORY, taxonomy_faults.INVALID_SUBCATEGORY];
+
 const exportCalibration = route({
   id: 'exportCalibration',
   method: 'GET',
@@ -175,6 +182,7 @@ const exportCalibration = route({
   query: calibration_file_query,
   returns: { 200: answer_schema },
   also_produces: ['text/csv'],
+  faults,
   longest_ms: 90_000,
   handle: ({ query }, deps) => answer(deps, query),
 });
@@ -190,9 +198,10 @@ const exportDiagram = route({
   query: diagram_query,
   returns: { 200: Type.String() },
   produces: 'image/svg+xml',
+  faults,
   longest_ms: 90_000,
   handle: async ({ query }, deps) => {
-    const as_of = readAsOf(deps, query);
+    const as_of = await readAsOf(deps, query);
     if (isFault(as_of)) return as_of;
     const { groups } = await readGroups(deps, query, as_of);
     const drawn = groups.slice(0, most_drawn).map(({ key, name, ...calibration }) => ({

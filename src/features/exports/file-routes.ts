@@ -5,6 +5,7 @@ import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { readAddressText } from '../../kit/http/address.js';
 import { type Context, type Reply, reply, replyStream, routeFor } from '../../kit/http/route.js';
 import { firstIdAt } from '../../kit/ids.js';
+import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import {
   type Column,
   consensus_columns,
@@ -32,7 +33,7 @@ export interface ExportParts {
   readonly exports: Exports;
 }
 
-type Parts = Deps & ExportParts;
+type Parts = Deps & ExportParts & TaxonomyParts;
 type Ctx = Context<unknown, PredictionsQuery>;
 
 const route = routeFor<Parts>();
@@ -163,6 +164,8 @@ async function* bounded(pieces: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint
 
 const openExport = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
   const { query } = ctx;
+  const unknown = await deps.taxonomy.checkQuery(query);
+  if (unknown !== null) return unknown;
   const leave = await deps.exports.enter(readAddressText(ctx.ip).limit_key);
   if (leave === null) return busy();
   try {
@@ -202,6 +205,11 @@ const file_types = {
     'application/gzip',
   ],
 };
+const faults = [
+  export_faults.TOO_MANY_EXPORTS,
+  taxonomy_faults.INVALID_CATEGORY,
+  taxonomy_faults.INVALID_SUBCATEGORY,
+];
 
 const exportPredictions = route({
   id: 'exportPredictions',
@@ -214,7 +222,7 @@ const exportPredictions = route({
   query: predictions_query,
   returns: { 200: Type.String() },
   ...file_types,
-  faults: [export_faults.TOO_MANY_EXPORTS],
+  faults,
   handle: (ctx, deps) => openExport(predictions, ctx, deps),
 });
 
@@ -233,6 +241,8 @@ const sumUp = async (ctx: Ctx, deps: Parts, job: Job): Promise<Result> => {
 };
 
 const openManifest = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
+  const unknown = await deps.taxonomy.checkQuery(ctx.query);
+  if (unknown !== null) return unknown;
   const leave = await deps.exports.enter(readAddressText(ctx.ip).limit_key);
   if (leave === null) return busy();
   try {
@@ -262,7 +272,7 @@ const exportManifest = route({
   limits: ['exports'],
   query: predictions_query,
   returns: { 200: manifest_schema },
-  faults: [export_faults.TOO_MANY_EXPORTS],
+  faults,
   longest_ms: sums_ms,
   handle: (ctx, deps) => openManifest(predictions, ctx, deps),
 });
@@ -278,7 +288,7 @@ const exportHistory = route({
   query: history_query,
   returns: { 200: Type.String() },
   ...file_types,
-  faults: [export_faults.TOO_MANY_EXPORTS],
+  faults,
   handle: (ctx, deps) => openExport(history, ctx, deps),
 });
 
@@ -292,7 +302,7 @@ const exportHistoryManifest = route({
   limits: ['exports'],
   query: history_query,
   returns: { 200: manifest_schema },
-  faults: [export_faults.TOO_MANY_EXPORTS],
+  faults,
   longest_ms: sums_ms,
   handle: (ctx, deps) => openManifest(history, ctx, deps),
 });

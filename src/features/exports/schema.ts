@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { model_families } from '../taxonomy/index.js';
 import { format_names } from './formats.js';
 
 export const export_faults = defineFaults({
@@ -12,7 +13,7 @@ export const export_faults = defineFaults({
   ],
 });
 
-const slug = Type.String({ pattern: '^[a-z0-9_-]{1,64}$' });
+const slug = Type.String({ maxLength: 60 });
 
 /** Which predictions, and as of when; the same in every export. */
 export const filter_properties = {
@@ -21,7 +22,7 @@ export const filter_properties = {
   question_id: Type.Optional(uuid_schema),
   category: Type.Optional(slug),
   subcategory: Type.Optional(slug),
-  model_family: Type.Optional(slug),
+  model_family: Type.Optional(textEnum(model_families)),
   as_of: Type.Optional(time_schema),
   snapshot: Type.Optional(time_schema),
 };

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { isFault, refuse } from '../../kit/fault.js';
+import { isFault } from '../../kit/fault.js';
 import { anonymous } from '../../kit/http/caller.js';
 import { replyRaw, routeFor } from '../../kit/http/route.js';
 import type { LogEntry } from '../events/index.js';
@@ -50,11 +50,8 @@ const news = route({
   faults: [taxonomy_faults.INVALID_CATEGORY],
   async handle({ query }, { sql, taxonomy, public_url }) {
     const { category } = query;
-    const fault =
-      category === undefined
-        ? null
-        : await taxonomy.check({ category, subcategory: null, tags: [] });
-    if (fault !== null) return refuse(fault.def, { message: fault.message });
+    const unknown = await taxonomy.checkQuery(query);
+    if (unknown !== null) return unknown;
     const path = category === undefined ? '/feed.xml' : `/feed.xml?category=${category}`;
     return answer({
       ...{ path, public_url, since: nothing_yet },

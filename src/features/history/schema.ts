@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
 import { limit_query, page_query } from '../../kit/page.js';
 import { consensus_schema } from '../consensus/index.js';
+import { model_families } from '../taxonomy/index.js';
 
 export const snapshot_reasons = ['hourly', 'closed', 'resolved'] as const;
 export type SnapshotReason = (typeof snapshot_reasons)[number];
@@ -41,7 +42,7 @@ export const chart_query = Type.Object({
     default: chart_points.usual,
     description: 'At most so many points.',
   }),
-  family: Type.Optional(Type.String({ minLength: 1, maxLength: 40 })),
+  family: Type.Optional(textEnum(model_families)),
   ...stretch,
 });
 

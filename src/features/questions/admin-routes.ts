@@ -34,12 +34,11 @@ type Needs = Deps & TaxonomyParts & { readonly questions: QuestionCache };
 const route = routeFor<Needs>();
 const tag = 'questions';
 
+const place_faults = Object.values(taxonomy_faults);
 const draft_faults = [
   question_faults.INVALID_OPTIONS,
   question_faults.INVALID_DATES,
-  taxonomy_faults.INVALID_CATEGORY,
-  taxonomy_faults.INVALID_SUBCATEGORY,
-  taxonomy_faults.INVALID_TAG,
+  ...place_faults,
 ];
 const one_question = {
   tag,
@@ -102,7 +101,10 @@ const getAdminQuestions = route({
       next_cursor: nullable(Type.String()),
     }),
   },
+  faults: place_faults,
   handle: async ({ query }, deps) => {
+    const unknown = await deps.taxonomy.checkQuery(query);
+    if (unknown !== null) return unknown;
     const ask = askOf(query, 'admin');
     const listing = await readListing(deps, '/api/admin/questions', { ask, query });
     if (isFault(listing)) return listing;

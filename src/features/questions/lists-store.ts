@@ -1,5 +1,6 @@
 import type { CursorKey, CursorKind, PageAsk } from '../../kit/page.js';
 import type { Db } from '../../kit/pg/client.js';
+import { tagOf } from '../taxonomy/index.js';
 import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
 import { type QuestionRow, questionColumns } from './store.js';
 
@@ -58,9 +59,6 @@ const isInScope = (db: Db, scope: Scope) => {
 };
 
 const matches = (db: Db, text: string) => db`websearch_to_tsquery('english', ${text})`;
-
-/** Tags begin with #, which has to be escaped in an address; here they do with or without it. */
-const tagOf = (tag: string): string => (tag.startsWith('#') ? tag : `#${tag}`);
 
 const conditions = (db: Db, ask: ListAsk) => {
   const { filter, sort, scope } = ask;

@@ -30,6 +30,8 @@ const tag = 'questions';
 /** What kept lists of questions are dropped by. */
 export const lists_tag = 'questions';
 
+const place_faults = Object.values(taxonomy_faults);
+
 const getQuestions = route({
   id: 'listQuestions',
   method: 'GET',
@@ -39,9 +41,12 @@ const getQuestions = route({
   auth: 'public',
   query: list_query,
   returns: { 200: questions_answer },
+  faults: place_faults,
   cacheable: true,
   hot: { tag: () => lists_tag, after: 8, keep_ms: 1_000 },
   handle: async ({ query }, deps) => {
+    const unknown = await deps.taxonomy.checkQuery(query);
+    if (unknown !== null) return unknown;
     const ask = askOf(query, 'public');
     const listing = await readListing(deps, '/api/questions', { ask, query });
     if (isFault(listing)) return listing;
@@ -64,9 +69,7 @@ const suggest = route({
     question_faults.SUGGESTION_LIMIT_REACHED,
     question_faults.INVALID_OPTIONS,
     question_faults.INVALID_DATES,
-    taxonomy_faults.INVALID_CATEGORY,
-    taxonomy_faults.INVALID_SUBCATEGORY,
-    taxonomy_faults.INVALID_TAG,
+    ...place_faults,
   ],
   keeps: 'inside',
   handle: async (ctx, deps) => {

@@ -1,9 +1,9 @@
 import type { Static } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import { type Fault, isFault } from '../../kit/fault.js';
 import { type Answer, reply } from '../../kit/http/route.js';
 import { makePage, pageHeaders, readPage, refuseCursor } from '../../kit/page.js';
-import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
 import { replyDebaters } from './debater-board.js';
 import type { Boards, LiveRow } from './live.js';
 import { type BoardKind, dayOf, intervalView, readPeriod, shownValue, sliceOf } from './rules.js';
@@ -47,11 +47,9 @@ export const readLeaderboard = async (
 ): Promise<Answer> => {
   const { by = 'points', category = null } = query;
   const period = readPeriod(query.period);
+  const unknown = await deps.taxonomy.checkQuery(query);
+  if (unknown !== null) return unknown;
   if (by === 'debaters') return replyDebaters(deps, query);
-  const pillars = await deps.taxonomy.read();
-  if (category !== null && !pillars.some(({ slug }) => slug === category)) {
-    return refuse(taxonomy_faults.INVALID_CATEGORY);
-  }
   const ask = readPage(query, ['text', 'id']);
   if (isFault(ask)) return ask;
   const after = readAfter(ask.after);

@@ -33,7 +33,9 @@ export const makeLeaderboardTopics = (deps: Needs, touch: (topic: string) => voi
     resolve: (label) => {
       if (!label.startsWith(prefix)) return null;
       if (readName(label.slice(prefix.length)) !== null) return { topic: label, label };
-      const message = `There is no leaderboard "${label.slice(prefix.length, 80)}".`;
+      const message =
+        `There is no leaderboard "${label.slice(prefix.length, 80)}"; there are ` +
+        `${boards.join(', ')}, of ${periods.join(', ')} (leaderboard:accuracy:30d).`;
       return refuse(ws_faults.INVALID_TOPIC, { message });
     },
     read: async (topic) => {

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { refuse } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { adminName, recordAct } from '../audit/index.js';
+import { findUnknown } from './rules.js';
 import { taxonomy_faults, taxonomy_schema } from './schema.js';
 import { addTags, type TaxonomyParts } from './store.js';
 
@@ -38,13 +38,9 @@ const addTaxonomyTags = route({
   keeps: 'after',
   faults: [taxonomy_faults.INVALID_SUBCATEGORY],
   handle: async ({ body, caller }, { sql, taxonomy, clock }) => {
-    const pillars = await taxonomy.read();
-    if (!pillars.some((p) => p.subcategories.some((s) => s.slug === body.subcategory))) {
-      return refuse(taxonomy_faults.INVALID_SUBCATEGORY, {
-        message: `"${body.subcategory}" is not a subcategory.`,
-      });
-    }
     const { subcategory } = body;
+    const unknown = findUnknown(await taxonomy.read(), { subcategory }, 'body');
+    if (unknown !== null) return unknown;
     await sql.begin(async (tx) => {
       const tags = await addTags(tx, subcategory, body.tags);
       if (tags.length === 0) return;

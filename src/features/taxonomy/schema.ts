@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
 
 export const taxonomy_faults = defineFaults({
@@ -18,6 +18,8 @@ export const pillar_schema = Type.Object({
   name: Type.String(),
   subcategories: Type.Array(subcategory_schema),
 });
+
+export type Pillar = Static<typeof pillar_schema>;
 
 /** A bare array: existing clients read it so. */
 export const taxonomy_schema = Type.Array(pillar_schema);

@@ -1,12 +1,11 @@
-import type { Static } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { type Fault, refuse } from '../../kit/fault.js';
+import type { Fault } from '../../kit/fault.js';
+import { describeError } from '../../kit/log.js';
 import type { Db, Tx } from '../../kit/pg/client.js';
-import { type pillar_schema, taxonomy_faults } from './schema.js';
+import { findUnknown, tagOf } from './rules.js';
+import type { Pillar } from './schema.js';
 
 /** The taxonomy is data: pillars, subcategories and tags are rows, read again once a minute. */
-
-export type Pillar = Static<typeof pillar_schema>;
 
 export const readTaxonomy = async (db: Db): Promise<readonly Pillar[]> => db<Pillar[]>`
   select
@@ -50,11 +49,22 @@ export interface Placement {
   readonly tags: readonly string[];
 }
 
+/** What a query narrows by. */
+export interface PlacesQuery {
+  readonly category?: string | undefined;
+  readonly subcategory?: string | undefined;
+  readonly tag?: string | undefined;
+}
+
 export interface Taxonomy {
   /** The whole taxonomy, at most `fresh_ms` old. */
   read(): Promise<readonly Pillar[]>;
+  /** As it was read last, without a wait; where that is long ago it is read again meanwhile. */
+  latest(): readonly Pillar[];
   /** Null when the pillar, its subcategory and the tags exist, else the fault that says which. */
   check(placement: Placement): Promise<Fault | null>;
+  /** The same for what a query names. */
+  checkQuery(query: PlacesQuery): Promise<Fault | null>;
   forget(): void;
 }
 
@@ -64,49 +74,41 @@ export interface TaxonomyParts {
 
 const fresh_ms = 60_000;
 
-const listOf = (names: readonly string[]): string => names.join(', ');
-
-const findFault = (pillars: readonly Pillar[], placement: Placement): Fault | null => {
-  const pillar = pillars.find((p) => p.slug === placement.category);
-  if (pillar === undefined) {
-    const known = listOf(pillars.map((p) => p.slug));
-    return refuse(taxonomy_faults.INVALID_CATEGORY, {
-      message: `"${placement.category}" is not a category; use one of ${known}.`,
-      fields: [{ path: 'body.category', message: `One of ${known}` }],
-    });
-  }
-  const subs = pillar.subcategories;
-  if (placement.subcategory !== null && !subs.some((s) => s.slug === placement.subcategory)) {
-    const known = listOf(subs.map((s) => s.slug));
-    return refuse(taxonomy_faults.INVALID_SUBCATEGORY, {
-      message: `"${placement.subcategory}" is not a subcategory of ${pillar.slug}.`,
-      fields: [{ path: 'body.subcategory', message: `One of ${known}` }],
-    });
-  }
-  const tags = new Set(pillars.flatMap((p) => p.subcategories.flatMap((s) => s.tags)));
-  const unknown = placement.tags.filter((tag) => !tags.has(tag));
-  if (unknown.length === 0) return null;
-  return refuse(taxonomy_faults.INVALID_TAG, {
-    message: `Not in the taxonomy: ${listOf(unknown)}. GET /api/taxonomy lists the tags.`,
-    fields: unknown.map((tag) => ({ path: 'body.tags', message: `${tag} is not known` })),
-  });
-};
-
-export const createTaxonomy = ({ sql }: Pick<Deps, 'sql'>): Taxonomy => {
-  let known: readonly Pillar[] | undefined;
-  let read_at = 0;
+export const createTaxonomy = ({ sql, log }: Pick<Deps, 'sql' | 'log'>): Taxonomy => {
+  let known: readonly Pillar[] = [];
+  let read_at = Number.NEGATIVE_INFINITY;
+  let is_reading = false;
+  const isFresh = (): boolean => performance.now() - read_at <= fresh_ms;
   const read = async (): Promise<readonly Pillar[]> => {
-    if (known === undefined || performance.now() - read_at > fresh_ms) {
+    if (!isFresh()) {
       known = await readTaxonomy(sql);
       read_at = performance.now();
     }
     return known;
   };
+  const readAgain = async (): Promise<void> => {
+    is_reading = true;
+    try {
+      await read();
+    } catch (error) {
+      log.warn(describeError(error), 'taxonomy: could not be read');
+    } finally {
+      is_reading = false;
+    }
+  };
   return {
     read,
-    check: async (placement) => findFault(await read(), placement),
+    latest() {
+      if (!isFresh() && !is_reading) void readAgain();
+      return known;
+    },
+    check: async (placement) => findUnknown(await read(), placement, 'body'),
+    checkQuery: async ({ category, subcategory, tag }) => {
+      const tags = tag === undefined ? [] : [tagOf(tag)];
+      return findUnknown(await read(), { category, subcategory, tags }, 'query');
+    },
     forget() {
-      known = undefined;
+      read_at = Number.NEGATIVE_INFINITY;
     },
   };
 };

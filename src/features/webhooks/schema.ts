@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
 import { page_query } from '../../kit/page.js';
-import { model_families } from '../agents/index.js';
+import { model_families } from '../taxonomy/index.js';
 
 export const webhook_faults = defineFaults({
   INVALID_URL: [400, 'validation', 'The URL is not one that can be called.'],

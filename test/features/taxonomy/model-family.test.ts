@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { model_families, modelFamily } from '../../../src/features/agents/model-family.js';
+import { model_families, modelFamily } from '../../../src/features/taxonomy/model-family.js';
 import { timeAtBest } from '../../help/stopwatch.js';
 
 const names_by_family: Record<string, string[]> = {
