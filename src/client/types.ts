@@ -92,6 +92,8 @@ export type Item<T extends Topic> =
 
 export interface Filter {
   readonly events?: readonly EventName[];
+  readonly question_ids?: readonly string[];
+  readonly categories?: readonly string[];
   readonly model_family?: readonly string[];
   readonly min_confidence?: number;
 }

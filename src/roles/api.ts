@@ -89,12 +89,12 @@ const mountAll = (base: Base, options: RoleOptions) => {
   });
   const seats = createSeats({ redis, prefix, log });
   const node = `${options.role}-${options.index}`;
-  const touch = (topic: string): void => sockets.hub.touch(topic);
-  const topics = makeStateTopics(parts, { node, touch });
+  const topics = makeStateTopics(parts, { node, touch: (topic) => sockets.hub.touch(topic) });
   const cooling = makeCooling(parts.hot);
   const sockets = mountSockets(app, {
     sql,
     log,
+    taxonomy: parts.taxonomy,
     node,
     trusted_proxies: config.TRUSTED_PROXIES,
     authenticate,
@@ -195,6 +195,8 @@ export const startApi = async (config: Config, options: RoleOptions): Promise<Ru
     seats,
     ...base.monitor(measuresOf(all)),
   ]);
+  // Topics and filters are checked without a wait, against what was read.
+  await parts.taxonomy.read();
   await Promise.all([sockets.start(), parts.log_doors.start(follower.head())]);
   const socket = await listen(app, config, options.shared_port ? 0 : exclusive_port);
   const port = us_socket_local_port(socket);

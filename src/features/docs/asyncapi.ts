@@ -67,7 +67,7 @@ const op_texts: Readonly<Record<string, string>> = {
   ping: 'Asks for a `pong` with the head of the log.',
   subscribe:
     'Follows topics: what happens from now on, what is behind `after`, or the `last` so many. ' +
-    'A `filter` names `events`, `model_family` and `min_confidence`.',
+    'A `filter` names `events`, `question_ids`, `categories`, `model_family` and `min_confidence`.',
   unsubscribe: 'Leaves topics.',
   call: 'Calls an operation as over HTTP; the answer is a `reply` with the same id.',
 };

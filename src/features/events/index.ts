@@ -1,5 +1,15 @@
 export * from './catalogue.js';
-export { type EventFilter, readFilter } from './filter.js';
+export {
+  type EventFilter,
+  type FilterMembers,
+  filter_members,
+  filter_query,
+  passesFilter,
+  readFilter,
+  showFilter,
+  shown_filter_members,
+} from './filter.js';
+export { passesSql } from './filter-store.js';
 export { createFollower, type Follower } from './follow.js';
 export {
   type LogEntry,

@@ -2,6 +2,7 @@ import type { Sql } from '../../kit/pg/client.js';
 import { keyOf, type TopicRef } from '../../kit/ws/frames.js';
 import type { LogSpan } from '../../kit/ws/options.js';
 import type { EventFilter } from './filter.js';
+import { passesSql } from './filter-store.js';
 import type { LogEntry } from './log-entry.js';
 import { placesOf } from './topics.js';
 
@@ -36,23 +37,16 @@ const placesSql = (sql: Sql, topics: readonly string[]) => {
   )`;
 };
 
-/** The JSON is read of those events only that have the right name and place. */
-const filterSql = (sql: Sql, { events, model_families, min_confidence }: EventFilter) => sql`
-  ${events === null ? sql`` : sql`and event = any (${events as string[]}::text[])`}
-  ${
-    model_families === null
-      ? sql``
-      : sql`and body::json #>> '{data,model_family}' = any (${model_families as string[]}::text[])`
-  }
-  ${
-    min_confidence === null
-      ? sql``
-      : sql`and case
-          when body::json #>> '{data,confidence}' ~ '^[0-9]{1,9}$'
-          then (body::json #>> '{data,confidence}')::integer >= ${min_confidence}
-          else false
-        end`
-  }`;
+const textsSql = (sql: Sql, texts: readonly string[] | null) => sql`${texts as string[]}::text[]`;
+
+const filterSql = (sql: Sql, filter: EventFilter) =>
+  passesSql(sql, {
+    events: textsSql(sql, filter.events),
+    question_ids: sql`${filter.question_ids as string[]}::uuid[]`,
+    categories: textsSql(sql, filter.categories),
+    model_families: textsSql(sql, filter.model_families),
+    min_confidence: sql`${filter.min_confidence}::integer`,
+  });
 
 /** Topics by their filters; each group is a condition of its own. */
 const groupByFilter = <T extends LogTopic>(refs: readonly T[]): readonly (readonly T[])[] => {
@@ -70,7 +64,7 @@ const groupSql = (sql: Sql, group: readonly LogTopic[]) => {
     group.map(({ topic }) => topic),
   );
   const filter = group[0]?.filter as EventFilter | undefined;
-  return filter === undefined ? places : sql`(${places} ${filterSql(sql, filter)})`;
+  return filter === undefined ? places : sql`(${places} and ${filterSql(sql, filter)})`;
 };
 
 /** With more groups than these the filters are left to the reader, who gets too much. */
@@ -92,7 +86,7 @@ const matching = (
         ]
       : groups.map((group) => groupSql(sql, group));
   const any = parts.reduce((all, one) => sql`${all} or ${one}`, sql`false`);
-  return sql`from events where "offset" > ${after} and "offset" <= ${until} and (${any})`;
+  return sql`from events e where "offset" > ${after} and "offset" <= ${until} and (${any})`;
 };
 
 /** Events of the span that match, in order, at most `span.limit`. */

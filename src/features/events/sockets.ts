@@ -15,6 +15,7 @@ import type { HubLimits, LogSource } from '../../kit/ws/options.js';
 import type { Recent } from '../../kit/ws/recent.js';
 import type { Seats } from '../../kit/ws/seats.js';
 import type { StateSource } from '../../kit/ws/states.js';
+import type { Taxonomy } from '../taxonomy/index.js';
 import { makeChecker } from './credential-check.js';
 import { readFilter } from './filter.js';
 import { countMatching, nthNewest, readMatching, readNewest, readOldest } from './sockets-store.js';
@@ -38,6 +39,8 @@ const readToken = (token: string): Credentials =>
 export interface SocketsOptions {
   readonly sql: Sql;
   readonly log: Logger;
+  /** Read before the sockets start. */
+  readonly taxonomy: Pick<Taxonomy, 'latest'>;
   readonly node: string;
   readonly trusted_proxies: readonly string[];
   readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
@@ -73,7 +76,7 @@ const oldest_every_ms = 60_000;
 
 /** Mounts `/ws`. Start it after the follower, and before the server listens. */
 export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Sockets => {
-  const { sql, log } = options;
+  const { sql, log, taxonomy } = options;
   let oldest = 1;
   const source: LogSource = {
     oldest: () => oldest,
@@ -90,8 +93,8 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Socket
     readAddress: makeAddressReader(options.trusted_proxies),
     authenticate: options.authenticate,
     readToken,
-    resolveTopic,
-    readFilter,
+    resolveTopic: (label, caller) => resolveTopic(label, caller, taxonomy.latest()),
+    readFilter: (given) => readFilter(given, { pillars: taxonomy.latest(), path: 'filter' }),
     defaultTopics,
     source,
     recent: options.recent,

@@ -3,11 +3,11 @@ import type { Caller } from '../../kit/http/caller.js';
 import { isId } from '../../kit/ids.js';
 import { type Publication, type TopicRef, ws_faults } from '../../kit/ws/frames.js';
 import { makeRecent, type Packing, type Recent } from '../../kit/ws/recent.js';
+import { isCategory, isSubcategory, listCategories, type Pillar } from '../taxonomy/index.js';
 import { type LogEntry, packEntry, unpackEntry } from './log-entry.js';
 
 /** Which topics an event is on, and which a caller may name. */
 
-const slug_pattern = /^[a-z0-9_]{1,64}$/;
 const me_prefix = 'me:';
 
 /** Topics of an event. A private one has the topic of its audience and no other. */
@@ -69,8 +69,21 @@ export const makeRecentEvents = (most = 4_096): Recent<Told> =>
 
 const plain = (label: string): TopicRef => ({ topic: label, label });
 
+const refuseTopic = (label: string, why: string): Fault =>
+  refuse(ws_faults.INVALID_TOPIC, {
+    message: `There is no topic "${label.slice(0, 80)}": ${why}.`,
+  });
+
+const known_topics =
+  'topics of the log are all, question:{id}, category:{slug}, subcategory:{slug}, agent:{id}, me ' +
+  'and system; the websocket has consensus:{id} and leaderboard:{board} too';
+
 /** What a caller means by the name of a topic, or why there is none for this caller. */
-export const resolveTopic = (label: string, caller: Caller): TopicRef | Fault => {
+export const resolveTopic = (
+  label: string,
+  caller: Caller,
+  pillars: readonly Pillar[],
+): TopicRef | Fault => {
   if (label === 'all' || label === 'system') return plain(label);
   if (label === 'me') {
     if (caller.kind === 'agent') return { topic: me_prefix + caller.id, label };
@@ -82,12 +95,18 @@ export const resolveTopic = (label: string, caller: Caller): TopicRef | Fault =>
   const colon = label.indexOf(':');
   const kind = label.slice(0, colon);
   const name = label.slice(colon + 1);
-  if ((kind === 'question' || kind === 'agent') && isId(name)) return plain(label);
-  if ((kind === 'category' || kind === 'subcategory') && slug_pattern.test(name)) {
-    return plain(label);
+  if (kind === 'question' || kind === 'agent') {
+    return isId(name) ? plain(label) : refuseTopic(label, `${kind}: takes an id (a UUID)`);
   }
-  const message = `There is no topic "${label.slice(0, 80)}".`;
-  return refuse(ws_faults.INVALID_TOPIC, { message });
+  if (kind === 'category') {
+    if (isCategory(pillars, name)) return plain(label);
+    return refuseTopic(label, `categories are ${listCategories(pillars)}`);
+  }
+  if (kind === 'subcategory') {
+    if (isSubcategory(pillars, name)) return plain(label);
+    return refuseTopic(label, 'GET /api/taxonomy lists the subcategories');
+  }
+  return refuseTopic(label, known_topics);
 };
 
 /** An existing client only listens: it gets everything public and what is its own. */

@@ -5,6 +5,7 @@ import { type Reply, replyRaw, replyStream, routeFor } from '../../kit/http/rout
 import { pageHeaders, refuseCursor } from '../../kit/page.js';
 import { type TopicRef, ws_faults } from '../../kit/ws/frames.js';
 import { readFilter, resolveTopic } from '../events/index.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
 import type { LogDoors, LogParts } from './doors.js';
 import {
   type EventsQuery,
@@ -23,22 +24,28 @@ import type { LogPage, LogWatch } from './watch.js';
 
 /** The event log over HTTP: pages, long-polls and a stream, over the cursor of the websocket. */
 
-const route = routeFor<LogParts>();
+type Parts = LogParts & TaxonomyParts;
+
+const route = routeFor<Parts>();
 
 type Ask = Pick<Context<unknown, StreamQuery>, 'query' | 'caller'>;
 
 /** The topics and the filter, as far as this caller may have them. */
-const readWanted = ({ query, caller }: Ask): Wanted | Fault => {
-  const { topic, events, model_family, min_confidence } = query;
-  const filter = readFilter({
+const readWanted = ({ query, caller }: Ask, { taxonomy }: TaxonomyParts): Wanted | Fault => {
+  const pillars = taxonomy.latest();
+  const { topic, events, question_ids, categories, model_family, min_confidence } = query;
+  const given = {
     ...(events && { events }),
+    ...(question_ids && { question_ids }),
+    ...(categories && { categories }),
     ...(model_family && { model_family }),
     ...(min_confidence !== undefined && { min_confidence }),
-  });
+  };
+  const filter = readFilter(given, { pillars, path: 'query' });
   if (isFault(filter)) return filter;
   const refs = new Map<string, TopicRef>();
   for (const label of topic) {
-    const ref = resolveTopic(label, caller);
+    const ref = resolveTopic(label, caller, pillars);
     if (isFault(ref)) return ref;
     refs.set(ref.topic, { ...ref, ...(filter && { filter }) });
   }
@@ -144,10 +151,11 @@ const headersOf = (query: EventsQuery, wanted: Wanted, told: Told): Record<strin
   };
 };
 
-const listEvents = async (ctx: EventsContext, doors: LogDoors): Promise<Reply | Fault> => {
+const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fault> => {
+  const { log_doors: doors } = parts;
   const { watch } = doors;
   const { query } = ctx;
-  const wanted = readWanted(ctx);
+  const wanted = readWanted(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = query.cursor === undefined ? query.after : readAfter(query.cursor);
   if (isFault(given)) return given;
@@ -192,7 +200,7 @@ const events = route({
   faults: read_faults,
   cacheable: true,
   longest_ms: (wait_most_s + 15) * 1_000,
-  handle: (ctx, { log_doors }) => listEvents(ctx, log_doors),
+  handle: listEvents,
 });
 
 /** A client that comes back names the last id it has seen, in the header or in its address. */
@@ -211,10 +219,11 @@ const stream_headers = {
 
 const openStream = async (
   ctx: Context<unknown, StreamQuery>,
-  doors: LogDoors,
+  parts: Parts,
 ): Promise<Reply | Fault> => {
+  const { log_doors: doors } = parts;
   const { watch, visitors, limits } = doors;
-  const wanted = readWanted(ctx);
+  const wanted = readWanted(ctx, parts);
   if (isFault(wanted)) return wanted;
   const given = placeOf(ctx);
   const gap = await findGap(watch, given);
@@ -262,7 +271,7 @@ const stream = route({
   produces: 'text/event-stream',
   faults: read_faults,
   is_endless: true,
-  handle: (ctx, { log_doors }) => openStream(ctx, log_doors),
+  handle: openStream,
 });
 
 /** A websocket does not come here; what does is told why it got none. */

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
 import { limit_query } from '../../kit/page.js';
+import { filter_query } from '../events/index.js';
 
 /** The wire of the log over HTTP. */
 
@@ -27,11 +28,7 @@ const wanted = {
     maxItems: most_topics,
     default: ['all'],
   }),
-  events: Type.Optional(Type.Array(Type.String({ maxLength: 60 }), { minItems: 1, maxItems: 20 })),
-  model_family: Type.Optional(
-    Type.Array(Type.String({ maxLength: 40 }), { minItems: 1, maxItems: 20 }),
-  ),
-  min_confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 100 })),
+  ...filter_query,
 };
 
 export const events_query = Type.Object({

@@ -1,12 +1,12 @@
 import { common_faults, type Fault, type FaultDef, refuse } from '../../kit/fault.js';
 import { call_errors } from '../../kit/guarded-client/call-errors.js';
 import type { TargetProblemCode } from '../../kit/guarded-client/target.js';
-import type { Db } from '../../kit/pg/client.js';
-import { event_names } from '../events/index.js';
+import { sayFirst } from '../../kit/http/validate.js';
+import { event_names, type FilterMembers, readFilter } from '../events/index.js';
+import type { Pillar } from '../taxonomy/index.js';
 import type { Webhooks } from './parts.js';
-import { uniqueNames, unknownNames } from './rules.js';
-import { type Filter, webhook_faults } from './schema.js';
-import { type FilterLists, unknownCategories } from './store.js';
+import { findNarrowing, uniqueNames, unknownNames } from './rules.js';
+import { type NarrowingBody, webhook_faults } from './schema.js';
 
 /** What is checked of a webhook before it is stored or changed. */
 
@@ -51,23 +51,24 @@ export const checkUrl = async (url: string, { client }: Webhooks): Promise<Check
   };
 };
 
-const uniqueOrNull = (names: readonly string[] | undefined): readonly string[] | null =>
-  names === undefined ? null : uniqueNames(names);
+/** A fault for members that would have narrowed what is delivered, had they been known. */
+export const refuseNarrowing = (body: object): Fault | null => {
+  const fields = findNarrowing(body);
+  if (fields.length === 0) return null;
+  return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('body', fields), fields });
+};
 
-/** The lists of a filter, each name once; null for a filter that lets everything pass. */
-export const checkFilter = async (
-  db: Db,
-  filter: Filter | null,
-): Promise<FilterLists | null | Fault> => {
-  if (filter === null) return null;
-  const questions = uniqueOrNull(filter.question_ids?.map((id) => id.toLowerCase()));
-  const categories = uniqueOrNull(filter.categories);
-  const families = uniqueOrNull(filter.model_families);
-  if (questions === null && categories === null && families === null) return null;
-  const unknown = categories === null ? [] : await unknownCategories(db, categories);
-  if (unknown.length === 0) return { questions, categories, families };
-  const named = unknown.slice(0, 5).map((name) => `"${name.slice(0, 60)}"`);
-  const message = `Not a category: ${named.join(', ')}; GET /api/taxonomy lists them.`;
-  const fields = [{ path: 'body.filter.categories', message }];
-  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+/** What a body narrows the events to; null lets all pass, undefined where it says nothing. */
+export const readNarrowing = (
+  { filter, scope_question_id }: NarrowingBody,
+  pillars: readonly Pillar[],
+): FilterMembers | null | undefined | Fault => {
+  const ask = { pillars, path: 'body.filter' } as const;
+  if (scope_question_id == null) return filter == null ? filter : readFilter(filter, ask);
+  if (filter?.question_ids === undefined) {
+    return readFilter({ ...filter, question_ids: [scope_question_id] }, ask);
+  }
+  const path = 'body.scope_question_id';
+  const fields = [{ path, message: 'means filter.question_ids; send one of the two' }];
+  return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('body', fields), fields });
 };

@@ -3,9 +3,11 @@ import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { call_errors } from '../../kit/guarded-client/call-errors.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { makeId } from '../../kit/ids.js';
+import { ws_faults } from '../../kit/ws/frames.js';
 import { catalogue, event_names } from '../events/index.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
 import { ownerOf, webhookAbsent } from './access.js';
-import { checkEvents, checkFilter, checkUrl } from './checks.js';
+import { checkEvents, checkUrl, readNarrowing, refuseNarrowing } from './checks.js';
 import { findReplay } from './deliveries-store.js';
 import { delivery_routes } from './delivery-routes.js';
 import { webhook_page } from './page-routes.js';
@@ -38,7 +40,7 @@ import {
 } from './store.js';
 import { replayView, webhookView } from './views.js';
 
-const route = routeFor<Deps & WebhookParts>();
+const route = routeFor<Deps & WebhookParts & TaxonomyParts>();
 const tag = 'webhooks';
 
 const withWarning = (warning: string | null) => (warning === null ? {} : { warning });
@@ -59,13 +61,20 @@ const createWebhook = route({
   limits: ['webhooks'],
   body: create_body,
   returns: { 201: created_schema },
-  faults: [...url_fault_list, webhook_faults.INVALID_EVENT, webhook_faults.WEBHOOK_LIMIT_REACHED],
+  faults: [
+    ...url_fault_list,
+    webhook_faults.INVALID_EVENT,
+    ws_faults.INVALID_FILTER,
+    webhook_faults.WEBHOOK_LIMIT_REACHED,
+  ],
   keeps: 'inside',
-  handle: async (ctx, { sql, webhooks }) => {
+  handle: async (ctx, { sql, webhooks, taxonomy }) => {
     const { body, caller } = ctx;
+    const unknown = refuseNarrowing(body);
+    if (unknown !== null) return unknown;
     const events = checkEvents(body.events);
     if (isFault(events)) return events;
-    const filter = await checkFilter(sql, body.filter ?? null);
+    const filter = readNarrowing(body, await taxonomy.read());
     if (isFault(filter)) return filter;
     const url = await checkUrl(body.url, webhooks);
     if (isFault(url)) return url;
@@ -153,10 +162,19 @@ const changeWebhook = route({
   params: id_params,
   body: update_body,
   returns: { 200: webhook_schema },
-  faults: [common_faults.NOT_FOUND, ...url_fault_list, webhook_faults.INVALID_EVENT],
-  handle: async ({ body, caller, params }, { sql, webhooks }) => {
-    const { url: new_url, events: new_events, filter: new_filter, active = null } = body;
-    if ([new_url, new_events, new_filter].every((one) => one === undefined) && active === null) {
+  faults: [
+    common_faults.NOT_FOUND,
+    ...url_fault_list,
+    webhook_faults.INVALID_EVENT,
+    ws_faults.INVALID_FILTER,
+  ],
+  handle: async ({ body, caller, params }, { sql, webhooks, taxonomy }) => {
+    const unknown = refuseNarrowing(body);
+    if (unknown !== null) return unknown;
+    const { url: new_url, events: new_events, active = null } = body;
+    const filter = readNarrowing(body, await taxonomy.read());
+    if (isFault(filter)) return filter;
+    if ([new_url, new_events, filter].every((one) => one === undefined) && active === null) {
       const message = 'Send at least one of url, events, filter and active.';
       return refuse(common_faults.INVALID_REQUEST, { message });
     }
@@ -165,8 +183,6 @@ const changeWebhook = route({
     if ((await findWebhook(sql, owner, params.id)) === undefined) return webhookAbsent();
     const events = new_events === undefined ? null : checkEvents(new_events);
     if (isFault(events)) return events;
-    const filter = new_filter === undefined ? undefined : await checkFilter(sql, new_filter);
-    if (isFault(filter)) return filter;
     const url = new_url === undefined ? null : await checkUrl(new_url, webhooks);
     if (isFault(url)) return url;
     const change = { url: url?.href ?? null, events, filter, active };

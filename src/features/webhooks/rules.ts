@@ -1,5 +1,8 @@
+import type { FaultField } from '../../kit/fault.js';
+
 /**
- * Rules of webhooks that need no store: names of events, when to try again, what an answer means.
+ * Rules of webhooks that need no store: names of events and members, when to try again, what an
+ * answer means.
  */
 
 /** The names in the order of their first appearance, each once. */
@@ -7,6 +10,47 @@ export const uniqueNames = (names: readonly string[]): string[] => [...new Set(n
 
 export const unknownNames = (names: readonly string[], known: readonly string[]): string[] =>
   names.filter((name) => !known.includes(name));
+
+const filter_names = ['question_ids', 'categories', 'model_family', 'min_confidence'];
+const whole_filter = `a filter has ${filter_names.join(', ')}`;
+
+/** Members that clients of other services narrow by, as words without `_`, and what to use here. */
+const meant: readonly (readonly [RegExp, string])[] = [
+  [/^questions?(ids?)?$/, 'use filter.question_ids'],
+  [/^(categor(y|ies)|pillars?)$/, 'use filter.categories'],
+  [/^(model)?famil(y|ies)$/, 'use filter.model_family'],
+  [/^(min)?confidence$/, 'use filter.min_confidence'],
+  [/^events?(types?|names?)?$/, 'use events beside filter'],
+  [/^(scope.*|topics?|filter.+|subcategor(y|ies)|tags?|only.*|where|conditions?)$/, whole_filter],
+];
+
+const known = ['url', 'events', 'filter', 'scope_question_id', 'active'];
+
+const insteadOf = (name: string): string | undefined => {
+  const word = name.toLowerCase().replaceAll(/[_-]/g, '');
+  return meant.find(([pattern]) => pattern.test(word))?.[1];
+};
+
+/**
+ * Members of a webhook's body that would have narrowed what is delivered, and that are not known:
+ * whoever sent them must not get more than was asked for. Null narrows nothing.
+ */
+export const findNarrowing = (body: object): readonly FaultField[] => {
+  const given = Object.entries(body).filter(([, value]) => value !== null);
+  const beside = given.flatMap(([name]) => {
+    const instead = known.includes(name) ? undefined : insteadOf(name);
+    return instead === undefined
+      ? []
+      : [{ path: `body.${name}`, message: `is not known here: ${instead}` }];
+  });
+  const { filter } = body as { readonly filter?: object | null };
+  const inside = Object.keys(filter ?? {}).filter((name) => !filter_names.includes(name));
+  const fields = inside.map((name) => ({
+    path: `body.filter.${name}`,
+    message: `is not known here: ${insteadOf(name) ?? whole_filter}`,
+  }));
+  return [...beside, ...fields];
+};
 
 const second_ms = 1_000;
 const minute_ms = 60 * second_ms;

@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
 import { page_query } from '../../kit/page.js';
-import { model_families } from '../taxonomy/index.js';
+import { filter_members, shown_filter_members } from '../events/index.js';
 
 export const webhook_faults = defineFaults({
   INVALID_URL: [400, 'validation', 'The URL is not one that can be called.'],
@@ -28,23 +28,28 @@ const url = Type.String({ description: 'An https:// address that the public can 
 /** Longer than the catalogue, because duplicates are allowed. */
 const events = Type.Array(Type.String(), { minItems: 1, maxItems: 256 });
 
-/** Lists that an event must be on; an event that names no model family passes that list. */
-const filter = Type.Object({
-  question_ids: Type.Optional(Type.Array(id, { minItems: 1, maxItems: 100 })),
-  categories: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 50 })),
-  model_families: Type.Optional(
-    Type.Array(textEnum(model_families), { minItems: 1, maxItems: 50 }),
-  ),
-});
+/** The filter of sockets and streams; the names of events stand beside it. */
+const filter = Type.Object(filter_members);
 export type Filter = Static<typeof filter>;
 
-export const create_body = Type.Object({ url, events, filter: Type.Optional(nullable(filter)) });
+const narrowing = {
+  filter: Type.Optional(nullable(filter)),
+  scope_question_id: Type.Optional(
+    Type.Union([id, Type.Null()], {
+      description: 'In place of `filter`: `{"question_ids": [this]}`.',
+    }),
+  ),
+};
+
+export const create_body = Type.Object({ url, events, ...narrowing });
 export const update_body = Type.Object({
   url: Type.Optional(url),
   events: Type.Optional(events),
-  filter: Type.Optional(nullable(filter)),
+  ...narrowing,
   active: Type.Optional(Type.Boolean()),
 });
+export type NarrowingBody = Pick<Static<typeof create_body>, 'filter' | 'scope_question_id'>;
+
 /** Where the call does not say. */
 export const usual_overlap_hours = 24;
 export const rotate_body = Type.Object({
@@ -61,7 +66,7 @@ const webhook_members = {
   id,
   url: Type.String(),
   events: Type.Array(Type.String()),
-  filter: nullable(filter),
+  filter: nullable(Type.Object(shown_filter_members)),
   active: Type.Boolean(),
   disabled_reason: nullable(Type.String()),
   failing_since: nullable(time_schema),

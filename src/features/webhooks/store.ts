@@ -1,4 +1,5 @@
 import type { Db, Sql } from '../../kit/pg/client.js';
+import type { FilterMembers } from '../events/index.js';
 import { removeDeliveries, skipQueued } from './delivery/keep-store.js';
 import { webhook_limit } from './schema.js';
 
@@ -16,6 +17,7 @@ export interface WebhookRow {
   readonly filter_questions: string[] | null;
   readonly filter_categories: string[] | null;
   readonly filter_families: string[] | null;
+  readonly filter_confidence: number | null;
   readonly active: boolean;
   readonly disabled_reason: string | null;
   readonly failing_since: Date | null;
@@ -30,12 +32,8 @@ export interface SealedRow extends WebhookRow {
   readonly old_secret_sealed: Uint8Array | null;
 }
 
-/** Null in each: everything. */
-export interface FilterLists {
-  readonly questions: readonly string[] | null;
-  readonly categories: readonly string[] | null;
-  readonly families: readonly string[] | null;
-}
+/** The names of its events are the webhook's own. */
+export type WebhookFilter = Omit<FilterMembers, 'events'>;
 
 export interface NewWebhook {
   readonly id: string;
@@ -43,36 +41,28 @@ export interface NewWebhook {
   readonly url: string;
   readonly events: readonly string[];
   readonly secret_sealed: Buffer;
-  readonly filter?: FilterLists | null;
+  readonly filter?: WebhookFilter | null | undefined;
 }
 
 const columns = (db: Db) => db`
-  id, url, events, filter_questions, filter_categories, filter_families, active, disabled_reason,
-  failing_since, created_at, updated_at,
+  id, url, events, filter_questions, filter_categories, filter_families, filter_confidence, active,
+  disabled_reason, failing_since, created_at, updated_at,
   case when paused_until > now() then paused_until end as paused_until,
   case when old_secret_until > now() then old_secret_until end as old_secret_until`;
 
 const listOf = (list: readonly string[] | null | undefined) => (list ?? null) as string[] | null;
-
-/** Which of these names are no categories. */
-export const unknownCategories = async (db: Db, names: readonly string[]): Promise<string[]> => {
-  const rows = await db<{ name: string }[]>`
-    select given.name
-    from unnest(${names as string[]}::text[]) as given (name)
-    where not exists (select from pillars p where p.slug = given.name)`;
-  return rows.map(({ name }) => name);
-};
 
 const tryInsert = async (db: Db, hook: NewWebhook): Promise<WebhookRow | undefined> => {
   const { id, owner, url, events, secret_sealed, filter } = hook;
   const [row] = await db<WebhookRow[]>`
     insert into webhooks
       (id, owner_kind, owner_id, slot, url, events, secret_sealed, filter_questions,
-        filter_categories, filter_families)
+        filter_categories, filter_families, filter_confidence)
     select
       ${id}, ${owner.kind}, ${owner.id}, free.slot, ${url}, ${events as string[]}::text[],
-      ${secret_sealed}, ${listOf(filter?.questions)}::uuid[],
-      ${listOf(filter?.categories)}::text[], ${listOf(filter?.families)}::text[]
+      ${secret_sealed}, ${listOf(filter?.question_ids)}::uuid[],
+      ${listOf(filter?.categories)}::text[], ${listOf(filter?.model_families)}::text[],
+      ${filter?.min_confidence ?? null}::smallint
     from (
       select s.slot
       from generate_series(1, ${webhook_limit}::int) as s (slot)
@@ -136,7 +126,7 @@ export interface WebhookChange {
   readonly events: readonly string[] | null;
   readonly active: boolean | null;
   /** Undefined: stays. Null: none. */
-  readonly filter: FilterLists | null | undefined;
+  readonly filter: WebhookFilter | null | undefined;
 }
 
 /** Rows that a change or a deletion moves by itself; the keeper does the rest. */
@@ -165,9 +155,10 @@ export const updateWebhook = async (
           filter === undefined
             ? sql``
             : sql`
-                filter_questions = ${listOf(filter?.questions)}::uuid[],
+                filter_questions = ${listOf(filter?.question_ids)}::uuid[],
                 filter_categories = ${listOf(filter?.categories)}::text[],
-                filter_families = ${listOf(filter?.families)}::text[],`
+                filter_families = ${listOf(filter?.model_families)}::text[],
+                filter_confidence = ${filter?.min_confidence ?? null}::smallint,`
         }
         ${active === false ? sql`skip_before = now(),` : sql``}
         url = coalesce(${url}, url),

@@ -1,18 +1,18 @@
+import { showFilter } from '../events/index.js';
 import type { DeliveryRow, ListedRow, ReplayRow } from './deliveries-store.js';
-import type { DeliveryView, Filter, ReplayView, WebhookView } from './schema.js';
+import type { DeliveryView, ReplayView, WebhookView } from './schema.js';
 import type { WebhookRow } from './store.js';
 
 /** Rows as the wire shows them. */
 
-const filterOf = (row: WebhookRow): Filter | null => {
-  const { filter_questions, filter_categories, filter_families } = row;
-  const filter = {
-    ...(filter_questions === null ? {} : { question_ids: filter_questions }),
-    ...(filter_categories === null ? {} : { categories: filter_categories }),
-    ...(filter_families === null ? {} : { model_families: filter_families }),
-  };
-  return Object.keys(filter).length === 0 ? null : (filter as Filter);
-};
+const filterOf = (row: WebhookRow) =>
+  showFilter({
+    events: null,
+    question_ids: row.filter_questions,
+    categories: row.filter_categories,
+    model_families: row.filter_families,
+    min_confidence: row.filter_confidence,
+  });
 
 export const webhookView = (row: WebhookRow): WebhookView => ({
   id: row.id,

@@ -18,7 +18,15 @@ const isListed = (tx: Db) => tx`(
   and (w.filter_categories is null or coalesce(e.category = any (w.filter_categories), false))
   and (
     w.filter_families is null
-    or coalesce(e.body::jsonb #>> '{data,model_family}' = any (w.filter_families), true)
+    or coalesce(e.body::jsonb #>> '{data,model_family}' = any (w.filter_families), false)
+  )
+  and (
+    w.filter_confidence is null
+    or jsonb_path_exists(
+      e.body::jsonb,
+      '$.data.confidence ? (@ >= $least)',
+      jsonb_build_object('least', w.filter_confidence)
+    )
   )
 )`;
 

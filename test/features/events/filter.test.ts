@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { t } from 'tap';
-import { readFilter } from '../../../src/features/events/filter.js';
+import { readFilter as readWith } from '../../../src/features/events/filter.js';
 import {
   countMatching,
   nthNewest,
@@ -11,10 +11,21 @@ import {
 import { topicsOf } from '../../../src/features/events/topics.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { keyOf, type Publication, type TopicRef } from '../../../src/kit/ws/frames.js';
+import {
+  anyBody,
+  anyEventNames,
+  anyId,
+  anyNarrowing,
+  anyPlace,
+  anySlug,
+  numberedId,
+} from '../../help/filters.js';
 import { makeLogWriter } from '../../help/log.js';
 import { openParts } from '../../help/parts.js';
+import { pillars } from '../../help/taxonomy.js';
 
-const id = (n: number): string => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
+const readFilter = (given: unknown) => readWith(given, { pillars, path: 'filter' });
+const id = numberedId;
 
 t.test('a filter that cannot be is refused with what is wrong about it', async (t) => {
   const cases: [unknown, RegExp][] = [
@@ -31,6 +42,11 @@ t.test('a filter that cannot be is refused with what is wrong about it', async (
     [{ events: Array.from({ length: 21 }, () => 'prediction.placed') }, /filter\.events/],
     [{ model_family: 'GPT 4' }, /filter\.model_family/],
     [{ model_family: [] }, /filter\.model_family/],
+    [{ model_family: 'abacus' }, /filter\.model_family – must be one of gpt, claude/],
+    [{ categories: ['sports'] }, /"sports" is not a category; use one of technology, society\./],
+    [{ categories: [] }, /filter\.categories/],
+    [{ question_ids: ['x'] }, /filter\.question_ids\.0 – must be an id/],
+    [{ question_ids: Array.from({ length: 101 }, (_, n) => id(n)) }, /filter\.question_ids/],
     [{ min_confidence: 101 }, /filter\.min_confidence/],
     [{ min_confidence: -1 }, /filter\.min_confidence/],
     [{ min_confidence: 50.5 }, /whole number/],
@@ -56,24 +72,17 @@ t.test('filters that let the same pass are equal', async (t) => {
   t.equal(key({ events: names }), key({ events: [...names].reverse().concat(names) }));
   t.equal(key({ model_family: 'gpt' }), key({ model_family: ['gpt', 'gpt'] }));
   t.equal(key({ min_confidence: 0.85 }), key({ min_confidence: 85 }));
-  const all = [{ events: names }, { model_family: 'gpt' }, { min_confidence: 80 }, {}];
-  t.equal(new Set(all.map(key)).size, 4);
+  t.equal(key({ question_ids: [id(1).toUpperCase()] }), key({ question_ids: [id(1), id(1)] }));
+  const all = [
+    ...[{ events: names }, { model_family: 'gpt' }, { min_confidence: 80 }, {}],
+    ...[{ categories: ['society'] }, { question_ids: [id(1)] }],
+  ];
+  t.equal(new Set(all.map(key)).size, 6);
   t.match(readFilter({ model_family: 'gpt', min_confidence: 0.9 }), {
     shown: { model_family: ['gpt'], min_confidence: 90 },
   });
 });
 
-const orNull = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> =>
-  fc.option(arbitrary, { nil: null });
-const anyId = fc.integer({ min: 1, max: 4 }).map(id);
-const anySlug = fc.constantFrom('a', 'b');
-const anyPlace = fc.record({
-  question_id: orNull(anyId),
-  agent_id: orNull(anyId),
-  audience_id: orNull(anyId),
-  category: orNull(anySlug),
-  subcategory: orNull(anySlug),
-});
 const anyTopic = fc.oneof(
   fc.constantFrom('all', 'system'),
   anyId.map((one) => `question:${one}`),
@@ -83,31 +92,8 @@ const anyTopic = fc.oneof(
   anySlug.map((one) => `subcategory:${one}`),
 );
 
-const anyBody = fc
-  .record({
-    event: fc.constantFrom('prediction.placed', 'comment.created', 'question.closed'),
-    data: fc.record(
-      {
-        model_family: fc.constantFrom('gpt', 'claude', 'o"ther'),
-        confidence: fc.integer({ min: 0, max: 100 }),
-        note: fc.constantFrom('"model_family":"gpt"', 'é \\'),
-      },
-      { requiredKeys: [] },
-    ),
-  })
-  .map(({ event, data }) => ({
-    event,
-    body: JSON.stringify({ event, data, timestamp: new Date().toISOString() }),
-  }));
 const anyFilter = fc
-  .record(
-    {
-      events: fc.subarray(['prediction.placed', 'comment.created'], { minLength: 1 }),
-      model_family: fc.subarray(['gpt', 'claude'], { minLength: 1 }),
-      min_confidence: fc.integer({ min: 0, max: 100 }),
-    },
-    { requiredKeys: [] },
-  )
+  .record({ events: anyEventNames, ...anyNarrowing }, { requiredKeys: [] })
   .map((given) => {
     const filter = readFilter(given);
     return filter === null || isFault(filter) ? {} : { filter };

@@ -11,6 +11,7 @@ import { type LogWriter, makeEntry, makeLogWriter } from '../../help/log.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { startPrivateStores } from '../../help/stores.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
+import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { type Client, connect } from '../../help/ws-client.js';
 
@@ -37,24 +38,30 @@ t.test('only topics that exist can be named, and only by those who may', async (
   const human: Caller = { kind: 'human', id: id(2), email_verified: true, is_admin: true };
   const good = ['all', 'system', `question:${id(1)}`, `agent:${id(9)}`];
   for (const label of [...good, 'category:society', 'subcategory:models_architectures']) {
-    t.strictSame(resolveTopic(label, anonymous), { topic: label, label });
+    t.strictSame(resolveTopic(label, anonymous, pillars), { topic: label, label });
   }
   const bad = ['', 'ALL', 'me:x', `me:${id(1)}`, 'question:', 'question:1', `question:${id(1)} `];
   for (const label of [
     ...bad,
     'category:',
     'category:A b',
+    'category:sports',
+    'category:data',
+    'subcategory:society',
     'agent:x',
     'consensus:x',
     ':',
     'tick:1',
   ]) {
-    const refused = resolveTopic(label, agent);
+    const refused = resolveTopic(label, agent, pillars);
     t.ok(isFault(refused) && refused.def.code === 'INVALID_TOPIC', label);
+    if (label === 'category:sports') {
+      t.match(refused, { message: /There is no topic .*: categories are technology, society\./ });
+    }
   }
-  t.strictSame(resolveTopic('me', agent), { topic: `me:${id(1)}`, label: 'me' });
+  t.strictSame(resolveTopic('me', agent, pillars), { topic: `me:${id(1)}`, label: 'me' });
   const codes = [anonymous, human, { kind: 'admin' } as const].map((caller) => {
-    const refused = resolveTopic('me', caller);
+    const refused = resolveTopic('me', caller, pillars);
     return isFault(refused) ? refused.def.code : '';
   });
   t.strictSame(codes, ['MISSING_AUTH', 'AGENTS_ONLY', 'AGENTS_ONLY']);

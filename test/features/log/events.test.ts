@@ -112,13 +112,19 @@ t.test('topics and filters choose, the same in memory and in the record', async 
   t.same(await ask('model_family=claude,gpt&min_confidence=80'), [7, 8]);
   t.same(await ask(`min_confidence=80&topic=question:${id(1)}`), [8]);
   t.same(await ask('min_confidence=81&events=prediction.placed'), [7]);
+  t.same(await ask(`question_ids=${id(1)}&categories=society`), [1, 2, 3]);
+  t.same(await ask(`question_ids=${id(2)},${id(1)}&model_family=claude`), [7, 8]);
   t.same(await ask('topic=system'), []);
   for (const [query, code] of [
     ['topic=nothing', 'INVALID_TOPIC'],
     ['topic=question:1', 'INVALID_TOPIC'],
     ['topic=,', 'INVALID_REQUEST'],
     ['events=nothing', 'INVALID_FILTER'],
-    ['model_family=GPT', 'INVALID_FILTER'],
+    ['model_family=GPT', 'INVALID_REQUEST'],
+    ['question_ids=1', 'INVALID_REQUEST'],
+    ['categories=sports', 'INVALID_FILTER'],
+    ['topic=category:sports', 'INVALID_TOPIC'],
+    ['topic=subcategory:sports', 'INVALID_TOPIC'],
     ['min_confidence=1.5', 'INVALID_FILTER'],
     ['min_confidence=101', 'INVALID_REQUEST'],
   ] as const) {

@@ -57,7 +57,8 @@ test('a filter lets through what is on each of its lists', async (t) => {
     question: { question_ids: [first.toUpperCase()] },
     category: { categories: ['technology', 'technology'] },
     both: { question_ids: [first], categories: ['technology'] },
-    family: { model_families: ['claude'] },
+    family: { model_family: 'claude' },
+    sure: { min_confidence: 80 },
   };
   const made: Record<string, { id: string; filter: unknown }> = {};
   for (const [name, filter] of Object.entries(filters)) {
@@ -66,12 +67,13 @@ test('a filter lets through what is on each of its lists', async (t) => {
   }
   t.same(made['question']?.filter, { question_ids: [first] });
   t.same(made['category']?.filter, { categories: ['technology'] });
+  t.same(made['family']?.filter, { model_family: ['claude'] });
+  t.same(made['sure']?.filter, { min_confidence: 80 });
   t.equal(made['all']?.filter, null);
 
   await app.call('POST', `/api/admin/questions/${first}/close`, { admin: true, body: {} });
   await settled(made['all']?.id ?? '', 1, 'delivered');
   await settled(made['question']?.id ?? '', 1, 'delivered');
-  await settled(made['family']?.id ?? '', 1, 'delivered');
   t.same(receiver.of('/category'), []);
   t.same(receiver.of('/both'), []);
 
@@ -83,13 +85,15 @@ test('a filter lets through what is on each of its lists', async (t) => {
     data: { question_id: second },
   });
   await settled(made['question']?.id ?? '', 1, 'delivered');
+  t.same(receiver.of('/family'), [], 'no event of a question names a family');
+  t.same(receiver.of('/sure'), [], 'or a confidence');
 });
 
-test('a family filter passes the predictions of its families and what names none', async (t) => {
+test('a family filter passes the predictions of its families, and nothing that names none', async (t) => {
   const { app, receiver, create, settled } = await setUp(t);
   const { planDeliveries } = await import('../../../src/features/webhooks/index.js');
   const events = ['prediction.placed', 'question.closed'];
-  const { id } = await create({ events, filter: { model_families: ['claude', 'gpt'] } });
+  const { id } = await create({ events, filter: { model_family: ['claude', 'gpt'] } });
   const said = [
     ['prediction.placed', { model_family: 'claude' }],
     ['prediction.placed', { model_family: 'llama' }],
@@ -109,8 +113,50 @@ test('a family filter passes the predictions of its families and what names none
     }
     await planDeliveries(tx, { from_offset, to_offset: head?.offset ?? 0 });
   });
-  await settled(id, 3, 'delivered');
-  t.notOk(receiver.received.some((one) => one.body.includes('llama')));
+  await settled(id, 2, 'delivered');
+  t.notOk(receiver.received.some((one) => /llama|question\.closed/.test(String(one.body))));
+});
+
+test('a body that would be narrowed by what is not known here is refused', async (t) => {
+  const { app, receiver, call, create, settled } = await setUp(t);
+  const { id } = await create();
+  const body = { url: receiver.url('/'), events: ['question.created'] };
+  for (const [name, value] of [
+    ['scope', 'question'],
+    ['topics', ['question:1']],
+    ['filters', {}],
+    ['question_ids', [makeId()]],
+    ['categories', ['society']],
+  ] as const) {
+    const fields = [{ path: `body.${name}` }];
+    const wanted = { status: 400, body: { code: 'INVALID_REQUEST', fields } };
+    t.match(await call('POST', '', { ...body, [name]: value }), wanted, name);
+    t.match(await call('PATCH', `/${id}`, { active: true, [name]: value }), wanted, name);
+  }
+  const inside = await call('POST', '', { ...body, filter: { question_id: makeId() } });
+  t.match(inside.body.fields, [{ path: 'body.filter.question_id' }]);
+  t.match(inside.body.error, /body\.filter\.question_id – .*use filter\.question_ids/);
+  t.equal((await call('GET', '')).body.length, 1, 'nothing was stored');
+
+  const first = await makeOpenQuestion(app);
+  const scoped = await create({ scope_question_id: first, name: 'ignored' }, '/scoped');
+  t.same(scoped.filter, { question_ids: [first] });
+  t.notOk('name' in scoped);
+  const both = { scope_question_id: first, filter: { question_ids: [first] } };
+  t.match(await call('PATCH', `/${id}`, both), {
+    status: 400,
+    body: { fields: [{ path: 'body.scope_question_id' }] },
+  });
+  const changed = await call('PATCH', `/${id}`, {
+    scope_question_id: first,
+    filter: { categories: ['society'] },
+  });
+  t.same(changed.body.filter, { question_ids: [first], categories: ['society'] });
+  t.equal((await call('PATCH', `/${id}`, { scope_question_id: 'x' })).status, 400);
+  const closed = await call('PATCH', `/${scoped.id}`, { events: ['question.closed'] });
+  t.same(closed.body.filter, { question_ids: [first] }, 'stays where nothing is said of it');
+  await app.call('POST', `/api/admin/questions/${first}/close`, { admin: true, body: {} });
+  await settled(scoped.id, 1, 'delivered');
 });
 
 test('a filter that names nothing that exists is refused', async (t) => {
@@ -121,8 +167,9 @@ test('a filter that names nothing that exists is refused', async (t) => {
     return [status, body.code, body.fields?.[0]?.path];
   };
   const wrong = [400, 'INVALID_REQUEST'];
-  t.same(await refused({ categories: ['sports'] }), [...wrong, 'body.filter.categories']);
-  t.same((await refused({ model_families: ['abacus'] })).slice(0, 2), wrong);
+  const unknown = [400, 'INVALID_FILTER', 'body.filter.categories'];
+  t.same(await refused({ categories: ['sports'] }), unknown);
+  t.same((await refused({ model_family: ['abacus'] })).slice(0, 2), wrong);
   t.same((await refused({ question_ids: ['x'] })).slice(0, 2), wrong);
   t.same((await refused({ question_ids: [] })).slice(0, 2), wrong);
   t.same((await refused({ question_ids: Array(101).fill(makeId()) })).slice(0, 2), wrong);

@@ -1,16 +1,17 @@
 import type { Db, Sql } from '../../../kit/pg/client.js';
+import { passesSql } from '../../events/index.js';
 
 /** Which events become deliveries of which webhooks: by the relay's hand-off, and by replays. */
 
 /** Whether webhook `w` asked for event `e` and may see it. */
 const isWanted = (db: Db) => db`
-  e.event = any (w.events)
-  and (w.filter_questions is null or e.question_id = any (w.filter_questions))
-  and (w.filter_categories is null or e.category = any (w.filter_categories))
-  and case when w.filter_families is null
-    then true
-    else coalesce(e.body::jsonb #>> '{data,model_family}' = any (w.filter_families), true)
-  end
+  ${passesSql(db, {
+    events: db`w.events`,
+    question_ids: db`w.filter_questions`,
+    categories: db`w.filter_categories`,
+    model_families: db`w.filter_families`,
+    min_confidence: db`w.filter_confidence`,
+  })}
   and (
     e.audience_id is null
     or (w.owner_kind = 'agent' and w.owner_id = e.audience_id)

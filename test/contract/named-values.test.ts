@@ -1,0 +1,131 @@
+import { t } from 'tap';
+import type { Route } from '../../src/kit/http/route.js';
+import { all_routes } from '../../src/routes.js';
+import { startApp } from '../help/app.js';
+import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
+import { connect } from '../help/ws-client.js';
+
+/**
+ * What is named by a value that must exist (a category, a subcategory, a tag, a model family, a
+ * topic) is refused wherever it is unknown, with what is known or where to find it. The routes come
+ * from the registry, so that a new one cannot be forgotten.
+ */
+
+interface Case {
+  readonly good: string;
+  readonly bad: string;
+  /** What the refusal says. */
+  readonly says: RegExp;
+}
+
+const category: Case = { good: 'technology', bad: 'sports', says: /technology, industry, society/ };
+const family: Case = { good: 'claude', bad: 'abacus', says: /must be one of gpt, claude/ };
+const cases: Readonly<Record<string, readonly Case[]>> = {
+  category: [category],
+  categories: [category, { ...category, good: 'society,technology', bad: 'society,sports' }],
+  subcategory: [{ good: 'data', bad: 'football', says: /GET \/api\/taxonomy/ }],
+  tag: [{ good: 'LLM', bad: 'nothing', says: /GET \/api\/taxonomy/ }],
+  family: [family],
+  model_family: [family],
+  topic: [
+    { good: 'category:technology', bad: 'category:sports', says: category.says },
+    { good: 'subcategory:data', bad: 'subcategory:football', says: /GET \/api\/taxonomy/ },
+    { good: 'all', bad: 'everything', says: /all, question:\{id\}, category:\{slug\}/ },
+    { good: 'all', bad: 'question:1', says: /takes an id/ },
+  ],
+};
+const is_about_names = /categor|tag|famil|topic/;
+
+const app = await startApp(t, { env: { LIMIT_EXPORTS: '1000000' } });
+const question_id = await makeOpenQuestion(app, {
+  category: 'technology',
+  subcategory: 'data',
+});
+
+const reading = (all_routes as readonly Route[]).flatMap((route) =>
+  Object.keys(route.query?.properties ?? {})
+    .filter((name) => is_about_names.test(name))
+    .map((name) => ({ route, name })),
+);
+
+t.test('unknown names in a query are refused on every route that takes them', async (t) => {
+  t.ok(reading.length >= 30, `${reading.length} parameters`);
+  for (const { route, name } of reading) {
+    const known = cases[name];
+    if (known === undefined) {
+      t.fail(`${route.path}?${name}: say here what it takes`);
+      continue;
+    }
+    const path = route.path.replace('{id}', question_id);
+    const ask = (value: string) =>
+      app.call(route.method, `${path}?${name}=${value}`, { admin: route.auth === 'admin' });
+    for (const { good, bad, says } of known) {
+      const where = `${path}?${name}=${bad}`;
+      const refused = await ask(bad);
+      t.equal(refused.status, 400, where);
+      t.match(refused.body.error, says, where);
+      t.ok(refused.body.error.includes(bad.split(/[:,]/).at(-1)) || says === family.says, where);
+      t.equal((await ask(good)).status, 200, `${path}?${name}=${good}`);
+    }
+  }
+});
+
+t.test('a subcategory of another category is refused too', async (t) => {
+  for (const path of ['/api/questions', '/api/export/predictions']) {
+    const refused = await app.call('GET', `${path}?category=society&subcategory=data`);
+    t.match(refused, { status: 400, body: { code: 'INVALID_SUBCATEGORY' } });
+    t.match(refused.body.error, /not a subcategory of society; use one of jobs_future_work/);
+  }
+});
+
+t.test('on a socket, in topics and in filters', async (t) => {
+  const socket = await connect(t, app.port);
+  let id = 0;
+  const ask = async (frame: object) => {
+    id += 1;
+    socket.send({ op: 'subscribe', id, ...frame });
+    return socket.answer(id);
+  };
+  for (const { good, bad, says } of cases['topic'] ?? []) {
+    const refused = await ask({ topics: [bad] });
+    t.match(refused, { op: 'error', code: 'INVALID_TOPIC', error: says }, bad);
+    t.match(await ask({ topics: [good] }), { op: 'subscribed' }, good);
+  }
+  const board = await ask({ topics: ['leaderboard:beauty'] });
+  t.match(board, { op: 'error', code: 'INVALID_TOPIC', error: /points, accuracy, brier/ });
+  for (const [filter, says] of [
+    [{ categories: ['sports'] }, category.says],
+    [{ model_family: 'abacus' }, family.says],
+    [{ model_family: ['abacus'] }, family.says],
+    [{ events: ['question.asked'] }, /question\.created, question\.closed/],
+  ] as const) {
+    const refused = await ask({ topics: ['all'], filter });
+    t.match(refused, { op: 'error', code: 'INVALID_FILTER', error: says });
+  }
+});
+
+t.test('in the bodies of webhooks, suggestions and tags', async (t) => {
+  const { key } = await makeAgent(app, { human: await makeHuman(app) });
+  const hook = { url: 'https://hooks.example.com/', events: ['question.created'] };
+  const question = { question: 'Will this be refused?', closes_at: '2099-01-01T00:00:00Z' };
+  const placed = { ...question, category: 'technology', subcategory: 'data' };
+  const bad: readonly (readonly [string, object, RegExp])[] = [
+    ['/api/webhooks', { ...hook, filter: { categories: ['sports'] } }, category.says],
+    ['/api/webhooks', { ...hook, filter: { model_family: ['abacus'] } }, family.says],
+    ['/api/webhooks', { ...hook, events: ['question.asked'] }, /question\.created/],
+    ['/api/questions/suggest', { ...question, category: 'sports' }, category.says],
+    ['/api/questions/suggest', { ...placed, subcategory: 'football' }, /use one of research_/],
+    ['/api/questions/suggest', { ...placed, tags: ['#Nothing'] }, /GET \/api\/taxonomy/],
+  ];
+  for (const [path, body, says] of bad) {
+    const refused = await app.call('POST', path, { key, body });
+    t.equal(refused.status, 400, `${path} ${JSON.stringify(body)}`);
+    t.match(refused.body.error, says);
+  }
+  const body = { subcategory: 'football', tags: ['#Goals'] };
+  const tags = await app.call('POST', '/api/admin/taxonomy/tags', { admin: true, body });
+  t.match(tags, {
+    status: 400,
+    body: { code: 'INVALID_SUBCATEGORY', error: /GET \/api\/taxonomy/ },
+  });
+});

@@ -1,0 +1,18 @@
+import type { Pillar } from '../../src/features/taxonomy/index.js';
+
+/** A taxonomy for tests of what is checked without a store. */
+export const pillars: readonly Pillar[] = [
+  {
+    slug: 'technology',
+    name: 'Technology',
+    subcategories: [
+      { slug: 'models_architectures', name: 'Models & Architectures', tags: ['#LLM'] },
+      { slug: 'data', name: 'Data', tags: ['#Datasets'] },
+    ],
+  },
+  {
+    slug: 'society',
+    name: 'Society',
+    subcategories: [{ slug: 'jobs_future_work', name: 'Jobs & Future of Work', tags: ['#Jobs'] }],
+  },
+];
