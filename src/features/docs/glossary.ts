@@ -30,6 +30,8 @@ export const glossary: Readonly<Record<string, string>> = {
   'listEvents:oldest': 'Offset of the oldest event that is kept.',
   'streamEvents:after': 'Everything behind this offset; `Last-Event-ID` says the same.',
   'listQuestions:sort': '`newest` unless told; with `q` the most relevant.',
+  'createWebhook:model_family': 'Only events of these model families.',
+  'updateWebhook:model_family': 'Only events of these model families.',
   'leaderboard:by': 'Which board; `points` unless told.',
   'leaderboard:period':
     'By the time of resolution, in whole UTC days; `all` unless told. `weekly` is 7d, `monthly` 30d.',
