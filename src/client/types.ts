@@ -90,11 +90,12 @@ export type Item<T extends Topic> =
   | ([Extract<T, LogTopic>] extends [never] ? never : LogEvent)
   | ([Extract<T, StateTopic>] extends [never] ? never : StateUpdate);
 
+/** Narrows what comes on topics of the log. */
 export interface Filter {
   readonly events?: readonly EventName[];
   readonly question_ids?: readonly string[];
   readonly categories?: readonly string[];
-  readonly model_family?: readonly string[];
+  readonly model_family?: NonNullable<Operations['listEvents']['query']['model_family']>;
   readonly min_confidence?: number;
 }
 
