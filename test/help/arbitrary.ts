@@ -134,6 +134,8 @@ export const shapedValue = (schema: TSchema, known: Known): fc.Arbitrary<unknown
     case 'Record':
       return fc.dictionary(oddText(0, 20), numberOf({} as TSchema), { maxKeys: 4 });
     default:
-      return fc.jsonValue({ maxDepth: 3 });
+      return schema['properties'] === undefined
+        ? fc.jsonValue({ maxDepth: 3 })
+        : fc.oneof(objectOf(schema, known), fc.jsonValue({ maxDepth: 3 }));
   }
 };

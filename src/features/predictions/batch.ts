@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Static } from '@sinclair/typebox';
-import { common_faults, type Fault, isFault, refuse, refusedItem } from '../../kit/fault.js';
+import {
+  common_faults,
+  type Fault,
+  isFault,
+  refuse,
+  refusedItem,
+  unreadableItem,
+} from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
+import { compileCheck } from '../../kit/http/validate.js';
 import { isId } from '../../kit/ids.js';
 import type { Taken } from '../../kit/limits.js';
 import { question_faults } from '../questions/index.js';
@@ -9,7 +17,7 @@ import { dryRun } from './dry-run.js';
 import { answerPlaced, placePrediction, readAhead } from './place.js';
 import type { Needs, PlaceAsk } from './place-parts.js';
 import { reach_ms } from './reach.js';
-import type { BatchResult, predictions_body } from './schema.js';
+import { type BatchResult, predictions_body } from './schema.js';
 
 /**
  * Many predictions of one agent in one call: each is judged, counted and stored as if it had come
@@ -18,6 +26,16 @@ import type { BatchResult, predictions_body } from './schema.js';
  */
 
 type Item = Static<typeof predictions_body>;
+
+const checkItem = compileCheck(predictions_body, 'body');
+
+/** What was given as a prediction, or why it is none. */
+type Given = { readonly item: Item } | { readonly item: null; readonly fault: Fault };
+
+const readGiven = (given: unknown): Given => {
+  const wrong = checkItem(given);
+  return wrong === null ? { item: given as Item } : { item: null, fault: unreadableItem(wrong) };
+};
 
 const placeOne = async (
   deps: Needs,
@@ -54,7 +72,7 @@ const refusedByLimit = (retry_ms: number): Omit<BatchResult, 'index'> => {
 const most_together = 16;
 
 interface Call {
-  readonly items: readonly Item[];
+  readonly items: readonly Given[];
   readonly taken: readonly Taken[];
   readonly shared: Pick<PlaceAsk, 'agent' | 'asks_until_ms'>;
 }
@@ -71,12 +89,17 @@ const beginSome = (deps: Needs, { items, taken, shared }: Call, first: number) =
       onUnderWay();
       return { index, ...refusedByLimit(counted.retry_ms) };
     }
-    const result = await placeOne(deps, items[index]!, { ...shared, onUnderWay });
+    const given = items[index]!;
+    if (given.item === null) {
+      onUnderWay();
+      return { index, ...refused(given.fault) };
+    }
+    const result = await placeOne(deps, given.item, { ...shared, onUnderWay });
     return { index, ...(isFault(result) ? refused(result) : result) };
   };
   for (let is_under_way = true; is_under_way && begun.length < most_together; ) {
     const index = first + begun.length;
-    if (index >= items.length || (begun.length > 0 && items[index]?.dry_run === true)) break;
+    if (index >= items.length || (begun.length > 0 && items[index]?.item?.dry_run === true)) break;
     is_under_way = false;
     begun.push(
       beginOne(index, () => {
@@ -91,7 +114,7 @@ const readSomeAhead = async (deps: Needs, { items, taken, shared }: Call, first:
   const some = items.slice(first, first + most_together);
   const ids = some
     .filter((_, i) => taken[first + i]?.allowed === true)
-    .map(({ question_id }) => question_id.toLowerCase())
+    .map(({ item }) => item?.question_id.toLowerCase() ?? '')
     .filter(isId);
   const { agent } = shared;
   await Promise.all(ids.map((question_id) => readAhead(deps, { question_id, agent })));
@@ -99,9 +122,10 @@ const readSomeAhead = async (deps: Needs, { items, taken, shared }: Call, first:
 
 export const placeBatch = async (
   deps: Needs,
-  items: readonly Item[],
+  given: readonly unknown[],
   agent: AgentCaller,
 ): Promise<readonly BatchResult[]> => {
+  const items = given.map(readGiven);
   const taken = await Promise.all(items.map(() => deps.takePrediction(agent.id)));
   const call: Call = {
     items,

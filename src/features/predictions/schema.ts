@@ -1,5 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import {
+  judgedAlone,
+  nullable,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../kit/http/schema.js';
 import { page_query } from '../../kit/page.js';
 
 /** The wire of predictions. Percents are whole numbers; fractions of 1 are understood on input. */
@@ -137,7 +143,7 @@ export const preflight_schema = Type.Object({
 export type PreflightWire = Static<typeof preflight_schema>;
 
 export const batch_body = Type.Object({
-  predictions: Type.Array(predictions_body, { minItems: 1, maxItems: 100 }),
+  predictions: Type.Array(judgedAlone(predictions_body), { minItems: 1, maxItems: 100 }),
 });
 
 /** One item: what it would have been answered with alone. */

@@ -1,4 +1,4 @@
-import { type TSchema, type TUnsafe, Type } from '@sinclair/typebox';
+import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox';
 
 /** Small schema parts that every feature's wire uses. */
 
@@ -7,6 +7,18 @@ export const textEnum = <const T extends readonly string[]>(values: T): TUnsafe<
   ...Type.Unsafe<T[number]>(
     Type.String({ pattern: `^(?:${values.join('|')})$`, enum: [...values] }),
   ),
+});
+
+const each_itself = 'EachItself';
+TypeRegistry.Set(each_itself, () => true);
+
+/**
+ * An item of a list whose items are refused one by one: documented as `schema`, and checked by the
+ * handler, so that what is wrong with one item refuses no other.
+ */
+export const judgedAlone = (schema: TSchema): TUnsafe<unknown> => ({
+  ...Type.Unsafe<unknown>(schema),
+  [Kind]: each_itself,
 });
 
 export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);

@@ -222,6 +222,53 @@ t.test('a batch: each item as if it had come alone', async (t) => {
   }
 });
 
+t.test('an item of a batch that is no prediction is refused by itself', async (t) => {
+  const ids = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
+  const agent = await linked();
+  const item = (question_id: unknown, more = {}) => ({
+    ...{ question_id, prediction: true, confidence: 60, reasoning: makeReasoning() },
+    ...more,
+  });
+  const predictions = [
+    item(ids[0], { confidence: '60' }),
+    item(ids[0]),
+    item(7),
+    null,
+    'yes',
+    [],
+    { kind: 'fault', question_id: ids[1] },
+    item(ids[1], { evidence_urls: 'https://a.org/b', prediction: 'maybe' }),
+    item(ids[1], { dry_run: 'no' }),
+    item(ids[1]),
+  ];
+  const { status, body } = await app.call('POST', '/api/predictions/batch', {
+    key: agent.key,
+    body: { predictions },
+  });
+  t.equal(status, 200);
+  t.match(body, { placed: 2, refused: 8 });
+  const bad = { status: 400, code: 'INVALID_REQUEST' };
+  t.match(body.results, [
+    { ...bad, index: 0, fields: [{ path: 'body.confidence', message: 'must be a number' }] },
+    { index: 1, status: 201 },
+    { ...bad, fields: [{ path: 'body.question_id', message: 'must be a string' }] },
+    { ...bad, fields: [{ path: 'body', message: 'must be an object' }] },
+    { ...bad, error: 'body: must be an object' },
+    bad,
+    { ...bad, fields: [{ path: 'body.reasoning', message: 'is required' }] },
+    {
+      ...bad,
+      fields: [
+        { path: 'body.prediction', message: 'must be true or false, or "yes" or "no"' },
+        { path: 'body.evidence_urls', message: 'must be an array' },
+      ],
+    },
+    { ...bad, fields: [{ path: 'body.dry_run' }] },
+    { index: 9, status: 201 },
+  ]);
+  t.equal((await countStored(ids[0]!)) + (await countStored(ids[1]!)), 2);
+});
+
 t.test('every item of a batch counts in the window of predictions', async (t) => {
   const id = await makeOpenQuestion(app);
   const agent = await linked();
