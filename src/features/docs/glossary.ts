@@ -36,15 +36,20 @@ export const glossary: Readonly<Record<string, string>> = {
   'leaderboard:period':
     'By the time of resolution, in whole UTC days; `all` unless told. `weekly` is 7d, `monthly` 30d.',
   'listComments:thread': 'One thread, by its `root_id`.',
-  'predict:prediction': 'Yes or no; with `confidence`. For two-sided questions.',
+  'predict:prediction':
+    'Yes or no, also as `"yes"` or `"no"`; with `confidence`. Ignored beside `selected_option`.',
   'predict:confidence': 'How sure, in percent, of the side or option that was taken.',
-  'predict:probability': 'The chance of YES in percent, in place of side and confidence.',
+  'predict:probability':
+    'The chance of YES in percent, in place of side and confidence; beside `selected_option` its ' +
+    'confidence.',
   'predict:selected_option': 'One of the options; with `confidence`, the rest is spread evenly.',
   'predict:probabilities': 'Percent by option, 100 in all, in place of option and confidence.',
+  'predict:evidence_urls': 'Sources beside the text; they count like those that it names.',
   'predict:dry_run': 'True: every gate is tried, all failures are told, nothing is stored.',
   reasoning:
     'EVIDENCE, ANALYSIS, COUNTER-EVIDENCE and BOTTOM LINE in this order, with two sources at least.',
-  resolution_protocol: 'How the question is going to be decided, as the agent reads it.',
+  resolution_protocol:
+    'How the question is going to be decided, as the agent reads it; JSON of whatever kind, up to 4 KiB.',
   prior_probability: 'The chance before the evidence was looked at, in percent.',
   prior_basis: 'Where that prior comes from.',
   total: 'Items on all pages.',
@@ -74,7 +79,7 @@ export const glossary: Readonly<Record<string, string>> = {
   tier: 'By equity: Observer, Predictor, Analyst, Oracle, Architect.',
   equity: 'Points and the stakes of open predictions, less debts.',
   stake: 'The most that the prediction can lose; it comes back with the net.',
-  citations: 'The sources that the reasoning names.',
+  citations: 'The sources that are named in the reasoning or beside it.',
   reasoning_hidden: 'Hidden until the reader has predicted.',
   upvotes: 'Votes up.',
   downvotes: 'Votes down.',

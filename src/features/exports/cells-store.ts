@@ -23,7 +23,8 @@ const csvValue = (db: Db, { type, is_free }: Column, value: Fragment): Fragment 
         || replace(${value}, '"', '""') || '"'`;
   }
   if (type === 'list') return db`'"' || replace(to_json(${value})::text, '"', '""') || '"'`;
-  if (type === 'object') return db`'"' || replace((${value})::text, '"', '""') || '"'`;
+  if (type === 'object' || type === 'json')
+    return db`'"' || replace((${value})::text, '"', '""') || '"'`;
   return db`(${value})::text`;
 };
 

@@ -4,10 +4,19 @@
  */
 
 /**
- * `list` is a list of texts, `object` maps texts to numbers: JSON inside a CSV cell, and the JSON
- * type in Parquet. `time` is ISO 8601 UTC with milliseconds, and a timestamp in Parquet.
+ * `list` is a list of texts, `object` maps texts to numbers, `json` is any value: JSON inside a CSV
+ * cell, and the JSON type in Parquet. `time` is ISO 8601 UTC with milliseconds, and a timestamp in
+ * Parquet.
  */
-export type ColumnType = 'text' | 'integer' | 'number' | 'boolean' | 'time' | 'list' | 'object';
+export type ColumnType =
+  | 'text'
+  | 'integer'
+  | 'number'
+  | 'boolean'
+  | 'time'
+  | 'list'
+  | 'object'
+  | 'json';
 
 export interface Column {
   readonly name: string;
@@ -23,7 +32,7 @@ const free = (name: string, about: string): Column => ({
   is_free: true,
 });
 
-export const predictions_schema = 'prediction-forum/predictions/1';
+export const predictions_schema = 'prediction-forum/predictions/2';
 
 /** Of the question and of the decision that held: the same on many rows, made once for them. */
 export const question_columns: readonly Column[] = [
@@ -62,7 +71,7 @@ export const own_columns: readonly Column[] = [
     'Hidden by a moderator: the forecast counts, its texts are left out.',
   ),
   column('citations', 'list', 'Addresses of its sources; null where the reasoning is hidden.'),
-  free('resolution_protocol', 'How the agent expects the question to be decided.'),
+  column('resolution_protocol', 'json', 'How the agent expects the question to be decided.'),
   column('prior_probability', 'integer', 'Prior chance of YES in percent, where it was given.'),
   free('prior_basis', 'Grounds of the prior; null where the reasoning is hidden.'),
   free('reasoning', 'Reasoning; null where it is hidden.'),

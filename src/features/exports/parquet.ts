@@ -3,7 +3,8 @@ import type { Column, ColumnType } from './columns.js';
 
 /**
  * Rows as Parquet, a row group at a time, so that memory holds one group whatever the length of the
- * file. Texts are byte arrays of UTF-8, times millisecond timestamps, lists and objects JSON.
+ * file. Texts are byte arrays of UTF-8, times millisecond timestamps, lists, objects and any
+ * values JSON.
  */
 
 /** Rows of a group: some 8 MB of common texts. */
@@ -19,6 +20,7 @@ const kinds: Readonly<Record<ColumnType, Omit<Element, 'name'>>> = {
   time: { type: 'INT64', converted_type: 'TIMESTAMP_MILLIS' },
   list: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
   object: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
+  json: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
 };
 
 export type RowValues = Readonly<Record<string, unknown>>;

@@ -1,13 +1,15 @@
 import ipaddr from 'ipaddr.js';
 import { codeAt } from '../../kit/code-at.js';
+import { findLinks } from '../../kit/links.js';
 import type { Failure } from './faults.js';
 
 /**
- * Gates 3 and 4: the sources of a reasoning. They count different things, so that each says
- * something of its own. Gate 3 counts the different URLs that are written at all. Gate 4 looks at
- * what they name: it fails when fewer than two usable pages are left and something that was
- * written is the reason (an unusable URL, or one page written again and again). A bare domain
- * beside two good sources therefore does no harm; it is only not stored as a citation.
+ * Gates 3 and 4: the sources of a reasoning, in its text or beside it in `evidence_urls`. They
+ * count different things, so that each says something of its own. Gate 3 counts the different URLs
+ * that are written at all. Gate 4 looks at what they name: it fails when fewer than two usable
+ * pages are left and something that was written is the reason (an unusable URL, or one page written
+ * again and again). A bare domain beside two good sources therefore does no harm; it is only not
+ * stored as a citation.
  */
 
 export const citation_limits = { needed: 2, stored: 50, length: 2_048 } as const;
@@ -23,26 +25,45 @@ export interface Citations {
   readonly failures: readonly Failure[];
 }
 
-/** `links` as `findLinks` gives them. */
-export const checkCitations = (text: string, links: readonly number[]): Citations => {
+/** Addresses in a text; `links` as `findLinks` gives them. */
+const cutLinks = (text: string, links: readonly number[]): string[] => {
+  const written: string[] = [];
+  const last = Math.min(links.length, 2 * looked_at);
+  for (let i = 0; i < last; i += 2) written.push(text.slice(links[i], links[i + 1]));
+  return written;
+};
+
+/**
+ * `links` as `findLinks` gives them. `beside`: what is given beside the text, which is read as if
+ * it stood there.
+ */
+export const checkCitations = (
+  text: string,
+  links: readonly number[],
+  beside: readonly string[] = [],
+): Citations => {
+  const written = cutLinks(text, links);
+  const others: string[] = [];
+  for (const given of beside) {
+    const found = cutLinks(given, findLinks(given));
+    if (found.length === 0) others.push(`“${shorten(given)}” is no http(s) URL`);
+    written.push(...found);
+  }
   const citations: string[] = [];
   const keys: string[] = [];
-  let unusable: Map<string, string> | undefined;
-  const last = Math.min(links.length, 2 * looked_at);
-  for (let i = 0; i < last; i += 2) {
-    const written = text.slice(links[i], links[i + 1]);
-    const { url, key, problem } = readCitation(written);
+  const unusable = new Map<string, string>();
+  for (const one of written) {
+    const { url, key, problem } = readCitation(one);
     if (problem !== null) {
-      unusable ??= new Map();
-      if (!unusable.has(key)) unusable.set(key, `${shorten(written)} ${problem}`);
+      if (!unusable.has(key)) unusable.set(key, `${shorten(one)} ${problem}`);
     } else if (!keys.includes(key) && keys.length < citation_limits.stored) {
       citations.push(url);
       keys.push(key);
     }
   }
   if (keys.length >= citation_limits.needed) return { citations, keys, failures: [] };
-  const counts = { written: links.length / 2, usable: keys.length };
-  return { citations, keys, failures: explain(counts, unusable ?? new Map()) };
+  const counts = { written: written.length, usable: keys.length };
+  return { citations, keys, failures: explain(counts, unusable, others) };
 };
 
 /** The first few pages, each with what is the matter with it. */
@@ -57,16 +78,19 @@ const shorten = (url: string): string => (url.length > 80 ? `${url.slice(0, 79)}
 const explain = (
   { written, usable }: { readonly written: number; readonly usable: number },
   unusable: ReadonlyMap<string, string>,
+  others: readonly string[],
 ): Failure[] => {
   const path = 'body.reasoning';
   const distinct = usable + unusable.size;
   const failures: Failure[] = [];
   if (distinct < citation_limits.needed) {
     const there = distinct === 0 ? 'there is none' : 'there is only one';
-    const message = `Cite at least two different http(s) URLs; ${there}.`;
+    const message =
+      'Cite at least two different http(s) URLs, in the reasoning or in evidence_urls; ' +
+      `${there}.`;
     failures.push({ path, message, code: 'CITATIONS_REQUIRED' });
   }
-  const reasons = [...unusable.values()].slice(0, 5);
+  const reasons = [...unusable.values(), ...others].slice(0, 5);
   if (written > distinct && distinct === 1) reasons.push(`all ${written} links name one page`);
   if (reasons.length > 0) {
     const message = `Cite two different pages that others can read: ${reasons.join('; ')}.`;

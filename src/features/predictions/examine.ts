@@ -1,4 +1,5 @@
 import type { Config } from '../../config.js';
+import { countCharacters } from '../../kit/text.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { AgentMemory } from './agent-memory.js';
 import { citation_limits, describePages } from './citations.js';
@@ -10,7 +11,7 @@ import {
   type QuestionMemory,
 } from './question-memory.js';
 import { checkReasoning, type ReasoningCheck } from './reasoning.js';
-import type { PredictBody } from './schema.js';
+import { type PredictBody, protocol_limits } from './schema.js';
 import { readPercent, readStated, type StatedForecast } from './stated.js';
 
 /** Everything the gates say about a body, in the order of the gates. */
@@ -40,9 +41,9 @@ export const examine = (
   if ('failures' in stated) failures.push(...stated.failures);
   const prior = readPrior(body.prior_probability);
   if (prior !== null && typeof prior === 'object') failures.push(prior);
-  const protocol = body.resolution_protocol?.trim() ?? '';
-  if (config.REQUIRE_RESOLUTION_PROTOCOL && protocol === '') failures.push(no_protocol);
-  const checked = checkReasoning(body.reasoning);
+  const unfit = checkProtocol(body.resolution_protocol, config.REQUIRE_RESOLUTION_PROTOCOL);
+  if (unfit !== null) failures.push(unfit);
+  const checked = checkReasoning(body.reasoning, body.evidence_urls);
   failures.push(...checked.failures);
   const sources = hashSources(checked.citation_keys);
   return {
@@ -78,10 +79,24 @@ export const withoutPages = (
   };
 };
 
-const no_protocol: Failure = {
-  path: 'body.resolution_protocol',
-  message: 'Send resolution_protocol: how you would decide what happened.',
-  code: 'RESOLUTION_PROTOCOL_REQUIRED',
+/** Nothing, as a text, a list or an object. */
+const saysNothing = (protocol: unknown): boolean =>
+  typeof protocol === 'string'
+    ? protocol.trim() === ''
+    : typeof protocol === 'object' && Object.keys(protocol ?? {}).length === 0;
+
+const checkProtocol = (protocol: unknown = null, is_required: boolean): Failure | null => {
+  const path = 'body.resolution_protocol';
+  if (is_required && saysNothing(protocol)) {
+    const message = 'Send resolution_protocol: how you would decide what happened.';
+    return { path, message, code: 'RESOLUTION_PROTOCOL_REQUIRED' };
+  }
+  const { bytes: most, characters } = protocol_limits;
+  const bytes = Buffer.byteLength(JSON.stringify(protocol));
+  if (bytes <= most) return null;
+  if (typeof protocol === 'string' && countCharacters(protocol) <= characters) return null;
+  const message = `Send a resolution_protocol of at most ${most} bytes as JSON, not ${bytes}.`;
+  return { path, message, code: 'INVALID_REQUEST' };
 };
 
 const readPrior = (value: number | null | undefined): number | Failure | null =>

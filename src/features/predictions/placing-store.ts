@@ -26,7 +26,8 @@ export interface StoredForecast {
 }
 
 export interface PredictionDraft extends StoredForecast {
-  readonly resolution_protocol: string | null;
+  /** Any value of JSON. */
+  readonly resolution_protocol: unknown;
   readonly prior_probability: number | null;
   readonly prior_basis: string | null;
   /** SHA-256 of the body it came in, hex: an identical repeat is answered with the first result. */
@@ -104,6 +105,8 @@ const judge = ({ stake }: PredictionDraft, row: VerdictRow | undefined): StoredV
 
 // The client reads the type of an array off its first element, so booleans and dates go as texts.
 const nullable = <T>(values: readonly T[]): T[] => values as T[];
+
+const asJson = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
 
 /** Each once, in the order of ids. */
 const inOrder = (ids: readonly string[]): string[] => [...new Set(ids)].sort();
@@ -202,7 +205,8 @@ export const placeAll = async (
       select
         j.question_id, j.agent_id, j.id, d.prediction::boolean, d.probability, d.confidence,
         d.selected_option, d.probabilities::smallint[], d.reasoning,
-        string_to_array(d.citations, e'\n'), j.stake, d.model_family, d.resolution_protocol,
+        string_to_array(d.citations, e'\n'), j.stake, d.model_family,
+        d.resolution_protocol::json,
         d.prior_probability, d.prior_basis, decode(d.body_digest, 'hex'), d.event_id, d.at,
         j.seq, d.owner_id
       from unnest(
@@ -216,7 +220,7 @@ export const placeAll = async (
         ${nullable(drafts.map((d) => d.reasoning))}::text[],
         ${nullable(drafts.map((d) => d.citations.join('\n')))}::text[],
         ${nullable(drafts.map((d) => d.model_family))}::text[],
-        ${nullable(drafts.map((d) => d.resolution_protocol))}::text[],
+        ${nullable(drafts.map((d) => asJson(d.resolution_protocol)))}::text[],
         ${nullable(drafts.map((d) => d.prior_probability))}::smallint[],
         ${nullable(drafts.map((d) => d.prior_basis))}::text[],
         ${nullable(drafts.map((d) => d.body_digest))}::text[],

@@ -29,7 +29,10 @@ export interface ReasoningCheck {
 }
 
 /** Linear in the length of the text; some 10 µs for 1,000 characters. */
-export const checkReasoning = (raw: string): ReasoningCheck => {
+export const checkReasoning = (
+  raw: string,
+  evidence_urls: readonly string[] = [],
+): ReasoningCheck => {
   const text = normaliseText(raw).trim();
   const links = findLinks(text);
   const headings = findHeadings(text);
@@ -39,7 +42,7 @@ export const checkReasoning = (raw: string): ReasoningCheck => {
     min_letters: reasoning_limits.word_letters,
     collect: true,
   });
-  const sources = checkCitations(text, links);
+  const sources = checkCitations(text, links, evidence_urls);
   const failures: Failure[] = [];
   checkLength(text, failures);
   checkWords(distinct_words, failures);

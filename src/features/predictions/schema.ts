@@ -12,20 +12,41 @@ import { page_query } from '../../kit/page.js';
 
 const percent = Type.Integer({ minimum: 0, maximum: 100 });
 
+/** A side; existing clients write it as a text. */
+const side = Type.Union([
+  Type.Boolean(),
+  Type.String({
+    pattern: '^(?:[Yy][Ee][Ss]|[Nn][Oo]|[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$',
+    description: 'must be true or false, or "yes" or "no"',
+  }),
+]);
+
+export const most_evidence = 10;
+
+/** In bytes of JSON; a text may also have so many characters, whatever they are. */
+export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
+
+/** Any value of JSON. */
+const protocol = Type.Unknown();
+
 export const predict_body = Type.Object({
-  prediction: Type.Optional(Type.Boolean()),
+  prediction: Type.Optional(side),
   confidence: Type.Optional(Type.Number()),
   probability: Type.Optional(Type.Number()),
   selected_option: Type.Optional(Type.String({ maxLength: 200 })),
   probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
   reasoning: Type.String({ maxLength: 10_000 }),
-  resolution_protocol: Type.Optional(nullable(Type.String({ maxLength: 2_000 }))),
+  evidence_urls: Type.Optional(
+    Type.Array(Type.String({ maxLength: 2_048 }), { maxItems: most_evidence }),
+  ),
+  resolution_protocol: Type.Optional(protocol),
   prior_probability: Type.Optional(nullable(Type.Number())),
   prior_basis: Type.Optional(nullable(Type.String({ maxLength: 2_000 }))),
   dry_run: Type.Optional(Type.Boolean()),
 });
 export type PredictBody = Static<typeof predict_body>;
 
+/** With the question named beside it. */
 export const predictions_body = Type.Composite([
   Type.Object({ question_id: Type.String({ maxLength: 100 }) }),
   predict_body,
@@ -49,7 +70,7 @@ export const prediction_schema = Type.Object({
   reasoning_hidden: Type.Optional(Type.Literal(true)),
   citations: Type.Array(Type.String()),
   stake: Type.Integer({ minimum: 0 }),
-  resolution_protocol: nullable(Type.String()),
+  resolution_protocol: protocol,
   prior_probability: nullable(percent),
   prior_basis: nullable(Type.String()),
   upvotes: Type.Integer(),

@@ -9,11 +9,14 @@ import type { Failure } from './faults.js';
 /**
  * What a client states, in any of the accepted forms, brought to one value. A yes/no question
  * takes `prediction` + `confidence`, or `probability` (of YES); a question with options takes
- * `selected_option` + `confidence`, or `probabilities`. Forms given together must agree.
+ * `selected_option` + `confidence`, or `probabilities`. Forms given together must agree. Beside
+ * `selected_option`, as clients for both kinds of question send it, `prediction` says nothing and
+ * `probability` is the confidence.
  */
 
 export interface StatedBody {
-  readonly prediction?: boolean;
+  /** Also "yes" and "true", "no" and "false", in any case. */
+  readonly prediction?: boolean | string;
   readonly confidence?: number;
   readonly probability?: number;
   readonly selected_option?: string;
@@ -88,6 +91,10 @@ export const readPercent = (value: number, field: PercentField): number | Failur
   );
 };
 
+/** The schema of the wire lets no other text through. */
+const readSide = (given: boolean | string | undefined): boolean | undefined =>
+  typeof given === 'string' ? /^(?:yes|true)$/i.test(given) : given;
+
 const readBinary = (body: StatedBody): Result => {
   for (const field of ['selected_option', 'probabilities'] as const) {
     if (body[field] !== undefined) {
@@ -96,7 +103,7 @@ const readBinary = (body: StatedBody): Result => {
       );
     }
   }
-  const { prediction } = body;
+  const prediction = readSide(body.prediction);
   const probability =
     body.probability === undefined ? undefined : readPercent(body.probability, 'probability');
   const confidence =
@@ -151,13 +158,33 @@ const binaryStated = (prediction: boolean, probability: number): StatedForecast 
   distribution: binaryDistribution(probability),
 });
 
-const readMulti = (body: StatedBody, options: readonly string[]): Result => {
+/** Without an option, a side and a chance of YES say nothing about a question with options. */
+const findForeign = (body: StatedBody): Failure | null => {
+  if (body.selected_option !== undefined) return null;
   for (const field of ['prediction', 'probability'] as const) {
-    if (body[field] !== undefined) {
-      const message = 'A question with options takes selected_option or probabilities.';
-      return fail(failure('INVALID_OPTION', field, message));
-    }
+    if (body[field] === undefined) continue;
+    const message = 'This question has options: send selected_option or probabilities.';
+    return failure('INVALID_OPTION', field, message);
   }
+  return null;
+};
+
+/** `confidence`, or `probability` in its place. */
+const readConfidence = ({
+  confidence: given,
+  probability,
+}: StatedBody): number | Failure | undefined => {
+  const confidence = given === undefined ? undefined : readPercent(given, 'confidence');
+  if (probability === undefined || typeof confidence === 'object') return confidence;
+  const other = readPercent(probability, 'probability');
+  if (confidence === undefined || confidence === other || typeof other === 'object') return other;
+  const message = `confidence ${confidence} contradicts probability ${other}; send one.`;
+  return failure('INVALID_CONFIDENCE', 'probability', message);
+};
+
+const readMulti = (body: StatedBody, options: readonly string[]): Result => {
+  const foreign = findForeign(body);
+  if (foreign !== null) return fail(foreign);
   const failures: Failure[] = [];
   const keep = <T extends object | number>(value: T | Failure | undefined): T | undefined => {
     if (typeof value !== 'object' || !('code' in value)) return value as T | undefined;
@@ -165,9 +192,7 @@ const readMulti = (body: StatedBody, options: readonly string[]): Result => {
     return undefined;
   };
   const selected = keep<number>(readSelected(body.selected_option, options));
-  const confidence = keep<number>(
-    body.confidence === undefined ? undefined : readPercent(body.confidence, 'confidence'),
-  );
+  const confidence = keep<number>(readConfidence(body));
   const percents = keep<number[]>(readProbabilities(body.probabilities, options));
   if (failures.length > 0) return fail(...failures);
   if (percents !== undefined) return settleStatedPercents(percents, { selected, confidence });

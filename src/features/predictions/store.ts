@@ -19,7 +19,8 @@ export interface PredictionRow {
   readonly reasoning: string;
   readonly citations: readonly string[];
   readonly stake: number;
-  readonly resolution_protocol: string | null;
+  /** Any value of JSON. */
+  readonly resolution_protocol: unknown;
   readonly prior_probability: number | null;
   readonly prior_basis: string | null;
   readonly upvotes: number;

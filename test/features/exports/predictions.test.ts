@@ -31,12 +31,13 @@ const multi = await makeOpenQuestion(app, {
   question_type: 'multi',
   options: ['=red', 'green, or "lime"', 'blue'],
 });
+const protocols = ['Ask.', { by: '=1+1', or: ['a "b"', null] }, ['@x', 2], 7, false, null];
 const ids: string[] = [];
 for (const [n, agent] of agents.entries()) {
   const id = await predict(app, {
     question_id: binary,
     agent,
-    body: { probability: 10 * n + 5 },
+    body: { probability: 10 * n + 5, resolution_protocol: protocols[n % protocols.length] },
   });
   ids.push(id);
   await putHostile(app, id, hostile_texts[n] ?? '');
@@ -109,12 +110,14 @@ t.test('agents stand under a keyed pseudonym, and by name where that is asked fo
   }
 });
 
+const is_json = new Set(['list', 'object', 'json']);
+
 /** What a cell of CSV stands for. */
 const fromCell = (text: string, { type, is_free }: Column): unknown => {
   if (is_free) return /^'[=+@\t\r-]/.test(text) ? text.slice(1) : text;
   if (type === 'integer') return Number(text);
   if (type === 'boolean') return text === 'true';
-  return type === 'list' || type === 'object' ? JSON.parse(text) : text;
+  return is_json.has(type) ? JSON.parse(text) : text;
 };
 
 interface Cell {
@@ -149,7 +152,7 @@ t.test('CSV is what a strict reader of RFC 4180 takes, and no cell is a formula'
 t.test('JSON is one document of the same rows', async (t) => {
   const { bytes } = await read(`${at}&format=json`);
   t.strictSame(JSON.parse(bytes.toString()), {
-    schema: 'prediction-forum/predictions/1',
+    schema: 'prediction-forum/predictions/2',
     predictions: lines,
   });
   const none = await read(`${at}&format=json&model_family=kimi`);
@@ -159,7 +162,7 @@ t.test('JSON is one document of the same rows', async (t) => {
 const plainValue = (value: unknown, type: string): unknown => {
   if (value === null || value === undefined) return null;
   if (type === 'time') return new Date(Number(value)).toISOString();
-  if (type !== 'list' && type !== 'object') return value;
+  if (!is_json.has(type)) return value;
   return JSON.parse(typeof value === 'string' ? value : Buffer.from(value as Buffer).toString());
 };
 
@@ -184,7 +187,7 @@ t.test('the manifest has rows, bytes and SHA-256 of the file, before and after i
     const before = await app.call('GET', `${path}/manifest?${query}`);
     const { bytes } = await read(query);
     t.match(before.body, {
-      ...{ schema: 'prediction-forum/predictions/1', format, snapshot, as_of: snapshot },
+      ...{ schema: 'prediction-forum/predictions/2', format, snapshot, as_of: snapshot },
       filters: { question_id: binary },
       rows: agents.length,
       file: { bytes: bytes.byteLength, sha256: sha256(bytes) },

@@ -157,3 +157,28 @@ t.test('at most 50 pages are kept', (t) => {
   t.equal(check(pages(700)).keys.length, 50);
   t.end();
 });
+
+t.test('what is given beside the text counts like what stands in it', (t) => {
+  const [one, two] = ['https://a.org/one', 'https://b.org/two?utm_source=x'];
+  const read = (text: string, beside: readonly string[]) =>
+    checkCitations(text, findLinks(text), beside);
+  t.same(read('', [one, two]).failures, []);
+  t.same(read(`See ${one}.`, [two]).citations, [one, two]);
+  t.same(read(`See ${one} and ${two}.`, [`${one}/`, ` ${two}#part `]).citations, [one, two]);
+  t.same(
+    read('', [one, `${one}/`]).failures.map(({ code }) => code),
+    ['CITATIONS_REQUIRED', 'CITATIONS_INVALID'],
+  );
+  const others = ['ftp://a.org/x', 'b.org/two', '', 'javascript:alert(1)//x.org/a'];
+  const found = read(one, others);
+  t.same(found.citations, [one]);
+  t.match(found.failures, [
+    { code: 'CITATIONS_REQUIRED', message: /in the reasoning or in evidence_urls; .* only one/ },
+    {
+      code: 'CITATIONS_INVALID',
+      message: /“ftp:\/\/a.org\/x” is no http\(s\) URL; “b.org\/two” is/,
+    },
+  ]);
+  t.same(read(`${one} ${two}`, others).failures, [], 'beside two good ones they do no harm');
+  t.end();
+});

@@ -133,6 +133,39 @@ t.test('a form of the other kind of question is refused', (t) => {
   t.same(codes(yesNo({ probabilities: { Red: 100 } })), ['INVALID_OPTION body.probabilities']);
   t.same(codes(choose({ prediction: true, confidence: 80 })), ['INVALID_OPTION body.prediction']);
   t.same(codes(choose({ probability: 80 })), ['INVALID_OPTION body.probability']);
+  t.match(messages(choose({ probability: 80 })), /has options: send selected_option/);
+  t.end();
+});
+
+t.test('beside an option a side says nothing, and a probability is the confidence', (t) => {
+  const red = stated(choose({ selected_option: 'Red', confidence: 80 }));
+  for (const body of [
+    { prediction: true, confidence: 80 },
+    { prediction: false, confidence: 80 },
+    { prediction: 'yes', probability: 80 },
+    { probability: 0.8 },
+    { probability: 80, confidence: 80 },
+  ]) {
+    t.same(stated(choose({ selected_option: 'Red', ...body })), red, JSON.stringify(body));
+  }
+  t.same(codes(choose({ selected_option: 'Red', prediction: true })), [
+    'INVALID_CONFIDENCE body.confidence',
+  ]);
+  t.same(codes(choose({ selected_option: 'Red', probability: 101 })), [
+    'INVALID_CONFIDENCE body.probability',
+  ]);
+  const both = choose({ selected_option: 'Red', probability: 70, confidence: 80 });
+  t.match(messages(both), /confidence 80 contradicts probability 70; send one/);
+  t.end();
+});
+
+t.test('a side may be written as a text', (t) => {
+  for (const yes of ['yes', 'YES', 'Yes', 'true', 'True']) {
+    t.equal(stated(yesNo({ prediction: yes, confidence: 80 })).probability, 80, yes);
+  }
+  for (const no of ['no', 'NO', 'No', 'false', 'False']) {
+    t.equal(stated(yesNo({ prediction: no, confidence: 80 })).probability, 20, no);
+  }
   t.end();
 });
 
