@@ -2,7 +2,8 @@ import { findLinks } from '../../kit/links.js';
 import { countCharacters, normaliseText, readProse } from '../../kit/text.js';
 import { checkCitations } from './citations.js';
 import type { Failure } from './faults.js';
-import { findHeadings, headingRanges, section_names, sectionProblems } from './headings.js';
+import { findHeadings, headingRanges, restoreBreaks } from './headings.js';
+import { explainSections } from './sections.js';
 
 /** Gates 1, 2, 3, 4 and 7 on a reasoning, every failure collected, in the order of the gates. */
 
@@ -14,7 +15,7 @@ export const reasoning_limits = {
 } as const;
 
 export interface ReasoningCheck {
-  /** In NFC and trimmed: the text to store, and the one that was checked. */
+  /** In NFC, trimmed, with the line breaks it was meant to have: what is stored and was checked. */
   readonly text: string;
   /** Usable sources as cited, each page once, at most 50 of at most 2,048 characters. */
   readonly citations: readonly string[];
@@ -33,7 +34,7 @@ export const checkReasoning = (
   raw: string,
   evidence_urls: readonly string[] = [],
 ): ReasoningCheck => {
-  const text = normaliseText(raw).trim();
+  const text = restoreBreaks(normaliseText(raw)).trim();
   const links = findLinks(text);
   const headings = findHeadings(text);
   const { distinct_words, collected, is_ascii, objection } = readProse(text, {
@@ -46,10 +47,8 @@ export const checkReasoning = (
   const failures: Failure[] = [];
   checkLength(text, failures);
   checkWords(distinct_words, failures);
-  const problems = sectionProblems(text, headings);
-  if (problems.length > 0) {
-    const order = section_names.join(', ');
-    const message = `Write the sections ${order}, in this order: ${problems.join('; ')}.`;
+  const message = explainSections(text, headings);
+  if (message !== null) {
     failures.push({ path: 'body.reasoning', message, code: 'REASONING_MISSING_SECTIONS' });
   }
   failures.push(...sources.failures);

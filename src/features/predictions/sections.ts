@@ -1,6 +1,109 @@
-import { findHeadings, section_names } from './headings.js';
+import { codeAt } from '../../kit/code-at.js';
+import { is_apart, narrow_classes } from '../../kit/letters.js';
+import { countCharacters } from '../../kit/text.js';
+import {
+  findHeadings,
+  findMention,
+  type Heading,
+  other_heading,
+  section_names,
+} from './headings.js';
 
-/** The four sections of a reasoning, for who shows parts of it. */
+/** The four sections of a reasoning: for gate 2, and for who shows parts of them. */
+
+const letter_or_digit = /[\p{L}\p{N}]/u;
+
+/** Whether anything that can be read stands between `from` and `to`. */
+const hasText = (text: string, from: number, to: number): boolean => {
+  for (let at = from; at < to; at += 1) {
+    const code = codeAt(text, at);
+    if (code >= 256) return letter_or_digit.test(text.slice(at, to));
+    if (narrow_classes[code]! > is_apart || (code >= 0x30 && code <= 0x39)) return true;
+  }
+  return false;
+};
+
+/** Text of the section that `headings[index]` opens: up to the next of the four, without others. */
+const sectionHasText = (text: string, headings: readonly Heading[], index: number): boolean => {
+  let from = headings[index]!.end;
+  for (let next = index + 1; next < headings.length; next += 1) {
+    const { section, start, end } = headings[next]!;
+    if (hasText(text, from, start)) return true;
+    if (section !== other_heading) return false;
+    from = end;
+  }
+  return hasText(text, from, text.length);
+};
+
+/** Indices of headings, −1 for none. */
+interface Place {
+  /** The first in its place in the order that has text. */
+  readonly found: number;
+  /** Else the first in its place. */
+  readonly empty: number;
+}
+
+/**
+ * The four, each behind the one before it. A heading may occur again; what counts is that they can
+ * be found in order, each with text.
+ */
+const findPlaces = (text: string, headings: readonly Heading[]): Place[] => {
+  let cursor = -1;
+  return section_names.map((_, section) => {
+    let found = -1;
+    let empty = -1;
+    for (let i = cursor + 1; i < headings.length && found === -1; i += 1) {
+      if (headings[i]!.section !== section) continue;
+      if (sectionHasText(text, headings, i)) found = i;
+      else if (empty === -1) empty = i;
+    }
+    cursor = Math.max(cursor, found, empty);
+    return { found, empty };
+  });
+};
+
+/** From 1, as people count. */
+const characterAt = (text: string, at: number): string =>
+  `at character ${countCharacters(text.slice(0, at)) + 1}`;
+
+const problemOf = (text: string, headings: readonly Heading[], section: number): string => {
+  const name = section_names[section]!;
+  if (headings.some((heading) => heading.section === section)) return `${name} is out of order`;
+  const at = findMention(text, section);
+  if (at === -1) return `${name} is missing`;
+  const words = text.slice(at, at + 40).split('\n', 1)[0]!;
+  return `${name} stands ${characterAt(text, at)} (“${words}”), but not as a heading`;
+};
+
+/** Headings that a refusal names. */
+const most_named = 8;
+
+const sayFound = (text: string, headings: readonly Heading[]): string => {
+  const named = headings.filter(({ section }) => section !== other_heading);
+  if (named.length === 0) return '';
+  const places = named
+    .slice(0, most_named)
+    .map(({ section, start }) => `${section_names[section]} ${characterAt(text, start)}`);
+  return ` Found: ${places.join(', ')}${named.length > most_named ? ', …' : ''}.`;
+};
+
+/** Gate 2: what is wrong with the four sections, and what was found; null when all is well. */
+export const explainSections = (text: string, headings: readonly Heading[]): string | null => {
+  const problems: string[] = [];
+  for (const [section, { found, empty }] of findPlaces(text, headings).entries()) {
+    if (found !== -1) continue;
+    problems.push(
+      empty === -1
+        ? problemOf(text, headings, section)
+        : `${section_names[section]} ${characterAt(text, headings[empty]!.start)} has no text`,
+    );
+  }
+  if (problems.length === 0) return null;
+  return (
+    `Write the sections ${section_names.join(', ')}, in this order, each with text and a heading ` +
+    `such as “EVIDENCE:”. ${problems.join('; ')}.${sayFound(text, headings)}`
+  );
+};
 
 export interface Sections {
   readonly evidence: string;
@@ -9,27 +112,19 @@ export interface Sections {
   readonly bottom_line: string;
 }
 
-const readable = /[\p{L}\p{N}]/u;
-
 /**
  * Each section up to the next of the four, as gate 2 finds them; empty where it is not there,
  * which no stored reasoning lacks.
  */
 export const readSections = (text: string): Sections => {
   const headings = findHeadings(text);
-  const found = ['', '', '', ''];
-  let cursor = -1;
-  for (const [section] of section_names.entries()) {
-    for (let i = cursor + 1; i < headings.length; i += 1) {
-      if (headings[i]!.section !== section) continue;
-      const next = headings.find((one, n) => n > i && one.section < section_names.length);
-      const body = text.slice(headings[i]!.end, next?.start).trim();
-      if (!readable.test(body)) continue;
-      found[section] = body;
-      cursor = i;
-      break;
-    }
-  }
-  const [evidence = '', analysis = '', counter_evidence = '', bottom_line = ''] = found;
+  const [evidence = '', analysis = '', counter_evidence = '', bottom_line = ''] = findPlaces(
+    text,
+    headings,
+  ).map(({ found }) => {
+    if (found === -1) return '';
+    const next = headings.find((one, n) => n > found && one.section !== other_heading);
+    return text.slice(headings[found]!.end, next?.start).trim();
+  });
   return { evidence, analysis, counter_evidence, bottom_line };
 };
