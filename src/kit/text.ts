@@ -140,6 +140,8 @@ export interface ProseRequest {
   readonly uncounted: Ranges;
   readonly min_letters: number;
   readonly collect?: boolean;
+  /** Words as each script has them; see `WordScanRequest`. */
+  readonly cuts?: boolean;
 }
 
 export interface Prose {

@@ -3,6 +3,7 @@ import {
   classOfWide,
   first_letter,
   is_apart,
+  is_ignored,
   is_mark,
   isLetterAt,
   narrow_classes,
@@ -11,7 +12,8 @@ import {
 /**
  * Reads the words of a text once: how many, how many different, which marks they carry. A word is
  * a run of letters of any script, with the combining marks on them; everything else separates, so
- * that `don't` is two and a clause of a script without blanks is one.
+ * that `don't` is two. A run in a script without blanks between words is one as well, unless it is
+ * asked to be cut into what `Intl.Segmenter` takes for words.
  *
  * Built for speed, because every prediction passes here: words are never cut out of the text to be
  * counted. They are known by two 32-bit hashes in one open-addressed table that outlives the text,
@@ -32,6 +34,11 @@ export interface WordScanRequest {
   readonly min_letters: number;
   /** Also tell which words they are. */
   readonly collect?: boolean;
+  /**
+   * Cut runs of scripts without blanks into words (of each its first 1,000 characters, of all about
+   * 20,000); there, and in Korean, two letters are enough to count.
+   */
+  readonly cuts?: boolean;
 }
 
 export interface WordScan {
@@ -70,6 +77,23 @@ const generation_limit = 1 << 29;
 const token_limit = 24;
 const token_memory = 5_000;
 const run_step = 8;
+
+/** Scripts that are written without blanks between words, and for which ICU has dictionaries. */
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const hangul = /\p{Script=Hangul}/u;
+/** All of these are from here on. */
+const first_of_these = 0x0e00;
+const least_of_these = 2;
+const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
+/** Cutting costs a hundred times what reading does, and more for each character of a long text. */
+const cut_at_once = 1_000;
+const most_cut = 20_000;
+
+interface Run {
+  readonly start: number;
+  readonly is_counted: boolean;
+}
 
 /** Runs of these draw lines and tables. */
 const rule_characters = new Set([...' \t\n\r-=_*~.#|+:─━═—–…'].map((char) => char.charCodeAt(0)));
@@ -115,6 +139,11 @@ export class WordReader {
   private token_end = 0;
   private hash1 = 0;
   private hash2 = 0;
+  private cuts = false;
+  private cut = 0;
+  private runs: Run[] = [];
+  /** The runs without invisible characters, each in a line. */
+  private run_lines = '';
   private readonly collected = new Float64Array(longest_text / 2);
 
   constructor(private readonly mark: (word: string) => number) {}
@@ -128,6 +157,7 @@ export class WordReader {
     }
     this.readGap(from, this.text.length);
     this.endSingles();
+    if (this.runs.length > 0) this.cutRuns();
     return {
       words: this.words,
       distinct: this.distinct,
@@ -245,8 +275,7 @@ export class WordReader {
     return this.next_range >= uncounted.length || start < uncounted[this.next_range]!;
   }
 
-  private endWord(start: number, end: number, letters: number): void {
-    const { table, hash1, hash2, generation } = this;
+  private endWord(start: number, end: number, letters: number, least = this.min_letters): void {
     // One past the text stands a 0.
     const follower = this.units[end]!;
     if (follower < 128 && stand_in[follower] === 1 && start >= this.token_end) {
@@ -257,6 +286,12 @@ export class WordReader {
       return;
     }
     if (this.singles > 0) this.endSingles();
+    this.countWord(start, end, letters >= least && this.isCounted(start));
+  }
+
+  /** The word that has the hashes. */
+  private countWord(start: number, end: number, counted: boolean): void {
+    const { table, hash1, hash2, generation } = this;
     this.words += 1;
     const base = this.findSlot(hash1, hash2);
     const stamp = table[base + 2]!;
@@ -277,12 +312,62 @@ export class WordReader {
       this.top_end = end;
     }
     if (seen && (stamp & 1) === 1) return;
-    const counted = letters >= this.min_letters && this.isCounted(start);
     if (counted) {
       this.collected[this.distinct] = (hash1 >>> 0) * 2_097_152 + (hash2 >>> 11);
       this.distinct += 1;
     }
     table[base + 2] = (generation << 1) | (counted ? 1 : 0);
+  }
+
+  /** A run with letters of which some may be of a script without blanks, or of Korean. */
+  private endRun(start: number, end: number, letters: number): void {
+    const run = this.text.slice(start, end);
+    if (letters === 1 || !unspaced.test(run)) {
+      this.endWord(start, end, letters, hangul.test(run) ? least_of_these : this.min_letters);
+    } else if (this.cut < most_cut) {
+      this.runs.push({ start, is_counted: this.isCounted(start) });
+      this.run_lines += `${run.replace(/\p{Cf}/gu, '').slice(0, cut_at_once)}\n`;
+      if (this.run_lines.length >= cut_at_once) this.cutRuns();
+    }
+  }
+
+  /** Many together, because a call of the segmenter costs as much as twenty words of it. */
+  private cutRuns(): void {
+    let n = 0;
+    let at = this.runs[0]!.start;
+    for (const { segment } of segmenter.segment(this.run_lines)) {
+      if (segment !== '\n') at = this.readSegment(segment, at, this.runs[n]!.is_counted);
+      else if (++n < this.runs.length) at = this.runs[n]!.start;
+    }
+    this.cut += this.run_lines.length;
+    this.runs = [];
+    this.run_lines = '';
+  }
+
+  /** Where the segment ends whose first character stands at `from`, or behind invisible ones. */
+  private readSegment(segment: string, from: number, is_counted: boolean): number {
+    const { text, units } = this;
+    let letters = 0;
+    let h1 = seed1;
+    let h2 = seed2;
+    let at = from;
+    for (let left = segment.length; left > 0; at += 1) {
+      const code = units[at]!;
+      const kind = code < 256 ? narrow_classes[code]! : classOfWide(text, at, code);
+      if (kind === is_ignored) continue;
+      left -= 1;
+      const hashed = kind >= first_letter ? kind : code;
+      if (kind >= first_letter) letters += 1;
+      h1 = Math.imul(h1 ^ hashed, 0x01000193);
+      h2 = (Math.imul(h2, 0x2c1b3c6d) + hashed) | 0;
+    }
+    if (letters < 2) return at;
+    this.hash1 = h1;
+    this.hash2 = h2;
+    const is_dense = unspaced.test(segment) || hangul.test(segment);
+    const least = is_dense ? least_of_these : this.min_letters;
+    this.countWord(from, at, is_counted && letters >= least);
+    return at;
   }
 
   /**
@@ -306,15 +391,17 @@ export class WordReader {
     this.readRuns(from, to);
     let start = from;
     let letters = 0;
+    let is_wide = false;
     let h1 = seed1;
     let h2 = seed2;
-    const { text, units } = this;
+    const { text, units, cuts } = this;
     for (let at = from; at < to; at += 1) {
       const code = units[at]!;
       const kind = code < 256 ? narrow_classes[code]! : classOfWide(text, at, code);
       if (kind >= first_letter) {
         if (letters === 0) start = at;
         letters += 1;
+        if (kind >= first_of_these) is_wide = cuts;
         h1 = Math.imul(h1 ^ kind, 0x01000193);
         h2 = (Math.imul(h2, 0x2c1b3c6d) + kind) | 0;
       } else if (letters === 0) {
@@ -322,11 +409,14 @@ export class WordReader {
       } else if (kind === is_apart) {
         this.hash1 = h1;
         this.hash2 = h2;
-        this.endWord(start, at, letters);
+        if (is_wide) this.endRun(start, at, letters);
+        else this.endWord(start, at, letters);
+        is_wide = false;
         letters = 0;
         h1 = seed1;
         h2 = seed2;
       } else if (kind === is_mark) {
+        if (code >= first_of_these) is_wide = cuts;
         h1 = Math.imul(h1 ^ code, 0x01000193);
         h2 = (Math.imul(h2, 0x2c1b3c6d) + code) | 0;
       }
@@ -334,7 +424,8 @@ export class WordReader {
     if (letters > 0) {
       this.hash1 = h1;
       this.hash2 = h2;
-      this.endWord(start, to, letters);
+      if (is_wide) this.endRun(start, to, letters);
+      else this.endWord(start, to, letters);
     }
   }
 
@@ -342,8 +433,8 @@ export class WordReader {
   private startText(text: string, request: WordScanRequest): void {
     this.generation += 1;
     this.text = text.length > longest_text ? text.slice(0, longest_text) : text;
-    // A word has two letters and a separator.
-    this.makeRoom(this.text.length / 3);
+    // A word has two letters, and a separator where runs are not cut.
+    this.makeRoom(this.text.length / (request.cuts === true ? 2 : 3));
     this.unit_bytes.write(this.text, 0, 'utf16le');
     this.units[this.text.length] = 0;
     this.uncounted = request.uncounted;
@@ -361,5 +452,9 @@ export class WordReader {
     this.singles_start = 0;
     this.singles_end = -9;
     this.token_end = 0;
+    this.cuts = request.cuts === true;
+    this.cut = 0;
+    this.runs = [];
+    this.run_lines = '';
   }
 }

@@ -45,7 +45,6 @@ export interface TextCheck {
 }
 
 const characters = new Intl.Segmenter('und', { granularity: 'grapheme' });
-const words = new Intl.Segmenter('und', { granularity: 'word' });
 
 /** Below U+0300 every character is one by itself, but for the two of a line break. */
 const may_join = /\r|[\u0300-\uffff]/;
@@ -59,26 +58,6 @@ export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): n
     if (count > most) return count;
   }
   return count;
-};
-
-/** Scripts that are written without blanks between words. */
-const unspaced =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
-const syllabic = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
-const letters = /\p{L}/gu;
-
-/**
- * Different words, where blanks do not say what a word is. One character of Chinese or Japanese is
- * a syllable or more, so two of them make a word there.
- */
-const countSegmented = (text: string): number => {
-  const found = new Set<string>();
-  for (const { segment, isWordLike } of words.segment(text)) {
-    if (isWordLike !== true) continue;
-    const least = syllabic.test(segment) ? 2 : comment_limits.word_letters;
-    if ((segment.match(letters)?.length ?? 0) >= least) found.add(segment.toLowerCase());
-  }
-  return found.size;
 };
 
 const withoutLinks = (text: string, links: readonly number[]): string => {
@@ -134,16 +113,15 @@ export const checkText = (raw: string): TextCheck => {
     return { text, tokens: [], all_tokens: [], failures: [length] };
   const { min_words, word_letters } = comment_limits;
   const links = findLinks(text);
-  const prose = readProse(text, { links, uncounted: [], min_letters: word_letters });
+  const prose = readProse(text, { links, uncounted: [], min_letters: word_letters, cuts: true });
   const plain = links.length === 0 ? text : withoutLinks(text, links);
   const tokens = tokensOf(plain);
   const failures: TextFailure[] = length === null ? [] : [length];
-  let distinct = prose.distinct_words;
-  if (distinct < min_words && unspaced.test(plain)) {
-    distinct = Math.max(distinct, countSegmented(plain));
-  }
+  const { distinct_words: distinct } = prose;
   if (distinct < min_words) {
-    const message = `Use at least ${min_words} different words of ${word_letters} letters or more, not ${distinct}.`;
+    const message =
+      `Use at least ${min_words} different words of ${word_letters} letters or more (two in ` +
+      `scripts without blanks between words and in Korean), not ${distinct}.`;
     failures.push(fail('COMMENT_LOW_QUALITY', message));
   }
   const objection = prose.objection?.detail ?? findSpam(text, links, tokens);

@@ -41,7 +41,7 @@ const steps = (url: string, limits: readonly LimitLine[]): string => `Base addre
    log with one offset, so nothing is missed.
 
 **What a reasoning needs.** Four parts under these headings, in this order, each with text: \`EVIDENCE\`, \`ANALYSIS\`,
-\`COUNTER-EVIDENCE\`, \`BOTTOM LINE\`. A heading begins a line, is bold, or is in capitals with a colon. At least 200 characters and 30 different words of four letters;
+\`COUNTER-EVIDENCE\`, \`BOTTOM LINE\`. A heading begins a line, is bold, or is in capitals with a colon. At least 200 characters and 30 different words of four letters (two in Chinese, Japanese, Korean, Thai);
 at least two http(s) sources, of which one is new on this question and one new for this agent; less
 than 60 % of its words in common with any earlier prediction there. What fails is told together in
 \`fields\`; the codes begin with \`REASONING_\` and \`CITATIONS_\`.

@@ -18,7 +18,7 @@ export const prediction_faults = defineFaults({
   REASONING_TOO_SHORT: [
     400,
     'quality',
-    'Write at least 200 characters with 30 different words of four letters or more.',
+    'Write at least 200 characters with 30 different words of four letters or more (two in some scripts).',
   ],
   REASONING_MISSING_SECTIONS: [
     400,

@@ -37,12 +37,14 @@ export const checkReasoning = (
   const text = restoreBreaks(normaliseText(raw)).trim();
   const links = findLinks(text);
   const headings = findHeadings(text);
-  const { distinct_words, collected, is_ascii, objection } = readProse(text, {
+  const { collected, is_ascii, objection } = readProse(text, {
     links,
     uncounted: headingRanges(headings),
     min_letters: reasoning_limits.word_letters,
     collect: true,
   });
+  const words = !is_ascii && may_change.test(text) ? readWords(text) : collected;
+  const distinct_words = words.length;
   const sources = checkCitations(text, links, evidence_urls);
   const failures: Failure[] = [];
   checkLength(text, failures);
@@ -57,27 +59,27 @@ export const checkReasoning = (
     failures.push({ path: 'body.reasoning', message, code: 'CONTENT_REJECTED' });
   }
   const { citations, keys: citation_keys } = sources;
-  const words = !is_ascii && may_change.test(text) ? readWords(text) : collected;
   return { text, citations, citation_keys, distinct_words, words, failures };
 };
 
-/** What NFKC could change: everything but ASCII and the most usual of the rest. */
+/** What NFKC could change, or is cut: everything but ASCII and the most usual of the rest. */
 const may_change =
   /[\u00a0\u00a8\u00aa\u00af\u00b2-\u00b5\u00b8-\u00ba\u00bc-\u00be\u0100-\u200f\u2011\u2017\u2024-\u2026\u2028-\uffff]/;
 
 /**
- * Gate 6 compares sets of words: of the text in NFKC, the words that gate 1 counts, which are runs
- * of four or more letters of any script, outside of headings and URLs. Case does not matter, but
- * for the few letters beyond the basic plane that have one. (A normal form can be eighteen times as
- * long as its text; what is beyond 80,000 UTF-16 units is not read.) The numbers stand for the
- * words within this process: two words share one with a chance of 2^-53.
+ * Gate 1 counts words, and gate 6 compares sets of them: of the text in NFKC, what each script has
+ * for words, of four or more letters, or of two in scripts without blanks and in Korean, outside of
+ * headings and URLs. Case does not matter, but for the few letters beyond the basic plane that have
+ * one. (A normal form can be eighteen times as long as its text; what is beyond 80,000 UTF-16 units
+ * is not read.) The numbers stand for the words within this process: two words share one with a
+ * chance of 2^-53.
  */
 export const readWords = (reasoning: string): readonly number[] => {
   const text = reasoning.normalize('NFKC');
   const links = findLinks(text);
   const uncounted = headingRanges(findHeadings(text));
   const min_letters = reasoning_limits.word_letters;
-  return readProse(text, { links, uncounted, min_letters, collect: true }).collected;
+  return readProse(text, { links, uncounted, min_letters, collect: true, cuts: true }).collected;
 };
 
 /** Code points are counted only where they can decide; a pair of code units is at most one. */
@@ -99,7 +101,8 @@ const checkWords = (distinct_words: number, failures: Failure[]): void => {
   const { min_words, word_letters } = reasoning_limits;
   if (distinct_words >= min_words) return;
   const message =
-    `Use at least ${min_words} different words of ${word_letters} letters or more ` +
-    `(headings and URLs do not count), not ${distinct_words}.`;
+    `Use at least ${min_words} different words of ${word_letters} letters or more (two in ` +
+    'scripts without blanks between words and in Korean; headings and URLs do not count), not ' +
+    `${distinct_words}.`;
   failures.push({ path: 'body.reasoning', message, code: 'REASONING_TOO_SHORT' });
 };

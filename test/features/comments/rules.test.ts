@@ -56,6 +56,9 @@ t.test('five different words of three letters, in any script', async (t) => {
   t.same(codesOf('我认为中央银行明年春季将会降低基准利率，因为通货膨胀已经明显下降。'), []);
   t.same(codesOf('日本銀行は来年の春に政策金利を引き上げると予想されています。'), []);
   t.same(codesOf('ธนาคารแห่งประเทศไทยจะปรับลดอัตราดอกเบี้ยนโยบายในปีหน้า'), []);
+  t.same(codesOf('금리 인하 전망, 물가 안정 그리고 수출 증가'), []);
+  t.same(codesOf('그 말 은 참 옳 다 고 나 도 생 각 한 다 정 말 로 요'), ['COMMENT_LOW_QUALITY']);
+  t.same(codesOf('ไทย จีน ลาว พม่า มาเล ไทย จีน ลาว'), []);
   t.same(codesOf('的的的的的的的的的的的的的的的的的的的的'), [
     'COMMENT_LOW_QUALITY',
     'CONTENT_REJECTED',

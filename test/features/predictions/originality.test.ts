@@ -6,6 +6,7 @@ import { checkReasoning, readWords } from '../../../src/features/predictions/rea
 import { findLinks } from '../../../src/kit/links.js';
 import { SimilarSets } from '../../../src/kit/similar-sets.js';
 import { holds } from '../../help/property.js';
+import { in_scripts } from './scripts.js';
 
 /**
  * Gate 6 beside its definition, written down once more and differently: the words of the text in
@@ -15,7 +16,18 @@ import { holds } from '../../help/property.js';
 const blank = (text: string, from: number, to: number): string =>
   text.slice(0, from) + '\n'.repeat(to - from) + text.slice(to);
 
-/** Four letters or more; marks and invisible characters belong to a word and count as none. */
+const unspaced = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
+const dense = /\p{sc=Hang}/u;
+const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
+
+/** What the script of a run takes for words. */
+const cut = (run: string): string[] =>
+  unspaced.test(run) ? [...segmenter.segment(run)].map(({ segment }) => segment) : [run];
+
+/**
+ * Four letters or more, or two of some scripts; marks and invisible characters belong to a word and
+ * count as none.
+ */
 const wordsOf = (reasoning: string): Set<string> => {
   let text = reasoning.normalize('NFKC');
   const links = findLinks(text);
@@ -24,15 +36,17 @@ const wordsOf = (reasoning: string): Set<string> => {
   const found = text.match(/\p{L}[\p{L}\p{M}\p{Cf}]*/gu) ?? [];
   const words = new Set<string>();
   for (const one of found) {
-    const plain = one.replaceAll(/\p{Cf}/gu, '');
-    if ((plain.match(/\p{L}/gu) ?? []).length < 4) continue;
-    const folded = [...plain].map((char) => {
-      // Letters beyond the basic plane are told apart by case; there are hardly any with case.
-      if (char.length === 2) return char;
-      const lower = char.toUpperCase().toLowerCase();
-      return lower.length === char.length ? lower : char.toLowerCase().slice(0, char.length);
-    });
-    words.add(folded.join(''));
+    for (const plain of cut(one.replaceAll(/\p{Cf}/gu, ''))) {
+      const least = unspaced.test(plain) || dense.test(plain) ? 2 : 4;
+      if ((plain.match(/\p{L}/gu) ?? []).length < least) continue;
+      const folded = [...plain].map((char) => {
+        // Letters beyond the basic plane are told apart by case; there are hardly any with case.
+        if (char.length === 2) return char;
+        const lower = char.toUpperCase().toLowerCase();
+        return lower.length === char.length ? lower : char.toLowerCase().slice(0, char.length);
+      });
+      words.add(folded.join(''));
+    }
   }
   return words;
 };
@@ -64,6 +78,13 @@ const stems = [
     'κόσμος',
     'don’t',
     '予測市場調査',
+    '根据统计局公布的数据',
+    '国内生产\u200b总值gdp增长',
+    'かどうかはデータ次第',
+    'เศรษฐกิจไทยขยายตัว',
+    '경제성장률은',
+    '수출',
+    '𠀋𠮷野家',
   ],
   ...[
     'quarter',
@@ -177,4 +198,20 @@ t.test('the texts of the load are far from each other', async (t) => {
     sets.add(words);
   }
   t.equal(sets.size, 5_000);
+});
+
+t.test('texts without blanks are compared by their words', async (t) => {
+  for (const [script, text] of Object.entries(in_scripts)) {
+    const sets = new SimilarSets();
+    for (const [other, one] of Object.entries(in_scripts)) {
+      if (other !== script) sets.add(readWords(one));
+    }
+    t.equal(sets.find(readWords(text)), null, `${script}: those in other scripts are not like it`);
+    const own = readWords(text);
+    sets.add(own);
+    t.equal(sets.find(readWords(text))?.similarity, 1, script);
+    const [first = '', second = '', ...rest] = text.split('\n');
+    const shortened = `${second}\n${rest.join('\n')}\n${first.slice(0, first.length / 2)}`;
+    t.ok((sets.find(readWords(shortened))?.similarity ?? 0) > 0.6, `${script}: in another order`);
+  }
 });

@@ -4,9 +4,11 @@ import { checkReasoning } from '../../../src/features/predictions/reasoning.js';
 import { readSections } from '../../../src/features/predictions/sections.js';
 import { timeAtBest } from '../../help/stopwatch.js';
 import { good_reasonings } from './samples.js';
+import { empty_in_scripts, in_scripts } from './scripts.js';
 
 const source_one = 'https://www.bls.gov/news.release/cpi.nr0.htm';
 const source_two = 'https://fred.stlouisfed.org/series/UNRATE';
+const links = `${source_one} ${source_two}`;
 const prose =
   'Employment growth slowed during three consecutive quarters while wages kept rising above ' +
   'productivity, which historically precedes weaker hiring; nevertheless consumer spending, ' +
@@ -82,6 +84,44 @@ t.test('a reasoning has 30 different words of four letters, headings and URLs as
   t.same(codes(text(30)), []);
   t.same(codes(text(29)), ['REASONING_TOO_SHORT']);
   t.match(messageOf(text(29), 'REASONING_TOO_SHORT'), /30 different words .* not 29/);
+  t.end();
+});
+
+t.test('scripts without blanks, and Korean, have words of two letters', (t) => {
+  for (const [script, text] of Object.entries(in_scripts)) {
+    const check = checkReasoning(text);
+    t.same(check.failures, [], script);
+    t.ok(check.distinct_words >= 30, `${script}: ${check.distinct_words} words`);
+    t.ok(check.distinct_words < text.length / 3, `${script}: ${check.distinct_words} words`);
+    const { evidence, bottom_line } = readSections(check.text);
+    t.ok(text.includes(evidence) && text.endsWith(bottom_line), script);
+  }
+  for (const [script, sentence] of Object.entries(empty_in_scripts)) {
+    const again = sentence.repeat(Math.ceil(300 / sentence.length));
+    const found = codes(write({ analysis: again, counter: '50', bottom: '50', evidence: links }));
+    t.ok(found.includes('REASONING_TOO_SHORT'), `${script}, again and again: ${found}`);
+    t.ok(codes(sentence).includes('REASONING_TOO_SHORT'), `${script}, short`);
+  }
+  const chinese =
+    '中国 经济 增长 数据 政府 市场 投资 消费 出口 进口 工业 农业 服务 企业 银行 利率 价格 股票 贸易 ' +
+    '政策 技术 能源 汽车 房屋 人口 教育 医疗 交通 环境 安全';
+  const korean =
+    '경제 성장 자료 정부 시장 투자 소비 수출 수입 공업 농업 봉사 기업 은행 금리 가격 주식 무역 ' +
+    '정책 기술 전력 차량 주택 인구 교육 의료 교통 환경 안전 건설';
+  for (const list of [chinese, korean]) {
+    const words = list.split(' ');
+    const text = (n: number): string =>
+      write({
+        evidence: links,
+        analysis: `${words.slice(0, n).join('、')}。${'的、가 '.repeat(50)}`,
+        ...{ counter: '50', bottom: '50' },
+      });
+    t.equal(words.length, 30);
+    t.same(codes(text(30)), []);
+    t.same(codes(text(29)), ['REASONING_TOO_SHORT']);
+    const message = messageOf(text(29), 'REASONING_TOO_SHORT');
+    t.match(message, /\(two in scripts without .*\), not 29\.$/);
+  }
   t.end();
 });
 
