@@ -938,6 +938,9 @@ function Connection(options, queues = {}, { onopen = noop, onend = noop, onclose
   function CopyDone() {
     stream && stream.push(null)
     stream = null
+    // Changed here: a stream that has ended asks for no more, so a socket that its last rows paused
+    // would never give what ends the query.
+    socket.resume()
   }
 
   function NoticeResponse(x) {
