@@ -13,6 +13,8 @@ const targets = {
   bench: 'dist/bench/run.js',
   doctor: 'dist/src/tools/doctor.js',
   verify: 'dist/src/tools/verify.js',
+  backup: 'dist/src/tools/backup.js',
+  restore: 'dist/src/tools/restore.js',
   docs: 'dist/src/tools/docs.js',
   soak: 'dist/test/soak.js',
   faults: 'dist/test/faults.js',

@@ -224,7 +224,7 @@ const moveAside = (folder: string): void => {
   }
 };
 
-/** Forgets everything that a stopped Redis keeps; for tests. */
+/** Forgets everything that a stopped Redis keeps. */
 export const emptyRedis = (data_dir: string): void => {
   const folder = path.join(data_dir, 'redis', 'appendonlydir');
   if (existsSync(folder)) rmSync(folder, { recursive: true });

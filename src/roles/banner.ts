@@ -19,7 +19,7 @@ export const banner = ({ config, url, dev_ca }: BannerParts): readonly string[] 
   const folders = [here(''), placeOutside(DATA_DIR)].filter((folder) => folder !== '');
   const facts: readonly (readonly [string, string])[] = [
     ['admin key', ADMIN_KEY === undefined ? here('admin-key') : 'as set in ADMIN_KEY'],
-    ['data', embedded ? `${folders.join(' and ')} (back this up)` : 'in the stores that are set'],
+    ['data', embedded ? `${folders.join(' and ')} (npm run backup)` : 'in the stores that are set'],
     ['logs', production ? 'this output, one JSON line each' : here('log/forum.log')],
   ];
   const lines = facts.map(([name, value]) => `  ${name.padEnd(10)} ${value}`);

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openSql, type Sql, type Tx } from './client.js';
+import { openSql, type Tx } from './client.js';
 
 /**
  * Forward-only migrations: `sql/NNNN_what.sql`, numbered without gaps, each run once in its own
  * transaction under a lock. A program refuses a database that is ahead of it.
  */
 
-interface Migration {
+export interface Migration {
   readonly number: number;
   readonly name: string;
   readonly text: string;
@@ -65,34 +65,36 @@ export const turnJitOff = async (tx: Tx): Promise<string | null> => {
   }
 };
 
-/** Null, or why `jit` stays on. */
-const run = (sql: Sql, migrations: readonly Migration[]): Promise<string | null> =>
-  sql.begin(async (tx) => {
-    await tx`set local lock_timeout = '60s'`;
-    await tx`set local statement_timeout = '15min'`;
-    await tx`select pg_advisory_xact_lock(7366142)`;
+/** Keeps others from changing the schema until the transaction ends. */
+export const lockSchema = async (tx: Tx): Promise<void> => {
+  await tx`set local lock_timeout = '60s'`;
+  await tx`set local statement_timeout = '15min'`;
+  await tx`select pg_advisory_xact_lock(7366142)`;
+};
+
+/** Runs those that the database has not had; none of them may be missing before. */
+export const applyMigrations = async (tx: Tx, migrations: readonly Migration[]): Promise<void> => {
+  await tx`
+    create table if not exists migrations (
+      number integer primary key,
+      name text not null,
+      applied_at timestamptz not null default now()
+    )`;
+  const [row] = await tx<{ last: number }[]>`
+    select coalesce(max(number), 0)::int as last from migrations`;
+  const last = row?.last ?? 0;
+  if (last > migrations.length) {
+    throw new Error(
+      `The database is at migration ${last} and this program knows ${migrations.length}: ` +
+        'run the newer program.',
+    );
+  }
+  for (const migration of migrations.slice(last)) {
+    await tx.unsafe(migration.text);
     await tx`
-      create table if not exists migrations (
-        number integer primary key,
-        name text not null,
-        applied_at timestamptz not null default now()
-      )`;
-    const [row] = await tx<{ last: number }[]>`
-      select coalesce(max(number), 0)::int as last from migrations`;
-    const last = row?.last ?? 0;
-    if (last > migrations.length) {
-      throw new Error(
-        `The database is at migration ${last} and this program knows ${migrations.length}: ` +
-          'run the newer program.',
-      );
-    }
-    for (const migration of migrations.slice(last)) {
-      await tx.unsafe(migration.text);
-      await tx`
-        insert into migrations (number, name) values (${migration.number}, ${migration.name})`;
-    }
-    return turnJitOff(tx);
-  });
+      insert into migrations (number, name) values (${migration.number}, ${migration.name})`;
+  }
+};
 
 /**
  * Brings the database at `database_url` to the schema of this program, and turns `jit` off for its
@@ -101,7 +103,11 @@ const run = (sql: Sql, migrations: readonly Migration[]): Promise<string | null>
 export const migrate = async (database_url: string): Promise<string | null> => {
   const sql = openSql({ url: database_url, pool: 1, prepare: false, name: 'migrate' });
   try {
-    return await run(sql, readMigrations());
+    return await sql.begin(async (tx) => {
+      await lockSchema(tx);
+      await applyMigrations(tx, readMigrations());
+      return turnJitOff(tx);
+    });
   } finally {
     await sql.end({ timeout: 5 });
   }

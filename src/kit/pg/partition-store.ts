@@ -1,4 +1,4 @@
-import type { Sql } from './client.js';
+import type { Sql, Tx } from './client.js';
 
 /** Tables that are range-partitioned by the day, in UTC, with a partition for all other days. */
 
@@ -10,6 +10,14 @@ export interface DailyTable {
 
 const lock = 7_366_143;
 
+/** Makes the partition of one day, `YYYYMMDD`. */
+export const makeDay = async (tx: Tx, table: string, day: string): Promise<void> => {
+  if (!/^[a-z_]+ [0-9]{8}$/.test(`${table} ${day}`)) throw new Error(`${table}: no day ${day}`);
+  await tx.unsafe(`
+    create table ${table}_${day} partition of ${table}
+    for values from ('${day}') to (date '${day}' + 1)`);
+};
+
 /** Makes the partitions of today and the next days, so that no day falls into the default one. */
 export const ensureDays = async (
   sql: Sql,
@@ -18,11 +26,8 @@ export const ensureDays = async (
 ): Promise<void> => {
   await sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${lock})`;
-    const days = await tx<{ day: string; next: string; name: string }[]>`
-      select
-        to_char(d, 'YYYY-MM-DD') as day,
-        to_char(d + interval '1 day', 'YYYY-MM-DD') as next,
-        ${table} || to_char(d, '_YYYYMMDD') as name
+    const days = await tx<{ day: string }[]>`
+      select to_char(d, 'YYYYMMDD') as day
       from generate_series(
         (now() at time zone 'UTC')::date,
         (now() at time zone 'UTC')::date + ${days_ahead}::integer,
@@ -34,11 +39,7 @@ export const ensureDays = async (
           from ${tx(`${table}_default`)} e
           where e.${tx(column)} >= d::date and e.${tx(column)} < d::date + 1
         )`;
-    for (const { day, next, name } of days) {
-      await tx.unsafe(
-        `create table ${name} partition of ${table} for values from ('${day}') to ('${next}')`,
-      );
-    }
+    for (const { day } of days) await makeDay(tx, table, day);
   });
 };
 

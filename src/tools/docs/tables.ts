@@ -190,6 +190,8 @@ const script_words: Readonly<Record<string, string>> = {
   bench: 'Measures one question beside its peers',
   doctor: 'Prints every setting with its source and checks what the service needs',
   verify: 'Compares everything that a running service keeps twice',
+  backup: 'Writes everything that the database holds into one file, while the service runs',
+  restore: 'Puts such a file back into an empty database; the service must not run',
   soak: 'Kills and pauses random parts under load; takes minutes and a seed',
   followed: '200 sockets follow while api processes, the relay and Redis are killed in turn',
   faults:

@@ -1,0 +1,133 @@
+import type { Tx } from '../../kit/pg/client.js';
+import { lockSchema, type Migration } from '../../kit/pg/migrate.js';
+
+/** What the catalogue of Postgres says of the service's tables, for backup and restore. */
+
+export interface Table {
+  readonly name: string;
+  /** Those that are stored and not computed. */
+  readonly columns: readonly string[];
+  /** The days, `YYYYMMDD`, that have a partition of their own. */
+  readonly days: readonly string[];
+}
+
+/** Told when a table is done. */
+export interface Line {
+  readonly table: string;
+  readonly rows: number;
+}
+
+/** A whole table takes as long as it takes; and values are written as every server reads them. */
+export const unboundStatements = async (tx: Tx): Promise<void> => {
+  await tx.unsafe(`
+    set local statement_timeout = 0;
+    set local idle_in_transaction_session_timeout = 0;
+    set local lock_timeout = '60s';
+    set local datestyle = 'ISO';
+    set local intervalstyle = 'postgres';
+    set local bytea_output = 'hex';
+    set local extra_float_digits = 1`);
+};
+
+interface Link {
+  readonly name: string;
+  readonly refers_to: string;
+}
+
+/** Each after those that it refers to. */
+const inOrder = (tables: readonly Table[], links: readonly Link[]): readonly Table[] => {
+  const placed = new Set<string>();
+  const isFree = ({ name }: Table): boolean =>
+    links.every((link) => link.name !== name || placed.has(link.refers_to));
+  const order: Table[] = [];
+  while (order.length < tables.length) {
+    const next = tables.find((table) => !placed.has(table.name) && isFree(table));
+    if (next === undefined) throw new Error('Tables refer to each other in a circle.');
+    placed.add(next.name);
+    order.push(next);
+  }
+  return order;
+};
+
+/** All tables of the schema but the list of migrations, which is told by itself. */
+export const readTables = async (
+  tx: Tx,
+): Promise<{ readonly tables: readonly Table[]; readonly migrations: readonly string[] }> => {
+  const tables = await tx<Table[]>`
+    select c.relname::text as name,
+      array(
+        select a.attname::text from pg_attribute a
+        where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+        order by a.attnum
+      ) as columns,
+      array(
+        select right(p.relname, 8) from pg_inherits i join pg_class p on p.oid = i.inhrelid
+        where i.inhparent = c.oid and p.relname ~ '_[0-9]{8}$' order by 1
+      ) as days
+    from pg_class c
+    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
+      and not c.relispartition and c.relname <> 'migrations'
+      and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')
+    order by 1`;
+  const links = await tx<Link[]>`
+    select conrelid::regclass::text as name, confrelid::regclass::text as refers_to
+    from pg_constraint
+    where contype = 'f' and conrelid <> confrelid
+      and connamespace = current_schema()::regnamespace`;
+  const migrations = await tx<{ name: string }[]>`select name from migrations order by number`;
+  return { tables: inOrder(tables, links), migrations: migrations.map(({ name }) => name) };
+};
+
+/** Parts of the service that are connected to this database now. */
+export const findOthers = async (tx: Tx): Promise<readonly string[]> => {
+  const rows = await tx<{ name: string }[]>`
+    select distinct application_name as name from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()
+      and application_name like 'prediction-forum%' order by 1`;
+  return rows.map(({ name }) => name);
+};
+
+/** Whether anything would be lost with what the schema holds. */
+export const holdsContent = async (tx: Tx): Promise<boolean> => {
+  const [row] = await tx<{ is_there: boolean }[]>`
+    select to_regclass('agents') is not null as is_there`;
+  if (row?.is_there !== true) return false;
+  const [content] = await tx<{ found: boolean }[]>`
+    select exists (select from agents) or exists (select from humans)
+      or exists (select from questions) or exists (select from events) as found`;
+  return content?.found === true;
+};
+
+const namesAfter = (pattern: RegExp, migrations: readonly Migration[]): string =>
+  [
+    ...new Set(
+      migrations.flatMap(({ text }) => Array.from(text.matchAll(pattern), ([, name]) => name)),
+    ),
+  ].join(', ');
+
+/** Takes away every table and function that the migrations make, and nothing else. */
+export const dropSchema = async (tx: Tx, migrations: readonly Migration[]): Promise<void> => {
+  await lockSchema(tx);
+  await unboundStatements(tx);
+  const tables = namesAfter(/create table (?:if not exists )?(\w+)/g, migrations);
+  const functions = namesAfter(/create (?:or replace )?function (\w+)/g, migrations);
+  await tx.unsafe(`drop table if exists migrations, ${tables} cascade`);
+  await tx.unsafe(`drop function if exists ${functions} cascade`);
+};
+
+/** Empties what the migrations filled: the rows of the backup take their place. */
+export const emptyTables = async (tx: Tx, tables: readonly Table[]): Promise<void> => {
+  for (const { name } of tables.toReversed()) {
+    await tx.unsafe(`alter table "${name}" disable trigger user`);
+    await tx.unsafe(`delete from "${name}"`);
+  }
+};
+
+/** Compares what came in with what was read out, and lets the triggers work again. */
+export const finishTable = async (tx: Tx, { name }: Table, rows: number): Promise<void> => {
+  const [row] = await tx.unsafe<{ found: number }[]>(
+    `select count(*)::bigint as found from "${name}"`,
+  );
+  if (row?.found !== rows) throw new Error(`${name} has ${row?.found} rows instead of ${rows}.`);
+  await tx.unsafe(`alter table "${name}" enable trigger user`);
+};

@@ -1,0 +1,166 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { type Test, t } from 'tap';
+import { agentId, seed } from '../../bench/env/seed.js';
+import { makeApiKey } from '../../src/features/agents/index.js';
+import { makeId } from '../../src/kit/ids.js';
+import { applyMigrations, readMigrations } from '../../src/kit/pg/migrate.js';
+import { type Entry, writeArchive } from '../../src/tools/backup/archive.js';
+import { dumpDatabase } from '../../src/tools/backup/dump.js';
+import { checkBackup, loadDatabase } from '../../src/tools/backup/load.js';
+import { dropSchema } from '../../src/tools/backup/tables-store.js';
+import { findDifferences } from '../../src/tools/verify/differences.js';
+import { startApp, type TestApp } from '../help/app.js';
+import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
+import { openParts } from '../help/parts.js';
+import { runTool } from '../help/run-tool.js';
+import { openStores } from '../help/stores.js';
+import { makeReasoning } from '../help/story.js';
+import { until } from '../help/until.js';
+
+// Whole services are started, which a busy machine takes its time for.
+t.setTimeout(160_000);
+
+const makeFolder = (t: Test): string => {
+  const folder = makeTestFolder();
+  t.teardown(() => removeTestFolder(folder));
+  return folder;
+};
+
+const predictionOf = (mark: string) => ({
+  prediction: true,
+  confidence: 71,
+  reasoning: makeReasoning(mark),
+});
+
+/** A service on stores of somebody else's, with agents that have predicted. */
+const startSeason = async (t: Test) => {
+  const stores = await openStores(t);
+  const app = await startApp(t, { stores });
+  const keys = [makeApiKey(), makeApiKey(), makeApiKey()];
+  await seed(app.sql, { keys, questions: 1 });
+  const [question] = await app.sql<{ id: string }[]>`select id from questions`;
+  const predict = async (of: TestApp, n: number) => {
+    const { status } = await of.call('POST', `/api/questions/${question?.id}/predict`, {
+      ...{ key: keys[n] as string, body: predictionOf(`season ${n}`) },
+    });
+    t.equal(status, 201);
+  };
+  await predict(app, 0);
+  const env = {
+    DATA_DIR: makeFolder(t),
+    DATABASE_URL: stores.database_url,
+    REDIS_URL: stores.redis_url,
+    REDIS_PREFIX: stores.redis_prefix,
+    SECRET_KEY: 'test-secret-key-0123456789abcdefghij',
+  };
+  return { app, stores, env, predict, file: path.join(env.DATA_DIR, 'kept.tar.gz') };
+};
+
+t.test(
+  'a database of somebody else’s goes back, and Redis does not tell of what was',
+  async (t) => {
+    const { app, stores, env, predict, file } = await startSeason(t);
+    await until('the event', async () => (await app.sql`select from events`).length === 1);
+    t.match(await runTool('backup', env, file), { code: 0 });
+    t.match(await runTool('backup', env, file), { code: 1, output: /is there already/ });
+    await predict(app, 1);
+    await predict(app, 2);
+    await until('the events', async () => (await app.sql`select from events`).length === 3);
+    const running = await runTool('restore', env, file, '--replace');
+    t.match(running, { code: 1, output: /still works with this database.*prediction-forum/ });
+    await app.stop();
+    const full = await runTool('restore', env, file);
+    t.match(full, { code: 1, output: /not empty.*--replace.*The database is as it was/ });
+    const other_key = { ...env, SECRET_KEY: 'another-secret-key-0123456789abcdef' };
+    const sealed = await runTool('restore', other_key, file, '--replace');
+    t.match(sealed, { code: 1, output: /This is another SECRET_KEY.*--without-key/ });
+    t.match(await runTool('restore', env, file, '--replace'), { code: 0 });
+
+    const again = await startApp(t, { stores });
+    const agents = await again.sql<{ id: string }[]>`select agent_id as id from predictions`;
+    t.same(
+      agents.map(({ id }) => id),
+      [agentId(0)],
+    );
+    await predict(again, 2);
+    await until('the event', async () => (await again.sql`select from events`).length === 2);
+    const { deps } = await openParts(t, { stores });
+    const parts = { sql: deps.sql, redis: deps.redis, prefix: stores.redis_prefix };
+    await until('nothing differs', async () => (await findDifferences(parts)).length === 0);
+  },
+);
+
+t.test('a file that was cut, damaged or edited is refused before anything changes', async (t) => {
+  const { app, env, file } = await startSeason(t);
+  t.match(await runTool('backup', env, file), { code: 0 });
+  await app.stop();
+  const whole = readFileSync(file);
+  const plain = gunzipSync(whole);
+  const edited = Buffer.from(plain);
+  edited.write('Bench Agent', edited.indexOf('Bench agent'));
+  const flipped = Buffer.from(whole);
+  flipped.writeUInt8(flipped.readUInt8(whole.length >> 1) ^ 1, whole.length >> 1);
+  const cases: readonly (readonly [string, Buffer, RegExp])[] = [
+    ['cut', whole.subarray(0, whole.length - 100), /cut off or damaged|ends too early/],
+    ['cut at its last byte', whole.subarray(0, whole.length - 1), /cut off or damaged/],
+    ['one bit', flipped, /cut off or damaged|was changed/],
+    ['edited', gzipSync(edited), /was changed after it was made/],
+    ['without its end', gzipSync(plain.subarray(0, plain.length - 2_048)), /ends too early/],
+    ['empty', Buffer.alloc(0), /ends too early|cut off/],
+    ['another tar', gzipSync(Buffer.alloc(2_048)), /no backup of this program/],
+    ['no gzip', Buffer.from('select 1;'), /cut off or damaged/],
+  ];
+  for (const [what, bytes, said] of cases) {
+    const bad = path.join(env.DATA_DIR, 'bad.tar.gz');
+    writeFileSync(bad, bytes);
+    const ran = await runTool('restore', env, bad, '--replace');
+    t.match(ran, { code: 1, output: said }, what);
+    t.match(ran.output, /The database is as it was\.\n$/);
+  }
+  const none = await runTool('restore', env, path.join(env.DATA_DIR, 'none'));
+  t.match(none, { code: 1, output: /none: there is no such file/ });
+  const sql = openAdmin(env.DATABASE_URL);
+  t.teardown(() => sql.end());
+  t.equal((await sql`select from predictions`).length, 1);
+});
+
+t.test('a backup of an older schema is brought to the present one', async (t) => {
+  const sql = openAdmin((await openStores(t)).database_url);
+  t.teardown(() => sql.end());
+  const file = path.join(makeFolder(t), 'old.tar.gz');
+  const migrations = readMigrations();
+  const id = makeId();
+  await sql.begin(async (tx) => {
+    await dropSchema(tx, migrations);
+    await applyMigrations(tx, migrations.slice(0, 12));
+    await tx`
+      insert into humans (id, email, email_key, name, password_hash)
+      values (${id}, 'a@b.dev', 'a@b.dev', ${'tab\t, line\n, \\N and ☂'}, 'x')`;
+    await tx`insert into leases (name, holder, fence, expires_at) values ('a', ${id}, 7, now())`;
+  });
+  const say = (): void => undefined;
+  const write = (entries: AsyncIterable<Entry>) => writeArchive(file, entries);
+  await dumpDatabase(sql, { secret_key_check: null, say, write });
+  const [before] = await sql`select * from humans`;
+  const manifest = await checkBackup(file);
+  t.equal(manifest.migrations.length, 12);
+  const options = { file, manifest, say, emptyRedis: async () => undefined };
+  const load = (known: typeof migrations) =>
+    loadDatabase(sql, { ...options, migrations: known, replace: true });
+  await t.rejects(load(migrations.slice(0, 11)), /is at migration 12 and this program knows 11/);
+  await load(migrations);
+  t.same((await sql`select number from migrations`).length, migrations.length);
+  t.match((await sql`select * from humans`)[0], before);
+  t.match([...(await sql`select fence from leases`)], [{ fence: 7 }]);
+});
+
+t.test('a backup holds all that the schema can hold', async (t) => {
+  const sql = openAdmin((await openStores(t)).database_url);
+  t.teardown(() => sql.end());
+  const others = await sql`
+    select relname from pg_class
+    where relnamespace = current_schema()::regnamespace and relkind not in ('r', 'p', 'i', 'I', 't')`;
+  t.same([...others], [], 'sequences and materialized views would have to be told as well');
+});
