@@ -43,11 +43,16 @@ const readTotals = (line: string): Totals | null => {
   return { passed: count('pass'), failed: count('fail'), skipped: count('skip') + count('todo') };
 };
 
-/** One line a file that passes; of a file that fails everything but what passed in it. */
+/**
+ * One line a file that passes, and one for each test that it left out; of a file that fails
+ * everything but what passed in it.
+ */
 const makePrinter = (): ((line: string) => void) => {
   let block: string[] = [];
   return (line) => {
     const end = /^(ok|not ok) \d+ - (.*)$/.exec(line);
+    const [, name, why] = /^ +ok \d+ - (.*?) # SKIP ?(.*)$/.exec(line) ?? [];
+    if (name !== undefined) console.log(`left out: ${name}${why === '' ? '' : ` (${why})`}`);
     if (end === null) {
       if (!/^\s*(ok \d|1\.\.\d|TAP version|# time=|# Subtest:.*\.test\.ts$|$)/.test(line)) {
         block.push(line);
