@@ -227,7 +227,11 @@ export type Config = {
 };
 
 export class ConfigError extends Error {
-  constructor(readonly problems: readonly string[]) {
+  constructor(
+    readonly problems: readonly string[],
+    /** The settings that are right. */
+    readonly values: Partial<Config> = {},
+  ) {
     super(`The settings are not right:\n${problems.map((line) => `  - ${line}`).join('\n')}`);
     this.name = 'ConfigError';
   }
@@ -278,13 +282,16 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
   }
   const values: Record<string, unknown> = {};
   for (const [name, { schema, fallback }] of Object.entries<Setting>(settings)) {
-    const result = schema.safeParse(readValue(env, name, problems) ?? fallback);
+    const before = problems.length;
+    const given = readValue(env, name, problems);
+    if (problems.length > before) continue;
+    const result = schema.safeParse(given ?? fallback);
     if (result.success) values[name] = result.data;
     else problems.push(`${name}: ${result.error.issues.map((i) => i.message).join('; ')}`);
   }
   const config = values as Config;
   if (problems.length === 0) checkProduction(config, problems);
-  if (problems.length > 0) throw new ConfigError(problems);
+  if (problems.length > 0) throw new ConfigError(problems, config);
   return Object.freeze(config);
 };
 

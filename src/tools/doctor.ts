@@ -28,18 +28,23 @@ const show = (name: string, value: unknown, secret: boolean): string => {
   return name.endsWith('_URL') ? maskUrl(String(value)) : '***';
 };
 
-/** The name that set it; `default` when nothing did. */
+const not_set = 'default';
+
+/** The name that set it. */
 const sourceOf = (name: string): string => {
   const isSet = (key: string): boolean => (process.env[key] ?? '') !== '';
   const names = [`PF_${name}`, name, `PF_${name}_FILE`, `${name}_FILE`];
-  return names.find(isSet) ?? 'default';
+  return names.find(isSet) ?? not_set;
 };
 
 const printSettings = (config: Partial<Config>): void => {
   console.log('Settings');
   for (const [name, { secret }] of Object.entries(settings)) {
-    const value = show(name, config[name as keyof Config], secret === true);
-    console.log(`  ${name.padEnd(28)} ${value.padEnd(32)} ${sourceOf(name)}`);
+    const source = sourceOf(name);
+    // One that is not right is in none of the values, whatever set it.
+    const is_wrong = !(name in config) && source !== not_set;
+    const value = is_wrong ? 'WRONG' : show(name, config[name as keyof Config], secret === true);
+    console.log(`  ${name.padEnd(28)} ${value.padEnd(32)} ${source}`);
   }
 };
 
@@ -134,7 +139,7 @@ const run = async (): Promise<void> => {
     process.exitCode = wrong === 0 ? 0 : 1;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    printSettings({});
+    printSettings(error.values);
     console.log(`\n${error.message}`);
     process.exitCode = 1;
   }

@@ -56,4 +56,8 @@ t.test('wrong settings are listed together', async (t) => {
   t.equal(code, 1);
   t.match(output, /PF_NOTHING is not a setting/);
   t.match(output, /PORT: /);
+  t.match(output, /^ {2}PORT +WRONG +PORT$/m);
+  t.match(output, /^ {2}HOST +127\.0\.0\.1 +default$/m, 'all others are shown as they are');
+  t.match(output, /^ {2}LIMIT_KEY +6000 +default$/m);
+  t.match(output, /^ {2}SMTP_URL +- +default$/m);
 });
