@@ -54,12 +54,12 @@ const arrivesOf = (prefix: string): string =>
 every attempt, of 32 KB at most, and these headers:</p>
 ${code(`webhook-id         id of the event: the same at every repeat
 webhook-timestamp  Unix seconds of this attempt
-webhook-signature  v1,<base64>; two of them while a secret is rotated
+webhook-signature  v1,<base64 HMAC-SHA256 of id.timestamp.body>; two of them while a secret is rotated
 ${prefix}-Event        name of the event
-${prefix}-Signature    sha256=<hex HMAC-SHA256 of the body>
 ${prefix}-Delivery     id of the delivery, for GET /api/webhooks/{id}/deliveries/{did}
 ${prefix}-Attempt      1 for the first
-${prefix}-Offset       place of the event in the log`)}
+${prefix}-Offset       place of the event in the log
+${prefix}-Signature    sha256=<hex HMAC-SHA256 of the body>, the older form`)}
 <p>At least once, and in no order: keep the <code>webhook-id</code>s you have seen, and put events in
 order by their offset. What you missed altogether is in <code>GET /api/events?after=</code>.</p>`,
   );
@@ -67,11 +67,15 @@ order by their offset. What you missed altogether is in <code>GET /api/events?af
 const verifyOf = (prefix: string, examples: readonly Example[]): string =>
   section(
     'Verify it',
-    `<p>Check the signature over the bytes as they came, before anything parses them. The key is the
-secret as text, all 64 characters. Libraries of Standard Webhooks take the
-<code>signing_secret</code> instead. Nothing but <code>${escapeHtml(prefix)}-Signature</code> is
-signed without a time: prefer <code>webhook-signature</code>, which an old delivery cannot pass.</p>
-${examples.map(({ language, code: text }) => `<h3>${language}</h3>${code(text)}`).join('\n')}`,
+    `<p>Check <code>webhook-signature</code> over the bytes as they came, before anything parses them:
+<code>v1,</code> and the base64 of the HMAC-SHA256 of
+<code>webhook-id.webhook-timestamp.body</code>. The key is the secret as text, all 64 characters.
+Refuse a timestamp that is more than five minutes away, so that nobody can send an old delivery
+again. This is the scheme of Standard Webhooks, whose
+libraries take the <code>signing_secret</code> instead.</p>
+${examples.map(({ language, code: text }) => `<h3>${language}</h3>${code(text)}`).join('\n')}
+<p>The older <code>${escapeHtml(prefix)}-Signature</code> is the hex HMAC-SHA256 of the body alone. It
+has no timestamp, so an old delivery passes it as well.</p>`,
   );
 
 const answerOf = ({ retry_steps_ms, wall_ms }: WebhookFacts): string =>

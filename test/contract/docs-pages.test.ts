@@ -201,10 +201,18 @@ t.test('every event is told with an example that is one', async (t) => {
 t.test('the signature that the page shows is what its own command prints', async (t) => {
   const delivery = makeDelivery('question.created', 'X-Svc');
   const page = textOf('/docs/events');
-  const { stdout } = await promisify(execFile)('bash', ['-c', verify_sample('X-Svc', delivery)]);
-  const [digest = ''] = stdout.split(' ');
-  t.match(digest, /^[0-9a-f]{64}$/);
-  t.ok(page.includes(`X-Svc-Signature: sha256=${digest}`));
+  const { stdout } = await promisify(execFile)('bash', ['-c', verify_sample(delivery)]);
+  t.match(stdout, /^[0-9A-Za-z+/]{43}=\n$/);
+  t.ok(page.includes(`webhook-signature: v1,${stdout.trim()}`));
+});
+
+t.test('the signature with a timestamp is taught first, everywhere', async (t) => {
+  for (const path of ['/docs/events', '/docs/webhooks', '/llms.txt', '/llms-full.txt']) {
+    const text = textOf(path);
+    const [standard, older] = [text.indexOf('webhook-signature'), text.search(/X-Svc-Signature/i)];
+    t.ok(standard > 0, path);
+    t.ok(older === -1 || older > standard, path);
+  }
 });
 
 t.test('every frame that the page shows is understood by the socket', async (t) => {

@@ -45,7 +45,6 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   const read = (name: string): string => readFileSync(path.join(first.folder, name), 'utf8');
   const receiver = await startReceiver({
     ...{ cert: read('dev-cert.pem'), key: read('dev-key.pem') },
-    signature_header: 'x-svc-signature',
     isOwn: () => true,
   });
   t.teardown(receiver.close);

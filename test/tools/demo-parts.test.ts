@@ -85,20 +85,36 @@ t.test('the questions fit the limits of the contract', async (t) => {
   }
 });
 
-t.test('a signature is taken only when it is right in every character', async (t) => {
+t.test('a signature is taken only when it is right in every character, and new', async (t) => {
   const secret = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
-  const body = Buffer.from(
-    '{"event":"question.created","data":{"question_id":"q_1","question":"Will it rain?",' +
-      '"category":"technology"},"timestamp":"2026-01-02T03:04:05.000Z"}',
-  );
-  const vector = 'sha256=0b0228b9917e0701b36c0328a84a943dc220d81a42e86c28b08fa59e128975d1';
-  t.equal(isSigned(secret, body, vector), true, 'the vector of the design');
-  t.equal(isSigned(secret, body, vector.toUpperCase()), false);
-  t.equal(isSigned(secret, body, vector.slice(0, -1)), false);
-  t.equal(isSigned(secret, body, ''), false);
-  t.equal(isSigned(secret, Buffer.concat([body, Buffer.from(' ')]), vector), false);
-  const other = `sha256=${createHmac('sha256', 'other').update(body).digest('hex')}`;
-  t.equal(isSigned(secret, body, other), false);
+  const body = Buffer.from('{"event":"question.created","data":{},"timestamp":"2026-01-02"}');
+  const now_s = Math.floor(Date.now() / 1_000);
+  const sign = (timestamp: number | string, key = secret): string =>
+    `v1,${createHmac('sha256', key).update(`e1.${timestamp}.`).update(body).digest('base64')}`;
+  const isTaken = (
+    signature: string,
+    { timestamp = now_s as number | string, id = 'e1', bytes = body } = {},
+  ): boolean =>
+    isSigned(
+      secret,
+      {
+        ...{ 'webhook-id': id, 'webhook-timestamp': String(timestamp) },
+        'webhook-signature': signature,
+      },
+      bytes,
+    );
+  const right = sign(now_s);
+  t.equal(isTaken(right), true);
+  t.equal(isTaken(`${sign(now_s, 'another')} ${right}`), true, 'two while a secret is rotated');
+  t.equal(isTaken(right.slice(0, -1)), false);
+  t.equal(isTaken(right.slice(3)), false);
+  t.equal(isTaken(''), false);
+  t.equal(isTaken(sign(now_s, 'another')), false);
+  t.equal(isTaken(right, { id: 'e2' }), false);
+  t.equal(isTaken(right, { bytes: Buffer.concat([body, Buffer.from(' ')]) }), false);
+  t.equal(isTaken(sign(now_s - 290), { timestamp: now_s - 290 }), true);
+  t.equal(isTaken(sign(now_s - 310), { timestamp: now_s - 310 }), false, 'too old');
+  t.equal(isTaken(sign('now'), { timestamp: 'now' }), false);
 });
 
 const tally = (more: Partial<Tally> = {}): Tally => ({

@@ -45,7 +45,10 @@ t.test('the demo plays the story, twice, and leaves no webhook behind', async (t
     t.match(output, /sum of the consensus totals +36 {2}✓/);
     t.match(output, /events on the websocket +36 {2}✓/);
     t.match(output, /verified webhook deliveries +36 {2}✓/);
-    t.match(output, /All counts are equal\.\n$/);
+    t.match(output, /All counts are equal\.\n\nOpen next:\n( {2}\w+ +http\S+\n){4}$/);
+    for (const [, name = '', url = ''] of output.matchAll(/^ {2}(\w+) +(http\S+)$/gm)) {
+      t.equal((await fetch(url)).status, 200, name);
+    }
     const [row] = await app.sql`
       select
         (select count(*)::int from predictions) as predictions,

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { createServer } from 'node:net';
@@ -107,6 +108,8 @@ const findPort = (): Promise<number> =>
     });
   });
 
+const posted = '{"event":"prediction.placed"}';
+
 interface Post {
   readonly port: number;
   readonly ca_file: string;
@@ -120,7 +123,7 @@ const post = ({ port, ca_file, headers }: Post): Promise<number> =>
       answer.resume().once('end', () => resolve(answer.statusCode ?? 0));
     });
     call.once('error', reject);
-    call.end('{"event":"prediction.placed"}');
+    call.end(posted);
   });
 
 t.test('the receiver of the README takes what is genuine and nothing else', async (t) => {
@@ -152,10 +155,18 @@ t.test('the receiver of the README takes what is genuine and nothing else', asyn
     new RegExp(`^genuine .*question\\.created.*${question_id}`, 'm').test(receiver.output()),
   );
 
-  const forged = `sha256=${'0'.repeat(64)}`;
-  for (const signature of [forged, 'sha256=', 'nonsense']) {
-    t.equal(await post({ port, ca_file, headers: { 'x-svc-signature': signature } }), 401);
+  const headersOf = (signature: string, age_s = 0) => {
+    const time = Math.floor(Date.now() / 1_000) - age_s;
+    const hmac = createHmac('sha256', SECRET).update(`e1.${time}.${posted}`).digest('base64');
+    const made = signature.replace('RIGHT', `v1,${hmac}`);
+    return { 'webhook-id': 'e1', 'webhook-timestamp': `${time}`, 'webhook-signature': made };
+  };
+  t.equal(await post({ port, ca_file, headers: headersOf('RIGHT') }), 204);
+  t.equal(await post({ port, ca_file, headers: headersOf('v1,other RIGHT') }), 204, 'two of them');
+  for (const signature of [`v1,${'A'.repeat(43)}=`, 'v1,', 'nonsense']) {
+    t.equal(await post({ port, ca_file, headers: headersOf(signature) }), 401);
   }
+  t.equal(await post({ port, ca_file, headers: headersOf('RIGHT', 400) }), 401, 'an old one');
   t.equal(await post({ port, ca_file, headers: {} }), 401, 'no signature at all');
-  await until('all four are told', () => receiver.output().match(/^forged /gm)?.length === 4);
+  await until('all five are told', () => receiver.output().match(/^forged /gm)?.length === 5);
 });

@@ -11,12 +11,14 @@ const anchorOf = (name: string): string => name.replaceAll(/[^a-z]+/g, '-');
 export const printDelivery = ({ headers, body }: Delivery): string =>
   [...headers.map(([name, value]) => `${name}: ${value}`), '', body].join('\n');
 
-/** The check of the simpler signature with what every system has. */
-export const verify_sample = (prefix: string, delivery: Delivery): string =>
-  `SECRET=${example_secret}
-BODY='${delivery.body}'
-printf '%s' "$BODY" | openssl dgst -sha256 -hmac "$SECRET" -r
-# the digest is what stands behind sha256= in ${prefix}-Signature`;
+/** The check of a signature with what every system has. */
+export const verify_sample = ({ headers, body }: Delivery): string => {
+  const { 'webhook-id': id, 'webhook-timestamp': timestamp } = Object.fromEntries(headers);
+  return `SECRET=${example_secret}
+BODY='${body}'
+printf '%s' "${id}.${timestamp}.$BODY" | openssl dgst -sha256 -hmac "$SECRET" -binary | base64
+# what stands after v1, in webhook-signature`;
+};
 
 const eventHtml = ({
   name,
@@ -63,11 +65,12 @@ socket, <code>prev</code> is the offset of the event before, so a hole shows.</p
 is the secret of the webhook as text, all 64 characters. <code>webhook-signature</code> is
 <code>v1,</code> and the base64 of the HMAC-SHA256 of
 <code>webhook-id.webhook-timestamp.body</code>, as Standard Webhooks have it;
-<code>${prefix}-Signature</code> is the hex HMAC-SHA256 of the body alone. Compare in constant time, and
+the older <code>${prefix}-Signature</code> is the hex HMAC-SHA256 of the body alone, which an old
+delivery passes as well. Compare in constant time, and
 refuse a timestamp older than five minutes. <a href="/docs/webhooks">Receivers in three languages</a>
 show it.</p>${events
   .slice(0, 1)
-  .map(({ delivery }) => figure('Shell', verify_sample(prefix, delivery)))}</section>`;
+  .map(({ delivery }) => figure('Shell', verify_sample(delivery)))}</section>`;
 
 const topicTable = ({ topics }: EventReference): Html => html`<div class="scroll"><table><thead><tr>
 <th>Topic</th><th>What comes</th></tr></thead><tbody>${topics.map(

@@ -38,7 +38,10 @@ const steps = (url: string, limits: readonly LimitLine[]): string => `Base addre
    family, and what it is when no owner counts twice; \`GET /api/questions/{id}/chart\` shows how it
    moved, \`GET /api/questions/{id}/intel-brief\` the strongest arguments on both sides.
 6. **Listen.** The websocket \`/ws\`, \`GET /api/stream\`, \`GET /api/events?after=\` or a webhook: one
-   log with one offset, so nothing is missed.
+   log with one offset, so nothing is missed. A webhook is signed as Standard Webhooks are:
+   \`webhook-signature\` is \`v1,\` and the base64 of the HMAC-SHA256 of
+   \`webhook-id.webhook-timestamp.body\`, with the secret as text for its key; refuse a timestamp
+   that is more than five minutes away.
 
 **What a reasoning needs.** Four parts under these headings, in this order, each with text: \`EVIDENCE\`, \`ANALYSIS\`,
 \`COUNTER-EVIDENCE\`, \`BOTTOM LINE\`. A heading begins a line, is bold, or is in capitals with a colon. At least 200 characters and 30 different words of four letters (two in Chinese, Japanese, Korean, Thai);

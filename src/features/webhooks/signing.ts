@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 
 /**
  * Signatures of a delivery. Both schemes are keyed with the 64 ASCII characters of the hex secret:
- * `<prefix>-Signature` is HMAC-SHA256 over the raw body in hex; `webhook-signature` is that of
- * Standard Webhooks 1.0, over `id.timestamp.body`, in base64.
+ * `webhook-signature` is that of Standard Webhooks 1.0, HMAC-SHA256 over `id.timestamp.body` in
+ * base64; the older `<prefix>-Signature` is over the raw body alone, in hex.
  */
 
 export interface Signed {
@@ -54,14 +54,14 @@ export const makeHeaders = (envelope: Envelope): Record<string, string> => {
     'Content-Type': 'application/json',
     'User-Agent': 'prediction-forum-webhooks/1',
   };
+  headers['webhook-id'] = envelope.event_id;
+  headers['webhook-timestamp'] = String(envelope.timestamp_s);
+  headers['webhook-signature'] = standardSignatures(envelope);
   headers[`${prefix}-Event`] = envelope.event;
   headers[`${prefix}-Signature`] = signBody(old_key ?? key, body);
   if (old_key !== null) headers[`${prefix}-Signature-Next`] = signBody(key, body);
   headers[`${prefix}-Delivery`] = envelope.delivery_id;
   headers[`${prefix}-Attempt`] = String(envelope.attempt);
   if (offset !== null) headers[`${prefix}-Offset`] = String(offset);
-  headers['webhook-id'] = envelope.event_id;
-  headers['webhook-timestamp'] = String(envelope.timestamp_s);
-  headers['webhook-signature'] = standardSignatures(envelope);
   return headers;
 };

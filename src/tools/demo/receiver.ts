@@ -1,10 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
 /**
- * A webhook receiver as a subscriber would write it: HTTPS, the signature over the raw bytes
- * compared in constant time, repeats recognised by their `webhook-id`.
+ * A webhook receiver as a subscriber would write it: HTTPS, the signature of Standard Webhooks over
+ * the raw bytes compared in constant time, repeats recognised by their `webhook-id`.
  */
 export interface Receiver {
   readonly port: number;
@@ -22,16 +23,24 @@ export interface Receiver {
 export interface ReceiverOptions {
   readonly cert: string;
   readonly key: string;
-  /** Name of the signature header, in lower case. */
-  readonly signature_header: string;
   isOwn(question_id: string): boolean;
 }
 
-/** `sha256=` and the HMAC-SHA256 of the body in lower-case hex, keyed with the secret's text. */
-export const isSigned = (secret: string, body: Buffer, signature: string): boolean => {
-  const wanted = Buffer.from(`sha256=${createHmac('sha256', secret).update(body).digest('hex')}`);
-  const given = Buffer.from(signature);
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
+const tolerance_s = 300;
+
+/** Whether one of the signatures is `v1,` and the base64 of the HMAC-SHA256, keyed with the text. */
+export const isSigned = (secret: string, headers: IncomingHttpHeaders, body: Buffer): boolean => {
+  const header = (name: string): string => String(headers[`webhook-${name}`] ?? '');
+  const timestamp = header('timestamp');
+  if (!(Math.abs(Date.now() / 1_000 - Number(timestamp)) <= tolerance_s)) return false;
+  const hmac = createHmac('sha256', secret)
+    .update(`${header('id')}.${timestamp}.`)
+    .update(body);
+  const wanted = Buffer.from(`v1,${hmac.digest('base64')}`);
+  return header('signature')
+    .split(' ')
+    .map((signature) => Buffer.from(signature))
+    .some((given) => given.length === wanted.length && timingSafeEqual(given, wanted));
 };
 
 const body_limit = 65_536;
@@ -66,12 +75,13 @@ export const startReceiver = async (options: ReceiverOptions): Promise<Receiver>
   let repeats = 0;
 
   /** The status to answer with. */
-  const take = (body: Buffer, signature: string, id: string): number => {
+  const take = (body: Buffer, headers: IncomingHttpHeaders): number => {
     if (secret === '') return 503;
-    if (!isSigned(secret, body, signature)) {
+    if (!isSigned(secret, headers, body)) {
       rejected += 1;
       return 401;
     }
+    const id = String(headers['webhook-id']);
     if (known.has(id)) {
       repeats += 1;
       return 200;
@@ -91,12 +101,7 @@ export const startReceiver = async (options: ReceiverOptions): Promise<Receiver>
       else chunks.push(chunk);
     });
     request.on('end', () => {
-      const header = (name: string): string => String(request.headers[name] ?? '');
-      const status = take(
-        Buffer.concat(chunks),
-        header(options.signature_header),
-        header('webhook-id'),
-      );
+      const status = take(Buffer.concat(chunks), request.headers);
       response.writeHead(status).end();
     });
   });

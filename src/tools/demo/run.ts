@@ -23,7 +23,7 @@ import {
   StoryError,
   signUpHuman,
 } from './story.js';
-import { isComplete, summarise, type Tally } from './summary.js';
+import { addressesOf, isComplete, summarise, type Tally } from './summary.js';
 import { makeView, type View } from './view.js';
 
 /** Plays the story from the first registration to the summary, and cleans up behind itself. */
@@ -161,7 +161,6 @@ const prepare = async (stage: Stage): Promise<Play> => {
   const receiver = await startReceiver({
     cert: readOwnFile(path.join(args.data_dir, 'dev-cert.pem'), 'The development certificate'),
     key: readOwnFile(path.join(args.data_dir, 'dev-key.pem'), 'The key of the certificate'),
-    signature_header: 'x-svc-signature',
     isOwn,
   });
   closers.push(receiver.close);
@@ -239,7 +238,8 @@ const perform = async (play: Play, options: DemoOptions): Promise<boolean> => {
     drawPlay(play, step);
     play.view.end();
     const { equal, lines } = summarise(tally, play.agents.length * play.questions.length);
-    for (const line of lines) play.view.say(line);
+    const pages = addressesOf(play.story.url, play.questions[0]?.id ?? '');
+    for (const line of [...lines, ...pages]) play.view.say(line);
     return equal;
   } finally {
     looking = false;

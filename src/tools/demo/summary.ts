@@ -47,3 +47,14 @@ export const summarise = (tally: Tally, wanted: number): Summary => {
     ],
   };
 };
+
+/** What a browser can open when the demo is over. */
+export const addressesOf = (url: string, question_id: string): readonly string[] => {
+  const pages = [
+    ['widget', `/embed/${question_id}`],
+    ['chart', `/api/questions/${question_id}/chart.svg`],
+    ['brief', `/api/questions/${question_id}/intel-brief`],
+    ['leaderboard', '/api/leaderboard'],
+  ] as const;
+  return ['', 'Open next:', ...pages.map(([name, path]) => `  ${name.padEnd(12)} ${url}${path}`)];
+};

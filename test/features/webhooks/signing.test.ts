@@ -68,14 +68,14 @@ test('the headers are exactly those of the design, with the prefix of the settin
   t.same(Object.keys(envelope('X-Acme', 7)), [
     'Content-Type',
     'User-Agent',
+    'webhook-id',
+    'webhook-timestamp',
+    'webhook-signature',
     'X-Acme-Event',
     'X-Acme-Signature',
     'X-Acme-Delivery',
     'X-Acme-Attempt',
     'X-Acme-Offset',
-    'webhook-id',
-    'webhook-timestamp',
-    'webhook-signature',
   ]);
   t.match(envelope('X-Svc', 7), {
     'Content-Type': 'application/json',
