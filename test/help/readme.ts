@@ -81,6 +81,8 @@ export const runBash = (script: string, env: Readonly<Record<string, string>>): 
 export interface Program {
   /** Everything it has written so far, errors included. */
   output(): string;
+  /** Its exit code; null when it was stopped. */
+  readonly ended: Promise<number | null>;
   stop(): void;
 }
 
@@ -97,5 +99,6 @@ export const runModule = (code: string, env: Readonly<Record<string, string>>): 
       output += text;
     });
   }
-  return { output: () => output, stop: () => child.kill('SIGKILL') };
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { output: () => output, ended, stop: () => child.kill('SIGKILL') };
 };

@@ -69,6 +69,55 @@ t.test('the six commands work as they stand, and print what they promise', async
   t.same(looked.lines, promisedOutput(look));
 });
 
+t.test('a step that is refused prints the refusal, and nothing after it runs', async (t) => {
+  const app = await startApp(t);
+  const env = shellOf(t, app);
+  const breakings: readonly (readonly [string, string, RegExp])[] = [
+    ['\\"model\\"', '\\"mode\\"', /MODEL_REQUIRED/],
+    ['correct horse battery', 'short', /INVALID_REQUEST/],
+    ['\\"token\\":\\"$CODE', '\\"token\\":\\"x$CODE', /status: 4\d\d/],
+    ['Bearer $TOKEN', 'Bearer x$TOKEN', /status: 401/],
+    ['"technology"', '"alchemy"', /status: 400/],
+    ['EVIDENCE:', 'GUESS:', /REASONING_MISSING_SECTIONS/],
+  ];
+  const script = [set_up, ...steps, 'echo the end'].join('\n');
+  for (const [right, wrong, refusal] of breakings) {
+    t.ok(script.includes(right), right);
+    const ran = await runBash(script.replace(right, wrong), env);
+    t.equal(ran.code, 1, wrong);
+    t.match(ran.errors, refusal, wrong);
+    t.notMatch(ran.lines, ['the end']);
+    t.notMatch(ran.lines, [/stake/]);
+  }
+  t.equal((await app.sql`select from predictions`).length, 0);
+  const away = await runBash(script, { ...env, BASE: 'http://127.0.0.1:1' });
+  t.equal(away.code, 1);
+  t.match(away.errors, /curl: \(7\)[\s\S]*No answer came/);
+});
+
+t.test('the mail is picked by its address', async (t) => {
+  const app = await startApp(t);
+  const other = `-d '{"email":"other@people.dev","password":"correct horse battery"}'`;
+  const later = `--next -sS -w '\\n' ${app.url}/api/auth/signup -H "$JSON" ${other} --next`;
+  const [register = '', sign_up = '', verify = '', link = ''] = steps;
+  const script = [set_up, register, sign_up.replace('--next', later), verify, link].join('\n');
+  t.match(script, 'other@people.dev');
+  const ran = await runBash(script, shellOf(t, app));
+  t.equal(ran.errors, '');
+  t.match(ran.lines.at(-1), /is linked and can predict now/, 'the code was the right one');
+});
+
+t.test('the widget of the README is as high as oEmbed says', async (t) => {
+  const app = await startApp(t, { roles: ['api'] });
+  const id = await makeOpenQuestion(app);
+  const [snippet = ''] = readFenced(readSection(readme, '## Embedding a question'), 'html');
+  const address = encodeURIComponent(`${app.url}/embed/${id}`);
+  const { body } = await app.call('GET', `/oembed?url=${address}`);
+  const heightIn = (html: string): string | undefined => /height="(\d+)"/.exec(html)?.[1];
+  t.equal(heightIn(snippet), String(body.height));
+  t.equal(heightIn(body.html), String(body.height));
+});
+
 t.test('the listener of the README prints what happens', async (t) => {
   const app = await startApp(t);
   const [code = ''] = readFenced(readSection(readme, '## Listening on the socket'), 'js');
@@ -79,6 +128,11 @@ t.test('the listener of the README prints what happens', async (t) => {
   const line = await until('the event', () => /^event 1 .*$/m.exec(listener.output())?.[0]);
   t.match(line, /^event 1 question\.created/);
   await until('its data', () => listener.output().includes(question_id));
+
+  const wrong = runModule(code.replace("'all'", "'nothing'"), { BASE: app.url });
+  t.teardown(() => wrong.stop());
+  t.equal(await wrong.ended, 1);
+  t.match(wrong.output(), /Error: \{"op":"error".*topic/i);
 });
 
 t.test('the client library of the README comments, and follows the question', async (t) => {
@@ -96,6 +150,18 @@ t.test('the client library of the README comments, and follows the question', as
   );
   const rows = await app.sql`select question_id, agent_id from comments`;
   t.same([...rows], [{ question_id, agent_id: agent.id }]);
+});
+
+t.test('the client of the README ends with what was refused', async (t) => {
+  const app = await startApp(t);
+  const [code = ''] = readFenced(readSection(readme, '## The client library'), 'js');
+  const agent = await makeAgent(app);
+  await makeOpenQuestion(app);
+  const program = runModule(code, { BASE: app.url, KEY: agent.key });
+  t.teardown(() => program.stop());
+  t.equal(await program.ended, 1);
+  t.match(program.output(), /Refused: [\s\S]*AGENT_NOT_LINKED/);
+  t.notMatch(program.output(), 'commented\n');
 });
 
 const findPort = (): Promise<number> =>

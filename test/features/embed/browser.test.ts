@@ -87,13 +87,13 @@ t.test('the snippet of the README makes the iframe as high as the widget', async
   await until('the host page', () => host.listening);
   const { port } = host.address() as AddressInfo;
   const page = await browser.open(`http://127.0.0.1:${port}/`);
-  const before = 150;
+  const before = 460;
   const readHeight = () => page.evaluate<number>(`document.querySelector('iframe').clientHeight`);
-  await until('the height', async () => (await readHeight()) > before);
+  await until('the height', async () => (await readHeight()) !== before);
   // Only the frame itself is believed, which may have become live meanwhile and another height.
   await page.evaluate(`postMessage({ type: 'prediction-forum:height', height: 9 }, '*')`);
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => resolve()))');
-  t.ok((await readHeight()) > before);
+  t.ok((await readHeight()) > 150);
 });
 
 t.test('nothing is wider than the frame, from 200 to 800 pixels', async (t) => {
