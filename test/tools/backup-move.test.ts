@@ -71,6 +71,8 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   t.match(kept.output, /Keep .*\/secret-key too/);
   t.equal(statSync(file).mode & 0o777, 0o600);
   await first.stop();
+  const at_rest = await runTool('backup', { DATA_DIR: first.folder }, `${file}.rest`);
+  t.match(at_rest, { code: 0, output: /predictions +37\n/ });
 
   const folder = makeFolder(t);
   const env = { DATA_DIR: folder };
