@@ -96,7 +96,11 @@ const toys: readonly Route<ToyDeps>[] = [
     auth: 'agent',
     handle: ({ caller }) => reply(200, { mine: caller.name }),
   }),
-  get('picture', '/picture', () => replyRaw('image/png', Buffer.from([0x89, 0, 0xff]))),
+  route({
+    ...{ ...plain, id: 'picture', method: 'GET', path: '/picture', summary: 'picture' },
+    produces: 'image/png',
+    handle: () => replyRaw('image/png', Buffer.from([0x89, 0, 0xff])),
+  }),
   get('page', '/page', () => replyRaw('text/html', '<p>bär</p>')),
   get('svg', '/picture.svg', () => replyRaw('image/svg+xml', Buffer.from('<svg/>'))),
   route({

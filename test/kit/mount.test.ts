@@ -262,6 +262,7 @@ t.test('with checks on, an answer that is not as promised is a 500', async (t) =
   t.equal((await checked.call('GET', '/misshapen')).status, 500);
   t.equal((await checked.call('GET', '/api/toys')).status, 200);
   t.equal((await checked.call('GET', '/picture')).status, 200);
+  t.equal((await checked.call('GET', '/page')).status, 500, 'no word of HTML in the route');
   t.equal((await app.call('GET', '/unlisted')).status, 202, 'off in service');
 });
 
