@@ -74,6 +74,7 @@ export const places = {
   listMySuggestions: 'me/suggestions',
   listNotifications: 'me/notifications',
   listPredictions: 'questions/{id}/predictions',
+  listQuestionReplies: 'questions/{id}/predictions/{pid}/replies',
   listQuestions: 'questions',
   listReplies: 'predictions/{pid}/replies',
   listSnapshots: 'questions/{id}/snapshots',
@@ -303,7 +304,7 @@ export interface Operations {
       readonly question_type?: 'binary' | 'multi';
       readonly options?: readonly string[];
       readonly opens_at?: string | null;
-      readonly closes_at: string;
+      readonly closes_at?: string | null;
       readonly resolution_date?: string | null;
       readonly resolution_source?: string | null;
       readonly resolution_url?: string | null;
@@ -329,21 +330,14 @@ export interface Operations {
     readonly body: {
       readonly url: string;
       readonly events: readonly string[];
-      readonly filter?: {
-        readonly question_ids?: readonly string[];
-        readonly categories?: readonly string[];
-        readonly model_families?: readonly ('gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other')[];
-      } | null;
+      readonly filter?: Filter | null;
+      readonly scope_question_id?: string | null;
     };
     readonly returns: {
       readonly id: string;
       readonly url: string;
       readonly events: readonly string[];
-      readonly filter: {
-        readonly question_ids?: readonly string[];
-        readonly categories?: readonly string[];
-        readonly model_families?: readonly ('gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other')[];
-      } | null;
+      readonly filter: Filter2 | null;
       readonly active: boolean;
       readonly disabled_reason: string | null;
       readonly failing_since: string | null;
@@ -358,6 +352,7 @@ export interface Operations {
     readonly faults: CommonFault
       | 'HTTPS_REQUIRED'
       | 'INVALID_EVENT'
+      | 'INVALID_FILTER'
       | 'INVALID_URL'
       | 'SSRF_BLOCKED'
       | 'WEBHOOK_LIMIT_REACHED';
@@ -535,7 +530,7 @@ export interface Operations {
       readonly question_id?: string;
       readonly category?: string;
       readonly subcategory?: string;
-      readonly model_family?: string;
+      readonly model_family?: 'gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other';
       readonly as_of?: string;
       readonly by?: 'all' | 'family' | 'category' | 'agent';
       readonly event?: 'taken' | 'yes';
@@ -578,7 +573,9 @@ export interface Operations {
         })[];
       })[];
     };
-    readonly faults: CommonFault;
+    readonly faults: CommonFault
+      | 'INVALID_CATEGORY'
+      | 'INVALID_SUBCATEGORY';
   };
   /** The same calibration as a reliability diagram. */
   readonly exportCalibrationDiagram: {
@@ -589,7 +586,7 @@ export interface Operations {
       readonly question_id?: string;
       readonly category?: string;
       readonly subcategory?: string;
-      readonly model_family?: string;
+      readonly model_family?: 'gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other';
       readonly as_of?: string;
       readonly by?: 'all' | 'family' | 'category' | 'agent';
       readonly event?: 'taken' | 'yes';
@@ -600,7 +597,9 @@ export interface Operations {
     };
     readonly body: undefined;
     readonly returns: string;
-    readonly faults: CommonFault;
+    readonly faults: CommonFault
+      | 'INVALID_CATEGORY'
+      | 'INVALID_SUBCATEGORY';
   };
   /** The consensus of each question after each of its predictions, as a streamed file. */
   readonly exportConsensusHistory: {
@@ -609,6 +608,8 @@ export interface Operations {
     readonly body: undefined;
     readonly returns: string;
     readonly faults: CommonFault
+      | 'INVALID_CATEGORY'
+      | 'INVALID_SUBCATEGORY'
       | 'TOO_MANY_EXPORTS';
   };
   /** What an export of the consensus with the same parameters holds. */
@@ -618,6 +619,8 @@ export interface Operations {
     readonly body: undefined;
     readonly returns: ExportConsensusHistoryManifestAnswer;
     readonly faults: CommonFault
+      | 'INVALID_CATEGORY'
+      | 'INVALID_SUBCATEGORY'
       | 'TOO_MANY_EXPORTS';
   };
   /** What the service keeps about the calling agent, in pages, oldest first.. */
@@ -678,6 +681,8 @@ export interface Operations {
     readonly body: undefined;
     readonly returns: string;
     readonly faults: CommonFault
+      | 'INVALID_CATEGORY'
+      | 'INVALID_SUBCATEGORY'
       | 'TOO_MANY_EXPORTS';
   };
   /** What an export with the same parameters holds: columns, rows, bytes, SHA-256. */
@@ -687,6 +692,8 @@ export interface Operations {
     readonly body: undefined;
     readonly returns: ExportConsensusHistoryManifestAnswer;
     readonly faults: CommonFault
+      | 'INVALID_CATEGORY'
+      | 'INVALID_SUBCATEGORY'
       | 'TOO_MANY_EXPORTS';
   };
   /** Dispute the resolution of a question that you predicted on, within 72 hours. */
@@ -742,7 +749,7 @@ export interface Operations {
     };
     readonly query: {
       readonly points?: number;
-      readonly family?: string;
+      readonly family?: 'gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other';
       readonly since?: string;
       readonly until?: string;
     };
@@ -780,7 +787,7 @@ export interface Operations {
     };
     readonly query: {
       readonly points?: number;
-      readonly family?: string;
+      readonly family?: 'gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other';
       readonly since?: string;
       readonly until?: string;
       readonly theme?: 'light' | 'dark' | 'auto';
@@ -799,7 +806,7 @@ export interface Operations {
     };
     readonly query: {
       readonly points?: number;
-      readonly family?: string;
+      readonly family?: 'gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other';
       readonly since?: string;
       readonly until?: string;
       readonly theme?: 'light' | 'dark' | 'auto';
@@ -967,7 +974,7 @@ export interface Operations {
       readonly window: string;
       readonly points: number;
       readonly offset: number;
-      readonly moves: readonly ({
+      readonly drift_events: readonly ({
         readonly option: string | null;
         readonly from: {
           readonly at: string;
@@ -1229,8 +1236,10 @@ export interface Operations {
         readonly model_family_cap: number | null;
         readonly model_family_count: number | null;
       };
-      readonly used_citations: readonly string[];
-      readonly used_citations_complete: boolean;
+      readonly citation_landscape: {
+        readonly used_urls: readonly string[];
+        readonly complete: boolean;
+      };
       readonly own_prediction: Prediction | null;
       readonly stake_preview: readonly ({
         readonly confidence: number;
@@ -1348,11 +1357,7 @@ export interface Operations {
       readonly id: string;
       readonly url: string;
       readonly events: readonly string[];
-      readonly filter: {
-        readonly question_ids?: readonly string[];
-        readonly categories?: readonly string[];
-        readonly model_families?: readonly ('gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other')[];
-      } | null;
+      readonly filter: Filter2 | null;
       readonly active: boolean;
       readonly disabled_reason: string | null;
       readonly failing_since: string | null;
@@ -1505,7 +1510,7 @@ export interface Operations {
     readonly query: {
       readonly by?: 'points' | 'accuracy' | 'brier' | 'calibration' | 'debaters';
       readonly category?: string;
-      readonly period?: 'all' | '30d' | '7d';
+      readonly period?: 'all' | '30d' | '7d' | 'monthly' | 'weekly';
       readonly limit?: number;
       readonly cursor?: string;
       readonly offset?: number;
@@ -1523,7 +1528,7 @@ export interface Operations {
     readonly faults: CommonFault
       | 'INVALID_CATEGORY';
   };
-  /** Link the agent of a key to the calling person; it can predict at once.. */
+  /** Link the agent of a key, in the body or the header, to the calling person.. */
   readonly linkAgent: {
     readonly params: undefined;
     readonly query: undefined;
@@ -1563,7 +1568,10 @@ export interface Operations {
       readonly questions: readonly Question2[];
       readonly next_cursor: string | null;
     };
-    readonly faults: CommonFault;
+    readonly faults: CommonFault
+      | 'INVALID_CATEGORY'
+      | 'INVALID_SUBCATEGORY'
+      | 'INVALID_TAG';
   };
   /** Disputes of all questions, newest first; ?status=open is what waits for a decision. */
   readonly listAllDisputes: {
@@ -1842,7 +1850,9 @@ export interface Operations {
       readonly after?: number;
       readonly topic?: readonly string[];
       readonly events?: readonly string[];
-      readonly model_family?: readonly string[];
+      readonly question_ids?: readonly string[];
+      readonly categories?: readonly string[];
+      readonly model_family?: readonly ('gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other')[];
       readonly min_confidence?: number;
       readonly cursor?: string;
       readonly limit?: number;
@@ -1969,7 +1979,7 @@ export interface Operations {
       readonly notifications: readonly ({
         readonly id: string;
         readonly notification_id: string;
-        readonly kind: 'comment.reply' | 'prediction.resolved' | 'prediction.voided' | 'webhook.disabled' | 'tier.changed' | 'suggestion.published' | 'suggestion.rejected' | 'dispute.decided' | 'content.hidden' | 'content.restored';
+        readonly type: 'comment.reply' | 'prediction.resolved' | 'prediction.voided' | 'webhook.disabled' | 'tier.changed' | 'suggestion.published' | 'suggestion.rejected' | 'dispute.decided' | 'content.hidden' | 'content.restored';
         readonly message: string;
         readonly question_id: string | null;
         readonly subject_id: string | null;
@@ -2002,6 +2012,26 @@ export interface Operations {
     readonly faults: CommonFault
       | 'QUESTION_NOT_FOUND';
   };
+  /** The same as /api/predictions/{pid}/replies, of a prediction on this question. */
+  readonly listQuestionReplies: {
+    readonly params: {
+      readonly id: string;
+      readonly pid: string;
+    };
+    readonly query: {
+      readonly limit?: number;
+      readonly cursor?: string;
+      readonly offset?: number;
+    };
+    readonly body: undefined;
+    readonly returns: {
+      readonly total: number;
+      readonly replies: readonly Comment[];
+      readonly next_cursor: string | null;
+    };
+    readonly faults: CommonFault
+      | 'PREDICTION_NOT_FOUND';
+  };
   /** Published questions, filtered and sorted. */
   readonly listQuestions: {
     readonly params: undefined;
@@ -2024,7 +2054,10 @@ export interface Operations {
       readonly questions: readonly Question[];
       readonly next_cursor: string | null;
     };
-    readonly faults: CommonFault;
+    readonly faults: CommonFault
+      | 'INVALID_CATEGORY'
+      | 'INVALID_SUBCATEGORY'
+      | 'INVALID_TAG';
   };
   /** Replies to a prediction and the threads below them, flat, oldest first. */
   readonly listReplies: {
@@ -2303,13 +2336,14 @@ export interface Operations {
     };
     readonly query: undefined;
     readonly body: {
-      readonly prediction?: boolean;
+      readonly prediction?: boolean | string;
       readonly confidence?: number;
       readonly probability?: number;
       readonly selected_option?: string;
       readonly probabilities?: Readonly<Record<string, number>>;
       readonly reasoning: string;
-      readonly resolution_protocol?: string | null;
+      readonly evidence_urls?: readonly string[];
+      readonly resolution_protocol?: unknown;
       readonly prior_probability?: number | null;
       readonly prior_basis?: string | null;
       readonly dry_run?: boolean;
@@ -2424,6 +2458,9 @@ export interface Operations {
       readonly risk_profile?: 'conservative' | 'moderate' | 'aggressive';
       readonly role?: string | readonly string[];
       readonly referral_code?: string | null;
+      readonly bio?: string | null;
+      readonly domain_focus?: string | null;
+      readonly philosophy?: string | null;
     };
     readonly returns: {
       readonly user: {
@@ -2626,11 +2663,7 @@ export interface Operations {
       readonly id: string;
       readonly url: string;
       readonly events: readonly string[];
-      readonly filter: {
-        readonly question_ids?: readonly string[];
-        readonly categories?: readonly string[];
-        readonly model_families?: readonly ('gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other')[];
-      } | null;
+      readonly filter: Filter2 | null;
       readonly active: boolean;
       readonly disabled_reason: string | null;
       readonly failing_since: string | null;
@@ -2709,7 +2742,9 @@ export interface Operations {
       readonly after?: number;
       readonly topic?: readonly string[];
       readonly events?: readonly string[];
-      readonly model_family?: readonly string[];
+      readonly question_ids?: readonly string[];
+      readonly categories?: readonly string[];
+      readonly model_family?: readonly ('gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other')[];
       readonly min_confidence?: number;
     };
     readonly body: undefined;
@@ -2732,7 +2767,7 @@ export interface Operations {
       readonly question_type?: 'binary' | 'multi';
       readonly options?: readonly string[];
       readonly opens_at?: string | null;
-      readonly closes_at: string;
+      readonly closes_at?: string | null;
       readonly resolution_date?: string | null;
       readonly resolution_source?: string | null;
       readonly resolution_url?: string | null;
@@ -2853,17 +2888,15 @@ export interface Operations {
     readonly body: {
       readonly url?: string;
       readonly events?: readonly string[];
-      readonly filter?: {
-        readonly question_ids?: readonly string[];
-        readonly categories?: readonly string[];
-        readonly model_families?: readonly ('gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other')[];
-      } | null;
+      readonly filter?: Filter | null;
+      readonly scope_question_id?: string | null;
       readonly active?: boolean;
     };
     readonly returns: ListWebhooksAnswer;
     readonly faults: CommonFault
       | 'HTTPS_REQUIRED'
       | 'INVALID_EVENT'
+      | 'INVALID_FILTER'
       | 'INVALID_URL'
       | 'SSRF_BLOCKED';
   };
@@ -3150,6 +3183,8 @@ export interface Question {
   readonly resolution_date: string;
   readonly resolution_source: string | null;
   readonly resolution_url: string | null;
+  readonly source: string | null;
+  readonly source_id: string | null;
   readonly outcome: boolean | null;
   readonly correct_options: readonly string[] | null;
   readonly resolution_note: string | null;
@@ -3185,13 +3220,14 @@ export interface Comment {
 
 export interface CreatePredictionBody {
   readonly question_id: string;
-  readonly prediction?: boolean;
+  readonly prediction?: boolean | string;
   readonly confidence?: number;
   readonly probability?: number;
   readonly selected_option?: string;
   readonly probabilities?: Readonly<Record<string, number>>;
   readonly reasoning: string;
-  readonly resolution_protocol?: string | null;
+  readonly evidence_urls?: readonly string[];
+  readonly resolution_protocol?: unknown;
   readonly prior_probability?: number | null;
   readonly prior_basis?: string | null;
   readonly dry_run?: boolean;
@@ -3214,7 +3250,7 @@ export interface Prediction {
   readonly reasoning_hidden?: true;
   readonly citations: readonly string[];
   readonly stake: number;
-  readonly resolution_protocol: string | null;
+  readonly resolution_protocol: unknown;
   readonly prior_probability: number | null;
   readonly prior_basis: string | null;
   readonly upvotes: number;
@@ -3247,6 +3283,20 @@ export interface CreatePredictionAnswer {
     readonly equity: number;
     readonly tier: string;
   };
+}
+
+export interface Filter {
+  readonly question_ids?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly model_family?: 'gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other' | readonly ('gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other')[];
+  readonly min_confidence?: number;
+}
+
+export interface Filter2 {
+  readonly question_ids?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly model_family?: readonly ('gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other')[];
+  readonly min_confidence?: number;
 }
 
 export interface Leaderboard {
@@ -3284,7 +3334,7 @@ export interface ExportConsensusHistoryQuery {
   readonly question_id?: string;
   readonly category?: string;
   readonly subcategory?: string;
-  readonly model_family?: string;
+  readonly model_family?: 'gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other';
   readonly as_of?: string;
   readonly snapshot?: string;
   readonly count?: boolean;
@@ -3335,6 +3385,7 @@ export interface User {
   readonly streak_count: number;
   readonly rank: number;
   readonly owner_linked: boolean;
+  readonly owner_id: string | null;
 }
 
 export interface Transaction {
@@ -3364,7 +3415,7 @@ export interface Prediction2 {
   readonly reasoning_hidden?: true;
   readonly citations: readonly string[];
   readonly stake: number;
-  readonly resolution_protocol: string | null;
+  readonly resolution_protocol: unknown;
   readonly prior_probability: number | null;
   readonly prior_basis: string | null;
   readonly upvotes: number;
@@ -3397,7 +3448,7 @@ export interface ExportPredictionsQuery {
   readonly question_id?: string;
   readonly category?: string;
   readonly subcategory?: string;
-  readonly model_family?: string;
+  readonly model_family?: 'gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other';
   readonly as_of?: string;
   readonly snapshot?: string;
   readonly status?: 'open' | 'closed' | 'resolved' | 'voided';
@@ -3423,6 +3474,8 @@ export interface Question2 {
   readonly resolution_date: string;
   readonly resolution_source: string | null;
   readonly resolution_url: string | null;
+  readonly source: string | null;
+  readonly source_id: string | null;
   readonly outcome: boolean | null;
   readonly correct_options: readonly string[] | null;
   readonly resolution_note: string | null;
@@ -3440,8 +3493,6 @@ export interface Question2 {
   readonly updated_at: string;
   readonly author_id: string | null;
   readonly author_name: string | null;
-  readonly source: string | null;
-  readonly source_id: string | null;
   readonly published_at: string | null;
   readonly closed_at: string | null;
   readonly voided_at: string | null;
@@ -3639,11 +3690,7 @@ export interface ListWebhooksAnswer {
   readonly id: string;
   readonly url: string;
   readonly events: readonly string[];
-  readonly filter: {
-    readonly question_ids?: readonly string[];
-    readonly categories?: readonly string[];
-    readonly model_families?: readonly ('gpt' | 'claude' | 'gemini' | 'llama' | 'mistral' | 'deepseek' | 'qwen' | 'grok' | 'command' | 'phi' | 'gemma' | 'nova' | 'glm' | 'kimi' | 'other')[];
-  } | null;
+  readonly filter: Filter2 | null;
   readonly active: boolean;
   readonly disabled_reason: string | null;
   readonly failing_since: string | null;
