@@ -201,11 +201,11 @@ t.test('a key that holds no longer takes its sockets with it within a second', a
   await stays?.answer(1);
 });
 
-t.test('a plain request to the address of the sockets is answered like any other', async (t) => {
+t.test('a plain request to the address of the sockets is told what it lacks', async (t) => {
   const { app } = await serve(t);
   const { status, body } = await app.call('GET', '/ws');
-  t.equal(status, 404);
-  t.equal(body.code, 'NOT_FOUND');
+  t.equal(status, 426);
+  t.equal(body.code, 'UPGRADE_REQUIRED');
 });
 
 t.test('stopping sends every socket away with 4200', async (t) => {

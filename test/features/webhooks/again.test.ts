@@ -118,7 +118,7 @@ test('a family filter passes the predictions of its families, and nothing that n
 });
 
 test('a body that would be narrowed by what is not known here is refused', async (t) => {
-  const { app, receiver, call, create, settled } = await setUp(t);
+  const { app, receiver, call, create, settled, inLog } = await setUp(t);
   const { id } = await create();
   const body = { url: receiver.url('/'), events: ['question.created'] };
   for (const [name, value] of [
@@ -139,6 +139,7 @@ test('a body that would be narrowed by what is not known here is refused', async
   t.equal((await call('GET', '')).body.length, 1, 'nothing was stored');
 
   const first = await makeOpenQuestion(app);
+  await inLog(1);
   const scoped = await create({ scope_question_id: first, name: 'ignored' }, '/scoped');
   t.same(scoped.filter, { question_ids: [first] });
   t.notOk('name' in scoped);
