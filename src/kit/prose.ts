@@ -17,7 +17,7 @@ export const capital = (text: string): string => text.charAt(0).toUpperCase() + 
 /** A percentage in whole numbers, which never says that something is certain when it is not. */
 export const percentText = (value: number): string => {
   if (value > 0 && value < 0.5) return 'under 1 %';
-  if (value < 100 && value > 99.5) return 'over 99 %';
+  if (value < 100 && value >= 99.5) return 'over 99 %';
   return `${Math.round(value)} %`;
 };
 

@@ -39,7 +39,8 @@ const time = (text) => {
   return at.getUTCDate() + ' ' + months[at.getUTCMonth()] + ' ' + at.getUTCFullYear() + ', ' +
     text.slice(11, 16) + ' UTC';
 };
-const shown = { percent, count, time };
+const text = (value) => value;
+const shown = { percent, count, time, text };
 const find = (path) => path.split('.').reduce((value, name) => value?.[name], state);
 
 const draw = () => {
@@ -47,8 +48,8 @@ const draw = () => {
     const [kind, path] = at.dataset.n.split(':');
     const value = find(path);
     if (value === undefined || (value === null && kind !== 'percent')) continue;
-    const text = shown[kind](value);
-    if (at.textContent !== text) at.textContent = text;
+    const now = shown[kind](value);
+    if (at.textContent !== now) at.textContent = now;
     if (kind === 'time') at.setAttribute('datetime', value);
   }
   for (const at of all('[data-w]')) at.setAttribute('width', (find(at.dataset.w) ?? 0) + '%');
@@ -62,15 +63,12 @@ const draw = () => {
 
 const say = () => {
   const binary = state.question_type === 'binary';
-  const figure = percent(binary ? state.mean_probability : state.yes_percent);
+  const figure = percent(binary ? state.mean_probability : state.forecast);
   if (figure === said || Date.now() - said_at < say_ms || state.total_predictions === 0) return;
   said = figure;
   said_at = Date.now();
-  const options = state.options ?? [];
-  const most = Math.max(0, ...options.map((one) => one.count));
-  const first = options.find((one) => one.count === most);
   document.getElementById('say').textContent = (binary ? figure + ' chance of Yes'
-    : first.option + ' leads with ' + figure) + ', from ' +
+    : state.leading_option + ' leads with a chance of ' + figure) + ', from ' +
     count(state.total_predictions) + (state.total_predictions === 1 ? ' forecast.' : ' forecasts.');
 };
 
@@ -106,7 +104,7 @@ const onState = (frame) => {
     document.querySelector('main').dataset.offset);
   version = frame.version;
   if (said === '') said = percent(state.question_type === 'binary'
-    ? state.mean_probability : state.yes_percent);
+    ? state.mean_probability : state.forecast);
   if (is_first) return;
   draw();
   say();

@@ -6,6 +6,8 @@ interface Whole {
   readonly id: string;
   readonly question_type: 'binary' | 'multi';
   readonly total: number;
+  readonly forecast: number | null;
+  readonly leading_option: string | null;
   readonly yes: number;
   readonly yes_percent: number;
   readonly no_percent: number;
@@ -22,14 +24,51 @@ interface Row extends Whole {
   readonly breakdown: readonly unknown[];
 }
 
-/** A multi question counts as YES what is on the option that most are on, the first of equals. */
+/**
+ * With options every prediction gives each of them something, here in percent · (options − 1). A
+ * multi question counts as YES what is on the option with the highest mean, the first of equals.
+ */
 const readAll = (sql: Sql) => sql<Row[]>`
-  with top as (
-    select distinct on (question_id) question_id, selected_option
-    from predictions
-    where selected_option is not null
-    group by question_id, selected_option
-    order by question_id, count(*) desc, selected_option
+  with given as (
+    select
+      q.id as question_id,
+      p.model_family,
+      o.position,
+      o.option,
+      cardinality(q.options) - 1 as others,
+      case
+        when p.probabilities is not null then
+          p.probabilities[o.position] * (cardinality(q.options) - 1)
+        when p.selected_option + 1 = o.position then p.confidence * (cardinality(q.options) - 1)
+        else 100 - p.confidence
+      end as given
+    from questions q
+    cross join unnest(q.options) with ordinality as o (option, position)
+    join predictions p on p.question_id = q.id
+  ),
+  means as (
+    select
+      question_id, option, position, sum(given) as sum,
+      round(sum(given)::numeric / (others * count(*)), 2)::float8 as mean
+    from given
+    group by question_id, option, position, others
+  ),
+  family_means as (
+    select question_id, model_family, json_agg(mean order by position) as option_probabilities
+    from (
+      select
+        question_id, model_family, position,
+        round(sum(given)::numeric / (others * count(*)), 2)::float8 as mean
+      from given
+      group by question_id, model_family, position, others
+    ) family
+    group by question_id, model_family
+  ),
+  top as (
+    select distinct on (question_id)
+      question_id, option as leading_option, position - 1 as selected_option, mean as forecast
+    from means
+    order by question_id, sum desc, position
   ),
   stated as (
     select
@@ -42,13 +81,26 @@ const readAll = (sql: Sql) => sql<Row[]>`
   families as (
     select
       question_id,
-      json_agg(json_build_object(
-        'model_family', model_family,
-        'count', count,
-        'yes_percent', yes_percent,
-        'avg_confidence', avg_confidence,
-        'mean_probability', mean_probability
-      ) order by model_family collate "C") as breakdown
+      json_agg(
+        case
+          when option_probabilities is null then json_build_object(
+            'model_family', model_family,
+            'count', count,
+            'yes_percent', yes_percent,
+            'avg_confidence', avg_confidence,
+            'mean_probability', mean_probability
+          )
+          else json_build_object(
+            'model_family', model_family,
+            'count', count,
+            'yes_percent', yes_percent,
+            'avg_confidence', avg_confidence,
+            'mean_probability', null,
+            'option_probabilities', option_probabilities
+          )
+        end
+        order by model_family collate "C"
+      ) as breakdown
     from (
       select
         question_id,
@@ -60,6 +112,7 @@ const readAll = (sql: Sql) => sql<Row[]>`
       from stated
       group by question_id, model_family
     ) family
+    left join family_means using (question_id, model_family)
     group by question_id
   ),
   options as (
@@ -69,6 +122,7 @@ const readAll = (sql: Sql) => sql<Row[]>`
         'option', option,
         'count', count,
         'percent', case when total = 0 then 0 else round(100.0 * count / total, 2)::float8 end,
+        'mean_probability', mean,
         'avg_confidence', avg_confidence
       ) order by position) as options
     from (
@@ -78,7 +132,8 @@ const readAll = (sql: Sql) => sql<Row[]>`
         o.position,
         count(s.id) as count,
         round(avg(s.confidence), 2)::float8 as avg_confidence,
-        (select count(*) from stated where question_id = q.id) as total
+        (select count(*) from stated where question_id = q.id) as total,
+        (select mean from means m where m.question_id = q.id and m.position = o.position) as mean
       from questions q
       cross join unnest(q.options) with ordinality as o (option, position)
       left join stated s on s.question_id = q.id and s.selected_option = o.position - 1
@@ -90,6 +145,8 @@ const readAll = (sql: Sql) => sql<Row[]>`
     q.id,
     q.question_type,
     count(s.id)::integer as total,
+    min(t.forecast) as forecast,
+    min(t.leading_option) as leading_option,
     (count(*) filter (where s.yes))::integer as yes,
     coalesce(round(100.0 * count(*) filter (where s.yes) / nullif(count(s.id), 0), 2), 0)::float8
       as yes_percent,
@@ -113,6 +170,7 @@ const readAll = (sql: Sql) => sql<Row[]>`
   left join stated s on s.question_id = q.id
   left join options o on o.id = q.id
   left join families f on f.question_id = q.id
+  left join top t on t.question_id = q.id
   group by q.id, q.question_type`;
 
 interface Pool {
@@ -195,6 +253,8 @@ export const consensusBySql = async (sql: Sql): Promise<ReadonlyMap<string, unkn
         question_id: id,
         question_type: rest.question_type,
         total_predictions: total,
+        forecast: rest.forecast ?? pool_of.get(id)?.extremized ?? null,
+        leading_option: rest.leading_option,
         yes_count: yes,
         no_count: total - yes,
         yes_percent: rest.yes_percent,

@@ -56,6 +56,16 @@ interface Pair {
   readonly key: string | null;
 }
 
+/** One option and the confidence in it, or all of them: the rest is on the one after it. */
+export const stateOption = (options: readonly string[], n: number, confidence: number) => {
+  const at = n % options.length;
+  if (n % 2 === 0) return { selected_option: options[at], confidence };
+  const percents = options.map((_, other) =>
+    other === at ? confidence : other === (at + 1) % options.length ? 100 - confidence : 0,
+  );
+  return { probabilities: Object.fromEntries(options.map((one, other) => [one, percents[other]])) };
+};
+
 const makePair = ({ agents, questions }: LoadOptions, n: number): Pair | undefined => {
   if (n >= agents.length * questions.length) return undefined;
   const turn = Math.floor(n / agents.length);
@@ -65,7 +75,7 @@ const makePair = ({ agents, questions }: LoadOptions, n: number): Pair | undefin
   const confidence = makeConfidence(n);
   const stated =
     options.length > 0
-      ? { selected_option: options[(n + turn) % options.length], confidence }
+      ? stateOption(options, n + turn, confidence)
       : n % 5 === 0
         ? { probability: 100 - confidence }
         : { prediction: n % 3 !== 0, confidence };

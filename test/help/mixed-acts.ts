@@ -1,5 +1,6 @@
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
 import type { Answered } from './app.js';
+import { stateOption } from './load.js';
 import type { MixedAgent, MixedQuestion, World } from './mixed-world.js';
 
 /** The operations of the mixed load. Each makes one call; null: there is nothing to do it on. */
@@ -69,7 +70,7 @@ export const unlink: Act = async (world) => {
 
 const state = ({ options }: MixedQuestion, n: number): Record<string, unknown> => {
   const confidence = makeConfidence(n);
-  if (options.length > 0) return { selected_option: options[n % options.length], confidence };
+  if (options.length > 0) return stateOption(options, n, confidence);
   return n % 3 === 0 ? { probability: 100 - confidence } : { prediction: n % 2 === 0, confidence };
 };
 

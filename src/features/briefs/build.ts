@@ -6,7 +6,7 @@ import { forSide, type Sides, sidesOfConsensus } from './choosing.js';
 import type { BriefInput } from './input.js';
 import { notesOf } from './notes.js';
 import { makeQuoter } from './quotes.js';
-import { brief_limits, positionOf, windowsOf } from './rules.js';
+import { brief_limits, positionOf, sidesOf, windowsOf } from './rules.js';
 import type { Argument, Aside, Brief, VoiceRecord } from './schema.js';
 import {
   endingText,
@@ -90,23 +90,16 @@ const argumentsOf = (input: BriefInput, sides: Sides): Brief['arguments'] => {
 const minorityOf = (input: BriefInput, sides: Sides): Brief['minority'] => {
   const { question, consensus, sums, chosen } = input;
   const is_binary = question.question_type === 'binary';
-  const { leading, minority, counts, order } = sides;
+  const { minority, counts, order } = sides;
   const confidenceOn = (wanted: (side: number) => boolean): number | null => {
     const own = sums.filter(({ side }) => wanted(side));
     const count = own.reduce((sum, one) => sum + one.count, 0);
-    const value = own.reduce(
-      (sum, one) => sum + (is_binary && one.side === 0 ? 100 * one.count - one.value : one.value),
-      0,
-    );
-    return count === 0 ? null : value / count;
+    const confidence = own.reduce((sum, one) => sum + one.confidence, 0);
+    return count === 0 ? null : confidence / count;
   };
   const position = minority === null ? null : positionOf(question, minority);
   const count =
-    minority === null
-      ? leading === null && order.length > 1
-        ? (counts[order[0]!] ?? 0)
-        : 0
-      : (counts[minority] ?? 0);
+    minority === null ? (order.length > 1 ? (counts[order[0]!] ?? 0) : 0) : (counts[minority] ?? 0);
   const families = is_binary
     ? consensus.model_breakdown
         .filter(({ count }) => count > 1)
@@ -122,7 +115,7 @@ const minorityOf = (input: BriefInput, sides: Sides): Brief['minority'] => {
       confidence: minority === null ? null : confidenceOn((side) => side === minority),
       others_confidence: minority === null ? null : confidenceOn((side) => side !== minority),
       families: minority === null ? [] : families,
-      opposite: leading === null ? '' : positionOf(question, leading),
+      opposite: order[0] === undefined ? '' : positionOf(question, order[0]),
     }),
     position,
     count: minority === null ? 0 : count,
@@ -279,9 +272,8 @@ const resolutionOf = (input: BriefInput): Brief['resolution'] => {
       : null;
   const on = (consensus.options ?? [])
     .filter(({ option }) => question.correct_options?.includes(option))
-    .reduce((sum, { count }) => sum + count, 0);
-  const on_outcome =
-    is_resolved && question.question_type === 'multi' && n > 0 ? (100 * on) / n : null;
+    .reduce((sum, { mean_probability }) => sum + (mean_probability ?? 0), 0);
+  const on_outcome = is_resolved && question.question_type === 'multi' && n > 0 ? on : null;
   const description = flatten(question.description);
   const quoter = makeQuoter();
   const criteria = quoter.quote(question.description, 2 * brief_limits.quote);
@@ -316,6 +308,7 @@ const stateOf = (input: BriefInput, sides: Sides): Brief['state'] => {
   return {
     text: stateText({ consensus, leading, is_binary }),
     total_predictions: consensus.total_predictions,
+    forecast: consensus.forecast,
     position: leading,
     share:
       sides.leading === null
@@ -329,10 +322,11 @@ const stateOf = (input: BriefInput, sides: Sides): Brief['state'] => {
     by_owner_mean: consensus.by_owner_mean,
     avg_confidence: consensus.avg_confidence,
     contested: consensus.contested,
-    options: (consensus.options ?? []).map(({ option, count, percent }) => ({
+    options: (consensus.options ?? []).map(({ option, count, percent, mean_probability }) => ({
       option,
       count,
       percent,
+      mean_probability,
     })),
   };
 };
@@ -346,20 +340,19 @@ export const buildBrief = (input: BriefInput): Brief => {
   const standing = { consensus, leading, is_binary };
   const what = positionOf(question, first);
   const moves = {
-    windows: windowsOf(input.sums, as_of, is_binary ? null : first),
-    measure: is_binary ? 'the mean probability of YES' : `the share of ${what}`,
+    windows: windowsOf(input.sums, as_of, { side: first, sides: sidesOf(question).length }),
+    measure: `the mean probability of ${what}`,
     total: consensus.total_predictions,
     is_open: input.ended_at === null,
-    is_binary,
   };
   const rows = consensus.model_breakdown.map((row) => ({
     model_family: row.model_family,
     count: row.count,
     share: row.yes_percent,
-    mean_probability: row.mean_probability,
+    mean_probability: row.option_probabilities?.[first] ?? row.mean_probability,
     avg_confidence: row.avg_confidence,
   }));
-  const families = familiesText(rows, consensus.effective_families, { is_binary, what });
+  const families = familiesText(rows, consensus.effective_families, what);
   const resolution = resolutionOf(input);
   const movement = momentumText(moves);
   return {

@@ -10,11 +10,20 @@ export interface Sides {
   readonly order: readonly number[];
   /** How many predictions each side has, by its number. */
   readonly counts: readonly number[];
-  /** The side with the most; null without predictions, and where two are equal. */
+  /**
+   * Yes/no: the side with the most predictions. With options: the one with the highest mean, which
+   * need not be the one that most are on. Null without predictions, and where two are equal.
+   */
   readonly leading: number | null;
-  /** The second side; null where there is no leading one or everybody is on it. */
+  /** The second side by count; null where two have the most, or everybody is on one. */
   readonly minority: number | null;
 }
+
+const highestMean = ({ options = [], leading_option, forecast }: Consensus): number | null => {
+  const highest = options.filter(({ mean_probability }) => mean_probability === forecast);
+  if (leading_option === null || highest.length > 1) return null;
+  return options.findIndex(({ option }) => option === leading_option);
+};
 
 export const sidesOfConsensus = (question: QuestionRow, consensus: Consensus): Sides => {
   const counts =
@@ -24,13 +33,14 @@ export const sidesOfConsensus = (question: QuestionRow, consensus: Consensus): S
   const order = byCount(counts);
   const [first, second] = order;
   const is_even = first !== undefined && second !== undefined && counts[first] === counts[second];
-  const leading = first === undefined || is_even ? null : first;
-  return { order, counts, leading, minority: leading === null ? null : (second ?? null) };
+  const most = first === undefined || is_even ? null : first;
+  const leading = question.question_type === 'binary' ? most : highestMean(consensus);
+  return { order, counts, leading, minority: is_even ? null : (second ?? null) };
 };
 
-/** YES or the first option by count stands for; its opposite, or all other options, against. */
-export const forSide = (question: QuestionRow, { order }: Sides): number =>
-  question.question_type === 'binary' ? 1 : (order[0] ?? 0);
+/** YES or the leading option stands for; its opposite, or all other options, against. */
+export const forSide = (question: QuestionRow, { leading, order }: Sides): number =>
+  question.question_type === 'binary' ? 1 : (leading ?? order[0] ?? 0);
 
 /**
  * Three of each side. Against an option speak all others: the best of each first, by how many

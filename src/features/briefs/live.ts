@@ -107,12 +107,13 @@ const makeSums = (sql: Deps['sql'], gate: Gate) => {
     if (rows.length === 0) return before;
     const by_cell = new Map(before.rows.map((row) => [`${row.hour_ms} ${row.side}`, row]));
     let { seq, total } = before;
-    for (const { hour, side, count, value, seq: last } of rows) {
+    for (const { hour, side, count, confidence, given, seq: last } of rows) {
       const hour_ms = hour.getTime();
       const key = `${hour_ms} ${side}`;
-      const known = by_cell.get(key) ?? { count: 0, value: 0 };
+      const known = by_cell.get(key) ?? { count: 0, confidence: 0, given: 0 };
       by_cell.set(key, {
-        ...{ hour_ms, side, count: known.count + count, value: known.value + value },
+        ...{ hour_ms, side, count: known.count + count, given: known.given + given },
+        confidence: known.confidence + confidence,
       });
       seq = Math.max(seq, last);
       total += count;

@@ -1,3 +1,4 @@
+import { meanGiven } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Window } from './schema.js';
 
@@ -41,30 +42,35 @@ export const sidesOf = ({ question_type, options }: Shape): readonly number[] =>
 export interface Sum {
   readonly hour_ms: number;
   readonly side: number;
+  /** Predictions that are on this side, and the sum of their confidence in it. */
   readonly count: number;
-  readonly value: number;
+  readonly confidence: number;
+  /** What all predictions of the hour give this side, in percent · (sides − 1). */
+  readonly given: number;
 }
 
 interface Measured {
   readonly count: number;
-  /** Mean probability of YES, or the percentage on the leading option; null for none. */
+  /** Mean probability of the side; null for none. */
   readonly level: number | null;
 }
 
 /** The level of a part of the predictions. */
-const measure = (sums: readonly Sum[], leading: number | null): Measured => {
+const measure = (sums: readonly Sum[], { side, sides }: Measure): Measured => {
   let count = 0;
-  let value = 0;
+  let given = 0;
   for (const sum of sums) {
     count += sum.count;
-    if (leading === null) value += sum.value;
-    else if (sum.side === leading) value += 100 * sum.count;
+    if (sum.side === side) given += sum.given;
   }
-  return { count, level: count === 0 ? null : value / count };
+  return { count, level: meanGiven(given, count, sides) };
 };
 
-const tenth = (value: number | null): number | null =>
-  value === null ? null : Math.round(value * 10) / 10;
+/** What is measured: the mean probability of one of so many sides. */
+export interface Measure {
+  readonly side: number;
+  readonly sides: number;
+}
 
 const spans = [
   ['1d', 1],
@@ -74,15 +80,11 @@ const spans = [
 
 /**
  * Where the level was and what came since: in the last 1, 7 and 30 days, and since the end of the
- * first 24 hours with predictions. `leading` is the number of an option; null for yes/no.
+ * first 24 hours with predictions.
  */
-export const windowsOf = (
-  sums: readonly Sum[],
-  as_of: Date,
-  leading: number | null,
-): readonly Window[] => {
+export const windowsOf = (sums: readonly Sum[], as_of: Date, what: Measure): readonly Window[] => {
   if (sums.length === 0) return [];
-  const to = measure(sums, leading).level;
+  const to = measure(sums, what).level;
   const first = Math.min(...sums.map((sum) => sum.hour_ms));
   const starts: (readonly [Window['name'], number])[] = [
     ...spans.map(([name, days]) => [name, as_of.getTime() - days * day_ms] as const),
@@ -91,21 +93,21 @@ export const windowsOf = (
   return starts.map(([name, since]) => {
     const before = measure(
       sums.filter((sum) => sum.hour_ms < since),
-      leading,
+      what,
     );
     const fresh = measure(
       sums.filter((sum) => sum.hour_ms >= since),
-      leading,
+      what,
     );
     const from = before.level;
     return {
       name,
       since: new Date(since).toISOString(),
-      from: tenth(from),
-      to: tenth(to),
-      change: from === null || to === null ? null : tenth(to - from),
+      from,
+      to,
+      change: from === null || to === null ? null : Math.round(100 * (to - from)) / 100,
       new_predictions: fresh.count,
-      new_mean: tenth(fresh.level),
+      new_mean: fresh.level,
     };
   });
 };

@@ -79,8 +79,13 @@ export const brief_schema = Type.Object({
   state: Type.Object({
     text,
     total_predictions: Type.Integer(),
-    position: nullable(Type.String({ description: 'What most predictions are on.' })),
-    share: percent,
+    forecast: percent,
+    position: nullable(
+      Type.String({
+        description: 'The side that most are on; with options, the one with the highest mean.',
+      }),
+    ),
+    share: nullable(Type.Number({ description: 'Percent of the predictions that are on it.' })),
     mean_probability: percent,
     median_probability: percent,
     p25: percent,
@@ -90,14 +95,19 @@ export const brief_schema = Type.Object({
     avg_confidence: percent,
     contested: Type.Boolean(),
     options: Type.Array(
-      Type.Object({ option: Type.String(), count: Type.Integer(), percent: Type.Number() }),
+      Type.Object({
+        option: Type.String(),
+        count: Type.Integer(),
+        percent: Type.Number({ description: 'Share of first choices.' }),
+        mean_probability: percent,
+      }),
     ),
   }),
   momentum: Type.Object({ text, measure: Type.String(), windows: Type.Array(window_schema) }),
   families: Type.Object({
     text,
     effective: Type.Number(),
-    position: Type.String({ description: 'What the shares are of.' }),
+    position: Type.String({ description: 'What shares and means are of.' }),
     rows: Type.Array(
       Type.Object({
         model_family: Type.String(),

@@ -20,7 +20,7 @@ const are = (n: number): string => (n === 1 ? 'is' : 'are');
 
 export interface Standing {
   readonly consensus: Consensus;
-  /** What most predictions are on; null without predictions, and where two are equal. */
+  /** As `Sides` has it. */
   readonly leading: string | null;
   readonly is_binary: boolean;
 }
@@ -32,7 +32,7 @@ const spread = ({ p25, p75, total_predictions: n }: Consensus): string =>
 
 /** One sentence: where the question stands. */
 export const standText = ({ consensus, leading, is_binary }: Standing): string => {
-  const { total_predictions: n, mean_probability, yes_percent } = consensus;
+  const { total_predictions: n, mean_probability, forecast, leading_option } = consensus;
   if (n === 0) return 'Nobody has predicted on it yet.';
   if (is_binary) {
     const mean = percentText(mean_probability ?? 0);
@@ -40,10 +40,11 @@ export const standText = ({ consensus, leading, is_binary }: Standing): string =
       ? `The only prediction gives YES ${mean}.`
       : `${capital(predictions(n))} give YES ${mean} on average${spread(consensus)}.`;
   }
-  if (n === 1) return `The only prediction is on ${leading}.`;
+  const level = percentText(forecast ?? 0);
+  if (n === 1) return `The only prediction gives ${leading_option} ${level}.`;
   return leading === null
     ? `${capital(predictions(n))} are split, with no option ahead.`
-    : `The leading option is ${leading}, with ${percentText(yes_percent)} of ${predictions(n)}.`;
+    : `The leading option is ${leading}: ${predictions(n)} give it ${level} on average.`;
 };
 
 /** The rest of the figures. */
@@ -91,7 +92,6 @@ export interface Moves {
   readonly measure: string;
   readonly total: number;
   readonly is_open: boolean;
-  readonly is_binary: boolean;
 }
 
 const usable = ({ windows }: Moves): readonly Window[] =>
@@ -135,16 +135,15 @@ const telling_points = 10;
 
 /** What the newest say against those before them. */
 export const newestText = (moves: Moves): string => {
-  const { total, is_binary, windows } = moves;
+  const { total, windows } = moves;
   const said: string[] = [];
   const window = usable(moves).find(({ new_predictions }) => new_predictions >= some);
   if (window !== undefined) {
     const { new_predictions: n, new_mean, from } = window;
-    const level = is_binary ? 'average' : 'are on it to';
     const difference = Math.round((new_mean ?? 0) - (from ?? 0));
     if (Math.abs(difference) >= telling_points) {
       said.push(
-        `The ${grouped(n)} newest ${level} ${percentText(new_mean ?? 0)}, the ` +
+        `The ${grouped(n)} newest average ${percentText(new_mean ?? 0)}, the ` +
           `${grouped(total - n)} before them ${percentText(from ?? 0)}: newcomers are ` +
           `${difference > 0 ? 'surer' : 'less sure'} of it.`,
       );
@@ -172,7 +171,7 @@ const least_of_family = 3;
 export const familiesText = (
   rows: readonly FamilyRow[],
   effective: number,
-  { is_binary, what }: { readonly is_binary: boolean; readonly what: string },
+  what: string,
 ): string => {
   const [only] = rows;
   if (only === undefined) return 'No family has predicted yet.';
@@ -185,7 +184,7 @@ export const familiesText = (
   const first =
     `${capital(counted(rows.length, 'family', 'families'))} predicted; by weight they ` +
     `are as diverse as ${effective.toFixed(1)} equal ones.`;
-  const level = (row: FamilyRow): number => (is_binary ? (row.mean_probability ?? 0) : row.share);
+  const level = (row: FamilyRow): number => row.mean_probability ?? 0;
   const compared = rows
     .filter(({ count }) => count >= least_of_family)
     .sort((a, b) => level(b) - level(a) || (a.model_family < b.model_family ? -1 : 1));
@@ -196,10 +195,7 @@ export const familiesText = (
     const within = range === 0 ? 'within a point' : `within ${counted(range, 'point')}`;
     return `${first} Those with at least ${lettered(least_of_family)} predictions agree ${within}.`;
   }
-  const told = (row: FamilyRow): string =>
-    is_binary
-      ? `${percentText(level(row))}, ${predictions(row.count)}`
-      : `${Math.round((row.share * row.count) / 100)} of ${row.count}`;
+  const told = (row: FamilyRow): string => `${percentText(level(row))}, ${predictions(row.count)}`;
   return (
     `${first} On ${what}, the furthest apart are ${high.model_family} (${told(high)}) and ` +
     `${low.model_family} (${told(low)}).`
@@ -252,7 +248,7 @@ export interface Ending {
   readonly outcome: string | null;
   readonly brier: number | null;
   readonly mean: number | null;
-  /** Percentage of the predictions that were on what came about; options only. */
+  /** What the predictions gave to what came about, on average; options only. */
   readonly on_outcome: number | null;
 }
 
@@ -271,7 +267,7 @@ const scoreOf = ({ brier, mean, on_outcome }: Ending): string => {
   }
   return on_outcome === null
     ? ''
-    : ` ${capital(percentText(on_outcome))} of the predictions were on it.`;
+    : ` The predictions gave it ${percentText(on_outcome)} on average.`;
 };
 
 /** How and when it resolves, or did. */

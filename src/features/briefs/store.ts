@@ -1,5 +1,6 @@
 import type { Db } from '../../kit/pg/client.js';
 import { topThreads } from '../comments/index.js';
+import { givenSides } from '../predictions/index.js';
 
 /**
  * What a brief reads. No statement passes by the reasoning of a whole question: sums are read once
@@ -10,22 +11,31 @@ export interface SumRow {
   readonly hour: Date;
   /** Number of the option, or 1 for YES and 0 for NO. */
   readonly side: number;
+  /** Predictions that are on this side, and the sum of their confidence in it. */
   readonly count: number;
-  /** Sum of the stated probabilities of YES, or of the confidence in the option. */
-  readonly value: number;
+  readonly confidence: number;
+  /** What all predictions of the hour give this side, as `givenSides` has it. */
+  readonly given: number;
   readonly seq: number;
 }
 
 /** Sums by hour and side of the predictions behind number `after`; −1: of all. */
 export const readSums = (db: Db, question_id: string, after: number) => db<SumRow[]>`
   select
-    date_trunc('hour', created_at) as hour,
-    coalesce(selected_option::integer, prediction::integer) as side,
-    count(*)::integer as count,
-    sum(coalesce(probability, confidence))::integer as value,
-    max(seq) as seq
-  from predictions
-  where question_id = ${question_id} and seq > ${after}
+    date_trunc('hour', p.created_at) as hour,
+    s.side,
+    (count(*) filter (where s.side = coalesce(p.selected_option, p.prediction::integer)))::integer
+      as count,
+    coalesce(
+      sum(p.confidence) filter (where s.side = coalesce(p.selected_option, p.prediction::integer)),
+      0
+    )::integer as confidence,
+    sum(s.given)::integer as given,
+    max(p.seq) as seq
+  from predictions p
+  join questions q on q.id = p.question_id
+  cross join ${givenSides(db)}
+  where p.question_id = ${question_id} and p.seq > ${after}
   group by 1, 2`;
 
 export interface SampleRow {

@@ -89,19 +89,17 @@ const momentumTable = ({ windows }: Brief['momentum']): readonly string[] => {
   ];
 };
 
-const familyTable = ({ families, question_type }: Brief): readonly string[] => {
+const familyTable = ({ families }: Brief): readonly string[] => {
   const { rows } = families;
   if (rows.length < 2) return [];
-  const is_binary = question_type === 'binary';
-  const level = is_binary ? 'Mean of YES' : `On ${md(families.position)}`;
   return [
     '',
     ...writeTable(
-      ['Family', 'Predictions', level, 'Mean confidence'],
+      ['Family', 'Predictions', `Mean of ${md(families.position)}`, 'Mean confidence'],
       rows.map((row) => [
         md(row.model_family),
         grouped(row.count),
-        percentCell(is_binary ? row.mean_probability : row.share),
+        percentCell(row.mean_probability),
         percentCell(row.avg_confidence),
       ]),
     ),
@@ -114,9 +112,10 @@ const optionTable = ({ options }: Brief['state']): readonly string[] =>
     : [
         '',
         ...writeTable(
-          ['Option', 'Predictions', 'Share'],
-          options.map(({ option, count, percent }) => [
+          ['Option', 'Mean probability', 'First choices', 'Share of first choices'],
+          options.map(({ option, count, percent, mean_probability }) => [
             md(option),
+            percentCell(mean_probability),
             grouped(count),
             percentText(percent),
           ]),

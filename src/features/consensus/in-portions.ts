@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Tx } from '../../kit/pg/client.js';
 import { makeLiveTally } from './live-tally.js';
-import { type Consensus, computeConsensus, type QuestionShape } from './rules.js';
+import { type Consensus, computeConsensus, givenBy, type QuestionShape } from './rules.js';
 import { readStated } from './store.js';
 
 /** Predictions that are read at a time; then the cores are left to others for a moment. */
@@ -20,8 +20,9 @@ export const readInPortions = async (
 ): Promise<Consensus> => {
   const tally = makeLiveTally({ said: [], offset: 0, updated_at: null });
   for await (const rows of readStated(tx, question.id, { before, portion })) {
-    for (const { owner, created_at, offset, ...said } of rows) {
-      tally.add(said, { owner, offset, at: created_at.toISOString() });
+    for (const { owner, created_at, offset, probabilities, ...said } of rows) {
+      const given = givenBy(said, probabilities, question.options.length);
+      tally.add(Object.assign(said, { given }), { owner, offset, at: created_at.toISOString() });
     }
     if (rows.length === portion) await wait(rest_ms);
   }

@@ -8,11 +8,14 @@ export {
   type Consensus,
   cellField,
   computeConsensus,
+  givenBy,
+  leadingOf,
   mean,
+  meanGiven,
   type QuestionShape,
   quantile,
   share,
 } from './rules.js';
-export { saidIn, timeOf } from './said.js';
+export { saidIn, statedIn, timeOf } from './said.js';
 export { consensus_schema } from './schema.js';
 export { consensusTopic, makeConsensusTopics } from './topics.js';

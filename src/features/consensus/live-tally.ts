@@ -1,4 +1,4 @@
-import { type Cell, cellField, type Said, type Tally } from './rules.js';
+import { type Cell, cellField, type Said, type Stated, type Tally } from './rules.js';
 
 /**
  * The tally of one question as it grows. Beside the counts it knows what each owner said, because
@@ -8,7 +8,7 @@ import { type Cell, cellField, type Said, type Tally } from './rules.js';
 export interface LiveTally {
   /** One more prediction; at the offset and the time of its event. */
   add(
-    said: Said,
+    stated: Stated,
     by: { readonly owner: string; readonly offset: number; readonly at: string },
   ): void;
   /** How it stands. */
@@ -35,7 +35,7 @@ const count = ({ by_size }: Kind, size: number, more: number): void => {
 
 export interface TallyStart {
   /** What was said, and by which owners; one that said it twice is named twice. */
-  readonly said: readonly (Said & { readonly owners: readonly string[] })[];
+  readonly said: readonly (Stated & { readonly owners: readonly string[] })[];
   readonly offset: number;
   readonly updated_at: string | null;
 }
@@ -43,6 +43,7 @@ export interface TallyStart {
 export const makeLiveTally = (start: TallyStart): LiveTally => {
   const kinds = new Map<string, Kind>();
   const owners = new Map<string, Owner>();
+  const given = new Map<string, number[]>();
   let { offset, updated_at } = start;
 
   const kindOf = (said: Said): Kind => {
@@ -74,13 +75,22 @@ export const makeLiveTally = (start: TallyStart): LiveTally => {
     count(kind, owner.size, 1);
   };
 
-  for (const { owners: names, ...said } of start.said) {
-    const kind = kindOf(said);
+  const give = ({ family, given: more }: Stated, times: number): void => {
+    if (more === null) return;
+    const sums = given.get(family) ?? more.map(() => 0);
+    given.set(family, sums);
+    for (const [n, units] of more.entries()) sums[n] = (sums[n] as number) + times * units;
+  };
+
+  for (const { owners: names, ...stated } of start.said) {
+    const kind = kindOf(stated);
     for (const name of names) enter(kind, name);
+    give(stated, names.length);
   }
   return {
-    add(said, by) {
-      enter(kindOf(said), by.owner);
+    add(stated, by) {
+      enter(kindOf(stated), by.owner);
+      give(stated, 1);
       offset = by.offset;
       if (updated_at === null || by.at > updated_at) updated_at = by.at;
     },
@@ -89,7 +99,8 @@ export const makeLiveTally = (start: TallyStart): LiveTally => {
       for (const { said, by_size } of kinds.values()) {
         for (const [size, n] of by_size) cells.push({ size, count: n, ...said });
       }
-      return { cells, offset, updated_at };
+      const sums = new Map([...given].map(([family, units]) => [family, [...units]]));
+      return { cells, given: sums, offset, updated_at };
     },
     get offset() {
       return offset;

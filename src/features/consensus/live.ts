@@ -4,7 +4,7 @@ import type { LogEntry } from '../events/index.js';
 import { type QuestionRow, readQuestion } from '../questions/index.js';
 import { type LiveTally, makeLiveTally } from './live-tally.js';
 import { type Consensus, computeConsensus, type QuestionShape } from './rules.js';
-import { saidIn, timeOf } from './said.js';
+import { statedIn, timeOf } from './said.js';
 import { readStart } from './store.js';
 
 /**
@@ -48,10 +48,10 @@ interface Loading {
 const most_entries = 400_000;
 const loads_at_once = 3;
 
-const addTo = (tally: LiveTally, entry: LogEntry): void => {
+const addTo = (tally: LiveTally, { options }: QuestionShape, entry: LogEntry): void => {
   if (entry.offset <= tally.offset) return;
   const owner = entry.owner_id ?? entry.agent_id ?? entry.id;
-  tally.add(saidIn(entry), { owner, offset: entry.offset, at: timeOf(entry) });
+  tally.add(statedIn(entry, options), { owner, offset: entry.offset, at: timeOf(entry) });
 };
 
 const consensusOf = (kept: Kept): Consensus => {
@@ -85,7 +85,7 @@ const makeShelf = (most: number) => {
     },
     add(kept: Kept, entry: LogEntry): void {
       const before = kept.tally.entries;
-      addTo(kept.tally, entry);
+      addTo(kept.tally, kept.question, entry);
       kept.consensus = null;
       entries += kept.tally.entries - before;
       if (entries > most) dropSome();
@@ -107,9 +107,9 @@ const makeLoader = (sql: Deps['sql'], shelf: ReturnType<typeof makeShelf>) => {
     const { id, question_type, options } = question;
     const is_current = (): boolean => loading.get(id)?.since === since;
     try {
-      const tally = makeLiveTally(await gate(() => readStart(sql, id)));
-      for (const entry of since) addTo(tally, entry);
       const shape = { id, question_type, options };
+      const tally = makeLiveTally(await gate(() => readStart(sql, shape)));
+      for (const entry of since) addTo(tally, shape, entry);
       const kept: Kept = { question: shape, tally, consensus: null, is_used: true };
       if (is_current()) shelf.keep(kept);
       return kept;
@@ -149,7 +149,12 @@ export const createLiveConsensus = (
     },
     async read(question) {
       if (question.status === 'draft') {
-        return computeConsensus(question, { cells: [], offset: 0, updated_at: null });
+        return computeConsensus(question, {
+          cells: [],
+          given: new Map(),
+          offset: 0,
+          updated_at: null,
+        });
       }
       return consensusOf(await loader.open(question));
     },

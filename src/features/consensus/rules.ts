@@ -1,9 +1,11 @@
+import { distributionOf } from '../predictions/index.js';
 import { method, poolCells } from './pooling.js';
 
 /**
  * The consensus of a question, computed from its tally: how many predictions there are for each
- * family, stated value, and number of predictions that their owner has. The tally is the sufficient
- * statistic of everything below, so means and quantiles are exact.
+ * family, stated value, and number of predictions that their owner has; and with options the sum of
+ * what each family gives to each of them. The tally is the sufficient statistic of everything
+ * below, all of it whole numbers, so means and quantiles are exact.
  */
 
 /** What a prediction says: `yes` and its probability, or an `option` and the confidence in it. */
@@ -15,6 +17,27 @@ export interface Said {
   readonly value: number;
 }
 
+/** With options also the whole distribution that is stated. */
+export interface Stated extends Said {
+  /**
+   * What each option is given, in percent · (options − 1): a prediction that names one option
+   * spreads the rest evenly, and only so are all shares whole numbers. Null without options.
+   */
+  readonly given: readonly number[] | null;
+}
+
+/** What a prediction gives to each of so many options, from what is stored of it. */
+export const givenBy = (
+  { option, value }: Pick<Said, 'option' | 'value'>,
+  probabilities: readonly number[] | null,
+  options: number,
+): readonly number[] | null => {
+  if (option === null) return null;
+  const one = { prediction: null, probability: null, selected_option: option, probabilities };
+  const { units, whole } = distributionOf({ ...one, confidence: value }, options);
+  return units.map((unit) => (unit * 100 * (options - 1)) / whole);
+};
+
 /** One cell of a tally. */
 export interface Cell extends Said {
   readonly count: number;
@@ -24,6 +47,8 @@ export interface Cell extends Said {
 
 export interface Tally {
   readonly cells: readonly Cell[];
+  /** By family, for each option the sum of what it is given; empty without options. */
+  readonly given: ReadonlyMap<string, readonly number[]>;
   /** Offset of the last prediction that is counted in; 0 where there is none. */
   readonly offset: number;
   readonly updated_at: string | null;
@@ -94,18 +119,25 @@ export interface QuestionShape {
   readonly options: readonly string[];
 }
 
-/** The option most predictions are on; the first of equals. -1 while there is none. */
-const leadingOption = (by_option: readonly Sums[]): number => {
-  const most = Math.max(0, ...by_option.map(({ count }) => count));
-  return most === 0 ? -1 : by_option.findIndex(({ count }) => count === most);
-};
+/** The option with the highest mean, the first of equals; -1 while there is none. */
+export const leadingOf = (sums: readonly number[], total: number): number =>
+  total === 0 ? -1 : sums.indexOf(Math.max(...sums));
 
-const sumTally = ({ question_type, options }: QuestionShape, cells: readonly Cell[]) => {
+/** The mean that so many predictions give an option, in percent; null for none of them. */
+export const meanGiven = (sum: number, count: number, options: number): number | null =>
+  mean(sum, (options - 1) * count);
+
+const sumTally = ({ question_type, options }: QuestionShape, { cells, given }: Tally) => {
   const by_option = options.map(noSums);
   for (const cell of cells) {
     if (cell.option !== null) addCell(by_option[cell.option] ?? noSums(), cell, false);
   }
-  const leading = leadingOption(by_option);
+  const sums = options.map((_, n) => {
+    let sum = 0;
+    for (const family of given.values()) sum += family[n] ?? 0;
+    return sum;
+  });
+  const leading = leadingOf(sums, cells.length);
   const all = noSums();
   const by_family = new Map<string, Sums>();
   const counts = new Array<number>(101).fill(0);
@@ -117,35 +149,65 @@ const sumTally = ({ question_type, options }: QuestionShape, cells: readonly Cel
     addCell(family, cell, is_yes);
     counts[cell.value]! += cell.count;
   }
-  return { all, by_option, by_family, counts };
+  return { all, by_option, sums, leading, by_family, counts };
 };
 
-const optionsOf = ({ options }: QuestionShape, by_option: readonly Sums[], total: number) =>
+type TallySums = ReturnType<typeof sumTally>;
+
+/** `percent` is the share of first choices, `mean_probability` what is stated on average. */
+const optionsOf = ({ options }: QuestionShape, { by_option, sums, all }: TallySums) =>
   options.map((option, index) => {
     const { count, confidence } = by_option[index] as Sums;
     return {
       option,
       count,
-      percent: share(count, total),
+      percent: share(count, all.count),
+      mean_probability: meanGiven(sums[index] as number, all.count, options.length),
       avg_confidence: mean(confidence, count),
     };
   });
 
+const breakdownOf = (
+  { question_type, options }: QuestionShape,
+  { by_family }: TallySums,
+  given: Tally['given'],
+) =>
+  [...by_family.keys()].sort().map((model_family) => {
+    const { count, yes, value, confidence } = by_family.get(model_family) as Sums;
+    const binary = question_type === 'binary';
+    const sums = given.get(model_family) ?? [];
+    return {
+      model_family,
+      count,
+      yes_percent: share(yes, count),
+      avg_confidence: mean(confidence, count),
+      mean_probability: binary ? mean(value, count) : null,
+      ...(binary
+        ? {}
+        : { option_probabilities: sums.map((sum) => meanGiven(sum, count, options.length)) }),
+    };
+  });
+
 /**
- * The consensus as it goes over the wire. For a multi question `yes` means the leading option, and
- * the statistics of the probability of YES are null.
+ * The consensus as it goes over the wire. With options `yes` means the leading option, the
+ * statistics of the probability of YES are null, and `yes_percent` is a share of first choices.
  */
 export const computeConsensus = (question: QuestionShape, tally: Tally) => {
-  const { cells, offset, updated_at } = tally;
+  const { cells, given, offset, updated_at } = tally;
   const binary = question.question_type === 'binary';
-  const { all, by_option, by_family, counts } = sumTally(question, cells);
+  const summed = sumTally(question, tally);
+  const { all, counts, leading } = summed;
   const total = all.count;
   const said = cells.map((cell) => ({ side: cell.option ?? (cell.yes ? 1 : 0), ...cell }));
+  const pool = poolCells(said, binary);
+  const options = optionsOf(question, summed);
   const at = (q: number): number | null => (binary ? quantile(counts, total, q) : null);
   return {
     question_id: question.id,
     question_type: question.question_type,
     total_predictions: total,
+    forecast: binary ? pool.extremized : (options[leading]?.mean_probability ?? null),
+    leading_option: options[leading]?.option ?? null,
     yes_count: all.yes,
     no_count: total - all.yes,
     yes_percent: share(all.yes, total),
@@ -156,18 +218,9 @@ export const computeConsensus = (question: QuestionShape, tally: Tally) => {
     p25: at(0.25),
     p75: at(0.75),
     histogram: histogramOf(counts),
-    ...(binary ? {} : { options: optionsOf(question, by_option, total) }),
-    model_breakdown: [...by_family.keys()].sort().map((model_family) => {
-      const { count, yes, value, confidence } = by_family.get(model_family) as Sums;
-      return {
-        model_family,
-        count,
-        yes_percent: share(yes, count),
-        avg_confidence: mean(confidence, count),
-        mean_probability: binary ? mean(value, count) : null,
-      };
-    }),
-    ...poolCells(said, binary),
+    ...(binary ? {} : { options }),
+    model_breakdown: breakdownOf(question, summed, given),
+    ...pool,
     method,
     offset,
     updated_at,

@@ -1,5 +1,5 @@
 import { type LogEntry, readData } from '../events/index.js';
-import type { Said } from './rules.js';
+import { givenBy, type Said, type Stated } from './rules.js';
 
 /** What the event of a prediction says. */
 export const saidIn = (entry: LogEntry): Said => {
@@ -12,6 +12,14 @@ export const saidIn = (entry: LogEntry): Said => {
     option: has_option ? option : null,
     value: Number(has_option ? data['confidence'] : data['probability']),
   };
+};
+
+/** The same with the distribution over the options of its question. */
+export const statedIn = (entry: LogEntry, options: readonly string[]): Stated => {
+  const said = saidIn(entry);
+  const named = readData(entry)['probabilities'] as Readonly<Record<string, number>> | undefined;
+  const percents = named === undefined ? null : options.map((option) => Number(named[option]));
+  return Object.assign(said, { given: givenBy(said, percents, options.length) });
 };
 
 /** Bodies end with their time: `…,"timestamp":"2026-01-31T12:00:00.000Z"}`. */

@@ -7,9 +7,21 @@ export const consensus_schema = Type.Object({
   question_id: uuid_schema,
   question_type: textEnum(['binary', 'multi'] as const),
   total_predictions: Type.Integer(),
+  forecast: nullable(
+    Type.Number({
+      description: 'The headline: `extremized`; with options the mean of `leading_option`.',
+    }),
+  ),
+  leading_option: nullable(
+    Type.String({ description: 'The option with the highest mean, the first of equals.' }),
+  ),
   yes_count: Type.Integer(),
   no_count: Type.Integer(),
-  yes_percent: Type.Number({ minimum: 0, maximum: 100 }),
+  yes_percent: Type.Number({
+    minimum: 0,
+    maximum: 100,
+    description: 'Share that says YES; with options, of first choices on `leading_option`.',
+  }),
   no_percent: Type.Number({ minimum: 0, maximum: 100 }),
   avg_confidence: number,
   mean_probability: number,
@@ -22,7 +34,10 @@ export const consensus_schema = Type.Object({
       Type.Object({
         option: Type.String(),
         count: Type.Integer(),
-        percent: Type.Number(),
+        percent: Type.Number({ description: 'Share of first choices; no probability.' }),
+        mean_probability: nullable(
+          Type.Number({ description: 'Mean of what the stated distributions give it.' }),
+        ),
         avg_confidence: number,
       }),
     ),
@@ -34,6 +49,9 @@ export const consensus_schema = Type.Object({
       yes_percent: Type.Number(),
       avg_confidence: number,
       mean_probability: number,
+      option_probabilities: Type.Optional(
+        Type.Array(number, { description: 'What the family gives each option on average.' }),
+      ),
     }),
   ),
   by_owner_mean: nullable(

@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../kit/pg/client.js';
 import type { TallyStart } from './live-tally.js';
-import type { Said } from './rules.js';
+import { givenBy, type QuestionShape, type Said } from './rules.js';
 
 /** The tally of a question from the record, as of the log. */
 
@@ -41,6 +41,7 @@ const latestOf = (rows: readonly { readonly latest: Date }[]): string | null =>
     : new Date(Math.max(...rows.map(({ latest }) => latest.getTime()))).toISOString();
 
 interface StartRow extends Said {
+  readonly probabilities: readonly number[] | null;
   readonly owners: string;
   readonly latest: Date;
   readonly offset: number;
@@ -58,7 +59,10 @@ const countedUntil = (db: Db, question_id: string) => db`
   (select prediction_offset from question_counts where question_id = ${question_id}) as "offset"`;
 
 /** Who stated what, at the newest prediction of the question in the log. */
-export const readStart = async (db: Db, question_id: string): Promise<TallyStart> => {
+export const readStart = async (
+  db: Db,
+  { id: question_id, options }: Pick<QuestionShape, 'id' | 'options'>,
+): Promise<TallyStart> => {
   // Owners in one text: a row each would cost several times as much.
   const rows = await db<StartRow[]>`
     select
@@ -66,19 +70,24 @@ export const readStart = async (db: Db, question_id: string): Promise<TallyStart
       p.prediction as yes,
       p.selected_option as option,
       coalesce(p.probability, p.confidence) as value,
+      p.probabilities,
       string_agg(coalesce(p.owner_id, p.agent_id)::text, ' ') as owners,
       max(p.created_at) as latest,
       ${countedUntil(db, question_id)}
     ${logged(db, question_id)}
-    group by 1, 2, 3, 4`;
+    group by 1, 2, 3, 4, 5`;
   return {
-    said: rows.map(({ owners, ...said }) => ({ ...said, owners: owners.split(' ') })),
+    said: rows.map(({ family, yes, option, value, probabilities, owners }) => ({
+      ...{ family, yes, option, value, owners: owners.split(' ') },
+      given: givenBy({ option, value }, probabilities, options.length),
+    })),
     offset: rows[0]?.offset ?? 0,
     updated_at: latestOf(rows),
   };
 };
 
 export interface StatedRow extends Said {
+  readonly probabilities: readonly number[] | null;
   readonly owner: string;
   readonly created_at: Date;
   readonly offset: number;
@@ -101,6 +110,7 @@ export async function* readStated(
       p.prediction as yes,
       p.selected_option as option,
       coalesce(p.probability, p.confidence) as value,
+      p.probabilities,
       coalesce(p.owner_id, p.agent_id) as owner,
       p.created_at,
       ${countedUntil(tx, question_id)}

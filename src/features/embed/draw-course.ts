@@ -25,8 +25,8 @@ const linesOf = ({ shape, points }: Chart): readonly Line[] => {
   return shape.options
     .map((name, n) => ({
       name,
-      now: last?.option_percents[n] ?? null,
-      values: points.map(({ option_percents }) => option_percents[n] ?? null),
+      now: last?.option_probabilities[n] ?? null,
+      values: points.map(({ option_probabilities }) => option_probabilities[n] ?? null),
     }))
     .sort((a, b) => (b.now ?? 0) - (a.now ?? 0))
     .slice(0, most_lines);

@@ -9,7 +9,6 @@ import {
   countText,
   dayText,
   headlineOf,
-  leaderOf,
   percentText,
   plainLine,
   sentenceOf,
@@ -110,9 +109,11 @@ const titleOf = ({ question }: QuestionRow): string =>
 const leadOf = ({ question, consensus }: Widget): string => {
   const { value, source, caption } = headlineOf(consensus);
   if (consensus.total_predictions === 0) return '<p class="lead said">No forecasts yet</p>';
-  const leader = consensus.options?.[leaderOf(consensus)];
+  const leader = consensus.leading_option;
   const said =
-    leader === undefined ? caption : `${caption} on <bdi>${escapeHtml(leader.option)}</bdi>`;
+    leader === null
+      ? caption
+      : `${caption} <bdi data-n="text:leading_option">${escapeHtml(leader)}</bdi>`;
   const is_over = question.status === 'resolved' || question.status === 'voided';
   const number = `<span class="figure" data-n="percent:${source}">`;
   return `<p class="lead">${number}${escapeHtml(percentText(value))}</span>
@@ -134,10 +135,10 @@ const rowOf = (name: string, percent: number | null, source: string, extra = '')
   drawBar(percent, source, `${plainLine(name)}: ${percentText(percent)}`);
 
 const optionRows = ({ question, consensus }: Widget): string => {
-  const rows = (consensus.options ?? []).map(({ option, percent }, n) => {
+  const rows = (consensus.options ?? []).map(({ option, mean_probability }, n) => {
     const is_won = question.correct_options?.includes(option) === true;
     const extra = is_won ? '<span class="sr"> (this happened)</span>' : '';
-    const row = rowOf(option, percent, `options.${n}.percent`, extra);
+    const row = rowOf(option, mean_probability, `options.${n}.mean_probability`, extra);
     return `<li${is_won ? ' class="won"' : ''}>${row}</li>`;
   });
   return `<ul class="rows">${rows.join('')}</ul>`;
@@ -145,19 +146,22 @@ const optionRows = ({ question, consensus }: Widget): string => {
 
 const most_families = 4;
 
-const familiesOf = ({ model_breakdown, question_type }: Consensus): string => {
+/** With options what each family gives the leading one. */
+const familiesOf = ({ model_breakdown, leading_option, options = [] }: Consensus): string => {
   if (model_breakdown.length < 2) return '';
   const rows = model_breakdown
     .map((family, n) => ({ family, n }))
     .sort((a, b) => b.family.count - a.family.count || a.n - b.n)
     .slice(0, most_families)
     .map(({ family, n }) => {
-      const member = question_type === 'binary' ? 'mean_probability' : 'yes_percent';
+      const at = options.findIndex(({ option }) => option === leading_option);
+      const member = at < 0 ? 'mean_probability' : `option_probabilities.${at}`;
+      const percent = at < 0 ? family.mean_probability : family.option_probabilities?.[at];
       const source = `model_breakdown.${n}.${member}`;
-      return `<li>${rowOf(family.model_family, family[member], source)}</li>`;
+      return `<li>${rowOf(family.model_family, percent ?? null, source)}</li>`;
     });
-  const title = question_type === 'binary' ? 'By model family' : 'Leading option by model family';
-  return `<h2>${title}</h2><ul class="rows families">${rows.join('')}</ul>`;
+  const whose = leading_option === null ? '' : `<bdi>${escapeHtml(leading_option)}</bdi> `;
+  return `<h2>${whose === '' ? 'By' : `${whose}by`} model family</h2><ul class="rows families">${rows.join('')}</ul>`;
 };
 
 const sourceOf = ({ resolution_source: source, resolution_url: url }: QuestionRow): string => {

@@ -41,13 +41,7 @@ export interface Headline {
   readonly caption: string;
 }
 
-/** Of the options with the most forecasts the first; -1 while there is none. */
-export const leaderOf = ({ options = [] }: Consensus): number => {
-  const most = Math.max(0, ...options.map(({ count }) => count));
-  return most === 0 ? -1 : options.findIndex(({ count }) => count === most);
-};
-
-/** Binary: the mean probability of yes. Multi: the share of the leading option. */
+/** Binary: the mean probability of yes. Multi: that of the leading option. */
 export const headlineOf = (consensus: Consensus): Headline => {
   if (consensus.question_type === 'binary') {
     return {
@@ -56,9 +50,7 @@ export const headlineOf = (consensus: Consensus): Headline => {
       caption: 'chance of Yes',
     };
   }
-  const leader = leaderOf(consensus);
-  const value = leader < 0 ? null : (consensus.options?.[leader]?.percent ?? null);
-  return { value, source: 'yes_percent', caption: 'of forecasts' };
+  return { value: consensus.forecast, source: 'forecast', caption: 'chance of' };
 };
 
 export interface Standing {
@@ -91,13 +83,13 @@ const outcomeOf = ({ question_type, outcome, correct_options }: QuestionRow): st
 
 /** What people who hear the page are told. */
 export const sentenceOf = (consensus: Consensus): string => {
-  const { total_predictions: total, question_type, options = [] } = consensus;
+  const { total_predictions: total, question_type, leading_option } = consensus;
   if (total === 0) return 'No forecasts yet.';
   const { value } = headlineOf(consensus);
   const from = total === 1 ? '1 forecast' : `${countText(total)} forecasts`;
   const said =
     question_type === 'binary'
       ? `${percentText(value)} chance of Yes`
-      : `${options[leaderOf(consensus)]?.option} leads with ${percentText(value)}`;
+      : `${leading_option} leads with a chance of ${percentText(value)}`;
   return `${said}, from ${from}.`;
 };

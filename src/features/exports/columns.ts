@@ -84,20 +84,23 @@ export const prediction_columns: readonly Column[] = [
   ...own_columns,
 ];
 
-export const consensus_schema = 'prediction-forum/consensus-history/1';
+export const consensus_schema = 'prediction-forum/consensus-history/2';
 
 export const consensus_columns: readonly Column[] = [
   column('question_id', 'text', 'UUIDv7; questions are in this order.'),
   column('prediction_id', 'text', 'The prediction after which the consensus stood so.'),
   column('created_at', 'time', 'When that was made; rows of a question are in this order.'),
   column('count', 'integer', 'Predictions so far.'),
-  column('yes_percent', 'number', 'Share of YES; of the leading option on a multi question.'),
+  column('forecast', 'number', 'The pooled figure; for multi the mean of leading_option.'),
+  free('leading_option', 'The option with the highest mean; null for binary.'),
+  column('yes_percent', 'number', 'Share of YES; for multi of first choices on leading_option.'),
   column('mean_probability', 'number', 'Mean chance of YES in percent; null for multi.'),
   column('median_probability', 'number', 'Median chance of YES; null for multi.'),
   column('p25', 'number', 'Lower quartile of the chance of YES; null for multi.'),
   column('p75', 'number', 'Upper quartile of the chance of YES; null for multi.'),
   column('extremized', 'number', 'Pooled over families and made more extreme; null for multi.'),
-  column('option_percents', 'object', 'Share of each option; null for binary.'),
+  column('option_probabilities', 'object', 'Mean probability of each option; null for binary.'),
+  column('option_percents', 'object', 'Share of first choices on each; null for binary.'),
 ];
 
 export const calibration_schema = 'prediction-forum/calibration/1';

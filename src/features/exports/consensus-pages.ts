@@ -1,4 +1,5 @@
 import type { Sql } from '../../kit/pg/client.js';
+import { givenBy } from '../consensus/index.js';
 import { makeRun } from '../history/index.js';
 import type { LineKind } from './cells-store.js';
 import { consensus_columns } from './columns.js';
@@ -19,18 +20,21 @@ const rowsOf = function* (
   stated: readonly StatedRow[],
 ): Generator<MadeRow> {
   const run = makeRun({ question_type, options });
-  for (const one of stated) {
-    run.add(one);
-    const { option_percents, ...moment } = run.read();
+  const is_binary = question_type === 'binary';
+  const byOption = (figures: readonly number[]) =>
+    is_binary ? null : Object.fromEntries(options.map((option, n) => [option, figures[n] ?? 0]));
+  for (const { probabilities, prediction_id, ...one } of stated) {
+    const option = is_binary ? null : one.side;
+    const given = givenBy({ option, value: one.value }, probabilities, options.length) ?? [];
+    run.add({ given, ...one });
+    const { option_probabilities, option_percents, ...moment } = run.read();
     yield {
       question_id: id,
-      prediction_id: one.prediction_id,
+      prediction_id,
       created_at: new Date(one.at).toISOString(),
       ...moment,
-      option_percents:
-        question_type === 'binary'
-          ? null
-          : Object.fromEntries(options.map((option, n) => [option, option_percents[n] ?? 0])),
+      option_probabilities: byOption(option_probabilities),
+      option_percents: byOption(option_percents),
     };
   }
 };

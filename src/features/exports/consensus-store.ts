@@ -30,7 +30,8 @@ export const listPredictedQuestions = (
     limit 200`;
 };
 
-export interface StatedRow extends Stated {
+export interface StatedRow extends Omit<Stated, 'given'> {
+  readonly probabilities: readonly number[] | null;
   readonly prediction_id: string;
 }
 
@@ -51,7 +52,8 @@ export const readStatedRows = (
       p.model_family as family,
       coalesce(p.owner_id, p.agent_id)::text as owner,
       coalesce(p.selected_option, p.prediction::integer) as side,
-      coalesce(p.probability, p.confidence) as value
+      coalesce(p.probability, p.confidence) as value,
+      p.probabilities
     from predictions p
     where p.question_id = ${question_id}
       and p.id < ${below}::uuid

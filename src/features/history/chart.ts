@@ -1,6 +1,6 @@
 import { type Curves, downsample } from './lttb.js';
 import { type Moment, makeCounts, type RunShape } from './run.js';
-import { makeSeries, type Series } from './series.js';
+import { givenAt, makeSeries, type Series } from './series.js';
 
 /** The points of a chart: of all moments of a history those that show its shape. */
 
@@ -39,7 +39,8 @@ const ofFamily = (series: Series, name: string): Series => {
   for (let n = 0; n < series.length; n += 1) {
     if (family[n] !== wanted) continue;
     const [time, on, states] = [at[n] as number, side[n] as number, value[n] as number];
-    alone.add({ at: time, side: on, value: states, family: name, owner: '' }, series.offset);
+    const given = givenAt(series, n);
+    alone.add({ at: time, side: on, value: states, given, family: name, owner: '' }, series.offset);
   }
   return alone.read();
 };
@@ -61,7 +62,8 @@ const readMoments = (series: Series, chosen: Int32Array, has_pool: boolean): Cha
   let next = 0;
   return Array.from(chosen, (index): ChartPoint => {
     for (; next <= index; next += 1) {
-      counts.move(side[next] as number, value[next] as number, 1);
+      const one = { side: side[next] as number, value: value[next] as number };
+      counts.move({ ...one, given: givenAt(series, next) }, 1);
     }
     return { at: at[index] as number, ...counts.read(pool?.[index] ?? null) };
   });

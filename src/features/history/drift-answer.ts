@@ -11,7 +11,7 @@ export interface DriftAsk {
   readonly window: string;
   readonly points: number;
   readonly least_count: number;
-  /** Binary only; the mean probability where it is not named. Multi: the share of each option. */
+  /** Binary only; the mean probability where it is not named. Multi: the mean of each option. */
   readonly figure?: (typeof drift_figures)[number] | undefined;
 }
 
@@ -30,11 +30,14 @@ interface Figure {
 }
 
 const figuresOf = (series: Series, asked: DriftAsk['figure']): readonly Figure[] => {
-  const { shape, figures, side, value } = series;
+  const { shape, figures, side, value, given } = series;
+  const options = shape.options.length;
   const onSide = (wanted: number) => (index: number) => (side[index] === wanted ? 100 : 0);
+  const onOption = (n: number) => (index: number) =>
+    (given[index * options + n] as number) / (options - 1);
   if (shape.question_type === 'multi') {
     return shape.options.map((option, n) => ({
-      ...{ name: 'option_percents', option, put: onSide(n) },
+      ...{ name: 'option_probabilities', option, put: onOption(n) },
       values: figures[n] as Float64Array,
     }));
   }
@@ -84,7 +87,7 @@ export const driftOf = ({ id }: { readonly id: string }, series: Series, ask: Dr
   return {
     question_id: id,
     question_type: series.shape.question_type,
-    figure: figures[0]?.name ?? 'option_percents',
+    figure: figures[0]?.name ?? 'option_probabilities',
     ...{ window, points },
     offset: series.offset,
     drift_events: moves.map(({ move }) => move),

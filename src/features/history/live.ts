@@ -1,6 +1,6 @@
 import type { Deps } from '../../kit/deps.js';
 import { makeGate } from '../../kit/ws/gate.js';
-import { type QuestionShape, saidIn, timeOf } from '../consensus/index.js';
+import { type QuestionShape, statedIn as readEvent, timeOf } from '../consensus/index.js';
 import type { LogEntry } from '../events/index.js';
 import type { Stated } from './run.js';
 import { type GrowingSeries, makeSeries, type Series } from './series.js';
@@ -41,20 +41,21 @@ const most_predictions = 300_000;
 const loads_at_once = 2;
 
 /** What the event of a prediction states, as the history needs it. */
-const statedIn = (entry: LogEntry): Stated => {
-  const { family, yes, option, value } = saidIn(entry);
+const statedIn = (entry: LogEntry, options: readonly string[]): Stated => {
+  const { family, yes, option, value, given } = readEvent(entry, options);
   const owner = entry.owner_id ?? entry.agent_id ?? entry.id;
-  return { at: Date.parse(timeOf(entry)), family, owner, side: option ?? (yes ? 1 : 0), value };
+  const side = option ?? (yes ? 1 : 0);
+  return { at: Date.parse(timeOf(entry)), family, owner, side, value, given: given ?? [] };
 };
 
 /** False when the series has to be made anew. */
 const addTo = (series: GrowingSeries, entry: LogEntry): boolean =>
-  entry.offset <= series.offset || series.add(statedIn(entry), entry.offset);
+  entry.offset <= series.offset || series.add(statedIn(entry, series.shape.options), entry.offset);
 
 const load = async (sql: Deps['sql'], question: QuestionShape): Promise<GrowingSeries> => {
   const { question_type, options } = question;
   const series = makeSeries({ question_type, options });
-  for await (const { stated, offset } of readStated(sql, question.id)) {
+  for await (const { stated, offset } of readStated(sql, question)) {
     for (const one of stated) series.add(one, offset);
     // Answers to others come between two pieces.
     await new Promise((resolve) => setImmediate(resolve));

@@ -5,9 +5,9 @@ import type { MovedRow } from './movers-store.js';
 
 export interface Mover {
   readonly question_id: string;
-  /** Number of the option whose share moved most; null on a binary question. */
+  /** Number of the option whose mean moved most; null on a binary question. */
   readonly option: number | null;
-  /** Mean probability of YES, or the share of the option, in per cent. */
+  /** Mean probability of YES, or of the option, in per cent. */
   readonly before: number;
   readonly after: number;
   readonly count_before: number;
@@ -23,26 +23,18 @@ interface Sums {
   sum: number;
 }
 
-/** A figure that is a mean: what each row puts into it before and within the stretch. */
-type Puts = (row: MovedRow) => { readonly before: number; readonly within: number };
-
-const moverOf = (
-  rows: readonly MovedRow[],
-  option: number | null,
-  put: Puts,
-): Omit<Mover, 'question_id'> => {
+const moverOf = (rows: readonly MovedRow[], option: number | null): Omit<Mover, 'question_id'> => {
   const before: Sums = { count: 0, sum: 0 };
   const within: Sums = { count: 0, sum: 0 };
   const by_family = new Map<string, Sums>();
   for (const row of rows) {
-    const puts = put(row);
     before.count += row.count_before;
-    before.sum += puts.before;
+    before.sum += row.sum_before;
     within.count += row.count_within;
-    within.sum += puts.within;
+    within.sum += row.sum_within;
     const family = by_family.get(row.model_family) ?? { count: 0, sum: 0 };
     family.count += row.count_within;
-    family.sum += puts.within;
+    family.sum += row.sum_within;
     by_family.set(row.model_family, family);
   }
   const mean = before.sum / before.count;
@@ -72,11 +64,10 @@ const strongest = (rows: readonly MovedRow[]): Omit<Mover, 'question_id'> | unde
     (a, b) => (a ?? 0) - (b ?? 0),
   );
   const [first, ...rest] = options.map((option) =>
-    moverOf(rows, option, (row) => {
-      if (option === null) return { before: row.sum_before, within: row.sum_within };
-      const is_on = row.option === option ? 100 : 0;
-      return { before: is_on * row.count_before, within: is_on * row.count_within };
-    }),
+    moverOf(
+      rows.filter((row) => row.option === option),
+      option,
+    ),
   );
   return first === undefined
     ? undefined
@@ -88,7 +79,7 @@ const strongest = (rows: readonly MovedRow[]): Omit<Mover, 'question_id'> | unde
 
 /**
  * The questions that had predictions before the stretch and got more within it, those that moved
- * most first. A change is that of the mean probability of YES, or of the share of one option.
+ * most first. A change is that of the mean probability of YES, or of one option.
  */
 export const rankMovers = (rows: readonly MovedRow[]): readonly Mover[] => {
   const by_question = new Map<string, MovedRow[]>();

@@ -64,18 +64,13 @@ const standOf = ({
 
 const is_multi = (chart: Chart): boolean => chart.shape.question_type === 'multi';
 
-const leadingOf = ({ shape }: Chart, last: ChartPoint): string => {
-  const index = last.option_percents.indexOf(last.yes_percent);
-  return `${shape.options[index] ?? ''} leads with ${percent(last.yes_percent)}`;
-};
-
 const subtitleOf = ({ question, chart, family }: PictureParts): string => {
   const last = chart.points.at(-1);
   const stand = standOf(question);
   const whose = family === null ? 'predictions' : `predictions of ${family}`;
   if (last === undefined) return `No ${whose} yet · ${stand}`;
   const head = is_multi(chart)
-    ? leadingOf(chart, last)
+    ? `${last.leading_option} leads with a mean of ${percent(last.forecast)}`
     : `Mean probability of YES ${percent(last.mean_probability)}`;
   const count =
     last.count === 1 && family === null ? '1 prediction' : `${number(last.count)} ${whose}`;
@@ -162,20 +157,20 @@ const drawBinary = (plot: Plot, points: readonly ChartPoint[], x: Axis): (Markup
 const drawMulti = (plot: Plot, { points, shape }: Chart, x: Axis): (Markup | null)[] => {
   const last = points.at(-1) as ChartPoint;
   return shape.options.flatMap((option, n) => {
-    const share = (point: ChartPoint): number => point.option_percents[n] ?? 0;
-    const label = `${option}: ${percent(share(last))}`;
+    const mean = (point: ChartPoint): number => point.option_probabilities[n] ?? 0;
+    const label = `${option}: ${percent(mean(last))}`;
     return [
-      drawSteps(plot, lineOf(points, x, share), { series: n, width: 2.25 }),
-      drawDot(plot, { x: last.at, y: share(last) }, { series: n, label }),
+      drawSteps(plot, lineOf(points, x, mean), { series: n, width: 2.25 }),
+      drawDot(plot, { x: last.at, y: mean(last) }, { series: n, label }),
     ];
   });
 };
 
 const multiLegend = ({ shape, points }: Chart): readonly LegendItem[] =>
   shape.options.map((option, series) => {
-    const share = points.at(-1)?.option_percents[series];
+    const mean = points.at(-1)?.option_probabilities[series];
     return {
-      label: share === undefined ? option : `${option}: ${percent(share)}`,
+      label: mean === undefined ? option : `${option}: ${percent(mean)}`,
       series,
       kind: 'line',
     };

@@ -61,7 +61,7 @@ const seeQuestion = async (
 };
 
 /** Made anew when what is drawn from the same state changes. */
-const drawing = 1;
+const drawing = 2;
 
 const etagOf = ({ updated_at }: QuestionRow, offset: number): string =>
   `W/"${drawing}-${offset.toString(36)}-${updated_at.getTime().toString(36)}"`;
@@ -143,9 +143,10 @@ const showChart = (
   moments: chart.moments,
   sampling: chart.points.length < chart.moments ? 'lttb' : 'none',
   offset: chart.offset,
-  points: chart.points.map(({ at, option_percents, ...point }) => ({
+  points: chart.points.map(({ at, option_probabilities, option_percents, ...point }) => ({
     at: new Date(at).toISOString(),
     ...point,
+    option_probabilities: [...option_probabilities],
     option_percents: [...option_percents],
   })),
 });

@@ -1,8 +1,10 @@
 import {
   extremize,
   type Family,
+  leadingOf,
   logOdds,
   mean,
+  meanGiven,
   quantile,
   share,
   shown,
@@ -25,6 +27,8 @@ export interface Stated {
   readonly side: number;
   /** Binary: stated probability of YES. Multi: confidence in the option. 0 to 100. */
   readonly value: number;
+  /** Multi: what each option is given, in percent · (options − 1); empty for a binary question. */
+  readonly given: ArrayLike<number>;
 }
 
 export interface RunShape {
@@ -35,14 +39,19 @@ export interface RunShape {
 /** Percentages with at most two decimals; null where the consensus has null. */
 export interface Moment {
   readonly count: number;
-  /** Multi: the share of the option that leads. */
+  /** As the consensus has it: the pooled figure; multi: the mean of the option that leads. */
+  readonly forecast: number | null;
+  readonly leading_option: string | null;
+  /** Multi: the share of first choices on the option that leads. */
   readonly yes_percent: number;
   readonly mean_probability: number | null;
   readonly median_probability: number | null;
   readonly p25: number | null;
   readonly p75: number | null;
   readonly extremized: number | null;
-  /** Multi: the share of each option; empty for a binary question. */
+  /** Multi: what is stated for each option on average; empty for a binary question. */
+  readonly option_probabilities: readonly number[];
+  /** Multi: the share of first choices on each option. */
   readonly option_percents: readonly number[];
 }
 
@@ -50,7 +59,7 @@ export interface Run {
   add(one: Stated): void;
   /** Takes back the prediction that was added last. */
   takeBack(one: Stated): void;
-  /** Binary: yes_percent, mean_probability, extremized. Multi: the share of each option. */
+  /** Binary: yes_percent, mean_probability, extremized. Multi: the mean of each option. */
   figures(): readonly number[];
   read(): Moment;
 }
@@ -132,30 +141,42 @@ export const makeCounts = ({ question_type, options }: RunShape) => {
   const is_binary = question_type === 'binary';
   const sides = new Array<number>(is_binary ? 2 : options.length).fill(0);
   const values = new Array<number>(101).fill(0);
+  const sums = options.map(() => 0);
   let count = 0;
   let sum = 0;
   const shares = (): number[] => sides.map((n) => share(n, count));
+  const means = (): number[] => sums.map((one) => meanGiven(one, count, options.length) ?? 0);
   const at = (q: number): number | null => (is_binary ? quantile(values, count, q) : null);
   return {
     is_binary,
-    move(side: number, value: number, by: 1 | -1): void {
+    move({ side, value, given }: Pick<Stated, 'side' | 'value' | 'given'>, by: 1 | -1): void {
       count += by;
       sum += by * value;
       sides[side] = (sides[side] as number) + by;
       values[value] = (values[value] as number) + by;
+      for (let n = 0; n < sums.length; n += 1) {
+        sums[n] = (sums[n] as number) + by * (given[n] as number);
+      }
     },
     figures: (extremized: number): readonly number[] =>
-      is_binary ? [share(sides[1] as number, count), mean(sum, count) ?? 0, extremized] : shares(),
-    read: (extremized: number | null): Moment => ({
-      count,
-      yes_percent: is_binary ? share(sides[1] as number, count) : Math.max(0, ...shares()),
-      mean_probability: is_binary ? mean(sum, count) : null,
-      median_probability: at(0.5),
-      p25: at(0.25),
-      p75: at(0.75),
-      extremized,
-      option_percents: is_binary ? [] : shares(),
-    }),
+      is_binary ? [share(sides[1] as number, count), mean(sum, count) ?? 0, extremized] : means(),
+    read(extremized: number | null): Moment {
+      const option_probabilities = means();
+      const leading = leadingOf(sums, count);
+      return {
+        count,
+        forecast: is_binary ? extremized : (option_probabilities[leading] ?? null),
+        leading_option: options[leading] ?? null,
+        yes_percent: share(sides[is_binary ? 1 : leading] ?? 0, count),
+        mean_probability: is_binary ? mean(sum, count) : null,
+        median_probability: at(0.5),
+        p25: at(0.25),
+        p75: at(0.75),
+        extremized,
+        option_probabilities,
+        option_percents: is_binary ? [] : shares(),
+      };
+    },
   };
 };
 
@@ -168,11 +189,11 @@ export const makeRun = (
   const pools = counts.is_binary && pooled ? makePools() : null;
   return {
     add(one) {
-      counts.move(one.side, one.value, 1);
+      counts.move(one, 1);
       pools?.add(one);
     },
     takeBack(one) {
-      counts.move(one.side, one.value, -1);
+      counts.move(one, -1);
       pools?.takeBack(one);
     },
     figures: () => counts.figures(pools?.read() ?? 0),

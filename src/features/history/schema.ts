@@ -74,14 +74,21 @@ const number = nullable(Type.Number());
 const point_schema = Type.Object({
   at: time_schema,
   count: Type.Integer({ description: 'Predictions so far.' }),
-  yes_percent: Type.Number(),
+  forecast: nullable(
+    Type.Number({ description: 'As in the consensus; of one family it has no pool, and is null.' }),
+  ),
+  leading_option: nullable(Type.String()),
+  yes_percent: Type.Number({ description: 'Multi: first choices on `leading_option`.' }),
   mean_probability: number,
   median_probability: number,
   p25: number,
   p75: number,
   extremized: number,
+  option_probabilities: Type.Array(Type.Number(), {
+    description: 'Multi: what is stated for each option on average, in their order.',
+  }),
   option_percents: Type.Array(Type.Number(), {
-    description: 'Multi: the share of each option, in their order.',
+    description: 'Multi: the share of first choices on each option.',
   }),
 });
 
@@ -137,7 +144,7 @@ const family_share = Type.Object({
 });
 
 export const move_schema = Type.Object({
-  option: nullable(Type.String({ description: 'Multi: whose share moved.' })),
+  option: nullable(Type.String({ description: 'Multi: whose mean moved.' })),
   from: stand_schema,
   to: stand_schema,
   change: Type.Number({ description: 'Percentage points; negative: down.' }),
@@ -181,8 +188,8 @@ export const movers_answer = Type.Object({
       question_type: textEnum(['binary', 'multi'] as const),
       category: Type.String(),
       status: Type.String(),
-      option: nullable(Type.String({ description: 'Multi: whose share moved most.' })),
-      before: Type.Number({ description: 'Mean probability of YES, or the share, at `from`.' }),
+      option: nullable(Type.String({ description: 'Multi: whose mean moved most.' })),
+      before: Type.Number({ description: 'Mean probability of YES, or of the option, at `from`.' }),
       after: Type.Number(),
       change: Type.Number({ description: 'Percentage points; negative: down.' }),
       count_before: Type.Integer(),

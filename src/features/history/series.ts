@@ -2,7 +2,7 @@ import { figureNames, makeRun, type RunShape, type Stated } from './run.js';
 
 /**
  * All predictions of a question in the order of their times, and the figures of the consensus after
- * each, in typed arrays: about 180 bytes a prediction. A new one is added at the cost of one step;
+ * each, in typed arrays: about 200 bytes a prediction. A new one is added at the cost of one step;
  * one that comes a little late is put in its place by taking back those after it.
  */
 export interface Series {
@@ -14,6 +14,8 @@ export interface Series {
   readonly at: Float64Array;
   readonly side: Uint8Array;
   readonly value: Uint8Array;
+  /** `Stated.given` of each after the other: as many numbers as there are options. */
+  readonly given: Uint16Array;
   /** Numbers of `families`. */
   readonly family: Uint16Array;
   readonly families: readonly string[];
@@ -26,8 +28,13 @@ export interface Series {
   readonly moments: Int32Array;
 }
 
+/** What prediction number `n` gives each option, in percent · (options − 1). */
+export const givenAt = ({ shape, given }: Series, n: number): Uint16Array =>
+  given.subarray(n * shape.options.length, (n + 1) * shape.options.length);
+
 /** A series that grows; what was read before is not to be looked at after the next `add`. */
 export interface GrowingSeries {
+  readonly shape: RunShape;
   readonly length: number;
   readonly offset: number;
   read(): Series;
@@ -45,23 +52,34 @@ const grown = <A extends Float64Array | Uint8Array | Uint16Array>(array: A): A =
 };
 
 /** Columns that grow together. */
-const makeColumns = (figures: number) => {
+const makeColumns = (options: number, figures: number) => {
   let room = 16;
   const columns = {
     at: new Float64Array(room),
     side: new Uint8Array(room),
     value: new Uint8Array(room),
+    given: new Uint16Array(room * options),
     family: new Uint16Array(room),
     figures: Array.from({ length: figures }, () => new Float64Array(room)),
   };
   return {
     columns,
+    /** The first so many rows, without a copy. */
+    cut: (length: number) => ({
+      at: columns.at.subarray(0, length),
+      side: columns.side.subarray(0, length),
+      value: columns.value.subarray(0, length),
+      given: columns.given.subarray(0, length * options),
+      family: columns.family.subarray(0, length),
+      figures: columns.figures.map((figure) => figure.subarray(0, length)),
+    }),
     makeRoom(length: number): void {
       if (length <= room) return;
       room *= 2;
       columns.at = grown(columns.at);
       columns.side = grown(columns.side);
       columns.value = grown(columns.value);
+      columns.given = grown(columns.given);
       columns.family = grown(columns.family);
       columns.figures = columns.figures.map(grown);
     },
@@ -99,7 +117,8 @@ export const makeSeries = (
   shape: RunShape,
   how: { readonly pooled?: boolean } = {},
 ): GrowingSeries => {
-  const { columns, makeRoom } = makeColumns(figureNames(shape).length);
+  const options = shape.options.length;
+  const { columns, cut, makeRoom } = makeColumns(options, figureNames(shape).length);
   const run = makeRun(shape, how);
   const owners: string[] = [];
   const { names: families, numberOf } = makeNames();
@@ -114,6 +133,7 @@ export const makeSeries = (
       owner: owners[length] as string,
       side: columns.side[length] as number,
       value: columns.value[length] as number,
+      given: columns.given.slice(length * options, (length + 1) * options),
     };
     run.takeBack(last);
     return last;
@@ -124,6 +144,7 @@ export const makeSeries = (
     columns.at[length] = one.at;
     columns.side[length] = one.side;
     columns.value[length] = one.value;
+    columns.given.set(one.given, length * options);
     columns.family[length] = numberOf(one.family);
     owners[length] = one.owner;
     for (const [n, figure] of run.figures().entries()) {
@@ -131,10 +152,9 @@ export const makeSeries = (
     }
     length += 1;
   };
-  const cut = <A extends Float64Array | Uint8Array | Uint16Array>(column: A): A =>
-    column.subarray(0, length) as A;
 
   return {
+    shape,
     add(one, new_offset) {
       // Whoever refuses has changed nothing.
       if (length > most_taken_back) {
@@ -148,15 +168,10 @@ export const makeSeries = (
       offset = Math.max(offset, new_offset);
       return true;
     },
-    read: () => ({
-      ...{ shape, length, offset, families },
-      at: cut(columns.at),
-      side: cut(columns.side),
-      value: cut(columns.value),
-      family: cut(columns.family),
-      figures: columns.figures.map(cut),
-      moments: lastOfEach(cut(columns.at)),
-    }),
+    read() {
+      const cuts = cut(length);
+      return { shape, length, offset, families, ...cuts, moments: lastOfEach(cuts.at) };
+    },
     get length() {
       return length;
     },

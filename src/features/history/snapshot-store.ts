@@ -84,19 +84,48 @@ export interface NewSnapshot {
   readonly consensus: Consensus;
 }
 
+/** How the JSON of a snapshot is written; see the migration of the column. */
+const format = 2;
+
 /** False when the moment has its snapshot already, which stays as it is. */
 export const insertSnapshot = async (tx: Tx, snapshot: NewSnapshot): Promise<boolean> => {
   const { reason, moment, taken_at, consensus } = snapshot;
   const rows = await tx`
     insert into consensus_snapshots
-      (question_id, moment, reason, taken_at, "offset", consensus)
+      (question_id, moment, reason, taken_at, "offset", consensus, format)
     values (
       ${consensus.question_id}, ${moment}, ${reason}, ${taken_at}, ${consensus.offset},
-      ${JSON.stringify(consensus)}::text::json
+      ${JSON.stringify(consensus)}::text::json, ${format}
     )
     on conflict do nothing
     returning moment`;
   return rows.length === 1;
+};
+
+/** A snapshot that an older program took, with its question. */
+export interface OutdatedSnapshot extends QuestionShape {
+  readonly moment: Date;
+  readonly reason: SnapshotReason;
+  readonly offset: number;
+  readonly consensus: Consensus;
+}
+
+export const listOutdated = (tx: Tx, most: number) => tx<OutdatedSnapshot[]>`
+  select s.moment, s.reason, s."offset", s.consensus, q.id, q.question_type, q.options
+  from consensus_snapshots s
+  join questions q on q.id = s.question_id
+  where s.format < ${tx.unsafe(String(format))}
+  limit ${most}`;
+
+export const updateSnapshot = async (
+  tx: Tx,
+  { id, moment, reason }: OutdatedSnapshot,
+  consensus: Consensus,
+): Promise<void> => {
+  await tx`
+    update consensus_snapshots
+    set consensus = ${JSON.stringify(consensus)}::text::json, format = ${format}
+    where question_id = ${id} and moment = ${moment} and reason = ${reason}`;
 };
 
 export interface SnapshotAsk {
@@ -113,8 +142,10 @@ export interface SnapshotRow {
   readonly consensus: Consensus;
 }
 
+/** Those of an older format come once they are made anew. */
 const matching = (db: Db, { question_id, since, until }: SnapshotAsk) => db`
   question_id = ${question_id}
+  and format = ${format}
   and (${since}::timestamptz is null or taken_at >= ${since})
   and (${until}::timestamptz is null or taken_at <= ${until})`;
 

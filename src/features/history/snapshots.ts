@@ -2,16 +2,19 @@ import type { Deps } from '../../kit/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Tx } from '../../kit/pg/client.js';
 import type { Service } from '../../kit/service.js';
-import { readInPortions } from '../consensus/index.js';
+import { type Consensus, readInPortions } from '../consensus/index.js';
 import { readHead } from '../events/index.js';
 import {
   type Ending,
   insertSnapshot,
   lastBefore,
   listMoved,
+  listOutdated,
   lockCursor,
   moveCursor,
+  type OutdatedSnapshot,
   readEndings,
+  updateSnapshot,
 } from './snapshot-store.js';
 
 /**
@@ -19,7 +22,8 @@ import {
  * when a question closed and at each resolution. The latter follow the log, so that none is missed
  * while no timer runs. Each step is one transaction that holds the cursor's row: of any number of
  * timers one works, and what is killed has done a step or has not. There is one snapshot for each
- * question, moment and reason, which the primary key holds.
+ * question, moment and reason, which the primary key holds. Those that an older program took are
+ * made anew in today's format.
  */
 
 const most_a_step = 50;
@@ -79,6 +83,23 @@ const followHour = (deps: Deps, { at, after }: Hour) =>
     return { taken, next };
   });
 
+const renew = async (tx: Tx, snapshot: OutdatedSnapshot): Promise<Consensus> => {
+  const { consensus, offset, question_type } = snapshot;
+  if (question_type === 'binary') {
+    return { ...consensus, forecast: consensus.extremized, leading_option: null };
+  }
+  return { ...(await readInPortions(tx, snapshot, offset + 1)), offset };
+};
+
+/** Makes some snapshots of an older format anew; whether there may be more. */
+const renewSome = (deps: Deps): Promise<boolean> =>
+  deps.sql.begin(async (tx) => {
+    if ((await lockCursor(tx)) === undefined) return false;
+    const outdated = await listOutdated(tx, most_a_step);
+    for (const one of outdated) await updateSnapshot(tx, one, await renew(tx, one));
+    return outdated.length === most_a_step;
+  });
+
 const before_all = '00000000-0000-0000-0000-000000000000';
 
 /** `turn` takes what is due and says how many that were, and whether more is waiting. */
@@ -103,7 +124,8 @@ export const createSnapshotTaker = (deps: Deps) => {
     async turn(): Promise<{ readonly taken: number; readonly more: boolean }> {
       const log = await followLog(deps);
       const hour = await takeHour();
-      const more = hour.more || log?.is_through === false;
+      const has_outdated = await renewSome(deps);
+      const more = hour.more || has_outdated || log?.is_through === false;
       return { taken: (log?.taken ?? 0) + hour.taken, more };
     },
   };

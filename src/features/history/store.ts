@@ -1,4 +1,5 @@
 import type { Sql } from '../../kit/pg/client.js';
+import { givenBy, type QuestionShape } from '../consensus/index.js';
 import type { Stated } from './run.js';
 
 /** What was stated on a question, read from the record piece by piece. */
@@ -26,9 +27,13 @@ export interface StatedPiece {
   readonly offset: number;
 }
 
-const readLine = (line: string): Stated => {
-  const [at, side, value, owner = '', family = ''] = line.split(' ');
-  return { at: Number(at), side: Number(side), value: Number(value), owner, family };
+const readLine = (line: string, { question_type, options }: QuestionShape): Stated => {
+  const [at, on, states, owner = '', family = '', percents = ''] = line.split(' ');
+  const [side, value] = [Number(on), Number(states)];
+  const option = question_type === 'binary' ? null : side;
+  const probabilities = percents === '' ? null : percents.split(',').map(Number);
+  const given = givenBy({ option, value }, probabilities, options.length) ?? [];
+  return { at: Number(at), side, value, owner, family, given };
 };
 
 /**
@@ -39,16 +44,17 @@ const readLine = (line: string): Stated => {
  */
 export const readStated = async function* (
   sql: Sql,
-  question_id: string,
+  question: QuestionShape,
 ): AsyncGenerator<StatedPiece> {
   const rows = sql<PieceRow[]>`
     select
       string_agg(
         (extract(epoch from created_at) * 1000)::bigint || ' ' || side || ' ' || value || ' '
-          || owner || ' ' || model_family,
+          || owner || ' ' || model_family || ' '
+          || coalesce(array_to_string(probabilities, ','), ''),
         E'\n' order by created_at, id
       ) as lines,
-      (select prediction_offset from question_counts where question_id = ${question_id})
+      (select prediction_offset from question_counts where question_id = ${question.id})
         as "offset"
     from (
       select
@@ -58,14 +64,17 @@ export const readStated = async function* (
         coalesce(p.probability, p.confidence) as value,
         coalesce(p.owner_id, p.agent_id) as owner,
         p.model_family,
+        p.probabilities,
         (row_number() over (order by p.created_at, p.id) - 1) / ${piece} as piece
       from predictions p
-      where p.question_id = ${question_id}
+      where p.question_id = ${question.id}
         and not exists (select from outbox o where o.id = p.event_id)
     ) placed
     group by piece
     order by piece`;
   for await (const some of rows.cursor(pieces)) {
-    for (const { lines, offset } of some) yield { stated: lines.split('\n').map(readLine), offset };
+    for (const { lines, offset } of some) {
+      yield { stated: lines.split('\n').map((line) => readLine(line, question)), offset };
+    }
   }
 };

@@ -150,13 +150,18 @@ export const scoreCrowd = (row: ResolvedRow, means: readonly MeanRow[]): CrowdSc
     row.question_type === 'binary'
       ? [1 - yes, yes]
       : outcome.map((_, side) => (means.find((one) => one.side === side)?.mean ?? 0) / 100);
-  const on = shares.reduce((sum, share, n) => sum + ((outcome[n] ?? 0) > 0 ? share : 0), 0);
+  // Of means as the consensus shows them.
+  const on = shares.reduce(
+    (sum, share, n) => sum + ((outcome[n] ?? 0) > 0 ? hundredth(100 * share) : 0),
+    0,
+  );
   const even = outcome.map(() => 1 / outcome.length);
-  return { crowd: 100 * on, brier: brierOf(shares, outcome), even: brierOf(even, outcome) };
+  return { crowd: hundredth(on), brier: brierOf(shares, outcome), even: brierOf(even, outcome) };
 };
 
 export const thousandth = (value: number): number => Math.round(value * 1e3) / 1e3;
-export const tenth = (value: number): number => Math.round(value * 10) / 10;
+/** As the consensus rounds: what floating point added is gone before a half goes up. */
+export const hundredth = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
 export const meanOf = (values: readonly number[]): number | null =>
   values.length === 0

@@ -42,7 +42,7 @@ export const daily_schema = Type.Object({
   movers: Type.Array(
     Type.Object({
       ...question,
-      option: nullable(Type.String({ description: 'Whose share moved; null for yes/no.' })),
+      option: nullable(Type.String({ description: 'Whose mean moved; null for yes/no.' })),
       before: percent,
       after: percent,
       change: Type.Number({ description: 'Percentage points.' }),

@@ -1,5 +1,6 @@
 import { firstIdAt } from '../../kit/ids.js';
 import type { Db } from '../../kit/pg/client.js';
+import { givenSides } from '../predictions/index.js';
 import type { MeanRow, ResolvedRow, SideRow } from './rules.js';
 
 /**
@@ -151,27 +152,17 @@ export const readResolved = (db: Db, { from, to }: Day, most: number) => db<Reso
 
 /** The mean forecast: the chance of YES, or what each option was given. */
 export const readMeans = (db: Db, ids: readonly string[]) => db<MeanRow[]>`
-  select p.question_id, 1 as side, avg(p.probability)::float8 as mean, count(*)::integer as count
-  from predictions p
-  where p.question_id = any (${ids as string[]}::uuid[]) and p.probability is not null
-  group by p.question_id
-  union all
   select
     p.question_id,
-    o.side,
-    avg(
-      case
-        when p.probabilities is not null then p.probabilities[o.side + 1]::numeric
-        when p.selected_option = o.side then p.confidence::numeric
-        else (100 - p.confidence)::numeric / (cardinality(q.options) - 1)
-      end
-    )::float8,
-    count(*)::integer
-  from predictions p
-  join questions q on q.id = p.question_id
-  cross join lateral generate_series(0, cardinality(q.options) - 1) as o (side)
-  where p.question_id = any (${ids as string[]}::uuid[]) and p.selected_option is not null
-  group by p.question_id, o.side
+    s.side,
+    sum(s.given)::float8 / (count(*) * greatest(cardinality(q.options) - 1, 1)) as mean,
+    count(*)::integer as count
+  from questions q
+  join predictions p on p.question_id = q.id
+  cross join ${givenSides(db)}
+  where q.id = any (${ids as string[]}::uuid[])
+    and (q.question_type = 'multi' or s.side = 1)
+  group by p.question_id, s.side, cardinality(q.options)
   order by 1, 2`;
 
 export interface ScoreRow {

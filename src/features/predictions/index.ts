@@ -25,5 +25,5 @@ export {
   type StatedForecast,
   type StatedQuestion,
 } from './stated.js';
-export { listPredictions, type PredictionRow } from './store.js';
+export { givenSides, listPredictions, type PredictionRow } from './store.js';
 export { toWire as predictionWire } from './views.js';

@@ -41,6 +41,24 @@ const selectPrediction = (db: Db) => db`
   join agents g on g.id = p.agent_id
   join questions q on q.id = p.question_id`;
 
+/**
+ * What the prediction `p` gives each side of its question `q`, as rows `s (side, given)`: to NO (0)
+ * and YES (1) in percent, to options in percent · (options − 1), so that all are whole numbers.
+ */
+export const givenSides = (db: Db) => db`
+  lateral (
+    select
+      side,
+      case
+        when p.probability is not null then abs(100 * (1 - side) - p.probability)
+        when p.probabilities is not null then
+          p.probabilities[side + 1] * (cardinality(q.options) - 1)
+        when p.selected_option = side then p.confidence * (cardinality(q.options) - 1)
+        else 100 - p.confidence
+      end as given
+    from generate_series(0, greatest(cardinality(q.options), 2) - 1) as side
+  ) as s`;
+
 /** As everybody may see it: none when it is hidden. */
 export const readPrediction = async (db: Db, id: string): Promise<PredictionRow | undefined> => {
   const [row] = await db<PredictionRow[]>`

@@ -1,3 +1,4 @@
+import { givenSides } from '../../features/predictions/index.js';
 import type { Sql } from '../../kit/pg/client.js';
 import { shown } from './parts.js';
 
@@ -31,6 +32,27 @@ const readOdd = (sql: Sql) => sql<Odd[]>`
       and not exists (select from outbox o where o.id = p.event_id)
     window so_far as (partition by p.question_id order by e."offset")
   ),
+  given as (
+    select
+      p.question_id,
+      e."offset",
+      s.side,
+      q.options[s.side + 1] as option,
+      sum(s.given) over so_far as sum,
+      (count(*) over so_far) * (cardinality(q.options) - 1) as whole
+    from questions q
+    join predictions p on p.question_id = q.id
+    join events e on e.id = p.event_id and e.event = 'prediction.placed'
+    cross join ${givenSides(sql)}
+    where q.question_type = 'multi' and q.id in (select question_id from consensus_snapshots)
+    window so_far as (partition by p.question_id, s.side order by e."offset")
+  ),
+  leaders as (
+    select distinct on (question_id, "offset")
+      question_id, "offset", option, round(sum::numeric / whole, 2)::float8 as mean
+    from given
+    order by question_id, "offset", sum desc, side
+  ),
   compared as (
     select
       s.question_id,
@@ -39,18 +61,23 @@ const readOdd = (sql: Sql) => sql<Odd[]>`
       concat_ws(
         '/', s.consensus ->> 'total_predictions',
         case when q.question_type = 'binary' then s.consensus ->> 'yes_count' end,
-        (s.consensus ->> 'mean_probability')::numeric::float8, s.consensus ->> 'offset'
+        (s.consensus ->> 'mean_probability')::numeric::float8, s.consensus ->> 'offset',
+        case when q.question_type = 'multi' and s.format > 1 then
+          concat((s.consensus ->> 'forecast')::numeric::float8, s.consensus ->> 'leading_option')
+        end
       ) as says,
       concat_ws(
         '/', coalesce(p.total, 0),
         case when q.question_type = 'binary' then coalesce(p.yes, 0) end,
-        p.mean::float8, s."offset"
+        p.mean::float8, s."offset",
+        case when q.question_type = 'multi' and s.format > 1 then concat(l.mean, l.option) end
       ) as wanted
     from consensus_snapshots s
     join questions q on q.id = s.question_id
     left join placed p on p.question_id = s.question_id and p."offset" = s."offset"
+    left join leaders l on l.question_id = s.question_id and l."offset" = s."offset"
     where not exists (
-      select from placed l where l.question_id = s.question_id and l.lost > 0
+      select from placed o where o.question_id = s.question_id and o.lost > 0
     )
   )
   select *, (count(*) over ())::integer as count

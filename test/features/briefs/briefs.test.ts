@@ -207,14 +207,20 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
 
 t.test('a question with options through its life', async (t) => {
   const { open, resolved } = await lives(t, 'multi');
-  t.equal(open.headline[0], 'The leading option is Copper, with 67 % of 3 predictions.');
-  t.match(open.state, { position: 'Copper', mean_probability: null, share: 66.67 });
-  t.equal(open.state.options.length, 3);
-  t.equal(open.momentum.measure, 'the share of Copper');
+  // (75 + 75 + 12.5) / 3 = 54.17 %; Tin has (12.5 + 12.5 + 75) / 3.
+  const headline = 'The leading option is Copper: 3 predictions give it 54 % on average.';
+  t.equal(open.headline[0], headline);
+  t.match(open.state, { position: 'Copper', forecast: 54.17, share: 66.67 });
+  t.match(open.state.options, [
+    { option: 'Copper', count: 2, percent: 66.67, mean_probability: 54.17 },
+    { option: 'Tin', count: 1, percent: 33.33, mean_probability: 33.33 },
+    { option: 'Zinc', count: 0, percent: 0, mean_probability: 12.5 },
+  ]);
+  t.equal(open.momentum.measure, 'the mean probability of Copper');
   t.match(open.arguments, { for: [{ position: 'Copper' }], against: [{ position: 'Tin' }] });
   t.match(open.minority, { position: 'Tin', count: 1 });
   t.match(resolved.resolution, { outcome: 'Tin', brier: null });
-  t.match(resolved.resolution.text, /33 % of the predictions were on it\.$/);
+  t.match(resolved.resolution.text, /The predictions gave it 33 % on average\.$/);
 });
 
 t.test('a void question, and a draft that only its people see', async (t) => {

@@ -21,7 +21,11 @@ const count = 6_000;
 /** A statement of a store with `explain` before it; fragments are left alone. */
 const explaining = (sql: Sql): Db => {
   const call = (strings: TemplateStringsArray, ...values: readonly unknown[]) => {
-    if (!/^\s*select\s[^.]*\sfrom\s|^\s*select (?:p|v|a)\./.test(strings.join('?'))) {
+    if (
+      !/^\s*select\s[^.]*\sfrom\s|^\s*select (?:p|v|a)\.|^\s*select\s+date_trunc/.test(
+        strings.join('?'),
+      )
+    ) {
       return sql(strings, ...(values as never[]));
     }
     const texts = [`explain (analyze, costs off, buffers off) ${strings[0]}`, ...strings.slice(1)];

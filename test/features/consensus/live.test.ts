@@ -12,7 +12,8 @@ import { holds } from '../../help/property.js';
 /** The consensus in the memory of a process is what SQL makes of the record, to the last digit. */
 
 const families = ['gpt', 'claude', 'gemini', 'llama', 'other'];
-const options = ['Rises', 'Stays', 'Falls'];
+/** JSON puts a name that is a number before the others. */
+const options = ['Rises', 'Stays', '2026'];
 
 interface Stated {
   readonly question: number;
@@ -21,6 +22,8 @@ interface Stated {
   readonly value: number;
   readonly yes: boolean;
   readonly option: number;
+  /** The whole distribution, where it is stated. */
+  readonly percents: readonly [number, number, number] | null;
 }
 
 const anyStated: fc.Arbitrary<Stated> = fc.record({
@@ -30,7 +33,16 @@ const anyStated: fc.Arbitrary<Stated> = fc.record({
   value: fc.integer({ min: 0, max: 100 }),
   yes: fc.boolean(),
   option: fc.integer({ min: 0, max: 2 }),
+  percents: fc.option(
+    fc.tuple(fc.nat(50), fc.nat(50)).map(([a, b]) => [a, b, 100 - a - b] as const),
+    { nil: null },
+  ),
 });
+
+const confidenceOf = ({ question, option, percents, value, yes }: Stated): number => {
+  if (isMulti(question)) return percents?.[option] ?? value;
+  return yes ? value : 100 - value;
+};
 
 const idOf = (kind: number, n: number): string =>
   `0190a000-0000-7000-8000-${kind}${String(n).padStart(11, '0')}`;
@@ -49,10 +61,15 @@ let made = 0;
 const isMulti = (question: number): boolean => question === 2;
 
 const eventOf = (one: Stated, question_id: string, offset: number): LogEntry => {
-  const { family: model_family, value, yes, option, owner } = one;
+  const { family: model_family, value, yes, option, owner, percents } = one;
+  const confidence = confidenceOf(one);
+  const named = percents && options.map((name, n) => [name, percents[n]]);
   const said = isMulti(one.question)
-    ? { confidence: value, selected_option: options[option], option_index: option, option_count: 3 }
-    : { confidence: yes ? value : 100 - value, prediction: yes, probability: value };
+    ? {
+        ...{ confidence, selected_option: options[option], option_index: option, option_count: 3 },
+        ...(named === null ? {} : { probabilities: Object.fromEntries(named) }),
+      }
+    : { confidence, prediction: yes, probability: value };
   return makeEntry(offset, {
     event: 'prediction.placed',
     question_id,
@@ -68,16 +85,16 @@ const eventOf = (one: Stated, question_id: string, offset: number): LogEntry => 
 
 const store = async (sql: Sql, one: Stated, entry: LogEntry): Promise<void> => {
   const multi = isMulti(one.question);
-  const confidence = multi || one.yes ? one.value : 100 - one.value;
+  const percents = multi && one.percents !== null ? `{${one.percents}}` : null;
   await sql`
     insert into predictions (
       question_id, agent_id, id, owner_id, prediction, probability, confidence, selected_option,
-      reasoning, citations, stake, model_family, body_digest, event_id, created_at
+      probabilities, reasoning, citations, stake, model_family, body_digest, event_id, created_at
     )
     values (
       ${entry.question_id}, ${entry.agent_id}, ${randomUUID()}, ${entry.owner_id},
-      ${multi ? null : one.yes}, ${multi ? null : one.value}, ${confidence},
-      ${multi ? one.option : null}, repeat('x', 200), '{}', 0, ${one.family}, '', ${entry.id},
+      ${multi ? null : one.yes}, ${multi ? null : one.value}, ${confidenceOf(one)},
+      ${multi ? one.option : null}, ${percents}::text::smallint[], repeat('x', 200), '{}', 0, ${one.family}, '', ${entry.id},
       ${new Date(1_800_000_000_000 + entry.offset)}
     )`;
 };

@@ -10,6 +10,8 @@ import { openStores } from '../../help/stores.js';
 
 const question = { id: 'q', question_type: 'binary', options: [] } as const;
 
+const given = new Map<string, readonly number[]>();
+
 const cellOf = (probability: number, yes: boolean, count: number) => ({
   family: 'gpt',
   yes,
@@ -24,6 +26,7 @@ t.test('a half of the last digit goes up: 2.175 is 2.18', async (t) => {
   const cells = [cellOf(2, true, 33), cellOf(3, true, 7)];
   const { avg_confidence, mean_probability } = computeConsensus(question, {
     cells,
+    given,
     offset: 40,
     updated_at: null,
   });
@@ -52,7 +55,7 @@ t.test('means, shares and quartiles of any predictions are those of SQL', async 
           ${all.map(({ yes }) => (yes ? 1 : 0))}::int[]
         ) as stated (p, yes)`;
       const cells = all.map(({ probability, yes }) => cellOf(probability, yes, 1));
-      const found = computeConsensus(question, { cells, offset: 1, updated_at: null });
+      const found = computeConsensus(question, { cells, given, offset: 1, updated_at: null });
       assert.deepEqual({ ...found, ...wanted }, found);
     },
   );

@@ -62,10 +62,14 @@ t.test('a multi question moves too, and begins with its first forecast', async (
   const page = await browser.open(`${app.url}/embed/${id}?view=card`);
   await seen(page, is_live, true);
   await predict(id, { selected_option: 'Two', confidence: 60 });
-  await seen(page, figure, '100%');
-  await predict(id, { selected_option: 'One', confidence: 60 });
-  const second = `document.querySelector('[data-n="percent:options.1.percent"]').textContent`;
-  await seen(page, second, '50%');
+  await seen(page, figure, '60%');
+  const leader = `document.querySelector('[data-n="text:leading_option"]').textContent`;
+  await seen(page, leader, 'Two');
+  await predict(id, { probabilities: { One: 90, Two: 10 } });
+  const second = `document.querySelector('[data-n="percent:options.1.mean_probability"]').textContent`;
+  await seen(page, second, '35%');
+  await seen(page, leader, 'One');
+  await seen(page, figure, '65%');
   t.same(page.mistakes, []);
 });
 

@@ -57,8 +57,12 @@ const render = (row: QuestionRow & { readonly family: string }, view: (typeof vi
     ...{ family, yes: is_multi ? null : n === 0, option: is_multi ? n : null },
     ...{ value: 70, count: 3 - n, size: 1 },
   }));
-  const consensus = computeConsensus(row, { cells, offset: 7, updated_at: at.toISOString() });
-  const figures = { mean_probability: 60, p25: 50, p75: 70, option_percents: [60, 40] };
+  const given = new Map(
+    (is_multi ? cells : []).map(({ family, count }) => [family, [60 * count, 40 * count]]),
+  );
+  const updated_at = at.toISOString();
+  const consensus = computeConsensus(row, { cells, given, offset: 7, updated_at });
+  const figures = { mean_probability: 60, p25: 50, p75: 70, option_probabilities: [60, 40] };
   const points = [0, 3_600_000].map((ms) => ({ at: at.getTime() + ms, count: 1, ...figures }));
   const course = { shape: row, points, total: 2, moments: 2, offset: 7 } as never;
   return renderWidget({

@@ -59,7 +59,7 @@ t.test('a multi question shows its options, and which of them happened', async (
   const open = await app.call('GET', `/embed/${id}`);
   t.match(
     textOf(open.body),
-    /100% of forecasts on Callisto Ganymede &amp; Co 0% Callisto 100% Europa 0%/,
+    /60% chance of Callisto Ganymede &amp; Co 20% Callisto 60% Europa 20%/,
   );
   await act(id, 'close');
   await act(id, 'resolve', { correct_options: ['Europa'], resolution_note: 'As reported.' });
@@ -67,7 +67,7 @@ t.test('a multi question shows its options, and which of them happened', async (
     const { body } = await app.call('GET', `/embed/${id}`);
     return textOf(body).includes('Resolved: Europa') && textOf(body);
   });
-  t.match(page, /100% of forecasts on Callisto at the end .* Europa \(this happened\)/);
+  t.match(page, /60% chance of Callisto at the end .* Europa \(this happened\)/);
 });
 
 t.test('the chart has a line for what is forecast, from the first forecast on', async (t) => {
@@ -87,7 +87,7 @@ t.test('the chart has a line for what is forecast, from the first forecast on', 
     const { body } = await app.call('GET', `/embed/${multi}?view=chart`);
     return body.includes('class="keys"') && body;
   });
-  t.match(textOf(lines), /Europa 100% Ganymede &amp; Co 0% Callisto 0%/);
+  t.match(textOf(lines), /Europa 60% Ganymede &amp; Co 20% Callisto 20%/);
 });
 
 t.test('every status has its own words', async (t) => {

@@ -22,6 +22,7 @@ const one = (hours: number, value: number, family = 'gpt'): Stated => ({
   owner: `${hours} ${value}`,
   side: value >= 50 ? 1 : 0,
   value,
+  given: [],
 });
 
 t.test('a rise has its ends, its predictions and the families that made it', async (t) => {
@@ -65,18 +66,29 @@ t.test('ten points are a move and 9.99 are none; a longer window sees more', asy
   );
 });
 
-t.test('with options each share moves by itself', async (t) => {
-  const options = ['Rises', 'Stays'];
-  const all = [0, 0, 0, 1].map((side, n) => ({ ...one(n, 50), side }));
+t.test('with options the mean of each moves by itself, and not its share', async (t) => {
+  const options = ['Rises', 'Stays', 'Falls'];
+  // In percent · 2. The first choices are Rises at every moment but the last.
+  const stated = [
+    { side: 0, given: [100, 60, 40] },
+    { side: 0, given: [100, 60, 40] },
+    { side: 0, given: [100, 60, 40] },
+    { side: 1, given: [20, 170, 10] },
+  ];
+  const all = stated.map((given, n) => ({ ...one(n, 50), ...given }));
   const { drift_events: moves, figure } = driftOf({ id: 'q' }, seriesOf(all, options), ask);
-  t.equal(figure, 'option_percents');
-  t.same(
-    moves.map(({ option, change }) => [option, change]),
-    [
-      ['Rises', -25],
-      ['Stays', 25],
-    ],
-  );
+  t.equal(figure, 'option_probabilities');
+  t.match(moves, [
+    {
+      ...{ option: 'Rises', change: -10, from: { percent: 50 }, to: { percent: 40 } },
+      families: [{ model_family: 'gpt', predictions: 1, contribution: -10 }],
+    },
+    {
+      ...{ option: 'Stays', change: 13.75, from: { percent: 30 }, to: { percent: 43.75 } },
+      families: [{ model_family: 'gpt', predictions: 1, contribution: 13.75 }],
+    },
+  ]);
+  t.equal(moves.length, 2, 'Falls went from 20 to 16.25');
 });
 
 t.test('moves are long enough, within the window, apart, and shared out whole', async (t) => {
@@ -90,7 +102,7 @@ t.test('moves are long enough, within the window, apart, and shared out whole', 
     const series = seriesOf(
       steps.map(({ gap, value, family }, n) => {
         at += gap * minute;
-        return { at, family, owner: String(n), side: value >= 50 ? 1 : 0, value };
+        return { at, family, owner: String(n), side: value >= 50 ? 1 : 0, value, given: [] };
       }),
     );
     const { drift_events: moves } = driftOf({ id: 'q' }, series, { ...ask, window: '600m' });

@@ -10,8 +10,8 @@ const options = ['Rises', 'Stays', 'Falls'];
 const hour_ms = 3_600_000;
 const counts = { binary: 30, multi: 10 };
 
-const mean = (all: readonly number[]): number =>
-  Math.round((100 * all.reduce((sum, one) => sum + one, 0)) / all.length) / 100;
+const mean = (all: readonly number[], parts = 1): number =>
+  Math.round((100 * all.reduce((sum, one) => sum + one, 0)) / (parts * all.length)) / 100;
 
 interface Wanted {
   readonly question_id: string;
@@ -26,8 +26,20 @@ const moveOf = (all: readonly Placed[], to: number, window_ms: number): Wanted |
   const before = known.filter(({ at }) => at.getTime() <= to - window_ms);
   if (before.length === 0 || before.length === known.length) return undefined;
   const { question } = known[0] as Placed;
+  /** In halves of a percent, as with three options the rest is. */
+  const halves = ({ value, option, percents }: Placed, wanted: number): number =>
+    percents === undefined
+      ? option === wanted
+        ? 2 * value
+        : 100 - value
+      : 2 * (percents[wanted] as number);
   const of = (some: readonly Placed[], option: number | null): number =>
-    mean(some.map((one) => (option === null ? one.value : one.option === option ? 100 : 0)));
+    option === null
+      ? mean(some.map(({ value }) => value))
+      : mean(
+          some.map((one) => halves(one, option)),
+          2,
+        );
   const figures = question < counts.binary ? [null] : [0, 1, 2];
   const moves = figures.map((option) => {
     const [low, high] = [of(before, option), of(known, option)];
@@ -46,11 +58,18 @@ t.test('movers are those of brute force, for several windows and moments', async
   const now = Math.floor(Date.now() / hour_ms) * hour_ms;
   const placed: Placed[] = Array.from({ length: 1_200 }, (_, n) => {
     const question = n % (counts.binary + counts.multi);
+    const [value, rest] = [Math.floor(random() * 101), random()];
+    const option = Math.floor(random() * 3);
+    const second = Math.floor(rest * (101 - value));
+    // A third names one option alone.
+    const percents = [value, second, 100 - value - second];
+    percents.push(...percents.splice(0, 3 - option));
     return {
       ...{ question, agent: n, family: ['claude', 'gpt'][Math.floor(random() * 2)] as string },
       at: new Date(now - Math.floor(random() * 72 * hour_ms)),
-      value: Math.floor(random() * 101),
-      ...(question < counts.binary ? {} : { option: Math.floor(random() * 3) }),
+      value,
+      ...(question < counts.binary ? {} : { option }),
+      ...(question < counts.binary || n % 3 === 0 ? {} : { percents }),
     };
   });
   await addPredictions(app.sql, placed);

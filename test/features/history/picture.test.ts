@@ -45,7 +45,8 @@ const draw = (
       owner: String(n),
       value: (n * 37) % 101,
     };
-    series.add({ ...one, side }, n + 1);
+    const given = options.map((_, option) => (option === side ? 60 : 40));
+    series.add({ ...one, side, given }, n + 1);
   }
   const ask = { points: 200, family, since: 0, until: Number.POSITIVE_INFINITY };
   const chart = makeChart(series.read(), ask);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { t } from 'tap';
-import { computeConsensus, makeLiveTally } from '../../../src/features/consensus/index.js';
+import { computeConsensus, givenBy, makeLiveTally } from '../../../src/features/consensus/index.js';
 import {
   makeChart,
   makeSeries,
@@ -15,21 +15,37 @@ import { holds } from '../../help/property.js';
 const binary: RunShape = { question_type: 'binary', options: [] };
 const multi: RunShape = { question_type: 'multi', options: ['Rises', 'Stays', 'Falls'] };
 
-const stated = fc.record({
+const parts = {
   // Few times, so that several predictions share one.
   at: fc.integer({ min: 1_700_000_000_000, max: 1_700_000_000_040 }),
   family: fc.constantFrom('claude', 'gemini', 'gpt'),
   owner: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
   side: fc.integer({ min: 0, max: 1 }),
   value: fc.integer({ min: 0, max: 100 }),
-});
+};
+
+const statedOn = ({ options }: RunShape) =>
+  fc
+    .record({
+      ...parts,
+      // Of three options, which sum to 100; null: one option alone is named.
+      percents: fc.option(fc.tuple(fc.nat(50), fc.nat(50)), { nil: null }),
+    })
+    .map(({ percents, ...one }): Stated => {
+      const whole = percents === null ? null : [...percents, 100 - percents[0] - percents[1]];
+      const option = options.length === 0 ? null : one.side;
+      return { ...one, given: givenBy({ option, value: one.value }, whole, options.length) ?? [] };
+    });
+
+const stated = statedOn(binary);
 
 const all_time = { family: null, since: 0, until: Number.POSITIVE_INFINITY };
 
 /** By the formulas of the live consensus, from nothing. */
 const consensusOf = (shape: RunShape, all: readonly Stated[]) => {
   const is_binary = shape.question_type === 'binary';
-  const said = all.map(({ family, side, value, owner }) => ({
+  const said = all.map(({ family, side, value, owner, given }) => ({
+    given: is_binary ? null : Array.from(given),
     family,
     yes: is_binary ? side === 1 : null,
     option: is_binary ? null : side,
@@ -40,12 +56,15 @@ const consensusOf = (shape: RunShape, all: readonly Stated[]) => {
   const found = computeConsensus({ id: 'q', ...shape }, tally);
   return {
     count: found.total_predictions,
+    forecast: found.forecast,
+    leading_option: found.leading_option,
     yes_percent: found.yes_percent,
     mean_probability: found.mean_probability,
     median_probability: found.median_probability,
     p25: found.p25,
     p75: found.p75,
     extremized: found.extremized,
+    option_probabilities: (found.options ?? []).map(({ mean_probability }) => mean_probability),
     option_percents: (found.options ?? []).map(({ percent }) => percent),
   };
 };
@@ -71,7 +90,7 @@ for (const shape of [binary, multi]) {
   t.test(
     `${shape.question_type}: whatever the order of arrival, each moment is exact`,
     async (t) => {
-      const property = fc.property(fc.array(stated, { maxLength: 60 }), (all) => {
+      const property = fc.property(fc.array(statedOn(shape), { maxLength: 60 }), (all) => {
         const chart = makeChart(seriesOf(shape, all), { points: 1_000, ...all_time });
         assert.deepEqual(chart.points, bruteForce(shape, all));
         assert.equal(chart.total, all.length);
@@ -92,7 +111,7 @@ t.test('a chart of one family is that of its predictions alone, without a pool',
     );
     assert.deepEqual(
       chart.points,
-      wanted.map((point) => ({ ...point, extremized: null })),
+      wanted.map((point) => ({ ...point, forecast: null, extremized: null })),
     );
   });
   await holds(t, property);
@@ -111,7 +130,7 @@ t.test('a stretch of time has its moments, as they were with all before them', a
 
 t.test('what belongs too far back is refused and changes nothing', async (t) => {
   const series = makeSeries(binary);
-  const one = { family: 'gpt', owner: 'a', side: 1, value: 70 };
+  const one = { family: 'gpt', owner: 'a', side: 1, value: 70, given: [] };
   for (let n = 0; n < 2_001; n += 1) series.add({ ...one, at: 1_000 + n }, n + 1);
   const before = makeChart(series.read(), { points: 1_000, ...all_time });
   t.equal(series.add({ ...one, at: 1_000.5 }, 3_000), true, '2,000 are taken back');

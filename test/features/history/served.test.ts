@@ -46,12 +46,16 @@ t.test('a chart follows the log, and every process draws the same', async (t) =>
     const chart = await chartOf(app, n, agents_count);
     const wanted = (await consensusBySql(app.sql)).get(questionId(n)) as Record<string, unknown>;
     const last = chart.points.at(-1);
-    const { count: _, at: __, option_percents, ...figures } = last;
+    const { count: _, at: __, option_probabilities, option_percents, ...figures } = last;
     t.match(wanted, figures, 'the last point is the consensus of SQL');
-    const shares = (wanted['options'] as { percent: number }[] | undefined) ?? [];
+    const of = (wanted['options'] ?? []) as { percent: number; mean_probability: number }[];
     t.same(
       option_percents,
-      shares.map(({ percent }) => percent),
+      of.map(({ percent }) => percent),
+    );
+    t.same(
+      option_probabilities,
+      of.map(({ mean_probability }) => mean_probability),
     );
     const { body: live } = await app.call('GET', path(n, 'consensus'));
     t.equal(chart.offset, live.offset);

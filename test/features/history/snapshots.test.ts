@@ -142,6 +142,44 @@ t.test('what is in the outbox is not counted yet', async (t) => {
   t.equal(row?.offset, 4);
 });
 
+t.test('what an older program took is made anew, as it stood at its moment', async (t) => {
+  const { deps, advance } = await openParts(t);
+  const { sql } = deps;
+  await addQuestions(sql, { count: 1 });
+  await addQuestions(sql, { count: 1, options: ['Rises', 'Stays', 'Falls'], first: 1 });
+  const taker = createSnapshotTaker(deps);
+  for (const from of [0, 5]) {
+    const multi = some(1, from, 5).map((one, n) => ({ ...one, option: n % 3 }));
+    await addPredictions(sql, [...some(0, from, 5), ...multi]);
+    advance(hour_ms);
+    await takeAll(taker);
+  }
+  const before = await readAll(sql);
+  t.equal(before.length, 4);
+  // Format 1 had shares alone.
+  await sql`
+    update consensus_snapshots
+    set
+      format = 1,
+      consensus = jsonb_set(
+        consensus::jsonb - 'forecast' - 'leading_option', '{yes_percent}', '1'
+      )::json
+    where question_id = ${questionId(1)}`;
+  await sql`
+    update consensus_snapshots
+    set format = 1, consensus = (consensus::jsonb - 'forecast' - 'leading_option')::json
+    where question_id = ${questionId(0)}`;
+  t.same(await checkSnapshots(sql), [], 'and until then it is no difference');
+  await takeAll(createSnapshotTaker(deps));
+  t.same(await readAll(sql), before);
+  t.same(await checkSnapshots(sql), []);
+  await sql`
+    update consensus_snapshots
+    set consensus = jsonb_set(consensus::jsonb, '{forecast}', '99')::json
+    where question_id = ${questionId(1)} and "offset" = 10`;
+  t.match(await checkSnapshots(sql), [/says .*\/99(Rises|Stays|Falls) instead of/]);
+});
+
 t.test('verify finds a snapshot that says something else than the record', async (t) => {
   const { deps, advance } = await openParts(t);
   const { sql } = deps;

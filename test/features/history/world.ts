@@ -13,6 +13,8 @@ export interface Placed {
   /** Probability of YES; confidence where there is an option. */
   readonly value: number;
   readonly option?: number;
+  /** The whole distribution, where it is stated. */
+  readonly percents?: readonly number[];
 }
 
 const numbered = (family: string, n: number): string =>
@@ -74,13 +76,15 @@ export const addPredictions = async (sql: Sql, placed: readonly Placed[]): Promi
         ${placed.map(({ at }) => at.toISOString())}::timestamptz[],
         ${placed.map(({ family }) => family)}::text[],
         ${placed.map(({ value }) => value)}::integer[],
-        ${placed.map(({ option }) => String(option ?? ''))}::text[]
-      ) with ordinality as one (question_id, agent_id, owner_id, at, family, value, option, n)
+        ${placed.map(({ option }) => String(option ?? ''))}::text[],
+        ${placed.map(({ percents = [] }) => percents.join(','))}::text[]
+      ) with ordinality
+        as one (question_id, agent_id, owner_id, at, family, value, option, percents, n)
     ),
     stated as (
       insert into predictions (
         question_id, agent_id, owner_id, id, prediction, probability, confidence, selected_option,
-        reasoning, citations, stake, model_family, body_digest, event_id, created_at
+        probabilities, reasoning, citations, stake, model_family, body_digest, event_id, created_at
       )
       select
         question_id, agent_id, owner_id, id,
@@ -88,6 +92,7 @@ export const addPredictions = async (sql: Sql, placed: readonly Placed[]): Promi
         case when option = '' then value end,
         case when option = '' then greatest(value, 100 - value) else value end,
         nullif(option, '')::smallint,
+        string_to_array(nullif(percents, ''), ',')::smallint[],
         repeat('A measured reason. ', 20), '{}', 0, family, ''::bytea, id, at
       from given
     ),

@@ -128,7 +128,7 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   const other = body.resolved.questions.find(
     (one: { question_id: string }) => one.question_id === multi,
   );
-  t.match(other, { outcome: 'Tin', crowd: 33.3, crowd_brier: 0.333, even_brier: 0.333 });
+  t.match(other, { outcome: 'Tin', crowd: 33.33, crowd_brier: 0.333, even_brier: 0.333 });
   t.match(body.resolved, { total: 2, scored: 2, better_than_even: 1 });
   const wins = (
     await app.sql`
