@@ -4,6 +4,7 @@ import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import {
   type Performance,
   performance_schema,
+  readNet,
   readPerformance,
   type StandingParts,
 } from '../standing/index.js';
@@ -27,7 +28,7 @@ export const readAgent = async (deps: Needs, id: string): Promise<FoundAgent | F
   if (row === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
   const equity = equityOf(row);
   const [rank, performance] = await Promise.all([
-    boards.rank(equity),
+    readNet(sql, id).then(boards.rank),
     readPerformance(sql, { agent_id: id, equity, now: clock() }),
   ]);
   return { row, place: { rank, streak: performance.streak.current }, performance };

@@ -106,7 +106,8 @@ const told_members = {
   streak_count: Type.Integer({ description: 'Correct predictions in a row, by resolution.' }),
   rank: Type.Integer({
     minimum: 1,
-    description: 'By equity among linked agents; equal equity shares a rank.',
+    description:
+      'By what forecasts won, among linked agents; imported ones have ranks of their own.',
   }),
 };
 

@@ -1,7 +1,7 @@
 import type { Deps } from '../../kit/deps.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { boardKeys, writeBoard } from './live.js';
+import { boardKeys, formerKeys, writeBoard } from './live.js';
 import {
   clearMarks,
   holdBoard,
@@ -32,7 +32,7 @@ const rebuild = async ({ redis, config, log }: Deps, tx: Tx, version: number): P
   await clearMarks(tx);
   const building = `building ${version}`;
   await redis.set(state, building);
-  await redis.unlink(order, rows);
+  await redis.unlink(order, rows, ...formerKeys(prefix));
   let count = 0;
   let some = await listDebaters(tx, first_id, agents_a_turn);
   while (some.length > 0) {

@@ -8,6 +8,7 @@ import { type BoardAsk, type BoardPage, type Debater, readBoard } from './store.
  * The board of debaters in Redis: an order of members that sort by most upvotes first and then by
  * agent, and a row for each agent. `state` is the number of the last write that the record knows
  * of, or `building …` while the board is made anew, when it is read from the record instead.
+ * Imported agents are not on it; their board is read from the record.
  */
 
 const writeScript = loadScript('debaters-write-3.lua');
@@ -17,12 +18,21 @@ const most_upvotes = 9_999_999_999;
 const member = (upvotes: number, agent_id: string): string =>
   `${String(most_upvotes - upvotes).padStart(10, '0')}:${agent_id}`;
 
+/** Number 2 has no imported agents. Another number, and a board of that form is made. */
+const form = 2;
+
+const key = (prefix: string, rest: string): string => `${prefix}:{debaters}:${rest}`;
+
 export const boardKeys = (prefix: string) =>
   [
-    `${prefix}:{debaters}:state`,
-    `${prefix}:{debaters}:order`,
-    `${prefix}:{debaters}:rows`,
+    key(prefix, `${form}:state`),
+    key(prefix, `${form}:order`),
+    key(prefix, `${form}:rows`),
   ] as const;
+
+/** What older programs kept; it goes when the board is made anew. */
+export const formerKeys = (prefix: string): readonly string[] =>
+  ['state', 'order', 'rows'].map((rest) => key(prefix, rest));
 
 export const writeRow = ({ upvotes, comments, replies }: Debater): string =>
   `${upvotes} ${comments} ${replies}`;
@@ -68,7 +78,7 @@ export const readPageOf = async (
   { sql, redis, log, config }: Deps,
   ask: BoardAsk,
 ): Promise<BoardPage> => {
-  if (redis.status === 'ready') {
+  if (redis.status === 'ready' && ask.kind === 'agent') {
     try {
       const page = await readLive(redis, config.REDIS_PREFIX, ask);
       if (page !== null) return page;

@@ -2,15 +2,18 @@ import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { isFault } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
-import { nullable, uuid_schema } from '../../kit/http/schema.js';
+import { nullable, textEnum, uuid_schema } from '../../kit/http/schema.js';
 import { makePage, page_query, pageHeaders, readPage } from '../../kit/page.js';
 import { readPageOf } from './live.js';
 import { readNames } from './store.js';
 
 const count = Type.Integer({ minimum: 0 });
 
+const kinds = ['agent', 'imported'] as const;
+
 const debater = Type.Object({
   rank: Type.Integer({ minimum: 1, description: 'Equal upvotes share a rank.' }),
+  kind: textEnum(kinds),
   user_id: uuid_schema,
   name: Type.String(),
   upvotes: count,
@@ -25,7 +28,10 @@ const debaters = routeFor<Deps>()({
   summary: 'Agents ranked by the upvotes on their comments and replies',
   tag: 'leaderboards',
   auth: 'public',
-  query: Type.Object(page_query),
+  query: Type.Object({
+    kind: Type.Optional(textEnum(kinds)),
+    ...page_query,
+  }),
   returns: {
     200: Type.Object({
       leaderboard: Type.Array(debater),
@@ -43,13 +49,14 @@ const debaters = routeFor<Deps>()({
         ? null
         : { upvotes: Number(ask.after[0] ?? 0), agent_id: String(ask.after[1]) };
     const { limit, offset } = ask;
-    const found = await readPageOf(deps, { limit, offset, after });
+    const { kind = 'agent' } = query;
+    const found = await readPageOf(deps, { kind, limit, offset, after });
     const page = makePage(found.rows, limit, (row) => [row.upvotes, row.agent_id]);
     const ids = page.rows.map(({ agent_id }) => agent_id);
     const names = new Map((await readNames(deps.sql, ids)).map(({ id, name }) => [id, name]));
     const leaderboard = page.rows.map(({ agent_id, rank, upvotes, comments, replies }) => {
       const name = names.get(agent_id) ?? '';
-      return { rank, user_id: agent_id, name, upvotes, comments, replies };
+      return { rank, kind, user_id: agent_id, name, upvotes, comments, replies };
     });
     const { next_cursor } = page;
     return reply(

@@ -22,8 +22,16 @@ export const markDebaters = async (tx: Tx, agent_ids: readonly string[]): Promis
     from unnest(${agent_ids as string[]}::uuid[]) as d (agent_id)`;
 };
 
+/** Imported agents have a board of their own. */
+export type DebaterKind = 'agent' | 'imported';
+
+interface Whose {
+  readonly kind: DebaterKind;
+  readonly agents?: readonly string[];
+}
+
 /** Who wrote something that is not hidden, and is linked and not suspended, as on every board. */
-const sums = (db: Db, agents: readonly string[] | null) => db`
+const sums = (db: Db, { kind, agents }: Whose) => db`
   select
     c.agent_id,
     sum(c.upvotes)::integer as upvotes,
@@ -34,23 +42,25 @@ const sums = (db: Db, agents: readonly string[] | null) => db`
   join agents a on a.id = c.agent_id
   where c.hidden_at is null
     and a.owner_id is not null
+    and is_imported(a.owner_id) = ${kind === 'imported'}
     and a.suspended_at is null
-    ${agents === null ? db`` : db`and c.agent_id = any (${agents as string[]}::uuid[])`}
+    ${agents === undefined ? db`` : db`and c.agent_id = any (${agents as string[]}::uuid[])`}
   group by c.agent_id`;
 
 export const readDebaters = (db: Db, agents: readonly string[]): Promise<readonly Debater[]> =>
-  db<Debater[]>`${sums(db, agents)}`;
+  db<Debater[]>`${sums(db, { kind: 'agent', agents })}`;
 
 /** Debaters after one of them, in the order of their ids. */
 export const listDebaters = (db: Db, after: string, limit: number): Promise<readonly Debater[]> =>
   db<Debater[]>`
     select d.*
-    from (${sums(db, null)}) d
+    from (${sums(db, { kind: 'agent' })}) d
     where d.agent_id > ${after}
     order by d.agent_id
     limit ${limit}`;
 
 export interface BoardAsk {
+  readonly kind: DebaterKind;
   readonly limit: number;
   readonly offset: number;
   readonly after: { readonly upvotes: number; readonly agent_id: string } | null;
@@ -64,14 +74,14 @@ export interface BoardPage {
 
 /** A page from the record alone: as the live board has it. */
 export const readBoard = async (db: Db, ask: BoardAsk): Promise<BoardPage> => {
-  const { after } = ask;
+  const { after, kind } = ask;
   const rows = await db<(Ranked & { total: number })[]>`
     with ranked as (
       select
         d.*,
         (rank() over (order by d.upvotes desc))::integer as rank,
         (count(*) over ())::integer as total
-      from (${sums(db, null)}) d
+      from (${sums(db, { kind })}) d
     )
     select *
     from ranked
@@ -81,7 +91,7 @@ export const readBoard = async (db: Db, ask: BoardAsk): Promise<BoardPage> => {
     offset ${ask.offset}`;
   if (rows[0] !== undefined) return { total: rows[0].total, rows };
   const [counted] = await db<{ total: number }[]>`
-    select count(*)::integer as total from (${sums(db, null)}) d`;
+    select count(*)::integer as total from (${sums(db, { kind })}) d`;
   return { total: counted?.total ?? 0, rows };
 };
 

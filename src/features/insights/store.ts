@@ -190,7 +190,7 @@ export interface AgentDay {
   readonly brier: number;
 }
 
-/** Those who won most by what resolved; linked and not suspended, as on the boards. */
+/** Those who won most by what resolved; linked, not suspended, not imported, as on the boards. */
 export const readTopAgents = (db: Db, ids: readonly string[], most: number) => db<AgentDay[]>`
   with won as (
     select
@@ -204,7 +204,7 @@ export const readTopAgents = (db: Db, ids: readonly string[], most: number) => d
   select w.agent_id as user_id, g.name, g.model_family, w.points, w.resolved, w.brier
   from won w
   join agents g on g.id = w.agent_id
-  where g.owner_id is not null and g.suspended_at is null
+  where not is_imported(g.owner_id) and g.suspended_at is null
   order by w.points desc, w.brier, w.agent_id
   limit ${most}`;
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Sql } from '../../kit/pg/client.js';
-import { allBoards, boardKey, detailsKey, type Head, readHead } from './live.js';
+import { allBoards, boardKey, boards_form, detailsKey, type Head, readHead } from './live.js';
 import { writePlaces } from './places.js';
 import { dayOf, keyOn, type Slice, slicesOf } from './rules.js';
 import { readStandings } from './standings.js';
@@ -64,6 +64,7 @@ export const findBoardDifferences = async (ask: BoardsAsk): Promise<readonly str
   const { sql, redis, prefix, now } = ask;
   const head = await readHead(redis, prefix);
   if (head === null) return ['Redis has no boards'];
+  if (head.form !== boards_form) return ['the boards in Redis are those of another program'];
   if (head.day !== dayOf(now)) return ['the boards in Redis are those of another day'];
   const slices = slicesOf(await readPillars(sql), head.day);
   const look = { ...ask, head, slices };

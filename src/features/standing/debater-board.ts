@@ -13,7 +13,7 @@ export const replyDebaters = async (
   deps: Deps,
   query: Static<typeof leaderboard_query>,
 ): Promise<Answer> => {
-  const { category } = query;
+  const { category, kind = 'agent' } = query;
   const period = readPeriod(query.period);
   if (category !== undefined || period !== 'all') {
     const path = category === undefined ? 'query.period' : 'query.category';
@@ -27,7 +27,7 @@ export const replyDebaters = async (
     ask.after === null
       ? null
       : { upvotes: Number(ask.after[0] ?? 0), agent_id: String(ask.after[1]) };
-  const found = await readDebaterPage(deps, { limit, offset, after });
+  const found = await readDebaterPage(deps, { kind, limit, offset, after });
   const page = makePage(found.rows, limit, (row) => [row.upvotes, row.agent_id]);
   const ids = page.rows.map(({ agent_id }) => agent_id);
   const names = await readNames(deps.sql, ids);
@@ -38,7 +38,7 @@ export const replyDebaters = async (
     const { name, model, model_family } = named;
     return [
       {
-        ...{ rank, user_id, name, model, model_family },
+        ...{ rank, kind, user_id, name, model, model_family },
         ...{ n: comments + replies, value: upvotes, upvotes, comments, replies, interval: null },
       },
     ];

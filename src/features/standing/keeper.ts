@@ -6,8 +6,8 @@ import { loadScript } from '../../kit/redis/scripts.js';
 import {
   allBoards,
   boardKey,
+  boards_form,
   builtKey,
-  details_form,
   detailsKey,
   type Generation,
   type Head,
@@ -126,7 +126,7 @@ const rebuild = async (deps: Deps, { tx, fence }: Held, head: Head | null): Prom
   await redis.unlink(guard, ...keysOf(gen));
   // Beyond both, so that a write that is late finds another fence.
   let at = Math.max(fence, head?.fence ?? 0) + 1;
-  await redis.hset(guard, { gen, day, fence: at, form: details_form });
+  await redis.hset(guard, { gen, day, fence: at, form: boards_form });
   let count = 0;
   let agents = await listAgents(tx, first_id, agents_a_turn);
   while (agents.length > 0) {
@@ -143,7 +143,7 @@ const rebuild = async (deps: Deps, { tx, fence }: Held, head: Head | null): Prom
 };
 
 const isCurrent = (head: Head | null, want: Pick<Head, 'day' | 'fence'>): head is Head =>
-  head !== null && head.day === want.day && head.fence === want.fence && head.form === details_form;
+  head !== null && head.day === want.day && head.fence === want.fence && head.form === boards_form;
 
 interface Turn {
   readonly state: 'again' | 'rest';

@@ -9,9 +9,10 @@ import {
   dayOf,
   readDetail,
   type Slice,
+  sliceOf,
   writeDetails,
 } from './rules.js';
-import { type BoardAsk, readBoard, readRank } from './store.js';
+import { type BoardAsk, type NetRow, readBoard, readNets } from './store.js';
 
 /**
  * The boards in Redis: sorted sets of agents by their key, and one hash of details with the places
@@ -44,8 +45,8 @@ export interface Head {
   readonly form: string;
 }
 
-/** How details are written; boards of an older program are of another form, and made anew. */
-export const details_form = 'places';
+/** What boards rank and how details are written; those of an older program are made anew. */
+export const boards_form = 'net';
 
 /** Null when Redis has no boards. */
 export const readHead = async (redis: Redis, prefix: string): Promise<Head | null> => {
@@ -70,8 +71,8 @@ export interface LivePage {
 export interface Boards {
   /** A page of a board, from Redis, or from the record while there are no boards of this day. */
   page(ask: BoardAsk): Promise<LivePage>;
-  /** The rank by equity among the agents on the boards. */
-  rank(equity: number): Promise<number>;
+  /** 1 for those of the kind that won most; who won as much shares a rank. */
+  rank(of: NetRow): Promise<number>;
 }
 
 const shared_ms = 1_000;
@@ -92,7 +93,7 @@ const readLive = async (
     detailsKey(prefix, 'a'),
     detailsKey(prefix, 'b'),
   ];
-  const args = [day, ask.slice.slot, ask.limit + 1, ask.offset];
+  const args = [day, boards_form, ask.slice.slot, ask.limit + 1, ask.offset];
   const after = ask.after === null ? [] : [String(ask.after.key), ask.after.agent_id];
   const page = (await pageScript(redis, keys, [...args, ...after])) as (string | number)[] | null;
   if (page === null) return null;
@@ -118,17 +119,16 @@ export const createBoards = (deps: Deps): Boards => {
     return { total, rows: told };
   };
 
-  /** A page costs a pass over all scores there: who asks for the same within a moment shares it. */
-  const shared = new Map<string, Promise<LivePage>>();
-  const fromRecord = (ask: BoardAsk): Promise<LivePage> => {
-    const name = JSON.stringify(ask);
-    const known = shared.get(name);
+  /** What costs a pass over all scores: who asks for the same within a moment shares it. */
+  const shared = new Map<string, Promise<unknown>>();
+  const share = <T>(name: string, read: () => Promise<T>): Promise<T> => {
+    const known = shared.get(name) as Promise<T> | undefined;
     if (known !== undefined) return known;
-    const page = readRecord(ask);
-    shared.set(name, page);
+    const found = read();
+    shared.set(name, found);
     const forget = (): boolean => shared.delete(name);
-    page.then(() => setTimeout(forget, shared_ms).unref(), forget);
-    return page;
+    found.then(() => setTimeout(forget, shared_ms).unref(), forget);
+    return found;
   };
 
   /** Null where Redis is away as well. */
@@ -147,13 +147,16 @@ export const createBoards = (deps: Deps): Boards => {
       const day = dayOf(clock());
       const live = await askRedis(() => readLive(redis, prefix, { ask, day }));
       if (live !== null) return live;
-      return fromRecord(ask);
+      return share(JSON.stringify(ask), () => readRecord(ask));
     },
-    async rank(equity) {
-      const board = { kind: 'points', slot: 'all:all' } as const;
+    async rank({ net, kind }) {
+      const { slot } = sliceOf({ agents: kind, category: null, period: 'all' }, 0);
+      const board = { kind: 'points', slot } as const;
       const keys = [headKey(prefix), boardKey(prefix, 'a', board), boardKey(prefix, 'b', board)];
-      const rank = await askRedis(() => rankScript(redis, keys, [0 - equity]));
-      return typeof rank === 'number' ? rank : readRank(sql, equity);
+      const rank = await askRedis(() => rankScript(redis, keys, [0 - net, boards_form]));
+      if (typeof rank === 'number') return rank;
+      const nets = await share(`nets ${kind}`, () => readNets(sql, kind));
+      return 1 + nets.filter((other) => other > net).length;
     },
   };
 };

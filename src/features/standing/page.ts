@@ -6,7 +6,15 @@ import { makePage, pageHeaders, readPage, refuseCursor } from '../../kit/page.js
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { replyDebaters } from './debater-board.js';
 import type { Boards, LiveRow } from './live.js';
-import { type BoardKind, dayOf, intervalView, readPeriod, shownValue, sliceOf } from './rules.js';
+import {
+  type AgentKind,
+  type BoardKind,
+  dayOf,
+  intervalView,
+  readPeriod,
+  shownValue,
+  sliceOf,
+} from './rules.js';
 import type { Entry, leaderboard_query } from './schema.js';
 import { type BoardAsk, type NamedRow, readNames } from './store.js';
 
@@ -15,12 +23,17 @@ import { type BoardAsk, type NamedRow, readNames } from './store.js';
 export type StandingParts = { readonly boards: Boards };
 export type Needs = Deps & TaxonomyParts & StandingParts;
 
-const member_of = { points: 'points', accuracy: 'accuracy', brier: 'brier', calibration: 'ece' };
+const member_of = { points: 'net', accuracy: 'accuracy', brier: 'brier', calibration: 'ece' };
 
-const entryOf = (kind: BoardKind, row: LiveRow, named: NamedRow): Entry => {
+const entryOf = (
+  kind: BoardKind,
+  agents: AgentKind,
+  { row, named }: { readonly row: LiveRow; readonly named: NamedRow },
+): Entry => {
   const value = shownValue(kind, row.key);
   return {
     rank: row.rank,
+    kind: agents,
     user_id: row.agent_id,
     name: named.name,
     model: named.model,
@@ -28,6 +41,7 @@ const entryOf = (kind: BoardKind, row: LiveRow, named: NamedRow): Entry => {
     n: row.detail.n,
     value,
     [member_of[kind]]: value,
+    ...(kind === 'points' ? { points: named.points } : {}),
     interval: intervalView(kind, row.detail.interval),
   };
 };
@@ -45,7 +59,7 @@ export const readLeaderboard = async (
   deps: Needs,
   query: Static<typeof leaderboard_query>,
 ): Promise<Answer> => {
-  const { by = 'points', category = null } = query;
+  const { by = 'points', kind = 'agent', category = null } = query;
   const period = readPeriod(query.period);
   const unknown = await deps.taxonomy.checkQuery(query);
   if (unknown !== null) return unknown;
@@ -54,7 +68,7 @@ export const readLeaderboard = async (
   if (isFault(ask)) return ask;
   const after = readAfter(ask.after);
   if (isFault(after)) return after;
-  const slice = sliceOf(category, period, dayOf(deps.clock()));
+  const slice = sliceOf({ agents: kind, category, period }, dayOf(deps.clock()));
   const { limit, offset } = ask;
   const found = await deps.boards.page({ kind: by, slice, limit, offset, after });
   const page = makePage(found.rows, limit, (row) => [String(row.key), row.agent_id]);
@@ -64,7 +78,7 @@ export const readLeaderboard = async (
   );
   const entries = page.rows.flatMap((row) => {
     const named = names.get(row.agent_id);
-    return named === undefined ? [] : [entryOf(by, row, named)];
+    return named === undefined ? [] : [entryOf(by, kind, { row, named })];
   });
   const { next_cursor } = page;
   return reply(

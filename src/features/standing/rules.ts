@@ -12,8 +12,12 @@ import {
  *
  * On the boards are agents that are linked to a person and not suspended: only these can predict,
  * and a board of accounts that nobody answers for could be filled at will. An agent that is
- * unlinked leaves the boards, keeps its record, and is back as soon as it is linked again.
+ * unlinked leaves the boards, keeps its record, and is back as soon as it is linked again. Imported
+ * agents, which belong to nobody, have boards of their own.
  */
+
+export const agent_kinds = ['agent', 'imported'] as const;
+export type AgentKind = (typeof agent_kinds)[number];
 
 export const board_kinds = ['points', 'accuracy', 'brier', 'calibration'] as const;
 export type BoardKind = (typeof board_kinds)[number];
@@ -44,18 +48,27 @@ const sinceOf = (period: Period, day: number): string | null => {
 };
 
 export interface Slice {
-  /** Names the slice in Redis: `all:all`, `society:30d`. */
+  /** Names the slice in Redis: `all:all`, `society:30d`, `all:all:imported`. */
   readonly slot: string;
+  /** Whose predictions these are. */
+  readonly agents: AgentKind;
   readonly category: string | null;
   readonly period: Period;
   /** Resolutions from this time on; null: all. */
   readonly since: string | null;
-  /** The slice of everything, where points are the equity and not what predictions won. */
+  /** The slice of everything, where also those are in that have nothing resolved. */
   readonly is_whole: boolean;
 }
 
-export const sliceOf = (category: string | null, period: Period, day: number): Slice => ({
-  slot: `${category ?? 'all'}:${period}`,
+export interface SliceOf {
+  readonly agents?: AgentKind;
+  readonly category: string | null;
+  readonly period: Period;
+}
+
+export const sliceOf = ({ agents = 'agent', category, period }: SliceOf, day: number): Slice => ({
+  slot: `${category ?? 'all'}:${period}${agents === 'agent' ? '' : `:${agents}`}`,
+  agents,
   category,
   period,
   since: sinceOf(period, day),
@@ -63,8 +76,10 @@ export const sliceOf = (category: string | null, period: Period, day: number): S
 });
 
 export const slicesOf = (categories: readonly string[], day: number): readonly Slice[] =>
-  [null, ...categories].flatMap((category) =>
-    periods.map((period) => sliceOf(category, period, day)),
+  agent_kinds.flatMap((agents) =>
+    [null, ...categories].flatMap((category) =>
+      periods.map((period) => sliceOf({ agents, category, period }, day)),
+    ),
   );
 
 /** Resolved predictions of one agent with the same category, bin and age, summed up. */
@@ -89,8 +104,8 @@ export interface Cell {
 export interface Sums {
   readonly n: number;
   readonly correct: number;
-  /** Equity in the slice of everything, else the net of the predictions; both may be negative. */
-  readonly points: number;
+  /** What the predictions won, less what they lost. */
+  readonly net: number;
   readonly brier: number;
   readonly squares: number;
   /** Of the bins that hold anything, in their order. */
@@ -112,15 +127,12 @@ export const seeSame = (one: Slice, other: Slice, cells: readonly Cell[]): boole
   !one.is_whole && !other.is_whole && cells.every((cell) => isIn(one, cell) === isIn(other, cell));
 
 /** The cells of one agent, sorted by bin, as one slice sees them; null for who is not in it. */
-export const sumCells = (
-  slice: Slice,
-  { cells, equity }: { readonly cells: readonly Cell[]; readonly equity: number },
-): Sums | null => {
+export const sumCells = (slice: Slice, cells: readonly Cell[]): Sums | null => {
   const bin_n: number[] = [];
   const bin_stated: number[] = [];
   const bin_hits: number[] = [];
   const bins = { bin_n, bin_stated, bin_hits };
-  const sums = { n: 0, correct: 0, points: 0, brier: 0, squares: 0, ...bins };
+  const sums = { n: 0, correct: 0, net: 0, brier: 0, squares: 0, ...bins };
   let bin = -1;
   for (const cell of cells) {
     if (!isIn(slice, cell)) continue;
@@ -136,13 +148,11 @@ export const sumCells = (
     bin_hits[at]! += cell.hits;
     sums.n += cell.n;
     sums.correct += cell.correct;
-    sums.points += cell.net;
+    sums.net += cell.net;
     sums.brier += cell.brier;
     sums.squares += cell.squares;
   }
-  if (sums.n === 0 && !slice.is_whole) return null;
-  if (slice.is_whole) sums.points = equity;
-  return sums;
+  return sums.n === 0 && !slice.is_whole ? null : sums;
 };
 
 const billion = 1e9;
@@ -165,7 +175,7 @@ export const brierOf = ({ n, brier }: Pick<Sums, 'n' | 'brier'>): number =>
 
 /** By what a board is sorted, the lowest first; null for who is not on it. */
 export const keyOn = (kind: BoardKind, sums: Sums): number | null => {
-  if (kind === 'points') return 0 - sums.points;
+  if (kind === 'points') return 0 - sums.net;
   const { n, correct } = sums;
   if (n < least_resolved) return null;
   if (kind === 'accuracy') return 0 - correct / n;

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, uuid_schema } from '../../kit/http/schema.js';
 import { page_query } from '../../kit/page.js';
-import { board_kinds, period_names, periods } from './rules.js';
+import { agent_kinds, board_kinds, period_names, periods } from './rules.js';
 
 /** The wire of leaderboards and of an agent's record. */
 
@@ -19,6 +19,7 @@ export type BoardName = (typeof boards)[number];
 
 export const leaderboard_query = Type.Object({
   by: Type.Optional(textEnum(boards)),
+  kind: Type.Optional(textEnum(agent_kinds)),
   category: Type.Optional(Type.String({ maxLength: 60 })),
   period: Type.Optional(textEnum(period_names)),
   ...page_query,
@@ -26,6 +27,7 @@ export const leaderboard_query = Type.Object({
 
 const entry_schema = Type.Object({
   rank: Type.Integer({ minimum: 1, description: 'Equal values share a rank.' }),
+  kind: textEnum(agent_kinds),
   user_id: uuid_schema,
   name: Type.String(),
   model: Type.String(),
@@ -35,7 +37,14 @@ const entry_schema = Type.Object({
     description: 'Resolved predictions behind the value; for debaters, comments and replies.',
   }),
   value: Type.Number({ description: 'What is ranked; also under the name of its kind.' }),
-  points: Type.Optional(Type.Integer()),
+  net: Type.Optional(
+    Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
+  ),
+  points: Type.Optional(
+    Type.Integer({
+      description: 'Whatever it has: balance and stakes of open predictions, less debts.',
+    }),
+  ),
   accuracy: Type.Optional(Type.Number()),
   brier: Type.Optional(Type.Number()),
   ece: Type.Optional(Type.Number()),

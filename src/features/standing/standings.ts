@@ -1,5 +1,13 @@
 import type { Db } from '../../kit/pg/client.js';
-import { type Cell, type Slice, type Sums, seeSame, sinceTimes, sumCells } from './rules.js';
+import {
+  type AgentKind,
+  type Cell,
+  type Slice,
+  type Sums,
+  seeSame,
+  sinceTimes,
+  sumCells,
+} from './rules.js';
 import { readCells, readRanked } from './store.js';
 
 /** Where agents stand by the record: what the boards hold, and what they are compared with. */
@@ -14,7 +22,7 @@ export interface StandingsAsk {
 }
 
 /** Slices that hold the same share one object. */
-const sumSlices = (slices: readonly Slice[], cells: readonly Cell[], equity: number): BySlot => {
+const sumSlices = (slices: readonly Slice[], cells: readonly Cell[]): BySlot => {
   const categories = new Set(cells.map(({ category }) => category));
   const by_slot = new Map<string, Sums>();
   let last: { readonly slice: Slice; readonly sums: Sums | null } | undefined;
@@ -22,7 +30,7 @@ const sumSlices = (slices: readonly Slice[], cells: readonly Cell[], equity: num
     // Most agents are in few categories.
     if (slice.category !== null && !categories.has(slice.category)) continue;
     const is_same = last !== undefined && seeSame(last.slice, slice, cells);
-    const sums = is_same ? last!.sums : sumCells(slice, { cells, equity });
+    const sums = is_same ? last!.sums : sumCells(slice, cells);
     last = { slice, sums };
     if (sums !== null) by_slot.set(slice.slot, sums);
   }
@@ -41,10 +49,12 @@ export const readStandings = async (
     if (cells === undefined) cells_of.set(cell.agent_id, [cell]);
     else cells.push(cell);
   }
+  const ofKind = (kind: AgentKind) => slices.filter(({ agents }) => agents === kind);
+  const slices_of = { agent: ofKind('agent'), imported: ofKind('imported') };
   return new Map(
-    ranked.map(({ agent_id, equity }) => {
-      const cells = cells_of.get(agent_id) ?? [];
-      return [agent_id, sumSlices(slices, cells, equity)];
-    }),
+    ranked.map(({ agent_id, kind }) => [
+      agent_id,
+      sumSlices(slices_of[kind], cells_of.get(agent_id) ?? []),
+    ]),
   );
 };

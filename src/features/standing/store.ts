@@ -1,11 +1,11 @@
 import type { Db, Sql, Tx } from '../../kit/pg/client.js';
 import { least_resolved } from '../scores/index.js';
-import type { BoardKind, Cell, Slice, Sums } from './rules.js';
+import type { AgentKind, BoardKind, Cell, Slice, Sums } from './rules.js';
 
 /** Standing in Postgres: whose has changed, and what it is. */
 
 /**
- * Says that the equity, scores, link or suspension of these agents changed in this transaction, so
+ * Says that the scores, link or suspension of these agents changed in this transaction, so
  * that the boards follow within a second of its commit.
  */
 export const markStanding = async (tx: Tx, agent_ids: readonly string[]): Promise<void> => {
@@ -106,17 +106,19 @@ const sums = (db: Db) => db`
 /** Who is on boards at all. */
 const isRanked = (db: Db) => db`a.owner_id is not null and a.suspended_at is null`;
 
+const kindColumn = (db: Db) => db`
+  case when is_imported(a.owner_id) then 'imported' else 'agent' end`;
+
 export interface RankedRow {
   readonly agent_id: string;
-  readonly equity: number;
+  readonly kind: AgentKind;
 }
 
 /** Those of these agents that may be on boards. */
 export const readRanked = (db: Db, agents: readonly string[]): Promise<readonly RankedRow[]> =>
   db<RankedRow[]>`
-    select a.id as agent_id, c.balance + c.staked - c.debt as equity
+    select a.id as agent_id, ${kindColumn(db)} as kind
     from agents a
-    join accounts c on c.agent_id = a.id
     where a.id = any (${agents as string[]}::uuid[]) and ${isRanked(db)}`;
 
 /**
@@ -141,7 +143,7 @@ export const readCells = (
   order by s.agent_id, bin`;
 
 const keyColumn = (db: Db, kind: BoardKind) => {
-  if (kind === 'points') return db`-points::float8`;
+  if (kind === 'points') return db`-net::float8`;
   if (kind === 'accuracy') return db`-(correct::float8 / n)`;
   return kind === 'brier'
     ? db`floor(brier::float8 / (n * 1000.0::float8) + 0.5) / 1e6`
@@ -196,7 +198,7 @@ const ranked = (db: Db, { kind, slice }: BoardAsk) => db`
       a.id as agent_id,
       coalesce(s.n, 0) as n,
       coalesce(s.correct, 0) as correct,
-      ${slice.is_whole ? db`c.balance + c.staked - c.debt` : db`s.net`} as points,
+      coalesce(s.net, 0) as net,
       coalesce(s.brier, 0) as brier,
       coalesce(s.squares, 0) as squares,
       coalesce(s.distance, 0) as distance,
@@ -204,9 +206,10 @@ const ranked = (db: Db, { kind, slice }: BoardAsk) => db`
       coalesce(s.bin_stated, '{}') as bin_stated,
       coalesce(s.bin_hits, '{}') as bin_hits
     from agents a
-    join accounts c on c.agent_id = a.id
     left join summed s on s.agent_id = a.id
-    where ${isRanked(db)} and (${slice.is_whole && kind === 'points'} or s.n is not null)
+    where ${isRanked(db)}
+      and ${kindColumn(db)} = ${slice.agents}
+      and (${slice.is_whole && kind === 'points'} or s.n is not null)
   ),
   keyed as (
     select *, ${keyColumn(db, kind)} as key
@@ -247,6 +250,8 @@ export interface NamedRow {
   readonly name: string;
   readonly model: string;
   readonly model_family: string;
+  /** Balance and the stakes of open predictions, less debts. */
+  readonly points: number;
 }
 
 export const readNames = async (
@@ -254,20 +259,37 @@ export const readNames = async (
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, NamedRow>> => {
   const rows = await db<NamedRow[]>`
-    select id, name, model, model_family
-    from agents
-    where id = any (${ids as string[]}::uuid[])`;
+    select a.id, a.name, a.model, a.model_family, c.balance + c.staked - c.debt as points
+    from agents a
+    join accounts c on c.agent_id = a.id
+    where a.id = any (${ids as string[]}::uuid[])`;
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-/** 1 for the most equity among those on the boards; equal equity shares a rank. */
-export const readRank = async (db: Db, equity: number): Promise<number> => {
-  const [row] = await db<{ rank: number }[]>`
-    select count(*)::integer + 1 as rank
-    from accounts c
-    join agents a on a.id = c.agent_id
-    where c.balance + c.staked - c.debt > ${equity}
-      and a.owner_id is not null
-      and a.suspended_at is null`;
-  return row?.rank ?? 1;
+export interface NetRow {
+  /** What the resolved predictions won, less what they lost. */
+  readonly net: number;
+  readonly kind: AgentKind;
+}
+
+export const readNet = async (db: Db, agent_id: string): Promise<NetRow> => {
+  const [row] = await db<NetRow[]>`
+    select
+      ${kindColumn(db)} as kind,
+      (select coalesce(sum(net), 0)::integer from scores where agent_id = a.id) as net
+    from agents a
+    where a.id = ${agent_id}`;
+  return row ?? { net: 0, kind: 'agent' };
+};
+
+/** What those on the boards of a kind won, the most first. */
+export const readNets = async (db: Db, kind: AgentKind): Promise<readonly number[]> => {
+  const rows = await db<{ net: number }[]>`
+    select coalesce(sum(s.net), 0)::integer as net
+    from agents a
+    left join scores s on s.agent_id = a.id
+    where ${isRanked(db)} and ${kindColumn(db)} = ${kind}
+    group by a.id
+    order by 1 desc`;
+  return rows.map(({ net }) => net);
 };

@@ -1,6 +1,8 @@
 import { t } from 'tap';
 import { setCommentHidden } from '../../../src/features/comments/index.js';
-import { findDebaterDifferences } from '../../../src/features/debaters/index.js';
+import { findDebaterDifferences, markDebaters } from '../../../src/features/debaters/index.js';
+import { boardKeys } from '../../../src/features/debaters/live.js';
+import { ensureImportOwner } from '../../../src/features/humans/index.js';
 import { startApp } from '../../help/app.js';
 import { openParts } from '../../help/parts.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
@@ -46,8 +48,8 @@ t.test('agents are ranked by the upvotes on what they wrote', async (t) => {
   const { leaderboard, total } = await read();
   t.equal(total, 4, 'who wrote nothing is not on the board');
   t.same(leaderboard.slice(0, 2), [
-    { rank: 1, user_id: a.id, name: a.name, upvotes: 3, comments: 1, replies: 1 },
-    { rank: 1, user_id: b.id, name: b.name, upvotes: 3, comments: 1, replies: 0 },
+    { rank: 1, kind: 'agent', user_id: a.id, name: a.name, upvotes: 3, comments: 1, replies: 1 },
+    { rank: 1, kind: 'agent', user_id: b.id, name: b.name, upvotes: 3, comments: 1, replies: 0 },
   ]);
   t.same(
     leaderboard.slice(2).map(({ rank, upvotes }) => [rank, upvotes]),
@@ -72,7 +74,7 @@ t.test('agents are ranked by the upvotes on what they wrote', async (t) => {
 t.test('pages follow each other, from Redis as from the record', async (t) => {
   const whole = (await read()).leaderboard;
   for (const source of ['Redis', 'the record']) {
-    if (source === 'the record') await deps.redis.set(`${prefix}:{debaters}:state`, 'building 1');
+    if (source === 'the record') await deps.redis.set(boardKeys(prefix)[0], 'building 1');
     const rows = [];
     let cursor = '';
     for (let n = 0; n < 10; n += 1) {
@@ -89,10 +91,9 @@ t.test('pages follow each other, from Redis as from the record', async (t) => {
 });
 
 t.test('a board that is lost or came back older is made anew', async (t) => {
-  const names = ['state', 'order', 'rows'].map((name) => `${prefix}:{debaters}:${name}`);
-  const [state, order, rows] = names as [string, string, string];
+  const [state, order, rows] = boardKeys(prefix);
   const whole = (await read()).leaderboard;
-  await deps.redis.del(...names);
+  await deps.redis.del(...boardKeys(prefix));
   t.same((await read()).leaderboard, whole, 'meanwhile it is read from the record');
   await settle();
   t.same((await read()).leaderboard, whole);
@@ -149,4 +150,23 @@ t.test('who is suspended or unlinked is off the board until that ends', async (t
   await app.call('DELETE', `/api/me/agents/${b.id}`, { token: owners[1]?.token ?? '' });
   await settle();
   t.notOk((await read()).leaderboard.some(({ user_id }) => user_id === b.id));
+});
+
+t.test('an imported agent is on a board of its own, also by an older program', async (t) => {
+  const nobody = await ensureImportOwner(app.sql);
+  await app.sql`update agents set owner_id = ${nobody} where id = ${c.id}`;
+  await app.sql.begin((tx) => markDebaters(tx, [c.id]));
+  await settle();
+  t.notOk((await read()).leaderboard.some(({ user_id }) => user_id === c.id));
+  const imported = await read('?kind=imported');
+  t.match(imported, { total: 1, leaderboard: [{ rank: 1, kind: 'imported', user_id: c.id }] });
+  const general = await app.call('GET', '/api/leaderboard?by=debaters&kind=imported');
+  t.match(general.body.entries, imported.leaderboard);
+  // What an older program left goes when the board is made.
+  const [state] = boardKeys(prefix);
+  const former = `${prefix}:{debaters}:rows`;
+  await deps.redis.hset(former, c.id, '3 1 0');
+  await deps.redis.del(state);
+  await until('it is gone', async () => (await deps.redis.exists(former)) === 0);
+  await settle();
 });

@@ -155,11 +155,21 @@ t.test('boards tell who stands where', async (t) => {
   t.match(by_points, { by: 'points', period: 'all', category: null, total: 2, next_cursor: null });
   t.same(by_points.entries, by_points.leaderboard);
   t.match(by_points.leaderboard[0], { rank: 1, user_id: anna.id, name: anna.name, n: 12 });
-  t.equal(by_points.leaderboard[0].points, by_points.leaderboard[0].value);
+  t.equal(by_points.leaderboard[0].net, by_points.leaderboard[0].value);
   t.equal(by_points.leaderboard[0].interval, null);
   t.notMatch(JSON.stringify(by_points), free.id, 'not linked');
   const me = await app.call('GET', '/api/me', { key: anna.key });
   t.equal(by_points.leaderboard[0].points, me.body.user.equity);
+  t.equal(me.body.user.rank, 1);
+  for (const { user_id, net, kind } of by_points.leaderboard) {
+    // The stake of the open prediction is no loss.
+    const [entries] = await app.sql`
+      select coalesce(sum(amount), 0)::integer as net
+      from ledger
+      where agent_id = ${user_id} and reason in ('settlement', 'reversal')`;
+    t.same([net, kind], [entries?.['net'], 'agent']);
+  }
+  t.match(await read('kind=imported'), { total: 0, leaderboard: [] });
   for (const [by, member, best] of [
     ['accuracy', 'accuracy', anna],
     ['brier', 'brier', anna],

@@ -1,14 +1,17 @@
 import { type Test, t } from 'tap';
+import { ensureImportOwner } from '../../../src/features/humans/index.js';
 import { binForecasts, calibrationError, wilson } from '../../../src/features/scores/index.js';
 import {
   createBoardKeeper,
   createBoards,
   findBoardDifferences,
   markStanding,
+  readNet,
   readPerformance,
 } from '../../../src/features/standing/index.js';
 import {
   boardKey,
+  boards_form,
   builtKey,
   detailsKey,
   type Generation,
@@ -29,7 +32,7 @@ import { readBoard } from '../../../src/features/standing/store.js';
 import { loadScript } from '../../../src/kit/redis/scripts.js';
 import { openParts } from '../../help/parts.js';
 import { until } from '../../help/until.js';
-import { addAgents, addHuman, addScores, type SeedScore } from './world.js';
+import { addAgents, addHuman, addScores, addWins, type SeedScore } from './world.js';
 
 const categories = ['technology', 'industry', 'society'];
 const day_ms = 86_400_000;
@@ -46,7 +49,7 @@ const openWorld = async (test: Test) => {
   const findAll = () => findBoardDifferences({ sql, redis, prefix, now: deps.clock() });
   const settled = () => until('boards as the record', async () => (await findAll()).length === 0);
   const page = (kind: BoardKind, { category = null as string | null, period = 'all' as Period }) =>
-    ({ kind, slice: sliceOf(category, period, dayOf(deps.clock())) }) as const;
+    ({ kind, slice: sliceOf({ category, period }, dayOf(deps.clock())) }) as const;
   const mark = (ids: readonly string[]) => sql.begin((tx) => markStanding(tx, ids));
   return { ...parts, sql, redis, prefix, boards, findAll, settled, page, mark };
 };
@@ -123,8 +126,14 @@ t.test('every board has the agents, values and order that the raw scores give', 
   for (const kind of board_kinds) {
     for (const category of [null, ...categories]) {
       for (const period of periods) {
-        if (kind === 'points' && category === null && period === 'all') continue;
         const wanted = plainBoard(scores, kind, { category, since: since[period] });
+        if (kind === 'points' && category === null && period === 'all') {
+          // There also those are that have nothing resolved.
+          const rows = new Set(wanted.map(({ agent_id }) => agent_id));
+          const idle = agents.filter((agent_id) => !rows.has(agent_id));
+          const nothing = { n: 0, value: 0, interval: wilson(0, 0) };
+          wanted.push(...idle.map((agent_id) => ({ agent_id, ...nothing })));
+        }
         const ask = {
           ...world.page(kind, { category, period }),
           limit: 100,
@@ -202,11 +211,15 @@ t.test('the record tells the same pages as Redis while Redis has no boards', asy
     const skipping = { ...world.page(kind, {}), limit: 5, offset: 3, after: null };
     t.same(await from_record.page(skipping), await boards.page(skipping), `${kind} by offset`);
   }
-  for (const equity of [4_000, 5_000, 5_100, 5_200, 6_000]) {
-    t.equal(await from_record.rank(equity), await boards.rank(equity), `rank of ${equity}`);
+  const most = (
+    await boards.page({ ...world.page('points', {}), limit: 9, offset: 0, after: null })
+  ).rows[0];
+  for (const net of [-1_000, 0, 300, 0 - (most?.key ?? 0), 1_000_000]) {
+    const of = { net, kind: 'agent' } as const;
+    t.equal(await from_record.rank(of), await boards.rank(of), `rank of ${net}`);
   }
-  t.equal(await boards.rank(5_200), 1);
-  t.equal(await boards.rank(5_199), 1 + agents.filter((_, i) => i % 3 === 2).length);
+  t.equal(await boards.rank({ net: 0 - (most?.key ?? 0), kind: 'agent' }), 1);
+  t.equal(await boards.rank({ net: -1_000_000, kind: 'agent' }), 1 + agents.length);
 });
 
 t.test('only agents that are linked and not suspended are on boards, as of now', async (t) => {
@@ -214,10 +227,12 @@ t.test('only agents that are linked and not suspended are on boards, as of now',
   const { sql, boards } = world;
   const owner_id = await addHuman(sql);
   const [one = '', two = '', free = ''] = await addAgents(sql, [
-    { owner_id, balance: 6_000 },
+    { owner_id, balance: 1_000 },
     { owner_id, balance: 5_000 },
     { owner_id: null, balance: 9_000 },
   ]);
+  await addWins(sql, one, 1);
+  await addWins(sql, free, 2);
   await world.mark([one, two, free]);
   const listed = async (): Promise<string[]> => {
     await world.settled();
@@ -238,11 +253,54 @@ t.test('only agents that are linked and not suspended are on boards, as of now',
   await sql`update agents set owner_id = ${owner_id}, linked_at = now() where id = ${free}`;
   await world.mark([one, free]);
   t.same(await listed(), [free, one, two]);
-  await sql`update accounts set balance = 100, staked = 50, debt = 7 where agent_id = ${free}`;
+  await sql`update accounts set balance = 900_000 where agent_id = ${two}`;
+  await world.mark([two]);
+  t.same(await listed(), [free, one, two], 'what was not earned by forecasts moves nobody');
+  await sql`update scores set net = -43 where agent_id = ${free}`;
   await world.mark([free]);
   t.same(await listed(), [one, two, free]);
   const ask = { ...world.page('points', {}), limit: 1, offset: 2, after: null };
-  t.equal((await boards.page(ask)).rows[0]?.key, -143, 'equity: balance, stakes, less debts');
+  t.equal((await boards.page(ask)).rows[0]?.key, 86, 'who lost stands behind who did nothing');
+});
+
+t.test('imported agents are ranked among themselves, and by other programs nobody', async (t) => {
+  const world = await openWorld(t);
+  const { sql, boards, redis, prefix } = world;
+  const nobody = await ensureImportOwner(sql);
+  const [own = '', first = '', second = ''] = await addAgents(sql, [
+    { owner_id: await addHuman(sql), balance: 5_000 },
+    { owner_id: nobody, balance: 500_000 },
+    { owner_id: nobody, balance: 5_000 },
+  ]);
+  await addWins(sql, own, 12);
+  await addWins(sql, first, 15);
+  await addWins(sql, second, 20);
+  await world.mark([own, first, second]);
+  await world.settled();
+  const away = await openParts(t, { stores: world.stores, redis_url: 'redis://127.0.0.1:1' });
+  for (const reader of [boards, createBoards(away.deps)]) {
+    for (const kind of ['points', 'brier'] as const) {
+      const of = async (agents: 'agent' | 'imported') => {
+        const slice = sliceOf({ agents, category: null, period: '7d' }, dayOf(world.deps.clock()));
+        const found = await reader.page({ kind, slice, limit: 9, offset: 0, after: null });
+        return found.rows.map(({ agent_id, rank }) => [agent_id, rank]);
+      };
+      t.same(await of('agent'), [[own, 1]], kind);
+      t.same((await of('imported')).map(([id]) => id).sort(), [first, second].sort());
+    }
+    t.equal(await reader.rank({ net: 1_200, kind: 'agent' }), 1);
+    t.equal(await reader.rank({ net: 1_500, kind: 'imported' }), 2);
+  }
+  t.same(await readNet(sql, first), { net: 1_500, kind: 'imported' });
+
+  // An older program ranked by equity, under the same names.
+  await redis.hset(headKey(prefix), { form: 'places' });
+  t.equal(await boards.rank({ net: 1_200, kind: 'agent' }), 1, 'that of the record');
+  await until('boards of this program', async () => {
+    const { form } = await redis.hgetall(headKey(prefix));
+    return form === boards_form;
+  });
+  await world.settled();
 });
 
 t.test('a mark that commits late is not lost to a keeper that was there before', async (t) => {
@@ -256,7 +314,7 @@ t.test('a mark that commits late is not lost to a keeper that was there before',
   await world.mark([one, two]);
   await world.settled();
   await sql.begin(async (tx) => {
-    await tx`update accounts set balance = 7_000 where agent_id = ${one}`;
+    await addWins(tx as never, one, 20);
     await markStanding(tx, [one]);
     // Others mark the same agent and are done before this transaction is.
     await world.mark([one, two]);
@@ -266,7 +324,7 @@ t.test('a mark that commits late is not lost to a keeper that was there before',
     });
   });
   await world.settled();
-  t.equal(await world.boards.rank(6_999), 2);
+  t.equal(await world.boards.rank({ net: 1_999, kind: 'agent' }), 2);
 });
 
 t.test('ten resolved predictions are enough for a place and nine are not', async (t) => {
@@ -346,7 +404,7 @@ t.test('boards that lost a write, or came from an older time, are made anew', as
   await world.mark([one]);
   await world.settled();
   const older = await redis.hgetall(headKey(prefix));
-  await sql`update accounts set balance = 6_000 where agent_id = ${one}`;
+  await addWins(sql, one, 10);
   await world.mark([one]);
   await world.settled();
   await redis.hset(headKey(prefix), older);
@@ -355,7 +413,7 @@ t.test('boards that lost a write, or came from an older time, are made anew', as
     return gen !== older['gen'];
   });
   await world.settled();
-  t.equal(await world.boards.rank(5_999), 2);
+  t.equal(await world.boards.rank({ net: 999, kind: 'agent' }), 2);
   t.equal(await redis.exists(builtKey(prefix)), 0);
 });
 
@@ -388,7 +446,7 @@ t.test('a write that expects other boards than there are changes nothing', async
   t.equal(await writeAt(gen === 'a' ? 'b' : 'a', at), 0, 'of other boards');
   const flip = loadScript('board-flip-2.lua');
   t.equal(await flip(redis, [head, builtKey(prefix)], [gen, at]), 0, 'nothing was built');
-  t.equal(Number(await redis.zscore(board, one)), -5_000);
+  t.equal(Number(await redis.zscore(board, one)), 0);
   t.ok(Number(await redis.hget(head, 'fence')) < at + 1_000);
 });
 

@@ -45,6 +45,15 @@ export const addAgents = async (sql: Sql, agents: readonly SeedAgent[]): Promise
   return rows.map(({ id }) => id);
 };
 
+/** Wins that are worth 100 points each. */
+export const addWins = (sql: Sql, agent_id: string, count: number, at = new Date()) =>
+  addScores(
+    sql,
+    Array.from({ length: count }, () => ({
+      ...{ agent_id, category: 'technology', stated: 100, hit: true, resolved_at: at },
+    })),
+  );
+
 export const addScores = async (sql: Sql, scores: readonly SeedScore[]): Promise<void> => {
   const rows = scores.map(({ agent_id, category, stated, hit, resolved_at }) => {
     const forecast = (hit ? stated : 100 - stated) / 100;
