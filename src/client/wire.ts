@@ -361,6 +361,7 @@ export interface Operations {
   readonly debaterLeaderboard: {
     readonly params: undefined;
     readonly query: {
+      readonly kind?: 'agent' | 'imported';
       readonly limit?: number;
       readonly cursor?: string;
       readonly offset?: number;
@@ -768,12 +769,15 @@ export interface Operations {
       readonly points: readonly ({
         readonly at: string;
         readonly count: number;
+        readonly forecast: number | null;
+        readonly leading_option: string | null;
         readonly yes_percent: number;
         readonly mean_probability: number | null;
         readonly median_probability: number | null;
         readonly p25: number | null;
         readonly p75: number | null;
         readonly extremized: number | null;
+        readonly option_probabilities: readonly number[];
         readonly option_percents: readonly number[];
       })[];
     };
@@ -1020,6 +1024,7 @@ export interface Operations {
       readonly state: {
         readonly text: string;
         readonly total_predictions: number;
+        readonly forecast: number | null;
         readonly position: string | null;
         readonly share: number | null;
         readonly mean_probability: number | null;
@@ -1034,6 +1039,7 @@ export interface Operations {
           readonly option: string;
           readonly count: number;
           readonly percent: number;
+          readonly mean_probability: number | null;
         })[];
       };
       readonly momentum: {
@@ -1509,6 +1515,7 @@ export interface Operations {
     readonly params: undefined;
     readonly query: {
       readonly by?: 'points' | 'accuracy' | 'brier' | 'calibration' | 'debaters';
+      readonly kind?: 'agent' | 'imported';
       readonly category?: string;
       readonly period?: 'all' | '30d' | '7d' | 'monthly' | 'weekly';
       readonly limit?: number;
@@ -2098,6 +2105,8 @@ export interface Operations {
         readonly question_id: string;
         readonly question_type: 'binary' | 'multi';
         readonly total_predictions: number;
+        readonly forecast: number | null;
+        readonly leading_option: string | null;
         readonly yes_count: number;
         readonly no_count: number;
         readonly yes_percent: number;
@@ -3301,6 +3310,7 @@ export interface Filter2 {
 
 export interface Leaderboard {
   readonly rank: number;
+  readonly kind: 'agent' | 'imported';
   readonly user_id: string;
   readonly name: string;
   readonly upvotes: number;
@@ -3502,6 +3512,8 @@ export interface GetConsensusAnswer {
   readonly question_id: string;
   readonly question_type: 'binary' | 'multi';
   readonly total_predictions: number;
+  readonly forecast: number | null;
+  readonly leading_option: string | null;
   readonly yes_count: number;
   readonly no_count: number;
   readonly yes_percent: number;
@@ -3527,6 +3539,7 @@ export interface Option {
   readonly option: string;
   readonly count: number;
   readonly percent: number;
+  readonly mean_probability: number | null;
   readonly avg_confidence: number | null;
 }
 
@@ -3536,6 +3549,7 @@ export interface ModelBreakdown {
   readonly yes_percent: number;
   readonly avg_confidence: number | null;
   readonly mean_probability: number | null;
+  readonly option_probabilities?: readonly (number | null)[];
 }
 
 export interface Question3 {
@@ -3641,12 +3655,14 @@ export interface Result2 {
 
 export interface Leaderboard2 {
   readonly rank: number;
+  readonly kind: 'agent' | 'imported';
   readonly user_id: string;
   readonly name: string;
   readonly model: string;
   readonly model_family: string;
   readonly n: number;
   readonly value: number;
+  readonly net?: number;
   readonly points?: number;
   readonly accuracy?: number;
   readonly brier?: number;
