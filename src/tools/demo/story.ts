@@ -165,11 +165,10 @@ export const readConsensus = async (
 ): Promise<Consensus> => {
   const call = client.call('getConsensus', { params: { id } });
   const found = await ask('Reading a consensus', call);
-  const [leading] = [...(found.options ?? [])].sort((a, b) => b.count - a.count);
   return {
     total: found.total_predictions,
-    percent: found.yes_percent ?? 0,
-    label: leading?.option ?? 'YES',
+    percent: found.forecast ?? 0,
+    label: found.leading_option ?? 'YES',
     families: found.model_breakdown.length,
   };
 };

@@ -5,9 +5,9 @@ import { drawBar, type Screen } from '../shared/bar.js';
 export interface QuestionView {
   readonly text: string;
   readonly total: number;
-  /** Share of YES, or of the leading option. */
+  /** The forecast of the crowd for YES, or for the leading option. */
   readonly percent: number;
-  /** What the share stands for: YES, or the leading option. */
+  /** What it is for: YES, or the leading option. */
   readonly label: string;
   readonly families: number;
 }
