@@ -67,6 +67,21 @@ test('an IP literal is taken inside an allowed range only', (t) => {
   t.end();
 });
 
+test('of this machine only ports from 10000 upwards are taken, where it is allowed at all', (t) => {
+  const lab = makeAddressRules(['127.0.0.0/8', '::1', '10.0.0.0/8']);
+  const kind = (url: string): string => parseTarget(url, lab, true).kind;
+  for (const host of ['127.0.0.1', '127.9.9.9', '[::1]']) {
+    for (const port of [80, 443, 5432, 6379, 8080, 8443, 9999]) {
+      t.equal(kind(`https://${host}:${port}/`), 'problem', `https ${host} ${port}`);
+      t.equal(kind(`http://${host}:${port}/`), 'problem', `http ${host} ${port}`);
+    }
+    t.equal(kind(`https://${host}:10000/`), 'target');
+  }
+  t.match(parseTarget('https://127.0.0.1/', lab), { sentence: /10000 or above/ });
+  t.equal(kind('https://10.0.0.1:8443/'), 'target', 'another machine keeps the usual ports');
+  t.end();
+});
+
 const edges: readonly (readonly [
   range: string,
   last_outside: string,

@@ -73,6 +73,17 @@ const isWithin = (address: Address, ranges: readonly Range[]): boolean =>
 const readAddress = (text: string): Address | null =>
   isIP(text) === 0 || text.includes('%') ? null : ipaddr.parse(text);
 
+const loopback_ports_from = 10_000;
+
+/**
+ * Of this machine itself only ports from 10000 upwards may be called, whatever is allowed: below
+ * them are the stores and other services that trust whoever is on the machine.
+ */
+export const isPortOpenAt = (text: string, port: number): boolean => {
+  const is_loopback = isIP(text) !== 0 && ipaddr.process(text).range() === 'loopback';
+  return port >= loopback_ports_from || !is_loopback;
+};
+
 export interface AddressRules {
   /** Public, or inside an allowed range. */
   mayReach(address: string): boolean;

@@ -1,4 +1,4 @@
-import { type AddressRules, makeAddressRules } from './addresses.js';
+import { type AddressRules, isPortOpenAt, makeAddressRules } from './addresses.js';
 import type { CallErrorCode } from './call-errors.js';
 import { makeConnections } from './connections.js';
 import { type Answered, exchangeOnce, failedAs, type Request } from './exchange.js';
@@ -116,10 +116,15 @@ export const createGuardedClient = (options: ClientOptions): GuardedClient => {
     rules.mayReach(name)
       ? { kind: 'vetted', addresses: [name] }
       : { kind: 'refused', code: 'address_refused' };
-  const vet = async (target: Target): Promise<Vetted> =>
-    target.is_literal
+  const vet = async (target: Target): Promise<Vetted> => {
+    const vetted = target.is_literal
       ? judgeLiteral(target.name)
-      : vetName(target.name, { rules, resolve, timeout_ms: limits.lookup_ms });
+      : await vetName(target.name, { rules, resolve, timeout_ms: limits.lookup_ms });
+    if (vetted.kind === 'refused') return vetted;
+    return vetted.addresses.every((address) => isPortOpenAt(address, target.port))
+      ? vetted
+      : { kind: 'refused', code: 'address_refused' };
+  };
 
   /**
    * Tries the vetted addresses in turn until one is connected to; they share the time to connect.

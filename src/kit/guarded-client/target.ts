@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import type { AddressRules } from './addresses.js';
+import { type AddressRules, isPortOpenAt } from './addresses.js';
 
 /**
  * Reads the address of an outbound call. It is parsed once, by the WHATWG parser, and from then on
@@ -67,6 +67,7 @@ const problems = {
   bad_name: problem('invalid_url', 'The host of the URL is not a DNS name.'),
   port: problem('target_refused', 'The port must be 443, 8443 or 10000 and above.'),
   plain_port: problem('target_refused', 'The port must be 80, 8080 or 10000 and above.'),
+  own_port: problem('target_refused', 'On this machine the port must be 10000 or above.'),
   literal: problem('target_refused', 'The host must be a DNS name, not an IP address.'),
   single_label: problem('target_refused', 'The host must be a full DNS name with a dot in it.'),
   special: problem('target_refused', 'The host is a name of a private network.'),
@@ -134,6 +135,7 @@ export const parseTarget = (
   const is_literal = bracketed ? isIPv6(bare) : isIPv4(bare);
   if (is_literal) {
     if (!rules.isAllowedByName(bare)) return problems.literal;
+    if (!isPortOpenAt(bare, portOf(url))) return problems.own_port;
   } else {
     const misnamed = checkName(bare);
     if (misnamed !== null) return misnamed;

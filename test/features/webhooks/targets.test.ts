@@ -206,3 +206,33 @@ test('a name that moves after it was taken is called only where it may be', asyn
   t.equal(receiver.received.length, 2);
   t.equal(receiver.received[0]?.headers.host, `${name}:${receiver.port}`);
 });
+
+test('of this machine only ports from 10000 upwards are taken and called', async (t) => {
+  const own = 'own.acme.com';
+  const ports = ['', ':5432', ':6379', ':8080', ':8443'];
+  const low = ports.flatMap((port) => [
+    ...[`https://127.0.0.1${port}/`, `https://[::1]${port}/`, `https://${own}${port}/`],
+  ]);
+  const names = await startNameServer(t, { [own]: { a: ['127.0.0.1'] } });
+  const lab = { WEBHOOK_DNS_SERVERS: names.server, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128' };
+  const app = await startApp(t, { env: { ...lab, LIMIT_WEBHOOKS: '1000000' } });
+  const { key } = await makeAgent(app, { human: await makeHuman(app) });
+  const create = (url: string) =>
+    app.call('POST', '/api/webhooks', { key, body: { url, events: ['question.created'] } });
+  for (const url of low) {
+    const answer = await create(url);
+    t.equal(`${answer.status} ${answer.body.code}`, '400 SSRF_BLOCKED', url);
+  }
+  const high = [`https://127.0.0.1:10000/`, `https://${own}:10000/`];
+  for (const url of high) t.equal((await create(url)).status, 201, url);
+  t.same((await storedUrls(app)).sort(), high.sort());
+
+  const connects = watchConnects(t);
+  const world = await makeWorld(t, { env: lab });
+  for (const url of low) await world.addHook({ url });
+  await world.record({});
+  await world.startSigner();
+  await world.settled(low.length, 'blocked');
+  const { DATABASE_URL = '', REDIS_URL = '' } = world.deps.config;
+  t.same(strange(connects, portsOf([DATABASE_URL, REDIS_URL])), []);
+});
