@@ -218,6 +218,7 @@ export const settings = {
   LIMIT_VOTES: limit(120, 'Votes per minute with one key.'),
   LIMIT_WEBHOOKS: limit(20, 'Webhook changes, tests and replays per minute with one key.'),
   LIMIT_EXPORTS: limit(10, 'Exports per minute from one address.'),
+  LIMIT_PICTURES: limit(60, 'Pictures as PNG per minute from one address.'),
   LIMIT_LOGIN: limit(10, 'Sign-ups and log-ins per minute from one address.'),
 } as const;
 

@@ -1,99 +1,149 @@
 import { Worker } from 'node:worker_threads';
 
 /**
- * Pictures as PNG, made by a thread of its own: drawing and packing one takes some 40 ms, for which
- * the answers of an api process shall not wait. The thread starts with the first picture, draws one
- * after the other, and is made anew when it dies or takes too long over one.
+ * Pictures as PNG, drawn by a thread of its own: one takes some 60 ms, for which the answers of an
+ * api process shall not wait. The thread starts with the first picture and draws one after the
+ * other; a bounded number waits.
+ *
+ * It is ended and another one started after so many pixels, when it takes too long over one, and
+ * when nobody wants a picture for a while. What was drawn (4 bytes a pixel) hangs on objects that
+ * are too small for the collector of the thread to hurry, and only its end gives all of it back.
  */
 export interface PngMaker {
   /**
-   * The picture as PNG, `width` pixels wide. Rejects when too many wait, after a deadline, and for
-   * what is no SVG.
+   * The picture as PNG, `width` pixels wide. Rejects with a `PngBusyError` when too many wait or
+   * it takes too long, and for what is no SVG.
    */
   render(svg: string, width: number): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
 export interface PngJob {
-  readonly id: number;
   readonly svg: string;
   readonly width: number;
 }
 
 export type PngDone =
-  | { readonly id: number; readonly png: Uint8Array }
-  | { readonly id: number; readonly problem: string };
+  | { readonly png: Uint8Array; readonly pixels: number }
+  | { readonly problem: string };
 
 /** Nothing is wrong with the picture: it is only not its turn. */
 export class PngBusyError extends Error {}
 
-interface Waiting {
-  readonly resolve: (png: Uint8Array) => void;
-  readonly reject: (error: Error) => void;
-  readonly timer: NodeJS.Timeout;
-}
-
 export interface PngOptions {
   readonly most_waiting?: number;
+  /** Longest that one picture is drawn. */
   readonly longest_ms?: number;
+  /** After so many pixels another thread is started. */
+  readonly renew_pixels?: number;
+  readonly idle_ms?: number;
 }
 
 export const createPngMaker = (options: PngOptions = {}): PngMaker => {
-  const { most_waiting = 64, longest_ms = 5_000 } = options;
-  const waiting = new Map<number, Waiting>();
-  let worker: Worker | null = null;
-  let next_id = 0;
+  const { most_waiting = 32 } = options;
+  interface Waiting {
+    readonly job: PngJob;
+    readonly resolve: (png: Uint8Array) => void;
+    readonly reject: (error: Error) => void;
+  }
+  const waiting: Waiting[] = [];
+  const thread = makeThread(options);
+  let is_drawing = false;
 
-  const settle = (id: number): Waiting | undefined => {
-    const one = waiting.get(id);
-    waiting.delete(id);
-    clearTimeout(one?.timer);
-    if (waiting.size === 0) worker?.unref();
-    return one;
-  };
-
-  /** Whoever waits for this thread is told, and the next picture starts another one. */
-  const drop = (gone: Worker, error: Error): void => {
-    if (worker !== gone) return;
-    worker = null;
-    for (const id of [...waiting.keys()]) settle(id)?.reject(error);
-    void gone.terminate();
-  };
-
-  const open = (): Worker => {
-    if (worker !== null) return worker;
-    const made = new Worker(new URL('./svg-png-thread.js', import.meta.url), { name: 'pictures' });
-    made.on('message', (done: PngDone) => {
-      const one = settle(done.id);
-      if ('png' in done) one?.resolve(done.png);
-      else one?.reject(new Error(done.problem));
-    });
-    made.on('error', (error) => drop(made, error as Error));
-    made.on('exit', () => drop(made, new PngBusyError('the thread for pictures ended')));
-    worker = made;
-    return made;
+  const drawAll = async (): Promise<void> => {
+    is_drawing = true;
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      try {
+        next.resolve(await thread.draw(next.job));
+      } catch (error) {
+        next.reject(error as Error);
+      }
+    }
+    is_drawing = false;
   };
 
   return {
     render: (svg, width) =>
       new Promise((resolve, reject) => {
-        if (waiting.size >= most_waiting) {
+        if (waiting.length >= most_waiting) {
           reject(new PngBusyError('too many pictures are waiting'));
           return;
         }
-        const thread = open();
-        const late = (): void => drop(thread, new PngBusyError('a picture took too long'));
-        const timer = setTimeout(late, longest_ms);
-        const id = next_id++;
-        waiting.set(id, { resolve, reject, timer });
-        thread.ref();
-        thread.postMessage({ id, svg, width } satisfies PngJob);
+        waiting.push({ job: { svg, width }, resolve, reject });
+        if (!is_drawing) void drawAll();
       }),
-    async close() {
-      const thread = worker;
-      if (thread === null) return;
-      drop(thread, new PngBusyError('pictures are no longer made'));
-      await thread.terminate();
-    },
+    close: thread.close,
   };
 };
+
+/** The thread, made when it is needed; never are there two. One picture is drawn at a time. */
+const makeThread = (options: PngOptions) => {
+  const { longest_ms = 5_000, renew_pixels = 6_000_000, idle_ms = 10_000 } = options;
+  let worker: Worker | null = null;
+  let drawn_pixels = 0;
+  let idle: NodeJS.Timeout | undefined;
+  let ended: Promise<unknown> = Promise.resolve();
+  let is_closed = false;
+
+  const end = async (): Promise<void> => {
+    clearTimeout(idle);
+    if (worker !== null) ended = worker.terminate();
+    worker = null;
+    drawn_pixels = 0;
+    await ended;
+  };
+
+  const start = (): Worker => {
+    const made = new Worker(new URL('./svg-png-thread.js', import.meta.url), { name: 'pictures' });
+    // Whoever waits for a picture is told; without a listener the process would end.
+    made.on('error', () => undefined);
+    made.once('exit', () => {
+      if (worker === made) worker = null;
+    });
+    return made;
+  };
+
+  const draw = async (job: PngJob): Promise<Uint8Array> => {
+    clearTimeout(idle);
+    await ended;
+    if (is_closed) throw new PngBusyError('pictures are no longer made');
+    worker ??= start();
+    const thread = worker;
+    thread.ref();
+    let is_over = true;
+    try {
+      const done = await ask(thread, job, longest_ms);
+      if ('problem' in done) throw new Error(done.problem);
+      drawn_pixels += done.pixels;
+      is_over = drawn_pixels >= renew_pixels;
+      return done.png;
+    } finally {
+      thread.unref();
+      idle = setTimeout(end, idle_ms).unref();
+      // After a failure, too: a late picture must not be taken for the next one.
+      if (is_over) void end();
+    }
+  };
+  const close = (): Promise<void> => {
+    is_closed = true;
+    return end();
+  };
+  return { draw, close };
+};
+
+/** What comes of one picture; rejects when the thread ends or takes longer than `longest_ms`. */
+const ask = (thread: Worker, job: PngJob, longest_ms: number): Promise<PngDone> =>
+  new Promise((resolve, reject) => {
+    const onExit = (): void => settle(() => reject(new PngBusyError('the thread ended')));
+    const onError = (error: Error): void => settle(() => reject(error));
+    const onDone = (done: PngDone): void => settle(() => resolve(done));
+    const onLate = (): void => settle(() => reject(new PngBusyError('a picture took too long')));
+    const timer = setTimeout(onLate, longest_ms);
+    const settle = (how: () => void): void => {
+      clearTimeout(timer);
+      thread.off('message', onDone).off('error', onError).off('exit', onExit);
+      how();
+    };
+    thread.on('message', onDone).on('error', onError).on('exit', onExit);
+    thread.postMessage(job);
+  });

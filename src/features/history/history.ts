@@ -50,7 +50,7 @@ export interface Picture<B> {
 const most_chart_bytes = 16_000_000;
 const most_drift_bytes = 4_000_000;
 const most_svg_bytes = 8_000_000;
-const most_png_bytes = 32_000_000;
+const most_png_bytes = 16_000_000;
 const site = 'Prediction Forum';
 
 const keyOf = (question: QuestionRow, offset: number, asked: readonly unknown[]): string =>

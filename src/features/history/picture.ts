@@ -182,7 +182,8 @@ const legendOf = (chart: Chart): readonly LegendItem[] => {
 };
 
 /** Wide ones are as 16 to 9, narrow ones higher, so that the plot has room. */
-const heightOf = (width: number): number => Math.round(Math.max(width * 0.5625, 530 - width / 10));
+export const heightOf = (width: number): number =>
+  Math.round(Math.max(width * 0.5625, 530 - width / 10));
 
 export const drawPicture = (parts: PictureParts): string => {
   const { question, chart, theme, site, width = usual_width } = parts;

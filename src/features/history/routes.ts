@@ -19,11 +19,13 @@ import {
 import type { Chart, ChartAsk } from './chart.js';
 import type { DriftAsk } from './drift-answer.js';
 import type { History } from './history.js';
+import { heightOf } from './picture.js';
 import {
   chart_answer,
   chart_query,
   drift_answer,
   drift_query,
+  most_pixels,
   picture_query,
   png_query,
   snapshots_answer,
@@ -197,15 +199,29 @@ const getChartSvg = route({
   },
 });
 
+const checkSize = ({ width, scale }: Static<typeof png_query>): Fault | null => {
+  const height = heightOf(width);
+  const pixels = width * height * scale * scale;
+  if (pixels <= most_pixels) return null;
+  const message =
+    `${width} × ${height} units at scale ${scale} are ${pixels.toLocaleString('en')} pixels; ` +
+    `at most ${most_pixels.toLocaleString('en')} are drawn. Take a smaller width or scale.`;
+  const fields = [{ path: 'query.scale', message }];
+  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+};
+
 const getChartPng = route({
   ...about,
   id: 'getChartPng',
   path: '/api/questions/{id}/chart.png',
   summary: 'The chart as PNG, light where no theme is named',
+  limits: ['pictures'],
   query: png_query,
   returns: { 200: Type.String() },
   produces: 'image/png',
   handle: async (ctx, deps) => {
+    const too_large = checkSize(ctx.query);
+    if (too_large !== null) return too_large;
     const question = await seeQuestion(deps, ctx.params.id, ctx.caller);
     if (isFault(question)) return question;
     const known = await answerKnown(deps, question, ctx);

@@ -59,13 +59,18 @@ export const picture_query = Type.Object({
   }),
 });
 
+/** As 1,200 × 675 units at scale 2, or 800 × 450 at 3. */
+export const most_pixels = 3_240_000;
+
 export const png_query = Type.Object({
   ...picture_query.properties,
   scale: Type.Integer({
     minimum: 1,
     maximum: 3,
     default: 2,
-    description: 'Pixels for each unit.',
+    description:
+      'Pixels for each unit; width × scale times height × scale is at most ' +
+      `${most_pixels.toLocaleString('en')}.`,
   }),
 });
 

@@ -14,6 +14,7 @@ export const limit_table = {
   votes: { setting: 'LIMIT_VOTES', per: 'key' },
   webhooks: { setting: 'LIMIT_WEBHOOKS', per: 'key' },
   exports: { setting: 'LIMIT_EXPORTS', per: 'address' },
+  pictures: { setting: 'LIMIT_PICTURES', per: 'address' },
   login: { setting: 'LIMIT_LOGIN', per: 'address' },
 } as const;
 

@@ -163,11 +163,40 @@ t.test('what is no question, no range or no cursor is refused', async (t) => {
   for (const rest of [
     'chart.svg?width=320',
     'chart.svg?width=1200',
+    'chart.png?width=1200&scale=2',
+    'chart.png?width=800&scale=3',
     'chart?points=1000',
     'drift?window=9999d&points=100',
   ]) {
     t.equal((await app.call('GET', path(0, rest))).status, 200, rest);
   }
+});
+
+t.test('a picture of too many pixels is refused with the limit', async (t) => {
+  const { app } = await startWorld(t);
+  for (const rest of ['chart.png?width=1200&scale=3', 'chart.png?width=801&scale=3']) {
+    const { status, body } = await app.call('GET', path(0, rest));
+    t.same([status, body.code, body.fields[0].path], [400, 'INVALID_REQUEST', 'query.scale'], rest);
+    t.match(body.error, /at most 3,240,000 are drawn/);
+  }
+});
+
+t.test('pictures as PNG are limited for each address, and 304 costs none', async (t) => {
+  const app = await startApp(t, { roles: ['api'], env: { LIMIT_PICTURES: '2' } });
+  await seed(app.sql, { keys: [makeApiKey()], questions: 1, optionsOf: () => [] });
+  const png = (headers = {}) => app.call('GET', path(0, 'chart.png'), { headers });
+  const first = await png();
+  t.equal(first.status, 200);
+  const known = { 'if-none-match': first.headers.get('etag') ?? '' };
+  for (let n = 0; n < 3; n += 1) t.equal((await png(known)).status, 304);
+  t.equal((await png()).status, 200);
+  const third = await png();
+  t.same([third.status, third.body.code], [429, 'RATE_LIMITED']);
+  t.match(third.headers.get('retry-after'), /^[1-9]\d*$/);
+  t.equal((await app.call('GET', path(0, 'chart.svg'))).status, 200);
+  const { limits } = (await app.call('GET', '/api/limits')).body;
+  const own = limits.find(({ name }: { name: string }) => name === 'pictures');
+  t.match(own, { setting: 'LIMIT_PICTURES', limit: 2, left: 0, per: 'address' });
 });
 
 t.test('a draft is drawn for admins only', async (t) => {

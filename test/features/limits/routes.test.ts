@@ -71,6 +71,7 @@ const due: readonly (readonly [limit: string, methods: readonly string[], path: 
   ['votes', ['POST', 'DELETE'], /\/(?:upvote|downvote)$/],
   ['webhooks', ['POST', 'PATCH'], /^\/api\/webhooks(?:\/|$)/],
   ['exports', ['GET'], /^\/api\/(?:export\/|me\/export$)/],
+  ['pictures', ['GET'], /\.png$/],
 ];
 
 t.test('each limit is applied to the routes it is for, and to no others', async (t) => {

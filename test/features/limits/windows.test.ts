@@ -49,6 +49,7 @@ t.test('the limits are those of the contract', async (t) => {
     ['votes', 120, 'key'],
     ['webhooks', 20, 'key'],
     ['exports', 10, 'address'],
+    ['pictures', 60, 'address'],
     ['login', 10, 'address'],
   ]);
 });
