@@ -7,8 +7,8 @@ export interface TextLimits {
 }
 
 /**
- * A text as it is kept: trimmed and in normal form, with its characters counted after that. The
- * schema of the wire can only count before, and so lets some blanks more through.
+ * A text as it is kept: trimmed and as `normaliseText` has it, with its characters counted after
+ * that. The schema of the wire can only count before, and so lets some blanks more through.
  */
 export const readText = (text: string, path: string, { min, max }: TextLimits): string | Fault => {
   const kept = normaliseText(text).trim();

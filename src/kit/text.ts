@@ -4,12 +4,28 @@ import { offence, type Ranges, WordReader, type WordScan } from './words.js';
 
 /** Hygiene of text that agents write: normal form, profanity, spam. */
 
-/** What NFC could change; typographic quotes and dashes (U+2002–U+205F) are not among it. */
-const may_compose = /[\u0300-\u2001\u2060-\uffff]/;
+/** All that is left alone for certain, typographic quotes and dashes included. */
+const may_change = /[^\t\n\r -~\u00a0-\u02ff\u2002-\u2027\u202f-\u205f]/;
+const line_breaks = /[\v\f\u0085\u2028\u2029]/g;
+const refused = /(?![\t\n\r])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
-/** NFC. Most text is in it already, and seeing so costs next to nothing. */
+/**
+ * A text without control characters but tab and line breaks, and without what turns the direction
+ * of the text around it (U+202A–U+202E, U+2066–U+2069): nobody sees them, and they make a page or
+ * a terminal show something else. They are left out, so that no long text is lost for one of them.
+ * Text from right to left needs none, and the joiners of emoji and Persian are others. A text never
+ * becomes longer.
+ */
+export const withoutControls = (text: string): string =>
+  may_change.test(text) ? text.replace(line_breaks, '\n').replace(refused, '') : text;
+
+/** A text as it is judged, kept and shown: in NFC and without controls; most texts are already. */
 export const normaliseText = (text: string): string =>
-  may_compose.test(text) ? text.normalize('NFC') : text;
+  may_change.test(text) ? withoutControls(text).normalize('NFC') : text;
+
+/** Whether what should be one line holds a line break, or what `withoutControls` leaves out. */
+export const hasControls = (text: string): boolean =>
+  /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(text);
 
 /** Code points, which is what Postgres calls characters. */
 export const countCharacters = (text: string): number => {

@@ -8,6 +8,7 @@ import { probePort } from '../embedded/processes.js';
 import { findInstaller, lookUp } from '../embedded/redis-binary.js';
 import { openSql } from '../kit/pg/client.js';
 import { lookAtRedis } from '../kit/redis/look.js';
+import { printable } from './shared/printable.js';
 
 /**
  * `npm run doctor`: every setting with its value and where it comes from, then whether what the
@@ -16,6 +17,8 @@ import { lookAtRedis } from '../kit/redis/look.js';
 type Check = (config: Config) => Promise<string> | string;
 
 const oldest_postgres = 14;
+
+const say = (line: string): void => console.log(printable(line));
 
 const maskUrl = (text: string): string =>
   /^[a-z]+:\/\//.test(text) ? text.replace(/:[^:@/]*@/, ':***@') : '***';
@@ -38,13 +41,13 @@ const sourceOf = (name: string): string => {
 };
 
 const printSettings = (config: Partial<Config>): void => {
-  console.log('Settings');
+  say('Settings');
   for (const [name, { secret }] of Object.entries(settings)) {
     const source = sourceOf(name);
     // One that is not right is in none of the values, whatever set it.
     const is_wrong = !(name in config) && source !== not_set;
     const value = is_wrong ? 'WRONG' : show(name, config[name as keyof Config], secret === true);
-    console.log(`  ${name.padEnd(28)} ${value.padEnd(32)} ${source}`);
+    say(`  ${name.padEnd(28)} ${value.padEnd(32)} ${source}`);
   }
 };
 
@@ -116,13 +119,13 @@ const checks: readonly (readonly [name: string, check: Check])[] = [
 
 const runChecks = async (config: Config): Promise<number> => {
   let wrong = 0;
-  console.log('\nChecks');
+  say('\nChecks');
   for (const [name, check] of checks) {
     try {
-      console.log(`    ok  ${name.padEnd(10)} ${await check(config)}`);
+      say(`    ok  ${name.padEnd(10)} ${await check(config)}`);
     } catch (error) {
       wrong += 1;
-      console.log(`  FAIL  ${name.padEnd(10)} ${error instanceof Error ? error.message : error}`);
+      say(`  FAIL  ${name.padEnd(10)} ${error instanceof Error ? error.message : error}`);
     }
   }
   return wrong;
@@ -133,14 +136,12 @@ const run = async (): Promise<void> => {
     const config = readConfig();
     printSettings(config);
     const wrong = await runChecks(config);
-    console.log(
-      wrong === 0 ? '\nEverything is in order.' : `\n${wrong} of ${checks.length} wrong.`,
-    );
+    say(wrong === 0 ? '\nEverything is in order.' : `\n${wrong} of ${checks.length} wrong.`);
     process.exitCode = wrong === 0 ? 0 : 1;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     printSettings(error.values);
-    console.log(`\n${error.message}`);
+    say(`\n${error.message}`);
     process.exitCode = 1;
   }
 };

@@ -6,6 +6,7 @@ import { embeddedPostgresUrl } from '../embedded/postgres.js';
 import { embeddedRedisUrl } from '../embedded/redis.js';
 import { openSql } from '../kit/pg/client.js';
 import { closeRedis, connectRedis, openRedis } from '../kit/redis/client.js';
+import { printable } from './shared/printable.js';
 import { findDifferences } from './verify/differences.js';
 import type { VerifyParts } from './verify/parts.js';
 import { countRecord } from './verify/record-store.js';
@@ -24,6 +25,8 @@ import { countRecord } from './verify/record-store.js';
 const settle_ms = 10_000;
 const again_ms = 500;
 const same_looks = 3;
+
+const say = (line: string): void => console.log(printable(line));
 
 const findStores = (
   config: Config,
@@ -81,17 +84,19 @@ const verify = async (config: Config) => {
 
 try {
   const { found, compared } = await verify(readConfig());
-  for (const line of found) console.log(line);
+  for (const line of found) say(line);
   const end = found.length === 0 ? 'Nothing differs' : `\n${found.length} differences`;
-  console.log(`${end}; compared: ${compared}.`);
+  say(`${end}; compared: ${compared}.`);
   process.exitCode = found.length === 0 ? 0 : 1;
 } catch (error) {
   if (!(error instanceof Error)) throw error;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   console.error(
-    error instanceof ConfigError || code === ''
-      ? error.message
-      : `Postgres does not answer: ${error.message}`,
+    printable(
+      error instanceof ConfigError || code === ''
+        ? error.message
+        : `Postgres does not answer: ${error.message}`,
+    ),
   );
   process.exitCode = 1;
 }

@@ -2,7 +2,14 @@ import fc from 'fast-check';
 import t from 'tap';
 import { findLinks } from '../../src/kit/links.js';
 import { isProfane } from '../../src/kit/profanity.js';
-import { countCharacters, findObjection, normaliseText, readProse } from '../../src/kit/text.js';
+import {
+  countCharacters,
+  findObjection,
+  hasControls,
+  normaliseText,
+  readProse,
+  withoutControls,
+} from '../../src/kit/text.js';
 import { timeAtBest } from '../help/stopwatch.js';
 
 const linksOf = (text: string): string[] => {
@@ -298,7 +305,7 @@ t.test(
 t.test('text is brought to NFC', (t) => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 80 }), (text) => {
-      return normaliseText(text) === text.normalize('NFC');
+      return normaliseText(text) === withoutControls(text).normalize('NFC');
     }),
     { numRuns: 3_000 },
   );
@@ -306,6 +313,7 @@ t.test('text is brought to NFC', (t) => {
   for (let code = 1; code < 0x10ffff; code += 1) {
     if (code >= 0xd800 && code <= 0xdfff) continue;
     const char = String.fromCodePoint(code);
+    if (hasControls(char)) continue;
     if (normaliseText(char) !== char.normalize('NFC')) every.push(code.toString(16));
   }
   t.same(every, []);
@@ -373,4 +381,50 @@ t.test('no text of 10,000 characters takes long', (t) => {
   );
   t.same(slow, []);
   t.end();
+});
+
+const bidi = [...'\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069'];
+const controls = Array.from({ length: 0xa0 }, (_, code) => String.fromCharCode(code)).filter(
+  (char) => /\p{Cc}/u.test(char) && !'\t\n\v\f\r\u0085'.includes(char),
+);
+
+t.test('controls and turns of direction are left out, and what follows stays', async (t) => {
+  for (const char of [...bidi, ...controls]) {
+    const text = `before ${char}[31mafter`;
+    t.equal(normaliseText(text), 'before [31mafter', char.charCodeAt(0).toString(16));
+    t.ok(hasControls(text));
+  }
+  for (const char of '\v\f\u0085\u2028\u2029') {
+    t.equal(normaliseText(`one${char}two`), 'one\ntwo', char.charCodeAt(0).toString(16));
+    t.ok(hasControls(`one${char}two`));
+  }
+  t.equal(normaliseText('e\u202e\u0301'), '\u00e9', 'the normal form comes after it');
+});
+
+t.test('what people write stays as it is', async (t) => {
+  for (const text of [
+    'Lines\r\n\tand tabs\n',
+    '\u05e9\u05dc\u05d5\u05dd \u200f(2026)\u200e \u0645\u0631\u062d\u0628\u0627',
+    '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645',
+    '\u{1f468}\u200d\u{1f469}\u200d\u{1f467} \u2764\ufe0f \u{1f1eb}\u{1f1f7}',
+    '\u201cquoted\u201d \u2013 \u2026 \u00a0 \u202f%',
+  ]) {
+    t.equal(normaliseText(text), text);
+    t.equal(withoutControls(text), text);
+  }
+});
+
+t.test('nothing is left to leave out, and no text becomes longer', async () => {
+  const char = fc.oneof(fc.constantFrom(...bidi, ...controls, '\u2028', 'a'), fc.string());
+  const property = fc.property(fc.array(char), (parts) => {
+    const text = parts.join('');
+    const plain = withoutControls(text);
+    return (
+      plain.length <= text.length &&
+      withoutControls(plain) === plain &&
+      normaliseText(normaliseText(text)) === normaliseText(text) &&
+      !hasControls(plain.replace(/[\t\n\r]/g, ''))
+    );
+  });
+  fc.assert(property);
 });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FaultField } from '../../kit/fault.js';
 import { sha256 } from '../../kit/hash.js';
+import { withoutControls } from '../../kit/text.js';
 
 /** Identity of agents: names, keys, codes and the closed lists of registration. */
 
@@ -115,7 +116,7 @@ export const parseRoles = (
 
 /** What an agent says of itself, trimmed; blank text means that there is none. */
 export const cleanText = (text: string | null | undefined): string | null => {
-  const trimmed = text?.trim() ?? '';
+  const trimmed = withoutControls(text ?? '').trim();
   return trimmed === '' ? null : trimmed;
 };
 

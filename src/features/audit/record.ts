@@ -1,6 +1,7 @@
 import type { Caller } from '../../kit/http/caller.js';
 import { makeId } from '../../kit/ids.js';
 import type { Tx } from '../../kit/pg/client.js';
+import { withoutControls } from '../../kit/text.js';
 import type { Act } from './schema.js';
 import { insertAct } from './store.js';
 
@@ -28,7 +29,7 @@ export interface RecordedAct {
  */
 export const recordAct = async (tx: Tx, made: RecordedAct): Promise<void> => {
   const { admin, act, subject, question_id, details, at } = made;
-  const reason = made.reason?.trim() ?? '';
+  const reason = withoutControls(made.reason ?? '').trim();
   const of_question = subject.kind === 'question' ? subject.id : null;
   await insertAct(tx, {
     ...{ id: makeId(), at, admin, act },

@@ -1,6 +1,6 @@
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { readText } from '../../kit/plain-text.js';
-import { findObjection } from '../../kit/text.js';
+import { findObjection, hasControls } from '../../kit/text.js';
 import { prediction_faults } from '../predictions/index.js';
 import { dispute_faults, type FileBody, reason_limits } from './schema.js';
 
@@ -17,6 +17,7 @@ export interface Filing {
 
 const isWebAddress = (text: string): boolean => {
   const url = URL.canParse(text) ? new URL(text) : null;
+  if (hasControls(text)) return false;
   return url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
 };
 

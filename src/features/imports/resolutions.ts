@@ -1,5 +1,6 @@
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import { withoutControls } from '../../kit/text.js';
 import {
   closeQuestion,
   type QuestionParts,
@@ -47,7 +48,7 @@ const readItem = (item: ResolutionItem, question: QuestionRow): Decision | Fault
       kind: 'void',
       outcome: null,
       correct_options: null,
-      note: resolution_note,
+      note: resolution_note === null ? null : withoutControls(resolution_note),
       evidence_urls: [],
     };
   }

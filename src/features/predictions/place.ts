@@ -3,6 +3,7 @@ import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
 import { type Reply, reply } from '../../kit/http/route.js';
 import { makeId } from '../../kit/ids.js';
+import { withoutControls } from '../../kit/text.js';
 import { stake as stakeOf, tierOf } from '../points/index.js';
 import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
 import type { AgentMemory } from './agent-memory.js';
@@ -170,7 +171,7 @@ const makeDraft = (deps: Deps, parts: DraftParts): PredictionDraft => {
     model_family: agent.model_family,
     resolution_protocol: body.resolution_protocol ?? null,
     prior_probability: parts.prior,
-    prior_basis: body.prior_basis ?? null,
+    prior_basis: body.prior_basis == null ? null : withoutControls(body.prior_basis),
     body_digest,
     at,
     event_id: event.id,

@@ -1,3 +1,4 @@
+import { normaliseText } from '../../kit/text.js';
 import {
   binaryDistribution,
   type Distribution,
@@ -242,8 +243,8 @@ const settleStatedPercents = (percents: number[], parts: MultiParts): Result => 
 
 /** Options are compared in NFC and without blanks around them, otherwise to the letter. */
 const findOption = (text: string, options: readonly string[]): number => {
-  const wanted = text.trim().normalize('NFC');
-  return options.findIndex((option) => option.trim().normalize('NFC') === wanted);
+  const wanted = normaliseText(text).trim();
+  return options.findIndex((option) => normaliseText(option).trim() === wanted);
 };
 
 const unknownOption = (field: keyof StatedBody, text: string, options: readonly string[]) =>

@@ -1,5 +1,5 @@
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
-import { countCharacters } from '../../kit/text.js';
+import { countCharacters, hasControls, normaliseText, withoutControls } from '../../kit/text.js';
 import { type QuestionDraft, type QuestionStatus, question_faults } from './schema.js';
 
 /** Rules of a question's life, without I/O and without a clock of their own. */
@@ -32,7 +32,9 @@ export interface NewQuestion {
   readonly source_id: string | null;
 }
 
-const tidy = (text: string): string => text.trim().normalize('NFC');
+const tidy = (text: string): string => normaliseText(text).trim();
+const shownOrNone = (text: string | null | undefined): string | null =>
+  text == null ? null : withoutControls(text);
 
 const checkOptions = (draft: QuestionDraft): readonly string[] | Fault => {
   const options = (draft.options ?? []).map(tidy);
@@ -118,6 +120,14 @@ const checkTexts = (
   });
 };
 
+/** By these a question is found again, so they stay as they are or are refused. */
+const checkSource = ({ source, source_id }: QuestionDraft): Fault | null => {
+  const fields = Object.entries({ source, source_id }).flatMap(([name, text]) =>
+    hasControls(text ?? '') ? [{ path: `body.${name}`, message: 'No control characters' }] : [],
+  );
+  return fields.length === 0 ? null : refuse(common_faults.INVALID_REQUEST, { fields });
+};
+
 /** Turns what was stated into a question that the store takes, or says what is wrong with it. */
 export const makeQuestion = (draft: QuestionDraft, now: Date): NewQuestion | Fault => {
   const options = checkOptions(draft);
@@ -126,7 +136,7 @@ export const makeQuestion = (draft: QuestionDraft, now: Date): NewQuestion | Fau
   if ('kind' in dates) return dates;
   const question = tidy(draft.question);
   const description = tidy(draft.description ?? '');
-  const misfitting = checkTexts(question, description, options);
+  const misfitting = checkTexts(question, description, options) ?? checkSource(draft);
   if (misfitting !== null) return misfitting;
   return {
     question,
@@ -139,8 +149,8 @@ export const makeQuestion = (draft: QuestionDraft, now: Date): NewQuestion | Fau
     timeframe: timeframeOf(dates.opens_at, dates.resolution_date),
     weight: draft.weight ?? 1,
     ...dates,
-    resolution_source: draft.resolution_source ?? null,
-    resolution_url: draft.resolution_url ?? null,
+    resolution_source: shownOrNone(draft.resolution_source),
+    resolution_url: shownOrNone(draft.resolution_url),
     source: draft.source ?? null,
     source_id: draft.source_id ?? null,
   };

@@ -1,5 +1,6 @@
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { readText } from '../../kit/plain-text.js';
+import { hasControls, normaliseText } from '../../kit/text.js';
 import { type ResolveBody, resolution_faults, type VoidBody } from './schema.js';
 
 /** What an admin or a dispute decides, brought to one value. */
@@ -21,7 +22,7 @@ export interface DecidedQuestion {
 const wrong = (path: string, message: string): Fault =>
   refuse(resolution_faults.INVALID_OUTCOME, { message, fields: [{ path, message }] });
 
-const plain = (text: string): string => text.trim().normalize('NFC');
+const plain = (text: string): string => normaliseText(text).trim();
 
 const readOptions = (
   named: readonly string[],
@@ -47,6 +48,7 @@ const readOptions = (
 
 const isWebAddress = (text: string): boolean => {
   const url = URL.canParse(text) ? new URL(text) : null;
+  if (hasControls(text)) return false;
   return url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
 };
 

@@ -5,6 +5,7 @@ import type { Caller } from '../../kit/http/caller.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { nullable, textEnum, uuid_schema } from '../../kit/http/schema.js';
 import { isId } from '../../kit/ids.js';
+import { normaliseText } from '../../kit/text.js';
 import { stake as stakeOf } from '../points/index.js';
 import {
   hasFailures,
@@ -63,7 +64,7 @@ interface Simulated extends StatedQuestion {
   readonly weight: number;
 }
 
-const plain = (text: string): string => text.trim().normalize('NFC');
+const plain = (text: string): string => normaliseText(text).trim();
 
 const makeQuestion = (body: SimulateBody): Simulated | Fault => {
   const { weight = 1 } = body;

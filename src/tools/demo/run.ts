@@ -3,6 +3,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Client, createClient, NoAnswer } from '../../client/node.js';
 import type { Screen } from '../shared/bar.js';
+import { writeLine } from '../shared/printable.js';
 import { type DemoArguments, readDemoArguments } from './arguments.js';
 import { cast } from './cast.js';
 import { scripts } from './questions.js';
@@ -259,7 +260,7 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
   const { screen } = options;
   const args = readDemoArguments(options.argv);
   if (typeof args === 'string') {
-    screen.write(`${args}\n`);
+    writeLine(screen, `${args}`);
     return options.argv.includes('--help') ? 0 : 1;
   }
   const view = makeView(screen);
@@ -277,7 +278,7 @@ export const runDemo = async (options: DemoOptions): Promise<number> => {
     return (await perform(play, options)) ? 0 : 1;
   } catch (error) {
     view.end();
-    screen.write(`${explain(error, args.url)}\n`);
+    writeLine(screen, `${explain(error, args.url)}`);
     return 1;
   } finally {
     for (const close of closers.reverse()) {

@@ -1,4 +1,5 @@
 import { drawBar, type Screen } from '../shared/bar.js';
+import { writeLine } from '../shared/printable.js';
 
 /** What the demo shows while it runs: a picture that is drawn again on a terminal, else lines. */
 
@@ -60,13 +61,13 @@ const makeLiveView = (screen: Screen): View => {
   return {
     say(line) {
       erase();
-      screen.write(`${line}\n`);
+      writeLine(screen, line);
     },
     draw(picture) {
       const width = (screen.columns ?? 120) - 1;
       const lines = pictureLines(picture).map((line) => line.slice(0, width));
       erase();
-      screen.write(`${lines.join('\n')}\n`);
+      writeLine(screen, lines.join('\n'));
       height = lines.length;
     },
     end() {
@@ -80,7 +81,7 @@ const makePlainView = (screen: Screen): View => {
   let last: Picture | undefined;
   return {
     say: (line) => {
-      screen.write(`${line}\n`);
+      writeLine(screen, line);
     },
     draw(picture) {
       last = picture;
@@ -93,7 +94,7 @@ const makePlainView = (screen: Screen): View => {
       );
     },
     end() {
-      if (last !== undefined) screen.write(`${last.questions.map(questionLine).join('\n')}\n`);
+      if (last !== undefined) writeLine(screen, last.questions.map(questionLine).join('\n'));
     },
   };
 };

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { writeWhole } from '../../embedded/files.js';
 import type { Screen } from '../shared/bar.js';
+import { writeLine } from '../shared/printable.js';
 import { type ExportArguments, readExportArguments } from './arguments.js';
 import {
   addressOf,
@@ -103,7 +104,7 @@ const exportCalibration = async (parts: DownloadParts): Promise<string> => {
 /** Exit code: 0 the file is there and right, 1 it is not. */
 export const runExport = async (options: ExportOptions): Promise<number> => {
   const { screen, stop, patience_ms = default_patience_ms } = options;
-  const say = (line: string): void => void screen.write(`${line}\n`);
+  const say = (line: string): void => writeLine(screen, line);
   const args = readExportArguments(options.argv);
   if (typeof args === 'string') {
     say(args);

@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync, statSync } from 'node:fs';
 import { type Bar, makeBar, type Screen } from '../shared/bar.js';
 import { type Caller, makeCaller, pick, sentenceOf, Unreachable } from '../shared/call.js';
+import { writeLine } from '../shared/printable.js';
 import { type ImportArguments, readImportArguments } from './arguments.js';
 import { type ItemOptions, makeItem } from './item.js';
 import { type Counts, type Lot, makeLot } from './lot.js';
@@ -93,7 +94,7 @@ const report = (run: Pick<Run, 'bar' | 'screen' | 'listed'>, line: number, text:
   run.listed += 1;
   if (run.listed > most_listed) return;
   run.bar.clear();
-  run.screen.write(`line ${line}: ${text}\n`);
+  writeLine(run.screen, `line ${line}: ${text}`);
 };
 
 interface Typed {
@@ -217,7 +218,7 @@ const prepare = async (args: ImportArguments, options: ImportOptions): Promise<R
     patience_ms: options.patience_ms ?? default_patience_ms,
     onWait: (ms, why) => {
       bar.clear();
-      screen.write(`waiting ${Math.ceil(ms / 1000)} s (${why})\n`);
+      writeLine(screen, `waiting ${Math.ceil(ms / 1000)} s (${why})`);
     },
   });
   // The first call does not wait: whether a service is there at all is known at once.
@@ -274,7 +275,7 @@ export const runImport = async (options: ImportOptions): Promise<number> => {
   const { screen, stop } = options;
   const args = readImportArguments(options.argv);
   if (typeof args === 'string') {
-    screen.write(`${args}\n`);
+    writeLine(screen, `${args}`);
     return options.argv.includes('--help') ? 0 : 1;
   }
   let run: Run | undefined;
@@ -282,7 +283,7 @@ export const runImport = async (options: ImportOptions): Promise<number> => {
     run = await prepare(args, options);
     const complete = await runFile(run, stop);
     run.bar.clear();
-    screen.write(`${summary(run)}\n`);
+    writeLine(screen, `${summary(run)}`);
     if (!complete) {
       screen.write('Interrupted; run the same command again to go on.\n');
       return 1;
@@ -290,8 +291,8 @@ export const runImport = async (options: ImportOptions): Promise<number> => {
     return countBad(run) > 0 ? 2 : 0;
   } catch (error) {
     run?.bar.clear();
-    if (run !== undefined) screen.write(`${summary(run)}\n`);
-    screen.write(`${explain(error, args.url)}\n`);
+    if (run !== undefined) writeLine(screen, `${summary(run)}`);
+    writeLine(screen, `${explain(error, args.url)}`);
     return 1;
   }
 };

@@ -1,3 +1,5 @@
+import { printable, writeLine } from './printable.js';
+
 /**
  * Progress of one long task: a line that is drawn again in place on a terminal, and a line now and
  * then anywhere else (a log, a pipe).
@@ -33,7 +35,7 @@ const makeLiveBar = (screen: Screen): Bar => {
       if (share < 1 && now - drawn_ms < frame_ms) return;
       drawn_ms = now;
       shown = true;
-      const line = `${drawBar(share)}  ${note}`;
+      const line = printable(`${drawBar(share)}  ${note}`);
       screen.write(`\r\x1b[2K${line.slice(0, (screen.columns ?? 100) - 1)}`);
     },
     clear() {
@@ -51,7 +53,7 @@ const makePlainBar = (screen: Screen): Bar => {
       const tenth = Math.floor(share * 10);
       if (tenth <= told) return;
       told = tenth;
-      screen.write(`${String(Math.floor(share * 100)).padStart(3)} %  ${note}\n`);
+      writeLine(screen, `${String(Math.floor(share * 100)).padStart(3)} %  ${note}`);
     },
     clear: () => undefined,
   };

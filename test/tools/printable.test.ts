@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { t } from 'tap';
+import { runDemo } from '../../src/tools/demo/run.js';
+import { makeView } from '../../src/tools/demo/view.js';
+import { runExport } from '../../src/tools/export/run.js';
+import { runImport } from '../../src/tools/import/run.js';
+import { makeBar } from '../../src/tools/shared/bar.js';
+import { printable } from '../../src/tools/shared/printable.js';
+
+/** No text of a service, of a file or of a setting does anything to the terminal that shows it. */
+
+const dirt = 'x\u001b]0;title\u0007\u001b[2J\u009b31m\u202e\u2066\u200f\r\u2028y';
+const foul = /(?![\t\n])[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
+
+const makeScreen = () => {
+  const screen = { said: '', write: (piece: string) => (screen.said += piece) };
+  return screen;
+};
+
+/** A service that refuses every call in such words. */
+const startFoul = async (): Promise<string> => {
+  const error = { error: dirt, code: 'INVALID_REQUEST', status: 400, fields: [], request_id: dirt };
+  const server = createServer((_asked, answer) => {
+    answer.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(error));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // At the very end: the demo has calls under way when it gives up.
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+t.test('what moves a cursor, rings or turns text is replaced, and the rest stays', async (t) => {
+  t.notMatch(printable(dirt), foul);
+  t.equal(printable('a\tb\nשלום, a 👨‍👩‍👧'), 'a\tb\nשלום, a 👨‍👩‍👧');
+});
+
+t.test('views and bars write none', async (t) => {
+  const question = { text: dirt, total: 1, percent: 50, label: dirt, families: 1 };
+  const picture = { step: dirt, accepted: 1, wanted: 1, on_socket: 0, verified: 0 };
+  const plain = makeScreen();
+  const view = makeView(plain);
+  view.say(dirt);
+  view.draw({ ...picture, questions: [question] });
+  view.end();
+  makeBar(plain).update(1, dirt);
+  t.notMatch(plain.said, foul);
+  const live = { ...makeScreen(), isTTY: true };
+  const lines: string[] = [];
+  live.write = (piece: string) => String(lines.push(piece));
+  const moving = makeView(live);
+  moving.say(dirt);
+  moving.draw({ ...picture, questions: [question] });
+  makeBar(live).update(1, dirt);
+  t.notMatch(lines.join('').replaceAll('\r\u001b[2K', ''), foul);
+});
+
+t.test('export, import and demo say what a service refuses without one', async (t) => {
+  const url = await startFoul();
+  const folder = t.testdir({ 'in.ndjson': `{"question":"${'q'.repeat(20)}"}\n`, 'admin-key': 'k' });
+  const key = ['--admin-key-file', path.join(folder, 'admin-key')];
+  const exported = makeScreen();
+  const out = ['--out', path.join(folder, 'out.csv')];
+  t.equal(await runExport({ argv: ['predictions', '--url', url, ...out], screen: exported }), 1);
+  const imported = makeScreen();
+  const file = path.join(folder, 'in.ndjson');
+  t.equal(await runImport({ argv: ['--url', url, ...key, file], screen: imported }), 1);
+  const played = makeScreen();
+  t.equal(await runDemo({ argv: ['--url', url, ...key], screen: played }), 1);
+  for (const { said } of [exported, imported, played]) {
+    t.match(said, /x\ufffd\]0;title/);
+    t.notMatch(said, foul);
+  }
+});
+
+t.test('doctor and verify say a setting without one', async (t) => {
+  for (const tool of ['doctor', 'verify']) {
+    const entry = fileURLToPath(new URL(`../../src/tools/${tool}.js`, import.meta.url));
+    const child = spawn(process.execPath, [entry], {
+      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: path.join(t.testdir(), dirt) },
+    });
+    const said = await Promise.all([text(child.stdout), text(child.stderr)]);
+    t.match(said.join(''), /\ufffd/, tool);
+    t.notMatch(said.join(''), foul, tool);
+  }
+});
