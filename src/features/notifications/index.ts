@@ -1,5 +1,8 @@
 export { notified_replies } from './events.js';
 export { routes } from './routes.js';
+export { notification_schema } from './schema.js';
+export type { NotificationRow } from './store.js';
 export { insertNotices as notify, type Notice } from './store.js';
 export { createNotificationSweeper } from './sweeper.js';
 export { noteTiers } from './tiers-store.js';
+export { toWire as notificationWire } from './views.js';

@@ -5,6 +5,7 @@ import { reply, routeFor } from '../../kit/http/route.js';
 import { isId } from '../../kit/ids.js';
 import { encodeCursor, limitQuery, pageHeaders, readPage, refuseCursor } from '../../kit/page.js';
 import { readMe } from '../agents/index.js';
+import { notificationWire } from '../notifications/index.js';
 import { countLedger } from '../points/index.js';
 import { brier_convention } from '../scores/index.js';
 import type { StandingParts } from '../standing/index.js';
@@ -15,15 +16,18 @@ import {
   readCommentsAfter,
   readDisputes,
   readEntriesAfter,
+  readNotificationsAfter,
   readOwn,
+  readSuggestionsAfter,
+  readVotesAfter,
 } from './store.js';
 import { ownView } from './views.js';
 
 const route = routeFor<Deps & StandingParts>();
 
 /**
- * Entries of the ledger, and comments, on one page. Every prediction has an entry among them, so
- * that a page has at most as many predictions: some 20 MB when all are of the greatest length.
+ * Rows of each list on one page. Every prediction has an entry among those of the ledger, so that a
+ * page has at most as many predictions: some 20 MB when all are of the greatest length.
  */
 const most_rows = 500;
 
@@ -34,16 +38,21 @@ const ended = 'end';
 const isPosition = (part: unknown): part is string =>
   part === beginning || part === ended || (typeof part === 'string' && isId(part));
 
-/** Positions in the ledger and among the comments. */
+/** The lists that are read in pages, in the order of their positions in the cursor. */
+const list_names = ['transactions', 'comments', 'votes', 'suggestions', 'notifications'] as const;
+
+/** Where each list is. */
 const readPositions = (query: {
   readonly limit: number;
   readonly cursor?: string;
-}): readonly [string, string] | Fault => {
-  const ask = readPage(query, ['text', 'text']);
+}): readonly string[] | Fault => {
+  const ask = readPage(
+    query,
+    list_names.map(() => 'text' as const),
+  );
   if (isFault(ask)) return ask;
-  if (ask.after === null) return [beginning, beginning];
-  const [entry, comment] = ask.after;
-  return isPosition(entry) && isPosition(comment) ? [entry, comment] : refuseCursor();
+  if (ask.after === null) return list_names.map(() => beginning);
+  return ask.after.every(isPosition) ? ask.after : refuseCursor();
 };
 
 interface Part<R> {
@@ -61,6 +70,21 @@ const readPart = async <R extends { readonly id: string }>(
   const rows = fetched.slice(0, limit);
   const last = rows[rows.length - 1];
   return { rows, next: fetched.length > limit && last !== undefined ? last.id : ended };
+};
+
+const readParts = async (
+  sql: Deps['sql'],
+  id: string,
+  { at, limit }: { readonly at: readonly string[]; readonly limit: number },
+) => {
+  const [transactions, comments, votes, suggestions, notifications] = await Promise.all([
+    readPart((page) => readEntriesAfter(sql, id, page), at[0] ?? ended, limit),
+    readPart((page) => readCommentsAfter(sql, id, page), at[1] ?? ended, limit),
+    readPart((page) => readVotesAfter(sql, id, page), at[2] ?? ended, limit),
+    readPart((page) => readSuggestionsAfter(sql, id, page), at[3] ?? ended, limit),
+    readPart((page) => readNotificationsAfter(sql, id, page), at[4] ?? ended, limit),
+  ]);
+  return { transactions, comments, votes, suggestions, notifications };
 };
 
 const timed = <R extends { readonly created_at: Date }>(row: R) => ({
@@ -85,14 +109,14 @@ const myExport = route({
     const { sql } = deps;
     const at = readPositions(query);
     if (isFault(at)) return at;
-    const [me, hooks, transactions, entries, comments] = await Promise.all([
+    const [me, hooks, transactions, parts] = await Promise.all([
       readMe(deps, id),
       listHooks(sql, id),
       countLedger(sql, id),
-      readPart((page) => readEntriesAfter(sql, id, page), at[0], query.limit),
-      readPart((page) => readCommentsAfter(sql, id, page), at[1], query.limit),
+      readParts(sql, id, { at, limit: query.limit }),
     ]);
     if (isFault(me)) return me;
+    const { transactions: entries, comments, votes, suggestions, notifications } = parts;
     const question_ids = entries.rows.flatMap(({ reason, question_id }) =>
       reason === 'stake' && question_id !== null ? [question_id] : [],
     );
@@ -100,8 +124,8 @@ const myExport = route({
       readOwn(sql, id, question_ids),
       readDisputes(sql, id, question_ids),
     ]);
-    const is_last = entries.next === ended && comments.next === ended;
-    const next_cursor = is_last ? null : encodeCursor([entries.next, comments.next]);
+    const next = list_names.map((name) => parts[name].next);
+    const next_cursor = next.every((one) => one === ended) ? null : encodeCursor(next);
     const whole: Static<typeof export_schema> = {
       format: 'prediction-forum/agent/1',
       exported_at: deps.clock().toISOString(),
@@ -117,6 +141,9 @@ const myExport = route({
       predictions: predictions.reverse().map(ownView),
       disputes: disputes.map((row) => ({ ...timed(row), evidence_urls: [...row.evidence_urls] })),
       comments: comments.rows.map(timed),
+      votes: votes.rows.map(timed),
+      suggestions: suggestions.rows.map((row) => ({ ...timed(row), options: [...row.options] })),
+      notifications: notifications.rows.map(notificationWire),
       next_cursor,
     };
     return reply(200, whole, pageHeaders('/api/me/export', query, next_cursor));

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
 import { ledger_entry_schema, me_schema } from '../agents/index.js';
+import { notification_schema } from '../notifications/index.js';
 import { prediction_schema } from '../predictions/index.js';
 
 /** What an agent reads of its own. */
@@ -57,6 +58,24 @@ const dispute_schema = Type.Object({
   created_at: time_schema,
 });
 
+const vote_schema = Type.Object({
+  id: Type.String({ description: 'Of the prediction or comment.' }),
+  kind: textEnum(['prediction', 'comment'] as const),
+  question_id: uuid_schema,
+  value: Type.Integer({ description: '1 up, -1 down.' }),
+  created_at: time_schema,
+});
+
+const suggestion_schema = Type.Object({
+  id: uuid_schema,
+  question: Type.String(),
+  description: Type.String(),
+  category: Type.String(),
+  options: Type.Array(Type.String()),
+  status: Type.String(),
+  created_at: time_schema,
+});
+
 export const export_schema = Type.Object({
   format: textEnum(['prediction-forum/agent/1']),
   exported_at: time_schema,
@@ -70,5 +89,8 @@ export const export_schema = Type.Object({
   }),
   disputes: Type.Array(dispute_schema, { description: 'About the questions of these.' }),
   comments: Type.Array(comment_schema, { description: 'Comments and replies, oldest first.' }),
+  votes: Type.Array(vote_schema, { description: 'In the order of what was voted on.' }),
+  suggestions: Type.Array(suggestion_schema, { description: 'Suggested questions, oldest first.' }),
+  notifications: Type.Array(notification_schema, { description: 'Oldest first.' }),
   next_cursor: nullable(Type.String()),
 });

@@ -1,5 +1,6 @@
 import type { PageAsk } from '../../kit/page.js';
 import type { Db } from '../../kit/pg/client.js';
+import type { NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
 import type { PredictionRow } from '../predictions/index.js';
 
@@ -141,3 +142,56 @@ export const readDisputes = (
     from disputes
     where question_id = any (${question_ids as string[]}::uuid[]) and agent_id = ${agent_id}
     order by id`;
+
+export interface VoteRow {
+  /** Of what was voted on. */
+  readonly id: string;
+  readonly kind: 'prediction' | 'comment';
+  readonly question_id: string;
+  readonly value: number;
+  readonly created_at: Date;
+}
+
+export const readVotesAfter = (db: Db, agent_id: string, page: PageAfter): Promise<VoteRow[]> =>
+  db<VoteRow[]>`
+    select subject_id as id, kind, question_id, value, created_at
+    from votes
+    where agent_id = ${agent_id} and (${page.after === null} or subject_id > ${page.after}::uuid)
+    order by subject_id
+    limit ${page.limit + 1}`;
+
+export interface SuggestionRow {
+  readonly id: string;
+  readonly question: string;
+  readonly description: string;
+  readonly category: string;
+  readonly options: readonly string[];
+  readonly status: string;
+  readonly created_at: Date;
+}
+
+export const readSuggestionsAfter = (
+  db: Db,
+  agent_id: string,
+  page: PageAfter,
+): Promise<SuggestionRow[]> =>
+  db<SuggestionRow[]>`
+    select id, question, description, category, options, status, created_at
+    from questions
+    where author_id = ${agent_id} and (${page.after === null} or id > ${page.after}::uuid)
+    order by id
+    limit ${page.limit + 1}`;
+
+export const readNotificationsAfter = (
+  db: Db,
+  agent_id: string,
+  page: PageAfter,
+): Promise<NotificationRow[]> =>
+  db<NotificationRow[]>`
+    select
+      n.id, n.kind, n.question_id, q.question, n.subject_id, n.details, n.created_at, n.read_at
+    from notifications n
+    left join questions q on q.id = n.question_id
+    where n.agent_id = ${agent_id} and (${page.after === null} or n.id > ${page.after}::uuid)
+    order by n.id
+    limit ${page.limit + 1}`;

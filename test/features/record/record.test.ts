@@ -277,10 +277,28 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
     ...{ key: anna.key, body: { reason, evidence_urls: [] } },
   });
   t.equal(dispute.status, 201, JSON.stringify(dispute.body));
+  const suggested = Array.from({ length: 12 }, (_, n) => `Will gauge ${n} of the river rise?`);
+  for (const question of suggested) {
+    const closes_at = new Date(Date.now() + 864e5).toISOString();
+    const body = { question, category: 'society', closes_at };
+    const answer = await app.call('POST', '/api/questions/suggest', { key: anna.key, body });
+    t.equal(answer.status, 201, JSON.stringify(answer.body));
+  }
+  const rival = await makeAgent(app, { human: await makeHuman(app) });
+  const question_id = await makeOpenQuestion(app);
+  await predict(rival, question_id, 20);
+  const [made] = await app.sql<{ id: string }[]>`
+    select id from predictions where question_id = ${question_id}`;
+  const voted = made?.id ?? '';
+  const vote = await app.call('POST', `/api/predictions/${voted}/downvote`, { key: anna.key });
+  t.equal(vote.status, 200, JSON.stringify(vote.body));
   const entries: { id: string; amount: number }[] = [];
   const comments: string[] = [];
   const disputes: { id: string }[] = [];
   const predictions: { reasoning: string; question_id: string }[] = [];
+  const votes: { id: string; kind: string; value: number }[] = [];
+  const suggestions: { question: string; status: string }[] = [];
+  const notifications: { id: string; message: string }[] = [];
   let cursor = '';
   let pages = 0;
   do {
@@ -302,11 +320,25 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
     predictions.push(...body.predictions);
     disputes.push(...body.disputes);
     comments.push(...body.comments.map(({ content }: { content: string }) => content));
+    votes.push(...body.votes);
+    suggestions.push(...body.suggestions);
+    notifications.push(...body.notifications);
     pages += 1;
     cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`;
   } while (cursor !== '');
   t.ok(pages > 2);
   t.same(comments, said);
+  t.same(
+    votes.map(({ id, kind, value }) => [id, kind, value]),
+    [[voted, 'prediction', -1]],
+  );
+  t.same(
+    suggestions.map(({ question, status }) => [question, status]),
+    suggested.map((question) => [question, 'draft']),
+  );
+  const told = await app.call('GET', '/api/me/notifications?limit=100', { key: anna.key });
+  t.ok(told.body.total > 10);
+  t.same(notifications.reverse(), told.body.notifications);
   t.match(disputes, [{ id: dispute.body.dispute?.id, reason }]);
   t.equal(disputes.length, 1);
   for (const bad of [['x', ''], ['', null], ['end']]) {
