@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { closeLog, openLog } from './logs.js';
 import {
   type Access,
   accessFile,
@@ -23,13 +24,11 @@ import {
 } from './postgres-cluster.js';
 import { findPostgresHome, type PostgresHome } from './postgres-home.js';
 import {
-  closeLog,
   type EmbeddedStore,
   findServer,
   keepPort,
   killAll,
   lastLines,
-  openLog,
   readOrEmpty,
   type Say,
   type ServerName,

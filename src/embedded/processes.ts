@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
-import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { commandOf, findProcesses, startTime } from '../boot/processes.mjs';
 
@@ -123,21 +122,6 @@ export const watchServer = (child: ChildProcess, steps: StopSteps): Watched => {
     },
   };
 };
-
-const log_bytes = 16 * 1024 * 1024;
-
-/** Opens a log for appending; a log that has grown large first becomes `<name>.1`. */
-export const openLog = (file: string): number => {
-  mkdirSync(path.dirname(file), { recursive: true });
-  try {
-    if (statSync(file).size > log_bytes) renameSync(file, `${file}.1`);
-  } catch {
-    // There is no log yet.
-  }
-  return openSync(file, 'a', 0o600);
-};
-
-export const closeLog = (log: number): void => closeSync(log);
 
 /** The last lines of a text that say something, to show with an error. */
 export const lastLines = (text: string, count = 6): string =>

@@ -13,13 +13,12 @@ import net from 'node:net';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { makeSecret, writeWhole } from './files.js';
+import { closeLog, openLog } from './logs.js';
 import {
-  closeLog,
   type EmbeddedStore,
   findServer,
   keepPort,
   lastLines,
-  openLog,
   type Say,
   type ServerName,
   startKeeper,

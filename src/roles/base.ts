@@ -64,6 +64,11 @@ const answersInTime = (sql: Sql): Promise<boolean> =>
 const readOnce = (clock: DatabaseClock): Promise<void> =>
   withDeadline(clock.ask(), 1_000, 'the clock').catch(() => undefined);
 
+const log_dropped = {
+  name: 'log_lines_dropped_total',
+  help: 'Lines of the log that could not be written: its disk is full, or nobody reads them.',
+};
+
 export const openBase = async (config: Config, options: RoleOptions): Promise<Base> => {
   const { DATABASE_URL, REDIS_URL } = config;
   if (DATABASE_URL === undefined || REDIS_URL === undefined) {
@@ -71,7 +76,7 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
   }
   const name = `${options.role}-${options.index}`;
   if (options.in_background === true) giveWay();
-  const log = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid });
+  const { log, dropped } = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid });
   const sql = openSql({
     url: DATABASE_URL,
     pool: config.DATABASE_POOL,
@@ -120,13 +125,13 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
       const monitor_port = config.METRICS_PORT + options.index;
       const labels = { role: options.role, index: String(options.index) };
       const { HOST: host } = config;
-      return [createMonitor({ port: monitor_port, host, labels, measures, isReady })];
+      const all = [...measures, { ...log_dropped, read: dropped }];
+      return [createMonitor({ port: monitor_port, host, labels, measures: all, isReady })];
     },
     async close() {
       clock.stop();
       for (const connection of [redis, ...extra]) closeRedis(connection);
       await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
-      log.flush();
     },
   };
 };

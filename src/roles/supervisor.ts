@@ -4,8 +4,9 @@ import { publicUrl } from '../config.js';
 import { claimDataDir, type DataDirClaim } from '../embedded/data-dir.js';
 import { type DevCaFiles, keepDevCa } from '../embedded/dev-ca.js';
 import { keepSecret } from '../embedded/files.js';
+import { keepLogsSmall, openLog } from '../embedded/logs.js';
 import { startPostgres } from '../embedded/postgres.js';
-import { openLog, pickPort, probePort, type Say } from '../embedded/processes.js';
+import { pickPort, probePort, type Say } from '../embedded/processes.js';
 import { startRedis } from '../embedded/redis.js';
 import { isOutage } from '../kit/pg/client.js';
 import { migrate } from '../kit/pg/migrate.js';
@@ -47,6 +48,7 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
   const signals = watchStopSignals(options.env);
   const claim = await claimDataDir(config.DATA_DIR);
   const self: Supervisor = { ...options, say, claim, signals, stores: [], roles: [] };
+  const leaveLogs = keepLogsSmall(path.join(config.DATA_DIR, 'log'), say);
   try {
     await start(self);
     await signals.stop;
@@ -55,6 +57,7 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
     await stop(self);
     throw error;
   } finally {
+    leaveLogs();
     claim.release();
   }
 };

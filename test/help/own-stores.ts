@@ -13,6 +13,7 @@ import type { EmbeddedStore } from '../../src/embedded/processes.js';
 import { startRedis, stopRedisLeftover } from '../../src/embedded/redis.js';
 import { openSql, type Sql } from '../../src/kit/pg/client.js';
 import { migrate } from '../../src/kit/pg/migrate.js';
+import { unmountSmallDisks } from './small-disk.js';
 
 /** Postgres and Redis of one test run or of one test file, under a folder that goes with them. */
 
@@ -33,6 +34,7 @@ export const makeTestFolder = (): string => {
 };
 
 export const removeTestFolder = (folder: string): void => {
+  unmountSmallDisks(folder);
   removePlace(folder);
   rmSync(folder, { recursive: true, force: true });
 };

@@ -22,6 +22,7 @@ import {
   processesOf,
   readLog,
 } from './service-processes.js';
+import { mountSmallDisk, type SmallDisk } from './small-disk.js';
 import type { Teardown } from './stores.js';
 import { until } from './until.js';
 
@@ -45,6 +46,8 @@ export interface TestService {
   readonly url: string;
   readonly port: number;
   readonly folder: string;
+  /** The one that was asked for. */
+  readonly disk: SmallDisk | null;
   readonly database_url: string;
   readonly redis_url: string;
   readonly prefix: string;
@@ -77,7 +80,14 @@ export interface ServiceOptions {
   readonly agents?: number;
   readonly questions?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** Puts this folder of DATA_DIR, '' for all of it, on a small disk. */
+  readonly small_disk?: { readonly under: string; readonly megabytes: number };
 }
+
+const makeDisk = (folder: string, wanted: ServiceOptions['small_disk']): SmallDisk | null =>
+  wanted === undefined
+    ? null
+    : mountSmallDisk({ folder: path.join(folder, wanted.under), megabytes: wanted.megabytes });
 
 /** Each fourth question has options, so that both kinds are under load. */
 const withOptions = (n: number): readonly string[] =>
@@ -104,6 +114,7 @@ export const startService = async (
   options: ServiceOptions = {},
 ): Promise<TestService> => {
   const folder = makeTestFolder();
+  const disk = makeDisk(folder, options.small_disk);
   const env = { API_PROCESSES: '1', ...options.env };
   let running = launch(folder, env);
   let stopping: Promise<void> | undefined;
@@ -182,6 +193,7 @@ export const startService = async (
     url,
     port: Number(port),
     folder,
+    disk,
     database_url,
     redis_url,
     prefix,

@@ -1,0 +1,86 @@
+import { spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+/** A disk of a few megabytes in memory, to be filled by a test. */
+export interface SmallDisk {
+  readonly folder: string;
+  /** Takes all the room that is left. */
+  fill(): void;
+  /** Gives it back. */
+  free(): void;
+}
+
+export interface SmallDiskOptions {
+  readonly folder: string;
+  readonly megabytes: number;
+}
+
+const mount = ({ folder, megabytes }: SmallDiskOptions): boolean => {
+  const options = `size=${megabytes}m,mode=711`;
+  return spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'small-disk', folder]).status === 0;
+};
+
+/** Why tests of a full disk are left out here, as an option of a test; false where they are not. */
+export const withoutSmallDisks = (): string | false => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'small-disk-'));
+  const is_made = mount({ folder, megabytes: 1 });
+  if (is_made) unmountSmallDisks(folder);
+  rmdirSync(folder);
+  return is_made ? false : 'a small disk cannot be made here: mount needs root';
+};
+
+/** Goes away with the folder of the test. */
+export const mountSmallDisk = (options: SmallDiskOptions): SmallDisk => {
+  const { folder } = options;
+  mkdirSync(folder, { recursive: true });
+  if (!mount(options)) throw new Error('a small disk cannot be made');
+  const filler = path.join(folder, 'filler');
+  return {
+    folder,
+    fill() {
+      const file = openSync(filler, 'a');
+      try {
+        // Whole pieces first, then page by page.
+        for (const bytes of [1_048_576, 4_096]) writeAll(file, Buffer.alloc(bytes));
+      } finally {
+        closeSync(file);
+      }
+    },
+    free: () => rmSync(filler, { force: true }),
+  };
+};
+
+/** Writes it again and again until there is no room for it. */
+const writeAll = (file: number, piece: Buffer): void => {
+  try {
+    for (;;) writeSync(file, piece);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  }
+};
+
+/** Takes away the small disks in a folder, whoever made them. */
+export const unmountSmallDisks = (folder: string): void => {
+  let mounts = '';
+  try {
+    mounts = readFileSync('/proc/mounts', 'utf8');
+  } catch {
+    // Not a Linux: there are none.
+  }
+  for (const line of mounts.split('\n')) {
+    const [device, place = ''] = line.split(' ');
+    const is_inside = place === folder || place.startsWith(`${folder}/`);
+    if (device === 'small-disk' && is_inside) spawnSync('umount', ['-l', place]);
+  }
+};
