@@ -85,7 +85,9 @@ const passwordStatements = (access: Access, verb: 'create' | 'alter'): readonly 
  */
 export const writeRules = (cluster: string): void => {
   const rules = 'local all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\n';
-  writeFileSync(path.join(cluster, 'pg_hba.conf'), rules);
+  const file = path.join(cluster, 'pg_hba.conf');
+  // On a full disk writing them anew would leave none.
+  if (readOrEmpty(file) !== rules) writeFileSync(file, rules);
 };
 
 export const server_env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };

@@ -7,6 +7,7 @@ import { type ConsensusParts, createLiveConsensus } from '../features/consensus/
 import { createSite, type DocsParts } from '../features/docs/index.js';
 import { makeRecentEvents, nudgeChannel, type Told } from '../features/events/index.js';
 import { createExports, type ExportParts } from '../features/exports/index.js';
+import type { HealthParts } from '../features/health/index.js';
 import { createHistory, type HistoryParts } from '../features/history/index.js';
 import {
   bearerToken,
@@ -42,7 +43,7 @@ import type { Credentials } from '../kit/http/credentials.js';
 import { createHotAnswers, type HotAnswers } from '../kit/http/hot.js';
 import type { Route } from '../kit/http/route.js';
 import type { Limiter } from '../kit/limits.js';
-import type { Sql } from '../kit/pg/client.js';
+import { createWriteWatch, type Sql } from '../kit/pg/client.js';
 import type { Recent } from '../kit/ws/recent.js';
 import { all_routes, api_info } from '../routes.js';
 
@@ -61,7 +62,8 @@ export type ApiParts = Deps &
   LimitParts &
   LogParts &
   ExportParts &
-  DocsParts & {
+  DocsParts &
+  HealthParts & {
     readonly principals: Principals;
     readonly sessions: Sessions;
     readonly hot: HotAnswers;
@@ -104,6 +106,7 @@ export const makeApiParts = (
       hot.drop(lists_tag);
     },
   }),
+  write_watch: createWriteWatch(),
   consensus,
   history,
   briefs: createBriefs(deps, consensus),

@@ -75,8 +75,8 @@ const mountAll = (base: Base, options: RoleOptions) => {
   const mounted = mount(app, {
     routes: all_routes as readonly Route<ApiParts>[],
     deps: parts,
-    log,
     limiter,
+    ...{ log, onThrown: parts.write_watch.note },
     trusted_proxies: config.TRUSTED_PROXIES,
     link_url: () => `${deps.public_url}/link`,
     authenticate,

@@ -18,7 +18,8 @@ export interface KeptStoreOptions {
   readonly kill_signal: NodeJS.Signals;
 }
 
-const longest_backoff_ms = 5_000;
+/** A store that lacks room on its disk is to be back soon after there is some. */
+const longest_backoff_ms = 1_000;
 const kill_ms = 2_000;
 
 export const keepStore = async (options: KeptStoreOptions): Promise<KeptStore> => {

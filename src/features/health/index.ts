@@ -1,29 +1,45 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { reply, routeFor } from '../../kit/http/route.js';
-import { probeSql } from '../../kit/pg/client.js';
+import { probeWrites, type WriteWatch } from '../../kit/pg/client.js';
 import { withDeadline } from '../../kit/service.js';
 
 /** Is the service there, and are its stores? For people, load balancers and supervisors. */
 
-const route = routeFor<Deps>();
+export interface HealthParts {
+  readonly write_watch: WriteWatch;
+}
+
+type Parts = Deps & HealthParts;
+
+const route = routeFor<Parts>();
 const probe_ms = 1_000;
 
-const isTrue = async (work: Promise<unknown>): Promise<boolean> =>
-  withDeadline(work, probe_ms, 'the probe').then(
-    () => true,
-    () => false,
-  );
+/** What it says, or null when it says nothing in time. */
+const answerOf = async <T>(work: Promise<T>): Promise<T | null> =>
+  withDeadline(work, probe_ms, 'the probe').catch(() => null);
 
-const probe = async ({ sql, redis }: Deps) => {
-  const [db, redis_up] = await Promise.all([isTrue(probeSql(sql)), isTrue(redis.ping())]);
-  return { db, redis: redis_up };
+const probe = async ({ sql, redis, config, write_watch }: Parts) => {
+  const [takes_writes, kept] = await Promise.all([
+    answerOf(probeWrites(sql)),
+    // A write, because a Redis without room on its disk or in its memory still answers.
+    answerOf(redis.set(`${config.REDIS_PREFIX}:health`, '1', 'EX', 60)),
+  ]);
+  return {
+    db: takes_writes !== null,
+    db_writes: takes_writes === true && !write_watch.refuses(),
+    redis: kept === 'OK',
+  };
 };
 
 const health_schema = Type.Object({
   status: Type.String(),
-  db: Type.Boolean(),
-  redis: Type.Boolean(),
+  db: Type.Boolean({ description: 'Postgres answers' }),
+  db_writes: Type.Boolean({
+    description:
+      'False while Postgres refuses writes (its disk is full, or it is read-only); reads go on',
+  }),
+  redis: Type.Boolean({ description: 'Redis answers and takes writes' }),
 });
 
 const health = route({
@@ -36,9 +52,9 @@ const health = route({
   limits: [],
   returns: { 200: health_schema, 503: health_schema },
   handle: async (_ctx, deps) => {
-    const { db, redis } = await probe(deps);
-    const status = db ? (redis ? 'ok' : 'degraded') : 'down';
-    return reply(db ? 200 : 503, { status, db, redis });
+    const found = await probe(deps);
+    const status = !found.db ? 'down' : found.db_writes && found.redis ? 'ok' : 'degraded';
+    return reply(found.db ? 200 : 503, { status, ...found });
   },
 });
 
@@ -62,8 +78,8 @@ const readyz = route({
   auth: 'public',
   returns: { 200: health_schema, 503: health_schema },
   handle: async (_ctx, deps) => {
-    const { db, redis } = await probe(deps);
-    return reply(db ? 200 : 503, { status: db ? 'ok' : 'down', db, redis });
+    const found = await probe(deps);
+    return reply(found.db ? 200 : 503, { status: found.db ? 'ok' : 'down', ...found });
   },
 });
 

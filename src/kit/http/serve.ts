@@ -43,6 +43,8 @@ export interface ServeOptions<D> {
   /** Keeps answers that are asked for often; without it every one is made anew. */
   readonly hot?: HotAnswers;
   readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
+  /** Hears of what handlers throw. */
+  readonly onThrown?: (error: unknown) => void;
   /** Tests: an answer that does not match the route's `returns` becomes a 500. */
   readonly check_answers?: boolean;
 }
@@ -254,6 +256,7 @@ export const makeServer = <D>(options: ServerParts<D>): Server<D> => {
           outgoing = await respondUnrouted(talk, allow, authenticate);
         }
       } catch (error) {
+        options.onThrown?.(error);
         outgoing = refuseThrown(error, talk, log);
       }
       try {

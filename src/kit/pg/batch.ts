@@ -1,4 +1,4 @@
-import { isOutage } from './client.js';
+import { isOutage, isWriteRefused } from './client.js';
 
 /**
  * Group commit: drafts of all connections gather and go to Postgres as one statement a batch, each
@@ -49,6 +49,9 @@ export interface BatcherOptions<D, V> {
   /** Most drafts waiting; above it `add` rejects at once. */
   readonly queue: number;
 }
+
+/** A Postgres that refuses writes does so for long more often than one that is away. */
+const refused_ms = 1_000;
 
 interface Entry<D, V> {
   readonly draft: D;
@@ -115,7 +118,8 @@ const runThrough = async <D, V>(
         });
     } catch (error) {
       const oldest = entries[0]?.since ?? 0;
-      if (isOutage(error) && performance.now() - oldest < patience_ms) {
+      const most_ms = isWriteRefused(error) ? Math.min(patience_ms, refused_ms) : patience_ms;
+      if (isOutage(error) && performance.now() - oldest < most_ms) {
         await pause(Math.min(20 * 2 ** attempt, 400));
       } else if (!isOutage(error) && entries.length > 1) {
         for (const entry of entries) (await runThrough({ run, patience_ms }, [entry]))();

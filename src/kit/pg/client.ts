@@ -91,6 +91,13 @@ export const probeSql = async (db: Db): Promise<void> => {
   await db`select 1`;
 };
 
+/** Whether it would take a write, as far as it knows before one; rejects without an answer. */
+export const probeWrites = async (db: Db): Promise<boolean> => {
+  const [row] = await db<{ takes: boolean }[]>`
+    select current_setting('transaction_read_only') = 'off' as takes`;
+  return row?.takes === true;
+};
+
 const code = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
@@ -107,20 +114,44 @@ const outage_codes = new Set([
   'ENOENT',
   'EPIPE',
   'ETIMEDOUT',
-  '57P01',
-  '57P02',
-  '57P03',
-  '53300',
   '55P03',
   '57014',
 ]);
 
+/** Connections; resources (disk, memory, connections); an operator's act; the system below. */
+const outage_classes = /^(08|53|57P|58)/;
+
+/** The disk is full, or the server or the database takes no writes; reads go on. */
+export const isWriteRefused = (error: unknown): boolean => ['53100', '25006'].includes(code(error));
+
 /**
- * The store is away, restarting or out of time, and nothing is wrong with the statement. Whether a
- * commit that was under way took effect is unknown: only idempotent work may be run again.
+ * The store is away, restarting, out of time or out of room, and nothing is wrong with the
+ * statement. Whether a commit that was under way took effect is unknown: only idempotent work may
+ * be run again.
  */
 export const isOutage = (error: unknown): boolean =>
-  outage_codes.has(code(error)) || code(error).startsWith('08') || isConflict(error);
+  outage_codes.has(code(error)) ||
+  outage_classes.test(code(error)) ||
+  isConflict(error) ||
+  isWriteRefused(error);
+
+/** Remembers for a moment that Postgres refused a write: a full disk is known by nothing else. */
+export interface WriteWatch {
+  note(error: unknown): void;
+  refuses(): boolean;
+}
+
+const remembered_ms = 3_000;
+
+export const createWriteWatch = (): WriteWatch => {
+  let until_ms = Number.NEGATIVE_INFINITY;
+  return {
+    note(error) {
+      if (isWriteRefused(error)) until_ms = performance.now() + remembered_ms;
+    },
+    refuses: () => performance.now() < until_ms,
+  };
+};
 
 /** The constraint that refused a row, or '' when the error is about something else. */
 export const brokenConstraint = (error: unknown): string =>
