@@ -145,6 +145,7 @@ const createClaiming = (sql: Sql, lease_ms: number): Batcher<ClaimAsk, Verdict> 
     most: 128,
     lanes: 2,
     patience_ms: 4_000,
+    refused_ms: 1_000,
     queue: 20_000,
   });
 

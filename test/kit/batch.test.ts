@@ -3,6 +3,7 @@ import { t } from 'tap';
 import { type BatcherOptions, createBatcher, QueueFullError } from '../../src/kit/pg/batch.js';
 import { openSql } from '../../src/kit/pg/client.js';
 import { holds } from '../help/property.js';
+import { startStopwatch } from '../help/stopwatch.js';
 import { openStores } from '../help/stores.js';
 import { until } from '../help/until.js';
 
@@ -324,6 +325,16 @@ t.test('an outage longer than the patience is told to everybody who waited', asy
     { status: 'rejected', reason: { code: 'ECONNREFUSED' } },
     { status: 'rejected', reason: { code: 'ECONNREFUSED' } },
   ]);
+});
+
+t.test('a store that refuses writes is waited for as long as is said for that', async (t) => {
+  const run = async () => {
+    throw Object.assign(new Error('read-only'), { code: '25006' });
+  };
+  const readWatch = startStopwatch();
+  const batcher = batcherOf({ patience_ms: 20_000, refused_ms: 60, run });
+  await t.rejects(batcher.add(draft(1)), { code: '25006' });
+  t.ok(readWatch() < 10_000);
 });
 
 t.test('a full queue refuses at once, and takes drafts again when there is room', async (t) => {

@@ -65,6 +65,7 @@ const bounds = {
   key: ({ draft }: Posting) => draft.agent_id,
   most: 256,
   patience_ms: 7_000,
+  refused_ms: 1_000,
   queue: 20_000,
 };
 

@@ -292,5 +292,6 @@ export const createPlacing = (options: PlacingOptions): Placing =>
     most: 256,
     ...{ lanes: 4, least_beside: 64, apart_ms: 4 },
     patience_ms: 7_000,
+    refused_ms: 1_000,
     queue: 20_000,
   });

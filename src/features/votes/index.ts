@@ -15,5 +15,6 @@ export const createVoting = (line: Sql): VoteParts['voting'] =>
     // Two batches that have a thing in common would wait for its counter on two connections.
     ...{ lanes: 4, least_beside: 24 },
     patience_ms: 7_000,
+    refused_ms: 1_000,
     queue: 10_000,
   });

@@ -46,12 +46,11 @@ export interface BatcherOptions<D, V> {
   readonly apart_ms?: number;
   /** How long a draft may wait through an outage before it is given up. */
   readonly patience_ms: number;
+  /** The same while Postgres refuses writes, which often lasts longer; `patience_ms` if absent. */
+  readonly refused_ms?: number;
   /** Most drafts waiting; above it `add` rejects at once. */
   readonly queue: number;
 }
-
-/** A Postgres that refuses writes does so for long more often than one that is away. */
-const refused_ms = 1_000;
 
 interface Entry<D, V> {
   readonly draft: D;
@@ -103,9 +102,10 @@ const takeBatch = <D, V>(
 
 /** Gives what settles every entry; never rejects. */
 const runThrough = async <D, V>(
-  { run, patience_ms }: Pick<BatcherOptions<D, V>, 'run' | 'patience_ms'>,
+  options: Pick<BatcherOptions<D, V>, 'run' | 'patience_ms' | 'refused_ms'>,
   entries: readonly Entry<D, V>[],
 ): Promise<() => void> => {
+  const { run, patience_ms, refused_ms = patience_ms } = options;
   for (let attempt = 0; ; attempt += 1) {
     try {
       const verdicts = await run(
@@ -118,11 +118,11 @@ const runThrough = async <D, V>(
         });
     } catch (error) {
       const oldest = entries[0]?.since ?? 0;
-      const most_ms = isWriteRefused(error) ? Math.min(patience_ms, refused_ms) : patience_ms;
+      const most_ms = isWriteRefused(error) ? refused_ms : patience_ms;
       if (isOutage(error) && performance.now() - oldest < most_ms) {
         await pause(Math.min(20 * 2 ** attempt, 400));
       } else if (!isOutage(error) && entries.length > 1) {
-        for (const entry of entries) (await runThrough({ run, patience_ms }, [entry]))();
+        for (const entry of entries) (await runThrough(options, [entry]))();
         return () => undefined;
       } else {
         return () => {
