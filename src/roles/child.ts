@@ -1,5 +1,6 @@
 import type { Config } from '../config.js';
 import { type Running, withDeadline } from '../kit/service.js';
+import { startBeating } from './heartbeat.js';
 import type { FromRole, RoleArgs, ToRole } from './role-process.js';
 
 /**
@@ -23,6 +24,7 @@ export const runRole = async ({ config, args, start }: ChildOptions): Promise<nu
     process.on(signal, () => undefined);
   }
   const told = whenTold();
+  startBeating(() => void say({ type: 'alive' }));
   let running: Running;
   try {
     running = await start(config, args);

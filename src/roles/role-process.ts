@@ -3,11 +3,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { findProcesses } from '../boot/processes.mjs';
 import { type RoleName, role_names } from '../config.js';
 import { type Say, stopProcess } from '../embedded/processes.js';
+import { listenToBeats } from './heartbeat.js';
 
 /**
- * One role in a process of its own, started again whenever it ends. States: starting → ready →
- * (ended → starting …) → stopping → gone. The two talk over IPC: `ready` and `failed` come up,
- * `stop` goes down, and a closed channel tells the child that nobody is above it any more.
+ * One role in a process of its own, started again whenever it ends, and killed when it stands
+ * still. States: starting → ready → (ended → starting …) → stopping → gone. The two talk over IPC:
+ * `ready`, `failed` and `alive` come up, `stop` goes down, and a closed channel tells the child
+ * that nobody is above it any more.
  */
 export interface RoleArgs {
   readonly role: RoleName;
@@ -18,6 +20,7 @@ export interface RoleArgs {
 }
 
 export type FromRole =
+  | { readonly type: 'alive' }
   | { readonly type: 'ready'; readonly port?: number }
   | { readonly type: 'failed'; readonly message: string };
 export interface ToRole {
@@ -46,7 +49,8 @@ export interface RoleProcessOptions {
 }
 
 const first_backoff_ms = 100;
-const longest_backoff_ms = 5_000;
+/** One that works between its ends is to be missed for no longer. */
+const longest_backoff_ms = 1_000;
 const healthy_ms = 30_000;
 /** So often a process may end before it was ever ready; then the service does not start. */
 const first_tries = 3;
@@ -95,14 +99,21 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
     const running = forkRole(options);
     child = running;
     let message = '';
+    const beats = listenToBeats(running.pid ?? 0, () => {
+      message = 'it stood still';
+      running.kill('SIGKILL');
+    });
     running.on('message', (said: FromRole) => {
+      beats.heard();
       if (said.type === 'failed') message = said.message;
-      else {
+      else if (said.type === 'ready') {
         was_ready = true;
+        beats.ready();
         first.resolve(said.port);
       }
     });
     const ending = await whenEnded(running);
+    beats.stop();
     child = null;
     return { message: message === '' ? ending : message, lived_ms: Date.now() - started };
   };

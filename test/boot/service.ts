@@ -8,7 +8,8 @@ import { runSupervisor } from '../../src/roles/supervisor.js';
 
 /**
  * A service under the real supervisor whose roles do next to nothing: the api answers every request
- * with its pid and what it was given, the others only run. `/exit` ends the api process.
+ * with its pid and what it was given, the others only run. `/exit` ends the api process, `/spin`
+ * keeps it in a loop.
  */
 const startRole = async (config: ReturnType<typeof readConfig>, role: string) => {
   if (role !== 'api') {
@@ -17,6 +18,7 @@ const startRole = async (config: ReturnType<typeof readConfig>, role: string) =>
   }
   const server = createServer((request, response) => {
     if (request.url === '/exit') process.exit(7);
+    while (request.url === '/spin');
     const { DATABASE_URL, REDIS_URL, ADMIN_KEY, WEBHOOK_ALLOW_CIDRS, WEBHOOK_CA_FILE } = config;
     const body = { DATABASE_URL, REDIS_URL, ADMIN_KEY, WEBHOOK_ALLOW_CIDRS, WEBHOOK_CA_FILE };
     response.setHeader('connection', 'close');

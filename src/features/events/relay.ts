@@ -55,7 +55,7 @@ const pause = (ms: number): Promise<void> =>
 
 export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const { sql, redis, log, config } = deps;
-  const { projectors, subscriber, lease_seconds = 3, poll_ms = 200 } = options;
+  const { projectors, subscriber, lease_seconds = 2, poll_ms = 200 } = options;
   const { least, most } = options.gather_ms ?? { least: 5, most: 60 };
   const prefix = config.REDIS_PREFIX;
   const writer = createStreamWriter({ sql, redis, prefix });
