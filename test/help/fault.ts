@@ -1,3 +1,4 @@
+import os from 'node:os';
 import type { Test } from 'tap';
 import { type Load, startLoad } from './load.js';
 import { listenToLog } from './log-listener.js';
@@ -23,9 +24,11 @@ export interface Fault {
   /** Answers before the fault, and after it is over. */
   readonly before?: number;
   readonly after?: number;
+  /** The log is to be whole so soon after it; 10 s unless told. */
+  readonly recovery_ms?: number;
 }
 
-const recovery_ms = 10_000;
+const usual_recovery_ms = 10_000;
 /** Calls that can be under way or not yet settled when a signer ends; see `dispatch_limits`. */
 export const most_repeats = 100;
 
@@ -60,22 +63,30 @@ export const makeFaultWorld = async (
 };
 
 /** Waits until the socket has told of everything that was acknowledged by now. */
-const untilHeard = async ({ load, listener }: FaultWorld, count: number): Promise<void> => {
-  const missing = new Set(load.acknowledged.slice(0, count).map(({ event_id }) => event_id));
+const untilHeard = async ({ load, listener }: FaultWorld, within_ms: number): Promise<void> => {
+  const missing = new Set(load.acknowledged.map(({ event_id }) => event_id));
   let looked = 0;
   const look = (): boolean => {
     for (const { id } of listener.heard.slice(looked)) missing.delete(id);
     looked = listener.heard.length;
     return missing.size === 0;
   };
-  await until('the socket tells of all', look, 2 * recovery_ms);
+  await until('the socket tells of all', look, within_ms);
 };
+
+/**
+ * How long something may take that takes so long where cores are free: on a machine that has other
+ * work, longer by as much as they are shared.
+ */
+export const allow = (ms: number): number =>
+  ms * Math.max(1, (os.loadavg()[0] ?? 0) / os.availableParallelism());
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
 /** Runs the fault and proves that nothing came of it; says how long the recovery took. */
 export const survive = async (t: Test, fault: Fault): Promise<FaultWorld> => {
   const { before = 300, after = 400, per_second = 300 } = fault;
+  const { recovery_ms = usual_recovery_ms } = fault;
   const parts = await makeFaultWorld(t, fault.service);
   const { service, listener } = parts;
   const load = startLoad({ ...service, per_second });
@@ -84,13 +95,15 @@ export const survive = async (t: Test, fault: Fault): Promise<FaultWorld> => {
   const struck_ms = performance.now();
   await fault.strike(world);
   const back_ms = performance.now();
-  await untilHeard(world, load.acknowledged.length);
+  const allowed_ms = allow(recovery_ms);
+  await untilHeard(world, Math.max(allowed_ms, 20_000));
   const heard_ms = performance.now();
-  t.ok(heard_ms - back_ms < recovery_ms, 'the log is whole again');
+  const whole_ms = heard_ms - back_ms;
+  t.ok(whole_ms < allowed_ms, `the log is whole again after ${seconds(whole_ms)}`);
   await load.reach(load.acknowledged.length + after);
   await load.stop();
   const stopped_ms = performance.now();
-  const { right_ms, delivered_ms } = await awaitTruth(t, world, recovery_ms);
+  const { right_ms, delivered_ms } = await awaitTruth(t, world, usual_recovery_ms);
   const repeats = countRepeats(world);
   t.ok(repeats <= most_repeats, `${repeats} deliveries were made twice`);
   const retried = load.acknowledged.filter(({ tries }) => tries > 1);

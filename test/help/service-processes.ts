@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { findProcesses, startTime } from '../../src/boot/processes.mjs';
+import { findProcesses, parentOf, startTime } from '../../src/boot/processes.mjs';
 import type { RoleName } from '../../src/config.js';
 import { signalProcess } from '../../src/embedded/processes.js';
 import { project_root } from './own-stores.js';
@@ -113,10 +113,23 @@ export const readLog = (folder: string): readonly LogLine[] => {
       try {
         return JSON.parse(line);
       } catch {
-        // Not of the logger: what Node says when a process dies of an error.
-        return { level: 60, msg: line };
+        // A line of the logger that was cut by the end of the disk, or what Node says when a
+        // process dies of an error.
+        return { level: line.startsWith('{') ? 30 : 60, msg: line };
       }
     });
+};
+
+/**
+ * A role process stands still together with its supervisor, as on a machine that is paused, until
+ * the returned function is called. Alone it would be replaced after 5 s.
+ */
+export const putToSleep = (pid: number): (() => void) => {
+  const supervisor = parentOf(pid);
+  for (const one of [supervisor, pid]) signalProcess(one, 'SIGSTOP');
+  return () => {
+    for (const one of [pid, supervisor]) signalProcess(one, 'SIGCONT');
+  };
 };
 
 /** Ends a service and everything that it left behind. */

@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
 import { startMoreRoles } from './service.js';
+import { putToSleep } from './service-processes.js';
 import { compareBooks, makeWorld, untilDone, untilUnderWay } from './settling-world.js';
 import { until } from './until.js';
 
@@ -47,13 +48,11 @@ export const surviveSleepingTimers = async (t: Test, most_pauses: number): Promi
   let pauses = 0;
   while (pauses < most_pauses && (await untilUnderWay(world))) {
     const pid = timers[pauses % 2] as number;
-    process.kill(pid, 'SIGSTOP');
+    const wake = putToSleep(pid);
     const before = await world.done();
     // Asleep inside a transaction it holds its rows for 5 s, which is longer than a lease: whoever
     // sleeps has lost it when it wakes up.
-    await until('the other goes on', async () => (await world.done()) > before).finally(() =>
-      process.kill(pid, 'SIGCONT'),
-    );
+    await until('the other goes on', async () => (await world.done()) > before).finally(wake);
     pauses += 1;
   }
   t.ok(pauses >= 2, `${pauses} pauses under way`);

@@ -1,6 +1,7 @@
 import type { Test } from 'tap';
 import { type FaultWorld, survive } from './fault.js';
 import { startMoreRoles } from './service.js';
+import { putToSleep } from './service-processes.js';
 import { until } from './until.js';
 
 /**
@@ -30,7 +31,7 @@ const untilDelivered = async ({ load, receiver, hook }: FaultWorld): Promise<voi
   );
 };
 
-const lastFor = async (started_ms: number, { least_ms = 0 }: Lasting): Promise<void> => {
+export const lastFor = async (started_ms: number, { least_ms = 0 }: Lasting): Promise<void> => {
   await until('its time', () => performance.now() - started_ms >= least_ms, least_ms + 10_000);
 };
 
@@ -52,13 +53,13 @@ export const surviveSleepingSigners = async (t: Test, lasting: Lasting = {}): Pr
       t.equal(pids.length, 2);
       for (const pid of pids) {
         const started_ms = performance.now();
-        process.kill(pid, 'SIGSTOP');
+        const wake = putToSleep(pid);
         try {
           await load.reach(load.acknowledged.length + 50);
           await untilDelivered(world);
           await lastFor(started_ms, lasting);
         } finally {
-          process.kill(pid, 'SIGCONT');
+          wake();
         }
       }
     },
