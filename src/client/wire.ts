@@ -671,6 +671,23 @@ export interface Operations {
         readonly hidden: boolean;
         readonly created_at: string;
       })[];
+      readonly votes: readonly ({
+        readonly id: string;
+        readonly kind: 'prediction' | 'comment';
+        readonly question_id: string;
+        readonly value: number;
+        readonly created_at: string;
+      })[];
+      readonly suggestions: readonly ({
+        readonly id: string;
+        readonly question: string;
+        readonly description: string;
+        readonly category: string;
+        readonly options: readonly string[];
+        readonly status: string;
+        readonly created_at: string;
+      })[];
+      readonly notifications: readonly Notification[];
       readonly next_cursor: string | null;
     };
     readonly faults: CommonFault;
@@ -1411,11 +1428,7 @@ export interface Operations {
     readonly params: undefined;
     readonly query: undefined;
     readonly body: undefined;
-    readonly returns: {
-      readonly status: string;
-      readonly db: boolean;
-      readonly redis: boolean;
-    };
+    readonly returns: HealthAnswer;
     readonly faults: CommonFault;
   };
   /** Hide a comment: it leaves lists, counters and the board of debaters. */
@@ -1983,18 +1996,7 @@ export interface Operations {
     readonly returns: {
       readonly total: number;
       readonly unread: number;
-      readonly notifications: readonly ({
-        readonly id: string;
-        readonly notification_id: string;
-        readonly type: 'comment.reply' | 'prediction.resolved' | 'prediction.voided' | 'webhook.disabled' | 'tier.changed' | 'suggestion.published' | 'suggestion.rejected' | 'dispute.decided' | 'content.hidden' | 'content.restored';
-        readonly message: string;
-        readonly question_id: string | null;
-        readonly subject_id: string | null;
-        readonly details: Readonly<Record<string, unknown>>;
-        readonly read: boolean;
-        readonly read_at: string | null;
-        readonly created_at: string;
-      })[];
+      readonly notifications: readonly Notification[];
       readonly next_cursor: string | null;
     };
     readonly faults: CommonFault;
@@ -2425,11 +2427,7 @@ export interface Operations {
     readonly params: undefined;
     readonly query: undefined;
     readonly body: undefined;
-    readonly returns: {
-      readonly status: string;
-      readonly db: boolean;
-      readonly redis: boolean;
-    };
+    readonly returns: HealthAnswer;
     readonly faults: CommonFault;
   };
   /** Send a delivery again now, with all its attempts before it. */
@@ -3448,6 +3446,19 @@ export interface Prediction2 {
   } | null;
 }
 
+export interface Notification {
+  readonly id: string;
+  readonly notification_id: string;
+  readonly type: 'comment.reply' | 'prediction.resolved' | 'prediction.voided' | 'webhook.disabled' | 'tier.changed' | 'suggestion.published' | 'suggestion.rejected' | 'dispute.decided' | 'content.hidden' | 'content.restored';
+  readonly message: string;
+  readonly question_id: string | null;
+  readonly subject_id: string | null;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly read: boolean;
+  readonly read_at: string | null;
+  readonly created_at: string;
+}
+
 export interface ExportPredictionsQuery {
   readonly format?: 'csv' | 'ndjson' | 'json' | 'parquet';
   readonly gzip?: boolean;
@@ -3627,6 +3638,13 @@ export interface Gap {
   readonly until_offset: number;
   readonly count: number;
   readonly reason: 'backlog' | 'age';
+}
+
+export interface HealthAnswer {
+  readonly status: string;
+  readonly db: boolean;
+  readonly db_writes: boolean;
+  readonly redis: boolean;
 }
 
 export interface HideCommentAnswer {
