@@ -220,6 +220,10 @@ export const settings = {
   LIMIT_EXPORTS: limit(10, 'Exports per minute from one address.'),
   LIMIT_PICTURES: limit(60, 'Pictures as PNG per minute from one address.'),
   LIMIT_LOGIN: limit(10, 'Sign-ups and log-ins per minute from one address.'),
+  LIMIT_LOGIN_FAILURES: limit(
+    10,
+    'Failed log-ins per hour of one account: from each address of its owner, and from all others.',
+  ),
 } as const;
 
 export type SettingName = keyof typeof settings;

@@ -11,7 +11,9 @@ import type { HealthParts } from '../features/health/index.js';
 import { createHistory, type HistoryParts } from '../features/history/index.js';
 import {
   bearerToken,
+  createLoginLimit,
   createSessions,
+  type LoginLimit,
   looksLikeSession,
   type Sessions,
 } from '../features/humans/index.js';
@@ -66,6 +68,7 @@ export type ApiParts = Deps &
   HealthParts & {
     readonly principals: Principals;
     readonly sessions: Sessions;
+    readonly logins: LoginLimit;
     readonly hot: HotAnswers;
     readonly recent: Recent<Told>;
   };
@@ -95,6 +98,7 @@ export const makeApiParts = (
   },
   principals,
   sessions,
+  logins: createLoginLimit(deps.config, limiter),
   commenting: createCommenting({ sql: deps.sql, line: openLine('comments') }, nudge),
   voting: createVoting(openLine('votes')),
   taxonomy: createTaxonomy(deps),

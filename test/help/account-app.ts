@@ -2,8 +2,10 @@ import { pino } from 'pino';
 import { routes as agent_routes, createPrincipals } from '../../src/features/agents/index.js';
 import {
   bearerToken,
+  createLoginLimit,
   createSessions,
   routes as human_routes,
+  type LoginLimit,
 } from '../../src/features/humans/index.js';
 import { makeWindowsOf } from '../../src/features/limits/index.js';
 import { createBoards, type StandingParts } from '../../src/features/standing/index.js';
@@ -31,13 +33,18 @@ export const startAccountApp = async (t: Teardown, options: PartsOptions = {}) =
   t.teardown(() => principals.stop());
   const { config, redis } = parts.deps;
   const limiter = createLimiter({ redis, prefix: config.REDIS_PREFIX, processes: 1, log });
-  const deps: Deps & StandingParts & { principals: typeof principals; sessions: typeof sessions } =
-    {
-      ...parts.deps,
-      principals,
-      sessions,
-      boards: createBoards(parts.deps),
-    };
+  const deps: Deps &
+    StandingParts & {
+      principals: typeof principals;
+      sessions: typeof sessions;
+      logins: LoginLimit;
+    } = {
+    ...parts.deps,
+    principals,
+    sessions,
+    logins: createLoginLimit(config, limiter),
+    boards: createBoards(parts.deps),
+  };
   const app = App();
   const mounted = mount(app, {
     routes: [...agent_routes, ...human_routes] as Route<typeof deps>[],

@@ -22,7 +22,7 @@ export const startReads = ({ url, questions, agents }: TestService): Reads => {
     '/api/me',
   ];
   const failed: string[] = [];
-  const reads = { failed, count: 0, longest_ms: 0, stop: async () => undefined as void };
+  const reads = { failed, count: 0, longest_ms: 0, stop: async (): Promise<void> => undefined };
   let stopped = false;
   const run = async (): Promise<void> => {
     for (; !stopped; reads.count += 1) {

@@ -6,6 +6,7 @@ import type { Tx } from '../../kit/pg/client.js';
 import { humans_faults } from './faults.js';
 import { knownLetter, resetLetter, verifyLetter } from './letters.js';
 import { digestToken, makeToken, type Sessions } from './live.js';
+import type { LoginLimit } from './login-limit.js';
 import { queueMail } from './mail/index.js';
 import {
   isTokenOf,
@@ -25,6 +26,8 @@ import {
   type HumanRow,
   insertHuman,
   insertToken,
+  isKnownAddress,
+  keepAddress,
   lockHuman,
   markVerified,
   pruneTokens,
@@ -37,7 +40,7 @@ import {
  * `floor_ms`, which covers the few statements that only one of them needs.
  */
 
-export type AccountDeps = Deps & { readonly sessions: Sessions };
+export type AccountDeps = Deps & { readonly sessions: Sessions; readonly logins: LoginLimit };
 
 /** The last statement of a transaction: it keeps the answer, where the call has a key for it. */
 export type KeepIn<R = void> = (tx: Tx, result: R) => Promise<void>;
@@ -129,7 +132,7 @@ export const signUp = async (
 /** Verifies the address of the link's account. The link goes on working until it runs out. */
 export const verifyAddress = async (
   deps: AccountDeps,
-  token: string,
+  { token, ip }: { readonly token: string; readonly ip: string },
   keep?: KeepIn,
 ): Promise<undefined | Fault> => {
   if (!isTokenOf('verify', token)) return refuse(humans_faults.INVALID_LINK);
@@ -139,6 +142,7 @@ export const verifyAddress = async (
     const human_id = await findTokenOwner(tx, use);
     if (human_id === undefined) return refuse(humans_faults.INVALID_LINK);
     await markVerified(tx, human_id, now);
+    await keepAddress(tx, { human_id, digest: deps.logins.digestOf(human_id, ip), now });
     await keep?.(tx);
     return undefined;
   });
@@ -150,26 +154,56 @@ export interface LogIn {
   readonly human: HumanRow;
 }
 
+interface LogInAsk {
+  readonly email: string;
+  readonly password: string;
+  readonly ip: string;
+}
+
 /** Begins a session; one fault for an unknown address and for a wrong password. */
 export const logIn = async (
   deps: AccountDeps,
-  ask: { readonly email: string; readonly password: string },
+  ask: LogInAsk,
   keep?: KeepIn<LogIn>,
 ): Promise<LogIn | Fault> => {
   const started_ms = performance.now();
-  const address = readAddress(ask.email);
-  const known = address === null ? undefined : await findHumanByEmail(deps.sql, address.email_key);
-  const right = await deps.sessions.passwords.verify(known?.password_hash ?? null, ask.password);
-  if (isFault(right)) return right;
-  const session = right && known !== undefined ? await openSession(deps, known, keep) : undefined;
+  const session = await tryLogIn(deps, ask, keep);
   await waitUntilFloor(started_ms, floor_ms);
   return session ?? refuse(humans_faults.INVALID_CREDENTIALS);
 };
 
+const tryLogIn = async (
+  deps: AccountDeps,
+  { email, password, ip }: LogInAsk,
+  keep: KeepIn<LogIn> | undefined,
+): Promise<LogIn | Fault | undefined> => {
+  const { sql, logins, sessions } = deps;
+  const address = readAddress(email);
+  if (address === null) return undefined;
+  const known = await findHumanByEmail(sql, address.email_key);
+  const digest = logins.digestOf(known?.id ?? '', ip);
+  const is_at_home = known !== undefined && (await isKnownAddress(sql, known.id, digest));
+  const attempt = await logins.take(address.email_key, is_at_home ? digest : null);
+  if (isFault(attempt)) return attempt;
+  const right = await sessions.passwords.verify(known?.password_hash ?? null, password);
+  const session =
+    right === true && known !== undefined
+      ? await openSession(deps, { known, digest, keep })
+      : undefined;
+  if (isFault(right) || session !== undefined) await attempt.giveBack();
+  return isFault(right) ? right : session;
+};
+
+interface Opening {
+  readonly known: HumanRow;
+  /** Of where it is opened from. */
+  readonly digest: Buffer;
+  readonly keep: KeepIn<LogIn> | undefined;
+}
+
 const openSession = async (
   deps: AccountDeps,
-  known: HumanRow,
-  keep: KeepIn<LogIn> | undefined,
+  { known, digest, keep }: Opening,
 ): Promise<LogIn | undefined> => {
   const now = deps.clock();
   return deps.sql.begin(async (tx) => {
@@ -177,6 +211,7 @@ const openSession = async (
     // A reset that came in between ended every session and must not be followed by this one.
     if (human === undefined || human.password_hash !== known.password_hash) return undefined;
     await pruneTokens(tx, human.id, now);
+    await keepAddress(tx, { human_id: human.id, digest, now });
     const use = { kind: 'session', now, life_ms: session_life_ms } as const;
     const token = await issueToken(tx, human.id, use);
     const session = { token, expires_at: new Date(now.getTime() + session_life_ms), human };
@@ -208,7 +243,7 @@ export const forgotPassword = async (
  */
 export const resetPassword = async (
   deps: AccountDeps,
-  ask: { readonly token: string; readonly password: string },
+  ask: { readonly token: string; readonly password: string; readonly ip: string },
   keep?: KeepIn,
 ): Promise<undefined | Fault> => {
   if (!isTokenOf('reset', ask.token)) return refuse(humans_faults.INVALID_LINK);
@@ -225,6 +260,8 @@ export const resetPassword = async (
     await setPassword(tx, human_id, password_hash);
     await markVerified(tx, human_id, use.now);
     await deleteTokens(tx, human_id);
+    const digest = deps.logins.digestOf(human_id, ask.ip);
+    await keepAddress(tx, { human_id, digest, now: use.now });
     await keep?.(tx);
     return undefined;
   });

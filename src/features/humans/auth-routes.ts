@@ -78,7 +78,7 @@ export const verify = route({
   async handle(ctx, deps) {
     const answer = reply(200, { message: 'The address is verified; log in.', verified: true });
     const keep = (tx: Tx) => ctx.keep(tx, answer);
-    return (await verifyAddress(deps, ctx.body.token, keep)) ?? answer;
+    return (await verifyAddress(deps, { ...ctx.body, ip: ctx.ip }, keep)) ?? answer;
   },
 });
 
@@ -100,7 +100,7 @@ export const login = route({
       return reply(200, { token, expires_at: expires_at.toISOString(), user }, no_store);
     };
     const keep = (tx: Tx, session: LogIn) => ctx.keep(tx, answer(session));
-    const session = await logIn(deps, ctx.body, keep);
+    const session = await logIn(deps, { ...ctx.body, ip: ctx.ip }, keep);
     return isFault(session) ? session : answer(session);
   },
 });
@@ -175,7 +175,7 @@ export const reset = route({
   async handle(ctx, deps) {
     const answer = reply(200, { message: 'The new password is set; log in.' });
     const keep = (tx: Tx) => ctx.keep(tx, answer);
-    return (await resetPassword(deps, ctx.body, keep)) ?? answer;
+    return (await resetPassword(deps, { ...ctx.body, ip: ctx.ip }, keep)) ?? answer;
   },
 });
 

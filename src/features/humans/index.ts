@@ -6,6 +6,7 @@ export type { AccountDeps } from './accounts.js';
 export { humans_faults } from './faults.js';
 export { ensureImportOwner, import_owner_id } from './import-owner-store.js';
 export { createSessions, type Sessions } from './live.js';
+export { createLoginLimit, type LoginLimit } from './login-limit.js';
 export { createMailer, type Letter, queueMail } from './mail/index.js';
 export { bearerToken, looksLikeSession } from './rules.js';
 

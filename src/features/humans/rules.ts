@@ -12,6 +12,8 @@ export const session_life_ms = 30 * day_ms;
 export const session_touch_ms = minute_ms;
 export const verify_life_ms = 2 * day_ms;
 export const reset_life_ms = hour_ms;
+/** A network address where a person was not seen for so long is like any other. */
+export const address_life_ms = 180 * day_ms;
 /** Mails that anybody can cause to one address within an hour; more are silently left out. */
 export const reset_mails_per_hour = 5;
 

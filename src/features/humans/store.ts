@@ -1,5 +1,5 @@
 import type { Db, Tx } from '../../kit/pg/client.js';
-import { session_idle_ms, session_touch_ms, type TokenKind } from './rules.js';
+import { address_life_ms, session_idle_ms, session_touch_ms, type TokenKind } from './rules.js';
 
 /** People and their tokens. A token is stored as its SHA-256 digest only. */
 
@@ -170,4 +170,32 @@ export const countTokensSince = async (
     from human_tokens
     where human_id = ${human_id} and kind = ${use.kind} and created_at > ${use.since}`;
   return row?.total ?? 0;
+};
+
+export interface KeptAddress {
+  readonly human_id: string;
+  readonly digest: Buffer;
+  readonly now: Date;
+}
+
+/** Notes where a person was seen, and forgets where that was long ago. */
+export const keepAddress = async (tx: Tx, { human_id, digest, now }: KeptAddress) => {
+  await tx`
+    insert into known_addresses (human_id, digest, last_used_at)
+    values (${human_id}, ${digest}, ${now})
+    on conflict (human_id, digest) do update set last_used_at = excluded.last_used_at`;
+  await tx`
+    delete from known_addresses
+    where human_id = ${human_id}
+      and last_used_at < ${new Date(now.getTime() - address_life_ms)}`;
+};
+
+export const isKnownAddress = async (
+  db: Db,
+  human_id: string,
+  digest: Buffer,
+): Promise<boolean> => {
+  const rows = await db`
+    select from known_addresses where human_id = ${human_id} and digest = ${digest}`;
+  return rows.count === 1;
 };

@@ -20,6 +20,18 @@ const names = Object.keys(limit_table) as readonly LimitName[];
 /** Calls that every route counts; admins are counted by these alone. */
 const general: readonly LimitName[] = ['ip', 'key'];
 
+/** What is left is nobody's to see: it would tell of an account. */
+const failedLogins = (config: Config): LimitWire => ({
+  name: 'login_failures',
+  limit: config.LIMIT_LOGIN_FAILURES,
+  window_seconds: 3_600,
+  per: 'account',
+  counts: ['failed POST /api/auth/login'],
+  setting: 'LIMIT_LOGIN_FAILURES',
+  left: null,
+  reset_seconds: null,
+});
+
 export const createLimitReader = (
   config: Config,
   limiter: Pick<Limiter, 'look'>,
@@ -33,7 +45,7 @@ export const createLimitReader = (
     const counted = windows.filter((window): window is Window => window !== null);
     const looked = await limiter.look(counted);
     const seen = new Map<string, Left>(counted.map(({ name }, at) => [name, looked[at] as Left]));
-    return names.map((name): LimitWire => {
+    const calls = names.map((name): LimitWire => {
       const { setting, per } = limit_table[name];
       const state = seen.get(name);
       return {
@@ -47,5 +59,6 @@ export const createLimitReader = (
         reset_seconds: state === undefined ? null : Math.ceil(state.reset_ms / 1_000),
       };
     });
+    return [...calls, failedLogins(config)];
   },
 });

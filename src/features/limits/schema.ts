@@ -7,7 +7,7 @@ export const limit_schema = Type.Object({
   name: Type.String({ description: 'As in the RateLimit headers.' }),
   limit: Type.Integer(),
   window_seconds: Type.Integer(),
-  per: Type.String({ enum: ['address', 'key'] }),
+  per: Type.String({ enum: ['address', 'key', 'account'] }),
   counts: Type.Array(Type.String(), { description: '`METHOD /path`, or in words.' }),
   setting: Type.String(),
   left: nullable(

@@ -25,9 +25,10 @@ const read = async (key?: string) =>
 t.test('every limit is listed with its window and what it counts', async (t) => {
   const answer = await app.call('GET', '/api/limits');
   t.equal(answer.headers.get('cache-control'), 'no-store');
-  t.match(answer.body, { total: Object.keys(limit_table).length, next_cursor: null });
+  t.match(answer.body, { total: Object.keys(limit_table).length + 1, next_cursor: null });
   const shown = shownIn(answer);
-  t.same([...shown.keys()], Object.keys(limit_table));
+  t.same([...shown.keys()], [...Object.keys(limit_table), 'login_failures']);
+  t.match(shown.get('login_failures'), { window_seconds: 3_600, per: 'account', left: null });
   t.match(shown.get('register'), {
     ...{ limit: 1_000_000, window_seconds: 60, per: 'address', setting: 'LIMIT_REGISTER' },
     counts: ['POST /api/register'],
