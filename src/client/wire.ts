@@ -1940,7 +1940,7 @@ export interface Operations {
         readonly name: string;
         readonly limit: number;
         readonly window_seconds: number;
-        readonly per: 'address' | 'key';
+        readonly per: 'address' | 'key' | 'account';
         readonly counts: readonly string[];
         readonly setting: string;
         readonly left: number | null;
