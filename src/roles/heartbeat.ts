@@ -1,5 +1,3 @@
-import { readOrEmpty } from '../embedded/processes.js';
-
 /**
  * A role process says every second that its event loop turns. One that is silent for 5 s stands
  * still (stopped, or in a loop without end): no job of it may take so long, and nobody else does
@@ -24,27 +22,17 @@ export interface Listening {
   stop(): void;
 }
 
-/** How long a process has wanted a core and got none since it began; 0 where nobody counts that. */
-const waitedForCore = (pid: number): number => {
-  const [, waited_ns = '0'] = readOrEmpty(`/proc/${pid}/schedstat`).split(' ');
-  return Number(waited_ns) / 1e6;
-};
-
 /** The side of the supervisor: calls `onSilent` once. */
-export const listenToBeats = (pid: number, onSilent: () => void): Listening => {
+export const listenToBeats = (onSilent: () => void): Listening => {
   let limit_ms = starting_ms;
   let silence_ms = 0;
   let looked_ms = performance.now();
-  let waited_ms = 0;
   const look = (): void => {
     const now_ms = performance.now();
-    const now_waited_ms = waitedForCore(pid);
     const passed_ms = now_ms - looked_ms;
-    // Neither counts: what passes while this process stands still itself, perhaps with the whole
-    // machine, and what the other spends in the queue for a core.
-    if (passed_ms < 4 * look_ms) silence_ms += Math.max(0, passed_ms - (now_waited_ms - waited_ms));
+    // What passes while this process stands still itself does not count.
+    if (passed_ms < 4 * look_ms) silence_ms += passed_ms;
     looked_ms = now_ms;
-    waited_ms = now_waited_ms;
     if (silence_ms < limit_ms) return;
     clearInterval(timer);
     onSilent();

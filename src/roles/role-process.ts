@@ -99,7 +99,7 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
     const running = forkRole(options);
     child = running;
     let message = '';
-    const beats = listenToBeats(running.pid ?? 0, () => {
+    const beats = listenToBeats(() => {
       message = 'it stood still';
       running.kill('SIGKILL');
     });
