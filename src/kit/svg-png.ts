@@ -78,7 +78,7 @@ export const createPngMaker = (options: PngOptions = {}): PngMaker => {
 
 /** The thread, made when it is needed; never are there two. One picture is drawn at a time. */
 const makeThread = (options: PngOptions) => {
-  const { longest_ms = 5_000, renew_pixels = 6_000_000, idle_ms = 10_000 } = options;
+  const { longest_ms = 5_000, renew_pixels = 3_240_000, idle_ms = 10_000 } = options;
   let worker: Worker | null = null;
   let drawn_pixels = 0;
   let idle: NodeJS.Timeout | undefined;

@@ -54,7 +54,7 @@ const arrivesOf = (prefix: string): string =>
 every attempt, of 32 KB at most, and these headers:</p>
 ${code(`webhook-id         id of the event: the same at every repeat
 webhook-timestamp  Unix seconds of this attempt
-webhook-signature  v1,<base64 HMAC-SHA256 of id.timestamp.body>; two of them while a secret is rotated
+webhook-signature  v1,<base64 HMAC-SHA256 of id.timestamp.body>; two during a rotation
 ${prefix}-Event        name of the event
 ${prefix}-Delivery     id of the delivery, for GET /api/webhooks/{id}/deliveries/{did}
 ${prefix}-Attempt      1 for the first

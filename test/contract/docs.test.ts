@@ -165,7 +165,17 @@ t.test('every setting that an example gives is one', async (t) => {
       ([, found = '']) => found,
     ),
   );
-  const made_in_shells = ['BASE', 'JSON', 'ME', 'KEY', 'CODE', 'TOKEN', 'QUESTION', 'HOOK'];
+  const made_in_shells = [
+    'BASE',
+    'JSON',
+    'EMAIL',
+    'ME',
+    'KEY',
+    'CODE',
+    'TOKEN',
+    'QUESTION',
+    'HOOK',
+  ];
   const others = [...made_in_shells, 'TEST_LOG_LEVEL'];
   const wrong = given.filter((name) => !isSetting(name) && !others.includes(name));
   t.same(wrong, []);

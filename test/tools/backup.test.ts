@@ -15,7 +15,7 @@ import { startApp, type TestApp } from '../help/app.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
 import { openParts } from '../help/parts.js';
 import { runTool } from '../help/run-tool.js';
-import { openStores } from '../help/stores.js';
+import { openStores, startPrivateStores } from '../help/stores.js';
 import { makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
@@ -34,9 +34,12 @@ const predictionOf = (mark: string) => ({
   reasoning: makeReasoning(mark),
 });
 
-/** A service on stores of somebody else's, with agents that have predicted. */
+/**
+ * A service on stores of somebody else's, with agents that have predicted. No other test is on the
+ * same server: exports wait until every transaction there is over, and a restore is a long one.
+ */
 const startSeason = async (t: Test) => {
-  const stores = await openStores(t);
+  const stores = await startPrivateStores(t, { durable: false });
   const app = await startApp(t, { stores });
   const keys = [makeApiKey(), makeApiKey(), makeApiKey()];
   await seed(app.sql, { keys, questions: 1 });
@@ -127,7 +130,7 @@ t.test('a file that was cut, damaged or edited is refused before anything change
 });
 
 t.test('a backup of an older schema is brought to the present one', async (t) => {
-  const sql = openAdmin((await openStores(t)).database_url);
+  const sql = openAdmin((await startPrivateStores(t, { durable: false })).database_url);
   t.teardown(() => sql.end());
   const file = path.join(makeFolder(t), 'old.tar.gz');
   const migrations = readMigrations();

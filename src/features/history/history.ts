@@ -47,10 +47,10 @@ export interface Picture<B> {
 }
 
 /** Every whole chart that fits into the usual number of points is some 30 KB. */
-const most_chart_bytes = 16_000_000;
+const most_chart_bytes = 8_000_000;
 const most_drift_bytes = 4_000_000;
 const most_svg_bytes = 8_000_000;
-const most_png_bytes = 16_000_000;
+const most_png_bytes = 8_000_000;
 const site = 'Prediction Forum';
 
 const keyOf = (question: QuestionRow, offset: number, asked: readonly unknown[]): string =>
@@ -76,23 +76,25 @@ export const createHistory = (deps: Pick<Deps, 'sql'>): History => {
     const key = keyOf(question, series.offset, [points, family, since, until]);
     return charts.get(key, () => makeChart(series, ask));
   };
-  const svg = async (
-    question: QuestionRow,
-    ask: ChartAsk,
-    { theme, width }: Look,
-  ): Promise<Picture<string>> => {
+  /** What a picture is known by, and how to draw it. */
+  const prepare = async (question: QuestionRow, ask: ChartAsk, { theme, width }: Look) => {
     const drawn = await chart(question, ask);
     const { points, family, since, until } = ask;
-    const key = keyOf(question, drawn.offset, [points, family, since, until, theme, width]);
-    const draw = (): string => drawPicture({ question, chart: drawn, family, theme, width, site });
-    return { body: await svgs.get(key, draw), offset: drawn.offset };
+    return {
+      offset: drawn.offset,
+      asked: [points, family, since, until, theme, width],
+      draw: (): string => drawPicture({ question, chart: drawn, family, theme, width, site }),
+    };
   };
 
   return {
     ...live,
     movers: createMovers(deps),
     chart,
-    svg,
+    async svg(question, ask, look) {
+      const { offset, asked, draw } = await prepare(question, ask, look);
+      return { body: await svgs.get(keyOf(question, offset, asked), draw), offset };
+    },
     async drift(question, ask) {
       const series = await live.read(question);
       const { window, points, least_count, figure } = ask;
@@ -100,11 +102,9 @@ export const createHistory = (deps: Pick<Deps, 'sql'>): History => {
       return drifts.get(key, () => driftOf(question, series, ask));
     },
     async png(question, ask, { scale, ...look }) {
-      const { body, offset } = await svg(question, ask, look);
-      const { points, family, since, until } = ask;
-      const asked = [points, family, since, until, look.theme, look.width, scale];
-      const make = (): Promise<Uint8Array> => maker.render(body, look.width * scale);
-      return { body: await pngs.get(keyOf(question, offset, asked), make), offset };
+      const { offset, asked, draw } = await prepare(question, ask, look);
+      const make = (): Promise<Uint8Array> => maker.render(draw(), look.width * scale);
+      return { body: await pngs.get(keyOf(question, offset, [...asked, scale]), make), offset };
     },
     close: maker.close,
   };

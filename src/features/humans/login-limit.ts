@@ -18,7 +18,7 @@ import { deriveKey } from '../../kit/sealing.js';
 export interface LoginLimit {
   /** What a network address is kept as; that of one person says nothing about another's. */
   digestOf(human_id: string, ip: string): Buffer;
-  /** Counts a try; `known` is the digest of the address where the account's owner was seen at it. */
+  /** Counts a try; `known`: the digest of its address, where the owner was seen at it. */
   take(email_key: string, known: Buffer | null): Promise<LoginTry | Fault>;
 }
 

@@ -28,7 +28,7 @@ export interface ReceiverOptions {
 
 const tolerance_s = 300;
 
-/** Whether one of the signatures is `v1,` and the base64 of the HMAC-SHA256, keyed with the text. */
+/** Whether one of the signatures is right: `v1,` and the HMAC-SHA256 of id, time and body. */
 export const isSigned = (secret: string, headers: IncomingHttpHeaders, body: Buffer): boolean => {
   const header = (name: string): string => String(headers[`webhook-${name}`] ?? '');
   const timestamp = header('timestamp');
