@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import path from 'node:path';
 import type { Test } from 'tap';
 import { readAccess } from '../../src/embedded/postgres-cluster.js';
+import { isOutage, isWriteRefused } from '../../src/kit/pg/client.js';
 import { allow, type FaultWorld, survive } from './fault.js';
 import { openAdmin } from './own-stores.js';
 import { startReads } from './reads.js';
@@ -98,16 +99,19 @@ export const surviveFullLog = async (t: Test, lasting = usual): Promise<void> =>
   });
 };
 
-/** Takes new pieces of the journal, for which there is no room, until Postgres ends by it. */
+/** Fills the disk, and then the journal until Postgres ends by it. */
 const fillJournal = async (service: TestService): Promise<void> => {
-  const [postgres] = service.pidsOf('Postgres');
   const admin = openAdmin(adminUrl(service));
-  let tries = 0;
+  // On a full disk there may be no new connections.
+  await admin`select`;
+  diskOf(service).fill();
   await until('Postgres ends', async () => {
-    tries += 1;
-    await admin`select pg_switch_wal()`.catch(() => undefined);
-    await register(service, `nobody ${tries}`).catch(() => undefined);
-    return !service.pidsOf('Postgres').includes(postgres ?? 0);
+    try {
+      await admin`select pg_logical_emit_message(false, 'test', repeat('x', 4000000))`;
+      return false;
+    } catch (error) {
+      return isOutage(error) && !isWriteRefused(error);
+    }
   });
   await admin.end({ timeout: 1 });
 };
@@ -133,7 +137,6 @@ export const surviveFullDisk = async (t: Test, lasting = usual): Promise<void> =
       t.same(reads.failed, [], `${reads.count} reads went on`);
       disk.free();
       await untilCured(t, world);
-      disk.fill();
       await fillJournal(service);
       disk.free();
       await untilCured(t, world);
