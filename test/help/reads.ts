@@ -6,7 +6,7 @@ export interface Reads {
   /** Answers so far that were no 200, as sentences. */
   readonly failed: readonly string[];
   readonly count: number;
-  longest_ms: number;
+  readonly longest_ms: number;
   stop(): Promise<void>;
 }
 
@@ -22,8 +22,17 @@ export const startReads = ({ url, questions, agents }: TestService): Reads => {
     '/api/me',
   ];
   const failed: string[] = [];
-  const reads = { failed, count: 0, longest_ms: 0, stop: async (): Promise<void> => undefined };
   let stopped = false;
+  let running: Promise<void> = Promise.resolve();
+  const reads = {
+    failed,
+    count: 0,
+    longest_ms: 0,
+    async stop(): Promise<void> {
+      stopped = true;
+      await running;
+    },
+  };
   const run = async (): Promise<void> => {
     for (; !stopped; reads.count += 1) {
       const path = paths[reads.count % paths.length] ?? '';
@@ -42,10 +51,6 @@ export const startReads = ({ url, questions, agents }: TestService): Reads => {
       await wait(every_ms);
     }
   };
-  const running = run();
-  reads.stop = async () => {
-    stopped = true;
-    await running;
-  };
+  running = run();
   return reads;
 };
