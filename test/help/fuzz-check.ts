@@ -20,9 +20,9 @@ export const describeRequest = ({ method, path, headers, body, as }: FuzzRequest
 
 const general_faults = Object.values(common_faults);
 
-/** What the library's parser says to a first line that reaches it cut in two; see `garbage`. */
+/** What the library's parser says itself to a head that reaches it in two parts; see `garbage`. */
 const isOfParser = ({ status, headers }: Answered): boolean =>
-  status === 505 && headers.get('x-request-id') === null;
+  (status === 505 || status === 431) && headers.get('x-request-id') === null;
 
 /** The problem with an answer, or null; the faults are those of the route that answers. */
 export const makeFuzzCheck = (routes: readonly Route[]) => {

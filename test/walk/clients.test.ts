@@ -8,7 +8,7 @@ import { until } from '../help/until.js';
  * TypeScript SDKs, MCP servers and example agents, which differ from each other in small things.
  */
 
-/** A session of such a client: it sends its key with everything, an operator's the admin key too. */
+/** A session of such a client sends its key with everything, an operator's the admin key too. */
 const openSession = (app: TestApp, key: string) => {
   const headers = { 'x-api-key': key, 'user-agent': 'forecast-sdk/python' };
   const send =
