@@ -87,7 +87,7 @@ for (const { name, send } of doors) {
     const { body } = await app.call('GET', `/api/predictions/${placed.body.prediction.id}`);
     t.same(body.prediction.citations, evidence_urls);
     const preflight = await app.call('GET', `/api/questions/${id}/preflight`, { key });
-    t.same(preflight.body.used_citations, evidence_urls);
+    t.same(preflight.body.citation_landscape.used_urls, evidence_urls);
     const other = await linked();
     const again = await send(other.key, id, yes({ reasoning: bare(`${mark}-2`), evidence_urls }));
     t.match(again.body, { code: 'CITATIONS_REUSED' });
