@@ -357,7 +357,8 @@ export class WordReader {
       if (kind === is_ignored) continue;
       left -= 1;
       const hashed = kind >= first_letter ? kind : code;
-      if (kind >= first_letter) letters += 1;
+      // The second half of a pair is of the same letter.
+      if (kind >= first_letter && (code & 0xfc00) !== 0xdc00) letters += 1;
       h1 = Math.imul(h1 ^ hashed, 0x01000193);
       h2 = (Math.imul(h2, 0x2c1b3c6d) + hashed) | 0;
     }

@@ -87,7 +87,7 @@ t.test('bad lines are listed with number and reason, and the rest goes in', asyn
   t.match(output, /^line 2: not valid JSON: .*\n/m);
   t.match(output, /^line 3: closes_at is "next year" and not a date/m);
   t.match(output, /^line 4: "sports" is not a category/m);
-  t.match(output, /^line 5: The dates must follow each other/m);
+  t.match(output, /^line 5: closes_at has to be later than opens_at/m);
   t.match(output, /^line 6: .*question/m);
   t.match(output, /^line 8: question was cut from 564 to 500 characters\n/m);
   t.match(output, /100 % {2}3 created, 0 there already, 5 bad\n/);

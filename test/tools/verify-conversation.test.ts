@@ -127,7 +127,7 @@ t.test('what is wrong in a conversation is found', async (t) => {
   );
   await finds(/debater .* on the board/, 'update comments set upvotes = upvotes + 7');
   const [state, , rows] = ['state', 'order', 'rows'].map(
-    (name) => `${parts.prefix}:{debaters}:${name}`,
+    (name) => `${parts.prefix}:{debaters}:2:${name}`,
   ) as [string, string, string];
   const live = await parts.redis.hgetall(rows);
   const [agent_id] = Object.keys(live);

@@ -39,10 +39,11 @@ const outcomeOf = (result: unknown): Outcome => {
   const error = String(pick(result, 'error') ?? 'refused without a reason');
   const fields = pick(result, 'fields');
   const parts = Array.isArray(fields)
-    ? fields.map((field) => `${pick(field, 'path')}: ${pick(field, 'message')}`)
+    ? fields
+        .filter((field) => !error.includes(String(pick(field, 'message'))))
+        .map((field) => `${pick(field, 'path')}: ${pick(field, 'message')}`)
     : [];
-  const new_parts = parts.filter((part) => !error.includes(part));
-  return { kind: 'refused', reason: [error, ...new_parts].join('; ') };
+  return { kind: 'refused', reason: [error, ...parts].join('; ') };
 };
 
 const outcomesOf = (answer: Answer, count: number): readonly Outcome[] => {
