@@ -16,11 +16,10 @@ const main = async (): Promise<number> => {
   }
   const { runRole } = await import('./roles/child.js');
   const { startProcess } = await import('./app.js');
-  const in_background = args.role !== 'api';
   return runRole({
     config,
     args,
-    start: () => startProcess(config, { ...args, in_background }),
+    start: () => startProcess(config, args),
   });
 };
 

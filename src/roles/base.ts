@@ -1,5 +1,3 @@
-import { readdirSync } from 'node:fs';
-import os from 'node:os';
 import type { Redis } from 'ioredis';
 import { type Config, publicUrl, type RoleName } from '../config.js';
 import type { Deps } from '../kit/deps.js';
@@ -18,8 +16,6 @@ export interface RoleOptions {
   readonly index: number;
   /** Several api processes listen on the same port. */
   readonly shared_port: boolean;
-  /** A process of its own that works for nobody who waits: it takes a lower priority. */
-  readonly in_background?: boolean;
   /** Tests: false leaves the pages about the service to be made when somebody asks for one. */
   readonly makes_pages?: boolean;
   /** Tests: refuse answers that do not match what their route says it returns. */
@@ -38,21 +34,6 @@ export interface Base {
   monitor(measures?: readonly Measure[]): readonly Service[];
   close(): Promise<void>;
 }
-
-/**
- * When the cores are short, answers to clients come before what can be done a little later. On
- * Linux each thread has a priority of its own, and those that collect garbage are there already.
- */
-const giveWay = (): void => {
-  try {
-    const threads = process.platform === 'linux' ? readdirSync('/proc/self/task') : ['0'];
-    for (const thread of threads) os.setPriority(Number(thread), worker_niceness);
-  } catch {
-    // Not everywhere may a process change its priority, and nothing depends on it.
-  }
-};
-
-const worker_niceness = 10;
 
 const answersInTime = (sql: Sql): Promise<boolean> =>
   withDeadline(probeSql(sql), 1_000, 'the probe').then(
@@ -75,7 +56,6 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
     throw new Error('a role process needs DATABASE_URL and REDIS_URL; the supervisor gives them');
   }
   const name = `${options.role}-${options.index}`;
-  if (options.in_background === true) giveWay();
   const { log, dropped } = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid });
   const sql = openSql({
     url: DATABASE_URL,

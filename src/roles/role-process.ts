@@ -170,49 +170,11 @@ const makeSettled = <T>(): Settled<T> => {
   return { promise, resolve, reject };
 };
 
-/**
- * Without a limit V8 lets garbage grow with the memory of the machine: 280 MB instead of 160 under
- * the load of `bench -- predict`, and not a request more. A nursery of this size lets requests die
- * young, and leaves room for what is compared with (ORIGINALITY_MB) within some 250 MB. V8 takes
- * the next power of two; twice as much takes 30 MB more, which serve better for old objects.
- *
- * One thread beside the main one collects: each core has a process of the service or Postgres to
- * run, and the four of Node kept them waiting for 50 ms at every full collection.
- *
- * An api process keeps its nursery and what it has for old objects: V8 gives back what it can while
- * nobody asks, and then half of the first second of a rush goes into collecting.
- *
- * All old objects are looked at again when they have used most of what they may grow by, which is
- * as much as there is of them: for 60 ms both cores are busy with it each time. V8 counts what is
- * compared with among what has grown, though it lies outside of its heap and is not garbage. Left
- * to itself V8 begins as soon as less than two nurseries are left. Nothing is made among the old
- * objects: V8 does that with what one line of the program makes when much of it lived long once,
- * and from then on whatever those objects name becomes old with them.
- */
-const api_heap_flags = [
-  ...['--min-semi-space-size=8', '--max-semi-space-size=8', '--no-memory-reducer'],
-  '--heap-growing-percent=100',
-  ...['--incremental-marking-soft-trigger=85', '--incremental-marking-hard-trigger=95'],
-  '--no-allocation-site-pretenuring',
-] as const;
-
-/**
- * Large pieces are given back as soon as they are freed. By itself glibc raises the size of what is
- * large with each of them, and arrays that have grown leave holes that nothing fits into.
- */
-const heap_env = { MALLOC_MMAP_THRESHOLD_: '131072' } as const;
-
-const heapFlags = (role: RoleName, heap_mb: number): readonly string[] => [
-  `--max-old-space-size=${heap_mb}`,
-  '--v8-pool-size=1',
-  ...(role === 'api' ? api_heap_flags : []),
-];
-
 const forkRole = (options: RoleProcessOptions): ChildProcess => {
   const { entry, env, output, heap_mb } = options;
   const child = fork(entry, toWords(options), {
-    env: { ...heap_env, ...env },
-    execArgv: [...process.execArgv, ...heapFlags(options.args.role, heap_mb)],
+    env,
+    execArgv: [...process.execArgv, `--max-old-space-size=${heap_mb}`],
     stdio: ['ignore', output, output, 'ipc'],
   });
   child.on('error', () => undefined);

@@ -4,7 +4,6 @@ import type { Result } from './content.js';
 import { type Job, piece_bytes, piece_places, type RunningJob, runJob } from './job.js';
 import type { Pace } from './pace.js';
 import type { Privacy } from './predictions-store.js';
-import { lowerBackend, lowerThread } from './priority.js';
 
 /**
  * The thread that makes exports, so that the loop of the api process only hands their bytes on. It
@@ -120,7 +119,6 @@ const serve = (port: MessagePort, setup: WorkerSetup): void => {
       const job = runJob({ sql, privacy, pace }, message.job);
       const held: Held = { ...job, shared, pace, ready: 0, wake: () => undefined };
       running.set(id, held);
-      void lowerBackend(sql, setup.database_url);
       sendPieces(id, held).catch((error: unknown) => fail(id, error));
       return;
     }
@@ -134,7 +132,4 @@ const serve = (port: MessagePort, setup: WorkerSetup): void => {
   });
 };
 
-if (parentPort !== null) {
-  lowerThread();
-  serve(parentPort, workerData as WorkerSetup);
-}
+if (parentPort !== null) serve(parentPort, workerData as WorkerSetup);

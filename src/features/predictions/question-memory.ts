@@ -1,7 +1,6 @@
 import { hashText } from '../../kit/hash.js';
 import { Ints, NumberTable } from '../../kit/number-table.js';
 import type { Db } from '../../kit/pg/client.js';
-import { type Member, Roll } from '../../kit/roll.js';
 import { type SimilarSet, SimilarSets } from '../../kit/similar-sets.js';
 import { readCitation } from './citations.js';
 import { type EarlierRow, readEarlier } from './gate-store.js';
@@ -33,7 +32,7 @@ interface Counted {
 }
 
 /** A draft that waits for its commit. */
-export interface Pending extends Member<Pending> {
+export interface Pending {
   readonly id: string;
   readonly entry: number;
   /** Without its words, which the sets have: what lives through a commit costs to be moved. */
@@ -79,7 +78,7 @@ export class QuestionMemory {
   version = 0;
   /** By `Gates`: when it was used last, in ms of `performance.now`. */
   used_ms = 0;
-  readonly waiting = new Roll<Pending>();
+  readonly waiting = new Set<Pending>();
 
   private readonly sets = new SimilarSets();
   /** By set: its number; 0 while it waits. */
@@ -146,8 +145,6 @@ export class QuestionMemory {
       family: this.familyOf(model_family),
       state: 'waiting',
       waiters: [],
-      before: null,
-      after: null,
     };
     this.waiting.add(pending);
     for (const id of pending.source_ids) this.sources_waiting.values[id]! += 1;

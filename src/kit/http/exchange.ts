@@ -1,13 +1,11 @@
 import { STATUS_CODES } from 'node:http';
 import { common_faults, refuse } from '../fault.js';
-import type { Roll } from '../roll.js';
 import type { Address, AddressReader } from './address.js';
 import type { BodyStream } from './body-stream.js';
 import { type Headers, linesOf } from './header-lines.js';
 import { parseJson } from './json.js';
-import type { Peers } from './peers.js';
 import type { Asked, BodyRead, Outgoing, OutgoingHead } from './talk.js';
-import type { HttpRequest, HttpResponse } from './uws.js';
+import { type HttpRequest, type HttpResponse, remoteAddress } from './uws.js';
 
 /**
  * One request and its one answer. An exchange is opened by the first statement of every uWS
@@ -62,16 +60,13 @@ const endsConnection = (status: number): boolean =>
 /** What the exchanges of a server share. */
 export interface Desk {
   /** What has no answer yet, oldest first. */
-  readonly open: Roll<Asked>;
+  readonly open: Set<Asked>;
   readonly readAddress: AddressReader;
-  readonly peers: Peers;
   /** The common headers behind the name of the first of them, in one piece. */
   readonly common_lines: string;
 }
 
 export class Exchange implements Asked {
-  before: Asked | null = null;
-  after: Asked | null = null;
   readonly method: string;
   readonly path: string;
   readonly query: string;
@@ -107,7 +102,7 @@ export class Exchange implements Asked {
     this.method = req.getCaseSensitiveMethod();
     this.path = req.getUrl();
     this.query = req.getQuery() ?? '';
-    this.#remote = desk.peers.addressOf(res);
+    this.#remote = remoteAddress(res);
     this.#copyHeaders(req);
   }
 

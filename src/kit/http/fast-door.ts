@@ -6,9 +6,8 @@ import { matchesEtag } from './etag.js';
 import { exchange_counters } from './exchange.js';
 import type { HotAnswers } from './hot.js';
 import type { HotAnswer } from './hot-shelf.js';
-import type { Peers } from './peers.js';
 import { requestId } from './talk.js';
-import type { HttpRequest, HttpResponse } from './uws.js';
+import { type HttpRequest, type HttpResponse, remoteAddress } from './uws.js';
 
 /**
  * The short way of a hot read: an address whose answer is kept (`hot.ts`), an anonymous caller, and
@@ -23,7 +22,6 @@ export interface FastDoorOptions {
   /** The windows that count an anonymous read. */
   readonly windowsOf: (address: Address) => readonly Window[];
   readonly readAddress: AddressReader;
-  readonly peers: Peers;
   readonly has_proxies: boolean;
   /** Null where requests are not logged. */
   readonly writeLine: LineWriter | null;
@@ -38,10 +36,10 @@ export interface FastDoor {
 const short_times = Array.from({ length: 100 }, (_, n) => String(n / 100));
 
 export const makeFastDoor = (options: FastDoorOptions): FastDoor => {
-  const { hot, leases, windowsOf, readAddress, peers, has_proxies, writeLine } = options;
+  const { hot, leases, windowsOf, readAddress, has_proxies, writeLine } = options;
 
   const leaseOf = (res: HttpResponse, req: HttpRequest) => {
-    const remote = peers.addressOf(res);
+    const remote = remoteAddress(res);
     const forwarded_for = has_proxies ? req.getHeader('x-forwarded-for') : '';
     const key = forwarded_for === '' ? remote : `${remote} ${forwarded_for}`;
     const known = leases.get(key);

@@ -1,14 +1,12 @@
 import type { Logger } from 'pino';
 import { common_faults, type Fault, refuse } from '../fault.js';
 import { describeError, makeLineWriter } from '../log.js';
-import { Roll } from '../roll.js';
 import { makeAddressReader } from './address.js';
 import { type Finish, makeFinish, sendOptions } from './answer.js';
 import { compileRoute } from './call.js';
 import { commonHeaders, commonLines, type Desk, Exchange, exchange_counters } from './exchange.js';
 import { type FastDoorOptions, makeFastDoor } from './fast-door.js';
 import type { Headers } from './header-lines.js';
-import { peersOf } from './peers.js';
 import type { Route } from './route.js';
 import { type Found, makeRouter } from './router.js';
 import { makeServer, type ServeOptions } from './serve.js';
@@ -43,7 +41,7 @@ export interface WholeCall extends Asked {
 
 export interface Mounted {
   /** What has no answer yet, oldest first. */
-  readonly open: Roll<Asked>;
+  readonly open: Set<Asked>;
   /** Answers a call that came through another door. */
   call(asked: WholeCall): void;
   /** Refuses new requests with 503 while the open ones finish. */
@@ -62,7 +60,7 @@ const lateFault = ({ awaits_body }: Asked): Fault =>
     : refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
 
 /** Answers 503 to what has been open for longer than the deadline; 408 when the client is late. */
-const startSweeper = (open: Roll<Asked>, deadline_ms: number, finish: Finish) => {
+const startSweeper = (open: Set<Asked>, deadline_ms: number, finish: Finish) => {
   const timer = setInterval(() => {
     const now_ms = performance.now();
     for (const asked of open) {
@@ -100,14 +98,9 @@ const openFastDoor = (app: TemplatedApp, options: DoorOptions): void => {
   });
 };
 
-const makeDesk = (
-  app: TemplatedApp,
-  trusted_proxies: readonly string[],
-  common_headers: Headers,
-): Desk => ({
-  open: new Roll(),
+const makeDesk = (trusted_proxies: readonly string[], common_headers: Headers): Desk => ({
+  open: new Set(),
   readAddress: makeAddressReader(trusted_proxies),
-  peers: peersOf(app),
   common_lines: commonLines(common_headers),
 });
 
@@ -118,7 +111,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
   const finish = makeFinish(log);
   const common_headers = commonHeaders(options.only_https ?? false);
   const server = makeServer({ ...options, finish, common_headers });
-  const desk = makeDesk(app, trusted_proxies, common_headers);
+  const desk = makeDesk(trusted_proxies, common_headers);
   let draining = false;
 
   const serve = (exchange: Exchange, talk: Talk): void => {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { Fault } from '../fault.js';
-import type { Member } from '../roll.js';
 import { hasCredential } from '../secrets.js';
 import type { Address } from './address.js';
 import type { BodyStream } from './body-stream.js';
@@ -22,7 +21,7 @@ export type BodyRead =
   | { readonly ok: false; readonly fault: Fault };
 
 /** What is asked of a route, whichever door it came through: an HTTP request, or a frame. */
-export interface Asked extends Member<Asked> {
+export interface Asked {
   readonly method: string;
   readonly path: string;
   readonly query: string;

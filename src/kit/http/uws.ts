@@ -2,7 +2,7 @@
  * The only module that imports uWebSockets.js. The dependency is CommonJS; its types come with it.
  * What bites in it is listed, and held, in `test/kit/native.test.ts`.
  */
-import uWS from 'uWebSockets.js';
+import uWS, { type HttpResponse } from 'uWebSockets.js';
 
 export type {
   HttpRequest,
@@ -12,6 +12,10 @@ export type {
   us_socket_context_t,
   WebSocket,
 } from 'uWebSockets.js';
+
+/** The remote address of a connection: its raw bytes as latin1. */
+export const remoteAddress = (res: HttpResponse): string =>
+  Buffer.from(res.getRemoteAddress()).toString('latin1');
 
 export const { App, DISABLED, us_listen_socket_close, us_socket_local_port } = uWS;
 

@@ -1,14 +1,11 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
-import { keepCommandsYoung } from './young-commands.js';
 
 /**
  * Redis connections. Anything in Redis can be lost and rebuilt, so a command fails fast: no offline
  * queue, no resending of commands whose fate is unknown, a time limit on every command. A command
  * that timed out may still have run: every write is an idempotent absolute or guarded by an offset.
  */
-
-keepCommandsYoung();
 
 export interface RedisParams {
   /** redis://, rediss:// or unix:/path/to/socket. */

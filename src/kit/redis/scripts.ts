@@ -5,8 +5,7 @@ import type { Redis } from 'ioredis';
 /**
  * Lua scripts live in `src/lua/<name>-<keys>.lua`, one a file; the number in the name is how many
  * keys the script takes, `n` for any number. EVALSHA is sent, and EVAL when Redis does not know the
- * script yet, or no more. The commands that ioredis defines for scripts grow old, see
- * `young-commands.ts`.
+ * script yet, or no more.
  */
 export type Script = (
   redis: Redis,

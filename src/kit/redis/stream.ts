@@ -1,4 +1,4 @@
-import { Command, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { closeRedis, connectRedis, openRedis } from './client.js';
 
@@ -52,26 +52,6 @@ const readReply = (reply: RawReply): readonly StreamEntry[] => {
   return found;
 };
 
-/**
- * The reply goes to `take` and nowhere else. Whatever waits for it may have waited for long, and
- * then V8 has moved it among the old objects: a promise that was given the reply would keep it
- * until all of those are looked at, and so would each event of a busy log grow old.
- */
-const makeRead = (args: readonly (string | number)[], take: (reply: unknown) => void): Command => {
-  const read = new Command('xread', [...args], { replyEncoding: 'utf8' });
-  const { resolve, reject } = read;
-  const hand = (reply: unknown): void => {
-    try {
-      take(read.transformReply(reply as Buffer));
-      resolve(null);
-    } catch (error) {
-      reject(error as Error);
-    }
-  };
-  read.resolve = hand;
-  return read;
-};
-
 export const createStreamReader = (options: StreamOptions): StreamReader => {
   const { redis_url, key, name, log } = options;
   const { block_ms = 1_000, grace_ms = 2_000, count = 512 } = options;
@@ -95,14 +75,18 @@ export const createStreamReader = (options: StreamOptions): StreamReader => {
   const readBounded = async (offset: number, take: Take): Promise<boolean | null> => {
     const ready = await connection();
     if (ready === null || stopped) return null;
-    let came = false;
-    const args = ['COUNT', count, 'BLOCK', block_ms, 'STREAMS', key, `${offset}-0`];
-    const read = makeRead(args, (reply) => {
-      const entries = readReply(reply as RawReply);
-      came = entries.length > 0;
-      if (came) take(entries);
-    });
-    await ready.sendCommand(read);
+    const reply = await ready.xread(
+      'COUNT',
+      count,
+      'BLOCK',
+      block_ms,
+      'STREAMS',
+      key,
+      `${offset}-0`,
+    );
+    const entries = readReply(reply as RawReply);
+    const came = entries.length > 0;
+    if (came) take(entries);
     return came;
   };
 

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { refuse } from '../fault.js';
 import type { Caller } from '../http/caller.js';
-import { peersOf } from '../http/peers.js';
 import {
   DISABLED,
   type HttpRequest,
@@ -156,7 +155,7 @@ const goOn = (core: Core, session: Session): void =>
   })();
 
 const mountCallbacks = (app: TemplatedApp, core: Core): void => {
-  const upgrade = makeUpgrade(core, peersOf(app));
+  const upgrade = makeUpgrade(core);
   const behavior = {
     compression: DISABLED,
     maxPayloadLength: payload_bytes,

@@ -4,7 +4,7 @@ import type { Address } from '../http/address.js';
 import { exchange_counters, isTooLarge } from '../http/exchange.js';
 import { findJsonProblem } from '../http/json.js';
 import type { WholeCall } from '../http/mount.js';
-import type { Asked, BodyRead, Outgoing } from '../http/talk.js';
+import type { BodyRead, Outgoing } from '../http/talk.js';
 import { bodyTextOf } from './call-body.js';
 import { ws_faults } from './frames.js';
 import type { Session } from './session.js';
@@ -64,8 +64,6 @@ export const makeSocketCall = (parts: CallParts): SocketCall | Fault => {
 };
 
 export class SocketCall implements WholeCall {
-  before: Asked | null = null;
-  after: Asked | null = null;
   /** Where it stands among the calls of its socket. */
   place = 0;
   readonly method: string;

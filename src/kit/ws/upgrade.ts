@@ -3,8 +3,12 @@ import { common_faults, type Fault, isFault, refuse } from '../fault.js';
 import type { Address } from '../http/address.js';
 import { anonymous, type Caller, callerKey } from '../http/caller.js';
 import { type Credentials, chooseCredentials, no_credentials } from '../http/credentials.js';
-import type { Peers } from '../http/peers.js';
-import type { HttpRequest, HttpResponse, us_socket_context_t } from '../http/uws.js';
+import {
+  type HttpRequest,
+  type HttpResponse,
+  remoteAddress,
+  type us_socket_context_t,
+} from '../http/uws.js';
 import { describeError } from '../log.js';
 import { withDeadline } from '../service.js';
 import type { Core } from './core.js';
@@ -116,10 +120,10 @@ export const takeKeySeat = async (
  * uNetworking/uWebSockets pull request 1929.
  */
 export const makeUpgrade =
-  (core: Core, peers: Peers) =>
+  (core: Core) =>
   (res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void => {
     const { limits } = core;
-    const request = readRequest(core, peers.addressOf(res), req);
+    const request = readRequest(core, remoteAddress(res), req);
     const session = makeSession({
       address: request.address,
       frame_tokens: limits.frames_burst,
@@ -129,5 +133,4 @@ export const makeUpgrade =
     const protocol = req.getHeader('sec-websocket-protocol');
     const extensions = req.getHeader('sec-websocket-extensions');
     res.upgrade<Kept>({ session, request }, key, protocol, extensions, context);
-    peers.onUpgraded();
   };

@@ -1,10 +1,8 @@
 import { get, type IncomingMessage } from 'node:http';
-import os from 'node:os';
 import { type Test, t } from 'tap';
 import { seed } from '../../../bench/env/seed.js';
 import { seedPredictions } from '../../../bench/env/seed-predictions.js';
 import { makeApiKey } from '../../../src/features/agents/index.js';
-import { niceness } from '../../../src/features/exports/priority.js';
 import { startApp } from '../../help/app.js';
 import { readLines } from '../../help/exports.js';
 import { until } from '../../help/until.js';
@@ -52,7 +50,6 @@ t.test('two at once for one address; whoever leaves makes room', async (t) => {
     return rows.length > 0 && rows.every(({ state }) => state === 'idle') ? rows : undefined;
   });
   t.equal(busy.length, 1, 'one connection, idle and in no transaction, while nobody reads');
-  if (process.platform === 'linux') t.equal(os.getPriority(busy[0]?.pid), niceness);
   first.destroy();
   const answer = await until('there is room', async () => {
     const asked = await app.call('GET', `${path}?format=ndjson`);
