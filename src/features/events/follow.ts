@@ -151,19 +151,16 @@ const readRecord = async (f: Following): Promise<void> => {
 
 const takeTurn = async (f: Following): Promise<'again' | 'rest'> => {
   const asked_ms = performance.now();
-  let left: readonly StreamEntry[] = [];
-  const came = await f.reader.readAfter(f.cursor, (entries) => {
-    if (!accept(f, entries)) left = entries;
-  });
+  const entries = await f.reader.readAfter(f.cursor);
   if (f.stopped) return 'rest';
-  if (came !== true) {
+  if (entries === null || entries.length === 0) {
     await readRecord(f);
     // An empty answer that did not wait is no answer: without a rest it would come again at once.
-    return came !== null && performance.now() - asked_ms > away_ms ? 'again' : 'rest';
+    return entries !== null && performance.now() - asked_ms > away_ms ? 'again' : 'rest';
   }
-  if (left.length === 0) return 'again';
+  if (accept(f, entries)) return 'again';
   await readRecord(f);
-  if (accept(f, left)) return 'again';
+  if (accept(f, entries)) return 'again';
   if (!f.told_ahead) {
     f.options.log.error({ cursor: f.cursor }, 'follower: the stream is ahead of the record');
   }

@@ -14,15 +14,12 @@ export interface StreamEntry {
   readonly fields: readonly string[];
 }
 
-export type Take = (entries: readonly StreamEntry[]) => void;
-
 export interface StreamReader {
   /**
-   * Gives entries after `offset` to `take`, oldest first, at most `count`, and then says true.
-   * False: nothing came within the block. Null: Redis is away, answered with an error or did not
-   * answer; ask again after a pause.
+   * The entries after `offset`, oldest first, at most `count`; none when nothing came within the
+   * block. Null: Redis is away, answered with an error or did not answer; ask again after a pause.
    */
-  readAfter(offset: number, take: Take): Promise<boolean | null>;
+  readAfter(offset: number): Promise<readonly StreamEntry[] | null>;
   /** Lets go of the connection; a read under way answers null. */
   stop(): void;
 }
@@ -72,35 +69,20 @@ export const createStreamReader = (options: StreamOptions): StreamReader => {
     redis = undefined;
   };
 
-  const readBounded = async (offset: number, take: Take): Promise<boolean | null> => {
+  const read = async (offset: number): Promise<readonly StreamEntry[] | null> => {
     const ready = await connection();
     if (ready === null || stopped) return null;
-    const reply = await ready.xread(
-      'COUNT',
-      count,
-      'BLOCK',
-      block_ms,
-      'STREAMS',
-      key,
-      `${offset}-0`,
-    );
-    const entries = readReply(reply as RawReply);
-    const came = entries.length > 0;
-    if (came) take(entries);
-    return came;
+    const after = `${offset}-0`;
+    const reply = await ready.xread('COUNT', count, 'BLOCK', block_ms, 'STREAMS', key, after);
+    return readReply(reply as RawReply);
   };
 
-  const readAfter = (offset: number, take: Take): Promise<boolean | null> => {
+  const readAfter = (offset: number): Promise<readonly StreamEntry[] | null> => {
     if (stopped) return Promise.resolve(null);
     return new Promise((resolve) => {
-      let is_open = true;
-      const settle = (came: boolean | null): void => {
-        is_open = false;
+      const settle = (entries: readonly StreamEntry[] | null): void => {
         clearTimeout(watchdog);
-        resolve(came);
-      };
-      const takeInTime: Take = (entries) => {
-        if (is_open) take(entries);
+        resolve(entries);
       };
       const cutThis = (): void => {
         drop();
@@ -111,7 +93,7 @@ export const createStreamReader = (options: StreamOptions): StreamReader => {
         log.warn({ stream: key }, 'stream: a blocked read did not come back, connecting anew');
         cutThis();
       }, block_ms + grace_ms);
-      readBounded(offset, takeInTime).then(settle, () => settle(null));
+      read(offset).then(settle, () => settle(null));
     });
   };
 
