@@ -195,11 +195,6 @@ export const settings = {
     'false',
     'Refuse predictions with fewer than two sources that can be read; each one is asked for.',
   ),
-  HOT_READS: setting(
-    flag,
-    'true',
-    'Keep answers that many ask for; votes and edits may then show up to a second later in them.',
-  ),
   HIDE_REASONING: setting(
     flag,
     'false',

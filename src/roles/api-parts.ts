@@ -42,7 +42,7 @@ import type { Deps } from '../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
 import type { Caller } from '../kit/http/caller.js';
 import type { Credentials } from '../kit/http/credentials.js';
-import { createHotAnswers, type HotAnswers } from '../kit/http/hot.js';
+import { createResponseCache, type ResponseCache } from '../kit/http/response-cache.js';
 import type { Route } from '../kit/http/route.js';
 import type { Limiter } from '../kit/limits.js';
 import { createWriteWatch, type Sql } from '../kit/pg/client.js';
@@ -69,7 +69,7 @@ export type ApiParts = Deps &
     readonly principals: Principals;
     readonly sessions: Sessions;
     readonly logins: LoginLimit;
-    readonly hot: HotAnswers;
+    readonly cache: ResponseCache;
     readonly recent: Recent<Told>;
   };
 
@@ -86,7 +86,7 @@ export const makeApiParts = (
   nudge = makeNudge(deps),
   sessions = createSessions(deps),
   consensus = createLiveConsensus(deps),
-  hot = createHotAnswers(),
+  cache = createResponseCache(),
   history = createHistory(deps),
   recent = makeRecentEvents(),
 ): ApiParts => ({
@@ -102,12 +102,12 @@ export const makeApiParts = (
   commenting: createCommenting({ sql: deps.sql, line: openLine('comments') }, nudge),
   voting: createVoting(openLine('votes')),
   taxonomy: createTaxonomy(deps),
-  hot,
+  cache,
   recent,
   questions: createQuestionCache(deps, {
     onForget(id) {
-      hot.drop(id);
-      hot.drop(lists_tag);
+      cache.invalidate(id);
+      cache.invalidate(lists_tag);
     },
   }),
   write_watch: createWriteWatch(),

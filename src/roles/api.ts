@@ -1,12 +1,14 @@
 import type { Config } from '../config.js';
 import { createPrincipals } from '../features/agents/index.js';
-import { createFollower, mountSockets, Told } from '../features/events/index.js';
+import { createFollower, type LogEntry, mountSockets, Told } from '../features/events/index.js';
 import { makeWindowsOf } from '../features/limits/index.js';
+import { lists_tag } from '../features/questions/index.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import type { Address } from '../kit/http/address.js';
 import { anonymous } from '../kit/http/caller.js';
 import { exchange_counters } from '../kit/http/exchange.js';
 import { type Mounted, mount } from '../kit/http/mount.js';
+import type { ResponseCache } from '../kit/http/response-cache.js';
 import type { Route } from '../kit/http/route.js';
 import {
   App,
@@ -17,7 +19,6 @@ import {
   us_socket_local_port,
 } from '../kit/http/uws.js';
 import { createKeeper } from '../kit/idempotency.js';
-import { createLeases } from '../kit/limit-leases.js';
 import { createLimiter } from '../kit/limits.js';
 import type { Measure } from '../kit/metrics.js';
 import { type Running, startAll } from '../kit/service.js';
@@ -26,7 +27,6 @@ import { createSeats } from '../kit/ws/seats.js';
 import { all_routes } from '../routes.js';
 import { type ApiParts, makeApiParts, makeAuthenticate } from './api-parts.js';
 import { type Base, openBase, type RoleOptions } from './base.js';
-import { makeCooling } from './cooling.js';
 import { makeStateTopics } from './state-topics.js';
 
 /** The api process: REST and websockets on one port, and everything they need at hand. */
@@ -67,7 +67,6 @@ const mountAll = (base: Base, options: RoleOptions) => {
   const principals = createPrincipals(deps, { onPurge });
   const prefix = config.REDIS_PREFIX;
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
-  const leases = createLeases({ redis, prefix });
   const parts = makeApiParts(deps, { principals, limiter, openLine: base.openLine });
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
@@ -81,16 +80,13 @@ const mountAll = (base: Base, options: RoleOptions) => {
     link_url: () => `${deps.public_url}/link`,
     authenticate,
     windowsOf,
-    ...(config.HOT_READS
-      ? { hot: parts.hot, fast: { hot: parts.hot, leases, windowsOf: windowsOfAddress } }
-      : {}),
+    cache: parts.cache,
     keeper: createKeeper({ sql, secret_key: config.SECRET_KEY ?? '', log }),
     ...{ only_https: isOnlyHttps(config), check_answers: options.check_answers ?? false },
   });
   const seats = createSeats({ redis, prefix, log });
   const node = `${options.role}-${options.index}`;
   const topics = makeStateTopics(parts, { node, touch: (topic) => sockets.hub.touch(topic) });
-  const cooling = makeCooling(parts.hot);
   const sockets = mountSockets(app, {
     sql,
     log,
@@ -118,13 +114,22 @@ const mountAll = (base: Base, options: RoleOptions) => {
     onEvents: (batch) => {
       topics.onEvents(batch);
       parts.history.onEvents(batch);
-      cooling.onEvents(batch);
+      invalidate(parts.cache, batch);
       const told = batch.map((entry) => new Told(entry));
       sockets.onEvents(told);
       parts.log_doors.onEvents(told);
     },
   });
-  return { app, parts, limiter, leases, cooling, mounted, seats, sockets, follower, topics };
+  return { app, parts, limiter, mounted, seats, sockets, follower, topics };
+};
+
+/** Lists are invalidated by the life of questions alone: their counters may be a second old. */
+const invalidate = (cache: ResponseCache, batch: readonly LogEntry[]): void => {
+  for (const { question_id, event } of batch) {
+    if (question_id === null) continue;
+    cache.invalidate(question_id);
+    if (event.startsWith('question.')) cache.invalidate(lists_tag);
+  }
 };
 
 type All = ReturnType<typeof mountAll>;
@@ -142,9 +147,9 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
     read: () => exchange_counters.expired,
   },
   {
-    name: 'http_fast_total',
-    help: 'Hot reads that went the short way.',
-    read: () => exchange_counters.fast,
+    name: 'http_cached_total',
+    help: 'Responses that were sent from the response cache.',
+    read: () => parts.cache.stats().hits,
   },
   {
     name: 'predictions_placed_total',
@@ -187,7 +192,7 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
 export const startApi = async (config: Config, options: RoleOptions): Promise<Running> => {
   const base = await openBase(config, options);
   const all = mountAll(base, options);
-  const { app, parts, limiter, leases, cooling, mounted, seats, sockets, follower, topics } = all;
+  const { app, parts, limiter, mounted, seats, sockets, follower, topics } = all;
   const services = await startAll([
     parts.principals,
     parts.questions,
@@ -217,8 +222,6 @@ export const startApi = async (config: Config, options: RoleOptions): Promise<Ru
       mounted.stop();
       app.close();
       limiter.stop();
-      leases.stop();
-      cooling.stop();
       parts.webhooks.close();
       await parts.exports.close();
       await parts.history.close();

@@ -12,6 +12,7 @@ import { createBoards, type StandingParts } from '../../src/features/standing/in
 import type { Deps } from '../../src/kit/deps.js';
 import { anonymous } from '../../src/kit/http/caller.js';
 import { mount } from '../../src/kit/http/mount.js';
+import { createResponseCache } from '../../src/kit/http/response-cache.js';
 import type { Route } from '../../src/kit/http/route.js';
 import {
   App,
@@ -60,6 +61,7 @@ export const startAccountApp = async (t: Teardown, options: PartsOptions = {}) =
           ? sessions.byToken(bearerToken(authorization))
           : anonymous,
     windowsOf: makeWindowsOf(config),
+    cache: createResponseCache(),
     check_answers: true,
   });
   const port = await new Promise<number>((resolve) => {

@@ -85,8 +85,7 @@ export const startApp = async (t: Test, options: AppOptions = {}): Promise<TestA
     SECRET_KEY: secret_key,
     LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'error',
     API_PROCESSES: '1',
-    // A test that asks again and again is not to be told what was kept.
-    HOT_READS: 'false',
+
     LIMIT_IP: '1000000',
     LIMIT_REGISTER: '1000000',
     LIMIT_LOGIN: '1000000',

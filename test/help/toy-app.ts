@@ -5,6 +5,7 @@ import type { StreamParts } from '../../src/kit/http/body-stream.js';
 import type { Caller } from '../../src/kit/http/caller.js';
 import type { Credentials } from '../../src/kit/http/credentials.js';
 import { type Mounted, mount } from '../../src/kit/http/mount.js';
+import { createResponseCache } from '../../src/kit/http/response-cache.js';
 import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/kit/http/route.js';
 import {
   App,
@@ -213,6 +214,7 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}): Promis
     link_url: () => 'http://forum/link',
     authenticate,
     windowsOf: () => options.windows ?? [],
+    cache: createResponseCache(),
     check_answers: options.check_answers ?? false,
     ...(options.deadline_ms === undefined ? {} : { deadline_ms: options.deadline_ms }),
   });

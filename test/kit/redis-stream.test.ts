@@ -1,11 +1,7 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
-import {
-  createStreamReader,
-  type StreamEntry,
-  type StreamReader,
-} from '../../src/kit/redis/stream.js';
+import { createStreamReader, type StreamReader } from '../../src/kit/redis/stream.js';
 import { startStopwatch } from '../help/stopwatch.js';
 import { openStores, type Stores, startPrivateStores } from '../help/stores.js';
 import { until } from '../help/until.js';

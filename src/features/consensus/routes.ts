@@ -37,11 +37,10 @@ const getConsensus = route({
   returns: { 200: consensus_schema },
   faults: [question_faults.QUESTION_NOT_FOUND],
   cacheable: true,
-  hot: { tag: ({ id }) => id.toLowerCase(), after: 2 },
+  cache: { tag: ({ id }) => id.toLowerCase() },
   handle: async ({ params, caller }, deps) => {
     const known = deps.consensus.peek(params.id);
-    const remake = () => deps.consensus.peek(params.id);
-    if (known !== undefined) return { ...reply(200, known), remake };
+    if (known !== undefined) return reply(200, known);
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     return reply(200, await deps.consensus.read(question));
@@ -66,8 +65,7 @@ const getQuestion = route({
   },
   faults: [question_faults.QUESTION_NOT_FOUND],
   cacheable: true,
-  // Votes and edits are not in the log; a page that moves all the time is made four times a second.
-  hot: { tag: ({ id }) => id.toLowerCase(), after: 8, keep_ms: 1_000, lag_ms: 250 },
+  cache: { tag: ({ id }) => id.toLowerCase() },
   handle: async ({ params, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;

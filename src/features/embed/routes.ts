@@ -40,7 +40,7 @@ const getEmbed = route({
   returns: { 200: Type.String(), 404: Type.String() },
   produces: 'text/html',
   cacheable: true,
-  hot: { tag: ({ id }) => id.toLowerCase(), after: 8, keep_ms: 1_000, lag_ms: 250 },
+  cache: { tag: ({ id }) => id.toLowerCase() },
   async handle({ params, query }, deps): Promise<Reply> {
     const { public_url } = deps;
     const view = viewOf(query.view);
@@ -56,13 +56,7 @@ const getEmbed = route({
       view === 'chart' ? deps.history.chart(question, whole_course) : null,
     ]);
     const widget = { question, view, theme, public_url, chart: chart && drawCourse(chart) };
-    const answer = replyRaw(html, renderWidget({ ...widget, consensus }), headers);
-    if (chart !== null) return answer;
-    const remake = () => {
-      const moved = deps.consensus.peek(question.id);
-      return moved === undefined ? undefined : renderWidget({ ...widget, consensus: moved });
-    };
-    return { ...answer, remake };
+    return replyRaw(html, renderWidget({ ...widget, consensus }), headers);
   },
 });
 

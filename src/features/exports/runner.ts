@@ -202,7 +202,7 @@ const look_ms = 100;
 
 /** Whether requests come that often, looked at from time to time. */
 const makeOthers = () => {
-  const count = (): number => exchange_counters.opened + exchange_counters.fast;
+  const count = (): number => exchange_counters.opened;
   let last = { count: count(), at_ms: performance.now() };
   let is_many = false;
   return (): boolean => {

@@ -27,7 +27,7 @@ export interface QuestionParts {
 const route = routeFor<Deps & TaxonomyParts & QuestionParts>();
 const tag = 'questions';
 
-/** What kept lists of questions are dropped by. */
+/** The tag of cached lists of questions. */
 export const lists_tag = 'questions';
 
 const place_faults = Object.values(taxonomy_faults);
@@ -43,7 +43,7 @@ const getQuestions = route({
   returns: { 200: questions_answer },
   faults: place_faults,
   cacheable: true,
-  hot: { tag: () => lists_tag, after: 8, keep_ms: 1_000 },
+  cache: { tag: () => lists_tag },
   handle: async ({ query }, deps) => {
     const unknown = await deps.taxonomy.checkQuery(query);
     if (unknown !== null) return unknown;

@@ -1,11 +1,9 @@
-import type { Logger } from 'pino';
 import { common_faults, type Fault, refuse } from '../fault.js';
-import { describeError, makeLineWriter } from '../log.js';
+import { describeError } from '../log.js';
 import { makeAddressReader } from './address.js';
 import { type Finish, makeFinish, sendOptions } from './answer.js';
 import { compileRoute } from './call.js';
 import { commonHeaders, commonLines, type Desk, Exchange, exchange_counters } from './exchange.js';
-import { type FastDoorOptions, makeFastDoor } from './fast-door.js';
 import type { Headers } from './header-lines.js';
 import type { Route } from './route.js';
 import { type Found, makeRouter } from './router.js';
@@ -23,8 +21,6 @@ import type { TemplatedApp } from './uws.js';
 export interface MountOptions<D> extends ServeOptions<D> {
   readonly routes: readonly Route<D>[];
   readonly trusted_proxies: readonly string[];
-  /** The short way for answers that are kept. */
-  readonly fast?: DoorOptions['fast'];
   /** Clients reach it by TLS alone, and browsers are told to remember that. */
   readonly only_https?: boolean;
   /** Longest a request may take; then the client gets 503. */
@@ -75,29 +71,6 @@ const startSweeper = (open: Set<Asked>, deadline_ms: number, finish: Finish) => 
   return timer;
 };
 
-interface DoorOptions {
-  readonly fast: Pick<FastDoorOptions, 'hot' | 'leases' | 'windowsOf'>;
-  readonly desk: Desk;
-  readonly has_proxies: boolean;
-  readonly log: Logger;
-  readonly isShut: () => boolean;
-}
-
-/** In front of the usual way, for what it knows. */
-const openFastDoor = (app: TemplatedApp, options: DoorOptions): void => {
-  const { desk, has_proxies, log, isShut } = options;
-  const writeLine = makeLineWriter(log);
-  const fast = makeFastDoor({ ...options.fast, ...desk, has_proxies, writeLine });
-  app.get('/*', (res, req) => {
-    try {
-      if (isShut() || !fast.answer(res, req)) req.setYield(true);
-    } catch (error) {
-      log.error(describeError(error), 'http: the short way threw');
-      res.close();
-    }
-  });
-};
-
 const makeDesk = (trusted_proxies: readonly string[], common_headers: Headers): Desk => ({
   open: new Set(),
   readAddress: makeAddressReader(trusted_proxies),
@@ -110,7 +83,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
   const router = makeRouter(entries);
   const finish = makeFinish(log);
   const common_headers = commonHeaders(options.only_https ?? false);
-  const server = makeServer({ ...options, finish, common_headers });
+  const server = makeServer({ ...options, finish });
   const desk = makeDesk(trusted_proxies, common_headers);
   let draining = false;
 
@@ -134,14 +107,10 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
   const refuseAway = (talk: Talk): void =>
     finish(talk, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }));
 
-  if (options.fast !== undefined) {
-    const has_proxies = trusted_proxies.length > 0;
-    const { fast } = options;
-    openFastDoor(app, { fast, desk, has_proxies, log, isShut: () => draining });
-  }
   app.any('/*', (res, req) => {
     let exchange: Exchange | undefined;
     try {
+      if (!draining && options.cache.answer(res, req, common_headers)) return;
       exchange = new Exchange(res, req, desk);
       const talk = startTalk(exchange);
       if (draining) refuseAway(talk);

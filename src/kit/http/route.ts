@@ -4,8 +4,8 @@ import type { Claim } from '../idempotency.js';
 import type { Tx } from '../pg/client.js';
 import { BodyStream, type StreamParts } from './body-stream.js';
 import type { Caller } from './caller.js';
-import type { HotRule } from './hot.js';
 import type { Prepared } from './prepared.js';
+import type { CacheRule } from './response-cache.js';
 
 /**
  * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI
@@ -31,11 +31,6 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
   /** Of the body as it stands, where it is known already; else it is made from the body. */
   readonly etag?: string;
-  /**
-   * Of an answer that is kept (`hot.ts`): its body made anew, at once and without a wait, after
-   * figures have moved; undefined where that cannot be. Without it the answer is dropped then.
-   */
-  readonly remake?: () => unknown;
 }
 
 export type Answer = Reply | Fault;
@@ -114,8 +109,8 @@ export interface RouteDef<
   readonly is_endless?: boolean;
   /** True: the answer carries an ETag and If-None-Match is honoured. */
   readonly cacheable?: boolean;
-  /** A cacheable answer that is kept ready while many ask for it. */
-  readonly hot?: HotRule<StaticOf<P>>;
+  /** A cacheable response that the response cache keeps for anonymous callers. */
+  readonly cache?: CacheRule<StaticOf<P>>;
   /** Media type of the success answer where it is not JSON. */
   readonly produces?: string;
   /** Further media types in which it can be had, by `Accept` or a parameter. */
@@ -158,7 +153,7 @@ export interface Route<D = never> {
   readonly longest_ms: number | undefined;
   readonly is_endless: boolean;
   readonly cacheable: boolean;
-  readonly hot: HotRule<unknown> | undefined;
+  readonly cache: CacheRule<never> | undefined;
   readonly produces: string | undefined;
   readonly also_produces: readonly string[];
   readonly faults: readonly FaultDef[];
@@ -200,7 +195,7 @@ export const routeFor =
     longest_ms: def.longest_ms,
     is_endless: def.is_endless ?? false,
     cacheable: def.cacheable ?? false,
-    hot: def.hot as HotRule<unknown> | undefined,
+    cache: def.cache,
     produces: def.produces,
     also_produces: def.also_produces ?? [],
     faults: def.faults ?? [],

@@ -16,9 +16,8 @@ import { BodyStream } from './body-stream.js';
 import { admit, type CompiledRoute, makeCall } from './call.js';
 import { anonymous, type Caller, isAdmin } from './caller.js';
 import { type Credentials, chooseCredentials } from './credentials.js';
-import type { Headers } from './header-lines.js';
-import { type HotAnswers, type HotRule, writeBody } from './hot.js';
 import { key_header, makeKeeping } from './keeping.js';
+import type { ResponseCache } from './response-cache.js';
 import type { Answer, Reply, Route } from './route.js';
 import type { Found, Match } from './router.js';
 import type { Asked, BodyRead, Talk } from './talk.js';
@@ -40,8 +39,7 @@ export interface ServeOptions<D> {
   readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
   /** Keeps the answers of calls with an Idempotency-Key; without it the header is not looked at. */
   readonly keeper?: Keeper;
-  /** Keeps answers that are asked for often; without it every one is made anew. */
-  readonly hot?: HotAnswers;
+  readonly cache: ResponseCache;
   readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
   /** Hears of what handlers throw. */
   readonly onThrown?: (error: unknown) => void;
@@ -86,47 +84,9 @@ const openStream = async (asked: Asked, body: BodyStream): Promise<boolean> => {
 
 type Making = Answer | Promise<Answer>;
 
-interface HotCall {
-  readonly hot: HotAnswers;
-  readonly public_headers: Headers;
-  readonly rule: HotRule<unknown>;
-  readonly params: unknown;
-}
-
 /** Whether an answer to this is for everybody, and may be kept. */
 const isForAll = ({ asked, caller }: Talk): boolean =>
   asked.stream !== undefined && asked.method === 'GET' && caller.kind === 'anonymous';
-
-/** Makes an answer, or has a part in one that is made for somebody else just now. */
-const answerHot = async (
-  asked: Asked,
-  { hot, public_headers, rule, params }: HotCall,
-  make: () => Making,
-): Promise<Answer> => {
-  const opened = hot.open(
-    asked.query === '' ? asked.path : `${asked.path}?${asked.query}`,
-    rule,
-    params,
-  );
-  if (opened.kind === 'cold') return make();
-  if (opened.kind === 'kept') return opened.reply;
-  if (opened.kind === 'join') return (await opened.reply) ?? make();
-  let shared: Reply | null = null;
-  try {
-    const answer = await make();
-    const is_shared =
-      !isFault(answer) &&
-      answer.status === 200 &&
-      answer.headers?.['Cache-Control'] === undefined &&
-      !Object.values(answer.headers ?? {}).some((value) => /[\r\n\0]/.test(value)) &&
-      (answer.content_type === undefined || typeof answer.body === 'string');
-    if (!is_shared) return answer;
-    shared = writeBody(answer);
-    return shared;
-  } finally {
-    hot.close(opened.build, shared, public_headers);
-  }
-};
 
 /** Tests: throws where an answer is not what its route says. */
 const makeChecked = async (
@@ -140,23 +100,12 @@ const makeChecked = async (
   throw new Error(`${route.id} does not return what it says: ${mismatch}`);
 };
 
-interface ServerParts<D> extends ServeOptions<D> {
-  readonly finish: Finish;
-  readonly common_headers: Headers;
-}
-
 /** From the whole request to its answer; rejects only for bugs and outages. */
-const makeResponder = <D>(options: ServerParts<D>) => {
+const makeResponder = <D>(options: ServeOptions<D>) => {
   const { deps, limiter, authenticate, windowsOf, link_url } = options;
-  const { keeper, hot, check_answers = false } = options;
+  const { keeper, cache, check_answers = false } = options;
   const keeping = keeper === undefined ? null : makeKeeping(keeper, check_answers);
   const findMismatch = check_answers ? makeAnswerChecker() : null;
-  // What is kept of an answer for all is only one that nobody's credentials or rules are in.
-  const public_headers = [
-    ['Cache-Control', 'public, no-cache'],
-    ...options.common_headers,
-  ] as const;
-
   return async (talk: Talk, { entry, params }: Match<CompiledRoute<D>>): Promise<Reply | Fault> => {
     const { asked, request_id } = talk;
     const { route } = entry;
@@ -199,10 +148,10 @@ const makeResponder = <D>(options: ServerParts<D>) => {
       findMismatch === null ? handle : () => makeChecked(route as Route, findMismatch, handle);
     // No async function in between: a promise that passes another one on costs every call.
     let making: Making;
-    const { hot: rule } = route as Route;
+    const { cache: rule, query } = route as Route;
     if (keeping !== null && is_keyed) making = keeping.answerOnce({ route, asked, call }, make);
-    else if (hot === undefined || rule === undefined || !isForAll(talk)) making = make();
-    else making = answerHot(asked, { hot, public_headers, rule, params }, make);
+    else if (rule === undefined || !isForAll(talk)) making = make();
+    else making = cache.share(asked, { rule, params, query }, make);
     const answer = making instanceof Promise ? await making : making;
     if (isFault(answer)) return answer;
     if (answer.body instanceof BodyStream && !(await openStream(asked, answer.body))) {
@@ -241,7 +190,9 @@ export interface Server<D> {
   answer(talk: Talk, found: Found<CompiledRoute<D>>): Promise<void>;
 }
 
-export const makeServer = <D>(options: ServerParts<D>): Server<D> => {
+export const makeServer = <D>(
+  options: ServeOptions<D> & { readonly finish: Finish },
+): Server<D> => {
   const { log, finish, authenticate } = options;
   const respond = makeResponder(options);
   return {

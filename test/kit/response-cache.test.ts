@@ -1,0 +1,141 @@
+import { t } from 'tap';
+import { startApp } from '../help/app.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { until } from '../help/until.js';
+
+/** A cached response says what a fresh one says, to anonymous callers alone, and never for long. */
+
+const app = await startApp(t);
+const human = await makeHuman(app);
+
+const predict = async (id: string, confidence: number): Promise<void> => {
+  const agent = await makeAgent(app, { human });
+  const { status, body } = await app.call('POST', `/api/questions/${id}/predict`, {
+    key: agent.key,
+    body: { prediction: true, confidence, reasoning: makeReasoning() },
+  });
+  if (status !== 201) throw new Error(JSON.stringify(body));
+};
+
+/** Only a response from the cache was not counted by a limit. */
+const isCached = ({ headers }: { headers: Headers }): boolean => headers.get('ratelimit') === null;
+
+const readCached = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+  until(`${path} from the cache`, async () => {
+    const answered = await app.call('GET', path, { headers });
+    return isCached(answered) ? answered : undefined;
+  });
+
+const paths = (id: string): readonly string[] => [
+  `/api/questions/${id}/consensus`,
+  `/api/questions/${id}`,
+  `/embed/${id}?theme=dark`,
+  '/api/questions?limit=3',
+];
+
+const own_headers = ['x-request-id', 'ratelimit', 'ratelimit-policy', 'date'];
+const headersOf = (headers: Headers) =>
+  [...headers].filter(([name]) => !own_headers.includes(name)).sort();
+
+t.test('a cached response is the fresh one, but for what is about the call', async (t) => {
+  const id = await makeOpenQuestion(app);
+  await predict(id, 80);
+  await until('the consensus', async () => {
+    const { body } = await app.call('GET', `/api/questions/${id}`);
+    return body.consensus.total_predictions === 1 && body.question.prediction_count === 1;
+  });
+  for (const path of paths(id)) {
+    const fresh = await app.call('GET', path, { headers: { cookie: 'a=b' } });
+    t.notOk(isCached(fresh), 'a request with a cookie is not answered from the cache');
+    const cached = await readCached(path);
+    t.equal(cached.status, 200);
+    t.same(cached.body, fresh.body, path);
+    t.same(headersOf(cached.headers), headersOf(fresh.headers), path);
+    t.match(cached.headers.get('x-request-id'), /^[\w-]+$/);
+    const named = await readCached(path, { 'x-request-id': 'mine-1' });
+    t.equal(named.headers.get('x-request-id'), 'mine-1');
+    const etag = cached.headers.get('etag') ?? '';
+    const known = await readCached(path, { 'if-none-match': etag });
+    t.match(known, { status: 304, body: '' }, path);
+    t.equal(known.headers.get('etag'), etag);
+  }
+});
+
+t.test('callers with a credential, HEAD and unknown query members are not cached', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const agent = await makeAgent(app, { human });
+  const path = `/api/questions/${id}`;
+  await readCached(path);
+  const own = await app.call('GET', path, { key: agent.key });
+  t.notOk(isCached(own));
+  t.equal(own.headers.get('cache-control'), 'private, no-cache');
+  const wrong = await app.call('GET', path, { key: 'sk_wrong' });
+  t.equal(wrong.status, 401);
+  const admin = await app.call('GET', path, { admin: true });
+  t.notOk(isCached(admin));
+  const head = await app.call('HEAD', path);
+  t.match(head, { status: 200, body: '' });
+  t.notOk(isCached(head));
+  for (let n = 0; n < 3; n += 1) t.notOk(isCached(await app.call('GET', `${path}?cachebuster=1`)));
+});
+
+t.test('what is negotiated is cached apart', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const path = `/api/questions/${id}`;
+  await readCached(path);
+  const page = await app.call('GET', path, { headers: { accept: 'text/html' } });
+  t.notOk(isCached(page), 'another type is asked for');
+});
+
+t.test('a cached response follows predictions, edits and the status', async (t) => {
+  const id = await makeOpenQuestion(app);
+  await predict(id, 60);
+  const [consensus = '', page = '', embed = '', list = ''] = paths(id);
+  for (const path of [consensus, page, embed, list]) await readCached(path);
+  await predict(id, 80);
+  await until('the second', async () => (await readCached(consensus)).body.total_predictions === 2);
+  await until('the page', async () => (await readCached(page)).body.predictions.length === 2);
+  await until('the widget', async () => (await readCached(embed)).body.includes('70%'));
+  await until('the list', async () =>
+    (await readCached(list)).body.questions.some(
+      (one: { id: string; prediction_count: number }) =>
+        one.id === id && one.prediction_count === 2,
+    ),
+  );
+  const description = 'A description that an admin has just changed.';
+  await app.call('PATCH', `/api/admin/questions/${id}`, { admin: true, body: { description } });
+  t.equal((await app.call('GET', page)).body.question.description, description, 'at once');
+  await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true });
+  t.equal((await app.call('GET', page)).body.question.status, 'closed', 'at once');
+  await until('the widget', async () => (await readCached(embed)).body.includes('Closed'));
+});
+
+t.test('without an event a cached response is a second old at most', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const path = `/api/questions/${id}`;
+  await readCached(path);
+  await app.sql`update questions set description = 'changed by hand' where id = ${id}`;
+  const began_ms = performance.now();
+  await until('the change', async () => {
+    const { body } = await app.call('GET', path);
+    return body.question.description === 'changed by hand';
+  });
+  t.ok(performance.now() - began_ms < 4_000);
+});
+
+t.test('many who ask at the same time share one response', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const path = `/api/questions/${id}`;
+  const answers = await Promise.all(Array.from({ length: 50 }, () => app.call('GET', path)));
+  t.ok(answers.every(({ status }) => status === 200));
+  t.equal(new Set(answers.map(({ headers }) => headers.get('etag'))).size, 1);
+});
+
+t.test('refusals are not cached', async (t) => {
+  const path = '/api/questions/01890000-0000-7000-8000-000000000000';
+  for (let n = 0; n < 3; n += 1) {
+    const answered = await app.call('GET', path);
+    t.equal(answered.status, 404);
+    t.notOk(isCached(answered));
+  }
+});
