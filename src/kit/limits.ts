@@ -1,10 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { askRedis, type Patient, runScript, type Waiting } from './limit-calls.js';
-import { createKnownLists, keyOf } from './limit-lists.js';
 import { makeLocalWindows } from './local-windows.js';
 import { describeError } from './log.js';
 import { loadScript } from './redis/scripts.js';
+import { withDeadline } from './service.js';
 
 /**
  * Rate limits: exact sliding windows. All windows of a call are checked and taken together, and a
@@ -54,13 +53,6 @@ export interface Limiter {
   stop(): void;
 }
 
-/** A look at windows, after a call of that time was taken back where there is one. */
-interface Looking {
-  readonly windows: readonly Window[];
-  readonly given_back_ms: number;
-  readonly resolve: (left: readonly Left[] | null) => void;
-}
-
 export interface LimiterOptions {
   readonly redis: Redis;
   readonly prefix: string;
@@ -69,63 +61,53 @@ export interface LimiterOptions {
   readonly patience_ms?: number;
 }
 
-const left_script = loadScript('windows-left-n.lua');
-
+const script = loadScript('windows-n.lua');
 const most_calls_a_script = 128;
-/** Script calls under way at once; what comes meanwhile gathers, which costs Redis less. */
-const most_scripts = 1;
 
-const lookInRedis = async (patient: Patient, batch: readonly Looking[]): Promise<void> => {
-  const windows = batch.flatMap((one) => one.windows);
-  const keys = windows.map((window) => keyOf(patient.prefix, window));
-  const args = batch.flatMap((one) =>
-    one.windows.flatMap(({ limit, window_ms }) => [limit, window_ms, one.given_back_ms]),
-  );
-  const numbers = (await runScript(patient, left_script, { keys, args })).split(',');
-  let at = 0;
-  for (const one of batch) {
-    const left = one.windows.map((_, n) => ({
-      left: Number(numbers[at + 2 * n]),
-      reset_ms: Number(numbers[at + 2 * n + 1]),
-    }));
-    at += 2 * one.windows.length;
-    one.resolve(left);
-  }
+/** What is asked of one call: to take it, to look, or to give back the call of that time first. */
+interface Asked {
+  readonly windows: readonly Window[];
+  readonly act: 'take' | 'look' | number;
+  readonly resolve: (taken: Taken) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The answer to a call, whose numbers begin at `from`. */
+const readAnswer = (numbers: readonly number[], from: number, windows: number): Taken => {
+  const [refused = 0, retry_ms = 0] = numbers.slice(from, from + 2);
+  const pairs = numbers.slice(from + 2, from + 2 + 2 * windows);
+  return {
+    allowed: refused === 0,
+    refused: refused - 1,
+    retry_ms,
+    left: pairs.filter((_, n) => n % 2 === 0),
+    reset_ms: pairs.filter((_, n) => n % 2 === 1),
+    at_ms: numbers.at(-1) ?? 0,
+    is_local: false,
+  };
 };
 
-/**
- * Looks of one turn of the event loop, or that come while others are under way, are one script
- * call; null when Redis has no answer, which `onOutage` is told.
- */
-const makeLooker = (patient: Patient, onOutage: (error: unknown) => void) => {
-  const looking: Looking[] = [];
-  let under_way = 0;
-  let scheduled = false;
-  const ask = async (batch: readonly Looking[]): Promise<void> => {
-    try {
-      await lookInRedis(patient, batch);
-    } catch (error) {
-      onOutage(error);
-      for (const { resolve } of batch) resolve(null);
-    }
-  };
-  const flush = (): void => {
-    scheduled = false;
-    while (looking.length > 0 && under_way < most_scripts) {
-      under_way += 1;
-      void ask(looking.splice(0, most_calls_a_script)).finally(() => {
-        under_way -= 1;
-        flush();
-      });
-    }
-  };
-  return (windows: readonly Window[], given_back_ms: number): Promise<readonly Left[] | null> =>
-    new Promise((resolve) => {
-      looking.push({ windows, given_back_ms, resolve });
-      if (scheduled || under_way === most_scripts) return;
-      scheduled = true;
-      setImmediate(flush);
-    });
+/** One script call for many calls; rejects when Redis takes longer than the patience. */
+const askRedis = async (
+  { redis, prefix, patience_ms = 300 }: LimiterOptions,
+  batch: readonly Asked[],
+): Promise<readonly Taken[]> => {
+  const keys = batch.flatMap(({ windows }) =>
+    windows.map(({ key }) => `${prefix}:{limits}:${key}`),
+  );
+  const args = batch.flatMap(({ windows, act }) => [
+    windows.length,
+    act,
+    ...windows.flatMap(({ limit, window_ms }) => [limit, window_ms]),
+  ]);
+  const asked = script(redis, keys, [batch.length, ...args]) as Promise<string>;
+  const numbers = (await withDeadline(asked, patience_ms, 'Redis')).split(',').map(Number);
+  let from = 0;
+  return batch.map(({ windows }) => {
+    const taken = readAnswer(numbers, from, windows.length);
+    from += 2 + 2 * windows.length;
+    return taken;
+  });
 };
 
 /** Counting in the memory of this process while Redis is away, for a second at a time. */
@@ -147,9 +129,7 @@ const makeFallback = ({ redis, processes, log }: LimiterOptions) => {
       if (redis.status !== 'ready') begin(new Error('no connection'));
       return Date.now() < until;
     },
-    answer(batch: readonly Waiting[]): void {
-      for (const { windows, resolve } of batch) resolve(local.take(windows));
-    },
+    take: local.take,
     stop(): void {
       stopped = true;
       local.clear();
@@ -157,63 +137,66 @@ const makeFallback = ({ redis, processes, log }: LimiterOptions) => {
   };
 };
 
-export const createLimiter = (options: LimiterOptions): Limiter => {
-  const { redis, prefix, patience_ms = 300 } = options;
-  const patient: Patient = { redis, prefix, patience_ms };
-  const fallback = makeFallback(options);
-  const known = createKnownLists(prefix);
-  const waiting: Waiting[] = [];
-  let under_way = 0;
-  let scheduled = false;
+/** The reset of a window in which nothing counts is 0 to somebody who only looks. */
+const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly Left[] =>
+  windows.map(({ limit }, n) => ({
+    left: left[n] ?? 0,
+    reset_ms: left[n] === limit ? 0 : (reset_ms[n] ?? 0),
+  }));
 
-  const ask = async (batch: readonly Waiting[]): Promise<void> => {
+export const createLimiter = (options: LimiterOptions): Limiter => {
+  const fallback = makeFallback(options);
+  const waiting: Asked[] = [];
+  let is_asking = false;
+
+  const ask = async (batch: readonly Asked[]): Promise<void> => {
     try {
-      const taken = await askRedis(patient, known, batch);
-      batch.forEach(({ resolve }, index) => {
-        resolve(taken[index] as Taken);
+      const answers = await askRedis(options, batch);
+      batch.forEach(({ resolve }, n) => {
+        resolve(answers[n] as Taken);
       });
     } catch (error) {
       fallback.begin(error);
-      fallback.answer(batch);
+      for (const { reject } of batch) reject(error);
     }
   };
 
-  const flush = (): void => {
-    scheduled = false;
-    if (waiting.length > 0 && fallback.isOn()) fallback.answer(waiting.splice(0));
-    while (waiting.length > 0 && under_way < most_scripts) {
-      under_way += 1;
-      void ask(waiting.splice(0, most_calls_a_script)).finally(() => {
-        under_way -= 1;
-        flush();
-      });
+  /** One script call at a time; what comes meanwhile goes with the next. */
+  const flush = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      if (!fallback.isOn()) await ask(waiting.splice(0, most_calls_a_script));
+      else for (const { reject } of waiting.splice(0)) reject(new Error('Redis is away'));
     }
+    is_asking = false;
   };
 
-  const lookSoon = makeLooker(patient, fallback.begin);
+  const inRedis = (windows: readonly Window[], act: Asked['act']): Promise<Taken> =>
+    new Promise((resolve, reject) => {
+      waiting.push({ windows, act, resolve, reject });
+      if (is_asking) return;
+      is_asking = true;
+      setImmediate(() => void flush());
+    });
+
+  /** Null when Redis does not answer. */
+  const tryRedis = async (windows: readonly Window[], act: Asked['act']): Promise<Taken | null> =>
+    fallback.isOn() ? null : inRedis(windows, act).catch(() => null);
 
   return {
+    async take(windows) {
+      return (await tryRedis(windows, 'take')) ?? fallback.take(windows);
+    },
     async look(windows) {
-      if (fallback.isOn()) return fallback.look(windows);
-      return (await lookSoon(windows, 0)) ?? fallback.look(windows);
+      const taken = await tryRedis(windows, 'look');
+      return taken === null ? fallback.look(windows) : toLeft(windows, taken);
     },
     async giveBack(windows, taken) {
-      const { left, reset_ms } = taken;
       if (taken.is_local) {
         fallback.giveBack(windows, taken);
         return fallback.look(windows);
       }
-      const found = fallback.isOn() ? null : await lookSoon(windows, taken.at_ms);
-      known.forget(windows);
-      return found ?? left.map((n, at) => ({ left: n, reset_ms: reset_ms[at] ?? 0 }));
-    },
-    take(windows) {
-      return new Promise((resolve) => {
-        waiting.push({ windows, resolve });
-        if (scheduled || under_way === most_scripts) return;
-        scheduled = true;
-        setImmediate(flush);
-      });
+      const after = await tryRedis(windows, taken.at_ms);
+      return toLeft(windows, after ?? taken);
     },
     stop: fallback.stop,
   };

@@ -1,24 +1,21 @@
 #!lua
--- Exact sliding windows for many calls at once.
--- KEYS    one list a window: the times of admitted calls in ms, oldest first
--- ARGV    [1] number of calls; then for each call: number of its windows w, and w pairs
---         (limit, window in ms); the windows take KEYS in order
--- returns one text of numbers with commas, for each call: the window that refused (0: admitted)
---         and ms until it would admit, then for each window the calls left and the ms until its
---         oldest grows old; last of all their time. A refused call consumes nothing.
---
--- A list is read once and written once. It is given two windows to live when it begins and whenever
--- something in it was found old, by a refused call too; so nothing in it that counts is lost.
+-- Exact sliding windows for many calls at once. A refused call consumes nothing.
+-- KEYS    one list a window, in the order of the calls: the times of admitted calls in ms, oldest
+--         first. A list lives for two windows after its newest call.
+-- ARGV    [1] number of calls; for each call: number of its windows w, what is to be done ('take',
+--         'look', or the time in ms of an admitted call to give back before looking), and w pairs
+--         (limit, window in ms)
+-- returns one text of numbers with commas, for each call: the window that refused (0: none) and ms
+--         until it would admit; then for each window the calls left, and ms until its oldest call
+--         grows old. Last of all the time of the calls that were admitted. Redis gives the time.
 local call = redis.call
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local stamp = now -- Not before calls that were lent (lease-1.lua): their times are a bit ahead.
--- Lists that were read: number by name, then one array a property.
-local lists, number, names, kept, new, oldest, span, renew = 0, {}, {}, {}, {}, {}, {}, {}
--- How many at the head of a list of n are as old as `limit`; the first one is. The distance
--- doubles, then halves: what piled up while nobody called costs a few looks and one cut.
+local lists, answers, key, arg = {}, {}, 0, 2
+local stamp = now -- Not before the newest call: lists stay sorted when the clock steps back.
+-- How many at the head of a list of n are too old to count. The distance doubles, then halves.
 local function countOld(name, n, limit)
-  local low, high = 1, 2
+  local low, high = 0, 1
   local function isOld(nth) return tonumber(call('LINDEX', name, nth - 1)) <= limit end
   while high <= n and isOld(high) do low, high = high, high * 2 end
   high = math.min(high, n + 1)
@@ -28,53 +25,54 @@ local function countOld(name, n, limit)
   end
   return low
 end
+-- Each list is trimmed and read once.
 local function read(name, window)
-  local n, first, trimmed = call('LLEN', name), now, false
-  if n > 0 then
-    first = tonumber(call('LINDEX', name, 0))
-    local last = n == 1 and first or tonumber(call('LINDEX', name, -1))
-    if first <= now - window then
-      local old = countOld(name, n, now - window)
-      call('LTRIM', name, old, -1)
-      n, trimmed, first = n - old, true, tonumber(call('LINDEX', name, 0) or now)
-    end
-    if n > 0 and last > stamp then stamp = last end
+  local n = call('LLEN', name)
+  local old = countOld(name, n, now - window)
+  if old > 0 then call('LTRIM', name, old, -1) end
+  local list = { kept = n - old, new = 0, window = window, oldest = now }
+  if list.kept > 0 then
+    list.oldest = tonumber(call('LINDEX', name, 0))
+    stamp = math.max(stamp, tonumber(call('LINDEX', name, -1)))
   end
-  local l = lists + 1
-  lists, number[name], names[l], kept[l], new[l], span[l] = l, l, name, n, 0, window
-  oldest[l], renew[l] = first, trimmed or n == 0
-  return l
+  lists[name] = list
+  return list
 end
-local answers, key, arg, format = {}, 0, 2, string.format
+-- What is given back never counted, for no call of this script.
+local before, at = 0, 2
+for _ = 1, tonumber(ARGV[1]) do
+  local windows, act = tonumber(ARGV[at]), tonumber(ARGV[at + 1])
+  for w = 1, act and windows or 0 do call('LREM', KEYS[before + w], -1, ARGV[at + 1]) end
+  before, at = before + windows, at + 2 + 2 * windows
+end
 for nth = 1, tonumber(ARGV[1]) do
-  local windows, refused, retry = tonumber(ARGV[arg]), 0, 0
+  local windows, takes, refused, retry = tonumber(ARGV[arg]), ARGV[arg + 1] == 'take', 0, 0
   for w = 1, windows do
-    local limit, window = tonumber(ARGV[arg + 2 * w - 1]), tonumber(ARGV[arg + 2 * w])
-    local l = number[KEYS[key + w]] or read(KEYS[key + w], window)
-    local over = kept[l] + new[l] - limit
-    if over >= 0 then
-      -- With a limit that was lowered, more than one admission has to grow old first.
-      local decisive = over < kept[l] and tonumber(call('LINDEX', names[l], over)) or now
+    local name, limit = KEYS[key + w], tonumber(ARGV[arg + 2 * w])
+    local window = tonumber(ARGV[arg + 2 * w + 1])
+    local list = lists[name] or read(name, window)
+    local over = list.kept + list.new - limit
+    if takes and over >= 0 then
+      -- With a limit that was lowered, more than one call has to grow old first.
+      local decisive = over < list.kept and tonumber(call('LINDEX', name, over)) or now
       if decisive + window - now > retry then refused, retry = w, decisive + window - now end
     end
   end
-  -- One format writes several numbers faster than each is turned into a text.
-  local answer = format('%d,%d', refused, retry)
+  local answer = { refused, retry }
   for w = 1, windows do
-    local l = number[KEYS[key + w]]
-    if refused == 0 then new[l] = new[l] + 1 end
-    local left = math.max(tonumber(ARGV[arg + 2 * w - 1]) - kept[l] - new[l], 0)
-    answer = format('%s,%d,%d', answer, left, oldest[l] + span[l] - now)
+    local list = lists[KEYS[key + w]]
+    if takes and refused == 0 then list.new = list.new + 1 end
+    answer[1 + 2 * w] = math.max(tonumber(ARGV[arg + 2 * w]) - list.kept - list.new, 0)
+    answer[2 + 2 * w] = list.oldest + list.window - now
   end
-  answers[nth], key, arg = answer, key + windows, arg + 2 * windows + 1
+  answers[nth], key, arg = table.concat(answer, ','), key + windows, arg + 2 + 2 * windows
 end
-local text = format('%.0f', stamp)
-for l = 1, lists do
-  if new[l] > 0 then
-    local times = {}
-    for n = 1, new[l] do times[n] = text end
-    call('RPUSH', names[l], unpack(times))
+for name, list in pairs(lists) do
+  local times = {}
+  for n = 1, list.new do times[n] = string.format('%.0f', stamp) end
+  if list.new > 0 then
+    call('RPUSH', name, unpack(times))
+    redis.call('PEXPIRE', name, 2 * list.window)
   end
-  if renew[l] then redis.call('PEXPIRE', names[l], 2 * span[l]) end
 end
-return table.concat(answers, ',') .. ',' .. text
+return table.concat(answers, ',') .. ',' .. string.format('%.0f', stamp)

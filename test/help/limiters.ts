@@ -7,9 +7,9 @@ import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.
 import type { Stores, Teardown } from './stores.js';
 
 /**
- * Limiters of tests. The scripts ask Redis for the time and let Redis end their keys; where a test
- * asks for it, both go by a clock that it moves as it likes, and everything else is the scripts as
- * they run in service.
+ * Limiters of tests. The script asks Redis for the time and lets Redis end its keys; where a test
+ * asks for it, both go by a clock that it moves as it likes, and everything else is the script as
+ * it runs in service.
  */
 
 const log = pino({ level: 'silent' });
@@ -17,8 +17,6 @@ const log = pino({ level: 'silent' });
 const readLua = (name: string): string =>
   readFileSync(new URL(`../../src/lua/${name}`, import.meta.url), 'utf8');
 export const windows_lua = readLua('windows-n.lua');
-const taking = [windows_lua, readLua('windows-all-n.lua')];
-const left_lua = readLua('windows-left-n.lua');
 
 /** Replaces text that must be there. */
 export const replaceIn = (text: string, from: string | RegExp, to: string): string => {
@@ -61,7 +59,7 @@ export const fresh = (name: string): string => {
   return `${name}:${used}`;
 };
 
-/** Both scripts that take calls are loaded: the first call is admitted and the second refused. */
+/** The script is loaded: the first call is admitted and the second refused. */
 export const warmUp = async (limiter: Limiter): Promise<void> => {
   const window = { name: 'w', key: fresh('warm-up'), limit: 1, window_ms: 10 * 60_000 };
   await limiter.take([window]);
@@ -84,12 +82,9 @@ export const makeLimiters = ({ redis_url, redis_prefix }: Stores) => {
     const limiter = limiterOn(redis);
     await warmUp(limiter);
     const clock = `${redis_prefix}:{limits}:clock:${clock_name}`;
-    for (const text of taking) {
-      if (!text.includes("redis.call('PEXPIRE', ")) throw new Error('the keys get no end any more');
-      replaceScript(redis, text, withClock(text, clock));
-    }
-    await limiter.look([{ name: 'w', key: fresh('warm-up'), limit: 1, window_ms: 1_000 }]);
-    replaceScript(redis, left_lua, withClock(left_lua, clock));
+    if (!windows_lua.includes("redis.call('PEXPIRE', "))
+      throw new Error('keys get no end any more');
+    replaceScript(redis, windows_lua, withClock(windows_lua, clock));
     return {
       limiter,
       redis,
