@@ -166,7 +166,14 @@ const listFiles = (folder) => {
   return found;
 };
 
-const listSources = () => source_folders.flatMap(listFiles).sort();
+/** The types of the client library: made from the service's routes and events, not in git. */
+const client_types = 'src/client/wire.ts';
+
+const listSources = () =>
+  source_folders
+    .flatMap(listFiles)
+    .filter((name) => name !== client_types)
+    .sort();
 
 const buildHash = () => {
   const lines = listSources().map((name) => {
@@ -177,7 +184,10 @@ const buildHash = () => {
   return hash([...settings, packageHash(), ...lines].join('\n'));
 };
 
-const buildCurrent = () => readOrEmpty(build_stamp) === buildHash();
+const hasClientTypes = () =>
+  existsSync(at(client_types)) || !existsSync(at('src', 'tools', 'client-types.ts'));
+
+const buildCurrent = () => hasClientTypes() && readOrEmpty(build_stamp) === buildHash();
 
 const isAsset = (name) => !/\.(ts|mts|cts)$/.test(name);
 const outputsOf = (name) =>
@@ -190,7 +200,21 @@ const outputsOf = (name) =>
 const tsc = (...words) =>
   runQuietly(process.execPath, [at('node_modules', 'typescript', 'bin', 'tsc'), '-p', ...words]);
 
-const compile = () => tsc(root);
+const compileOnce = () => tsc(root);
+
+/**
+ * Compiles, makes the types of the client library with what was compiled, and compiles again where
+ * they are new. Sources with an error may not get that far; then the error is told.
+ */
+const compile = async () => {
+  const first = await compileOnce();
+  const maker = at('dist', 'src', 'tools', 'client-types.js');
+  if (!existsSync(maker)) return first;
+  const before = readOrEmpty(at(client_types));
+  const made = await runQuietly(process.execPath, [maker]);
+  if (first.code === 0 && made.code !== 0) return made;
+  return readOrEmpty(at(client_types)) === before ? first : compileOnce();
+};
 
 /**
  * The client library once more, as others get it: modules that a browser loads as they are,
@@ -208,10 +232,10 @@ const build = async (say) => {
   const current = buildHash();
   rmSync(build_stamp, { force: true });
   const sources = listSources();
-  const outputs = new Set(sources.flatMap(outputsOf));
+  const outputs = new Set([...sources, client_types].flatMap(outputsOf));
   for (const name of sources.filter(isAsset)) cpSync(at(name), at('dist', name));
   let { code, output } = await compile();
-  const missing = [...outputs].some((name) => !existsSync(at('dist', name)));
+  const missing = sources.flatMap(outputsOf).some((name) => !existsSync(at('dist', name)));
   if (code === 0 && missing) {
     // The incremental state remembers files that somebody deleted since.
     rmSync(at('dist', '.tsbuildinfo'), { force: true });

@@ -31,9 +31,7 @@ const fail = (message) => {
 const run = async (target, args) => {
   const { prepare, root } = await import('./prepare.mjs');
   const problem = await prepare((line) => process.stderr.write(`${line}\n`));
-  // Sources that do not compile may be those that `docs` is to write anew.
-  if (problem !== null && target !== 'docs') return fail(problem);
-  if (problem !== null) process.stderr.write(`${problem}\n`);
+  if (problem !== null) return fail(problem);
   const entry = targets[target];
   if (entry === null) return;
   const { default: path } = await import('node:path');

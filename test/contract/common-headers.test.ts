@@ -5,7 +5,7 @@ import { makeOpenQuestion } from '../help/story.js';
 
 /** What every answer of the service carries, whoever wrote it. */
 
-const app = await startApp(t, { roles: ['api'], env: { HOT_READS: 'true' } });
+const app = await startApp(t, { roles: ['api'] });
 const question_id = await makeOpenQuestion(app);
 
 const ask = async (first: string, lines: readonly string[] = [], body = ''): Promise<RawAnswer> => {

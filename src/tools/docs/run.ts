@@ -1,7 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeClientWire, wire_file } from './client-wire.js';
 import { type Filled, fillBlocks } from './markdown.js';
 import { makeTables } from './tables.js';
 
@@ -16,8 +15,7 @@ export interface DocsOptions {
 
 const help = `Usage: npm run docs [-- --check]
 
-Writes the tables of README.md from the routes, events, faults, limits and settings of the service,
-and src/client/wire.ts, the types of the client library, from its routes and events.
+Writes the tables of README.md from the routes, events, faults, limits and settings of the service.
 
   --check   change nothing; exit code 1 when something is not what it should be`;
 
@@ -47,21 +45,6 @@ const readOptions = (argv: readonly string[]): { readonly check: boolean } | str
   }
 };
 
-/** True when the types of the client library are what they should be, now at least. */
-const keepWire = ({ root, say }: DocsOptions, check: boolean): boolean => {
-  const file = path.join(root, wire_file);
-  const wanted = makeClientWire();
-  const is_right = existsSync(file) && readFileSync(file, 'utf8') === wanted;
-  if (is_right) return true;
-  if (!check) {
-    mkdirSync(path.dirname(file), { recursive: true });
-    writeFileSync(file, wanted);
-  }
-  const what = check ? 'not what the service is. Run: npm run docs' : 'written anew.';
-  say(`${wire_file}: ${what}`);
-  return !check;
-};
-
 /** Exit code: 0 everything is right (now), 1 not. */
 export const runDocs = (asked: DocsOptions): number => {
   const { argv, root, say } = asked;
@@ -70,7 +53,6 @@ export const runDocs = (asked: DocsOptions): number => {
     say(options);
     return argv.includes('--help') ? 0 : 1;
   }
-  const has_wire = keepWire(asked, options.check);
   const file = path.join(root, 'README.md');
   const readme = readFileSync(file, 'utf8');
   const { text, changed, problems } = fillReadme(root, readme);
@@ -78,7 +60,7 @@ export const runDocs = (asked: DocsOptions): number => {
   if (problems.length > 0) return 1;
   if (changed.length === 0) {
     say('README.md: every table is right.');
-    return has_wire ? 0 : 1;
+    return 0;
   }
   if (!options.check) writeFileSync(file, text);
   const names = changed.join(', ');
