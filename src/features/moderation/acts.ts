@@ -10,6 +10,7 @@ import { type Act, adminName, recordAct } from '../audit/index.js';
 import { markDebaters } from '../debaters/index.js';
 import { notify } from '../notifications/index.js';
 import type { Hidden } from '../predictions/index.js';
+import type { QuestionParts } from '../questions/index.js';
 import { markStanding } from '../standing/index.js';
 import { reason_limits } from './schema.js';
 
@@ -54,17 +55,19 @@ const tellAuthor = (tx: Tx, made: ContentAct & { row: Hidden; reason: string; at
 
 export const actOnContent = async (
   call: ActCall,
-  { sql, clock }: Deps,
+  { sql, clock, questions }: Deps & QuestionParts,
   act: ContentAct,
 ): Promise<Answer> => {
   const reason = readReason(call);
   if (isFault(reason)) return reason;
   const { content, id, hide } = act;
-  return sql.begin(async (tx) => {
+  let about: string | null = null;
+  const made = await sql.begin(async (tx) => {
     const at = clock();
     const row = await content.setHidden(tx, id, hide ? at : null);
     if (row === undefined) return refuse(content.absent);
     const { question_id, agent_id, hidden_at, changed } = row;
+    about = question_id;
     if (changed) {
       await recordAct(tx, {
         ...{ admin: adminName(call.caller), question_id, reason, at },
@@ -81,6 +84,8 @@ export const actOnContent = async (
     await call.keep(tx, answer);
     return answer;
   });
+  if (about !== null) questions.forget(about);
+  return made;
 };
 
 export interface AgentAct {

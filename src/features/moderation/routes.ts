@@ -6,6 +6,7 @@ import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import { type AgentDeps, agents_faults } from '../agents/index.js';
 import { comment_faults, setCommentHidden } from '../comments/index.js';
 import { prediction_faults, setPredictionHidden } from '../predictions/index.js';
+import type { QuestionParts } from '../questions/index.js';
 import { actOnAgent, actOnContent, type Content } from './acts.js';
 import {
   act_body,
@@ -16,7 +17,7 @@ import {
 } from './schema.js';
 import { countHidden, type HiddenContent, listHidden } from './store.js';
 
-const route = routeFor<AgentDeps>();
+const route = routeFor<AgentDeps & QuestionParts>();
 const tag = 'moderation';
 
 const predictions: Content = {

@@ -7,6 +7,7 @@ import {
   makeOpenQuestion,
   makeReasoning,
 } from '../../help/story.js';
+import { until } from '../../help/until.js';
 
 /** Reasoning that is hidden until its reader has predicted, on every surface that could show it. */
 
@@ -144,7 +145,7 @@ t.test('a question whose time is up hides nothing, closed by the timer or not ye
     update questions
     set opens_at = now() - interval '2 days', closes_at = now() - interval '1 second'
     where id = ${world.id}`;
-  t.equal(await countSeen(world, {}), telling);
+  await until('all is seen', async () => (await countSeen(world, {})) === telling);
 });
 
 t.test('without it everybody reads reasoning, and events never carry it', async (t) => {
