@@ -18,7 +18,6 @@ export interface ResponseCache {
   /** What `make` returns; it runs once for all who ask for the same response at that time. */
   share(asked: Asked, entry: Cached, make: () => Answer | Promise<Answer>): Promise<Answer>;
   invalidate(tag: string): void;
-  clear(): void;
   stats(): { readonly entries: number; readonly bytes: number; readonly hits: number };
 }
 
@@ -58,7 +57,9 @@ const keyOf = (path: string, query: string, accept: string): string =>
 
 /** Unknown query members are ignored by routes, so each would be one more copy of a response. */
 const hasKnownQuery = (text: string, { query }: Pick<Cached, 'query'>): boolean =>
-  [...new URLSearchParams(text).keys()].every((name) => name in (query?.properties ?? {}));
+  [...new URLSearchParams(text).keys()].every((name) =>
+    Object.hasOwn(query?.properties ?? {}, name),
+  );
 
 /** Only a whole, successful response that says nothing of its own about caching. */
 const makeEntry = (tag: string, reply: Reply): Entry | null => {
@@ -160,10 +161,6 @@ export const createResponseCache = (): ResponseCache => {
     invalidate(tag) {
       invalidate(tag);
       for (const [key, renewal] of renewals) if (renewal.tag === tag) renewals.delete(key);
-    },
-    clear() {
-      entries.clear();
-      renewals.clear();
     },
     stats: () => ({ entries: entries.size, bytes: entries.calculatedSize, hits }),
   };
