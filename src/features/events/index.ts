@@ -38,6 +38,5 @@ export {
   placesOf,
   resolveTopic,
   Told,
-  told_packing,
   topicsOf,
 } from './topics.js';

@@ -7,7 +7,7 @@ import { commonHeaders, commonLines, type Desk, Exchange, exchange_counters } fr
 import type { Headers } from './header-lines.js';
 import type { Route } from './route.js';
 import { type Found, makeRouter } from './router.js';
-import { makeServer, type ServeOptions } from './serve.js';
+import { makeServer, type ServeOptions, type Server } from './serve.js';
 import { type Asked, startTalk, type Talk } from './talk.js';
 import type { TemplatedApp } from './uws.js';
 
@@ -83,6 +83,27 @@ const makeDesk = (trusted_proxies: readonly string[], common_headers: Headers): 
   common_lines: commonLines(common_headers),
 });
 
+type AnswerCall<D> = (talk: Talk, found: Found<CompiledRoute<D>>) => void;
+
+/** Answers, but for writes beyond `most_open_writes`. */
+const boundWrites = <D>(server: Server<D>, refuseWrite: (talk: Talk) => void): AnswerCall<D> => {
+  let open_writes = 0;
+  return (talk, found) => {
+    const { method } = talk.asked;
+    if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
+      void server.answer(talk, found);
+    } else if (open_writes >= most_open_writes) {
+      exchange_counters.shed += 1;
+      refuseWrite(talk);
+    } else {
+      open_writes += 1;
+      void server.answer(talk, found).finally(() => {
+        open_writes -= 1;
+      });
+    }
+  };
+};
+
 export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted => {
   const { routes, log, deadline_ms = 10_000, trusted_proxies } = options;
   const entries = routes.map((route) => ({ route: route as Route, entry: compileRoute(route) }));
@@ -92,25 +113,11 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
   const server = makeServer({ ...options, finish });
   const desk = makeDesk(trusted_proxies, common_headers);
   let draining = false;
-  let open_writes = 0;
 
   const refuseAway = (talk: Talk): void =>
     finish(talk, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }));
 
-  const answer = (talk: Talk, found: Found<CompiledRoute<D>>): void => {
-    const { method } = talk.asked;
-    if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
-      void server.answer(talk, found);
-    } else if (open_writes >= most_open_writes) {
-      exchange_counters.shed += 1;
-      refuseAway(talk);
-    } else {
-      open_writes += 1;
-      void server.answer(talk, found).finally(() => {
-        open_writes -= 1;
-      });
-    }
-  };
+  const answer = boundWrites(server, refuseAway);
 
   const serve = (exchange: Exchange, talk: Talk): void => {
     const { method, path } = exchange;
