@@ -85,7 +85,7 @@ export class QuestionMemory {
   private readonly seqs = new Ints();
   /** Ids of those that have no number, by set. */
   private readonly ids = new Map<number, string>();
-  private readonly sources = new NumberTable(64);
+  private readonly sources = new NumberTable();
   private readonly sources_stored = new Ints();
   private readonly sources_waiting = new Ints();
   private readonly families = new Map<string, Counted>();

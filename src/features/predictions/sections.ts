@@ -1,5 +1,3 @@
-import { codeAt } from '../../kit/code-at.js';
-import { is_apart, narrow_classes } from '../../kit/letters.js';
 import { countCharacters } from '../../kit/text.js';
 import {
   findHeadings,
@@ -14,14 +12,8 @@ import {
 const letter_or_digit = /[\p{L}\p{N}]/u;
 
 /** Whether anything that can be read stands between `from` and `to`. */
-const hasText = (text: string, from: number, to: number): boolean => {
-  for (let at = from; at < to; at += 1) {
-    const code = codeAt(text, at);
-    if (code >= 256) return letter_or_digit.test(text.slice(at, to));
-    if (narrow_classes[code]! > is_apart || (code >= 0x30 && code <= 0x39)) return true;
-  }
-  return false;
-};
+const hasText = (text: string, from: number, to: number): boolean =>
+  letter_or_digit.test(text.slice(from, to));
 
 /** Text of the section that `headings[index]` opens: up to the next of the four, without others. */
 const sectionHasText = (text: string, headings: readonly Heading[], index: number): boolean => {

@@ -1,6 +1,5 @@
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import { readText } from '../../kit/plain-text.js';
-import { hasControls, normaliseText } from '../../kit/text.js';
+import { hasControls, normaliseText, readText } from '../../kit/text.js';
 import { type ResolveBody, resolution_faults, type VoidBody } from './schema.js';
 
 /** What an admin or a dispute decides, brought to one value. */
