@@ -1,5 +1,4 @@
-import type { PendingQuery, Row } from 'postgres';
-import type { Db } from '../../kit/pg/client.js';
+import type { Db, Fragment } from '../../kit/pg/client.js';
 import { agent_columns, type Column, question_columns } from './columns.js';
 import type { PredictionAsk, Privacy } from './predictions-store.js';
 
@@ -9,7 +8,6 @@ import type { PredictionAsk, Privacy } from './predictions-store.js';
  */
 
 export type LineKind = 'json' | 'csv';
-export type Fragment = PendingQuery<Row[]>;
 export type Expressions = Readonly<Record<string, Fragment>>;
 
 export const timeText = (db: Db, value: Fragment): Fragment =>
@@ -108,13 +106,12 @@ export interface CellsAsk {
 /** Cells by the key that a line names them with, each with a comma behind it. */
 export type CellsByKey = ReadonlyMap<string, Buffer>;
 
-/** Rows of a key and its cells; what Postgres sent is good only while it is handed over. */
+/** Rows of a key and its cells. */
 const collect = async (rows: Fragment): Promise<CellsByKey> => {
   const found = new Map<string, Buffer>();
-  await rows.raw().forEach((row) => {
-    const [key, made] = row as unknown as readonly [Buffer, Buffer];
+  for (const [key, made] of (await rows.raw()) as readonly [Buffer, Buffer][]) {
     found.set(key.toString('latin1'), Buffer.from(made));
-  });
+  }
   return found;
 };
 

@@ -1,10 +1,9 @@
-import type { Db } from '../../kit/pg/client.js';
+import type { Db, Fragment } from '../../kit/pg/client.js';
 import {
   agent_marks,
   cells,
   decisionAt,
   type Expressions,
-  type Fragment,
   type LineKind,
   statusAt,
   timeText,
@@ -145,18 +144,15 @@ export const readPage = async (
   onRow: (row: Buffer) => void,
 ): Promise<void> => {
   const { ask, after, last } = page;
-  await db`
+  const rows = await db`
     select ${line(db, page)} as line
     from predictions p
     cross join lateral (
       ${questionOf(db, ask, db`t.options, t.status, t.closes_at`)}
     ) q
     where p.id > ${after}::uuid and p.id <= ${last}::uuid and ${within(db, ask)}
-    order by p.id`
-    .raw()
-    .forEach((row) => {
-      onRow((row as unknown as [Buffer])[0]);
-    });
+    order by p.id`.raw();
+  for (const [line] of rows as readonly [Buffer][]) onRow(line);
 };
 
 /** Rows of a page before filters. */

@@ -76,7 +76,6 @@ const openStore = ({ database_url, connections, prepare }: WorkerSetup): Sql =>
     prepare,
     name: 'exports',
     statement_timeout_ms,
-    reads_much: true,
   });
 
 const serve = (port: MessagePort, setup: WorkerSetup): void => {
