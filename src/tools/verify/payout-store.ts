@@ -1,5 +1,5 @@
 import type { Stated } from '../../features/predictions/index.js';
-import type { Tx } from '../../kit/pg/client.js';
+import { readPages, type Tx } from '../../kit/pg/client.js';
 
 /** Every prediction with what the ledger, the scores and the decisions say of it. */
 
@@ -22,8 +22,10 @@ export interface PaidPrediction extends Stated {
   readonly returned: number;
 }
 
-export const streamPaid = (tx: Tx, most: number): AsyncIterable<PaidPrediction[]> =>
-  tx<PaidPrediction[]>`
+export const streamPaid = (tx: Tx, most: number): AsyncIterable<readonly PaidPrediction[]> =>
+  readPages(
+    tx,
+    tx<PaidPrediction[]>`
     with paid as (
       select
         agent_id,
@@ -50,4 +52,6 @@ export const streamPaid = (tx: Tx, most: number): AsyncIterable<PaidPrediction[]
         and (r.state = 'done' or p.agent_id <= r.cursor_agent)
       order by r.revision desc
       limit 1
-    ) d on true`.cursor(most);
+    ) d on true`,
+    most,
+  );
