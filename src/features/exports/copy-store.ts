@@ -1,16 +1,12 @@
-import { openSql, type Sql } from '../../kit/pg/client.js';
+import { addAbortSignal } from 'node:stream';
+import type { Db, Sql } from '../../kit/pg/client.js';
 
 /**
- * Rows of a statement as Postgres sends them: `copy … to stdout`, in one read-only transaction of a
- * connection that serves one export and is thrown away after it, because what a reader has not
- * taken cannot be skipped.
+ * Rows of a statement as Postgres sends them: `copy … to stdout` in one read-only transaction.
  *
  * `copy` takes no parameters: values go in as settings of the transaction, and the statement reads
  * them by `setting`. The binary format is the only one that leaves a text as it is.
  */
-
-/** Longest that one statement, and with it one reader, may take. */
-export const longest_ms = 3_600_000;
 
 const setting_prefix = 'export';
 
@@ -20,24 +16,9 @@ export type Settings = Readonly<Record<string, string>>;
 export const setting = (name: string, type: string): string =>
   `(select current_setting('${setting_prefix}.${name}')::${type})`;
 
-export interface StoreOptions {
-  readonly url: string;
-  readonly prepare: boolean;
-}
-
-/** The name under which Postgres lists the connections of exports, which never write. */
-const connection_name = 'exports';
-export const application_name = `prediction-forum ${connection_name}`;
-
-export const openExportSql = ({ url, prepare }: StoreOptions): Sql =>
-  openSql({ url, pool: 1, prepare, name: connection_name, statement_timeout_ms: longest_ms });
-
-const begin = async (sql: Sql, settings: Settings): Promise<void> => {
-  await sql.unsafe('begin isolation level repeatable read read only');
-  await sql`
-    select set_config(${`${setting_prefix}.`} || key, value, true)
-    from json_each_text(${JSON.stringify(settings)}::text::json)`;
-};
+const putSettings = (tx: Db, settings: Settings) => tx`
+  select set_config(${`${setting_prefix}.`} || key, value, true)
+  from json_each_text(${JSON.stringify(settings)}::text::json)`;
 
 /** Lines of text, each with the separator before it but for the first of all. */
 export interface Lines {
@@ -45,26 +26,40 @@ export interface Lines {
   readonly text: Buffer;
 }
 
-export interface CopyAsk {
+export interface Selected {
   /** Selects one text a row. */
   readonly select: string;
   readonly settings: Settings;
+}
+
+export interface CopyOptions {
   readonly separator: string;
+  /** Ends the copy, whatever it waits for. */
+  readonly signal: AbortSignal;
 }
 
-export async function* copyLines(sql: Sql, ask: CopyAsk): AsyncGenerator<Lines> {
-  await begin(sql, ask.settings);
-  const copying = sql.unsafe(`copy (${ask.select}) to stdout (format binary)`);
-  yield* readTuples(await copying.readable(), Buffer.from(ask.separator));
-}
-
-export const countRows = async (sql: Sql, ask: Omit<CopyAsk, 'separator'>): Promise<number> => {
-  await begin(sql, ask.settings);
-  const [row] = await sql.unsafe<{ count: number }[]>(
-    `select count(*)::integer as count from (${ask.select}) counted`,
-  );
-  return row?.count ?? 0;
+export const copyLines = (
+  sql: Sql,
+  { select, settings }: Selected,
+  { separator, signal }: CopyOptions,
+): AsyncGenerator<Lines> => {
+  const text = `copy (${select}) to stdout (format binary)`;
+  const before = (tx: Db) => putSettings(tx, settings);
+  const copied = sql.copyOut(text, { mode: 'read only', before });
+  return readTuples(addAbortSignal(signal, copied), Buffer.from(separator));
 };
+
+/** Longest that rows are counted. */
+const count_ms = 60_000;
+
+export const countRows = (sql: Sql, { select, settings }: Selected): Promise<number> =>
+  sql.begin({ mode: 'read only', statement_ms: count_ms }, async (tx) => {
+    await putSettings(tx, settings);
+    const [row] = await tx.unsafe<{ count: number }[]>(
+      `select count(*)::integer as count from (${select}) counted`,
+    );
+    return row?.count ?? 0;
+  });
 
 /** Signature, flags and the length of an extension that no version has. */
 const header_bytes = 19;

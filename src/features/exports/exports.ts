@@ -1,13 +1,14 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Deps } from '../../kit/deps.js';
-import type { Sql } from '../../kit/pg/client.js';
+import { openSql } from '../../kit/pg/client.js';
 import { consensusLines } from './consensus.js';
 import { type ContentAsk, makeContent, type Result } from './content.js';
-import { copyLines, countRows, type Lines, openExportSql } from './copy-store.js';
+import { copyLines, countRows, type Lines, type Selected } from './copy-store.js';
 import { textFormat } from './formats.js';
 import { fillPseudonyms } from './pseudonym-store.js';
 import { type ExportAsk, selectPredictions, selectStated, settingsOf } from './select-store.js';
+import { connection_name } from './snapshot.js';
 
 /** Exports under way in an api process: so many at once, each at the pace of its reader. */
 
@@ -36,7 +37,7 @@ export interface Exports {
   /** Takes a place, or null when there is none; it is left by calling what is returned. */
   enter(address: string): Leave | null;
   /** The bytes of an export, to be read to the end, returned from or aborted. */
-  run(job: Job, options: RunOptions): AsyncGenerator<Uint8Array>;
+  run(job: Job, options: RunOptions): AsyncIterable<Uint8Array>;
   countRows(job: Job): Promise<number>;
   close(): Promise<void>;
 }
@@ -105,63 +106,42 @@ const compress = (pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> 
 export const createExports = (deps: Pick<Deps, 'config' | 'sql'>): Exports => {
   const { config } = deps;
   const hides_open = config.HIDE_REASONING;
-  const open = new Set<Sql>();
+  /** Connections of their own: a slow reader holds one for long. */
+  const sql = openSql({
+    url: config.DATABASE_URL ?? '',
+    pool: most_exports.process,
+    prepare: config.DATABASE_PREPARE,
+    name: connection_name,
+  });
 
-  async function* withSql<T>(
-    use: (sql: Sql) => AsyncIterable<T>,
-    signal?: AbortSignal,
-  ): AsyncGenerator<T> {
+  const selectOf = ({ subject, ask, content }: Job): Selected => {
+    const { line: kind } = textFormat(content.format);
+    const is_history = subject === 'consensus-history';
+    const select = is_history ? selectStated(ask) : selectPredictions({ ask, kind, hides_open });
+    return { select, settings: settingsOf(ask) };
+  };
+
+  async function* readLines(job: Job, signal: AbortSignal): AsyncGenerator<Lines> {
     await fillPseudonyms(deps);
-    const sql = openExportSql({
-      url: config.DATABASE_URL ?? '',
-      prepare: config.DATABASE_PREPARE,
-    });
-    const end = (): Promise<void> => sql.end({ timeout: 0 });
-    open.add(sql);
-    signal?.addEventListener('abort', end);
-    try {
-      yield* use(sql);
-    } finally {
-      open.delete(sql);
-      await end();
+    const { line, separator } = textFormat(job.content.format);
+    if (job.subject === 'predictions') yield* copyLines(sql, selectOf(job), { separator, signal });
+    else {
+      const stated = copyLines(sql, selectOf(job), { separator: '\n', signal });
+      yield* consensusLines(stated, { line, separator });
     }
   }
 
-  const readLines = (sql: Sql, { subject, ask, content }: Job): AsyncGenerator<Lines> => {
-    const { line, separator } = textFormat(content.format, { schema: '', columns: [], name: '' });
-    const settings = settingsOf(ask);
-    if (subject === 'predictions') {
-      const select = selectPredictions({ ask, kind: line, hides_open });
-      return copyLines(sql, { select, settings, separator });
-    }
-    const stated = copyLines(sql, { select: selectStated(ask), settings, separator: '\n' });
-    return consensusLines(stated, { line, separator });
-  };
-
-  async function* makeAll(job: Job, options: RunOptions): AsyncGenerator<Uint8Array> {
-    const lines = withSql((sql) => readLines(sql, job), options.signal);
-    options.onResult(yield* makeContent(job.content, lines));
+  async function* makeFile(job: Job, { signal, onResult }: RunOptions): AsyncGenerator<Uint8Array> {
+    onResult(yield* makeContent(job.content, readLines(job, signal)));
   }
 
   return {
     enter: makePlaces(),
-    async *run(job, options) {
-      const pieces = skip(makeAll(job, options), job.skip_bytes);
-      yield* job.gzip ? compress(pieces) : pieces;
+    run(job, options) {
+      const pieces = skip(makeFile(job, options), job.skip_bytes);
+      return job.gzip ? compress(pieces) : pieces;
     },
-    async countRows({ subject, ask }) {
-      const select =
-        subject === 'predictions'
-          ? selectPredictions({ ask, kind: 'json', hides_open })
-          : selectStated(ask);
-      const counted = withSql(async function* (sql) {
-        yield await countRows(sql, { select, settings: settingsOf(ask) });
-      });
-      for await (const count of counted) return count;
-      return 0;
-    },
-    async close() {
-      await Promise.all([...open].map((sql) => sql.end({ timeout: 0 })));
-    },
+    countRows: (job) => countRows(sql, selectOf(job)),
+    close: () => sql.end({ timeout: 0 }),
   };
 };

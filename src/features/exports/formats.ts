@@ -32,7 +32,9 @@ export interface HeadParts {
   readonly name: string;
 }
 
-export const textFormat = (format: Format, parts: HeadParts): TextFormat => {
+const no_head: HeadParts = { schema: '', columns: [], name: '' };
+
+export const textFormat = (format: Format, parts: HeadParts = no_head): TextFormat => {
   const { schema, columns, name } = parts;
   if (format === 'csv') {
     const head = `${columns.join(',')}\r\n`;

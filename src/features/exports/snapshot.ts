@@ -1,13 +1,15 @@
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import type { Db } from '../../kit/pg/client.js';
-import { application_name } from './copy-store.js';
 
 /**
  * The moment an export stands for: what was recorded before it, and nothing else. Ids are made in
  * the order of time and a little before the transaction that records them, so the moment lies
  * before every transaction that may still write: nothing can be added to what is older.
  */
+
+/** How Postgres names the connections of exports, after the name of the program. */
+export const connection_name = 'exports';
 
 /** From an id to the beginning of its transaction, at most; and how far clocks may differ. */
 export const settle_ms = 2_000;
@@ -34,7 +36,7 @@ const readOldestMs = async (db: Db): Promise<number> => {
     where datname = current_database()
       and backend_type = 'client backend'
       and pid <> pg_backend_pid()
-      and application_name <> ${application_name}
+      and application_name not like ${`% ${connection_name}`}
       and (
         backend_xid is not null
         or xact_start > clock_timestamp() - ${longest_before_write}::interval

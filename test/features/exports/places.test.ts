@@ -33,7 +33,7 @@ const makeApp = async (t: Test, env: Record<string, string>) => {
 
 t.test('two at once for one address; whoever leaves makes room', async (t) => {
   const app = await makeApp(t, { LIMIT_EXPORTS: '100000' });
-  const [first] = [
+  const [first, second] = [
     await openUnread(t, `${app.url}${path}?format=csv`),
     await openUnread(t, `${app.url}${path}?format=json`),
   ];
@@ -48,6 +48,16 @@ t.test('two at once for one address; whoever leaves makes room', async (t) => {
     return asked.status === 200 ? asked : undefined;
   });
   t.equal(readLines(String(answer.body)).length, agents * questions);
+  second.destroy();
+  await until('nothing is held in Postgres', async () => {
+    const [open] = await app.sql<{ count: number }[]>`
+      select count(*)::integer as count
+      from pg_stat_activity
+      where application_name = 'prediction-forum exports'
+        and datname = current_database()
+        and state <> 'idle'`;
+    return open?.count === 0;
+  });
 });
 
 t.test('so many a minute, and not one more', async (t) => {
