@@ -82,13 +82,3 @@ export const readCells = async (sql: Sql, ask: CalibrationAsk): Promise<readonly
       order by key, value`,
   );
 };
-
-/** Names of agents, by their ids. */
-export const readAgentNames = async (
-  sql: Sql,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, string>> => {
-  const rows = await sql<{ id: string; name: string }[]>`
-    select id, name from agents where id = any (${ids as string[]}::uuid[])`;
-  return new Map(rows.map(({ id, name }) => [id, name]));
-};
