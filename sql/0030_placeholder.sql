@@ -1,0 +1,2 @@
+-- compat: nothing changes.
+select 1;
