@@ -1,2 +1,0 @@
--- compat: nothing changes.
-select 1;
