@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Config } from '../config.js';
-import type { Principals } from '../features/agents/index.js';
+import { createPrincipals, type Principals } from '../features/agents/index.js';
 import { type BriefParts, createBriefs } from '../features/briefs/index.js';
 import { type CommentParts, createCommenting } from '../features/comments/index.js';
 import { type ConsensusParts, createLiveConsensus } from '../features/consensus/index.js';
@@ -74,7 +74,6 @@ export type ApiParts = Deps &
   };
 
 export interface ProcessParts {
-  readonly principals: Principals;
   readonly limiter: Limiter;
   /** A connection for one group commit alone. */
   readonly openLine: (purpose: string) => Sql;
@@ -82,8 +81,9 @@ export interface ProcessParts {
 
 export const makeApiParts = (
   deps: Deps,
-  { principals, limiter, openLine }: ProcessParts,
+  { limiter, openLine }: ProcessParts,
   nudge = makeNudge(deps),
+  principals = createPrincipals(deps),
   sessions = createSessions(deps),
   consensus = createLiveConsensus(deps),
   cache = createResponseCache(),
@@ -104,11 +104,9 @@ export const makeApiParts = (
   taxonomy: createTaxonomy(deps),
   cache,
   recent,
-  questions: createQuestionCache(deps, {
-    onForget(id) {
-      cache.invalidate(id);
-      cache.invalidate(lists_tag);
-    },
+  questions: createQuestionCache(deps, (id) => {
+    cache.invalidate(id);
+    cache.invalidate(lists_tag);
   }),
   write_watch: createWriteWatch(),
   consensus,
@@ -122,8 +120,6 @@ export const makeApiParts = (
   log_doors: createLogDoors({
     sql: deps.sql,
     log: deps.log,
-    authenticate: makeAuthenticate(deps.config, { principals, sessions }),
-    purges_trusted: () => principals.stats.trusted,
     recent,
   }),
   site: createSite({

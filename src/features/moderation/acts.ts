@@ -122,7 +122,6 @@ export const actOnAgent = async (
     await call.keep(tx, made);
     return made;
   });
-  // Also where nothing changed: an earlier call may have died between its commit and this.
-  if (!isFault(answer)) await deps.principals.purge(id);
+  if (!isFault(answer)) deps.principals.forget(id);
   return answer;
 };

@@ -39,8 +39,8 @@ const look_every_ms = 250;
 const kept_ms = 6 * 3_600_000;
 const chunk = 500;
 
-/** The seats of one process. */
-const makeCounts = () => {
+/** Counts by name, of one process. */
+export const makeCounts = () => {
   const counts = new Map<string, number>();
   return {
     counts,

@@ -397,7 +397,7 @@ t.test('the routes of an agent need its key', async (t) => {
 t.test('a suspended agent is ACCOUNT_SUSPENDED everywhere', async (t) => {
   const { call, key, user } = await register();
   await sql`update agents set suspended_at = now() where id = ${user.id}`;
-  await forum.deps.principals.purge(user.id);
+  forum.deps.principals.forget(user.id);
   const refused = await call('GET', '/api/me', { key });
   t.match(refused, { status: 403, body: { code: 'ACCOUNT_SUSPENDED' } });
 });
