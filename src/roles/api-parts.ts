@@ -91,7 +91,7 @@ export const makeApiParts = (
   recent = makeRecentEvents(),
 ): ApiParts => ({
   ...deps,
-  ...makePlaceParts(deps, { limiter, openLine, committed: nudge }),
+  ...makePlaceParts(deps, { limiter, committed: nudge }),
   // Known only once the server listens.
   get public_url() {
     return deps.public_url;
@@ -143,14 +143,13 @@ const limitLines = (config: Config) =>
     counts: countedBy(name as LimitName, all_routes as readonly Route[]),
   }));
 
-interface PlaceNeeds extends Pick<ProcessParts, 'limiter' | 'openLine'> {
+interface PlaceNeeds extends Pick<ProcessParts, 'limiter'> {
   readonly committed: () => void;
 }
 
-const makePlaceParts = (deps: Deps, { limiter, openLine, committed }: PlaceNeeds) => {
+const makePlaceParts = (deps: Deps, { limiter, committed }: PlaceNeeds) => {
   const gates = createGates(deps);
-  const line = openLine('predictions');
-  const placing = createPlacing({ sql: deps.sql, line, gates, committed });
+  const placing = createPlacing({ sql: deps.sql, gates, committed });
   const takePrediction = (agent_id: string) =>
     limiter.take([predictionsWindow(deps.config, agent_id)]);
   const reach = deps.config.CITATIONS_REACHABLE ? createReach(deps.config) : null;

@@ -1,6 +1,6 @@
 import { type Fault, refuse } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
-import { equityOf, hasTier, readAccount, stake as stakeOf, tierOf } from '../points/index.js';
+import { equityOf, readAccount, tierOf } from '../points/index.js';
 import {
   type NumberedQuestion,
   type QuestionRow,
@@ -33,25 +33,6 @@ const findAll = async (
   }
 };
 
-interface Standing {
-  readonly balance: number;
-  readonly equity: number;
-}
-
-const failuresOfPoints = ({ balance, equity }: Standing, stake: number | null): Failure[] => {
-  const path = 'header.x-api-key';
-  const failures: Failure[] = [];
-  if (!hasTier(equity, 'Predictor')) {
-    const message = `Predicting needs the Predictor tier; this agent has ${tierOf(equity)}.`;
-    failures.push({ path, message, code: 'TIER_REQUIRED' });
-  }
-  if (stake !== null && balance < stake) {
-    const message = `This prediction stakes ${stake} points and the balance is ${balance}.`;
-    failures.push({ path: 'body.confidence', message, code: 'INSUFFICIENT_POINTS' });
-  }
-  return failures;
-};
-
 const failuresOfPlace = (deps: Needs, question: QuestionRow, has_own: boolean): Failure[] => {
   const failures: Failure[] = [];
   const closed = whyNotOpen(question, deps.clock());
@@ -80,14 +61,10 @@ export const dryRun = async (deps: Needs, ask: PlaceAsk): Promise<DryRunWire | F
   ]);
   // Beside its own earlier prediction every repeat would look copied.
   const findings = own === undefined ? await findAll(deps, { question, agent }, examined) : [];
-  const { stated, checked } = examined;
-  const stake = stated === null ? null : stakeOf(question.weight, stated.distribution);
-  const balance = account?.balance ?? 0;
-  const equity = account === undefined ? 0 : equityOf(account);
+  const points = account === undefined ? 0 : equityOf(account);
   const failures = [
     ...failuresOfPlace(deps, question, own !== undefined),
     ...allFailures(examined.failures, findings),
-    ...failuresOfPoints({ balance, equity }, stake),
   ];
   const similar = await similarExtra(deps, question.id, findings);
   return {
@@ -98,8 +75,7 @@ export const dryRun = async (deps: Needs, ask: PlaceAsk): Promise<DryRunWire | F
     }),
     similarity: similar?.similarity ?? null,
     similar_prediction_id: similar?.prediction_id ?? null,
-    citations: [...checked.citations],
-    stake,
-    points: { balance, equity, tier: tierOf(equity) },
+    citations: [...examined.checked.citations],
+    points: { points, tier: tierOf(points) },
   };
 };

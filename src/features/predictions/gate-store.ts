@@ -37,18 +37,11 @@ export const readAgents = (db: Db, agent_ids: readonly string[]): Promise<AgentR
   db<AgentRow[]>`
     select
       a.agent_id,
-      a.prediction_count,
-      coalesce((
-        select string_agg(array_to_string(p.citations, e'\n'), e'\n')
-        from (
-          select distinct l.question_id
-          from ledger l
-          where l.agent_id = a.agent_id and l.reason = 'stake'
-        ) as q
-        join predictions p on p.question_id = q.question_id and p.agent_id = a.agent_id
-      ), '') as cited
-    from accounts a
-    where a.agent_id = any (${agent_ids}::uuid[])`;
+      count(p.id)::integer as prediction_count,
+      coalesce(string_agg(array_to_string(p.citations, e'\n'), e'\n'), '') as cited
+    from unnest(${agent_ids}::uuid[]) as a (agent_id)
+    left join predictions p on p.agent_id = a.agent_id
+    group by a.agent_id`;
 
 /** Locks the numbers of questions. */
 export const lockNumbers = (
@@ -74,11 +67,13 @@ export const lockPlaces = async (
   await tx`
     select id from questions where id = any (${question_ids}::uuid[]) order by id for share`;
   const seqs = await lockNumbers(tx, question_ids);
+  await tx`
+    select id from agents where id = any (${agent_ids}::uuid[]) order by id for no key update`;
   const counts = await tx<{ agent_id: string; prediction_count: number }[]>`
-    select agent_id, prediction_count from accounts
-    where agent_id = any (${agent_ids}::uuid[])
-    order by agent_id
-    for update`;
+    select a.agent_id, count(p.id)::integer as prediction_count
+    from unnest(${agent_ids}::uuid[]) as a (agent_id)
+    left join predictions p on p.agent_id = a.agent_id
+    group by a.agent_id`;
   return {
     seqs: new Map(seqs.map((row) => [row.question_id, row.seq])),
     counts: new Map(counts.map((row) => [row.agent_id, row.prediction_count])),

@@ -5,11 +5,9 @@ import type { StoredForecast } from './placing-store.js';
 /** Predictions that were made elsewhere, put into the record with everything that follows. */
 
 /** Imported agents belong to nobody, so each counts as an owner of its own. */
-export interface ImportedPrediction extends Omit<StoredForecast, 'owner_id'> {
-  readonly entry_id: string;
-}
+export type ImportedPrediction = Omit<StoredForecast, 'owner_id'>;
 
-/** Locks as the group commit does: questions shared, their numbers, accounts; by their ids. */
+/** Locks as the group commit does: questions shared, their numbers, agents; by their ids. */
 export const lockForImport = async (
   tx: Tx,
   predictions: readonly Pick<ImportedPrediction, 'question_id' | 'agent_id'>[],
@@ -22,32 +20,25 @@ export const lockForImport = async (
     for share`;
   await lockNumbers(tx, [...new Set(predictions.map(({ question_id }) => question_id))]);
   await tx`
-    select agent_id
-    from accounts
-    where agent_id = any (${predictions.map(({ agent_id }) => agent_id)}::uuid[])
-    order by agent_id
-    for update`;
+    select id
+    from agents
+    where id = any (${predictions.map(({ agent_id }) => agent_id)}::uuid[])
+    order by id
+    for no key update`;
 };
 
 export interface ImportVerdict {
   readonly placed: boolean;
-  readonly takes: boolean;
-  readonly balance: number;
-  readonly equity: number;
   /** What the agent has on this question already. */
   readonly known_id: string | null;
   readonly known_same: boolean | null;
 }
 
 /**
- * Stores one with its stake, ledger entry and event, by the rules of the group commit, except that
+ * Stores one with its event, by the rules of the group commit, except that
  * the question may be closed; only one with a source and without a resolution takes imports.
  */
-export const storeImported = async (
-  tx: Tx,
-  made: ImportedPrediction,
-  least_equity: number,
-): Promise<ImportVerdict> => {
+export const storeImported = async (tx: Tx, made: ImportedPrediction): Promise<ImportVerdict> => {
   const probabilities = made.probabilities === null ? null : `{${made.probabilities}}`;
   const [row] = await tx<ImportVerdict[]>`
     with q as (
@@ -61,12 +52,6 @@ export const storeImported = async (
       from q
       where s.question_id = q.id
       returning s.seq
-    ),
-    a as (
-      select balance, staked, balance + staked - debt as equity
-      from accounts
-      where agent_id = ${made.agent_id} and (select count(*) from numbered) >= 0
-      for update
     ),
     known as (
       select
@@ -82,36 +67,17 @@ export const storeImported = async (
     placed as (
       insert into predictions (
         question_id, agent_id, id, prediction, probability, confidence, selected_option,
-        probabilities, reasoning, citations, stake, model_family, body_digest, event_id, created_at,
+        probabilities, reasoning, citations, model_family, body_digest, event_id, created_at,
         seq
       )
       select
         q.id, ${made.agent_id}, ${made.id}, ${made.prediction}, ${made.probability},
         ${made.confidence}, ${made.selected_option}, ${probabilities}::text::smallint[],
-        ${made.reasoning}, ${made.citations as string[]}::text[], ${made.stake},
+        ${made.reasoning}, ${made.citations as string[]}::text[],
         ${made.model_family}, ''::bytea, ${made.event_id}, ${made.at}, numbered.seq
-      from q, a, numbered
-      where a.balance >= ${made.stake} and a.equity >= ${least_equity}
+      from q, numbered
       on conflict (question_id, agent_id) do nothing
       returning id
-    ),
-    moved as (
-      update accounts c
-      set
-        balance = a.balance - ${made.stake},
-        staked = a.staked + ${made.stake},
-        prediction_count = c.prediction_count + 1
-      from a
-      where c.agent_id = ${made.agent_id} and exists (select from placed)
-      returning c.balance
-    ),
-    entered as (
-      insert into ledger
-        (agent_id, id, reason, amount, balance_after, subject_id, question_id, created_at)
-      select
-        ${made.agent_id}, ${made.entry_id}, 'stake', -${made.stake}::integer, balance, ${made.id},
-        ${made.question_id}, ${made.at}
-      from moved
     ),
     emitted as (
       insert into outbox (id, event, question_id, agent_id, body)
@@ -121,13 +87,8 @@ export const storeImported = async (
       from placed
     )
     select
-      exists (select from moved) as placed,
-      exists (select from q) as takes,
-      coalesce((select balance from moved), a.balance) as balance,
-      a.equity,
+      exists (select from placed) as placed,
       (select id from known) as known_id,
-      (select same from known) as known_same
-    from a`;
-  if (row === undefined) throw new Error('an imported agent has no account');
-  return row;
+      (select same from known) as known_same`;
+  return row!;
 };

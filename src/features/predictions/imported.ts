@@ -1,7 +1,6 @@
 import { type Fault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { points_faults, stake as stakeOf } from '../points/index.js';
 import { question_faults } from '../questions/index.js';
 import { makePlacedEvent } from './events.js';
 import { hasFailures, prediction_faults, refuseFailures } from './faults.js';
@@ -39,9 +38,6 @@ export type ImportOutcome =
   | { readonly kind: 'created' | 'exists'; readonly prediction_id: string }
   | Fault;
 
-/** Equity from which an agent may predict: the Predictor tier. */
-const least_equity = 1_000;
-
 /** Records forecasts one after the other in one transaction; each has its own outcome. */
 export const recordImported = async (
   tx: Tx,
@@ -67,30 +63,23 @@ const recordOne = async (tx: Tx, item: Imported, now: Date): Promise<ImportOutco
   if (late !== null) return refuse(question_faults.QUESTION_NOT_OPEN, { message: late });
   const id = makeId();
   const { distribution, ...columns } = stated;
-  const stake = stakeOf(question.weight, distribution);
   const event = makePlacedEvent({ id, at, question, agent, stated });
-  const verdict = await storeImported(
-    tx,
-    {
-      id,
-      question_id: question.id,
-      agent_id: item.agent.id,
-      ...columns,
-      ...text,
-      stake,
-      model_family: item.agent.model_family,
-      at: item.at,
-      entry_id: makeId(),
-      event_id: event.id,
-      event_body: event.body,
-    },
-    least_equity,
-  );
-  return verdict.placed ? { kind: 'created', prediction_id: id } : explain(verdict, stake);
+  const verdict = await storeImported(tx, {
+    id,
+    question_id: question.id,
+    agent_id: item.agent.id,
+    ...columns,
+    ...text,
+    model_family: item.agent.model_family,
+    at: item.at,
+    event_id: event.id,
+    event_body: event.body,
+  });
+  return verdict.placed ? { kind: 'created', prediction_id: id } : explain(verdict);
 };
 
-const explain = (verdict: ImportVerdict, stake: number): ImportOutcome => {
-  const { known_id, known_same, equity, balance } = verdict;
+const explain = (verdict: ImportVerdict): ImportOutcome => {
+  const { known_id, known_same } = verdict;
   if (known_id !== null && known_same === true) {
     return { kind: 'exists', prediction_id: known_id };
   }
@@ -98,14 +87,8 @@ const explain = (verdict: ImportVerdict, stake: number): ImportOutcome => {
     const message = 'This agent has another forecast on this question already.';
     return refuse(prediction_faults.DUPLICATE_PREDICTION, { message });
   }
-  if (!verdict.takes) {
-    const message = 'Only a question that was imported and is not decided yet takes forecasts.';
-    return refuse(question_faults.QUESTION_NOT_OPEN, { message });
-  }
-  if (equity < least_equity) return refuse(points_faults.TIER_REQUIRED);
-  return refuse(points_faults.INSUFFICIENT_POINTS, {
-    message: `This forecast stakes ${stake} points and the balance is ${balance}; import the agent with more points.`,
-  });
+  const message = 'Only a question that was imported and is not decided yet takes forecasts.';
+  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
 
 const whyUntimely = ({ question, at }: Imported, now: Date): string | null => {

@@ -21,10 +21,8 @@ export interface PlaceParts extends QuestionParts {
 
 export interface Placed {
   readonly prediction: PredictionWire;
-  readonly balance: number;
-  readonly staked: number;
-  /** Balance and stakes, less what is owed. */
-  readonly equity: number;
+  /** What the agent has. */
+  readonly points: number;
   readonly event_id: string;
   /** True: this body was accepted before, and this is that result. */
   readonly replayed: boolean;

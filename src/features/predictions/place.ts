@@ -4,7 +4,7 @@ import type { AgentCaller } from '../../kit/http/caller.js';
 import { type Reply, reply } from '../../kit/http/route.js';
 import { makeId } from '../../kit/ids.js';
 import { withoutControls } from '../../kit/text.js';
-import { stake as stakeOf, tierOf } from '../points/index.js';
+import { tierOf } from '../points/index.js';
 import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
 import type { AgentMemory } from './agent-memory.js';
 import { citation_limits } from './citations.js';
@@ -115,9 +115,8 @@ const commit = async (deps: Needs, ask: PlaceAsk, parts: CommitParts): Promise<P
   const draft = makeDraft(deps, { ask, question, stated, checked, prior });
   const pending = memories.question.add(examined.text, draft.id);
   const placedOf = (made: Extract<Verdict, { kind: 'placed' }>): Placed => {
-    const { balance, staked, equity } = made;
     const prediction = draftWire(draft, question, ask.agent);
-    return { prediction, balance, staked, equity, event_id: draft.event_id, replayed: false };
+    return { prediction, points: made.points, event_id: draft.event_id, replayed: false };
   };
   const { claim } = ask;
   const place: PlaceDraft = {
@@ -167,7 +166,6 @@ const makeDraft = (deps: Deps, parts: DraftParts): PredictionDraft => {
     probabilities,
     reasoning: checked.text,
     citations: checked.citations,
-    stake: stakeOf(question.weight, stated.distribution),
     model_family: agent.model_family,
     resolution_protocol: body.resolution_protocol ?? null,
     prior_probability: parts.prior,
@@ -200,7 +198,6 @@ const draftWire = (
   probabilities: nameProbabilities(question.options, draft.probabilities),
   reasoning: draft.reasoning,
   citations: draft.citations as string[],
-  stake: draft.stake,
   resolution_protocol: draft.resolution_protocol,
   prior_probability: draft.prior_probability,
   prior_basis: draft.prior_basis,
@@ -212,12 +209,7 @@ const draftWire = (
 /** The answer of the contract, §5. */
 const placedWire = (placed: Placed) => ({
   prediction: placed.prediction,
-  points: {
-    stake: placed.prediction.stake,
-    balance: placed.balance,
-    equity: placed.equity,
-    tier: tierOf(placed.equity),
-  },
+  points: { points: placed.points, tier: tierOf(placed.points) },
   event_id: placed.event_id,
 });
 

@@ -14,11 +14,8 @@ import {
 import type { Finding, Pending, QuestionMemory } from './question-memory.js';
 
 /**
- * The group commit of predictions. A draft was compared with what this process knows of its
- * question and its agent, and says so by two numbers; the statement that stores the batch refuses
- * it as `stale` when the rows it locks say otherwise, because another process was faster. Stale
- * drafts go again at once: in a transaction that first takes the locks, then reads what is new,
- * compares again and stores; so they wait once, and nobody overtakes them.
+ * The group commit of predictions: a transaction locks the questions and the agents of a batch,
+ * reads what other processes stored since, compares again and stores.
  *
  * The whole is run again after an outage. What had been stored by then is read as what is new, and
  * known by its id.
@@ -72,29 +69,11 @@ const refuseNow = (place: PlaceDraft, verdict: Verdict): void => {
   place.question.drop(place.pending);
 };
 
-/** Where the drafts of a batch go. */
-interface Way {
-  readonly db: Sql | Tx;
-  /**
-   * Behind a batch under way on the same connection: numbers are given as if all of it is stored,
-   * and where it is not, what was numbered behind it is stale.
-   */
-  readonly ahead: boolean;
-  readonly is_last: boolean;
-}
-
-/** The drafts of one agent in a batch, in the order of their stakes. */
+/** The drafts of one agent in a batch, in their order. */
 interface Own {
   readonly places: PlaceDraft[];
   /** One of them hangs on another one; none behind it overtakes it. */
   is_held: boolean;
-}
-
-/** A draft that is ready, behind `nth` others of its agent. */
-interface Ready {
-  readonly place: PlaceDraft;
-  readonly own: Own;
-  readonly nth: number;
 }
 
 /** Whether it hangs on a draft of its agent that is before it in the batch. */
@@ -121,9 +100,9 @@ const ownOf = (owns: Owns, { draft }: PlaceDraft): Own => {
 };
 
 /** Those that nothing speaks against and that hang on nothing; what is refused has its verdict. */
-const findReady = (places: readonly PlaceDraft[], is_last: boolean): readonly Ready[] => {
+const findReady = (places: readonly PlaceDraft[], is_last: boolean): readonly PlaceDraft[] => {
   const owns: Owns = new Map();
-  const all: Ready[] = [];
+  const all: PlaceDraft[] = [];
   for (const place of places) {
     const own = ownOf(owns, place);
     if (own.is_held) continue;
@@ -131,7 +110,7 @@ const findReady = (places: readonly PlaceDraft[], is_last: boolean): readonly Re
     if (found !== null && (!found.unsure || is_last)) refuseNow(place, found.refusal);
     else if (found !== null || hangsOn(own.places, place)) own.is_held = true;
     else {
-      all.push({ place, own, nth: own.places.length });
+      all.push(place);
       own.places.push(place);
     }
   }
@@ -143,21 +122,13 @@ interface Numbered extends NumberedDraft {
 }
 
 /** Numbers the drafts of each question behind its last one. */
-const number = (all: readonly Ready[], ahead: boolean): readonly Numbered[] => {
-  const begins = new Map<QuestionMemory, { readonly seen: number; given: number }>();
-  return all.map(({ place, own, nth }) => {
-    const { draft, question, agent } = place;
-    let begin = begins.get(question);
-    if (begin === undefined) {
-      const seen = ahead ? Math.max(question.given, question.seq) : question.seq;
-      begin = { seen, given: seen };
-      begins.set(question, begin);
-    }
-    begin.given += 1;
-    if (ahead) question.given = begin.given;
-    const { seen, given: seq } = begin;
-    const of = own.places.length;
-    return { place, draft, seen, seq, agent_seen: agent.count, nth, of };
+const number = (all: readonly PlaceDraft[]): readonly Numbered[] => {
+  const given = new Map<QuestionMemory, number>();
+  return all.map((place) => {
+    const { draft, question } = place;
+    const seq = (given.get(question) ?? question.seq) + 1;
+    given.set(question, seq);
+    return { place, draft, seen: question.seq, seq };
   });
 };
 
@@ -167,25 +138,21 @@ interface Tried {
   readonly verdict: StoredVerdict;
 }
 
-/** Compares and stores; what is stored is not settled yet, because it may not be committed yet. */
+/** Compares and stores; what is stored is not settled yet, because it is not committed yet. */
 const tryAll = async (
-  { db, ahead, is_last }: Way,
+  db: Tx,
   places: readonly PlaceDraft[],
+  is_last: boolean,
 ): Promise<readonly Tried[]> => {
-  const all = findReady(places, is_last);
-  if (all.length === 0) return [];
-  const numbered = number(all, ahead);
-  const verdicts = await placeAll(db, numbered).catch((error: unknown) => {
-    for (const { place } of numbered) place.question.given = 0;
-    throw error;
-  });
+  const numbered = number(findReady(places, is_last));
+  if (numbered.length === 0) return [];
+  const verdicts = await placeAll(db, numbered);
   return numbered.map(({ place, seq }, i) => ({ place, seq, verdict: verdicts[i]! }));
 };
 
 /** After the commit: the memories learn what is stored and what is not. */
 const settle = (tried: readonly Tried[]): void => {
   for (const { place, seq, verdict } of tried) {
-    if (verdict.kind !== 'placed') place.question.given = 0;
     if (verdict.kind === 'stale') continue;
     const { question, agent, pending } = place;
     place.verdict = verdict;
@@ -225,7 +192,7 @@ const tryLocked = (
     }
     const moved = agents.filter(({ agent_id, count }) => (counts.get(agent_id) ?? count) !== count);
     if (moved.length > 0) await gates.agents.sync(tx, moved);
-    const tried = await tryAll({ db: tx, ahead: false, is_last }, places);
+    const tried = await tryAll(tx, places, is_last);
     await keepAnswers(tx, tried);
     return { tried };
   });
@@ -236,7 +203,7 @@ const most_idle = 3;
 type TellVerdict = (index: number, verdict: Verdict) => void;
 
 /**
- * Settles under locks what is left of a batch. One pass does, unless a draft hangs on one before
+ * Settles a batch. One pass does, unless a draft hangs on one before
  * it: that one is settled then. What hangs on a draft of another batch even so is refused; it may
  * come again. Whoever has a verdict is told it, so that nobody waits for the drafts of others.
  */
@@ -258,19 +225,8 @@ const settleLeft = async (
   }
 };
 
-/** What carries a key needs a transaction, because its answer is stored in it. */
-const withoutKeys = (places: readonly PlaceDraft[]): readonly PlaceDraft[] => {
-  const waiting = new Set<string>();
-  return places.filter(({ keep, verdict, draft }) => {
-    if (keep !== null && verdict === null) waiting.add(draft.agent_id);
-    return verdict === null && !waiting.has(draft.agent_id);
-  });
-};
-
 export interface PlacingOptions {
   readonly sql: Sql;
-  /** One connection, on which a batch is sent while the one before it is being stored. */
-  readonly line: Sql;
   readonly gates: Gates;
   /** Told after each commit. */
   readonly committed: () => void;
@@ -279,12 +235,7 @@ export interface PlacingOptions {
 export const createPlacing = (options: PlacingOptions): Placing =>
   createBatcher<PlaceDraft, Verdict>({
     run: async (places, tell) => {
-      const plain = withoutKeys(places);
-      if (plain.length > 0) {
-        settle(await tryAll({ db: options.line, ahead: true, is_last: false }, plain));
-        options.committed();
-      }
-      if (places.some(({ verdict }) => verdict === null)) await settleLeft(options, places, tell);
+      await settleLeft(options, places, tell);
       return places.map(({ verdict }) => verdict as Verdict);
     },
     key: ({ draft }) => draft.agent_id,

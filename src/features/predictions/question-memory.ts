@@ -72,8 +72,6 @@ const first_agent = '00000000-0000-0000-0000-000000000000';
 
 export class QuestionMemory {
   seq = 0;
-  /** The last number given to a draft under way; 0 where that is not known. */
-  given = 0;
   /** Grows when the predictions of other processes come in: what was checked before is not now. */
   version = 0;
   /** By `Gates`: when it was used last, in ms of `performance.now`. */

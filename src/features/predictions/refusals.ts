@@ -1,6 +1,6 @@
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
-import { equityOf, points_faults, readAccount, tierOf } from '../points/index.js';
+import { equityOf, readAccount } from '../points/index.js';
 import { question_faults, readQuestion, whyNotOpen } from '../questions/index.js';
 import { allFailures } from './examine.js';
 import { type Failure, hasFailures, prediction_faults, refuseFailures } from './faults.js';
@@ -32,9 +32,7 @@ const findFirstResult = async (
   const account = await readAccount(deps.sql, ask.agent.id);
   return {
     prediction: toWire(row),
-    balance: account?.balance ?? 0,
-    staked: account?.staked ?? 0,
-    equity: account === undefined ? 0 : equityOf(account),
+    points: account === undefined ? 0 : equityOf(account),
     event_id: row.event_id,
     replayed: true,
   };
@@ -100,19 +98,6 @@ export const explain = async (
   ask: PlaceAsk,
   { draft, verdict }: Refused,
 ): Promise<Placed | Fault> => {
-  // The statement has looked for an earlier one; what is there now may have come later.
-  if (verdict.kind === 'tier') {
-    return refuse(points_faults.TIER_REQUIRED, {
-      message: `Predicting needs the Predictor tier: an equity of 1,000 points; this agent has ${verdict.equity} (${tierOf(verdict.equity)}).`,
-      extra: { tier_required: 'Predictor' },
-    });
-  }
-  if (verdict.kind === 'poor') {
-    return refuse(points_faults.INSUFFICIENT_POINTS, {
-      message: `This prediction stakes ${draft.stake} points and the balance is ${verdict.balance}; a confidence nearer to 50 stakes less.`,
-      extra: { stake: draft.stake, balance: verdict.balance },
-    });
-  }
   const first = await findFirstResult(deps, ask);
   // The batch was run again after an outage and had committed the first time: this is its result.
   if (first !== null && 'replayed' in first) {

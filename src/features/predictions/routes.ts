@@ -7,7 +7,6 @@ import type { Claim } from '../../kit/idempotency.js';
 import { isId } from '../../kit/ids.js';
 import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { points_faults } from '../points/index.js';
 import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
 import { placeBatch } from './batch.js';
 import { dryRun } from './dry-run.js';
@@ -37,8 +36,6 @@ const placed_or_dry = Type.Union([placed_schema, dry_run_schema]);
 const place_faults = [
   question_faults.QUESTION_NOT_FOUND,
   question_faults.QUESTION_NOT_OPEN,
-  points_faults.TIER_REQUIRED,
-  points_faults.INSUFFICIENT_POINTS,
   ...Object.values(prediction_faults),
   common_faults.UNAVAILABLE,
 ];

@@ -18,7 +18,6 @@ export interface PredictionRow {
   readonly probabilities: readonly number[] | null;
   readonly reasoning: string;
   readonly citations: readonly string[];
-  readonly stake: number;
   /** Any value of JSON. */
   readonly resolution_protocol: unknown;
   readonly prior_probability: number | null;
@@ -34,7 +33,7 @@ const selectPrediction = (db: Db) => db`
   select
     p.id, p.question_id, p.agent_id, g.name as agent_name, g.model, p.model_family, p.prediction,
     p.probability, p.confidence, q.options[p.selected_option + 1] as selected_option, q.options,
-    p.probabilities, p.reasoning, p.citations, p.stake, p.resolution_protocol,
+    p.probabilities, p.reasoning, p.citations, p.resolution_protocol,
     p.prior_probability, p.prior_basis, p.upvotes, p.downvotes, p.created_at,
     encode(p.body_digest, 'hex') as body_digest, p.event_id
   from predictions p

@@ -25,7 +25,6 @@ export const toWire = (row: PredictionRow): PredictionWire => ({
   probabilities: nameProbabilities(row.options, row.probabilities),
   reasoning: row.reasoning,
   citations: [...row.citations],
-  stake: row.stake,
   resolution_protocol: row.resolution_protocol,
   prior_probability: row.prior_probability,
   prior_basis: row.prior_basis,
