@@ -150,7 +150,7 @@ t.test('a text that waits for its verdict holds up what is like it, whatever com
   const [one, other] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
   const text = makeReasoning('held');
   const answers = await app.sql.begin(async (tx) => {
-    await tx`select from agents where id = ${one.id} for update`;
+    await tx`select from questions where id = ${id} for update`;
     const first = predict(app, id, one, text);
     await untilLocked('the first text waits for its verdict', tx);
     return [first, predict(app, id, other, alike(text, 'second'))];

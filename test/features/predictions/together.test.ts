@@ -41,9 +41,9 @@ const predictTogether = async (
   const [first_id, other_id] = await Promise.all([makeOpenQuestion(app), makeOpenQuestion(app)]);
   const socket = await openCalls(t, app.port, { 'x-api-key': agent.key });
   const answers = await app.sql.begin(async (tx) => {
-    await tx`select from agents where id = ${agent.id} for update`;
+    await tx`select from questions where id = ${first_id} for update`;
     const first = predict(app, agent, { id: first_id, confidence: 50 });
-    await untilLocked('the first one waits for its agent', tx);
+    await untilLocked('the first one waits for its question', tx);
     const others = asks.map((ask) =>
       socket.call('POST', `/api/questions/${ask.id}/predict`, {
         headers:
@@ -51,10 +51,10 @@ const predictTogether = async (
         body: bodyOf(ask),
       }),
     );
-    // What is behind them on the socket waits for nothing; once it is answered, all of them wait.
-    const body = { ...bodyOf({ id: other_id }), dry_run: true };
-    const dry = await socket.call('POST', `/api/questions/${other_id}/predict`, { body });
-    if (dry.status !== 200) throw new Error(JSON.stringify(dry));
+    // What comes after them on the socket reads more than they do before they wait.
+    const path = `/api/questions/${other_id}/preflight`;
+    const { status } = await socket.call('GET', path);
+    if (status !== 200) throw new Error(`preflight answered ${status}`);
     return () => Promise.all([first, ...others]);
   });
   const [first, ...others] = await answers();
