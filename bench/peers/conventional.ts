@@ -4,7 +4,7 @@ import fastify, { type FastifyInstance, LogController } from 'fastify';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { binaryDistribution, hasTier, stake, tierOf } from '../../src/features/points/rules.js';
-import { checkReasoning } from '../../src/features/predictions/reasoning.js';
+import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { makeId } from '../../src/kit/ids.js';
 import { type Agent, makeAgentCache } from './agent-cache.js';
 import { mountTalk } from './conventional-talk.js';

@@ -9,7 +9,7 @@ import { runLoad } from '../../bench/load/http-load.js';
 import { requireClean } from '../../bench/load/loader.js';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
 import type { LoadOptions } from '../../bench/load/tally.js';
-import { checkReasoning } from '../../src/features/predictions/reasoning.js';
+import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { until } from '../help/until.js';
 
 t.test('a quantile is the exact one, at most 1.6 % too high and never too low', async (t) => {

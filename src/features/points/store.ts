@@ -93,8 +93,11 @@ export const postEntry = async (tx: Tx, entry: Entry): Promise<number | Fault> =
 
 export const readAccount = async (db: Db, agent_id: string): Promise<Account | undefined> => {
   const [row] = await db<Account[]>`
-    select balance, staked, debt, prediction_count
-    from accounts
+    select
+      balance, staked, debt,
+      (select count(*)::integer from predictions p where p.agent_id = c.agent_id)
+        as prediction_count
+    from accounts c
     where agent_id = ${agent_id}`;
   return row;
 };

@@ -47,45 +47,6 @@ const agents_without_account: Query = (tx) => tx<Sentence[]>`
   where not exists (select from accounts a where a.agent_id = g.id)
   limit ${shown}`;
 
-/** A prediction is open until a decision about its question has come to its agent. */
-const stakes: Query = (tx) => tx<Sentence[]>`
-  select
-    'agent ' || agent_id || ': ' || a.staked || ' points staked in ' || a.prediction_count
-    || ' predictions, its predictions say ' || coalesce(p.staked, 0) || ' in '
-    || coalesce(p.count, 0) as what
-  from accounts a
-  left join (
-    select
-      agent_id,
-      sum(stake) filter (
-        where not exists (
-          select
-          from resolutions r
-          where r.question_id = p.question_id
-            and (r.state = 'done' or p.agent_id <= r.cursor_agent)
-        )
-      ) as staked,
-      count(*) as count
-    from predictions p
-    group by agent_id
-  ) p using (agent_id)
-  where a.staked <> coalesce(p.staked, 0) or a.prediction_count <> coalesce(p.count, 0)
-  limit ${shown}`;
-
-const stake_entries: Query = (tx) => tx<Sentence[]>`
-  select
-    'prediction ' || coalesce(p.id, l.subject_id) || ': stake ' || coalesce(p.stake::text, 'none')
-    || ', ' || coalesce(l.count, 0) || ' ledger entries of together ' || coalesce(l.total, 0) as what
-  from predictions p
-  full join (
-    select agent_id, subject_id, count(*) as count, sum(amount) as total
-    from ledger
-    where reason = 'stake'
-    group by agent_id, subject_id
-  ) l on l.agent_id = p.agent_id and l.subject_id = p.id
-  where l.count is distinct from 1 or p.id is null or l.total <> -p.stake
-  limit ${shown}`;
-
 const referral_orders: Query = (tx) => tx<Sentence[]>`
   select
     'recruiter ' || agent_id || ' was paid for ' || count(*) || ' recruits, the last as number '
@@ -123,8 +84,6 @@ export const points_queries: readonly Query[] = [
   negative_moments,
   debts,
   agents_without_account,
-  stakes,
-  stake_entries,
   referral_orders,
   referral_entries,
   referral_recruits,
