@@ -30,8 +30,8 @@ export class QuestionMemory {
     private readonly family_cap: number,
   ) {}
 
-  /** About how much memory this takes. */
-  get bytes(): number {
+  /** About how many bytes of memory this takes. */
+  get size(): number {
     return this.sets.bytes + 8 * this.seqs.length + 40 * this.sources.size + 1_000;
   }
 
@@ -121,78 +121,89 @@ const most_cited = 200_000;
 /** Rows at a time: each costs some 60 µs to read. */
 const rows_a_turn = 200;
 
-export const createOriginality = (
+/** Brings questions to their numbers in `seqs`; without these, to the last there is. */
+const readQuestions = async (
   db: Db,
-  { ORIGINALITY_MB, MODEL_FAMILY_CAP }: Pick<Config, 'ORIGINALITY_MB' | 'MODEL_FAMILY_CAP'>,
-): Originality => {
-  const max_bytes = ORIGINALITY_MB * 1_000_000;
-  const questions = new LRUCache<string, QuestionMemory>({
-    maxSize: max_bytes,
-    // The largest question stays even where it has more than all of the room.
-    sizeCalculation: ({ bytes }) => Math.min(Math.ceil(bytes), max_bytes),
-  });
-  const agents = new LRUCache<string, AgentMemory>({
-    max: most_agents,
-    maxSize: most_cited,
-    sizeCalculation: ({ size }) => Math.min(size, most_cited),
-  });
-  const preparing = new Map<string, Promise<void>>();
-
-  const newQuestion = (id: string): QuestionMemory => new QuestionMemory(id, MODEL_FAMILY_CAP);
-
-  /** Until each is at its number in `seqs`, or at the last there is where that is not given. */
-  const read = async (
-    from: Db,
-    behind: readonly QuestionMemory[],
-    seqs: ReadonlyMap<string, number> | null,
-  ): Promise<void> => {
-    let left = behind;
-    while (left.length > 0) {
-      const by_id = new Map(left.map((memory) => [memory.question_id, memory]));
-      const rows = await readStoredSince(from, left, rows_a_turn);
-      for (const row of rows) by_id.get(row.question_id)?.take(row);
-      if (seqs === null && rows.length < rows_a_turn) return;
-      left = left.filter(({ question_id, seq }) => seqs === null || seq < seqs.get(question_id)!);
-      // All there are were read: a number may have been given to what was not stored then.
-      if (rows.length > 0) continue;
+  behind: readonly QuestionMemory[],
+  seqs: ReadonlyMap<string, number> | null,
+): Promise<void> => {
+  let left = behind;
+  while (left.length > 0) {
+    const by_id = new Map(left.map((memory) => [memory.question_id, memory]));
+    const rows = await readStoredSince(db, left, rows_a_turn);
+    for (const row of rows) by_id.get(row.question_id)?.take(row);
+    if (rows.length < rows_a_turn) {
+      // A number may have been given to what was not stored then.
       for (const memory of left) memory.seq = seqs?.get(memory.question_id) ?? memory.seq;
       return;
     }
-  };
+    left = left.filter(({ question_id, seq }) => seq < (seqs?.get(question_id) ?? Infinity));
+  }
+};
+
+const openAgents = async (
+  agents: LRUCache<string, AgentMemory>,
+  tx: Db,
+  last_ids: ReadonlyMap<string, string | null>,
+): Promise<ReadonlyMap<string, AgentMemory>> => {
+  const opened = new Map<string, AgentMemory>();
+  const behind: AgentMemory[] = [];
+  for (const [id, last_id] of last_ids) {
+    const known = agents.get(id) ?? new AgentMemory(id);
+    opened.set(id, known);
+    if (known.last_id !== last_id) behind.push(known);
+  }
+  for (const { agent_id, id, citations } of await readCitedSince(tx, behind)) {
+    opened.get(agent_id)?.add(id, hashesOf(citations));
+  }
+  return opened;
+};
+
+/** The largest memory stays even where it takes more than all of the room. */
+const boundedBy =
+  (most: number) =>
+  ({ size }: { readonly size: number }): number =>
+    Math.min(Math.ceil(size), most);
+
+export const createOriginality = (
+  sql: Db,
+  { ORIGINALITY_MB, MODEL_FAMILY_CAP }: Pick<Config, 'ORIGINALITY_MB' | 'MODEL_FAMILY_CAP'>,
+): Originality => {
+  const maxSize = ORIGINALITY_MB * 1_000_000;
+  const questions = new LRUCache<string, QuestionMemory>({
+    maxSize,
+    sizeCalculation: boundedBy(maxSize),
+  });
+  const agents = new LRUCache<string, AgentMemory>({
+    ...{ max: most_agents, maxSize: most_cited },
+    sizeCalculation: boundedBy(most_cited),
+  });
+  const preparing = new Map<string, Promise<void>>();
 
   const openQuestions = async (tx: Db, seqs: ReadonlyMap<string, number>) => {
     const opened = new Map<string, QuestionMemory>();
+    const behind: QuestionMemory[] = [];
     for (const [id, seq] of seqs) {
       const known = questions.get(id);
-      opened.set(id, known === undefined || known.seq > seq ? newQuestion(id) : known);
+      const is_usable = known !== undefined && known.seq <= seq;
+      const memory = is_usable ? known : new QuestionMemory(id, MODEL_FAMILY_CAP);
+      opened.set(id, memory);
+      if (memory.seq < seq) behind.push(memory);
     }
-    const behind = [...opened.values()].filter(
-      ({ question_id, seq }) => seq < seqs.get(question_id)!,
-    );
-    await read(tx, behind, seqs);
+    await readQuestions(tx, behind, seqs);
     return opened;
   };
 
-  const openAgents = async (tx: Db, last_ids: ReadonlyMap<string, string | null>) => {
-    const opened = new Map<string, AgentMemory>();
-    const behind: AgentMemory[] = [];
-    for (const [id, last_id] of last_ids) {
-      const known = agents.get(id) ?? new AgentMemory(id);
-      opened.set(id, known);
-      if (known.last_id !== last_id) behind.push(known);
-    }
-    for (const { agent_id, id, citations } of await readCitedSince(tx, behind)) {
-      opened.get(agent_id)?.add(id, hashesOf(citations));
-    }
-    return opened;
+  const prepare = async (id: string): Promise<void> => {
+    const memory = new QuestionMemory(id, MODEL_FAMILY_CAP);
+    await readQuestions(sql, [memory], null);
+    if ((questions.peek(id)?.seq ?? 0) < memory.seq) questions.set(id, memory);
   };
 
   return {
     async open(tx, seqs, last_ids) {
-      return {
-        questions: await openQuestions(tx, seqs),
-        agents: await openAgents(tx, last_ids),
-      };
+      const opened = await openQuestions(tx, seqs);
+      return { questions: opened, agents: await openAgents(agents, tx, last_ids) };
     },
     keep(memories) {
       // Taken out first: what is set again as it is keeps the size it was set with.
@@ -209,19 +220,11 @@ export const createOriginality = (
       for (const id of question_ids) questions.delete(id);
       for (const id of agent_ids) agents.delete(id);
     },
-    async prepare(question_id) {
-      if (questions.has(question_id)) return;
-      const memory = newQuestion(question_id);
-      const reading =
-        preparing.get(question_id) ??
-        read(db, [memory], null)
-          .then(() => {
-            const known = questions.get(question_id);
-            if (known === undefined || known.seq < memory.seq) questions.set(question_id, memory);
-          })
-          .finally(() => preparing.delete(question_id));
-      preparing.set(question_id, reading);
-      await reading;
+    async prepare(id) {
+      if (questions.has(id)) return;
+      const under_way = preparing.get(id) ?? prepare(id).finally(() => preparing.delete(id));
+      preparing.set(id, under_way);
+      await under_way;
     },
   };
 };

@@ -1,7 +1,6 @@
 import type { Deps } from '../../kit/deps.js';
 import { common_faults } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
-import type { Db } from '../../kit/pg/client.js';
 import { equityOf, readAccount, tierOf } from '../points/index.js';
 import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
 import { citation_limits } from './citations.js';
@@ -9,7 +8,7 @@ import { prediction_faults } from './faults.js';
 import { reasoning_limits } from './gates.js';
 import type { PreflightWire } from './schema.js';
 import { section_names } from './sections.js';
-import { readOwnPrediction, toWire } from './store.js';
+import { countFamily, readOwnPrediction, readUsedCitations, toWire } from './store.js';
 
 /** What an agent should know before it writes: may it predict here at all, and what is needed. */
 
@@ -32,31 +31,6 @@ const findObstacle = (obstacles: Obstacles): { code: string; message: string } |
   if (has_own) return { code: DUPLICATE_PREDICTION.code, message: DUPLICATE_PREDICTION.sentence };
   if (family_full) return { code: MODEL_LIMIT_REACHED.code, message: MODEL_LIMIT_REACHED.sentence };
   return null;
-};
-
-/** Pages cited on the question, those of the newest predictions first. */
-const readUsedCitations = async (
-  db: Db,
-  question_id: string,
-  most_predictions: number,
-): Promise<{ readonly urls: readonly string[]; readonly complete: boolean }> => {
-  const rows = await db<{ citations: string[] }[]>`
-    select citations
-    from predictions
-    where question_id = ${question_id} and hidden_at is null
-    order by id desc
-    limit ${most_predictions + 1}`;
-  const shown = rows.slice(0, most_predictions);
-  const urls = [...new Set(shown.flatMap(({ citations }) => citations))];
-  return { urls, complete: rows.length <= most_predictions };
-};
-
-const countFamily = async (db: Db, question_id: string, model_family: string): Promise<number> => {
-  const [row] = await db<{ count: number }[]>`
-    select count(*)::integer as count
-    from predictions
-    where question_id = ${question_id} and model_family = ${model_family}`;
-  return row?.count ?? 0;
 };
 
 export const preflightOf = async (

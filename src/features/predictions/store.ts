@@ -90,6 +90,35 @@ export const readIdBySeq = async (
   return row?.id ?? null;
 };
 
+/** Pages cited on the question, those of the newest predictions first. */
+export const readUsedCitations = async (
+  db: Db,
+  question_id: string,
+  most_predictions: number,
+): Promise<{ readonly urls: readonly string[]; readonly complete: boolean }> => {
+  const rows = await db<{ citations: string[] }[]>`
+    select citations
+    from predictions
+    where question_id = ${question_id} and hidden_at is null
+    order by id desc
+    limit ${most_predictions + 1}`;
+  const shown = rows.slice(0, most_predictions);
+  const urls = [...new Set(shown.flatMap(({ citations }) => citations))];
+  return { urls, complete: rows.length <= most_predictions };
+};
+
+export const countFamily = async (
+  db: Db,
+  question_id: string,
+  model_family: string,
+): Promise<number> => {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::integer as count
+    from predictions
+    where question_id = ${question_id} and model_family = ${model_family}`;
+  return row?.count ?? 0;
+};
+
 export const list_kinds = { new: ['id'], top: ['number', 'id'] } as const;
 export type PredictionSort = keyof typeof list_kinds;
 

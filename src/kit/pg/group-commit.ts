@@ -15,7 +15,11 @@ export interface GroupCommit<D, V> {
   add(draft: D): Promise<V>;
   /** Waits until everything that was added is settled. */
   drain(): Promise<void>;
-  readonly stats: { batches: number; drafts: number; waiting: number };
+  readonly stats: {
+    readonly batches: number;
+    readonly drafts: number;
+    readonly waiting: number;
+  };
 }
 
 export interface Batch<D> {
@@ -50,98 +54,105 @@ interface Entry<D, V> {
 }
 
 type Settle = () => void;
+type Fits<D> = (draft: D) => boolean;
 
-export const createGroupCommit = <D, V>({
-  commit,
-  key,
-  one_a_key = false,
-  most = 128,
-  queue = 20_000,
-}: GroupCommitOptions<D, V>): GroupCommit<D, V> => {
+/** What waits, in the order of arrival. */
+const makeQueue = <D, V>({ key, one_a_key = false, most = 128 }: GroupCommitOptions<D, V>) => {
   let waiting: Entry<D, V>[] = [];
+  return {
+    get length(): number {
+      return waiting.length;
+    },
+    push(draft: D, settle: Pick<Entry<D, V>, 'resolve' | 'reject'>): void {
+      waiting.push({ draft, key: key(draft), ...settle });
+    },
+    /** Moves what fits into the batch, as far as there is room. */
+    take(into: Entry<D, V>[], fits: Fits<D>): void {
+      const left: Entry<D, V>[] = [];
+      /** Keys of drafts that stay, and of those that may come only once. */
+      const closed = new Set(one_a_key ? into.map((entry) => entry.key) : []);
+      for (const entry of waiting) {
+        if (into.length < most && !closed.has(entry.key) && fits(entry.draft)) {
+          into.push(entry);
+          if (one_a_key) closed.add(entry.key);
+        } else {
+          left.push(entry);
+          closed.add(entry.key);
+        }
+      }
+      waiting = left;
+    },
+  };
+};
+
+/** Commits a batch and gives what settles every entry; never rejects. */
+const store = async <D, V>(
+  commit: GroupCommitOptions<D, V>['commit'],
+  entries: Entry<D, V>[],
+  join: Batch<D>['join'],
+): Promise<Settle> => {
+  const batch: Batch<D> = {
+    get drafts() {
+      return entries.map(({ draft }) => draft);
+    },
+    join,
+  };
+  try {
+    const verdicts = await commit(batch);
+    return () => {
+      for (const [n, entry] of entries.entries()) entry.resolve(verdicts[n] as V);
+    };
+  } catch (error) {
+    if (isOutage(error) || entries.length === 1) {
+      return () => {
+        for (const entry of entries) entry.reject(error);
+      };
+    }
+  }
+  for (const entry of entries) (await store(commit, [entry], () => undefined))();
+  return () => undefined;
+};
+
+export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>): GroupCommit<D, V> => {
+  const { commit, queue: most_waiting = 20_000 } = options;
+  const queue = makeQueue(options);
   let is_running = false;
   const idle: Settle[] = [];
-  const stats = { batches: 0, drafts: 0, waiting: 0 };
-
-  const take = (into: Entry<D, V>[], fits: (draft: D) => boolean): void => {
-    const left: Entry<D, V>[] = [];
-    /** Keys of drafts that stay, and of those that may come once only. */
-    const closed = new Set(one_a_key ? into.map((entry) => entry.key) : []);
-    for (const entry of waiting) {
-      if (into.length < most && !closed.has(entry.key) && fits(entry.draft)) {
-        into.push(entry);
-        if (one_a_key) closed.add(entry.key);
-      } else {
-        left.push(entry);
-        closed.add(entry.key);
-      }
-    }
-    waiting = left;
-    stats.waiting = waiting.length;
-  };
-
-  /** Gives what settles every entry; never rejects. */
-  const store = async (
-    entries: Entry<D, V>[],
-    join: (fits: (draft: D) => boolean) => void,
-  ): Promise<Settle> => {
-    const batch: Batch<D> = {
-      get drafts() {
-        return entries.map(({ draft }) => draft);
-      },
-      join,
-    };
-    try {
-      const verdicts = await commit(batch);
-      stats.batches += 1;
-      stats.drafts += entries.length;
-      return () => {
-        for (const [n, entry] of entries.entries()) entry.resolve(verdicts[n] as V);
-      };
-    } catch (error) {
-      if (isOutage(error) || entries.length === 1) {
-        return () => {
-          for (const entry of entries) entry.reject(error);
-        };
-      }
-    }
-    for (const entry of entries) (await store([entry], () => undefined))();
-    return () => undefined;
-  };
+  let batches = 0;
+  let drafts = 0;
 
   const run = async (): Promise<void> => {
     let settle: Settle | null = null;
-    while (waiting.length > 0) {
+    while (queue.length > 0) {
       const entries: Entry<D, V>[] = [];
-      take(entries, () => true);
-      const stored = store(entries, (fits) => take(entries, fits));
+      queue.take(entries, () => true);
+      const stored = store(commit, entries, (fits) => queue.take(entries, fits));
       // The answers to one batch are made while Postgres works on the next.
       settle?.();
       settle = await stored;
+      batches += 1;
+      drafts += entries.length;
     }
     is_running = false;
     settle?.();
     for (const done of idle.splice(0)) done();
   };
 
-  /** After this turn of the event loop, so that what comes in it goes together. */
-  const start = (): void => {
-    if (is_running) return;
-    is_running = true;
-    setImmediate(() => void run());
-  };
-
   return {
-    stats,
+    get stats() {
+      return { batches, drafts, waiting: queue.length };
+    },
     add: (draft) =>
       new Promise((resolve, reject) => {
-        if (waiting.length >= queue) {
+        if (queue.length >= most_waiting) {
           reject(new QueueFullError('too many drafts are waiting'));
           return;
         }
-        waiting.push({ draft, key: key(draft), resolve, reject });
-        stats.waiting = waiting.length;
-        start();
+        queue.push(draft, { resolve, reject });
+        if (is_running) return;
+        is_running = true;
+        // After this turn of the event loop, so that what comes in it goes together.
+        setImmediate(() => void run());
       }),
     drain: () =>
       new Promise((resolve) => {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import { makeReasoning } from '../../../bench/load/predict-texts.js';
@@ -134,7 +135,7 @@ t.test(
     const texts = Array.from({ length: 60 }, (_, n) => makeReasoning(n));
     const pick = (below: number): number => Math.floor(Math.random() * below);
     const calls = Array.from({ length: 600 }, async (_, n) => {
-      await new Promise((resolve) => setTimeout(resolve, pick(600)));
+      for (let turns = pick(200); turns > 0; turns -= 1) await nextTurn();
       const reasoning = texts[pick(texts.length)] as string;
       return outcome(await processes[n % 3]!.predict(pick(agents - 1), pick(questions), reasoning));
     });
