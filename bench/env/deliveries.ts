@@ -48,7 +48,7 @@ export const makeBody = (event: string, n: number): string => {
     ...{ at, n, question_id: makeId(), prediction_id: makeId(), user_id: makeId() },
     user_name: `Bench agent ${n}`,
     model_family: 'claude',
-    ...{ prediction: true, confidence: 72, probability: 0.72, stake: 10, consensus: 0.6131 },
+    ...{ prediction: true, confidence: 72, probability: 0.72, consensus: 0.6131 },
   };
   return JSON.stringify({ event, data, timestamp: new Date(at).toISOString() });
 };

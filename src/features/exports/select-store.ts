@@ -134,7 +134,6 @@ const ownValues = (hides_open: boolean): Values => {
         select json_object_agg(o.option, p.probabilities[o.place] order by o.place)
         from unnest(q.options) with ordinality as o (option, place)
       ) end`,
-    stake: 'p.stake',
     created_at: timeText('p.created_at'),
     hidden: 'p.hidden_at is not null',
     citations: shown('citations'),

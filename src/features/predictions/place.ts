@@ -5,7 +5,7 @@ import { type Reply, reply } from '../../kit/http/route.js';
 import type { Claim } from '../../kit/idempotency.js';
 import type { Taken } from '../../kit/limits.js';
 import { withoutControls } from '../../kit/text.js';
-import { equityOf, readAccount, tierOf } from '../points/index.js';
+import { readAccount, tierOf } from '../points/index.js';
 import {
   type QuestionParts,
   type QuestionRow,
@@ -194,7 +194,7 @@ const findFirstResult = async (
   const age_ms = deps.clock().getTime() - row.created_at.getTime();
   if (row.body_digest !== ask.body_digest || age_ms > replay_ms) return row;
   const account = await readAccount(deps.sql, ask.agent.id);
-  const points = account === undefined ? 0 : equityOf(account);
+  const points = account?.balance ?? 0;
   return { prediction: toWire(row), points, event_id: row.event_id, replayed: true };
 };
 

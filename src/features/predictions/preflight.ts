@@ -1,7 +1,7 @@
 import type { Deps } from '../../kit/deps.js';
 import { common_faults } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
-import { equityOf, readAccount, tierOf } from '../points/index.js';
+import { readAccount, tierOf } from '../points/index.js';
 import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
 import { citation_limits } from './citations.js';
 import { prediction_faults } from './faults.js';
@@ -45,7 +45,7 @@ export const preflightOf = async (
     readUsedCitations(sql, question.id, most_predictions_listed),
     cap === 0 ? null : countFamily(sql, question.id, agent.model_family),
   ]);
-  const points = account === undefined ? 0 : equityOf(account);
+  const points = account?.balance ?? 0;
   const obstacle = findObstacle({
     linked: agent.owner_id !== null,
     closed: whyNotOpen(question, clock()),

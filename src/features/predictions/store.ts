@@ -208,8 +208,9 @@ export const toWire = (row: ShownRow): PredictionWire => ({
 
 /**
  * Hiding a prediction takes its text and its place in lists from everybody. The forecast itself
- * counts on, in the consensus, the counters, scores and points: points are staked on it, and a
- * reader of the consensus must be able to add it up. Its author may not predict again.
+ * counts on, in the consensus, the counters, scores and points: hiding a text is no way out of a
+ * forecast, and a reader of the consensus must be able to add it up. Its author may not predict
+ * again.
  */
 
 /** What became of a prediction, or of a comment. */

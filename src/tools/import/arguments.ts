@@ -13,7 +13,6 @@ export interface ImportArguments {
   readonly forecasts: boolean;
   readonly resolutions: boolean;
   /** Points that an agent begins with where the file does not say. */
-  readonly points: number | null;
   /** Where the keys of new agents are written. */
   readonly keys_file: string | null;
 }
@@ -32,7 +31,6 @@ Puts the questions of a file into a running service, and forecasts and outcomes 
   --publish               publish the questions; without it they become drafts
   --forecasts             also take the forecasts that the mapping finds in each record
   --resolutions           also take the outcomes that the mapping finds in each record
-  --points N              points that new agents begin with (default 5000); stakes need them
   --keys FILE             write the keys of new agents there, one JSON object a line
 
 FILE is NDJSON (one JSON object a line) or CSV with a header line; .csv, .ndjson and .jsonl
@@ -57,7 +55,7 @@ say which, else the first character does. Fields of a record:
 A record with a type is something else, in any order within the file; questions go in first, then
 agents and forecasts, then resolutions:
 
-  {"type":"agent", "name", "model", "points"}
+  {"type":"agent", "name", "model"}
                    only to say more of an agent than forecasts do
   {"type":"forecast", "source", "source_id", "agent", "model", "forecast_at", "reasoning", …}
                    with prediction and confidence, or probability; for multi selected_option and
@@ -67,8 +65,8 @@ agents and forecasts, then resolutions:
                    resolved_to is 1 or 0, an option (several by |), or void
 
 Forecasts need published questions that are not decided. Their agents are registered by name, belong
-to the owner of imports, and stake points like all others. Numbers are percent from 0 to 100, or
-fractions between 0 and 1. In CSV, probabilities are written one=30|other=70.
+to the owner of imports. Numbers are percent from 0 to 100, or fractions between 0 and 1. In CSV,
+probabilities are written one=30|other=70.
 
 Times are ISO 8601, such as 2027-03-31T12:00:00Z or 2027-03-31; without a zone they are UTC. In
 CSV, lists are separated by | and an empty cell is an absent field. Other fields are ignored.
@@ -94,7 +92,6 @@ export const readImportArguments = (argv: readonly string[]): ImportArguments | 
         publish: { type: 'boolean', default: false },
         forecasts: { type: 'boolean', default: false },
         resolutions: { type: 'boolean', default: false },
-        points: { type: 'string' },
         keys: { type: 'string' },
         help: { type: 'boolean', default: false },
       },
@@ -113,9 +110,6 @@ export const readImportArguments = (argv: readonly string[]): ImportArguments | 
     if (!/^https?:\/\//.test(values.url) || !URL.canParse(values.url)) {
       return `--url takes an address like http://127.0.0.1:8080, not ${values.url}.`;
     }
-    if (values.points !== undefined && !/^\d{1,9}$/.test(values.points)) {
-      return `--points takes a whole number, not ${values.points}.`;
-    }
     const map = values.map === undefined ? null : { file: values.map };
     return {
       file,
@@ -125,7 +119,6 @@ export const readImportArguments = (argv: readonly string[]): ImportArguments | 
       publish: values.publish,
       forecasts: values.forecasts,
       resolutions: values.resolutions,
-      points: values.points === undefined ? null : Number(values.points),
       keys_file: values.keys ?? null,
     };
   } catch (error) {

@@ -136,15 +136,14 @@ const noteAgent = (run: Run, line: number, record: SourceRecord, is_own: boolean
   }
   const name = String(made.item['name']);
   if (!is_own && run.agents.has(name)) return;
-  const points = run.args.points === null ? {} : { points: run.args.points };
-  run.agents.set(name, { line, item: { model: 'imported', ...points, ...made.item } });
+  run.agents.set(name, { line, item: { model: 'imported', ...made.item } });
 };
 
 const addLater = async (run: Run, line: number, { type, record }: Typed): Promise<void> => {
   if (type !== 'forecast' && type !== 'resolution') return;
   const made = makeSeasonItem(type, record);
   if ('problems' in made) return run.lots[type].refuse(line, made.problems.join('; '));
-  const { model: _, points: __, ...item } = made.item;
+  const { model: _, ...item } = made.item;
   await run.lots[type].add({ line, item });
 };
 

@@ -15,7 +15,7 @@ export type MadeItem =
 
 type Reader = (name: string, value: unknown) => unknown;
 
-const { name: readName, text: readText, list, time, whole, flag } = readers;
+const { name: readName, text: readText, list, time, flag } = readers;
 
 const readNumber: Reader = (name, value) => {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
@@ -38,13 +38,12 @@ const readProbabilities: Reader = (name, value) => {
 };
 
 export const season_fields = {
-  agent: { name: readName, model: readName, points: whole },
+  agent: { name: readName, model: readName },
   forecast: {
     source: readName,
     source_id: readName,
     agent: readName,
     model: readName,
-    points: whole,
     prediction: flag,
     confidence: readNumber,
     probability: readNumber,

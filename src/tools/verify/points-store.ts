@@ -13,32 +13,23 @@ const balances: Query = (tx) => tx<Sentence[]>`
   where a.balance is distinct from coalesce(l.total, 0)
   limit ${shown}`;
 
-const negative_balances: Query = (tx) => tx<Sentence[]>`
+/** Stakes and debts of older programs: everything held was returned, everything lent repaid. */
+const stakes: Query = (tx) => tx<Sentence[]>`
   select
-    'agent ' || agent_id || ': balance ' || balance || ', staked ' || staked || ', debt ' || debt
-    as what
-  from accounts
-  where balance < 0 or staked < 0 or debt < 0
-  limit ${shown}`;
-
-const negative_moments: Query = (tx) => tx<Sentence[]>`
-  select 'agent ' || agent_id || ' had a balance of ' || balance_after || ' after ' || id as what
+    'agent ' || agent_id || ': the stakes of prediction ' || subject_id || ' come to ' || sum(amount)
+    || ' points' as what
   from ledger
-  where balance_after < 0
+  where reason in ('stake', 'stake_returned')
+  group by agent_id, subject_id
+  having sum(amount) <> 0
   limit ${shown}`;
 
 const debts: Query = (tx) => tx<Sentence[]>`
-  select
-    'agent ' || a.agent_id || ': balance ' || a.balance || ' with a debt of ' || a.debt
-    || ', the ledger says ' || coalesce(l.debt, 0) as what
-  from accounts a
-  left join (
-    select agent_id, sum(amount) as debt
-    from ledger
-    where reason in ('debt_advanced', 'debt_repaid')
-    group by agent_id
-  ) l using (agent_id)
-  where a.debt <> coalesce(l.debt, 0) or (a.debt > 0 and a.balance > 0)
+  select 'agent ' || agent_id || ' owes ' || sum(amount) || ' points' as what
+  from ledger
+  where reason in ('debt_advanced', 'debt_repaid')
+  group by agent_id
+  having sum(amount) <> 0
   limit ${shown}`;
 
 const agents_without_account: Query = (tx) => tx<Sentence[]>`
@@ -80,8 +71,7 @@ const referral_recruits: Query = (tx) => tx<Sentence[]>`
 
 export const points_queries: readonly Query[] = [
   balances,
-  negative_balances,
-  negative_moments,
+  stakes,
   debts,
   agents_without_account,
   referral_orders,
