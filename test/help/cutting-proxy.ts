@@ -106,7 +106,7 @@ export interface SilentProxy {
   readonly silenced: number;
 }
 
-/** A way to a store that breaks without a word, as behind a firewall that forgot its connections. */
+/** A way to a store that breaks without a word, as behind a firewall that forgot its state. */
 export const startSilentProxy = async (t: Teardown, store_url: string): Promise<SilentProxy> => {
   const url = new URL(store_url);
   const target = serverOf(url);
