@@ -53,7 +53,8 @@ export async function* readPages<R>(
 ): AsyncGenerator<readonly R[]> {
   await tx`declare pages no scroll cursor for ${rows}`;
   for (;;) {
-    const page = await tx<R[] & object[]>`fetch forward ${tx.unsafe(String(most))} from pages`;
+    // Not prepared: another cursor of that name has other columns.
+    const page = await tx.unsafe<R[] & object[]>(`fetch forward ${most} from pages`);
     if (page.length > 0) yield page;
     if (page.length < most) break;
   }

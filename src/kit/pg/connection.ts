@@ -110,6 +110,18 @@ export interface ConnectionOptions {
 /** Makes names and rows of values, which need no connection; it never connects. */
 export const helper = postgres({ host: 'none', max: 1 }) as unknown as Client;
 
+/**
+ * An error among the first rows comes together with the stream of a COPY, before anybody who awaits
+ * it can listen, and would end the process: the package has no other place to listen from.
+ */
+const hearErrors = (asked: { resolve(stream: Readable): void }): void => {
+  const { resolve } = asked;
+  asked.resolve = (stream) => {
+    if (stream instanceof Readable) stream.on('error', () => undefined);
+    resolve(stream);
+  };
+};
+
 export class Connection {
   readonly client: Client;
   silence_ms: number;
@@ -248,7 +260,9 @@ export class Connection {
     const { silence_ms, until_ms } = this;
     this.silence_ms = idle_ms;
     this.until_ms = Number.POSITIVE_INFINITY;
-    const source: Readable = await this.#answer(this.client.unsafe(text).readable() as never);
+    const asked = this.client.unsafe(text);
+    hearErrors(asked as never);
+    const source: Readable = await this.#answer(asked.readable() as never);
     let end = (): void => undefined;
     const read = new Promise<void>((resolve) => {
       end = resolve;

@@ -46,8 +46,8 @@ export const readMigrations = (folder: string = sqlFolder()): readonly Migration
  * start of a connection, because a pooler refuses start-up parameters or does not pass them on.
  */
 const role_settings: Readonly<Record<string, string>> = {
-  // Postgres decides by estimates, which a plan that avoids a scan makes enormous, and then compiles
-  // for 400 ms what runs for 2.
+  // Postgres decides by estimates, which a plan that avoids a scan makes enormous, and then
+  // compiles for 400 ms what runs for 2.
   jit: 'off',
   // A client whose way to Postgres broke without a word holds its locks no longer than this.
   tcp_keepalives_idle: '5s',
@@ -75,7 +75,7 @@ const setForRole = async (tx: Tx, name: string, value: string): Promise<string |
   }
 };
 
-/** Null, or why compilation of statements (`jit`) stays on; the others do without where they must. */
+/** Null, or why compilation of statements (`jit`) stays on; without the others it goes as well. */
 export const setRole = async (tx: Tx): Promise<string | null> => {
   const [row] = await tx<{ jit: string }[]>`select current_setting('jit') as jit`;
   const refused: Record<string, string | null> = {};

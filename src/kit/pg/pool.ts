@@ -235,7 +235,8 @@ class Transaction {
     } catch (error) {
       this.#is_over = true;
       await this.#rollBack(begun);
-      throw error;
+      // Not what was refused because something before it had failed.
+      throw (error as { code?: string }).code === '25P02' ? (this.#error ?? error) : error;
     }
   }
 

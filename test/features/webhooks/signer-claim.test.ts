@@ -9,8 +9,8 @@ const lost = Object.assign(new Error('the answer was lost'), { code: 'CONNECTION
 const losingOne = (sql: Sql): { readonly sql: Sql; readonly count: () => number } => {
   let count = 0;
   const begin = async (work: never): Promise<unknown> => {
-    const result = (await sql.begin(work)) as unknown as readonly (readonly unknown[])[];
-    if (count > 0 || (result.at(-1)?.length ?? 0) === 0) return result;
+    const result: unknown = await sql.begin(work);
+    if (count > 0 || !Array.isArray(result) || result.length === 0) return result;
     count += 1;
     throw lost;
   };

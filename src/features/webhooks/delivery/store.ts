@@ -75,9 +75,9 @@ const claim_lock = 7_366_144;
 export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Claimed[]> => {
   const { signer_id, lease_id, lease_ms, rooms, others_after } = ask;
   const silence = allowedSilence(sql);
-  const result = await sql.begin((tx) => [
-    tx`select pg_advisory_xact_lock(${claim_lock})`,
-    tx<Claimed[]>`
+  return sql.begin((tx) => {
+    tx`select pg_advisory_xact_lock(${claim_lock})`.execute();
+    return tx<Claimed[]>`
       with known as (
         select *
         from unnest(${[...rooms.keys()]}::uuid[], ${[...rooms.values()]}::int[]) as k (id, room)
@@ -136,9 +136,8 @@ export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Claimed[]> => {
       returning
         d.webhook_id, due.owner_id, due.url, due.secret_sealed, due.old_secret_sealed, due.trips,
         d.event_id, d.id, d.event_offset, d.recorded_on::text, d.attempts, d.lease_id,
-        d.replays > 0 as is_replay, coalesce(d.expires_at <= now(), false) as is_expired`,
-  ]);
-  return (result as unknown as [unknown, Claimed[]])[1];
+        d.replays > 0 as is_replay, coalesce(d.expires_at <= now(), false) as is_expired`;
+  });
 };
 
 export interface EventBody {
