@@ -6,7 +6,13 @@ import { runImport } from '../../src/tools/import/run.js';
 import { findDifferences } from '../../src/tools/verify/differences.js';
 import { startApp, type TestApp } from '../help/app.js';
 import { openParts } from '../help/parts.js';
-import { makeRandom, makeSeason, type SeasonRecord, scoreDirectly } from '../help/season.js';
+import {
+  convert,
+  makeRandom,
+  makeSeason,
+  type SeasonRecord,
+  scoreDirectly,
+} from '../help/season.js';
 import { until } from '../help/until.js';
 
 interface Desk {
@@ -92,8 +98,13 @@ t.test(
     }
     const file = write('season.ndjson', season);
     const keys = `${file}.keys`;
-    const argv = ['--format', 'forecastbench', '--publish', '--keys', keys];
-    t.match(await run(file, [...argv, '--forecasts']), {
+    const argv = ['--publish', '--keys', keys];
+    const converted = (...flags: readonly string[]) => {
+      const made = `${file}${flags.join('')}`;
+      writeFileSync(made, convert(file, flags));
+      return made;
+    };
+    t.match(await run(converted('--forecasts'), argv), {
       code: 0,
       output: /80 created, 0 there already, 0 bad\. agents: 2 created.* forecasts: 80 created/,
     });
@@ -105,7 +116,7 @@ t.test(
       code: 0,
       output: /agents: 4 created.* forecasts: 320 created, 0 there already, 0 bad\./,
     });
-    t.match(await run(file, [...argv, '--resolutions']), {
+    t.match(await run(converted('--resolutions'), argv), {
       code: 0,
       output: /0 created, 80 there already, 0 bad\. resolutions: 64 created/,
     });
@@ -170,7 +181,7 @@ t.test(
       code: 0,
       output: /forecasts: 0 created, 320 there already, 0 bad/,
     });
-    t.match(await run(file, [...argv, '--forecasts', '--resolutions']), {
+    t.match(await run(converted('--forecasts', '--resolutions'), argv), {
       output:
         /0 created, 80 there already, 0 bad\..*resolutions: 0 created, 64 there already, 0 bad/,
     });
