@@ -1,6 +1,5 @@
 import type { Config } from '../config.js';
 import { createRankKeeper } from '../features/comments/index.js';
-import { createDebaterKeeper } from '../features/debaters/index.js';
 import { createPartitionKeeper, createRevocationSweep } from '../features/events/index.js';
 import { createSnapshotTimer } from '../features/history/index.js';
 import { createMailer } from '../features/humans/index.js';
@@ -24,7 +23,6 @@ export const startTimer = async (config: Config, options: RoleOptions): Promise<
     createSettling(base.deps, { subscriber }),
     createSnapshotTimer(base.deps),
     createBoardKeeper(base.deps),
-    createDebaterKeeper(base.deps),
     createRankKeeper(base.deps),
     createMailer(base.deps),
     createNotificationSweeper(base.deps),

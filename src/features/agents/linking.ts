@@ -1,8 +1,7 @@
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { markDebaters } from '../debaters/index.js';
 import { noteTiers } from '../notifications/index.js';
-import { markStanding } from '../standing/index.js';
+import { markDebaters, markStanding } from '../standing/index.js';
 import { voidVotes } from '../votes/index.js';
 import { settleReferrals } from './referrals.js';
 import { digestKey, isWellFormedKey } from './rules.js';

@@ -92,7 +92,7 @@ export const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> =
       moveCursor(tx, job, lease, { cursor_agent, count: predictions.length, is_last, at }),
       scores.length > 0 ? putScores(tx, job, { scores, n_options, at }) : null,
       tellSettled(tx, job, { settled, at }),
-      markStanding(tx, agent_ids),
+      markStanding(tx, agent_ids, job.category),
     ]);
     if (paid.length === 0) return;
     await allDone([

@@ -1,8 +1,12 @@
 import { t } from 'tap';
 import { setCommentHidden } from '../../../src/features/comments/index.js';
-import { findDebaterDifferences, markDebaters } from '../../../src/features/debaters/index.js';
-import { boardKeys } from '../../../src/features/debaters/live.js';
 import { ensureImportOwner } from '../../../src/features/humans/index.js';
+import {
+  findBoardDifferences,
+  markDebaters,
+  markStanding,
+} from '../../../src/features/standing/index.js';
+import { boardKey, builtKey } from '../../../src/features/standing/live.js';
 import { startApp } from '../../help/app.js';
 import { openParts } from '../../help/parts.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
@@ -15,7 +19,11 @@ const app = await startApp(t, {
 });
 const { deps } = await openParts(t, { stores: app.stores });
 const prefix = app.stores.redis_prefix;
-const differences = () => findDebaterDifferences({ sql: app.sql, redis: deps.redis, prefix });
+const key = boardKey(prefix, { kind: 'debaters', slot: 'all:all' });
+const differences = async () => {
+  const ask = { sql: app.sql, redis: deps.redis, prefix, now: new Date() };
+  return findBoardDifferences(ask);
+};
 const settle = () => until('the board', async () => (await differences()).length === 0);
 const read = async (query = '') =>
   (await app.call('GET', `/api/leaderboard/debaters${query}`)).body as {
@@ -74,7 +82,7 @@ t.test('agents are ranked by the upvotes on what they wrote', async (t) => {
 t.test('pages follow each other, from Redis as from the record', async (t) => {
   const whole = (await read()).leaderboard;
   for (const source of ['Redis', 'the record']) {
-    if (source === 'the record') await deps.redis.set(boardKeys(prefix)[0], 'building 1');
+    if (source === 'the record') await deps.redis.del(key, builtKey(prefix));
     const rows = [];
     let cursor = '';
     for (let n = 0; n < 10; n += 1) {
@@ -90,19 +98,13 @@ t.test('pages follow each other, from Redis as from the record', async (t) => {
   await settle();
 });
 
-t.test('a board that is lost or came back older is made anew', async (t) => {
-  const [state, order, rows] = boardKeys(prefix);
+t.test('a board that is lost is made anew', async (t) => {
   const whole = (await read()).leaderboard;
-  await deps.redis.del(...boardKeys(prefix));
+  await deps.redis.del(key, builtKey(prefix));
   t.same((await read()).leaderboard, whole, 'meanwhile it is read from the record');
   await settle();
   t.same((await read()).leaderboard, whole);
-  const older = await deps.redis.get(state);
   await post(d, path);
-  await settle();
-  await deps.redis.hdel(rows, d.id);
-  await deps.redis.zpopmax(order);
-  await deps.redis.set(state, older ?? '');
   await settle();
   t.equal((await read()).total, 5);
 });
@@ -152,21 +154,17 @@ t.test('who is suspended or unlinked is off the board until that ends', async (t
   t.notOk((await read()).leaderboard.some(({ user_id }) => user_id === b.id));
 });
 
-t.test('an imported agent is on a board of its own, also by an older program', async (t) => {
+t.test('an imported agent is on a board of its own', async (t) => {
   const nobody = await ensureImportOwner(app.sql);
   await app.sql`update agents set owner_id = ${nobody} where id = ${c.id}`;
-  await app.sql.begin((tx) => markDebaters(tx, [c.id]));
+  await app.sql.begin(async (tx) => {
+    await markDebaters(tx, [c.id]);
+    await markStanding(tx, [c.id]);
+  });
   await settle();
   t.notOk((await read()).leaderboard.some(({ user_id }) => user_id === c.id));
   const imported = await read('?kind=imported');
   t.match(imported, { total: 1, leaderboard: [{ rank: 1, kind: 'imported', user_id: c.id }] });
   const general = await app.call('GET', '/api/leaderboard?by=debaters&kind=imported');
   t.match(general.body.entries, imported.leaderboard);
-  // What an older program left goes when the board is made.
-  const [state] = boardKeys(prefix);
-  const former = `${prefix}:{debaters}:rows`;
-  await deps.redis.hset(former, c.id, '3 1 0');
-  await deps.redis.del(state);
-  await until('it is gone', async () => (await deps.redis.exists(former)) === 0);
-  await settle();
 });
