@@ -10,7 +10,8 @@ const losingOne = (sql: Sql): { readonly sql: Sql; readonly count: () => number 
   let count = 0;
   const begin = async (work: never): Promise<unknown> => {
     const result: unknown = await sql.begin(work);
-    if (count > 0 || !Array.isArray(result) || result.length === 0) return result;
+    const leased = Array.isArray(result) && (result[0] as object | undefined);
+    if (count > 0 || !leased || !('lease_id' in leased)) return result;
     count += 1;
     throw lost;
   };
