@@ -25,7 +25,7 @@ const makeRested = async (
   t: Test,
   also: (app: TestApp, questions: readonly string[]) => Promise<void> = async () => undefined,
 ): Promise<{ app: TestApp; parts: VerifyParts }> => {
-  const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
+  const app = await startApp(t, { roles: ['api', 'relay', 'timer', 'signer'] });
   const { sql, stores } = app;
   const keys = [makeApiKey(), makeApiKey(), makeApiKey()];
   await seed(sql, { keys, questions: 2 });
@@ -149,7 +149,7 @@ t.test('every kind of difference is found, and nothing else', async (t) => {
     'update deliveries set event_id = gen_random_uuid() where event_offset = 2',
   );
   await finds(/which is not for it/, 'update events set audience_id = gen_random_uuid()');
-  await finds(/numbered predictions with/, 'update predictions set seq = 7');
+  await finds(/numbered predictions with/, 'update predictions set seq = seq + 100');
   await finds(/has no account/, 'delete from accounts');
   await finds(
     /agent .* has 11 webhooks/,

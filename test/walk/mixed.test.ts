@@ -8,7 +8,7 @@ import { awaitAgreement } from '../help/rest.js';
 t.setTimeout(165_000);
 
 t.test('5,000 mixed operations of 32 clients leave nothing that differs', async (t) => {
-  const app = await startApp(t, { roles: ['api', 'relay', 'timer'], env: mixed_env });
+  const app = await startApp(t, { env: mixed_env });
   const { url, sql, stores } = app;
   const result = await runMixed({ url, sql, operations: 5_000, clients: 32, seed: 20_261_120 });
   t.comment(describeMixed(result));
