@@ -67,7 +67,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
   const principals = createPrincipals(deps, { onPurge });
   const prefix = config.REDIS_PREFIX;
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
-  const parts = makeApiParts(deps, { principals, limiter, openLine: base.openLine });
+  const parts = makeApiParts(deps, { principals, limiter });
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
   const windowsOfAddress = (address: Address) => windowsOf({ limits: [] }, anonymous, address);

@@ -1,5 +1,3 @@
-import { codeAt } from '../../kit/code-at.js';
-
 /** Texts that say the same again: within themselves, and as copies of each other. */
 
 const token = /[\p{L}\p{M}\p{N}]+/gu;
@@ -35,49 +33,4 @@ export const isCopyOf = (own: ReadonlySet<string>, text: string): boolean => {
   }
   const all = own.size + foreign.size;
   return all === 0 || shared.size / all >= copy_similarity;
-};
-
-export const signature_words = 4;
-/** Small integers of V8 have 31 bits with their sign. */
-const word_bits = 30;
-
-/** A few bits for each token of a text; none of another text sets bits that its tokens do not. */
-export type Signature = readonly number[];
-
-export const signatureOf = (tokens: readonly string[]): Signature => {
-  const signature = [0, 0, 0, 0];
-  for (const one of tokens) {
-    let hash = 0;
-    const { length } = one;
-    for (let at = 0; at < length; at += 1) {
-      hash = Math.imul(hash ^ codeAt(one, at), 0x01000193) + at;
-    }
-    const bit = ((hash ^ (hash >>> 15)) >>> 0) % (signature_words * word_bits);
-    const word = (bit / word_bits) | 0;
-    signature[word] = (signature[word] as number) | (1 << (bit % word_bits));
-  }
-  return signature;
-};
-
-const countBits = (word: number): number => {
-  let bits = word - ((word >>> 1) & 0x55555555);
-  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
-  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
-};
-
-/**
- * False only where the one does not nearly copy the other, whose signature begins at `from`: each
- * bit that differs is of a token that one has and the other has not, and of those a copy has at
- * most a ninth of its tokens.
- */
-export const mayBeCopy = (
-  own: { readonly tokens: readonly string[]; readonly signature: Signature },
-  other: Signature,
-  from = 0,
-): boolean => {
-  let foreign = 0;
-  for (let word = 0; word < signature_words; word += 1) {
-    foreign += countBits((own.signature[word] as number) ^ (other[from + word] as number));
-  }
-  return foreign <= own.tokens.length * (1 / copy_similarity - 1) + 1;
 };

@@ -1,6 +1,6 @@
 import type { Deps } from '../../../kit/deps.js';
 import { describeError } from '../../../kit/log.js';
-import { createBatcher } from '../../../kit/pg/batch.js';
+import { createGroupCommit } from '../../../kit/pg/group-commit.js';
 import { isTargetRefused, type Letter, type LetterOutcome, type Webhooks } from '../parts.js';
 import { judgeAttempt } from '../rules.js';
 import type { Body } from './bodies.js';
@@ -47,15 +47,12 @@ export interface Courier {
   drain(): Promise<void>;
 }
 
-const makeSettling = ({ deps, lease_ms, onSick }: CourierOptions) => {
+const makeSettling = ({ deps, onSick }: CourierOptions) => {
   const { sql, log } = deps;
-  const batcher = createBatcher<Settlement, Settled>({
-    run: (all) => settle(sql, all),
+  const batcher = createGroupCommit<Settlement, Settled>({
+    commit: ({ drafts }) => settle(sql, drafts),
     key: (one) => `${one.lease_id} ${one.webhook_id} ${one.event_id}`,
-    most: 256,
-    lanes: 2,
-    patience_ms: lease_ms,
-    queue: 20_000,
+    one_a_key: true,
   });
   const settleOne = async (settlement: Settlement): Promise<void> => {
     const { webhook_id, event_id, state } = settlement;
