@@ -10,6 +10,7 @@ export const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   fanout: async () => (await import('./fanout.js')).fanout,
   history: async () => (await import('./history.js')).history,
   pictures: async () => (await import('./pictures.js')).pictures,
+  processes: async () => (await import('./processes.js')).processes,
   predict: async () => (await import('./predict.js')).predict,
   webhooks: async () => (await import('./webhooks.js')).webhooks,
   reads: async () => (await import('./reads.js')).reads,

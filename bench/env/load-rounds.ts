@@ -24,6 +24,8 @@ export interface LoadOptions {
   /** The agents of the first round; 0 when absent. */
   readonly first_agent?: number;
   readonly connections: number;
+  /** Subjects of one round; `block` when absent. */
+  readonly subjects?: number;
   /** One of each agent, so many of them in use at a time. */
   readonly own_connections?: number;
   /** One for each request. */
@@ -62,16 +64,17 @@ export const makeLoad = (
   options: LoadOptions,
 ): RunRound => {
   const { keys_file, agents, connections, own_connections, wanted_status, budget, burst } = options;
+  const { subjects: width = block } = options;
   let first_agent = options.first_agent ?? 0;
   let next_subject = options.first_subject ?? 0;
   let next_text = options.first_text ?? 0;
   return async ({ seconds, rate, at_most, during }) => {
     const wanted = Math.ceil((rate ?? at_most) * seconds * 1.05) + connections;
-    const count = burst === undefined ? Math.min(wanted, agents * block) : agents * burst;
-    const subjects = Array.from({ length: block }, (_, n) => options.idOf(next_subject + n));
+    const count = burst === undefined ? Math.min(wanted, agents * width) : agents * burst;
+    const subjects = Array.from({ length: width }, (_, n) => options.idOf(next_subject + n));
     const keys = { keys_file, first_agent, agents };
     const pairs: PairOptions = { ...keys, subjects, count, first_text: next_text };
-    next_subject += block;
+    next_subject += width;
     next_text += count;
     if (burst !== undefined) first_agent += agents;
     const { result, sample } = await runHttpRound({
