@@ -202,8 +202,8 @@ export const settings = {
   ),
   ORIGINALITY_MB: setting(
     integer(8, 65_536),
-    '32',
-    'MB of an api process for comparing predictions with earlier ones; 8 × that for those in use.',
+    '64',
+    'MB of an api process for comparing predictions with earlier ones; others are read again.',
   ),
   LIMIT_IP: limit(1_000, 'Requests per minute from one address (IPv6: one /64).'),
   LIMIT_KEY: limit(6_000, 'Requests per minute with one key.'),

@@ -16,8 +16,8 @@ import {
 import { makeId } from './ids.js';
 import { describeError } from './log.js';
 import { makeLoop } from './loop.js';
-import { type Batcher, createBatcher } from './pg/batch.js';
 import type { Sql, Tx } from './pg/client.js';
+import { createGroupCommit, type GroupCommit } from './pg/group-commit.js';
 import { createSealer, deriveKey, type Sealer } from './sealing.js';
 import type { Service } from './service.js';
 
@@ -131,22 +131,18 @@ interface Verdict {
 }
 
 /** Claims of calls at the same time share a statement. */
-const createClaiming = (sql: Sql, lease_ms: number): Batcher<ClaimAsk, Verdict> =>
-  createBatcher<ClaimAsk, Verdict>({
-    run: async (asks) => {
-      const { leases, known } = await claimAll(sql, asks, lease_ms);
+const createClaiming = (sql: Sql, lease_ms: number): GroupCommit<ClaimAsk, Verdict> =>
+  createGroupCommit<ClaimAsk, Verdict>({
+    key: nameOf,
+    one_a_key: true,
+    async commit({ drafts: asks }) {
+      const { leases, known } = await sql.begin((tx) => claimAll(tx, asks, lease_ms));
       const rows = new Map(known.map((row) => [nameOf(row), row]));
       return asks.map((ask) => ({
         is_mine: leases.has(ask.lease_id),
         row: rows.get(nameOf(ask)),
       }));
     },
-    key: nameOf,
-    most: 128,
-    lanes: 2,
-    patience_ms: 4_000,
-    refused_ms: 1_000,
-    queue: 20_000,
   });
 
 /** Renews the leases of calls that are worked on, all of them in one statement. */

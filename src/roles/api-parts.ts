@@ -45,7 +45,7 @@ import type { Credentials } from '../kit/http/credentials.js';
 import { createResponseCache, type ResponseCache } from '../kit/http/response-cache.js';
 import type { Route } from '../kit/http/route.js';
 import type { Limiter } from '../kit/limits.js';
-import { createWriteWatch, type Sql } from '../kit/pg/client.js';
+import { createWriteWatch } from '../kit/pg/client.js';
 import type { Recent } from '../kit/ws/recent.js';
 import { all_routes, api_info } from '../routes.js';
 
@@ -75,13 +75,11 @@ export type ApiParts = Deps &
 
 export interface ProcessParts {
   readonly limiter: Limiter;
-  /** A connection for one group commit alone. */
-  readonly openLine: (purpose: string) => Sql;
 }
 
 export const makeApiParts = (
   deps: Deps,
-  { limiter, openLine }: ProcessParts,
+  { limiter }: ProcessParts,
   nudge = makeNudge(deps),
   principals = createPrincipals(deps),
   sessions = createSessions(deps),
@@ -99,8 +97,8 @@ export const makeApiParts = (
   principals,
   sessions,
   logins: createLoginLimit(deps.config, limiter),
-  commenting: createCommenting({ sql: deps.sql, line: openLine('comments') }, nudge),
-  voting: createVoting(openLine('votes')),
+  commenting: createCommenting(deps.sql, nudge),
+  voting: createVoting(deps.sql),
   taxonomy: createTaxonomy(deps),
   cache,
   recent,

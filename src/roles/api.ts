@@ -65,7 +65,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
   const app = App();
   const prefix = config.REDIS_PREFIX;
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
-  const parts = makeApiParts(deps, { limiter, openLine: base.openLine });
+  const parts = makeApiParts(deps, { limiter });
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
   const windowsOfAddress = (address: Address) => windowsOf({ limits: [] }, anonymous, address);

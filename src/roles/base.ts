@@ -24,8 +24,6 @@ export interface RoleOptions {
 
 export interface Base {
   readonly deps: Deps;
-  /** One more connection of its own, made when it is used first and closed with the rest. */
-  openLine(purpose: string): Sql;
   /** A connection for subscriptions, closed with the rest. */
   openExtraRedis(purpose: string): Redis;
   /** Tells the links where the server really listens, once that is known. */
@@ -67,7 +65,6 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
   const clock = followClock(sql);
   await Promise.all([connectRedis(redis), readOnce(clock)]);
   const extra: Redis[] = [];
-  const pools = [sql];
   let port = config.PORT;
   return {
     deps: {
@@ -79,12 +76,6 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
       get public_url() {
         return publicUrl(config, port);
       },
-    },
-    openLine(purpose) {
-      const { DATABASE_PREPARE: prepare } = config;
-      const line = openSql({ url: DATABASE_URL, pool: 1, prepare, name: `${name} ${purpose}` });
-      pools.push(line);
-      return line;
     },
     openExtraRedis(purpose) {
       const connection = openRedis({
@@ -112,7 +103,7 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
     async close() {
       clock.stop();
       for (const connection of [redis, ...extra]) closeRedis(connection);
-      await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
+      await sql.end({ timeout: 5 });
     },
   };
 };

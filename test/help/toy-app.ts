@@ -15,7 +15,7 @@ import {
 } from '../../src/kit/http/uws.js';
 import type { Limiter, Window } from '../../src/kit/limits.js';
 import { makeLocalWindows } from '../../src/kit/local-windows.js';
-import { QueueFullError } from '../../src/kit/pg/batch.js';
+import { QueueFullError } from '../../src/kit/pg/group-commit.js';
 import type { Hub } from '../../src/kit/ws/hub.js';
 import type { HubLimits } from '../../src/kit/ws/options.js';
 import { makeCaller } from './app.js';

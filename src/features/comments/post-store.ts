@@ -1,8 +1,7 @@
-import type { Sql, Tx } from '../../kit/pg/client.js';
-import { type SendLast, sendOne } from '../../kit/pg/short-transaction.js';
-import type { Signature } from './copies.js';
+import type { Draft as EventDraft } from '../../kit/event.js';
+import type { Tx } from '../../kit/pg/client.js';
+import type { comment_created, comment_reply } from '../events/index.js';
 import type { CommentRow } from './store.js';
-import { recent_comments, recent_minutes } from './writer-memory.js';
 
 /**
  * The statements by which a batch of comments is stored, at most one comment an agent. What an
@@ -20,21 +19,18 @@ export interface CommentDraft {
   readonly depth: number;
   readonly content: string;
   readonly tokens: readonly string[];
-  readonly signature: Signature;
-  /** That of its tokens with those of links, which later comments are compared with. */
-  readonly full_signature: Signature;
   /** SHA-256 (hex) of where it was posted and of the body. */
   readonly body_digest: string;
   readonly at: Date;
   readonly event_id: string;
-  readonly event_body: string;
+  readonly created: EventDraft<typeof comment_created.data>;
   /** For the author of what is replied to; null where there is nobody to tell. */
-  readonly reply_event: {
-    readonly id: string;
-    readonly audience_id: string;
-    readonly body: string;
-  } | null;
+  readonly reply: EventDraft<typeof comment_reply.data> | null;
 }
+
+/** For how long and over how many comments an agent is asked to say something new. */
+const recent_comments = 10;
+const recent_minutes = 60;
 
 export const isReply = (draft: Pick<CommentDraft, 'parent_id' | 'prediction_id'>): boolean =>
   draft.parent_id !== null || draft.prediction_id !== null;
@@ -136,99 +132,65 @@ export interface Numbered {
   readonly slot: number | null;
 }
 
-/** For `unnest`: what of a draft is stored or looked at. */
-export const draftArrays = (db: Sql | Tx, drafts: readonly CommentDraft[]) => db`
-  ${drafts.map((d) => d.id)}::uuid[],
-  ${drafts.map((d) => d.question_id)}::uuid[],
-  ${drafts.map((d) => d.agent_id)}::uuid[],
-  ${drafts.map((d) => d.prediction_id)}::uuid[],
-  ${drafts.map((d) => d.parent_id)}::uuid[],
-  ${drafts.map((d) => d.root_id)}::uuid[],
-  ${drafts.map((d) => d.depth)}::smallint[],
-  ${drafts.map((d) => d.content)}::text[],
-  ${drafts.map((d) => d.body_digest)}::text[],
-  ${drafts.map((d) => d.at.toISOString())}::timestamptz[],
-  ${drafts.map((d) => d.event_id)}::uuid[],
-  ${drafts.map((d) => d.event_body)}::text[],
-  ${drafts.map((d) => d.reply_event?.id ?? null)}::uuid[],
-  ${drafts.map((d) => d.reply_event?.audience_id ?? null)}::uuid[],
-  ${drafts.map((d) => d.reply_event?.body ?? null)}::text[]`;
-
-export const draftColumns = (db: Sql | Tx) => db`
-  id, question_id, agent_id, prediction_id, parent_id, root_id, depth, content, body_digest, at,
-  event_id, event_body, reply_event_id, reply_audience_id, reply_body`;
-
-/**
- * Stores the rows of `given` with their events, the counters of what they reply to, and the mark
- * for the board. A reply to a comment that was hidden meanwhile is not stored; the ids of those
- * that are.
- */
-export const storing = (db: Sql | Tx) => db`
-  parents as materialized (
-    select c.question_id, c.id
+/** Locks what is replied to, in the order of ids; the ids of what is there and not hidden. */
+export const lockParents = async (
+  tx: Tx,
+  drafts: readonly CommentDraft[],
+): Promise<ReadonlySet<string>> => {
+  const replies = drafts.filter(({ parent_id }) => parent_id !== null);
+  if (replies.length === 0) return new Set();
+  const rows = await tx<{ id: string }[]>`
+    select c.id
     from comments c
     where (c.question_id, c.id) in (
-        select question_id, parent_id from given where parent_id is not null
+        select question_id, parent_id
+        from unnest(
+          ${replies.map(({ question_id }) => question_id)}::uuid[],
+          ${replies.map(({ parent_id }) => parent_id)}::uuid[]
+        ) as d (question_id, parent_id)
       )
       and c.hidden_at is null
     order by c.id
-    for no key update
-  ),
-  d as materialized (
-    select given.*
-    from given
-    left join parents p on p.question_id = given.question_id and p.id = given.parent_id
-    where given.parent_id is null or p.id is not null
-  ),
-  placed as (
-    insert into comments (
-      question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
-      body_digest, event_id, created_at
-    )
-    select
-      question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
-      decode(body_digest, 'hex'), event_id, at
-    from d
-  ),
-  counted as (
-    update comments c
-    set replies = c.replies + n.count
-    from (
-      select question_id, parent_id, count(*)::integer as count
-      from d
-      where parent_id is not null
-      group by question_id, parent_id
-    ) n
-    where c.question_id = n.question_id and c.id = n.parent_id
-  ),
-  emitted as (
-    insert into outbox (id, event, question_id, agent_id, audience_id, body)
-    select event_id, 'comment.created', question_id, agent_id, null, event_body
-    from d
-    union all
-    select reply_event_id, 'comment.reply', question_id, agent_id, reply_audience_id, reply_body
-    from d
-    where reply_event_id is not null
-  ),
-  marked as (
-    insert into debater_changes (agent_id, id)
-    select agent_id, id from d
-  )
-  select id from d`;
-
-/** Stores drafts that were judged to stand; the ids of those that are stored. */
-export const insertComments = async (
-  tx: Sql | Tx,
-  numbered: readonly Numbered[],
-  send: SendLast = sendOne,
-): Promise<ReadonlySet<string>> => {
-  const drafts = numbered.map(({ draft }) => draft);
-  const rows = await send(tx<{ id: string }[]>`
-    with given as (
-      select *
-      from unnest(${draftArrays(tx, drafts)}, ${numbered.map(({ slot }) => slot)}::smallint[])
-        as given (${draftColumns(tx)}, slot)
-    ),
-    ${storing(tx)}`);
+    for no key update`;
   return new Set(rows.map(({ id }) => id));
+};
+
+/** Stores drafts with the counters of what they reply to, and the mark for the board. */
+export const insertComments = async (tx: Tx, numbered: readonly Numbered[]): Promise<void> => {
+  const rows = numbered.map(({ draft, slot }) => ({
+    ...{ ...draft, tokens: null, created: null, reply: null },
+    slot,
+  }));
+  await tx`
+    with d as materialized (
+      select *
+      from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
+        id uuid, question_id uuid, agent_id uuid, prediction_id uuid, parent_id uuid, root_id uuid,
+        depth smallint, slot smallint, content text, body_digest text, at timestamptz,
+        event_id uuid
+      )
+    ),
+    stored as (
+      insert into comments (
+        question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
+        body_digest, event_id, created_at
+      )
+      select
+        question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
+        decode(body_digest, 'hex'), event_id, at
+      from d
+    ),
+    counted as (
+      update comments c
+      set replies = c.replies + n.count
+      from (
+        select question_id, parent_id, count(*)::integer as count
+        from d
+        where parent_id is not null
+        group by question_id, parent_id
+      ) n
+      where c.question_id = n.question_id and c.id = n.parent_id
+    )
+    insert into debater_changes (agent_id, id)
+    select agent_id, id from d`;
 };

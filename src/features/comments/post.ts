@@ -1,19 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Deps } from '../../kit/deps.js';
-import { makeOutboxRow } from '../../kit/event.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
 import { type Answer, reply } from '../../kit/http/route.js';
 import type { Claim } from '../../kit/idempotency.js';
 import { isId, makeId, makeIdAfter } from '../../kit/ids.js';
-import type { Batcher } from '../../kit/pg/batch.js';
-import { comment_created, comment_reply } from '../events/index.js';
 import { points_faults, tierOf } from '../points/index.js';
 import { prediction_faults } from '../predictions/index.js';
 import { type QuestionParts, question_faults } from '../questions/index.js';
-import { signatureOf } from './copies.js';
-import type { Composed, Posting, Verdict } from './judging.js';
 import type { CommentDraft } from './post-store.js';
+import type { Commenting, Composed, Verdict } from './posting.js';
 import { checkText, placeReply, type TextCheck, type TextFailure } from './rules.js';
 import { type CommentWire, comment_faults } from './schema.js';
 import { readComment, readPredictionRef, toWire } from './store.js';
@@ -24,7 +20,7 @@ import { readComment, readPredictionRef, toWire } from './store.js';
  */
 
 export interface CommentParts extends QuestionParts {
-  readonly commenting: Pick<Batcher<Posting, Verdict>, 'add' | 'drain'>;
+  readonly commenting: Commenting;
 }
 
 /** What a comment answers to. */
@@ -110,58 +106,27 @@ const makeDraft = (deps: Deps, { target, ask, checked }: DraftParts, id: string)
   const { agent } = ask;
   const { question_id, prediction_id, parent_id, depth, author_id } = target;
   const at = deps.clock();
-  const signature = signatureOf(checked.tokens);
+  const event_id = makeId();
   const place = { question_id, agent_id: agent.id };
-  const event = makeOutboxRow(comment_created, {
-    at,
-    place,
-    data: {
-      question_id,
-      comment_id: id,
-      prediction_id,
-      parent_id,
-      user_id: agent.id,
-      user_name: agent.name,
-      content: checked.text,
-    },
-  });
-  const told =
-    author_id === null || author_id === agent.id
-      ? null
-      : makeOutboxRow(comment_reply, {
-          at,
-          place: { question_id, agent_id: agent.id, audience_id: author_id },
-          data: {
-            question_id,
-            comment_id: id,
-            prediction_id,
-            parent_id,
-            user_id: agent.id,
-            replier_name: agent.name,
-            content: checked.text,
-          },
-        });
+  const said = { question_id, comment_id: id, prediction_id, parent_id, user_id: agent.id };
+  const content = checked.text;
+  const is_told = author_id !== null && author_id !== agent.id;
   return {
-    id,
-    question_id,
-    prediction_id,
-    parent_id,
-    depth,
-    at,
+    ...{ id, question_id, prediction_id, parent_id, depth, at },
     agent_id: agent.id,
     root_id: target.root_id ?? id,
-    content: checked.text,
+    content,
     tokens: checked.tokens,
-    signature,
-    full_signature:
-      checked.all_tokens === checked.tokens ? signature : signatureOf(checked.all_tokens),
     body_digest: digestOf(target, ask.body_digest),
-    event_id: event.id,
-    event_body: event.body,
-    reply_event:
-      told === null || author_id === null
-        ? null
-        : { id: told.id, audience_id: author_id, body: told.body },
+    event_id,
+    created: { id: event_id, at, place, data: { ...said, user_name: agent.name, content } },
+    reply: is_told
+      ? {
+          at,
+          place: { ...place, audience_id: author_id },
+          data: { ...said, replier_name: agent.name, content },
+        }
+      : null,
   };
 };
 

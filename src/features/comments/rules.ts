@@ -39,8 +39,6 @@ export interface TextCheck {
   readonly text: string;
   /** Its words and numbers, folded, without links: what copies are recognised by. */
   readonly tokens: readonly string[];
-  /** The same with links: what later comments are compared with. */
-  readonly all_tokens: readonly string[];
   /** Empty when the text passes. */
   readonly failures: readonly TextFailure[];
 }
@@ -100,8 +98,7 @@ export const checkText = (raw: string): TextCheck => {
   const text = normaliseText(raw).trim();
   const length = checkLength(text);
   // What is far too long is not read any further.
-  if (length?.code === 'COMMENT_TOO_LONG')
-    return { text, tokens: [], all_tokens: [], failures: [length] };
+  if (length?.code === 'COMMENT_TOO_LONG') return { text, tokens: [], failures: [length] };
   const { min_words, word_letters } = comment_limits;
   const links = findLinks(text);
   const prose = readProse(text, { links, uncounted: [], min_letters: word_letters });
@@ -119,8 +116,7 @@ export const checkText = (raw: string): TextCheck => {
   if (objection !== null) {
     failures.push(fail('CONTENT_REJECTED', `The comment was not accepted. ${objection}`));
   }
-  const all_tokens = plain === text ? tokens : tokensOf(text);
-  return { text, tokens, all_tokens, failures };
+  return { text, tokens, failures };
 };
 
 /** Where a reply to a comment stands: below it, or beside it when it is at the deepest level. */

@@ -4,14 +4,14 @@ import { refuse } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
 import { type Answer, reply, routeFor } from '../../kit/http/route.js';
 import { uuid_schema } from '../../kit/http/schema.js';
-import type { Batcher } from '../../kit/pg/batch.js';
+import type { GroupCommit } from '../../kit/pg/group-commit.js';
 import { comment_faults } from '../comments/index.js';
 import { prediction_faults } from '../predictions/index.js';
 import { comment_votes, prediction_votes, vote_faults } from './schema.js';
 import type { Ballot, Verdict } from './store.js';
 
 export interface VoteParts {
-  readonly voting: Pick<Batcher<Ballot, Verdict>, 'add' | 'drain'>;
+  readonly voting: GroupCommit<Ballot, Verdict>;
 }
 
 const route = routeFor<Deps & VoteParts>();

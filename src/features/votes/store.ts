@@ -1,4 +1,4 @@
-import type { Db, Sql } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../kit/pg/client.js';
 
 /** Votes in Postgres, and the one statement by which a batch of them is cast. */
 
@@ -77,11 +77,8 @@ export const lockMoved = (db: Db) => db`
  * Agents are locked first, voters and authors alike: linking locks its agent against that, so who
  * belongs to whom cannot change between the check of owners and the commit.
  */
-export const castAll = async (
-  sql: Sql,
-  ballots: readonly Ballot[],
-): Promise<readonly Verdict[]> => {
-  const rows = await sql<VerdictRow[]>`
+export const castAll = async (tx: Tx, ballots: readonly Ballot[]): Promise<readonly Verdict[]> => {
+  const rows = await tx<VerdictRow[]>`
     with d as (
       select *
       from unnest(
@@ -169,7 +166,7 @@ export const castAll = async (
       ) each
       group by subject_id, kind, author_id
     ),
-    ${lockMoved(sql)},
+    ${lockMoved(tx)},
     moved_predictions as (
       update predictions p
       set upvotes = l.upvotes + m.up, downvotes = l.downvotes + m.down

@@ -108,10 +108,10 @@ t.test('a vote under way is waited for and ranked as well', async (t) => {
     const how = { kind: 'comment', value: 1, withdraw: false } as const;
     return { ...how, subject_id, agent_id, at: new Date() };
   };
-  await castAll(app.sql, [ballotOf(voters[0] as Agent)]);
+  await app.sql.begin((tx) => castAll(tx, [ballotOf(voters[0] as Agent)]));
   let ranked: Promise<number> | undefined;
   await app.sql.begin(async (tx) => {
-    await castAll(tx as unknown as Sql, [ballotOf(voters[1] as Agent)]);
+    await castAll(tx, [ballotOf(voters[1] as Agent)]);
     ranked = rankMoved(app.sql, 10);
     await untilLocked('the keeper waits for the vote', tx);
   });
