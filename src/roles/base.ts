@@ -60,6 +60,8 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
     pool: config.DATABASE_POOL,
     prepare: config.DATABASE_PREPARE,
     name,
+    // It settles, ranks and draws whole questions at once.
+    ...(options.role === 'timer' ? { statement_timeout_ms: 10_000 } : {}),
   });
   const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
   const clock = followClock(sql);

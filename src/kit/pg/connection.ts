@@ -110,6 +110,10 @@ export interface ConnectionOptions {
 /** Makes names and rows of values, which need no connection; it never connects. */
 export const helper = postgres({ host: 'none', max: 1 }) as unknown as Client;
 
+/** Whether Postgres said it and listens on; after a fatal one it ends the connection. */
+const isAnswer = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && error.severity === 'ERROR';
+
 /**
  * An error among the first rows comes together with the stream of a COPY, before anybody who awaits
  * it can listen, and would end the process: the package has no other place to listen from.
@@ -189,10 +193,9 @@ export class Connection {
     this.#socket?.destroy();
   }
 
-  /** Whether it has waited too long for an answer, or its transaction takes too long. */
-  isLate(at_ms: number): boolean {
-    const is_silent = this.#asked > 0 && at_ms - this.#heard_ms > this.silence_ms;
-    return is_silent || at_ms > this.until_ms;
+  /** Whether it has waited too long for an answer. */
+  isSilent(at_ms: number): boolean {
+    return this.#asked > 0 && at_ms - this.#heard_ms > this.silence_ms;
   }
 
   /** The process stood still: what came meanwhile has not been read yet. */
@@ -225,8 +228,8 @@ export class Connection {
       this.answered = true;
       return answer;
     } catch (error) {
-      // Not said by Postgres: the package may have lost count of its answers.
-      if (error instanceof postgres.PostgresError) this.answered = true;
+      // What Postgres did not say itself may have cost the package the count of the answers.
+      if (isAnswer(error)) this.answered = true;
       else this.lose(error as Error);
       throw error;
     } finally {
@@ -244,12 +247,10 @@ export class Connection {
    */
   copyOut(text: string, idle_ms: number): Readable {
     let finished = false;
-    const out = Readable.from(
-      this.#rows(text, idle_ms, () => (finished = true)),
-      {
-        objectMode: false,
-      },
-    );
+    const finish = (): void => {
+      finished = true;
+    };
+    const out = Readable.from(this.#rows(text, idle_ms, finish), { objectMode: false });
     out.once('close', () => {
       if (!finished) this.lose(new ConnectionError('CONNECTION_LOST', 'a COPY was not read whole'));
     });
@@ -258,27 +259,36 @@ export class Connection {
 
   async *#rows(text: string, idle_ms: number, finish: () => void): AsyncGenerator<Buffer> {
     const { silence_ms, until_ms } = this;
-    this.silence_ms = idle_ms;
-    this.until_ms = Number.POSITIVE_INFINITY;
-    const asked = this.client.unsafe(text);
-    hearErrors(asked as never);
-    const source: Readable = await this.#answer(asked.readable() as never);
+    this.silence_ms = Number.POSITIVE_INFINITY;
+    const hear = (): void => {
+      this.until_ms = performance.now() + idle_ms;
+    };
+    hear();
     let end = (): void => undefined;
     const read = new Promise<void>((resolve) => {
       end = resolve;
     });
-    this.#answer(read).catch((error: Error) => source.destroy(error));
-    for await (const chunk of source) {
-      this.#hear();
-      yield chunk;
-      this.#hear();
+    try {
+      const asked = this.client.unsafe(text);
+      hearErrors(asked as never);
+      const source: Readable = await this.#answer(asked.readable() as never);
+      this.orLost(read).catch((error: Error) => source.destroy(error));
+      for await (const chunk of source) {
+        hear();
+        yield chunk;
+        hear();
+      }
+      finish();
+    } catch (error) {
+      if (isAnswer(error)) finish();
+      throw error;
+    } finally {
+      end();
+      this.silence_ms = silence_ms;
+      this.until_ms = until_ms;
+      // The last rows may have paused it, and a stream that has ended asks for no more.
+      this.#socket?.resume();
     }
-    finish();
-    end();
-    this.silence_ms = silence_ms;
-    this.until_ms = until_ms;
-    // The last rows may have paused it, and a stream that has ended asks for no more.
-    this.#socket?.resume();
   }
 
   /** Gives the bytes to a `copy … from stdin`. */

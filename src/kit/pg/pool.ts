@@ -152,10 +152,12 @@ class Pool {
       for (const connection of this.#all) connection.forgive(late_ms);
       return;
     }
-    const late = [...this.#all].filter((connection) => connection.isLate(at_ms));
-    if (late.length > 0) {
-      const silent = new ConnectionError('CONNECTION_SILENT', 'Postgres did not answer in time');
-      for (const connection of [...late, ...this.#free]) connection.lose(silent);
+    const silent = [...this.#all].filter((connection) => connection.isSilent(at_ms));
+    const late = [...this.#all].filter(({ until_ms }) => until_ms < at_ms);
+    const lost = silent.length > 0 ? [...silent, ...late, ...this.#free] : late;
+    for (const connection of lost) {
+      const message = 'Postgres, or who asked it, took too long';
+      connection.lose(new ConnectionError('CONNECTION_SILENT', message));
     }
     while ((this.#waiting[0]?.until_ms ?? at_ms) < at_ms) {
       const message = 'no connection to Postgres came free in time';

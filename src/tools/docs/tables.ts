@@ -195,7 +195,7 @@ const script_words: Readonly<Record<string, string>> = {
   soak: 'Kills and pauses random parts under load; takes minutes and a seed',
   followed: '200 sockets follow while api processes, the relay and Redis are killed in turn',
   faults:
-    'Webhooks under load while signers sleep for 45 s and Redis for a minute; settling while its timers are killed and sleep; full disks and a read-only Postgres for 30 s',
+    'Webhooks under load while signers sleep for 45 s and Redis for a minute; settling while its timers are killed and sleep; full disks, a read-only Postgres and lost connections for 30 s',
   mixed: 'Mixed operations of 32 clients, then verify; takes a number of operations and a seed',
   docs: 'Writes the tables of this file; with `-- --check` only says whether they are right',
   build: 'Installs and compiles, and starts nothing',
