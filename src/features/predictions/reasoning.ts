@@ -80,9 +80,9 @@ const readCompatible = (text: string, parts: Parts): Prose => {
 /**
  * Gate 1 counts words, and gate 6 compares sets of them: of the text in NFKC, what each script has
  * for words, of four or more letters, or of two in scripts without blanks and in Korean, outside of
- * headings and URLs. Case does not matter. (A normal form can be eighteen times as long as its text; what is beyond 80,000 UTF-16 units
- * is not read.) The numbers stand for the words within this process: two words share one with a
- * chance of 2^-53.
+ * headings and URLs. Case does not matter. (A normal form can be eighteen times as long as its
+ * text; what is beyond 80,000 UTF-16 units is not read.) The numbers stand for the words within
+ * this process: two words share one with a chance of 2^-53.
  */
 export const readWords = (reasoning: string): readonly number[] =>
   Array.from(readCompatible(reasoning, findParts(reasoning)).distinct, hashText);
