@@ -3,7 +3,6 @@ import { routes as audit } from './features/audit/index.js';
 import { routes as briefs } from './features/briefs/index.js';
 import { routes as comments } from './features/comments/index.js';
 import { routes as consensus } from './features/consensus/index.js';
-import { routes as debaters } from './features/debaters/index.js';
 import { routes as disputes } from './features/disputes/index.js';
 import { routes as docs } from './features/docs/index.js';
 import { routes as embed } from './features/embed/index.js';
@@ -45,7 +44,6 @@ export const all_routes = [
   ...briefs,
   ...insights,
   ...standing,
-  ...debaters,
   ...record,
   ...webhooks,
   ...disputes,

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Config } from '../config.js';
-import type { Principals } from '../features/agents/index.js';
+import { createPrincipals, type Principals } from '../features/agents/index.js';
 import { type BriefParts, createBriefs } from '../features/briefs/index.js';
 import { type CommentParts, createCommenting } from '../features/comments/index.js';
 import { type ConsensusParts, createLiveConsensus } from '../features/consensus/index.js';
@@ -28,7 +28,7 @@ import {
 } from '../features/limits/index.js';
 import { createLogDoors, type LogParts } from '../features/log/index.js';
 import {
-  createGates,
+  createOriginality,
   createPlacing,
   createReach,
   type PlaceParts,
@@ -74,7 +74,6 @@ export type ApiParts = Deps &
   };
 
 export interface ProcessParts {
-  readonly principals: Principals;
   readonly limiter: Limiter;
   /** A connection for one group commit alone. */
   readonly openLine: (purpose: string) => Sql;
@@ -82,8 +81,9 @@ export interface ProcessParts {
 
 export const makeApiParts = (
   deps: Deps,
-  { principals, limiter, openLine }: ProcessParts,
+  { limiter, openLine }: ProcessParts,
   nudge = makeNudge(deps),
+  principals = createPrincipals(deps),
   sessions = createSessions(deps),
   consensus = createLiveConsensus(deps),
   cache = createResponseCache(),
@@ -91,7 +91,7 @@ export const makeApiParts = (
   recent = makeRecentEvents(),
 ): ApiParts => ({
   ...deps,
-  ...makePlaceParts(deps, { limiter, openLine, committed: nudge }),
+  ...makePlaceParts(deps, limiter, nudge),
   // Known only once the server listens.
   get public_url() {
     return deps.public_url;
@@ -104,11 +104,9 @@ export const makeApiParts = (
   taxonomy: createTaxonomy(deps),
   cache,
   recent,
-  questions: createQuestionCache(deps, {
-    onForget(id) {
-      cache.invalidate(id);
-      cache.invalidate(lists_tag);
-    },
+  questions: createQuestionCache(deps, (id) => {
+    cache.invalidate(id);
+    cache.invalidate(lists_tag);
   }),
   write_watch: createWriteWatch(),
   consensus,
@@ -122,8 +120,6 @@ export const makeApiParts = (
   log_doors: createLogDoors({
     sql: deps.sql,
     log: deps.log,
-    authenticate: makeAuthenticate(deps.config, { principals, sessions }),
-    purges_trusted: () => principals.stats.trusted,
     recent,
   }),
   site: createSite({
@@ -143,18 +139,13 @@ const limitLines = (config: Config) =>
     counts: countedBy(name as LimitName, all_routes as readonly Route[]),
   }));
 
-interface PlaceNeeds extends Pick<ProcessParts, 'limiter' | 'openLine'> {
-  readonly committed: () => void;
-}
-
-const makePlaceParts = (deps: Deps, { limiter, openLine, committed }: PlaceNeeds) => {
-  const gates = createGates(deps);
-  const line = openLine('predictions');
-  const placing = createPlacing({ sql: deps.sql, line, gates, committed });
+const makePlaceParts = (deps: Deps, limiter: Limiter, committed: () => void) => {
+  const originality = createOriginality(deps.sql, deps.config);
+  const placing = createPlacing({ ...deps, originality, committed });
   const takePrediction = (agent_id: string) =>
     limiter.take([predictionsWindow(deps.config, agent_id)]);
   const reach = deps.config.CITATIONS_REACHABLE ? createReach(deps.config) : null;
-  return { gates, placing, reach, takePrediction };
+  return { originality, placing, reach, takePrediction };
 };
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,14 +1,17 @@
 import type { Config } from '../config.js';
-import { createPrincipals } from '../features/agents/index.js';
-import { createFollower, type LogEntry, mountSockets, Told } from '../features/events/index.js';
+import {
+  createFollower,
+  createRevocationWatch,
+  type LogEntry,
+  mountSockets,
+  Told,
+} from '../features/events/index.js';
 import { makeWindowsOf } from '../features/limits/index.js';
-import { lists_tag } from '../features/questions/index.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import type { Address } from '../kit/http/address.js';
 import { anonymous } from '../kit/http/caller.js';
 import { exchange_counters } from '../kit/http/exchange.js';
 import { type Mounted, mount } from '../kit/http/mount.js';
-import type { ResponseCache } from '../kit/http/response-cache.js';
 import type { Route } from '../kit/http/route.js';
 import {
   App,
@@ -60,14 +63,9 @@ const mountAll = (base: Base, options: RoleOptions) => {
   const { deps } = base;
   const { config, log, sql, redis } = deps;
   const app = App();
-  const onPurge = (agent_id: string): void => {
-    sockets.onPurge(agent_id);
-    parts.log_doors.onPurge(agent_id);
-  };
-  const principals = createPrincipals(deps, { onPurge });
   const prefix = config.REDIS_PREFIX;
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
-  const parts = makeApiParts(deps, { principals, limiter, openLine: base.openLine });
+  const parts = makeApiParts(deps, { limiter, openLine: base.openLine });
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
   const windowsOfAddress = (address: Address) => windowsOf({ limits: [] }, anonymous, address);
@@ -103,7 +101,6 @@ const mountAll = (base: Base, options: RoleOptions) => {
       return taken.allowed ? null : refuse(common_faults.RATE_LIMITED);
     },
     head: () => follower.head(),
-    purges_trusted: () => principals.stats.trusted,
     states: topics.sources,
   });
   const follower = createFollower({
@@ -114,21 +111,28 @@ const mountAll = (base: Base, options: RoleOptions) => {
     onEvents: (batch) => {
       topics.onEvents(batch);
       parts.history.onEvents(batch);
-      invalidate(parts.cache, batch);
+      invalidate(parts, batch);
       const told = batch.map((entry) => new Told(entry));
       sockets.onEvents(told);
       parts.log_doors.onEvents(told);
     },
   });
-  return { app, parts, limiter, mounted, seats, sockets, follower, topics };
+  const revocations = createRevocationWatch({
+    ...{ sql, log },
+    onRevoked(revoked) {
+      sockets.onRevoked(revoked);
+      parts.log_doors.visitors.onRevoked(revoked);
+    },
+  });
+  return { app, parts, limiter, mounted, seats, sockets, follower, revocations, topics };
 };
 
 /** Lists are invalidated by the life of questions alone: their counters may be a second old. */
-const invalidate = (cache: ResponseCache, batch: readonly LogEntry[]): void => {
+const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]): void => {
   for (const { question_id, event } of batch) {
     if (question_id === null) continue;
-    cache.invalidate(question_id);
-    if (event.startsWith('question.')) cache.invalidate(lists_tag);
+    if (event.startsWith('question.')) questions.forget(question_id);
+    else cache.invalidate(question_id);
   }
 };
 
@@ -145,6 +149,11 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
     name: 'http_expired_total',
     help: 'Requests that were answered 503 at their deadline.',
     read: () => exchange_counters.expired,
+  },
+  {
+    name: 'http_shed_total',
+    help: 'Writes that were refused with 503 because too many were open.',
+    read: () => exchange_counters.shed,
   },
   {
     name: 'http_cached_total',
@@ -192,14 +201,8 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
 export const startApi = async (config: Config, options: RoleOptions): Promise<Running> => {
   const base = await openBase(config, options);
   const all = mountAll(base, options);
-  const { app, parts, limiter, mounted, seats, sockets, follower, topics } = all;
-  const services = await startAll([
-    parts.principals,
-    parts.questions,
-    follower,
-    seats,
-    ...base.monitor(measuresOf(all)),
-  ]);
+  const { app, parts, limiter, mounted, seats, sockets, follower, revocations, topics } = all;
+  const services = await startAll([follower, seats, revocations, ...base.monitor(measuresOf(all))]);
   // Topics and filters are checked without a wait, against what was read.
   await parts.taxonomy.read();
   await Promise.all([sockets.start(), parts.log_doors.start(follower.head())]);

@@ -1,7 +1,6 @@
 import type { Config } from '../config.js';
 import { createRankKeeper } from '../features/comments/index.js';
-import { createDebaterKeeper } from '../features/debaters/index.js';
-import { createPartitionKeeper } from '../features/events/index.js';
+import { createPartitionKeeper, createRevocationSweep } from '../features/events/index.js';
 import { createSnapshotTimer } from '../features/history/index.js';
 import { createMailer } from '../features/humans/index.js';
 import { createNotificationSweeper } from '../features/notifications/index.js';
@@ -24,10 +23,10 @@ export const startTimer = async (config: Config, options: RoleOptions): Promise<
     createSettling(base.deps, { subscriber }),
     createSnapshotTimer(base.deps),
     createBoardKeeper(base.deps),
-    createDebaterKeeper(base.deps),
     createRankKeeper(base.deps),
     createMailer(base.deps),
     createNotificationSweeper(base.deps),
+    createRevocationSweep(base.deps.sql, base.deps.log),
     createIdempotencySweep(base.deps.sql, base.deps.log),
     ...base.monitor(),
   ]);

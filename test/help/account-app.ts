@@ -30,8 +30,6 @@ export const startAccountApp = async (t: Teardown, options: PartsOptions = {}) =
   const parts = await openParts(t, { ...options, log });
   const principals = createPrincipals(parts.deps);
   const sessions = createSessions(parts.deps);
-  await principals.start();
-  t.teardown(() => principals.stop());
   const { config, redis } = parts.deps;
   const limiter = createLimiter({ redis, prefix: config.REDIS_PREFIX, processes: 1, log });
   const deps: Deps &

@@ -49,6 +49,11 @@ export const makeAgent = async (
   return { id: body.user.id, name, key: body.api_key };
 };
 
+export const suspend = async (app: TestApp, id = '', act = 'suspend'): Promise<void> => {
+  const path = `/api/admin/agents/${id}/${act}`;
+  await app.call('POST', path, { admin: true, body: { reason: 'So it is.' } });
+};
+
 export const makeOpenQuestion = async (
   app: TestApp,
   fields: Readonly<Record<string, unknown>> = {},

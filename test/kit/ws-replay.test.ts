@@ -1,5 +1,4 @@
 import { t } from 'tap';
-import { makeGate } from '../../src/kit/ws/gate.js';
 import { range, startHub } from '../help/hub.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
@@ -211,24 +210,4 @@ t.test('a client that goes away during a replay costs nothing more', async (t) =
   await next.answer(1);
   t.ok(server.reads.count - before <= 3, 'only the reads of the second socket');
   t.strictSame(server.logged, []);
-});
-
-t.test('so many read the record at once, and a failure makes room for the next', async (t) => {
-  const gate = makeGate(2);
-  let inside = 0;
-  let most = 0;
-  const work = async (n: number): Promise<number> => {
-    inside += 1;
-    most = Math.max(most, inside);
-    await new Promise((resolve) => setImmediate(resolve));
-    inside -= 1;
-    if (n % 3 === 0) throw new Error('away');
-    return n;
-  };
-  const settled = await Promise.allSettled(range(1, 9).map((n) => gate(() => work(n))));
-  t.equal(most, 2);
-  t.strictSame(
-    settled.map(({ status }) => status === 'fulfilled'),
-    range(1, 9).map((n) => n % 3 !== 0),
-  );
 });

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import t from 'tap';
 import { persona_archetypes, risk_profiles, roles } from '../../src/features/agents/rules.js';
-import { checkReasoning } from '../../src/features/predictions/reasoning.js';
+import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { modelFamily } from '../../src/features/taxonomy/model-family.js';
 import { readDemoArguments } from '../../src/tools/demo/arguments.js';
 import { cast } from '../../src/tools/demo/cast.js';

@@ -125,14 +125,11 @@ t.test('what is wrong in a conversation is found', async (t) => {
     from (select * from comments where slot = 1 order by id limit 1) c
     cross join (select gen_random_uuid() as id from generate_series(1, 6)) m`,
   );
-  await finds(/debater .* on the board/, 'update comments set upvotes = upvotes + 7');
-  const [state, , rows] = ['state', 'order', 'rows'].map(
-    (name) => `${parts.prefix}:{debaters}:2:${name}`,
-  ) as [string, string, string];
-  const live = await parts.redis.hgetall(rows);
-  const [agent_id] = Object.keys(live);
-  await parts.redis.hset(rows, agent_id as string, '99 1 1');
-  t.match(await findDifferences(parts), [/has 99 1 1 on the board/]);
-  await parts.redis.del(state);
-  t.match(await findDifferences(parts), [/no board of debaters/]);
+  await finds(/board debaters .* agent/, 'update comments set upvotes = upvotes + 7');
+  const board = `${parts.prefix}:{boards}:debaters:all:all`;
+  const [, member] = await parts.redis.zrange(board, '0', '1');
+  await parts.redis.zrem(board, member as string);
+  t.match(await findDifferences(parts), [/board debaters of all:all: agent .* has nothing/]);
+  await parts.redis.del(board);
+  t.match(await findDifferences(parts), [/no board debaters of all:all/]);
 });

@@ -1,5 +1,5 @@
 export { type Link, linkAgent, unlinkAgent } from './linking.js';
-export { createPrincipals, type PrincipalOptions, type Principals } from './live.js';
+export { createPrincipals, type Principals } from './live.js';
 export { me_schema, readMe } from './me.js';
 export { registerAgent } from './registration.js';
 export { type AgentDeps, routes } from './routes.js';

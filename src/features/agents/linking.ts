@@ -1,8 +1,7 @@
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { markDebaters } from '../debaters/index.js';
 import { noteTiers } from '../notifications/index.js';
-import { markStanding } from '../standing/index.js';
+import { markDebaters, markStanding } from '../standing/index.js';
 import { voidVotes } from '../votes/index.js';
 import { settleReferrals } from './referrals.js';
 import { digestKey, isWellFormedKey } from './rules.js';
@@ -18,7 +17,7 @@ export interface Link {
 /**
  * Links the agent of a key to its owner; again by the same owner changes nothing. The key proves
  * that the caller runs the agent. What it means for referrals is settled in the same transaction.
- * After the commit the agent must be purged from the principals.
+ * After the commit this process forgets the agent in the principals.
  */
 export const linkAgent = async (tx: Tx, link: Link): Promise<AgentRow | Fault> => {
   if (!isWellFormedKey(link.api_key)) return refuse(link_key_refused);
@@ -37,7 +36,7 @@ export const linkAgent = async (tx: Tx, link: Link): Promise<AgentRow | Fault> =
   return (await findAgent(tx, agent.id)) ?? agent;
 };
 
-/** Takes an agent from its owner; false when it is not this owner's. Purge it after the commit. */
+/** Takes an agent from its owner; false when it is not this owner's. Its key still holds. */
 export const unlinkAgent = async (tx: Tx, id: string, owner_id: string): Promise<boolean> => {
   if (!(await clearOwner(tx, id, owner_id))) return false;
   await markStanding(tx, [id]);

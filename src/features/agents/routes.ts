@@ -5,6 +5,7 @@ import { type Reply, reply, routeFor } from '../../kit/http/route.js';
 import { nullable, uuid_schema } from '../../kit/http/schema.js';
 import { makePage, page_query, pageHeaders, readPage } from '../../kit/page.js';
 import type { Tx } from '../../kit/pg/client.js';
+import { revokeDigest } from '../events/index.js';
 import { countLedger, readLedger } from '../points/index.js';
 import { performance_schema, type StandingParts } from '../standing/index.js';
 import type { Principals } from './live.js';
@@ -136,16 +137,18 @@ export const rotateKey = route({
     const answer = reply(200, { api_key, message });
     // Only the current key may ask: one that was replaced a moment ago may still be cached here.
     const replaced = await deps.sql.begin(async (tx) => {
-      const is_replaced = await replaceKey(tx, {
+      const old_digest = await replaceKey(tx, {
         id: ctx.caller.id,
         old_digest: sent === '' ? undefined : digestKey(sent),
         new_digest: digestKey(api_key),
       });
-      if (is_replaced) await ctx.keep(tx, answer);
-      return is_replaced;
+      if (old_digest === undefined) return false;
+      await revokeDigest(tx, old_digest);
+      await ctx.keep(tx, answer);
+      return true;
     });
     if (!replaced) return refuse(common_faults.INVALID_API_KEY);
-    await deps.principals.purge(ctx.caller.id);
+    deps.principals.forget(ctx.caller.id);
     return answer;
   },
 });

@@ -170,7 +170,7 @@ export const isWellFormedKey = (text: string): boolean => {
 export const digestKey = (key: string): Buffer => Buffer.from(sha256(key, 'hex'), 'hex');
 
 /** The same digest as a text: the name under which a process remembers the key. */
-export const nameKey = (key: string): string => sha256(key, 'base64url');
+export const nameKey = (key: string): string => sha256(key, 'hex');
 
 const referral_length = 8;
 const referral_pattern = new RegExp(`^[${referral_alphabet}]{${referral_length}}$`);

@@ -24,16 +24,14 @@ export interface AgentRow {
   readonly suspended_at: Date | null;
   readonly created_at: Date;
   readonly balance: number;
-  readonly staked: number;
-  /** What a reversal took beyond the balance. */
-  readonly debt: number;
   readonly prediction_count: number;
 }
 
 const columns = (db: Db) => db`
   a.id, a.name, a.model, a.model_family, a.persona_archetype, a.risk_profile, a.roles, a.bio,
   a.domain_focus, a.philosophy, a.referral_code, a.owner_id, a.linked_at, a.suspended_at,
-  a.created_at, c.balance, c.staked, c.debt, c.prediction_count`;
+  a.created_at, c.balance,
+  (select count(*)::integer from predictions p where p.agent_id = a.id) as prediction_count`;
 
 export interface NewAgent {
   readonly id: string;
@@ -137,14 +135,19 @@ export interface KeyChange {
   readonly new_digest: Buffer;
 }
 
-/** Puts a new key in place of the old; false when the old one was replaced in the meantime. */
-export const replaceKey = async (db: Db, change: KeyChange): Promise<boolean> => {
+/**
+ * Puts a new key in place of the old, whose digest it returns; undefined when that was replaced in
+ * the meantime.
+ */
+export const replaceKey = async (db: Db, change: KeyChange): Promise<Buffer | undefined> => {
   const { id, old_digest, new_digest } = change;
-  const rows = await db`
-    update agents
+  const [old] = await db<{ key_digest: Buffer }[]>`
+    update agents a
     set key_digest = ${new_digest}
-    where id = ${id} ${old_digest === undefined ? db`` : db`and key_digest = ${old_digest}`}`;
-  return rows.count === 1;
+    from (select id, key_digest from agents where id = ${id} for update) old
+    where a.id = old.id ${old_digest === undefined ? db`` : db`and old.key_digest = ${old_digest}`}
+    returning old.key_digest`;
+  return old?.key_digest;
 };
 
 /** The agent of a key, locked until the transaction ends. */

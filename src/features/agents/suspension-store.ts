@@ -1,4 +1,5 @@
 import type { Tx } from '../../kit/pg/client.js';
+import { restoreKey, suspendKey } from '../events/index.js';
 
 export interface Suspension {
   readonly id: string;
@@ -8,8 +9,8 @@ export interface Suspension {
 }
 
 /**
- * Suspends (`at`) or restores (null) an agent; undefined when there is none. After the commit it
- * must be purged from the principals, so that its key stops, or works again, within a second.
+ * Suspends (`at`) or restores (null) an agent, and with it its key; undefined when there is none.
+ * After the commit this process forgets it in the principals.
  */
 export const setSuspended = async (
   tx: Tx,
@@ -21,7 +22,11 @@ export const setSuspended = async (
     set suspended_at = ${at}
     where id = ${id} and (suspended_at is null) = (${at}::timestamptz is not null)
     returning id, suspended_at`;
-  if (changed !== undefined) return { ...changed, changed: true };
+  if (changed !== undefined) {
+    if (at === null) await restoreKey(tx, id);
+    else await suspendKey(tx, id);
+    return { ...changed, changed: true };
+  }
   const [same] = await tx<Omit<Suspension, 'changed'>[]>`
     select id, suspended_at from agents where id = ${id}`;
   return same === undefined ? undefined : { ...same, changed: false };

@@ -22,6 +22,14 @@ export {
 export { createPartitionKeeper } from './partitions.js';
 export type { Projector } from './projection.js';
 export { createRelay } from './relay.js';
+export { createRevocationSweep, createRevocationWatch } from './revocations.js';
+export {
+  type Revoked,
+  restoreKey,
+  revokeDigest,
+  revokeSessions,
+  suspendKey,
+} from './revocations-store.js';
 export { mountSockets, type Sockets } from './sockets.js';
 export { readMatching, readOldest } from './sockets-store.js';
 export {
@@ -38,6 +46,5 @@ export {
   placesOf,
   resolveTopic,
   Told,
-  told_packing,
   topicsOf,
 } from './topics.js';

@@ -6,7 +6,7 @@ import { passesSql } from './filter-store.js';
 import type { LogEntry } from './log-entry.js';
 import { placesOf } from './topics.js';
 
-/** Reads for the sockets: parts of the log, and whether a credential still holds. */
+/** Reads for the sockets: parts of the log. */
 
 /** The offset of the oldest event still kept; for an empty log, the one that comes next. */
 export const readOldest = async (sql: Sql): Promise<number> => {
@@ -153,31 +153,4 @@ export const readNewest = async (
     for (const row of rows) newest.set(keyOf(by_topic.get(row.topic) as TopicRef), row.newest);
   }
   return newest;
-};
-
-/** Whether a credential holds; `gone` says nothing about why. */
-export type Standing = 'holds' | 'suspended' | 'expired' | 'gone';
-
-/**
- * How the credentials (SHA-256 of an agent key or of a session token) stand now; those that are
- * not in the answer are gone.
- */
-export const readStanding = async (
-  sql: Sql,
-  digests: readonly Buffer[],
-): Promise<ReadonlyMap<string, Standing>> => {
-  // Texts, because the client reads the type of an array off its first element.
-  const texts = digests.map((digest) => digest.toString('hex'));
-  const rows = await sql<{ digest: string; standing: Standing }[]>`
-    with given as (
-      select hex, decode(hex, 'hex') as digest from unnest(${texts}::text[]) as hex
-    )
-    select hex as digest, case when suspended_at is null then 'holds' else 'suspended' end as standing
-    from given
-    join agents on key_digest = given.digest
-    union all
-    select hex, case when expires_at > now() then 'holds' else 'expired' end
-    from given
-    join human_tokens on human_tokens.digest = given.digest and kind = 'session'`;
-  return new Map(rows.map(({ digest, standing }) => [digest, standing]));
 };

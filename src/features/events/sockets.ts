@@ -8,6 +8,7 @@ import type { TemplatedApp } from '../../kit/http/uws.js';
 import { describeError } from '../../kit/log.js';
 import type { Sql } from '../../kit/pg/client.js';
 import { type Service, withDeadline } from '../../kit/service.js';
+import { close_codes } from '../../kit/ws/close-codes.js';
 import type { TopicRef } from '../../kit/ws/frames.js';
 import { type Hub, mountHub } from '../../kit/ws/hub.js';
 import type { Ops } from '../../kit/ws/ops.js';
@@ -16,8 +17,8 @@ import type { Recent } from '../../kit/ws/recent.js';
 import type { Seats } from '../../kit/ws/seats.js';
 import type { StateSource } from '../../kit/ws/states.js';
 import type { Taxonomy } from '../taxonomy/index.js';
-import { makeChecker } from './credential-check.js';
 import { readFilter } from './filter.js';
+import type { Revoked } from './revocations-store.js';
 import { countMatching, nthNewest, readMatching, readNewest, readOldest } from './sockets-store.js';
 import { defaultTopics, resolveTopic, Told } from './topics.js';
 
@@ -50,11 +51,6 @@ export interface SocketsOptions {
   readonly ops?: Ops;
   /** Where the log stands at the start; asked once, when the sockets start. */
   readonly head: () => number;
-  /**
-   * True while `onPurge` is sure to be called for every agent that changes. While it is not (or is
-   * left out), the keys of agents are checked again and again, often enough for the same bound.
-   */
-  readonly purges_trusted?: () => boolean;
   /** Counts connections over all processes. */
   readonly seats?: Seats;
   readonly limits?: Partial<HubLimits>;
@@ -67,12 +63,17 @@ export interface SocketsOptions {
 export interface Sockets extends Service {
   /** Feed this to the follower. */
   onEvents(batch: readonly Told[]): void;
-  /** Something about this agent changed: its sockets stay only if their keys still hold. */
-  onPurge(agent_id: string): void;
+  /** Closes the sockets that were opened with these credentials. */
+  onRevoked(revoked: Revoked): void;
   readonly hub: Hub;
 }
 
 const oldest_every_ms = 60_000;
+
+const endings = [
+  { ended: 'revoked', code: close_codes.UNAUTHENTICATED, reason: 'credential revoked' },
+  { ended: 'suspended', code: close_codes.FORBIDDEN, reason: 'account suspended' },
+] as const;
 
 /** Mounts `/ws`. Start it after the follower, and before the server listens. */
 export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Sockets => {
@@ -105,9 +106,7 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Socket
     ...(options.ops === undefined ? {} : { ops: options.ops }),
     ...(options.states === undefined ? {} : { states: options.states }),
   });
-  const { purges_trusted = () => false } = options;
-  const checker = makeChecker({ sql, log, hub: () => hub, purges_trusted });
-  const timers: NodeJS.Timeout[] = [];
+  let timer: NodeJS.Timeout | undefined;
 
   const refreshOldest = async (): Promise<void> => {
     oldest = await withDeadline(readOldest(sql), 10_000, 'Reading the oldest offset');
@@ -117,21 +116,24 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Socket
     name: 'sockets',
     hub,
     onEvents: (batch) => hub.publish(batch),
-    onPurge: (agent_id) => checker.ofAgent(agent_id),
+    onRevoked(revoked) {
+      for (const { ended, code, reason } of endings) {
+        const matches = (_: Caller, credential: string | null): boolean =>
+          credential !== null && revoked.get(credential) === ended;
+        hub.closeWhere({ matches, code, reason });
+      }
+    },
     async start() {
       await refreshOldest();
       hub.begin(options.head());
       const keep = (): void => {
         refreshOldest().catch((error) => log.warn(describeError(error), 'sockets: no oldest'));
       };
-      timers.push(
-        setInterval(keep, oldest_every_ms),
-        setInterval(() => checker.tick(), 100),
-      );
-      for (const timer of timers) timer.unref();
+      timer = setInterval(keep, oldest_every_ms);
+      timer.unref();
     },
     async stop() {
-      for (const timer of timers) clearInterval(timer);
+      clearInterval(timer);
       await hub.drain();
       // Close frames are on their way; a client that does not answer them is cut.
       await wait(50);

@@ -3,6 +3,7 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { waitUntilFloor } from '../../kit/pace.js';
 import type { Tx } from '../../kit/pg/client.js';
+import { revokeSessions } from '../events/index.js';
 import { humans_faults } from './faults.js';
 import { knownLetter, resetLetter, verifyLetter } from './letters.js';
 import { digestToken, makeToken, type Sessions } from './live.js';
@@ -259,6 +260,7 @@ export const resetPassword = async (
     if (human_id === undefined) return refuse(humans_faults.INVALID_LINK);
     await setPassword(tx, human_id, password_hash);
     await markVerified(tx, human_id, use.now);
+    await revokeSessions(tx, human_id);
     await deleteTokens(tx, human_id);
     const digest = deps.logins.digestOf(human_id, ask.ip);
     await keepAddress(tx, { human_id, digest, now: use.now });

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { type Reply, reply, routeFor } from '../../kit/http/route.js';
 import type { Tx } from '../../kit/pg/client.js';
+import { revokeDigest } from '../events/index.js';
 import {
   type AccountDeps,
   forgotPassword,
@@ -119,6 +120,7 @@ export const logout = route({
     const answer = reply(200, { message: 'Logged out.' });
     const digest = digestToken(bearerToken(ctx.header('authorization')));
     await deps.sql.begin(async (tx) => {
+      await revokeDigest(tx, digest);
       await deleteToken(tx, digest);
       await ctx.keep(tx, answer);
     });

@@ -68,7 +68,7 @@ export const linkMyAgent = route({
       return linked;
     });
     if (isFault(agent)) return agent;
-    await deps.principals.purge(agent.id);
+    deps.principals.forget(agent.id);
     return linkedAnswer(agent);
   },
 });
@@ -124,7 +124,7 @@ export const unlinkMyAgent = route({
   async handle({ params, caller }, deps) {
     const gone = await deps.sql.begin((tx) => unlinkAgent(tx, params.id, caller.id));
     if (!gone) return refuse(agents_faults.AGENT_NOT_FOUND);
-    await deps.principals.purge(params.id);
+    deps.principals.forget(params.id);
     const agent = await findAgent(deps.sql, params.id);
     if (agent === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
     return reply(200, {

@@ -55,6 +55,7 @@ export const createSessions = (deps: Deps): Sessions => {
         id: session.human_id,
         email_verified: session.verified,
         is_admin: session.verified && isAdminAddress(session.email_key),
+        expires_at: session.expires_at,
       };
     },
   };

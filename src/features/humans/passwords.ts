@@ -1,4 +1,5 @@
 import { hash, verify } from '@node-rs/argon2';
+import pLimit from 'p-limit';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { canonicalPassword } from './rules.js';
 
@@ -28,24 +29,18 @@ export interface Gate {
 }
 
 export const createGate = (at_once: number, most_waiting: number): Gate => {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  // A place is handed on, not given up and taken again: a newcomer cannot slip in between.
-  const leave = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
-  };
+  const limit = pLimit(at_once);
+  let inside = 0;
   return {
     async run(work) {
-      if (running < at_once) running += 1;
-      else if (waiting.length < most_waiting) {
-        await new Promise<void>((resolve) => waiting.push(resolve));
-      } else return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '2' } });
+      if (inside >= at_once + most_waiting) {
+        return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '2' } });
+      }
+      inside += 1;
       try {
-        return await work();
+        return await limit(work);
       } finally {
-        leave();
+        inside -= 1;
       }
     },
   };

@@ -114,6 +114,7 @@ export interface SessionRow {
   readonly email_key: string;
   readonly verified: boolean;
   readonly last_used_at: Date;
+  readonly expires_at: Date;
 }
 
 /** The person behind a session that is neither expired nor idle for too long. */
@@ -124,7 +125,7 @@ export const findSession = async (
 ): Promise<SessionRow | undefined> => {
   const [row] = await db<SessionRow[]>`
     select h.id as human_id, h.email_key, h.email_verified_at is not null as verified,
-      t.last_used_at
+      t.last_used_at, t.expires_at
     from human_tokens t
     join humans h on h.id = t.human_id
     where t.digest = ${digest} and t.kind = 'session' and t.expires_at > ${now}

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { sha256 } from '../../kit/hash.js';
 import type { Context } from '../../kit/http/route.js';
 import { type Reply, replyRaw, replyStream, routeFor } from '../../kit/http/route.js';
 import { pageHeaders, refuseCursor } from '../../kit/page.js';
@@ -19,8 +20,7 @@ import {
 } from './schema.js';
 import { streamEvents } from './stream.js';
 import { eventText } from './texts.js';
-import type { Wanted } from './waiters.js';
-import type { LogPage, LogWatch } from './watch.js';
+import type { LogPage, LogWatch, Wanted } from './watch.js';
 
 /** The event log over HTTP: pages, long-polls and a stream, over the cursor of the websocket. */
 
@@ -51,6 +51,9 @@ const readWanted = ({ query, caller }: Ask, { taxonomy }: TaxonomyParts): Wanted
   }
   return { refs: [...refs.values()], topics: new Set(refs.keys()), filter };
 };
+
+const credentialOf = (ctx: Pick<Context<unknown, unknown>, 'caller' | 'header'>): string | null =>
+  ctx.caller.kind === 'agent' ? sha256(ctx.header('x-api-key'), 'hex') : null;
 
 /** Private events are for the eyes of one caller, and for no cache. */
 const isPrivate = ({ refs }: Wanted): boolean => refs.some(({ label }) => label === 'me');
@@ -103,7 +106,7 @@ const awaitPage = async (
     revoked = fault;
     waiting.end();
   };
-  const leave = visitors.enter({ caller, ip, api_key: ctx.header('x-api-key'), onRevoked });
+  const leave = visitors.enter({ caller, ip, credential: credentialOf(ctx), onRevoked });
   if (isFault(leave)) {
     waiting.end();
     return leave;
@@ -233,7 +236,7 @@ const openStream = async (
   const leave = visitors.enter({
     caller: ctx.caller,
     ip: ctx.ip,
-    api_key: ctx.header('x-api-key'),
+    credential: credentialOf(ctx),
     onRevoked: () => {
       revoked = true;
       endWait();

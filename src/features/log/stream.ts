@@ -1,8 +1,7 @@
 import type { LogEntry } from '../events/index.js';
 import type { Gap } from './schema.js';
 import { sseEvent, sseText } from './texts.js';
-import type { Wanted } from './waiters.js';
-import type { LogWatch } from './watch.js';
+import type { LogWatch, Wanted } from './watch.js';
 
 /**
  * A stream of server-sent events: what was missed, then what happens, in order, without a hole and

@@ -1,11 +1,11 @@
+import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { describeError } from '../../kit/log.js';
 import type { Sql } from '../../kit/pg/client.js';
 import { withDeadline } from '../../kit/service.js';
-import { makeGate } from '../../kit/ws/gate.js';
+import type { Filter, Publication, TopicRef } from '../../kit/ws/frames.js';
 import type { Recent } from '../../kit/ws/recent.js';
 import { type LogEntry, readHead, readMatching, readOldest, type Told } from '../events/index.js';
-import { isWanted, makeWaiters, type Waiting, type Wanted } from './waiters.js';
 
 /**
  * The log as the HTTP doors of one process see it. It hangs on the process's follower: whoever is
@@ -57,6 +57,101 @@ const read_deadline_ms = 15_000;
 /** How long to wait for an offset that is in the record and not yet in this process. */
 const ahead_ms = 5_000;
 
+export interface Wanted {
+  /** Those of `resolveTopic`, each with the filter. */
+  readonly refs: readonly TopicRef[];
+  /** The same by name. */
+  readonly topics: ReadonlySet<string>;
+  /** Of `readFilter`; null lets everything pass. */
+  readonly filter: Filter | null;
+}
+
+export const isWanted = ({ topics, filter }: Wanted, publication: Publication): boolean =>
+  publication.topics.some(({ topic }) => topics.has(topic)) &&
+  (filter === null || filter.matches(publication));
+
+export interface Wait {
+  readonly woken: 'event' | 'late' | 'ended';
+  /** Up to here nothing was wanted. */
+  readonly up_to: number;
+}
+
+export interface Waiting {
+  readonly wait: Promise<Wait>;
+  /** From outside: the client is gone, or its key no longer holds. */
+  end(): void;
+}
+
+/** One that waits, by topic: an event looks at those alone that may want it. */
+interface Waiter {
+  readonly wanted: Wanted;
+  finish(woken: Wait['woken'], up_to: number): void;
+}
+
+interface Waiters {
+  count(): number;
+  begin(wanted: Wanted, within_ms: number): Waiting;
+  /** Wakes those who want it; nothing before `up_to` was wanted by anybody who still waits. */
+  wake(publication: Publication, up_to: number): void;
+  /** Nobody waits any more, now or later. */
+  end(): void;
+}
+
+/** `head` says how far the log has been followed. */
+const makeWaiters = (head: () => number): Waiters => {
+  const all = new Set<Waiter>();
+  const by_topic = new Map<string, Set<Waiter>>();
+  let ended = false;
+
+  const remove = (waiter: Waiter): void => {
+    all.delete(waiter);
+    for (const topic of waiter.wanted.topics) {
+      const others = by_topic.get(topic);
+      if (others?.delete(waiter) && others.size === 0) by_topic.delete(topic);
+    }
+  };
+  const add = (waiter: Waiter): void => {
+    all.add(waiter);
+    for (const topic of waiter.wanted.topics) {
+      by_topic.set(topic, (by_topic.get(topic) ?? new Set()).add(waiter));
+    }
+  };
+
+  return {
+    count: () => all.size,
+    begin(wanted, within_ms) {
+      let end = (): void => undefined;
+      const wait = new Promise<Wait>((resolve) => {
+        const waiter: Waiter = {
+          wanted,
+          finish(woken, up_to) {
+            clearTimeout(timer);
+            remove(waiter);
+            end = () => undefined;
+            resolve({ woken, up_to });
+          },
+        };
+        const timer = setTimeout(() => waiter.finish('late', head()), within_ms);
+        add(waiter);
+        end = () => waiter.finish('ended', head());
+        if (ended) end();
+      });
+      return { wait, end: () => end() };
+    },
+    wake(publication, up_to) {
+      for (const { topic } of publication.topics) {
+        for (const waiter of by_topic.get(topic) ?? []) {
+          if (isWanted(waiter.wanted, publication)) waiter.finish('event', up_to);
+        }
+      }
+    },
+    end() {
+      ended = true;
+      for (const waiter of all) waiter.finish('ended', head());
+    },
+  };
+};
+
 /** Those who wait until this process has come to an offset. */
 const makeArrivals = (head: () => number) => {
   const looks = new Set<() => void>();
@@ -106,7 +201,7 @@ const pick = (
 export const createLogWatch = (options: WatchOptions): LogWatch => {
   const { sql, log, recent } = options;
   const waiters = makeWaiters(() => head);
-  const gate = makeGate(readers_most);
+  const gate = pLimit(readers_most);
   const arrivals = makeArrivals(() => head);
   let head = -1;
   let oldest = 1;

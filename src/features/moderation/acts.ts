@@ -7,11 +7,10 @@ import type { Tx } from '../../kit/pg/client.js';
 import { readText } from '../../kit/text.js';
 import { type AgentDeps, setSuspended } from '../agents/index.js';
 import { type Act, adminName, recordAct } from '../audit/index.js';
-import { markDebaters } from '../debaters/index.js';
 import { notify } from '../notifications/index.js';
 import type { Hidden } from '../predictions/index.js';
 import type { QuestionParts } from '../questions/index.js';
-import { markStanding } from '../standing/index.js';
+import { markDebaters, markStanding } from '../standing/index.js';
 import { reason_limits } from './schema.js';
 
 /**
@@ -122,7 +121,6 @@ export const actOnAgent = async (
     await call.keep(tx, made);
     return made;
   });
-  // Also where nothing changed: an earlier call may have died between its commit and this.
-  if (!isFault(answer)) await deps.principals.purge(id);
+  if (!isFault(answer)) deps.principals.forget(id);
   return answer;
 };

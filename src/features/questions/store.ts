@@ -95,17 +95,6 @@ export const readQuestions = (db: Db, ids: readonly string[]): Promise<NumberedQ
   left join question_counts c on c.question_id = q.id
   where q.id = any (${ids}::uuid[])`;
 
-/** Ids of the newest questions that are open. */
-export const readNewestOpen = async (db: Db, most: number): Promise<string[]> => {
-  const rows = await db<{ id: string }[]>`
-    select id
-    from questions
-    where status = 'open'
-    order by id desc
-    limit ${most}`;
-  return rows.map(({ id }) => id);
-};
-
 export interface Inserted {
   readonly id: string;
   readonly created: boolean;

@@ -42,6 +42,9 @@ const readOptions = (
     right.add(index);
   }
   if (right.size === 0) return wrong(path, 'Name at least one correct option.');
+  if (right.size === options.length) {
+    return wrong(path, 'When all options are correct nobody was wrong: void the question instead.');
+  }
   return options.filter((_, index) => right.has(index));
 };
 

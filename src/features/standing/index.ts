@@ -5,5 +5,5 @@ export type { StandingParts } from './page.js';
 export { type PerformanceAsk, readPerformance } from './performance.js';
 export { routes } from './routes.js';
 export { type Performance, performance_schema } from './schema.js';
-export { markStanding, readNet } from './store.js';
+export { markDebaters, markStanding, readNet } from './store.js';
 export { makeLeaderboardTopics } from './topics.js';

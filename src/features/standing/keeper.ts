@@ -1,198 +1,145 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
 import type { Deps } from '../../kit/deps.js';
+import { makeId } from '../../kit/ids.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
-import type { Tx } from '../../kit/pg/client.js';
-import { loadScript } from '../../kit/redis/scripts.js';
+import type { Db, Tx } from '../../kit/pg/client.js';
 import {
-  allBoards,
   boardKey,
-  boards_form,
   builtKey,
-  detailsKey,
-  type Generation,
-  type Head,
-  headKey,
-  readHead,
+  membersOf,
+  most_in_redis,
+  slotOf,
+  wholeSlice,
+  writeBoard,
 } from './live.js';
-import { type BoardChanges, type Move, noteMove, writePlaces } from './places.js';
-import { dayOf, type Slice, slicesOf } from './rules.js';
-import { readStandings } from './standings.js';
-import { clearMarks, holdBoards, listAgents, readPillars, setFence, takeMarks } from './store.js';
+import { agent_kinds, dayOf, type Slice, slicesOf } from './rules.js';
+import {
+  holdBoards,
+  readBoard,
+  readPillars,
+  readTops,
+  takeDebaterMarks,
+  takeMarks,
+} from './store.js';
 
 /**
- * Keeps the boards in Redis equal to the record. Any number of keepers may run: a turn is one
- * transaction that holds the row `board_head`, and who finds it held rests.
+ * Makes the boards in Redis from the record. Any number of keepers may run: a turn is one
+ * transaction that holds the row `board_head`, takes marks away, makes the boards that they moved
+ * anew, and commits. What fails leaves its marks.
  *
- * A turn: (1) take marks away, (2) compute their agents anew, (3) write them to Redis, (4) move the
- * fence in the record, commit. Redis carries the fence too, and its script writes only where it is
- * the one expected. So when anything is lost or late (a commit that failed after the write, a Redis
- * that was emptied or came back older, a write that was given up and ran after all), the fences
- * differ, and the boards are made anew, into the generation that nobody reads, and flipped. The
- * same happens when a UTC day begins, because the periods move with it.
+ * Redis tells of each slice from what it was made: the form of the boards, the UTC day (periods
+ * move with it), the life of the Redis server, and a number that is lost when Redis is emptied. A
+ * slice that was made from something else is made anew.
  */
 
-const agents_a_turn = 200;
-/**
- * While marks are left it rests for so many times as long as its turn took, at most this long:
- * others need the stores and the cores too, and after a settlement of very many the boards may take
- * a minute.
- */
+/** What boards rank and how members are written; those of another program are made anew. */
+const boards_form = 'rows';
+
+const marks_a_time = 10_000;
+const most_marks = 200_000;
+/** Others need the stores too: after a turn it rests for so many times as long. */
 const rest_of_turn = 3;
-const longest_rest_ms = 300;
-/** So few that a write takes Redis a millisecond at most: every request waits for it meanwhile. */
-const agents_a_write = 50;
-const first_id = '00000000-0000-0000-0000-000000000000';
+const longest_rest_ms = 5_000;
 
-const writeScript = loadScript('board-write-n.lua');
-const flipScript = loadScript('board-flip-2.lua');
+/** Redis lost what was being made; the next turn makes it again. */
+class BoardsLost extends Error {}
 
-/** The boards changed under the keeper's hands; the next turn finds out how. */
-class BoardsMoved extends Error {}
+const debaters_slot = 'debaters';
 
-interface Target {
-  readonly guard: string;
-  readonly gen: Generation;
-  readonly day: number;
-  readonly slices: readonly Slice[];
+export interface Made {
+  readonly key: string;
+  readonly members: readonly string[];
 }
 
-interface Held {
-  readonly tx: Tx;
-  /** Where Redis must stand. */
-  readonly fence: number;
-}
+/** The boards of forecasts in one slice, as they belong in Redis. */
+export const makeTops = async (db: Db, prefix: string, slice: Slice): Promise<readonly Made[]> => {
+  const boards = await readTops(db, slice, most_in_redis);
+  return boards.map((board) => ({
+    key: boardKey(prefix, { kind: board.kind, slot: slotOf(board, slice) }),
+    members: membersOf(board, slice.since),
+  }));
+};
 
-/** Writes where some agents stand, as far as that differs from what Redis has. */
-const writeMoves = async (
-  { redis, config }: Deps,
-  moves: readonly Move[],
-  { guard, gen, fence }: Pick<Target & Held, 'guard' | 'gen' | 'fence'>,
-): Promise<void> => {
+export const makeDebaters = async (db: Db, prefix: string): Promise<readonly Made[]> => {
+  const made: Made[] = [];
+  for (const agents of agent_kinds) {
+    const [kind, slice] = ['debaters', wholeSlice(agents)] as const;
+    const page = { limit: most_in_redis, offset: 0, after: null };
+    const { total, rows } = await readBoard(db, { kind, slice, ...page });
+    const members = membersOf({ total, rows: rows.slice(0, most_in_redis) }, null);
+    made.push({ key: boardKey(prefix, { kind, slot: slice.slot }), members });
+  }
+  return made;
+};
+
+/** One for both kinds of agents. */
+export const pairedSlices = async (db: Db, day: number): Promise<readonly Slice[]> =>
+  slicesOf(await readPillars(db), day).filter(({ agents }) => agents === 'agent');
+
+/** What a slice has to be made from, and by slot what was. */
+const readBuilt = async (redis: Redis, prefix: string, day: number) => {
+  const key = builtKey(prefix);
+  await redis.hsetnx(key, 'life', makeId());
+  const [built, server] = await Promise.all([redis.hgetall(key), redis.info('server')]);
+  const run = /run_id:(\S+)/.exec(server)?.[1] ?? '';
+  return { built, stamp: [boards_form, day, run, built['life']].join(' ') };
+};
+
+const takeAllMarks = async (tx: Tx): Promise<ReadonlySet<string | null>> => {
+  const categories = new Set<string | null>();
+  for (let taken = 0; taken < most_marks; taken += marks_a_time) {
+    const marked = await takeMarks(tx, marks_a_time);
+    for (const category of marked.categories) categories.add(category);
+    if (marked.count < marks_a_time) break;
+  }
+  return categories;
+};
+
+/** Whether anything was made. */
+const turnBoards = async ({ redis, clock, config }: Deps, tx: Tx): Promise<boolean> => {
+  if (!(await holdBoards(tx))) return false;
   const prefix = config.REDIS_PREFIX;
-  const changes: BoardChanges = new Map();
-  const put: string[] = [];
-  const gone: string[] = [];
-  for (const move of moves) {
-    noteMove(changes, move);
-    if (move.after === '') gone.push(move.agent_id);
-    else put.push(move.agent_id, move.after);
-  }
-  const boards = [...changes.values()];
-  const keys = [guard, detailsKey(prefix, gen), ...boards.map((one) => boardKey(prefix, gen, one))];
-  const lists = [[put, gone], ...boards.map((one) => [one.put, one.gone])];
-  // One text, because each argument of a command is work for both sides.
-  const args = [gen, fence, fence + 1, JSON.stringify(lists)];
-  const written = await writeScript(redis, keys, args);
-  if (written !== 1) throw new BoardsMoved('a write was refused');
-};
-
-/** Writes where these agents stand, or that they are on no board; gives the new fence. */
-const writeAgents = async (
-  deps: Deps,
-  agents: readonly string[],
-  { guard, gen, day, slices, tx, fence }: Target & Held,
-): Promise<number> => {
-  const details = detailsKey(deps.config.REDIS_PREFIX, gen);
-  const kept = await deps.redis.hmget(details, ...agents);
-  const found = await readStandings(tx, { slices, day, agents });
-  const moves = agents
-    .map((agent_id, n) => {
-      const after = writePlaces(slices, found.get(agent_id));
-      return { agent_id, before: kept[n] ?? '', after };
-    })
-    .filter(({ before, after }) => before !== after);
-  let at = fence;
-  for (let from = 0; from < moves.length; from += agents_a_write) {
-    const some = moves.slice(from, from + agents_a_write);
-    await writeMoves(deps, some, { guard, gen, fence: at });
-    at += 1;
-  }
-  return at;
-};
-
-const rebuild = async (deps: Deps, { tx, fence }: Held, head: Head | null): Promise<number> => {
-  const { redis, log, clock } = deps;
-  const prefix = deps.config.REDIS_PREFIX;
-  const started = performance.now();
-  await clearMarks(tx);
   const day = dayOf(clock());
-  const slices = slicesOf(await readPillars(tx), day);
-  const gen: Generation = head?.gen === 'a' ? 'b' : 'a';
-  const guard = builtKey(prefix);
-  const keysOf = (of: Generation): readonly string[] => [
-    detailsKey(prefix, of),
-    ...allBoards(slices).map((board) => boardKey(prefix, of, board)),
-  ];
-  await redis.unlink(guard, ...keysOf(gen));
-  // Beyond both, so that a write that is late finds another fence.
-  let at = Math.max(fence, head?.fence ?? 0) + 1;
-  await redis.hset(guard, { gen, day, fence: at, form: boards_form });
-  let count = 0;
-  let agents = await listAgents(tx, first_id, agents_a_turn);
-  while (agents.length > 0) {
-    at = await writeAgents(deps, agents, { guard, gen, day, slices, tx, fence: at });
-    count += agents.length;
-    agents = await listAgents(tx, agents[agents.length - 1] ?? '', agents_a_turn);
-  }
-  const flipped = await flipScript(redis, [headKey(prefix), guard], [gen, at]);
-  if (flipped !== 1) throw new BoardsMoved('what was built is gone');
-  await redis.unlink(...keysOf(gen === 'a' ? 'b' : 'a'));
-  const ms = Math.round(performance.now() - started);
-  log.info({ agents: count, ms }, 'boards: made anew from the record');
-  return at;
+  const { built, stamp } = await readBuilt(redis, prefix, day);
+  const moved = await takeAllMarks(tx);
+  const debaters_moved = await takeDebaterMarks(tx);
+  const put = async (slot: string, boards: readonly Made[]): Promise<void> => {
+    for (const { key, members } of boards) {
+      if (!(await writeBoard(redis, key, members))) throw new BoardsLost('Redis was emptied');
+    }
+    await redis.hset(builtKey(prefix), slot, stamp);
+  };
+  const isMoved = ({ category }: Slice): boolean =>
+    moved.has(null) || (category === null ? moved.size > 0 : moved.has(category));
+  const due = (await pairedSlices(tx, day)).filter(
+    (slice) => built[slice.slot] !== stamp || isMoved(slice),
+  );
+  for (const slice of due) await put(slice.slot, await makeTops(tx, prefix, slice));
+  const is_debaters_due = built[debaters_slot] !== stamp || debaters_moved;
+  if (is_debaters_due) await put(debaters_slot, await makeDebaters(tx, prefix));
+  return is_debaters_due || due.length > 0;
 };
 
-const isCurrent = (head: Head | null, want: Pick<Head, 'day' | 'fence'>): head is Head =>
-  head !== null && head.day === want.day && head.fence === want.fence && head.form === boards_form;
-
-interface Turn {
-  readonly state: 'again' | 'rest';
-  /** The agent behind which the next turn takes marks. */
-  readonly after: string;
-}
-
-const turnBoards = async (deps: Deps, tx: Tx, after: string): Promise<Turn> => {
-  const { redis, clock, config } = deps;
-  const fence = await holdBoards(tx);
-  if (fence === undefined) return { state: 'rest', after };
-  const head = await readHead(redis, config.REDIS_PREFIX);
-  const day = dayOf(clock());
-  if (!isCurrent(head, { day, fence })) {
-    await setFence(tx, await rebuild(deps, { tx, fence }, head));
-    return { state: 'again', after: first_id };
-  }
-  const { agents, next } = await takeMarks(tx, after);
-  if (agents.length > 0) {
-    const slices = slicesOf(await readPillars(tx), day);
-    const target = { guard: headKey(config.REDIS_PREFIX), gen: head.gen, day, slices };
-    await setFence(tx, await writeAgents(deps, agents, { ...target, tx, fence }));
-  }
-  // What came meanwhile to agents before `after` has its turn at once.
-  const is_through = next === null && after === first_id;
-  return { state: is_through ? 'rest' : 'again', after: next ?? first_id };
-};
-
-export const createBoardKeeper = (deps: Deps, every_ms = 1_000): Loop => {
+export const createBoardKeeper = (deps: Deps, every_ms = 500): Loop => {
   const { sql, redis, log } = deps;
-  let after = first_id;
+  let rests_until_ms = 0;
   return makeLoop({
     name: 'board keeper',
     log,
     every_ms,
-    turn: async () => {
-      if (redis.status !== 'ready') return 'rest';
+    async turn() {
+      const started_ms = performance.now();
+      if (redis.status !== 'ready' || started_ms < rests_until_ms) return 'rest';
       try {
-        const started = performance.now();
-        const turn = await sql.begin((tx) => turnBoards(deps, tx, after));
-        after = turn.after;
-        const rest_ms = (performance.now() - started) * rest_of_turn;
-        if (turn.state === 'again') await wait(Math.min(rest_ms, longest_rest_ms));
-        return turn.state;
+        const has_made = await sql.begin((tx) => turnBoards(deps, tx));
+        const took_ms = performance.now() - started_ms;
+        const rest_ms = Math.min(rest_of_turn * took_ms, longest_rest_ms);
+        if (has_made) rests_until_ms = performance.now() + rest_ms;
       } catch (error) {
-        if (!(error instanceof BoardsMoved)) throw error;
-        log.info(`boards: ${error.message}, looking again`);
-        return 'rest';
+        if (!(error instanceof BoardsLost) && redis.status === 'ready') throw error;
+        log.info('boards: Redis was lost or emptied, looking again');
       }
+      return 'rest';
     },
   });
 };

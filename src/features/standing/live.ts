@@ -1,137 +1,145 @@
 import type { Redis } from 'ioredis';
+import { makeReadCache } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { describeError } from '../../kit/log.js';
-import { loadScript } from '../../kit/redis/scripts.js';
+import { type AgentKind, type BoardName, type Slice, sliceOf } from './rules.js';
 import {
-  type BoardKind,
-  board_kinds,
-  type Detail,
-  dayOf,
-  readDetail,
-  type Slice,
-  sliceOf,
-  writeDetails,
-} from './rules.js';
-import { type BoardAsk, type NetRow, readBoard, readNets } from './store.js';
+  type Board,
+  type BoardAsk,
+  type BoardPage,
+  type BoardRow,
+  countAbove,
+  type NetRow,
+  readBoard,
+} from './store.js';
 
 /**
- * The boards in Redis: sorted sets of agents by their key, and one hash of details with the places
- * of each agent, in one of two generations. `head` says which generation is read, of which UTC day
- * its periods are, how often it was written to and in which form. All of it shares one hash tag,
- * because an agent moves on all boards at once.
+ * Boards in Redis: each a sorted set whose members are in the order of their texts. A member is the
+ * key as 16 digits that sort as the number does, the id of the agent, and the row as JSON. The
+ * first member is the head, which says what the board is of. A board is never changed: it is made
+ * anew under another name and renamed. All share one hash tag.
  */
 
-export type Generation = 'a' | 'b';
+/** So many agents of a board are in Redis; others are read from the record. */
+export const most_in_redis = 10_000;
 
-const key = (prefix: string, rest: string): string => `${prefix}:{boards}:${rest}`;
-export const headKey = (prefix: string): string => key(prefix, 'head');
-/** Head of the boards that are being made. */
-export const builtKey = (prefix: string): string => key(prefix, 'built');
-export const detailsKey = (prefix: string, gen: Generation): string => key(prefix, `${gen}:rows`);
-export interface Board {
-  readonly kind: BoardKind;
+const tagged = (prefix: string, rest: string): string => `${prefix}:{boards}:${rest}`;
+
+export interface BoardId {
+  readonly kind: BoardName;
   readonly slot: string;
 }
 
-export const nameOf = ({ kind, slot }: Board): string => `${kind}:${slot}`;
+export const boardKey = (prefix: string, { kind, slot }: BoardId): string =>
+  tagged(prefix, `${kind}:${slot}`);
 
-export const boardKey = (prefix: string, gen: Generation, board: Board): string =>
-  key(prefix, `${gen}:${nameOf(board)}`);
+/** By slot, from what the boards of it were made. */
+export const builtKey = (prefix: string): string => tagged(prefix, 'built');
 
-export interface Head {
-  readonly gen: Generation;
-  readonly day: number;
-  readonly fence: number;
-  readonly form: string;
+interface Head {
+  readonly total: number;
+  /** How many are in Redis. */
+  readonly held: number;
+  /** Resolutions from this time on; null: all. */
+  readonly since: string | null;
 }
 
-/** What boards rank and how details are written; those of an older program are made anew. */
-export const boards_form = 'net';
+const writeHead = (head: Head): string => `!${JSON.stringify(head)}`;
 
-/** Null when Redis has no boards. */
-export const readHead = async (redis: Redis, prefix: string): Promise<Head | null> => {
-  const { gen, day, fence, form = '' } = await redis.hgetall(headKey(prefix));
-  if ((gen !== 'a' && gen !== 'b') || day === undefined || fence === undefined) return null;
-  return { gen, day: Number(day), fence: Number(fence), form };
+/** The sign goes first, and negative numbers are turned around. */
+const sortable = (key: number): string => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleBE(key === 0 ? 0 : key);
+  const is_negative = key < 0;
+  for (let n = 0; n < 8; n += 1) bytes[n]! ^= is_negative ? 0xff : n === 0 ? 0x80 : 0;
+  return bytes.toString('hex');
 };
 
-export interface LiveRow {
-  readonly agent_id: string;
-  readonly key: number;
-  readonly rank: number;
-  readonly detail: Detail;
-}
+const id_ends = 16 + 36;
 
-export interface LivePage {
-  readonly total: number;
-  /** One more than the page when there is more. */
-  readonly rows: readonly LiveRow[];
-}
+const writeRow = ({ agent_id, ...row }: BoardRow): string =>
+  `${sortable(row.key)}${agent_id}${JSON.stringify(row)}`;
+
+export const readRow = (member: string): BoardRow => ({
+  agent_id: member.slice(16, id_ends),
+  ...JSON.parse(member.slice(id_ends)),
+});
+
+/** Everything that Redis holds of a board. */
+export const membersOf = ({ total, rows }: BoardPage, since: string | null): readonly string[] => [
+  writeHead({ total, held: rows.length, since }),
+  ...rows.map(writeRow),
+];
+
+const members_a_write = 1_000;
+
+/** False when what was written is not there in the end: Redis was emptied meanwhile. */
+export const writeBoard = async (
+  redis: Redis,
+  key: string,
+  members: readonly string[],
+): Promise<boolean> => {
+  const made = `${key}:new`;
+  await redis.unlink(made);
+  for (let from = 0; from < members.length; from += members_a_write) {
+    const some = members.slice(from, from + members_a_write);
+    await redis.zadd(made, ...some.flatMap((member) => [0, member]));
+  }
+  if ((await redis.zcard(made)) !== members.length) return false;
+  await redis.rename(made, key);
+  return true;
+};
 
 export interface Boards {
-  /** A page of a board, from Redis, or from the record while there are no boards of this day. */
-  page(ask: BoardAsk): Promise<LivePage>;
+  /** A page of a board, from Redis, or from the record where Redis does not have it. */
+  page(ask: BoardAsk): Promise<BoardPage>;
   /** 1 for those of the kind that won most; who won as much shares a rank. */
   rank(of: NetRow): Promise<number>;
 }
 
-const shared_ms = 1_000;
-
-const pageScript = loadScript('board-page-5.lua');
-const rankScript = loadScript('board-rank-3.lua');
-
-const readLive = async (
-  redis: Redis,
-  prefix: string,
-  { ask, day }: { readonly ask: BoardAsk; readonly day: number },
-): Promise<LivePage | null> => {
-  const board = { kind: ask.kind, slot: ask.slice.slot };
-  const keys = [
-    headKey(prefix),
-    boardKey(prefix, 'a', board),
-    boardKey(prefix, 'b', board),
-    detailsKey(prefix, 'a'),
-    detailsKey(prefix, 'b'),
-  ];
-  const args = [day, boards_form, ask.slice.slot, ask.limit + 1, ask.offset];
-  const after = ask.after === null ? [] : [String(ask.after.key), ask.after.agent_id];
-  const page = (await pageScript(redis, keys, [...args, ...after])) as (string | number)[] | null;
-  if (page === null) return null;
-  const rows: LiveRow[] = [];
-  for (let at = 1; at < page.length; at += 4) {
-    const [agent_id, key, rank, details] = page.slice(at, at + 4);
-    const detail = readDetail(ask.kind, String(details));
-    rows.push({ agent_id: String(agent_id), key: Number(key), rank: Number(rank), detail });
-  }
-  return { total: Number(page[0]), rows };
+const readHead = async (redis: Redis, key: string): Promise<Head | null> => {
+  const [head] = await redis.zrange(key, '0', '0');
+  return head?.startsWith('!') ? JSON.parse(head.slice(1)) : null;
 };
 
-export const createBoards = (deps: Deps): Boards => {
-  const { sql, redis, log, clock, config } = deps;
+/** Null where the board is not in Redis, is of another day, or does not reach so far. */
+const readLive = async (redis: Redis, prefix: string, ask: BoardAsk): Promise<BoardPage | null> => {
+  const { kind, slice, limit, offset, after } = ask;
+  const key = boardKey(prefix, { kind, slot: slice.slot });
+  const from = after === null ? '[0' : `(${sortable(after.key)}${after.agent_id}~`;
+  const [head, found] = await Promise.all([
+    readHead(redis, key),
+    redis.zrange(key, from, '+', 'BYLEX', 'LIMIT', offset, limit + 1),
+  ]);
+  if (head === null || head.since !== slice.since) return null;
+  if (found.length <= limit && head.held < head.total) return null;
+  return { total: head.total, rows: found.map(readRow) };
+};
+
+const readRank = async (redis: Redis, prefix: string, of: NetRow): Promise<number | null> => {
+  const { slot } = wholeSlice(of.kind);
+  const key = boardKey(prefix, { kind: 'points', slot });
+  const [head, above] = await Promise.all([
+    readHead(redis, key),
+    redis.zlexcount(key, '[0', `(${sortable(0 - of.net)}`),
+  ]);
+  if (head === null || (above >= head.held && head.held < head.total)) return null;
+  return 1 + above;
+};
+
+/** Of everything; the boards of debaters have no other. */
+export const wholeSlice = (agents: AgentKind): Slice =>
+  sliceOf({ agents, category: null, period: 'all' }, 0);
+
+const shared_ms = 1_000;
+
+export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
   const prefix = config.REDIS_PREFIX;
-
-  const readRecord = async (ask: BoardAsk): Promise<LivePage> => {
-    const { total, rows } = await readBoard(sql, ask);
-    const told = rows.map((row) => {
-      const detail = readDetail(ask.kind, writeDetails(row));
-      return { agent_id: row.agent_id, key: row.key, rank: row.rank, detail };
-    });
-    return { total, rows: told };
-  };
-
-  /** What costs a pass over all scores: who asks for the same within a moment shares it. */
-  const shared = new Map<string, Promise<unknown>>();
-  const share = <T>(name: string, read: () => Promise<T>): Promise<T> => {
-    const known = shared.get(name) as Promise<T> | undefined;
-    if (known !== undefined) return known;
-    const found = read();
-    shared.set(name, found);
-    const forget = (): boolean => shared.delete(name);
-    found.then(() => setTimeout(forget, shared_ms).unref(), forget);
-    return found;
-  };
-
-  /** Null where Redis is away as well. */
+  /** A pass over all scores, which is shared by those who ask for the same within a second. */
+  const pages = makeReadCache<BoardPage>({
+    ...{ most: 200, ttl_ms: shared_ms },
+    read: (ask) => readBoard(sql, JSON.parse(ask)),
+  });
   const askRedis = async <T>(ask: () => Promise<T | null>): Promise<T | null> => {
     if (redis.status !== 'ready') return null;
     try {
@@ -141,26 +149,13 @@ export const createBoards = (deps: Deps): Boards => {
       return null;
     }
   };
-
   return {
-    async page(ask) {
-      const day = dayOf(clock());
-      const live = await askRedis(() => readLive(redis, prefix, { ask, day }));
-      if (live !== null) return live;
-      return share(JSON.stringify(ask), () => readRecord(ask));
-    },
-    async rank({ net, kind }) {
-      const { slot } = sliceOf({ agents: kind, category: null, period: 'all' }, 0);
-      const board = { kind: 'points', slot } as const;
-      const keys = [headKey(prefix), boardKey(prefix, 'a', board), boardKey(prefix, 'b', board)];
-      const rank = await askRedis(() => rankScript(redis, keys, [0 - net, boards_form]));
-      if (typeof rank === 'number') return rank;
-      const nets = await share(`nets ${kind}`, () => readNets(sql, kind));
-      return 1 + nets.filter((other) => other > net).length;
-    },
+    page: async (ask) =>
+      (await askRedis(() => readLive(redis, prefix, ask))) ?? pages.get(JSON.stringify(ask)),
+    rank: async (of) =>
+      (await askRedis(() => readRank(redis, prefix, of))) ?? 1 + (await countAbove(sql, of)),
   };
 };
 
-/** Every board of these slices, in the order in which scripts take them. */
-export const allBoards = (slices: readonly Slice[]): readonly Board[] =>
-  slices.flatMap(({ slot }) => board_kinds.map((kind) => ({ kind, slot })));
+export const slotOf = ({ agents }: Board, slice: Omit<Slice, 'agents' | 'slot'>): string =>
+  sliceOf({ ...slice, agents }, 0).slot;

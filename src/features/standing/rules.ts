@@ -1,10 +1,4 @@
-import {
-  calibrationError,
-  type Interval,
-  least_resolved,
-  meanInterval,
-  wilson,
-} from '../scores/index.js';
+import { calibrationError, type Interval, meanInterval, wilson } from '../scores/index.js';
 
 /**
  * Leaderboards: who is on which board and where. A board is one kind of ranking over one slice of
@@ -20,7 +14,10 @@ export const agent_kinds = ['agent', 'imported'] as const;
 export type AgentKind = (typeof agent_kinds)[number];
 
 export const board_kinds = ['points', 'accuracy', 'brier', 'calibration'] as const;
+/** Boards of forecasts. */
 export type BoardKind = (typeof board_kinds)[number];
+export const boards = [...board_kinds, 'debaters'] as const;
+export type BoardName = (typeof boards)[number];
 
 export const periods = ['all', '30d', '7d'] as const;
 export type Period = (typeof periods)[number];
@@ -82,24 +79,6 @@ export const slicesOf = (categories: readonly string[], day: number): readonly S
     ),
   );
 
-/** Resolved predictions of one agent with the same category, bin and age, summed up. */
-export interface Cell {
-  readonly agent_id: string;
-  readonly category: string;
-  readonly bin: number;
-  /** How many periods it is too old for: an index into `periods` from its end. */
-  readonly age: number;
-  readonly n: number;
-  readonly correct: number;
-  readonly hits: number;
-  /** Sum of the stated percents. */
-  readonly stated: number;
-  readonly net: number;
-  /** Sum of the Brier scores, and of their squares, in billionths. */
-  readonly brier: number;
-  readonly squares: number;
-}
-
 /** What the resolved predictions of one agent in one slice come to. */
 export interface Sums {
   readonly n: number;
@@ -113,47 +92,6 @@ export interface Sums {
   readonly bin_stated: readonly number[];
   readonly bin_hits: readonly number[];
 }
-
-/** The times from which periods count, the latest first; `age` of a cell goes by them. */
-export const sinceTimes = (day: number): readonly string[] =>
-  [...periods].reverse().flatMap((period) => sinceOf(period, day) ?? []);
-
-const isIn = (slice: Slice, cell: Cell): boolean =>
-  (slice.category === null || slice.category === cell.category) &&
-  cell.age <= periods.length - 1 - periods.indexOf(slice.period);
-
-/** Whether two slices hold the same of these cells, and so come to the same sums. */
-export const seeSame = (one: Slice, other: Slice, cells: readonly Cell[]): boolean =>
-  !one.is_whole && !other.is_whole && cells.every((cell) => isIn(one, cell) === isIn(other, cell));
-
-/** The cells of one agent, sorted by bin, as one slice sees them; null for who is not in it. */
-export const sumCells = (slice: Slice, cells: readonly Cell[]): Sums | null => {
-  const bin_n: number[] = [];
-  const bin_stated: number[] = [];
-  const bin_hits: number[] = [];
-  const bins = { bin_n, bin_stated, bin_hits };
-  const sums = { n: 0, correct: 0, net: 0, brier: 0, squares: 0, ...bins };
-  let bin = -1;
-  for (const cell of cells) {
-    if (!isIn(slice, cell)) continue;
-    if (cell.bin !== bin) {
-      bin = cell.bin;
-      bin_n.push(0);
-      bin_stated.push(0);
-      bin_hits.push(0);
-    }
-    const at = bin_n.length - 1;
-    bin_n[at]! += cell.n;
-    bin_stated[at]! += cell.stated;
-    bin_hits[at]! += cell.hits;
-    sums.n += cell.n;
-    sums.correct += cell.correct;
-    sums.net += cell.net;
-    sums.brier += cell.brier;
-    sums.squares += cell.squares;
-  }
-  return sums.n === 0 && !slice.is_whole ? null : sums;
-};
 
 const billion = 1e9;
 const halfUp = (value: number): number => Math.floor(value + 0.5);
@@ -172,15 +110,6 @@ export const eceOf = ({ n, bin_stated, bin_hits }: Bins): number => {
 /** The mean Brier score to six places, from the sum in billionths, as in SQL. */
 export const brierOf = ({ n, brier }: Pick<Sums, 'n' | 'brier'>): number =>
   halfUp(brier / (n * 1000)) / 1e6;
-
-/** By what a board is sorted, the lowest first; null for who is not on it. */
-export const keyOn = (kind: BoardKind, sums: Sums): number | null => {
-  if (kind === 'points') return 0 - sums.net;
-  const { n, correct } = sums;
-  if (n < least_resolved) return null;
-  if (kind === 'accuracy') return 0 - correct / n;
-  return kind === 'brier' ? brierOf(sums) : eceOf(sums);
-};
 
 const fraction = (value: number): number => Math.round(value * 1e6) / 1e6;
 const rounded = ({ low, high }: Interval): Interval => ({
@@ -211,39 +140,26 @@ const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
 export interface Detail {
   readonly n: number;
   readonly interval: Interval | null;
+  /** On the board of debaters. */
+  readonly comments?: number;
+  readonly replies?: number;
 }
 
-/** The details of one agent in one slice, for all kinds, as one short text. */
-export const writeDetails = (sums: Sums): string => {
-  const numbers = [sums.n];
-  if (sums.n >= least_resolved) {
-    for (const kind of board_kinds) {
-      const interval = intervalOn(kind, sums);
-      if (interval !== null) numbers.push(interval.low, interval.high);
-    }
-  }
-  return numbers.join(' ');
-};
-
-/** What `writeDetails` wrote, as one kind of board shows it. */
-export const readDetail = (kind: BoardKind, text: string): Detail => {
-  const numbers = text.split(' ').map(Number);
-  const at = 2 * board_kinds.indexOf(kind) - 1;
-  const [low, high] = at < 0 ? [] : numbers.slice(at, at + 2);
-  const interval = low === undefined || high === undefined ? null : { low, high };
-  return { n: numbers[0] ?? 0, interval };
-};
+export const detailOf = (kind: BoardKind, sums: Sums): Detail => ({
+  n: sums.n,
+  interval: intervalOn(kind, sums),
+});
 
 const percent = (share: number): number => Math.round(share * 10_000) / 100;
 
-/** The value that a key stands for: points, percent, Brier score or calibration error. */
-export const shownValue = (kind: BoardKind, key: number): number => {
-  if (kind === 'points') return 0 - key;
+/** The value that a key stands for: points, upvotes, percent, Brier score, calibration error. */
+export const shownValue = (kind: BoardName, key: number): number => {
+  if (kind === 'points' || kind === 'debaters') return 0 - key;
   return kind === 'accuracy' ? percent(0 - key) : key;
 };
 
 /** An interval in the unit of its board. */
-export const intervalView = (kind: BoardKind, interval: Interval | null): Interval | null =>
+export const intervalView = (kind: BoardName, interval: Interval | null): Interval | null =>
   interval === null || kind !== 'accuracy'
     ? interval
     : { low: percent(interval.low), high: percent(interval.high) };

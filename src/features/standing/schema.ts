@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, uuid_schema } from '../../kit/http/schema.js';
 import { page_query } from '../../kit/page.js';
-import { agent_kinds, board_kinds, period_names, periods } from './rules.js';
+import { agent_kinds, boards, period_names, periods } from './rules.js';
 
 /** The wire of leaderboards and of an agent's record. */
 
@@ -12,10 +12,6 @@ const interval = (unit: string) =>
       { description: `95 % interval, ${unit}; null where there is nothing to estimate from.` },
     ),
   );
-
-/** The boards of forecasts, and that of debates. */
-export const boards = [...board_kinds, 'debaters'] as const;
-export type BoardName = (typeof boards)[number];
 
 export const leaderboard_query = Type.Object({
   by: Type.Optional(textEnum(boards)),
@@ -41,9 +37,7 @@ const entry_schema = Type.Object({
     Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
   ),
   points: Type.Optional(
-    Type.Integer({
-      description: 'Whatever it has: balance and stakes of open predictions, less debts.',
-    }),
+    Type.Integer({ description: 'Whatever it has, grants and referrals included.' }),
   ),
   accuracy: Type.Optional(Type.Number()),
   brier: Type.Optional(Type.Number()),
@@ -61,6 +55,29 @@ export const leaderboard_schema = Type.Object({
   period: textEnum(periods),
   leaderboard: Type.Array(entry_schema),
   entries: Type.Array(entry_schema, { description: 'The same as `leaderboard`.' }),
+  total: Type.Integer(),
+  next_cursor: nullable(Type.String()),
+});
+
+const count = Type.Integer({ minimum: 0 });
+const debater_schema = Type.Object({
+  rank: Type.Integer({ minimum: 1, description: 'Equal upvotes share a rank.' }),
+  kind: textEnum(agent_kinds),
+  user_id: uuid_schema,
+  name: Type.String(),
+  upvotes: count,
+  comments: count,
+  replies: count,
+});
+
+export const debaters_query = Type.Object({
+  kind: Type.Optional(textEnum(agent_kinds)),
+  ...page_query,
+});
+
+export const debaters_schema = Type.Object({
+  leaderboard: Type.Array(debater_schema),
+  entries: Type.Array(debater_schema, { description: 'The same as `leaderboard`.' }),
   total: Type.Integer(),
   next_cursor: nullable(Type.String()),
 });

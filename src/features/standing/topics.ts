@@ -3,8 +3,7 @@ import { ws_faults } from '../../kit/ws/frames.js';
 import { makePolledSource } from '../../kit/ws/polled.js';
 import type { StateSource } from '../../kit/ws/states.js';
 import { type Needs, readLeaderboard } from './page.js';
-import { type Period, periods } from './rules.js';
-import { type BoardName, boards } from './schema.js';
+import { type BoardName, boards, type Period, periods } from './rules.js';
 
 /**
  * `leaderboard:{by}` and `leaderboard:{by}:{period}`: the first twenty of a board as a state topic.

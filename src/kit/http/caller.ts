@@ -19,6 +19,8 @@ export interface HumanCaller {
   readonly id: string;
   readonly email_verified: boolean;
   readonly is_admin: boolean;
+  /** When the session ends. */
+  readonly expires_at: Date;
 }
 
 /** Holder of the `ADMIN_KEY`. A human admin stays a `HumanCaller` with `is_admin`. */

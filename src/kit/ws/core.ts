@@ -1,9 +1,9 @@
+import type { LimitFunction } from 'p-limit';
 import type { Logger } from 'pino';
 import { callerKey } from '../http/caller.js';
 import { type Channels, leaveAllChannels } from './channels.js';
 import { type CloseCode, close_codes } from './close-codes.js';
 import { makeFrame, type Publication, type TopicRef } from './frames.js';
-import type { Gate } from './gate.js';
 import type { FrameReader } from './ops.js';
 import type { HubLimits, HubOptions } from './options.js';
 import type { NewestReader } from './prevs.js';
@@ -37,7 +37,7 @@ export interface Core {
   /** Called when the head has moved. */
   readonly on_head: Set<() => void>;
   /** Lets a few replays read the record at once. */
-  readonly gate: Gate;
+  readonly gate: LimitFunction;
   readonly ticker: Ticker;
   readonly readFrame: FrameReader;
   readonly states: States;

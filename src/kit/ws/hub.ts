@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import pLimit from 'p-limit';
 import { refuse } from '../fault.js';
 import type { Caller } from '../http/caller.js';
 import {
@@ -28,7 +29,6 @@ import {
 import { enter } from './entry.js';
 import { fanOut } from './fan-out.js';
 import { frame_id, makeFrame, type Publication, ws_faults } from './frames.js';
-import { makeGate } from './gate.js';
 import { closeFor, takeControl, takeMessage } from './inbound.js';
 import { defineOp, makeFrameReader, type Ops } from './ops.js';
 import { default_limits, type HubOptions } from './options.js';
@@ -58,8 +58,6 @@ export interface Hub {
   touch(topic: string): void;
   /** Closes the sockets for which `matches` holds; how many. */
   closeWhere(closing: Closing): number;
-  /** Callers and credentials of the open sockets, for a check whether they still hold. */
-  credentials(): readonly Credential[];
   /** Sends everybody away, spread over `drain_ms` at most; new sockets are sent away at once. */
   drain(): Promise<void>;
   /** Cuts what is left, for the end of the process. */
@@ -74,15 +72,10 @@ export interface Hub {
 }
 
 export interface Closing {
-  /** `credential` is the SHA-256 of what the socket was opened with. */
-  readonly matches: (caller: Caller, credential: Buffer | null) => boolean;
+  /** `credential` is the SHA-256 of what the socket was opened with, in hex. */
+  readonly matches: (caller: Caller, credential: string | null) => boolean;
   readonly code: CloseCode;
   readonly reason: string;
-}
-
-export interface Credential {
-  readonly caller: Caller;
-  readonly digest: Buffer;
 }
 
 /** Above the limit for a frame, which is enforced here: uWS itself closes without a close frame. */
@@ -125,7 +118,7 @@ const makeCore = (options: HubOptions): Core => {
     unread_bytes: 0,
     onBug: (error) => options.log.error(describeError(error), 'ws: a callback threw'),
     on_head: new Set(),
-    gate: makeGate(most_readers),
+    gate: pLimit(most_readers),
     ticker: makeTicker(limits.tick_ms, () => core),
     readFrame: makeFrameReader({ ...socket_ops, ...options.ops }, limits.frame_bytes),
     states: makeStates(options.states ?? [], () => core),
@@ -207,6 +200,8 @@ const sweep = (core: Core, session: Session, now_ms: number): void => {
     sayBye(core, session, close_codes.LIFETIME, 'lifetime');
   } else if (!has_spoken && caller.kind === 'anonymous' && now_ms - opened_ms > hello_ms) {
     closeFor(core, session, refuse(ws_faults.AUTH_TIMEOUT));
+  } else if (caller.kind === 'human' && caller.expires_at.getTime() <= Date.now()) {
+    endSession(core, session, close_codes.CREDENTIAL_EXPIRED, 'credential expired');
   }
 };
 
@@ -264,14 +259,6 @@ const closeWhere = (core: Core, { matches, code, reason }: Closing): number => {
   return count;
 };
 
-const listCredentials = ({ sessions }: Core): readonly Credential[] => {
-  const found: Credential[] = [];
-  for (const { caller, credential } of sessions) {
-    if (credential !== null) found.push({ caller, digest: credential });
-  }
-  return found;
-};
-
 export const mountHub = (app: TemplatedApp, options: HubOptions): Hub => {
   const core = makeCore(options);
   mountCallbacks(app, core);
@@ -290,7 +277,6 @@ export const mountHub = (app: TemplatedApp, options: HubOptions): Hub => {
     head: () => core.head,
     touch: (topic) => core.states.touch(topic),
     closeWhere: (closing) => closeWhere(core, closing),
-    credentials: () => listCredentials(core),
     drain: () => drain(core),
     close() {
       core.draining = true;

@@ -1,8 +1,8 @@
+import pLimit from 'p-limit';
 import { withDeadline } from '../service.js';
 import { findChannel, passes } from './channels.js';
 import type { Core } from './core.js';
 import { keyOf, type Publication, type TopicRef } from './frames.js';
-import { type Gate, makeGate } from './gate.js';
 import type { LogSource } from './options.js';
 
 /**
@@ -47,7 +47,7 @@ const search = async (
 };
 
 export const makeNewestReader = (source: LogSource, span_most: number): NewestReader => {
-  const gate: Gate = makeGate(1);
+  const gate = pLimit(1);
   interface Ask {
     readonly refs: Map<string, TopicRef>;
     readonly answer: Promise<ReadonlyMap<string, number>>;

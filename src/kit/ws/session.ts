@@ -38,8 +38,8 @@ export interface Session {
   readonly ends_ms: number;
   ws: WebSocket<unknown> | null;
   caller: Caller;
-  /** SHA-256 of the credential, to ask later whether it still holds; null for anonymous. */
-  credential: Buffer | null;
+  /** SHA-256 of the credential in hex, by which it may be revoked; null for anonymous. */
+  credential: string | null;
   /** The credential as headers of a request: every call is asked anew who makes it. */
   credential_headers: Readonly<Record<string, string>>;
   /** Calls under way; null before the first one. */

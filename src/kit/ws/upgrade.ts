@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { common_faults, type Fault, isFault, refuse } from '../fault.js';
+import { sha256 } from '../hash.js';
 import type { Address } from '../http/address.js';
 import { anonymous, type Caller, callerKey } from '../http/caller.js';
 import { type Credentials, chooseCredentials, no_credentials } from '../http/credentials.js';
@@ -29,10 +29,10 @@ export interface Kept {
   readonly request: Request;
 }
 
-/** SHA-256 of whichever credential was sent; null without one. */
-export const digestCredential = ({ api_key, authorization }: Credentials): Buffer | null => {
+/** SHA-256 of whichever credential was sent, in hex; null without one. */
+export const digestCredential = ({ api_key, authorization }: Credentials): string | null => {
   const secret = api_key !== '' ? api_key : authorization.replace(/^Bearer\s+/i, '');
-  return secret === '' ? null : createHash('sha256').update(secret).digest();
+  return secret === '' ? null : sha256(secret, 'hex');
 };
 
 /** The credentials as the headers of a request. */

@@ -109,9 +109,9 @@ const fields: Readonly<Record<RecordType, Readonly<Record<string, Reader>>>> = {
     ...{ opens_at: readTime, closes_at: readTime, resolution_date: readTime },
     ...{ weight: readWhole, publish: readFlag },
   },
-  agent: { name: readText, model: readText, points: readWhole },
+  agent: { name: readText, model: readText },
   forecast: {
-    ...{ ...source, agent: readText, model: readText, points: readWhole, prediction: readFlag },
+    ...{ ...source, agent: readText, model: readText, prediction: readFlag },
     ...{ confidence: readNumber, probability: readNumber, selected_option: readText },
     ...{ probabilities: readProbabilities, reasoning: readText, forecast_at: readTime },
   },

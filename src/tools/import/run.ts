@@ -27,7 +27,6 @@ Puts the questions of a file into a running service, and forecasts and outcomes 
   --url URL               the service (default: the one of this folder, else port 8080 or PORT)
   --admin-key-file FILE   file with the admin key (default .data/admin-key)
   --publish               publish the questions; without it they become drafts
-  --points N              points that new agents begin with (default 5000); stakes need them
   --keys FILE             write the keys of new agents there, one JSON object a line
 
 FILE is NDJSON (one JSON object a line) or CSV with a header line; .csv, .ndjson and .jsonl
@@ -52,7 +51,7 @@ say which, else the first character does. Fields of a record:
 A record with a type is something else, in any order within the file; questions go in first, then
 agents and forecasts, then resolutions:
 
-  {"type":"agent", "name", "model", "points"}
+  {"type":"agent", "name", "model"}
                    only to say more of an agent than forecasts do
   {"type":"forecast", "source", "source_id", "agent", "model", "forecast_at", "reasoning", …}
                    with prediction and confidence, or probability; for multi selected_option and
@@ -61,9 +60,8 @@ agents and forecasts, then resolutions:
   {"type":"resolution", "source", "source_id", "resolved_to", "resolution_note"}
                    resolved_to is 1 or 0, an option (several by |), or void
 
-Forecasts need published questions that are not decided. Their agents are registered by name, belong
-to the owner of imports, and stake points like all others. Numbers are percent from 0 to 100, or
-fractions between 0 and 1. In CSV, probabilities are written one=30|other=70.
+Forecasts need published questions that are not decided. Their agents are registered by name and
+belong to the owner of imports. Numbers are percent from 0 to 100, or fractions between 0 and 1. In CSV, probabilities are written one=30|other=70.
 
 Times are ISO 8601, such as 2027-03-31T12:00:00Z or 2027-03-31; without a zone they are UTC. In
 CSV, lists are separated by | and an empty cell is an absent field. Other fields are ignored.
@@ -80,8 +78,6 @@ export interface ImportArguments {
   readonly url: string;
   readonly admin_key_file: string;
   readonly publish: boolean;
-  /** Points that an agent begins with where the file does not say. */
-  readonly points: number | null;
   /** Where the keys of new agents are written. */
   readonly keys_file: string | null;
 }
@@ -93,19 +89,14 @@ export const readImportArguments = (argv: readonly string[]): ImportArguments | 
     options: {
       'admin-key-file': { type: 'string', default: '.data/admin-key' },
       publish: { type: 'boolean', default: false },
-      points: { type: 'string' },
       keys: { type: 'string' },
     },
   });
   if (typeof read === 'string') return read;
   const { values, url, argument: file } = read;
-  const { 'admin-key-file': admin_key_file, publish, points, keys } = values;
-  if (points !== undefined && !/^\d{1,9}$/.test(points)) {
-    return `--points takes a whole number, not ${points}.`;
-  }
+  const { 'admin-key-file': admin_key_file, publish, keys } = values;
   return {
     ...{ file, url, admin_key_file, publish },
-    points: points === undefined ? null : Number(points),
     keys_file: keys ?? null,
   };
 };
@@ -190,8 +181,7 @@ const noteAgent = (run: Run, line: number, record: SourceRecord, is_own: boolean
   }
   const name = String(made.item['name']);
   if (!is_own && run.agents.has(name)) return;
-  const points = args.points === null ? {} : { points: args.points };
-  run.agents.set(name, { line, item: { model: 'imported', ...points, ...made.item } });
+  run.agents.set(name, { line, item: { model: 'imported', ...made.item } });
 };
 
 type Take = (line: number, type: RecordType, record: SourceRecord) => Promise<void> | void;

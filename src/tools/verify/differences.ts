@@ -1,5 +1,4 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { findDebaterDifferences } from '../../features/debaters/index.js';
 import { findBoardDifferences } from '../../features/standing/index.js';
 import type { VerifyParts } from './parts.js';
 import { checkRecord } from './record-store.js';
@@ -16,10 +15,7 @@ const most_again = 3;
  */
 const checkBoards = async (parts: VerifyParts): Promise<readonly string[]> => {
   const { sql, redis, prefix, under_way_ms = 0 } = parts;
-  const look = async (): Promise<readonly string[]> => [
-    ...(await findBoardDifferences({ sql, redis, prefix, now: new Date() })),
-    ...(await findDebaterDifferences({ sql, redis, prefix })),
-  ];
+  const look = () => findBoardDifferences({ sql, redis, prefix, now: new Date() });
   let found = await look();
   const most = under_way_ms === 0 ? 0 : most_again;
   for (let looks = 0; found.length > 0 && looks < most; looks += 1) {

@@ -10,7 +10,7 @@ import { agentNamed, range } from '../../help/hub.js';
 import { type LogWriter, makeEntry, makeLogWriter } from '../../help/log.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { startPrivateStores } from '../../help/stores.js';
-import { makeAgent, makeHuman } from '../../help/story.js';
+import { makeAgent, makeHuman, suspend } from '../../help/story.js';
 import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { type Client, connect } from '../../help/ws-client.js';
@@ -35,7 +35,13 @@ t.test('a public event is on the topics of its places, a private one on one only
 
 t.test('only topics that exist can be named, and only by those who may', async (t) => {
   const agent = agentNamed(id(1));
-  const human: Caller = { kind: 'human', id: id(2), email_verified: true, is_admin: true };
+  const human: Caller = {
+    kind: 'human',
+    id: id(2),
+    email_verified: true,
+    is_admin: true,
+    expires_at: new Date(),
+  };
   const good = ['all', 'system', `question:${id(1)}`, `agent:${id(9)}`];
   for (const label of [...good, 'category:society', 'subcategory:models_architectures']) {
     t.strictSame(resolveTopic(label, anonymous, pillars), { topic: label, label });
@@ -166,7 +172,7 @@ t.test('a client that resumes on another process ends with the exact sequence', 
 });
 
 t.test('a key that holds no longer takes its sockets with it within a second', async (t) => {
-  const { app, redis } = await serve(t);
+  const { app } = await serve(t);
   const human = await makeHuman(app);
   const agents = await Promise.all(range(1, 3).map(() => makeAgent(app, { human })));
   const [stays, rotated, suspended] = await Promise.all(
@@ -179,10 +185,9 @@ t.test('a key that holds no longer takes its sockets with it within a second', a
     headers: { authorization: `Bearer ${human.token}` },
   });
   await session.get('welcome', ({ as }) => as === 'human');
-  const digest = createHash('sha256').update('another').digest();
-  await app.sql`update agents set key_digest = ${digest} where id = ${agents[1]?.id ?? ''}`;
-  await app.sql`update agents set suspended_at = now() where id = ${agents[2]?.id ?? ''}`;
-  for (const agent of agents) await redis.publish(`${app.stores.redis_prefix}:purge`, agent.id);
+  const { status } = await app.call('POST', '/api/me/rotate-key', { key: agents[1]?.key ?? '' });
+  t.equal(status, 200);
+  await suspend(app, agents[2]?.id);
   const readWatch = startStopwatch();
   const gone = [rotated, suspended, by_frame] as Client[];
   t.strictSame(await Promise.all(gone.map((socket) => socket.closed())), [4001, 4003, 4001]);
@@ -192,13 +197,34 @@ t.test('a key that holds no longer takes its sockets with it within a second', a
   t.equal(await session.closed(), 4001, 'the session of a person as well');
   const late = await makeHuman(app);
   const headers = { authorization: `Bearer ${late.token}` };
+  const token_digest = createHash('sha256').update(late.token).digest();
+  await app.sql`
+    update human_tokens set expires_at = now() + interval '1 second'
+    where digest = ${token_digest}`;
   const expiring = await connect(t, app.port, { headers });
   await expiring.get('welcome', ({ as }) => as === 'human');
-  const token_digest = createHash('sha256').update(late.token).digest();
-  await app.sql`update human_tokens set expires_at = now() where digest = ${token_digest}`;
   t.equal(await expiring.closed(), 4103, 'a session that has run out may be made anew');
   stays?.send({ op: 'ping', id: 1 });
   await stays?.answer(1);
+});
+
+t.test('an agent that is restored at once is let in again, and stays', async (t) => {
+  const { app } = await serve(t);
+  const agent = await makeAgent(app);
+  const open = () => connect(t, app.port, { headers: { 'x-api-key': agent.key } });
+  const before = await open();
+  await before.get('welcome', ({ as }) => as === 'agent');
+  await suspend(app, agent.id);
+  t.equal(await before.closed(), 4003);
+  t.equal(await (await open()).closed(), 4003);
+  await suspend(app, agent.id, 'restore');
+  const after = await open();
+  const other = await makeAgent(app);
+  const last = await connect(t, app.port, { headers: { 'x-api-key': other.key } });
+  await app.call('POST', '/api/me/rotate-key', { key: other.key });
+  t.equal(await last.closed(), 4001, 'the revocations were read');
+  after.send({ op: 'ping', id: 1 });
+  await after.answer(1);
 });
 
 t.test('a plain request to the address of the sockets is told what it lacks', async (t) => {
@@ -249,9 +275,8 @@ t.test('with stores that fail', async (t) => {
     const socket = await connect(t, app.port, { headers: { 'x-api-key': agent.key } });
     await socket.get('welcome', ({ as }) => as === 'agent');
     await stores.redis.kill();
-    await app.sql`
-      update agents set key_digest = ${createHash('sha256').update('x').digest()}
-      where id = ${agent.id}`;
+    const rotated = await app.call('POST', '/api/me/rotate-key', { key: agent.key });
+    t.equal(rotated.status, 200);
     const readWatch = startStopwatch();
     t.equal(await socket.closed(), 4001);
     const took_ms = readWatch();

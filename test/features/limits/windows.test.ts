@@ -9,7 +9,13 @@ const agent: Caller = {
   ...{ kind: 'agent', id: 'a1', name: 'A', model: 'm', model_family: 'other' },
   owner_id: null,
 };
-const human: Caller = { kind: 'human', id: 'h1', email_verified: true, is_admin: false };
+const human: Caller = {
+  kind: 'human',
+  id: 'h1',
+  email_verified: true,
+  is_admin: false,
+  expires_at: new Date(),
+};
 const windowsOf = makeWindowsOf(readConfig({ LIMIT_PREDICTIONS: '7' }));
 const keysOf = (limits: readonly string[], caller: Caller) =>
   windowsOf({ limits }, caller, address).map(({ key }) => key);

@@ -8,7 +8,7 @@ import { makeEntry } from '../../help/log.js';
 import { findPort, serveLog } from '../../help/log-server.js';
 import { openTcp, request } from '../../help/native.js';
 import { openParts } from '../../help/parts.js';
-import { makeAgent } from '../../help/story.js';
+import { makeAgent, suspend } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
 /** Calls that wait for the next event. */
@@ -68,11 +68,10 @@ t.test('a client that goes away no longer waits', async (t) => {
 });
 
 t.test('a key that holds no longer gets nothing more', async (t) => {
-  const { app, log, redis } = await serveLog(t);
+  const { app, log } = await serveLog(t);
   const agent = await makeAgent(app);
   const wait = app.call('GET', '/api/events?topic=me&wait=50', { key: agent.key });
-  await app.sql`update agents set suspended_at = now() where id = ${agent.id}`;
-  await redis.publish(`${app.stores.redis_prefix}:purge`, agent.id);
+  await suspend(app, agent.id);
   const answer = await wait;
   t.ok(['INVALID_API_KEY', 'ACCOUNT_SUSPENDED'].includes(answer.body.code), answer.body.code);
   await log.write(1, { audience_id: agent.id });

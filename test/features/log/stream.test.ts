@@ -3,7 +3,7 @@ import { t } from 'tap';
 import { range } from '../../help/hub.js';
 import { serveLog } from '../../help/log-server.js';
 import { openSse } from '../../help/sse-client.js';
-import { makeAgent, makeHuman } from '../../help/story.js';
+import { makeAgent, makeHuman, suspend } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
 /** The log as server-sent events. */
@@ -160,14 +160,13 @@ t.test('a reader that stands still is cut, slows nobody, and goes on where it wa
 });
 
 t.test('a key that holds no longer ends its streams and no others', async (t) => {
-  const { app, log, redis } = await serveLog(t);
+  const { app, log } = await serveLog(t);
   const human = await makeHuman(app);
   const [stays, goes] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
   const open = (key: string) => openSse(t, `${app.url}/api/stream?topic=me`, { 'x-api-key': key });
   const [kept, gone] = [await open(stays.key), await open(goes.key)];
   await Promise.all([kept.get('welcome'), gone.get('welcome')]);
-  await app.sql`update agents set suspended_at = now() where id = ${goes.id}`;
-  for (const { id } of [stays, goes]) await redis.publish(`${app.stores.redis_prefix}:purge`, id);
+  await suspend(app, goes.id);
   t.equal(await gone.ended, 'end');
   t.match((await gone.get('bye')).data, { reason: 'credential' });
   await log.write(1, { audience_id: goes.id });

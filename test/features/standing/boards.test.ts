@@ -9,15 +9,7 @@ import {
   readNet,
   readPerformance,
 } from '../../../src/features/standing/index.js';
-import {
-  boardKey,
-  boards_form,
-  builtKey,
-  detailsKey,
-  type Generation,
-  headKey,
-  type LivePage,
-} from '../../../src/features/standing/live.js';
+import { boardKey, most_in_redis } from '../../../src/features/standing/live.js';
 import {
   type BoardKind,
   board_kinds,
@@ -28,8 +20,7 @@ import {
   shownValue,
   sliceOf,
 } from '../../../src/features/standing/rules.js';
-import { readBoard } from '../../../src/features/standing/store.js';
-import { loadScript } from '../../../src/kit/redis/scripts.js';
+import { type BoardPage, readBoard } from '../../../src/features/standing/store.js';
 import { openParts } from '../../help/parts.js';
 import { until } from '../../help/until.js';
 import { addAgents, addHuman, addScores, addWins, type SeedScore } from './world.js';
@@ -196,7 +187,7 @@ t.test('the record tells the same pages as Redis while Redis has no boards', asy
     let after: { key: number; agent_id: string } | null = null;
     for (;;) {
       const ask = { ...world.page(kind, {}), limit: 7, offset: 0, after };
-      const found: LivePage = await reader.page(ask);
+      const found: BoardPage = await reader.page(ask);
       const rows = found.rows.slice(0, 7);
       seen.push(...rows, found.total);
       const last = rows[rows.length - 1];
@@ -263,9 +254,9 @@ t.test('only agents that are linked and not suspended are on boards, as of now',
   t.equal((await boards.page(ask)).rows[0]?.key, 86, 'who lost stands behind who did nothing');
 });
 
-t.test('imported agents are ranked among themselves, and by other programs nobody', async (t) => {
+t.test('imported agents are ranked among themselves', async (t) => {
   const world = await openWorld(t);
-  const { sql, boards, redis, prefix } = world;
+  const { sql, boards } = world;
   const nobody = await ensureImportOwner(sql);
   const [own = '', first = '', second = ''] = await addAgents(sql, [
     { owner_id: await addHuman(sql), balance: 5_000 },
@@ -292,15 +283,6 @@ t.test('imported agents are ranked among themselves, and by other programs nobod
     t.equal(await reader.rank({ net: 1_500, kind: 'imported' }), 2);
   }
   t.same(await readNet(sql, first), { net: 1_500, kind: 'imported' });
-
-  // An older program ranked by equity, under the same names.
-  await redis.hset(headKey(prefix), { form: 'places' });
-  t.equal(await boards.rank({ net: 1_200, kind: 'agent' }), 1, 'that of the record');
-  await until('boards of this program', async () => {
-    const { form } = await redis.hgetall(headKey(prefix));
-    return form === boards_form;
-  });
-  await world.settled();
 });
 
 t.test('a mark that commits late is not lost to a keeper that was there before', async (t) => {
@@ -393,61 +375,59 @@ t.test('periods move with the UTC day, and until then the record answers', async
   t.same(await look(), [], 'of the new day at once');
   await world.settled();
   t.same(await look(), []);
-  t.equal(Number(await world.redis.hget(headKey(world.prefix), 'day')), dayOf(deps.clock()));
 });
 
-t.test('boards that lost a write, or came from an older time, are made anew', async (t) => {
+t.test('boards that are gone, or were made by another program, are made anew', async (t) => {
   const world = await openWorld(t);
   const { sql, redis, prefix } = world;
   const owner_id = await addHuman(sql);
   const [one = ''] = await addAgents(sql, [{ owner_id, balance: 5_000 }]);
-  await world.mark([one]);
-  await world.settled();
-  const older = await redis.hgetall(headKey(prefix));
   await addWins(sql, one, 10);
   await world.mark([one]);
   await world.settled();
-  await redis.hset(headKey(prefix), older);
-  await until('another generation', async () => {
-    const { gen } = await redis.hgetall(headKey(prefix));
-    return gen !== older['gen'];
-  });
+  await redis.flushall();
+  t.equal(await world.boards.rank({ net: 999, kind: 'agent' }), 2, 'meanwhile by the record');
   await world.settled();
-  t.equal(await world.boards.rank({ net: 999, kind: 'agent' }), 2);
-  t.equal(await redis.exists(builtKey(prefix)), 0);
+  const key = boardKey(prefix, { kind: 'points', slot: 'all:all' });
+  await redis.zrem(key, (await redis.zrange(key, '1', '1'))[0] as string);
+  t.match((await world.findAll()).join(), /board points of all:all: agent .* has nothing/);
+  await redis.hset(`${prefix}:{boards}:built`, 'all:all', 'another form');
+  await world.settled();
+  t.equal(await redis.exists(`${key}:new`), 0);
 });
 
-t.test('a write that expects other boards than there are changes nothing', async (t) => {
-  const { sql, redis, prefix, mark, settled } = await openWorld(t);
+t.test('beyond the boards in Redis pages and ranks come from the record', async (t) => {
+  const world = await openWorld(t);
+  const { sql, boards, redis, prefix } = world;
   const owner_id = await addHuman(sql);
-  const [one = ''] = await addAgents(sql, [{ owner_id, balance: 5_000 }]);
-  await mark([one]);
-  await settled();
-  const head = headKey(prefix);
-  const { gen = '', fence = '' } = await redis.hgetall(head);
-  const board = boardKey(prefix, gen as Generation, { kind: 'points', slot: 'all:all' });
-  const write = loadScript('board-write-n.lua');
-  const keys = [head, detailsKey(prefix, gen as Generation), board];
-  const told = '|all:all|7|-9999|||';
-  const writeAt = (of: string, from: number) =>
-    write(redis, keys, [
-      of,
-      from,
-      from + 1,
-      JSON.stringify([
-        [[one, told], []],
-        [['-9999', one], []],
-      ]),
-    ]);
-  const at = Number(fence);
-  t.equal(await writeAt(gen, at - 1), 0, 'late');
-  // Far enough that the keeper, which may move on meanwhile, does not get there.
-  t.equal(await writeAt(gen, at + 1_000), 0, 'from another life of the record');
-  t.equal(await writeAt(gen === 'a' ? 'b' : 'a', at), 0, 'of other boards');
-  const flip = loadScript('board-flip-2.lua');
-  t.equal(await flip(redis, [head, builtKey(prefix)], [gen, at]), 0, 'nothing was built');
-  t.equal(Number(await redis.zscore(board, one)), 0);
-  t.ok(Number(await redis.hget(head, 'fence')) < at + 1_000);
+  const count = most_in_redis + 5;
+  const agents: string[] = [];
+  while (agents.length < count) {
+    const some = Math.min(1_000, count - agents.length);
+    agents.push(...(await addAgents(sql, Array(some).fill({ owner_id, balance: 5_000 }))));
+  }
+  const [first = '', second = ''] = agents;
+  await addWins(sql, first, 2);
+  await addScores(sql, [
+    {
+      ...{ agent_id: second, category: 'society', stated: 100, hit: false },
+      resolved_at: world.deps.clock(),
+    },
+  ]);
+  await world.mark(agents);
+  await world.settled();
+  const key = boardKey(prefix, { kind: 'points', slot: 'all:all' });
+  t.equal(await redis.zcard(key), most_in_redis + 1, 'a head and the first');
+  const page = world.page('points', {});
+  const last = await boards.page({ ...page, limit: 10, offset: most_in_redis - 5, after: null });
+  t.equal(last.total, count);
+  t.equal(last.rows.length, 10);
+  t.match(last.rows.at(-1), { agent_id: second, rank: count });
+  const [before] = last.rows.slice(-2);
+  const after = { key: before?.key ?? 0, agent_id: before?.agent_id ?? '' };
+  t.same((await boards.page({ ...page, limit: 10, offset: 0, after })).rows, last.rows.slice(-1));
+  const rank = (net: number) => boards.rank({ net, kind: 'agent' });
+  t.same(await Promise.all([rank(200), rank(0), rank(-300)]), [1, 2, count]);
 });
 
 t.test('the record of an agent has the same figures as the boards', async (t) => {
@@ -463,7 +443,7 @@ t.test('the record of an agent has the same figures as the boards', async (t) =>
   for (const kind of ['accuracy', 'brier', 'calibration'] as const) {
     const found = await boards.page({ ...page(kind, {}), limit: 100, offset: 0, after: null });
     for (const { agent_id, key, detail } of found.rows) {
-      const ask = { agent_id, equity: 5_000, now: deps.clock() };
+      const ask = { agent_id, points: 5_000, now: deps.clock() };
       const told = await readPerformance(sql, ask);
       const value = kind === 'calibration' ? told.calibration.ece : told[kind];
       t.equal(value, shownValue(kind, key), `${kind} of ${detail.n}`);

@@ -1,0 +1,55 @@
+import type { Db, Tx } from '../../kit/pg/client.js';
+
+/** Credentials that hold no longer, in Postgres. */
+
+export type RevocationReason = 'revoked' | 'suspended';
+
+/** By the SHA-256 of the credential, in hex. */
+export type Revoked = ReadonlyMap<string, RevocationReason>;
+
+/** Ends a key, or a session of a person. */
+export const revokeDigest = async (tx: Tx, digest: Buffer): Promise<void> => {
+  await tx`insert into revocations (digest, reason) values (${digest}, 'revoked')`;
+};
+
+/** Ends all sessions of a person; to be called while they are there. */
+export const revokeSessions = async (tx: Tx, human_id: string): Promise<void> => {
+  await tx`
+    insert into revocations (digest, reason)
+    select digest, 'revoked'
+    from human_tokens
+    where human_id = ${human_id} and kind = 'session'`;
+};
+
+/** Ends the key of an agent until it is restored. */
+export const suspendKey = async (tx: Tx, agent_id: string): Promise<void> => {
+  await tx`
+    insert into revocations (digest, reason)
+    select key_digest, 'suspended' from agents where id = ${agent_id}`;
+};
+
+/** The key of the agent holds again. */
+export const restoreKey = async (tx: Tx, agent_id: string): Promise<void> => {
+  await tx`
+    delete from revocations
+    where digest = (select key_digest from agents where id = ${agent_id})`;
+};
+
+/**
+ * A revocation is told for so long: the transaction may have committed late, and a socket may be
+ * let in by what was remembered of its key a second ago.
+ */
+const told_for_s = 10;
+
+export const readRevoked = async (db: Db): Promise<Revoked> => {
+  const rows = await db<{ digest: string; reason: RevocationReason }[]>`
+    select encode(digest, 'hex') as digest, reason
+    from revocations
+    where created_at > clock_timestamp() - make_interval(secs => ${told_for_s})
+    order by id`;
+  return new Map(rows.map(({ digest, reason }) => [digest, reason]));
+};
+
+export const deleteOldRevocations = async (db: Db): Promise<void> => {
+  await db`delete from revocations where created_at < now() - interval '1 hour'`;
+};
