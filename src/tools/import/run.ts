@@ -172,7 +172,7 @@ const takeItem = async (run: Run, line: number, type: RecordType, record: Source
 
 /** A line of its own says more of an agent than a forecast does. */
 const noteAgent = (run: Run, line: number, record: SourceRecord, is_own: boolean): void => {
-  const { pillars, args } = run;
+  const { pillars } = run;
   const named = is_own ? record : { ...record, name: record['agent'] };
   const made = makeItem('agent', named, { pillars, publish: false });
   if ('problems' in made) {
