@@ -1,5 +1,4 @@
 import { type Fault, NoAnswer, SocketRefused } from './errors.js';
-import { backoff, pause } from './pace.js';
 import type { CallOptions, OperationId } from './types.js';
 import { places } from './wire.js';
 
@@ -51,6 +50,24 @@ interface AnyInput extends CallOptions {
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
 }
+
+/** A random time up to `base_ms` doubled with each try, and up to `most_ms`. */
+export const backoff = (tries: number, base_ms: number, most_ms: number): number =>
+  Math.random() * Math.min(most_ms, base_ms * 2 ** Math.min(tries, 20));
+
+/** Rejects with the signal's reason as soon as it is aborted. */
+export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      if (signal?.aborted) reject(signal.reason);
+      else resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+    if (signal?.aborted) end();
+  });
 
 /** 128 random bits. */
 export const makeKey = (): string =>

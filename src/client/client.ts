@@ -1,9 +1,8 @@
-import { makeReader } from './backfill.js';
 import { faultOf, lowerNames, makeHttpSend, perform, type Retry } from './calls.js';
 import { Refused } from './errors.js';
 import { type Credential, credentialHeaders, type Link, type OpenSocket } from './link.js';
 import { makeSocketCalls } from './socket-calls.js';
-import { Stream } from './stream.js';
+import { makeReader, Stream } from './stream.js';
 import type {
   CallArguments,
   CallOptions,

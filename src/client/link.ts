@@ -1,5 +1,5 @@
+import { backoff } from './calls.js';
 import { type Fault, NoAnswer, SocketRefused } from './errors.js';
-import { backoff } from './pace.js';
 
 /**
  * One websocket that is made again for as long as that makes sense.

@@ -41,7 +41,7 @@ export class SimilarSets {
   private readonly lists: number[][] = [];
   /** By set: the ids of its members. */
   private readonly sets: Int32Array[] = [];
-  /** By set: how many members it has; 0 for one that was taken out. */
+  /** By set: how many members it has. */
   private readonly sizes: number[] = [];
   /** By set: the members it shares with the prefix; zero between two searches. */
   private counts = new Uint16Array(64);
@@ -64,12 +64,7 @@ export class SimilarSets {
       const id = this.ids.get(one);
       if (id !== undefined) known.push(id);
     }
-    return this.search(known, { size: set.length, except: -1 });
-  }
-
-  /** The set most similar to one that is kept, itself aside. */
-  findLike(entry: number): SimilarSet | null {
-    return this.search(this.sets[entry]!, { size: this.sizes[entry]!, except: entry });
+    return this.search(known, set.length);
   }
 
   /** Keeps the set; its number. Different members only. */
@@ -92,19 +87,10 @@ export class SimilarSets {
     return entry;
   }
 
-  /** The set is not found any more. */
-  remove(entry: number): void {
-    this.sizes[entry] = 0;
-  }
-
   /** `known`: the members that any set has, of a set of `size` members. */
-  private search(
-    known: ArrayLike<number>,
-    { size, except }: { readonly size: number; readonly except: number },
-  ): SimilarSet | null {
+  private search(known: readonly number[], size: number): SimilarSet | null {
     const { counts, sizes } = this;
-    const lists: (readonly number[])[] = [];
-    for (let n = 0; n < known.length; n += 1) lists.push(this.lists[known[n]!]!);
+    const lists = known.map((id) => this.lists[id]!);
     lists.sort((one, other) => one.length - other.length);
     // Unknown members have the shortest lists of all.
     const rest = Math.min(lists.length, leastSize(size) - 1);
@@ -115,10 +101,10 @@ export class SimilarSets {
     let best: SimilarSet | null = null;
     for (let entry = 0; entry < sizes.length; entry += 1) {
       const other = sizes[entry]!;
-      if (counts[entry]! < least || other === 0 || entry === except) continue;
+      if (counts[entry]! < least) continue;
       const needed = leastOverlap(size, other);
       if (counts[entry]! + rest < needed) continue;
-      own ??= new Set(Array.from(known));
+      own ??= new Set(known);
       const overlap = countIn(own, this.sets[entry]!);
       if (overlap < needed) continue;
       const similarity = overlap / (size + other - overlap);

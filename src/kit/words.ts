@@ -117,7 +117,7 @@ const dense = new RegExp(`${unspaced.source}|\\p{Script=Hangul}`, 'u');
 const least_of_dense = 2;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 /** Cutting costs a hundred times what reading does: of each run, and of all runs of a text. */
-const most_cut = { of_run: 1_000, of_text: 20_000 } as const;
+const most_cut = { at_once: 300, of_run: 1_000, of_text: 20_000 } as const;
 
 /** The small sigma at the end of a word is the same letter. */
 const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ');
@@ -141,14 +141,26 @@ const pick = (text: string, ranges: Ranges): string => {
   return picked;
 };
 
+/** Short runs go together, because a call of the segmenter costs as much as twenty words of it. */
 const cutRuns = (runs: readonly string[]): string[] => {
+  const words: string[] = [];
+  let lines = '';
   let left = most_cut.of_text;
-  return runs.flatMap((run) => {
-    if (!unspaced.test(run)) return [run];
-    const cut = run.slice(0, Math.min(left, most_cut.of_run));
-    left -= cut.length;
-    return Array.from(segmenter.segment(cut), ({ segment }) => segment);
-  });
+  const cut = (): void => {
+    for (const { segment } of segmenter.segment(lines)) if (segment !== '\n') words.push(segment);
+    lines = '';
+  };
+  for (const run of runs) {
+    if (!unspaced.test(run)) words.push(run);
+    else {
+      const line = run.slice(0, Math.min(left, most_cut.of_run));
+      left -= line.length;
+      lines += `${line}\n`;
+    }
+    if (lines.length >= most_cut.at_once) cut();
+  }
+  cut();
+  return words;
 };
 
 /** Words of a folded text. */

@@ -45,7 +45,7 @@ const start = async (t: Test) => {
 const asked = (said: readonly { op: string; topics?: unknown }[]): number =>
   said.filter(({ op, topics }) => op === 'subscribe' && String(topics) === 'consensus:q').length;
 
-t.test('deltas are put together, checked by their hashes, beside events', async (t) => {
+t.test('deltas are put together, beside events', async (t) => {
   const { states, events, next, now, front, publish } = await start(t);
   t.match(states[0], { topic: 'consensus:q', version: 1, data: { n: 1, gone: 1 } });
   for (const n of range(1, 100)) {
@@ -57,28 +57,16 @@ t.test('deltas are put together, checked by their hashes, beside events', async 
   t.equal(gone, null, 'what is gone is null');
   t.strictSame(held, now().data);
   await until('the events', () => events.length === 10);
-  t.equal(asked(front.said), 1, 'every hash was right');
+  t.equal(asked(front.said), 1, 'every delta fitted');
 });
 
-t.test('a delta that was lost, and one that was changed, lead to a snapshot', async (t) => {
+t.test('a delta that was lost leads to a snapshot', async (t) => {
   const { states, next, now, front } = await start(t);
   let deltas = 0;
   front.tamper = (frame) => (frame.op === 'delta' && ++deltas === 2 ? [] : [frame]);
   for (const _ of range(1, 4)) await next();
   await until('it asks again', () => asked(front.said) === 2);
   await until('the newest', () => states.at(-1)?.version === 5);
-
-  front.tamper = (frame) =>
-    frame.op === 'delta' ? [{ ...frame, set: { ...(frame['set'] as object), wrong: 1 } }] : [frame];
-  await next();
-  await until('a wrong state', () => states.at(-1)?.data['wrong'] === 1);
-  front.tamper = (frame) => [frame];
-  for (const _ of range(1, 40)) await next();
-  await until('the hash was found wrong', () => asked(front.said) >= 3);
-  await until('the right one', () => {
-    const { version, data } = states.at(-1) ?? {};
-    return version === now().version && data?.['wrong'] === undefined;
-  });
   t.strictSame(states.at(-1)?.data, now().data);
 });
 

@@ -68,14 +68,6 @@ const breakages: readonly (readonly [RegExp, string])[] = [
   ],
   [/which is not upheld/, `update resolutions set decided_by = 'dispute:x' where revision = 2`],
   [/prediction .* is hidden, and no act/, 'update predictions set hidden_at = now()'],
-  [
-    /has 2 open disputes/,
-    `drop index disputes_open;
-    insert into disputes
-      (question_id, id, agent_id, revision, reason, evidence_urls, status, created_at)
-    select question_id, gen_random_uuid(), agent_id, 1, reason, '{}', 'open', now()
-    from disputes where status = 'open'`,
-  ],
 ];
 
 for (const [what, breaking] of breakages) {

@@ -13,8 +13,6 @@ export interface Receiver {
   readonly verified: ReadonlySet<string>;
   /** Deliveries whose signature was wrong. */
   readonly rejected: number;
-  /** Deliveries that repeated one already taken. */
-  readonly repeats: number;
   /** Known only once the webhook exists; deliveries before that are refused and come again. */
   setSecret(secret: string): void;
   close(): void;
@@ -72,7 +70,6 @@ export const startReceiver = async (options: ReceiverOptions): Promise<Receiver>
   const known = new Set<string>();
   let secret = '';
   let rejected = 0;
-  let repeats = 0;
 
   /** The status to answer with. */
   const take = (body: Buffer, headers: IncomingHttpHeaders): number => {
@@ -82,10 +79,7 @@ export const startReceiver = async (options: ReceiverOptions): Promise<Receiver>
       return 401;
     }
     const id = String(headers['webhook-id']);
-    if (known.has(id)) {
-      repeats += 1;
-      return 200;
-    }
+    if (known.has(id)) return 200;
     known.add(id);
     const { event, data } = JSON.parse(body.toString('utf8')) as Delivered;
     if (event === 'prediction.placed' && options.isOwn(data?.question_id ?? '')) verified.add(id);
@@ -111,9 +105,6 @@ export const startReceiver = async (options: ReceiverOptions): Promise<Receiver>
     verified,
     get rejected() {
       return rejected;
-    },
-    get repeats() {
-      return repeats;
     },
     setSecret: (value) => {
       secret = value;

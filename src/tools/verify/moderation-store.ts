@@ -34,14 +34,6 @@ const disputes: Query = (tx) => tx<Sentence[]>`
   ) wrong
   limit ${shown}`;
 
-const open_disputes: Query = (tx) => tx<Sentence[]>`
-  select 'agent ' || agent_id || ' has ' || count(*) || ' open disputes on ' || question_id as what
-  from disputes
-  where status = 'open'
-  group by question_id, agent_id
-  having count(*) > 1
-  limit ${shown}`;
-
 const resolutions_by_dispute: Query = (tx) => tx<Sentence[]>`
   select
     'revision ' || r.revision || ' of ' || r.question_id || ' is decided by ' || r.decided_by
@@ -77,7 +69,6 @@ const hidden_content: Query = (tx) => tx<Sentence[]>`
 
 export const moderation_queries: readonly Query[] = [
   disputes,
-  open_disputes,
   resolutions_by_dispute,
   hidden_content,
 ];

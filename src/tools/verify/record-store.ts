@@ -123,13 +123,6 @@ const one_prediction_an_id: Query = (tx) => tx<Sentence[]>`
   having count(*) > 1
   limit ${shown}`;
 
-const one_prediction_a_question: Query = (tx) => tx<Sentence[]>`
-  select 'agent ' || agent_id || ' has ' || count(*) || ' predictions on ' || question_id as what
-  from predictions
-  group by question_id, agent_id
-  having count(*) > 1
-  limit ${shown}`;
-
 const webhooks_an_owner: Query = (tx) => tx<Sentence[]>`
   select owner_kind || ' ' || owner_id || ' has ' || count(*) || ' webhooks' as what
   from webhooks
@@ -148,7 +141,6 @@ const queries: readonly Query[] = [
   decisions,
   scores_without_prediction,
   one_prediction_an_id,
-  one_prediction_a_question,
   webhooks_an_owner,
 ];
 

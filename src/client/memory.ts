@@ -1,3 +1,8 @@
+import type { Frame } from './link.js';
+import type { LogEvent, StateUpdate } from './types.js';
+
+/** What a stream remembers: the order of its events, its states, and what waits for a reader. */
+
 /**
  * Which events of a stream are new, and whether one is missing. Offsets grow within each topic, and
  * each event names the one before it there; an event on two topics comes twice.
@@ -70,5 +75,90 @@ export class Order {
   /** From where to ask again when a topic has a hole; what has come is known again by itself. */
   floor(): number | null {
     return this.#proven.size === 0 ? this.cursor : Math.min(...this.#proven.values());
+  }
+}
+
+/**
+ * Puts states together: a snapshot, then deltas that each follow the version before. What does not
+ * fit is asked for anew.
+ */
+
+type Members = Readonly<Record<string, unknown>>;
+
+export class States {
+  readonly #now = new Map<string, StateUpdate>();
+  readonly #renew: (topic: string) => void;
+
+  /** `renew` subscribes to the topic again, for a snapshot. */
+  constructor(renew: (topic: string) => void) {
+    this.#renew = renew;
+  }
+
+  /** The state after this frame; null while there is none that is known to be right. */
+  take(frame: Frame): StateUpdate | null {
+    const topic = String(frame['topic']);
+    const version = Number(frame['version']);
+    const known = this.#now.get(topic);
+    let data = frame['data'] as Members;
+    if (frame.op === 'delta') {
+      if (known === undefined) return null;
+      if (known.version !== frame['from']) {
+        this.#now.delete(topic);
+        this.#renew(topic);
+        return null;
+      }
+      data = { ...known.data, ...(frame['set'] as Members) };
+    }
+    const state: StateUpdate = { op: 'state', topic, version, data };
+    this.#now.set(topic, state);
+    return state;
+  }
+
+  /** The connection is another one: snapshots come by themselves. */
+  reset(): void {
+    this.#now.clear();
+  }
+}
+
+/**
+ * What waits for its reader: events in their order, and for each state topic the newest state,
+ * whose place in the line is that of the first one that was not read yet.
+ */
+export class Queue {
+  readonly #items: (LogEvent | { readonly topic: string })[] = [];
+  readonly #states = new Map<string, StateUpdate>();
+  #events = 0;
+
+  /** Events only: states are bounded by their topics. */
+  get events(): number {
+    return this.#events;
+  }
+
+  push(event: LogEvent): void {
+    this.#events += 1;
+    this.#items.push(event);
+  }
+
+  put(state: StateUpdate): void {
+    if (!this.#states.has(state.topic)) this.#items.push({ topic: state.topic });
+    this.#states.set(state.topic, state);
+  }
+
+  clear(): void {
+    this.#items.length = 0;
+    this.#states.clear();
+    this.#events = 0;
+  }
+
+  shift(): LogEvent | StateUpdate | undefined {
+    const item = this.#items.shift();
+    if (item === undefined) return undefined;
+    if ('op' in item) {
+      this.#events -= 1;
+      return item;
+    }
+    const state = this.#states.get(item.topic);
+    this.#states.delete(item.topic);
+    return state;
   }
 }
