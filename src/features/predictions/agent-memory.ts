@@ -1,4 +1,4 @@
-import { makeGather } from '../../kit/gather.js';
+import { makeLoader } from '../../kit/cache.js';
 import { hashText } from '../../kit/hash.js';
 import type { Db, Sql } from '../../kit/pg/client.js';
 import { readCitation } from './citations.js';
@@ -96,16 +96,13 @@ export const createAgentMemories = (sql: Sql): AgentMemories => {
     cited += memory.cited.length + 2;
   };
 
-  const read = makeGather<AgentMemory>({
-    most: most_a_read,
-    lanes: 2,
-    async read(agent_ids) {
-      const agents = agent_ids.map((agent_id) => new AgentMemory(agent_id));
-      await readInto(sql, agents);
-      for (const agent of agents) keep(agent);
-      return agents;
-    },
-  });
+  const readAll = async (agent_ids: readonly string[]): Promise<readonly AgentMemory[]> => {
+    const agents = agent_ids.map((agent_id) => new AgentMemory(agent_id));
+    await readInto(sql, agents);
+    for (const agent of agents) keep(agent);
+    return agents;
+  };
+  const read = makeLoader(readAll, { most: most_a_read });
 
   return {
     get(agent_id) {
