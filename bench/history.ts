@@ -35,12 +35,12 @@ const addPredictions = async (sql: Sql, question: number, count: number): Promis
   await sql`
     insert into predictions (
       question_id, agent_id, owner_id, id, prediction, probability, confidence, reasoning,
-      citations, stake, model_family, body_digest, event_id, created_at
+      citations, model_family, body_digest, event_id, created_at
     )
     select
       ${questionId(question)}, (${agents} || lpad(to_hex(n), 12, '0'))::uuid,
       (${agents} || lpad(to_hex(n / 3), 12, '0'))::uuid, gen_random_uuid(), chance >= 50, chance,
-      greatest(chance, 100 - chance), repeat('A measured reason. ', 20), '{}', 0,
+      greatest(chance, 100 - chance), repeat('A measured reason. ', 20), '{}',
       (${families}::text[])[1 + n % 8], ''::bytea, gen_random_uuid(),
       now() - interval '81 days' + n * (interval '80 days' / ${count})
     from (

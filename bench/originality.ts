@@ -34,8 +34,8 @@ const model_family = 'gpt';
 const makeIndex = (): Comparer => {
   const memory = new QuestionMemory('', 0);
   return {
-    add(words, sources, n) {
-      memory.stored(memory.add({ words, sources, model_family }, String(n)), n + 1);
+    add(words, sources) {
+      memory.add({ words, sources, model_family });
     },
     check: (words, sources) => memory.check({ words, sources, model_family }).length > 0,
   };

@@ -1,7 +1,13 @@
 import type { Sql } from '../src/kit/pg/client.js';
 import { type Bed, makeKeys, prepareOnBed, writeKeys } from './env/bed.js';
-import { makeKeyBudget } from './env/key-budget.js';
-import { best_connections, block, makeClosedLoop, makeLoad } from './env/load-rounds.js';
+import { type KeyBudget, makeKeyBudget } from './env/key-budget.js';
+import {
+  best_connections,
+  block,
+  makeClosedLoop,
+  makeLoad,
+  type RunRound,
+} from './env/load-rounds.js';
 import { startMeter } from './env/processes.js';
 import { questionId, seed } from './env/seed.js';
 import { openPool } from './env/stores.js';
@@ -12,7 +18,14 @@ import {
   startServiceTarget,
 } from './env/targets.js';
 import { waitUntilEmpty } from './env/wait.js';
-import { type Bench, figureOf, ratioOf, type Subject, type Summaries } from './frame/types.js';
+import {
+  type Bench,
+  type BenchContext,
+  figureOf,
+  ratioOf,
+  type Subject,
+  type Summaries,
+} from './frame/types.js';
 import { makeDiskSubject } from './peers/disk.js';
 import { findPgbench, pgbench_missing, runPgbench, writeScript } from './peers/pgbench.js';
 
@@ -32,6 +45,11 @@ const peer_pool = 16;
 const pgbench_clients = 16;
 /** The service allows 60 predictions a minute and key; rounds wait rather than meet it. */
 const key_budget = 54;
+const overload_connections = 1_024;
+/** The load on many questions: so many, behind those of the other loads. */
+const wide_questions = 10_000;
+const wide_from = 4_096;
+const wide_text = 20_000_000;
 
 export const countPredictions = async (
   sql: Sql,
@@ -44,28 +62,58 @@ export const countPredictions = async (
   return row?.count ?? 0;
 };
 
-const makeSubjects = (bed: Bed, target: StoredTarget, keys_file: string) => {
+interface Made {
+  readonly bed: Bed;
+  readonly target: StoredTarget;
+  readonly keys_file: string;
+  readonly budget: KeyBudget;
+}
+
+/** Runs rounds on blocks of questions or, where told so, all on the same many questions. */
+const makeRun = ({ bed, target, keys_file, budget }: Made, questions?: number): RunRound => {
   const { context } = bed;
   const { sql, name } = target;
-  const is_service = name === 'service';
-  const run = makeLoad(bed, target, {
+  const is_service = name.startsWith('service');
+  const usual = is_service ? service_connections : best_connections;
+  return makeLoad(bed, target, {
     source: new URL('./load/predict-requests.js', import.meta.url),
     ...{ keys_file, agents, wanted_status: 201, idOf: questionId },
-    connections: context.connections ?? (is_service ? service_connections : best_connections),
-    budget: is_service ? makeKeyBudget(key_budget) : undefined,
+    ...(questions === undefined ? {} : { same_subjects: questions, first_subject: wide_from }),
+    // Texts of other loads on this service are others.
+    ...(questions === undefined ? {} : { first_text: wide_text }),
+    connections: context.connections ?? usual,
+    budget: is_service ? budget : undefined,
     countRows: (question_ids) => countPredictions(sql, question_ids),
     // The relay hands every event of the round on.
     settle: async () => (is_service ? { hand_off_s: await waitUntilEmpty(sql, ['outbox']) } : {}),
   });
-  const atHalf = (so_far: Summaries): Subject => ({
-    name: `${name}_at_half`,
-    round: () => {
-      const rate = (so_far[name]?.['per_second'] ?? 0) / 2;
-      return run({ seconds: context.seconds, rate, at_most: rate });
-    },
-  });
-  return { closed: makeClosedLoop(name, context, run), atHalf };
 };
+
+/** At half of what the conventional design can do, for both; of its own where that is left out. */
+const atHalf =
+  ({ seconds }: BenchContext, name: string, run: RunRound) =>
+  (so_far: Summaries) => {
+    const rate = ((so_far['conventional'] ?? so_far[name])?.['per_second'] ?? 2) / 2;
+    return { name: `${name}_at_half`, round: () => run({ seconds, rate, at_most: rate }) };
+  };
+
+/** Twice as many as it can do: what is too much is refused, and the rest is answered soon. */
+const overload =
+  ({ seconds }: BenchContext, run: RunRound) =>
+  (so_far: Summaries) => {
+    const rate = (so_far['service']?.['per_second'] ?? 0) * 2;
+    return {
+      name: 'service_overload',
+      round: () =>
+        run({
+          seconds,
+          rate,
+          at_most: rate,
+          allowed_status: 503,
+          connections: overload_connections,
+        }),
+    };
+  };
 
 const makePgbenchSubject = (bed: Bed, program: string): Subject => {
   const { context, stores } = bed;
@@ -116,13 +164,15 @@ const startConventional = (bed: Bed, name: 'conventional' | 'conventional_bare')
     },
   });
 
+const databases = ['service', 'service_two', 'conventional', 'conventional_bare', 'pgbench'];
+
 const fillDatabases = async ({ context, stores }: Bed): Promise<string> => {
   const keys = makeKeys(agents);
   await stores.createDatabase('seeded');
   const sql = openPool(stores.urlOf('seeded'), 'bench');
-  await seed(sql, { keys, questions: block * (2 * context.rounds + 2) });
+  await seed(sql, { keys, questions: wide_from + wide_questions });
   await sql.end({ timeout: 5 });
-  await stores.copyDatabase('seeded', ['service', 'conventional', 'conventional_bare', 'pgbench']);
+  await stores.copyDatabase('seeded', databases);
   return writeKeys(context, keys);
 };
 
@@ -135,25 +185,58 @@ export const predict: Bench = {
     service_over_conventional: ratioOf('service', 'conventional'),
     service_over_conventional_bare: ratioOf('service', 'conventional_bare'),
     service_over_pgbench: ratioOf('service', 'pgbench'),
+    p99_at_half_over_conventional: ratioOf('service_at_half', 'conventional_at_half', 'p99_ms'),
+    overload_p99_over_limit: ratioOf('service_overload', 'service', 'p99_ms'),
+    two_over_one: ratioOf('service_two', 'service_again'),
+    two_over_one_wide: ratioOf('service_two_wide', 'service_wide'),
   },
   figures: {
-    p99_ms_at_half: figureOf('service_at_half', 'p99_ms'),
+    refused_percent_overload: figureOf('service_overload', 'refused_percent'),
+    api_rss_mb_overload: figureOf('service_overload', 'rss_mb'),
     api_rss_mb: figureOf('service', 'rss_mb'),
   },
   prepare: prepareOnBed(async (bed) => {
     const { context } = bed;
     const keys_file = await fillDatabases(bed);
-    const make = (target: StoredTarget) => makeSubjects(bed, target, keys_file);
-    const service = make(await startServiceTarget(bed));
-    const conventional = make(await startConventional(bed, 'conventional'));
-    const bare = make(await startConventional(bed, 'conventional_bare'));
+    const use = (target: StoredTarget) => {
+      const made = { bed, target, keys_file, budget: makeKeyBudget(key_budget) };
+      return { run: makeRun(made), wide: makeRun(made, wide_questions) };
+    };
+    const closed = (name: string, run: RunRound) => makeClosedLoop(name, context, run);
+    const one = use(await startServiceTarget(bed));
+    const two_env = { API_PROCESSES: '2', REDIS_PREFIX: 'two' };
+    const two = use(await startServiceTarget(bed, two_env, 'service_two'));
+    const peer = use(await startConventional(bed, 'conventional')).run;
+    const bare = use(await startConventional(bed, 'conventional_bare')).run;
     const program = findPgbench();
     const pgbench = program === undefined ? [] : [makePgbenchSubject(bed, program)];
     return {
       stages: [
-        () => ({ subjects: [service.closed, conventional.closed, bare.closed, ...pgbench] }),
+        () => ({
+          subjects: [
+            closed('service', one.run),
+            closed('conventional', peer),
+            closed('conventional_bare', bare),
+            ...pgbench,
+          ],
+        }),
         (so_far) => ({
-          subjects: [service.atHalf(so_far), conventional.atHalf(so_far), makeDiskSubject(context)],
+          subjects: [
+            atHalf(context, 'service', one.run)(so_far),
+            atHalf(context, 'conventional', peer)(so_far),
+            makeDiskSubject(context),
+          ],
+        }),
+        (so_far) => ({
+          subjects: [overload(context, one.run)(so_far)],
+        }),
+        () => ({
+          subjects: [
+            closed('service_again', one.run),
+            closed('service_two', two.run),
+            closed('service_wide', one.wide),
+            closed('service_two_wide', two.wide),
+          ],
         }),
       ],
       missing: program === undefined ? [{ name: 'pgbench', why: pgbench_missing }] : [],

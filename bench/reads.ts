@@ -102,7 +102,7 @@ const placeBeside = async (world: World, subjects: readonly string[], seconds: n
     rate: placed_per_second,
   });
   const done = writer.go().then((result): Sample => {
-    requireClean(result, 201, service);
+    requireClean(result, [201], service);
     return { placed_per_second: result.per_second, placed_p99_ms: result.p99_ms };
   });
   done.catch(() => undefined);

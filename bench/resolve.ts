@@ -13,8 +13,8 @@ import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './fram
  * Seconds from the decision about a question with 100,000 predictions until everybody is paid, and
  * what agents who predict on other questions notice of it. They come at a fixed rate, once with
  * nothing else going on and once while a question resolves; they are among those who are paid, so
- * that both want the same accounts. After each resolution the books are checked: stakes returned,
- * scores stored and balances equal to the sum of the ledger, or the bench fails.
+ * that both want the same accounts. After each resolution the books are checked: nets
+ * paid once, scores stored and balances equal to the sum of the ledger, or the bench fails.
  */
 
 const predictions = 100_000;
@@ -38,7 +38,7 @@ interface Season {
 
 /** Wrong books end the bench: figures of a job that forgets somebody mean nothing. */
 const checkBooks = async (sql: Sql, question_id: string, size: number): Promise<void> => {
-  const [row] = await sql<{ scored: number; returned: number; off: number }[]>`
+  const [row] = await sql<{ scored: number; paid: number; off: number }[]>`
     select
       (select count(*)::int from scores where question_id = ${question_id}) as scored,
       (
@@ -47,9 +47,9 @@ const checkBooks = async (sql: Sql, question_id: string, size: number): Promise<
         where question_id = ${question_id}
           and (
             select count(*) from ledger l
-            where l.agent_id = p.agent_id and l.subject_id = p.id and l.reason = 'stake_returned'
-          ) = (p.stake > 0)::integer
-      ) as returned,
+            where l.agent_id = p.agent_id and l.subject_id = p.id and l.reason = 'settlement'
+          ) = (p.probability <> 50)::integer
+      ) as paid,
       (
         select count(*)::int
         from accounts a
@@ -57,7 +57,7 @@ const checkBooks = async (sql: Sql, question_id: string, size: number): Promise<
           using (agent_id)
         where a.balance <> l.total
       ) as off`;
-  if (row?.scored === size && row.returned === size && row.off === 0) return;
+  if (row?.scored === size && row.paid === size && row.off === 0) return;
   throw new Error(`The books are wrong after resolving: ${JSON.stringify(row)}`);
 };
 

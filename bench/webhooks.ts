@@ -10,7 +10,6 @@ import {
   type Flow,
   type HookKeys,
   makeBody,
-  nudgeSigners,
   recordBacklog,
 } from './env/deliveries.js';
 import { startPeer } from './env/peer.js';
@@ -139,10 +138,7 @@ const serviceBacklog = (
       name,
       job: { wanted: events * endpoints, answer_ms },
       groups: cpuOf(yard),
-      begin: async () => {
-        await recordBacklog(yard.service.sql, event_of.backlog, events);
-        await nudgeSigners(yard.redis);
-      },
+      begin: () => recordBacklog(yard.service.sql, event_of.backlog, events),
     });
     await waitForSettled(yard);
     const { p50_ms: _, p99_ms: __, max_ms: ___, ...rest } = sample;
@@ -217,10 +213,7 @@ const serviceFlow = (yard: Yard, name: string, beside_dead: boolean): Subject =>
 };
 
 /** Makes all deliveries of the dead endpoint due, or none for as long as the bench takes. */
-const setDead = async (
-  { service: { sql }, redis, dead_id }: Yard,
-  is_on: boolean,
-): Promise<void> => {
+const setDead = async ({ service: { sql }, dead_id }: Yard, is_on: boolean): Promise<void> => {
   const wait_s = is_on ? 0 : 86_400;
   const moved = await sql`
     update deliveries
@@ -228,7 +221,6 @@ const setDead = async (
     where webhook_id = ${dead_id} and state in ('pending', 'waiting')`;
   await sql`update webhooks set paused_until = null, trips = 0 where id = ${dead_id}`;
   if (moved.count < dead_due / 2) throw new Error(`Only ${moved.count} deliveries are due.`);
-  if (is_on) await nudgeSigners(redis);
 };
 
 const peerFlow = (yard: Yard): Subject => {

@@ -1,4 +1,5 @@
 import { t } from 'tap';
+import { surviveTerminations } from './help/connection-faults.js';
 import { surviveFullDisk, surviveFullLog, surviveReadOnly } from './help/refusal-faults.js';
 import { withoutSmallDisks } from './help/small-disk.js';
 import { surviveKilledTimers, surviveSleepingTimers } from './help/timer-faults.js';
@@ -7,7 +8,8 @@ import { surviveSleepingSigners, surviveWithoutRedis } from './help/webhook-faul
 /**
  * `npm run faults`: webhooks under load while each of two signers sleeps for 45 seconds, which is
  * longer than a lease, and while Redis stands still for a minute; settling while its timers are
- * killed and sleep again and again; full disks and a read-only Postgres for half a minute.
+ * killed and sleep again and again; full disks and a read-only Postgres for half a minute; and
+ * connections of a pool that are ended at random for as long.
  */
 
 t.setTimeout(0);
@@ -33,3 +35,6 @@ t.test('the disk of the data is full for 30 s', { timeout: 0, skip }, (t) =>
   surviveFullDisk(t, half_a_minute),
 );
 t.test('Postgres is read-only for 30 s', { timeout: 0 }, (t) => surviveReadOnly(t, half_a_minute));
+t.test('connections are ended at random for 30 s', { timeout: 0 }, (t) =>
+  surviveTerminations(t, half_a_minute.least_ms),
+);

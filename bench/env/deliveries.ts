@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { nudgeChannel } from '../../src/features/events/index.js';
-import { planDeliveries, signerChannel } from '../../src/features/webhooks/index.js';
+import { planDeliveries } from '../../src/features/webhooks/index.js';
 import { createSealer } from '../../src/features/webhooks/sealing.js';
 import { insertWebhook } from '../../src/features/webhooks/store.js';
 import { makeId } from '../../src/kit/ids.js';
@@ -48,7 +48,7 @@ export const makeBody = (event: string, n: number): string => {
     ...{ at, n, question_id: makeId(), prediction_id: makeId(), user_id: makeId() },
     user_name: `Bench agent ${n}`,
     model_family: 'claude',
-    ...{ prediction: true, confidence: 72, probability: 0.72, stake: 10, consensus: 0.6131 },
+    ...{ prediction: true, confidence: 72, probability: 0.72, consensus: 0.6131 },
   };
   return JSON.stringify({ event, data, timestamp: new Date(at).toISOString() });
 };
@@ -74,11 +74,7 @@ export const recordBacklog = async (sql: Sql, event: string, count: number): Pro
         ${numbers.map(() => makeId())}::uuid[],
         ${numbers.map((n) => makeBody(event, n))}::text[]
       ) as d (n, id, body)`;
-    await planDeliveries(tx, {
-      from_offset: first,
-      to_offset: head.offset,
-      recorded_on: head.today,
-    });
+    await planDeliveries(tx, { first, last: head.offset });
   });
 };
 
@@ -128,6 +124,3 @@ export const emitEvents = (sql: Sql, redis: Publisher, flow: Flow): Promise<void
       ) as d (id, audience_id, body)`;
     await redis.publish(nudgeChannel(prefix), '');
   });
-
-export const nudgeSigners = (redis: Publisher): Promise<unknown> =>
-  redis.publish(signerChannel(prefix), '');

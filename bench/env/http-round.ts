@@ -53,8 +53,11 @@ export const runHttpRound = async (round: HttpRound): Promise<HttpOutcome> => {
   beside?.catch(() => undefined);
   const result = await loader.go();
   const metered = meter.stop();
-  requireClean(result, job.wanted_status, target);
-  const { per_second, p50_ms, p99_ms, max_ms, cpu_us_per_request } = result;
-  const sample = { per_second, p50_ms, p99_ms, max_ms, ...metered, load_us: cpu_us_per_request };
+  requireClean(result, [job.wanted_status, job.allowed_status], target);
+  const { per_second, p50_ms, p99_ms, max_ms, cpu_us_per_request, sent, done } = result;
+  const refused =
+    job.allowed_status === undefined ? {} : { refused_percent: 100 - (100 * done) / sent };
+  const latencies = { p50_ms, p99_ms, max_ms, ...refused };
+  const sample = { per_second, ...latencies, ...metered, load_us: cpu_us_per_request };
   return { result, sample: { ...sample, ...(await beside) } };
 };

@@ -35,6 +35,8 @@ export interface LoadOptions {
   idOf(n: number): string;
   /** The first subject of the first round; 0 when absent. */
   readonly first_subject?: number;
+  /** So many subjects, the same ones in each round; another block of them in each when absent. */
+  readonly same_subjects?: number;
   /** The first text of the first round; 0 when absent. */
   readonly first_text?: number;
   readonly budget?: KeyBudget | undefined;
@@ -50,6 +52,10 @@ export interface RoundPlan {
   readonly rate?: number;
   /** Upper bound of the requests per second, for preparing them. */
   readonly at_most: number;
+  /** A status that is no failure beside the wanted one. */
+  readonly allowed_status?: number;
+  /** Other than the usual number of connections. */
+  readonly connections?: number;
   readonly during?: HttpRound['during'];
 }
 
@@ -61,17 +67,22 @@ export const makeLoad = (
   target: StoredTarget,
   options: LoadOptions,
 ): RunRound => {
-  const { keys_file, agents, connections, own_connections, wanted_status, budget, burst } = options;
+  const { keys_file, agents, own_connections, wanted_status, budget, burst } = options;
   let first_agent = options.first_agent ?? 0;
   let next_subject = options.first_subject ?? 0;
   let next_text = options.first_text ?? 0;
-  return async ({ seconds, rate, at_most, during }) => {
+  let rows_before = 0;
+  return async (plan) => {
+    const { seconds, rate, at_most, allowed_status, during } = plan;
+    const { same_subjects } = options;
+    const connections = plan.connections ?? options.connections;
+    const width = same_subjects ?? block;
     const wanted = Math.ceil((rate ?? at_most) * seconds * 1.05) + connections;
-    const count = burst === undefined ? Math.min(wanted, agents * block) : agents * burst;
-    const subjects = Array.from({ length: block }, (_, n) => options.idOf(next_subject + n));
+    const count = burst === undefined ? Math.min(wanted, agents * width) : agents * burst;
+    const subjects = Array.from({ length: width }, (_, n) => options.idOf(next_subject + n));
     const keys = { keys_file, first_agent, agents };
     const pairs: PairOptions = { ...keys, subjects, count, first_text: next_text };
-    next_subject += block;
+    if (same_subjects === undefined) next_subject += block;
     next_text += count;
     if (burst !== undefined) first_agent += agents;
     const { result, sample } = await runHttpRound({
@@ -84,12 +95,15 @@ export const makeLoad = (
         ...(options.new_connections === undefined ? {} : { new_connections: true }),
         ...(options.sockets === undefined ? {} : { sockets: { ...keys, ...options.sockets } }),
         ...(rate === undefined ? {} : { rate }),
+        ...(allowed_status === undefined ? {} : { allowed_status }),
       },
       beforeGo: async () => budget?.reserve(Math.ceil(count / agents)),
       ...(during === undefined ? {} : { during }),
     });
     budget?.spend(Math.ceil(result.sent / agents));
-    const rows = (await options.countRows?.(subjects)) ?? result.done;
+    const counted = await options.countRows?.(subjects);
+    const rows = counted === undefined ? result.done : counted - rows_before;
+    if (same_subjects !== undefined) rows_before = counted ?? 0;
     if (rows !== result.done) {
       const answers = `${result.done} answers were ${wanted_status}`;
       throw new Error(`${target.name}: ${answers}, ${rows} rows are there.`);

@@ -27,7 +27,7 @@ export const seedPredictions = async (sql: Sql, size: SeedPredictions): Promise<
   const { agents, questions, from_ms } = size;
   await sql`
     insert into predictions (
-      question_id, agent_id, id, prediction, probability, confidence, reasoning, citations, stake,
+      question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
       model_family, body_digest, event_id, created_at, seq
     )
     select
@@ -50,7 +50,6 @@ export const seedPredictions = async (sql: Sql, size: SeedPredictions): Promise<
         'https://figures.example.org/series/' || q || '/' || a,
         'https://reports.example.net/issue/' || n
       ],
-      100,
       family,
       sha256(int4send(n::integer)),
       gen_random_uuid(),

@@ -32,8 +32,7 @@ export interface SeedSize {
   readonly optionsOf?: (n: number) => readonly string[];
 }
 
-/** Enough for every stake of a run. */
-const seed_points = 1_000_000;
+const seed_points = 5_000;
 const agents_of_an_owner = 4;
 
 const seedHumans = async (sql: Sql, count: number): Promise<void> => {
@@ -132,8 +131,8 @@ export interface SeedForecasts {
 }
 
 /**
- * Predictions on one yes/no question of weight 1 as if they had been placed: with stakes, ledger
- * and, where asked for, events. Agent n states a chance that follows from n.
+ * Predictions on one yes/no question of weight 1 as if they had been placed: with events where
+ * asked for. Agent n states a chance that follows from n.
  */
 export const seedForecasts = async (sql: Sql, ask: SeedForecasts): Promise<void> => {
   const { question, first_agent, count, events } = ask;
@@ -157,37 +156,17 @@ export const seedForecasts = async (sql: Sql, ask: SeedForecasts): Promise<void>
         ) as n
       ) numbers
     ),
-    staked as (
-      select d.*, greatest(0, round(0.04 * confidence * confidence) - 100)::integer as stake
-      from d
-    ),
     placed as (
       insert into predictions (
         question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
-        stake, model_family, body_digest, event_id, created_at
+        model_family, body_digest, event_id, created_at
       )
       select
         s.question_id, s.agent_id, s.id, s.prediction, s.chance, s.confidence,
-        repeat('Seeded words about the measured series. ', 30), '{}', s.stake, g.model_family, '',
+        repeat('Seeded words about the measured series. ', 30), '{}', g.model_family, '',
         s.event_id, now()
-      from staked s
+      from d s
       join agents g on g.id = s.agent_id
-    ),
-    moved as (
-      update accounts c
-      set
-        balance = c.balance - s.stake,
-        staked = c.staked + s.stake,
-        prediction_count = c.prediction_count + 1
-      from staked s
-      where c.agent_id = s.agent_id
-      returning c.agent_id, c.balance
-    ),
-    entered as (
-      insert into ledger (agent_id, id, reason, amount, balance_after, subject_id, question_id)
-      select s.agent_id, s.id, 'stake', -s.stake, moved.balance, s.id, s.question_id
-      from staked s
-      join moved using (agent_id)
     )
     insert into outbox (id, event, question_id, agent_id, body)
     select
@@ -201,7 +180,7 @@ export const seedForecasts = async (sql: Sql, ask: SeedForecasts): Promise<void>
         ),
         'timestamp', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
       )::text
-    from staked s
+    from d s
     join agents g on g.id = s.agent_id
     where ${events}`;
 };

@@ -41,7 +41,7 @@ const environment = (options: ServiceOptions, port: number): NodeJS.ProcessEnv =
   NODE_ENV: 'production',
   LOG_LEVEL: 'info',
   PORT: String(port),
-  DATA_DIR: path.join(options.folder, 'service'),
+  DATA_DIR: path.join(options.folder, 'data'),
   DATABASE_URL: options.database_url,
   REDIS_URL: options.redis_url,
   // One address makes all the load of a bench; the limits that count a key stay as they are.
@@ -97,6 +97,7 @@ const lastErrors = (log_file: string): string =>
 
 export const startService = async (options: ServiceOptions): Promise<RunningService> => {
   const port = await freePort();
+  mkdirSync(options.folder, { recursive: true });
   const log_file = path.join(options.folder, 'service.log');
   if (options.cpu_prof !== undefined) mkdirSync(options.cpu_prof, { recursive: true });
   const log = openSync(log_file, 'a');

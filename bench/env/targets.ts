@@ -23,15 +23,16 @@ export interface ServiceTarget extends StoredTarget {
   readonly groups: Readonly<Record<'cpu' | 'api' | 'other', () => readonly number[]>>;
 }
 
-/** The service on the database `service`; its api processes are watched. */
+/** The service on a database of its name; its api processes are watched. */
 export const startServiceTarget = async (
   bed: Bed,
   env: Readonly<Record<string, string>> = {},
+  name = 'service',
 ): Promise<ServiceTarget> => {
   const { context, stores } = bed;
   const service = await startService({
-    folder: context.folder,
-    database_url: stores.urlOf('service'),
+    folder: path.join(context.folder, name),
+    database_url: stores.urlOf(name),
     redis_url: stores.redis_url,
     cpu_prof: context.cpu_prof ? path.resolve('.data/prof') : undefined,
     env,
@@ -41,7 +42,7 @@ export const startServiceTarget = async (
   if (apiPids().length === 0) throw new Error('The api process was not found among the children.');
   const other = () => pids().filter((pid) => !apiPids().includes(pid));
   return {
-    ...{ name: 'service', port, sql: openBenchPool(bed, 'service'), lastErrors },
+    ...{ name, port, sql: openBenchPool(bed, name), lastErrors },
     groups: { cpu: pids, api: apiPids, other },
     watched: apiPids,
   };

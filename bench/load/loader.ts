@@ -52,9 +52,13 @@ interface Loaded {
 }
 
 /** Throws when anything but the wanted answer came: figures of a failing service mean nothing. */
-export const requireClean = (result: LoadResult, wanted_status: number, who: Loaded): void => {
+export const requireClean = (
+  result: LoadResult,
+  allowed: readonly (number | undefined)[],
+  who: Loaded,
+): void => {
   const odd = Object.entries(result.statuses).filter(
-    ([status]) => Number(status) !== wanted_status,
+    ([status]) => !allowed.includes(Number(status)),
   );
   const problems = [
     ...odd.map(([status, count]) => `${count} answers were ${status}`),

@@ -22,9 +22,11 @@ export const makePairs = (
   const { subjects, count, first_text } = options;
   const keys = readKeys(options);
   if (count > keys.length * subjects.length) throw new Error('More requests than pairs.');
-  return Array.from({ length: count }, (_, k) => {
+  return Array.from({ length: count }, (_, nth) => {
+    // Goes on where the round before ended, so that rounds on the same subjects share no pair.
+    const k = first_text + nth;
     const subject = subjects[(k + Math.floor(k / keys.length)) % subjects.length] as string;
-    return encode(makeRequest(subject, first_text + k, k), k, keys[k % keys.length] as string);
+    return encode(makeRequest(subject, k, nth), nth, keys[k % keys.length] as string);
   });
 };
 

@@ -20,6 +20,8 @@ export interface LoadOptions {
   readonly requests: readonly Buffer[];
   /** The status that counts as done. */
   readonly wanted_status: number;
+  /** A further status that is no failure, such as the refusals of an overload. */
+  readonly allowed_status?: number;
 }
 
 export interface LoadResult {
@@ -106,7 +108,7 @@ export const countAnswer = (
   if (status === options.wanted_status) {
     tally.latencies.record((now_ms - due_ms) * 1000);
     if (now_ms <= tally.end_ms) tally.done_in_time++;
-  } else if (odd_answers.length < 5) {
+  } else if (status !== options.allowed_status && odd_answers.length < 5) {
     odd_answers.push(`${status} ${body().slice(0, 500)}`);
   }
 };

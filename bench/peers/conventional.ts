@@ -3,15 +3,15 @@ import rateLimit from '@fastify/rate-limit';
 import fastify, { type FastifyInstance, LogController } from 'fastify';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { binaryDistribution, hasTier, stake, tierOf } from '../../src/features/points/rules.js';
-import { checkReasoning } from '../../src/features/predictions/reasoning.js';
+import { tierOf } from '../../src/features/points/rules.js';
+import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { makeId } from '../../src/kit/ids.js';
 import { type Agent, makeAgentCache } from './agent-cache.js';
 import { mountTalk } from './conventional-talk.js';
 
 /**
  * The design most services of this kind have: Fastify, a connection pool, and one transaction a
- * request. Same schema, same rows, same checks of texts, keys and points as the service; bodies
+ * request. Same schema, same rows, same checks of texts and keys as the service; bodies
  * are checked by Fastify's compiled ajv schema, answers go through its compiled serialiser, every
  * statement is prepared, keys are cached, one line is logged a request. With `REDIS_URL` it also
  * does the service's work in Redis: a rate limit by key (`@fastify/rate-limit`; the service keeps
@@ -22,7 +22,7 @@ import { mountTalk } from './conventional-talk.js';
 interface Question {
   readonly status: string;
   readonly in_time: boolean;
-  readonly weight: number;
+  readonly points: number;
 }
 
 interface Body {
@@ -40,9 +40,7 @@ interface Stored {
   readonly id: string;
   readonly event_id: string;
   readonly event_body: string;
-  readonly stake: number;
-  readonly balance: number;
-  readonly equity: number;
+  readonly points: number;
   readonly created_at: string;
 }
 
@@ -57,30 +55,19 @@ interface Draft {
 
 const statements = {
   question: `
-    select status, closes_at > now() as in_time, weight
+    select
+      status, closes_at > now() as in_time,
+      (select balance from accounts where agent_id = $2) as points
     from questions
     where id = $1
     for share`,
   prediction: `
     insert into predictions (
-      question_id, agent_id, id, prediction, probability, confidence, reasoning, citations, stake,
+      question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
       model_family, body_digest, event_id, created_at
     )
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
     on conflict (question_id, agent_id) do nothing`,
-  account: `
-    update accounts
-    set
-      balance = balance - $2,
-      staked = staked + $2,
-      prediction_count = prediction_count + 1
-    where agent_id = $1 and balance >= $2
-    returning balance, balance + staked as equity`,
-  ledger: `
-    insert into ledger (
-      agent_id, id, reason, amount, balance_after, subject_id, question_id, created_at
-    )
-    values ($1, $2, 'stake', $3, $4, $5, $6, $7)`,
   outbox: `
     insert into outbox (id, event, question_id, agent_id, body)
     values ($1, 'prediction.placed', $2, $3, $4)`,
@@ -117,32 +104,26 @@ const makeEvent = (draft: Draft, prediction_id: string, at: string): string => {
   });
 };
 
-/** The five statements of one prediction, inside a transaction of the caller. */
+/** The statements of one prediction, inside a transaction of the caller. */
 const storeRows = async (run: Run, draft: Draft): Promise<Stored | Refusal> => {
   const { agent, question_id, body } = draft;
-  const asked = await run<Question & pg.QueryResultRow>('question', [question_id]);
+  const asked = await run<Question & pg.QueryResultRow>('question', [question_id, agent.id]);
   const question = asked.rows[0];
   if (question === undefined) return refusal(404, 'QUESTION_NOT_FOUND');
   if (question.status !== 'open' || !question.in_time) return refusal(409, 'QUESTION_NOT_OPEN');
   const probability = body.prediction ? body.confidence : 100 - body.confidence;
-  const points = stake(question.weight, binaryDistribution(probability));
   const id = makeId();
   const event_id = makeId();
   const at = new Date().toISOString();
   const digest = createHash('sha256').update(JSON.stringify(body)).digest();
   const inserted = await run('prediction', [
     ...[question_id, agent.id, id, body.prediction, probability, body.confidence],
-    ...[draft.text, draft.citations, points, agent.model_family, digest, event_id, at],
+    ...[draft.text, draft.citations, agent.model_family, digest, event_id, at],
   ]);
   if (inserted.rowCount !== 1) return refusal(409, 'DUPLICATE_PREDICTION');
-  const moved = await run<{ balance: number; equity: number }>('account', [agent.id, points]);
-  const account = moved.rows[0];
-  if (account === undefined) return refusal(400, 'INSUFFICIENT_POINTS');
-  if (!hasTier(account.equity, 'Predictor')) return refusal(403, 'TIER_REQUIRED');
-  await run('ledger', [agent.id, makeId(), -points, account.balance, id, question_id, at]);
   const event_body = makeEvent(draft, id, at);
   await run('outbox', [event_id, question_id, agent.id, event_body]);
-  return { id, event_id, event_body, stake: points, ...account, created_at: at };
+  return { id, event_id, event_body, points: question.points, created_at: at };
 };
 
 const store = async (pool: pg.Pool, draft: Draft): Promise<Stored | Refusal> => {
@@ -184,13 +165,10 @@ const route_schema = {
             ...{ model: text, model_family: text, prediction: { type: 'boolean' } },
             ...{ probability: whole, confidence: whole, reasoning: text },
             citations: { type: 'array', items: text },
-            ...{ stake: whole, upvotes: whole, downvotes: whole, created_at: text },
+            ...{ upvotes: whole, downvotes: whole, created_at: text },
           },
         },
-        points: {
-          type: 'object',
-          properties: { stake: whole, balance: whole, equity: whole, tier: text },
-        },
+        points: { type: 'object', properties: { points: whole, tier: text } },
         event_id: text,
       },
     },
@@ -213,17 +191,11 @@ const answerOf = (draft: Draft, stored: Stored) => {
       confidence: body.confidence,
       reasoning: draft.text,
       citations,
-      stake: stored.stake,
       upvotes: 0,
       downvotes: 0,
       created_at: stored.created_at,
     },
-    points: {
-      stake: stored.stake,
-      balance: stored.balance,
-      equity: stored.equity,
-      tier: tierOf(stored.equity),
-    },
+    points: { points: stored.points, tier: tierOf(stored.points) },
     event_id: stored.event_id,
   };
 };

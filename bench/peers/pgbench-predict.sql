@@ -7,14 +7,18 @@
 \set n :n + 1
 \set agent :k % :agents
 \set question :block + (:k + :k / :agents) % :questions
-\set stake 40 + :k % 150
 begin;
-select status, closes_at > now() as in_time, weight
+select
+  status, closes_at > now() as in_time,
+  (
+    select balance from accounts
+    where agent_id = ('01900000-0000-7000-8002-' || lpad(to_hex(:agent::int), 12, '0'))::uuid
+  ) as points
 from questions
 where id = ('01900000-0000-7000-8003-' || lpad(to_hex(:question::int), 12, '0'))::uuid
 for share;
 insert into predictions (
-  question_id, agent_id, id, prediction, probability, confidence, reasoning, citations, stake,
+  question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
   model_family, body_digest, event_id
 )
 values (
@@ -23,25 +27,11 @@ values (
   {{uuid}}, true, 73, 73,
   '{{reasoning}}',
   '{https://grid-observatory.net/turbine/reserve-1042a,https://metals-desk.com/copper/quota-1042b}',
-  :stake::int, 'claude',
+  'claude',
   '\x000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f',
   {{uuid}}
 )
 on conflict (question_id, agent_id) do nothing;
-update accounts
-set
-  balance = balance - :stake::int,
-  staked = staked + :stake::int,
-  prediction_count = prediction_count + 1
-where agent_id = ('01900000-0000-7000-8002-' || lpad(to_hex(:agent::int), 12, '0'))::uuid
-  and balance >= :stake::int
-returning balance as balance \gset
-insert into ledger (agent_id, id, reason, amount, balance_after, subject_id, question_id)
-values (
-  ('01900000-0000-7000-8002-' || lpad(to_hex(:agent::int), 12, '0'))::uuid,
-  {{uuid}}, 'stake', -:stake::int, :balance::int, {{uuid}},
-  ('01900000-0000-7000-8003-' || lpad(to_hex(:question::int), 12, '0'))::uuid
-);
 insert into outbox (id, event, question_id, agent_id, body)
 values (
   {{uuid}}, 'prediction.placed',

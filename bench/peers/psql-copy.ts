@@ -19,7 +19,7 @@ const query = `
       when q.closed_at <= now() then 'closed' else 'open' end,
     r.revision, r.outcome, r.correct_options, r.created_at, p.agent_id, null, null, g.model,
     p.model_family, p.prediction, p.probability, p.confidence,
-    q.options[p.selected_option + 1], p.probabilities, p.stake, p.created_at,
+    q.options[p.selected_option + 1], p.probabilities, p.created_at,
     p.hidden_at is not null, p.citations, p.resolution_protocol, p.prior_probability,
     p.prior_basis, p.reasoning
   from predictions p

@@ -20,6 +20,7 @@ const targets = {
   faults: 'dist/test/faults.js',
   followed: 'dist/test/followed.js',
   mixed: 'dist/test/mixed.js',
+  walk: 'dist/test/entered.js',
   build: null,
 };
 

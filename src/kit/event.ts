@@ -24,6 +24,8 @@ export const defineEvent = <S extends TObject>(def: EventDef<S>): EventDef<S> =>
 export interface EventPlace {
   readonly question_id?: string;
   readonly agent_id?: string;
+  /** Whose agent it is. */
+  readonly owner_id?: string | null;
   /** The only agent that may see it, where the audience is `author`. */
   readonly audience_id?: string;
 }
@@ -35,6 +37,7 @@ export interface OutboxRow {
   readonly question_id: string | null;
   readonly agent_id: string | null;
   readonly audience_id: string | null;
+  readonly owner_id: string | null;
   /** Exactly what a webhook receives, serialised once: `{"event","data","timestamp"}`. */
   readonly body: string;
 }
@@ -46,6 +49,8 @@ export interface Draft<S extends TObject> {
   readonly data: Static<S>;
   readonly place: EventPlace;
   readonly at: Date;
+  /** Where something else names the event by its id, which was made before. */
+  readonly id?: string;
 }
 
 export const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>): OutboxRow => {
@@ -54,11 +59,12 @@ export const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<
     throw new Error(`${def.name}: an audience of "${def.audience}" does not fit its place`);
   }
   return {
-    id: makeId(),
+    id: draft.id ?? makeId(),
     event: def.name,
     question_id: place.question_id ?? null,
     agent_id: place.agent_id ?? null,
     audience_id: place.audience_id ?? null,
+    owner_id: place.owner_id ?? null,
     body: JSON.stringify({ event: def.name, data, timestamp: at.toISOString() }),
   };
 };
@@ -70,7 +76,7 @@ export const emit = async <S extends TObject>(
   draft: Draft<S>,
 ): Promise<string> => {
   const row = makeOutboxRow(def, draft);
-  await tx`insert into outbox ${tx(row as never, 'id', 'event', 'question_id', 'agent_id', 'audience_id', 'body')}`;
+  await tx`insert into outbox ${tx({ ...row })}`;
   return row.id;
 };
 
@@ -83,7 +89,7 @@ export const emitAll = async <S extends TObject>(
   if (drafts.length === 0) return;
   const rows = drafts.map((draft) => makeOutboxRow(def, draft));
   await tx`
-    insert into outbox (id, event, question_id, agent_id, audience_id, body)
+    insert into outbox (id, event, question_id, agent_id, audience_id, owner_id, body)
     select *
     from unnest(
       ${rows.map(({ id }) => id)}::uuid[],
@@ -91,6 +97,7 @@ export const emitAll = async <S extends TObject>(
       ${rows.map(({ question_id }) => question_id)}::uuid[],
       ${rows.map(({ agent_id }) => agent_id)}::uuid[],
       ${rows.map(({ audience_id }) => audience_id)}::uuid[],
+      ${rows.map(({ owner_id }) => owner_id)}::uuid[],
       ${rows.map(({ body }) => body)}::text[]
     )`;
 };

@@ -1,5 +1,4 @@
 import * as crypto from 'node:crypto';
-import { codeAt } from './code-at.js';
 
 const seed1 = crypto.randomInt(2 ** 32) | 0;
 const seed2 = crypto.randomInt(2 ** 32) | 0;
@@ -13,7 +12,7 @@ export const hashText = (text: string): number => {
   let h2 = seed2;
   const { length } = text;
   for (let at = 0; at < length; at += 1) {
-    const code = codeAt(text, at);
+    const code = text.charCodeAt(at);
     h1 = Math.imul(h1 ^ code, 0x01000193);
     h2 = Math.imul(h2 ^ (h2 >>> 15) ^ code, 0x2c1b3c6d);
   }

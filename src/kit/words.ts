@@ -1,461 +1,292 @@
-import { randomInt } from 'node:crypto';
-import {
-  classOfWide,
-  first_letter,
-  is_apart,
-  is_ignored,
-  is_mark,
-  isLetterAt,
-  narrow_classes,
-} from './letters.js';
+import { findLinks } from './links.js';
+import { isProfane } from './profanity.js';
 
 /**
- * Reads the words of a text once: how many, how many different, which marks they carry. A word is
- * a run of letters of any script, with the combining marks on them; everything else separates, so
- * that `don't` is two. A run in a script without blanks between words is one as well, unless it is
- * asked to be cut into what `Intl.Segmenter` takes for words.
- *
- * Built for speed, because every prediction passes here: words are never cut out of the text to be
- * counted. They are known by two 32-bit hashes in one open-addressed table that outlives the text,
- * and only a word that the table has not seen is cut out and shown to `mark`. Two different words
- * meet in both hashes with a chance of 2^-64 a pair; the seeds are random for each process, so that
- * nobody can choose words that meet.
+ * Words of a text, and what speaks against it: profanity and spam. A word is a run of letters of
+ * any script, with the combining marks on them; everything else separates, so that `don't` is two.
+ * A run in a script without blanks is cut into what `Intl.Segmenter` takes for words. Case and
+ * invisible characters (zero-width, soft hyphen, direction) do not matter.
  */
 
 /** Flat, sorted, apart: `[start, end, start, end, …]`. */
 export type Ranges = readonly number[];
 
-export interface WordScanRequest {
+export interface ProseRequest {
   /** Not read at all. */
   readonly links: Ranges;
-  /** Words that begin here are read but do not count towards `distinct`. */
+  /** Ranges whose words do not count towards `distinct`, such as headings. */
   readonly uncounted: Ranges;
-  /** Words shorter than this do not count towards `distinct`. */
+  /** Least letters of a word that counts; in scripts without blanks and in Korean it is two. */
   readonly min_letters: number;
-  /** Also tell which words they are. */
-  readonly collect?: boolean;
-  /**
-   * Cut runs of scripts without blanks into words (of each its first 1,000 characters, of all about
-   * 20,000); there, and in Korean, two letters are enough to count.
-   */
-  readonly cuts?: boolean;
 }
 
-export interface WordScan {
-  /** Words of two or more letters. */
-  readonly words: number;
-  readonly distinct: number;
-  /**
-   * The counted words as 53-bit numbers, in the order of their first use; empty unless asked for.
-   * They hold in this process only.
-   */
-  readonly collected: readonly number[];
-  /** How often the most frequent word occurs, and where it begins and ends. */
-  readonly top: { readonly count: number; readonly start: number; readonly end: number };
-  /** The marks of all words together. */
-  readonly marks: number;
-  /** The first word with mark 1, as written; null when there is none. */
-  readonly offender: string | null;
-  /** Whether every character of the text is one of ASCII. */
-  readonly is_ascii: boolean;
-  /** The longest run of one character (seen from nine on) that is no blank and no rule. */
-  readonly longest_run: number;
+export interface Objection {
+  readonly kind: 'profanity' | 'spam';
+  /** One sentence that says what it is. */
+  readonly detail: string;
 }
 
-/** Mark 1 is kept apart: the scan remembers the word. The other bits are only joined. */
-export const offence = 1;
+export interface Prose {
+  /** Different words that count, folded, in the order of their first use. */
+  readonly distinct: ReadonlySet<string>;
+  readonly objection: Objection | null;
+}
 
-/** The table grows with the words that are in use: a small one stays near the processor. */
-const first_slots = 4_096;
-const most_slots = 65_536;
-const most_filled = 0.55;
+const link_limit = 30;
+const run_limit = 30;
+const share_limit = 0.4;
+const share_from_words = 20;
+
+/** Only a text with one of these words is searched for the phrases below. */
+const promo_words = [
+  'click',
+  'buy',
+  'money',
+  'offer',
+  'promo',
+  'discount',
+  'coupon',
+  'giveaway',
+  'whatsapp',
+  'telegram',
+  'viagra',
+  'cialis',
+  'casino',
+  'subscribe',
+  'guaranteed',
+  'followers',
+];
+
+/** One of these is enough. */
+const blatant = new RegExp(
+  [
+    'click here (?:to|for|now)',
+    'buy cheap',
+    'buy (?:followers|likes|upvotes)',
+    'make money (?:fast|online|from home)',
+    'double your (?:money|bitcoin|crypto)',
+    'guaranteed (?:profits?|returns|winnings|income)',
+    '(?:bitcoin|crypto|token) giveaway',
+    '(?:whatsapp|telegram) me',
+    'no deposit (?:bonus|casino)',
+  ]
+    .map((phrase) => `\\b${phrase}\\b`)
+    .join('|'),
+  'i',
+);
+
+/** Two different ones of these together; one alone may be a quotation. */
+const pushy = new RegExp(
+  [
+    'buy now',
+    'click (?:here|below|the link)',
+    'order now',
+    'act now',
+    'limited[- ]time offer',
+    'special offer',
+    'promo code',
+    'discount code',
+    'coupon code',
+    'subscribe now',
+    'sign up now',
+    'join (?:my|our) (?:telegram|whatsapp)',
+    'free (?:bitcoin|crypto|money|gift cards?)',
+    '100% free',
+    'online casino',
+    'cheap viagra',
+    'buy viagra',
+    'special discount',
+    'dm me',
+  ]
+    .map((phrase) => `\\b${phrase}\\b`)
+    .join('|'),
+  'gi',
+);
+
+/** A normal form can be eighteen times as long as its text. */
 const longest_text = 80_000;
-/** Of two code units at once: the bits that no character of ASCII has. */
-const beyond_ascii = 0xff80_ff80 | 0;
-const generation_limit = 1 << 29;
-/** Characters of one token that digits and symbols hold together, as in `sh1t`. */
-const token_limit = 24;
-const token_memory = 5_000;
-const run_step = 8;
-
+const format = /\p{Cf}/gu;
+const letters = /\p{L}/gu;
+const letter_runs = /\p{L}[\p{L}\p{M}]*/gu;
+/** Characters that are more or less than one letter each. */
+const odd_letters = /[\p{M}\u{10000}-\u{10ffff}]/u;
 /** Scripts that are written without blanks between words, and for which ICU has dictionaries. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
-const hangul = /\p{Script=Hangul}/u;
-/** All of these are from here on. */
-const first_of_these = 0x0e00;
-const least_of_these = 2;
+const dense = new RegExp(`${unspaced.source}|\\p{Script=Hangul}`, 'u');
+const least_of_dense = 2;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
-/** Cutting costs a hundred times what reading does, and more for each character of a long text. */
-const cut_at_once = 1_000;
-const most_cut = 20_000;
+/** Cutting costs a hundred times what reading does: of each run, and of all runs of a text. */
+const most_cut = { of_run: 1_000, of_text: 20_000 } as const;
 
-interface Run {
-  readonly start: number;
-  readonly is_counted: boolean;
+/** The small sigma at the end of a word is the same letter. */
+const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ');
+
+/** The same text with blanks in the place of the ranges. */
+export const blank = (text: string, ranges: Ranges): string => {
+  let rest = '';
+  let from = 0;
+  for (let n = 0; n < ranges.length; n += 2) {
+    const [start = 0, end = 0] = [ranges[n], ranges[n + 1]];
+    rest += text.slice(from, start) + ' '.repeat(end - start);
+    from = end;
+  }
+  return rest + text.slice(from);
+};
+
+/** The ranges alone. */
+const pick = (text: string, ranges: Ranges): string => {
+  let picked = '';
+  for (let n = 0; n < ranges.length; n += 2) picked += `${text.slice(ranges[n], ranges[n + 1])}   `;
+  return picked;
+};
+
+const cutRuns = (runs: readonly string[]): string[] => {
+  let left = most_cut.of_text;
+  return runs.flatMap((run) => {
+    if (!unspaced.test(run)) return [run];
+    const cut = run.slice(0, Math.min(left, most_cut.of_run));
+    left -= cut.length;
+    return Array.from(segmenter.segment(cut), ({ segment }) => segment);
+  });
+};
+
+/** Words of a folded text. */
+const wordsOf = (text: string): string[] => {
+  const runs = text.match(letter_runs) ?? [];
+  return unspaced.test(text) ? cutRuns(runs) : runs;
+};
+
+const countLetters = (word: string): number => word.match(letters)?.length ?? 0;
+
+/** Tells whether a word of the text has so many letters; two are enough in a dense script. */
+const makeLengthCheck = (text: string, least: number): ((word: string) => boolean) => {
+  const count = odd_letters.test(text) ? countLetters : ({ length }: string) => length;
+  if (least <= least_of_dense || !dense.test(text)) return (word) => count(word) >= least;
+  return (word) => count(word) >= (dense.test(word) ? least_of_dense : least);
+};
+
+/** Words that were found innocent: judging one costs a microsecond, looking it up a tenth. */
+const innocent = new Set<string>();
+const most_innocent = { words: 50_000, length: 30 } as const;
+
+const isOffence = (word: string): boolean => {
+  if (innocent.has(word)) return false;
+  if (isProfane(word)) return true;
+  if (word.length > most_innocent.length) return false;
+  if (innocent.size >= most_innocent.words) innocent.clear();
+  // A copy, because a slice would keep the whole text it was cut from.
+  innocent.add(Buffer.from(word).toString());
+  return false;
+};
+
+/** Letters with one or two of what people write for letters between them, as in `sh1t`. */
+const disguised = /(?<!\p{L})\p{L}{1,24}(?:[0-9@$!*]{1,2}\p{L}{1,24}){1,12}/gu;
+const may_be_disguised = /\p{L}[0-9@$!*]{1,2}\p{L}/u;
+/** Four or more letters alone, as in `f u c k`. */
+const spelt = /(?<!\p{L})\p{L}(?:\P{L}{1,2}\p{L}(?!\p{L})){3,}/gu;
+const most_spelt = 200;
+
+/** The first profane word, as written. */
+const findProfanity = (text: string, words: Iterable<string>): string | null => {
+  for (const word of words) if (isOffence(word)) return word;
+  if (may_be_disguised.test(text)) {
+    for (const [token] of text.matchAll(disguised)) {
+      if (token.length >= 4 && isOffence(token)) return token;
+    }
+  }
+  for (const [token] of text.matchAll(spelt)) {
+    if (isOffence((token.match(letters) ?? []).join('').slice(0, most_spelt))) return token;
+  }
+  return null;
+};
+
+/** Runs of the excepted characters draw lines and tables. */
+const run = new RegExp(`([^\\s=_*~.#|+:─━═—–…-])\\1{${run_limit},}`);
+
+const findFrequent = (
+  words: readonly string[],
+  different: number,
+): { word: string; count: number } | null => {
+  const most_others = (1 - share_limit) * words.length;
+  if (words.length < share_from_words || different > most_others + 1) return null;
+  const counts = new Map<string, number>();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  for (const [word, count] of counts) {
+    if (count > share_limit * words.length) return { word, count };
+  }
+  return null;
+};
+
+const isPromotion = (text: string): boolean => {
+  if (blatant.test(text)) return true;
+  const found = new Set<string>();
+  for (const [phrase] of text.matchAll(pushy)) found.add(phrase.toLowerCase());
+  return found.size >= 2;
+};
+
+interface ObjectionRequest {
+  readonly text: string;
+  /** Without links and invisible characters. */
+  readonly plain: string;
+  readonly folded: string;
+  readonly links: Ranges;
+  readonly words: readonly string[];
 }
 
-/** Runs of these draw lines and tables. */
-const rule_characters = new Set([...' \t\n\r-=_*~.#|+:─━═—–…'].map((char) => char.charCodeAt(0)));
-/** People write these for letters. */
-const stand_in = new Uint8Array(128);
-for (const char of '0123456789@$!*') stand_in[char.charCodeAt(0)] = 1;
+const objectionOf = (request: ObjectionRequest): Objection | null => {
+  const { text, plain, folded } = request;
+  const words = request.words.filter(makeLengthCheck(folded, 2));
+  const different = new Set(words);
+  const links = request.links.length / 2;
+  const shownAs = (word: string): string => {
+    const at = folded.length === plain.length ? folded.indexOf(word) : -1;
+    return at === -1 ? word : plain.slice(at, at + word.length);
+  };
+  const profanity = findProfanity(folded, different);
+  if (profanity !== null) {
+    const shown = shownAs(profanity).slice(0, 40);
+    return { kind: 'profanity', detail: `It contains profanity (“${shown}”).` };
+  }
+  const spam = (detail: string): Objection => ({ kind: 'spam', detail });
+  if (links > link_limit) return spam(`It contains ${links} links; ${link_limit} are the limit.`);
+  const long_run = run.exec(plain);
+  if (long_run !== null) {
+    return spam(`It repeats one character ${long_run[0].length} times in a row.`);
+  }
+  const frequent = findFrequent(words, different.size);
+  if (frequent !== null) {
+    const { word, count } = frequent;
+    const shown = shownAs(word).slice(0, 40);
+    return spam(`“${shown}” makes up ${count} of its ${words.length} words.`);
+  }
+  const is_suspect = promo_words.some((word) => different.has(word));
+  return is_suspect && isPromotion(text) ? spam('It reads like advertising.') : null;
+};
 
-const nothing_collected: readonly number[] = [];
-
-const seed1 = randomInt(2 ** 32) | 0;
-const seed2 = randomInt(2 ** 32) | 0;
+/** Words and objections of a text, for callers that have found its links already. */
+export const readProse = (text: string, request: ProseRequest): Prose => {
+  const { links, uncounted, min_letters } = request;
+  const readable = blank(text.slice(0, longest_text), links);
+  const plain = readable.replace(format, '');
+  const folded = fold(plain);
+  const is_counted = makeLengthCheck(folded, min_letters);
+  if (uncounted.length === 0) {
+    const words = wordsOf(folded);
+    const distinct = new Set(words.filter(is_counted));
+    return { distinct, objection: objectionOf({ text, plain, folded, links, words }) };
+  }
+  const body = wordsOf(fold(blank(readable, uncounted).replace(format, '')));
+  const rest = wordsOf(fold(pick(readable, uncounted).replace(format, '')));
+  const distinct = new Set(body.filter(is_counted));
+  const words = [...rest, ...body];
+  return { distinct, objection: objectionOf({ text, plain, folded, links, words }) };
+};
 
 /**
- * A reader with its own table; `mark` is asked once for each new word and must be pure. Not
- * re-entrant: one text at a time.
+ * What speaks against publishing a text: profanity, or spam (more than 30 links, one character
+ * more than 30 times in a row, one word for more than 40 % of 20 or more words, advertising).
+ * Links are not read for profanity. Linear in the length of the text.
  */
-export class WordReader {
-  /** Four numbers a slot: hash, hash, generation·2 + counted (0: empty), count·8 + marks. */
-  private table = new Int32Array(first_slots * 4);
-  private readonly tokens = new Map<string, number>();
-  private filled = 0;
-  private generation = 1;
-
-  private text = '';
-  /** The code units of the text: reading them here is a third faster than from the string. */
-  private readonly units = new Uint16Array(longest_text + 1);
-  private readonly unit_bytes = Buffer.from(this.units.buffer);
-  private readonly unit_pairs = new Int32Array(this.units.buffer, 0, longest_text / 2);
-  private uncounted: Ranges = [];
-  private next_range = 0;
-  private min_letters = 0;
-  private words = 0;
-  private distinct = 0;
-  private top_count = 0;
-  private top_start = 0;
-  private top_end = 0;
-  private marks = 0;
-  private offender: string | null = null;
-  private longest_run = 0;
-  private singles = 0;
-  private singles_start = 0;
-  private singles_end = -9;
-  private token_end = 0;
-  private hash1 = 0;
-  private hash2 = 0;
-  private cuts = false;
-  private cut = 0;
-  private runs: Run[] = [];
-  /** The runs without invisible characters, each in a line. */
-  private run_lines = '';
-  private readonly collected = new Float64Array(longest_text / 2);
-
-  constructor(private readonly mark: (word: string) => number) {}
-
-  read(text: string, request: WordScanRequest): WordScan {
-    this.startText(text, request);
-    let from = 0;
-    for (let i = 0; i < request.links.length; i += 2) {
-      this.readGap(from, Math.min(request.links[i]!, this.text.length));
-      from = request.links[i + 1]!;
-    }
-    this.readGap(from, this.text.length);
-    this.endSingles();
-    if (this.runs.length > 0) this.cutRuns();
-    return {
-      words: this.words,
-      distinct: this.distinct,
-      collected: request.collect === true ? this.copyCollected() : nothing_collected,
-      top: { count: this.top_count, start: this.top_start, end: this.top_end },
-      marks: this.marks,
-      offender: this.offender,
-      is_ascii: this.isAscii(),
-      longest_run: this.longest_run,
-    };
-  }
-
-  /** A plain array: a typed one of this size has its memory outside of the heap, which is slow. */
-  private copyCollected(): readonly number[] {
-    const copy = new Array<number>(this.distinct);
-    for (let i = 0; i < this.distinct; i += 1) copy[i] = this.collected[i]!;
-    return copy;
-  }
-
-  /** Behind the text stands a 0, so that its last pair is whole. */
-  private isAscii(): boolean {
-    const { unit_pairs } = this;
-    const end = (this.text.length + 1) >> 1;
-    let bits = 0;
-    for (let at = 0; at < end; at += 1) bits |= unit_pairs[at]!;
-    return (bits & beyond_ascii) === 0;
-  }
-
-  private addMarks(found: number, word: string): void {
-    this.marks |= found;
-    if (this.offender === null && (found & offence) !== 0) this.offender = word;
-  }
-
-  /** Marks of what is not one plain word: `sh1t`, and the joined letters of `f u c k`. */
-  private judgeToken(shown: string, joined: string = shown): void {
-    let found = this.tokens.get(joined);
-    if (found === undefined) {
-      found = this.mark(joined) & offence;
-      if (this.tokens.size >= token_memory) this.tokens.clear();
-      // A copy, because a slice would keep the whole text it was cut from.
-      this.tokens.set(` ${joined}`.slice(1), found);
-    }
-    this.addMarks(found, shown);
-  }
-
-  private endSingles(): void {
-    if (this.singles >= 4) {
-      const shown = this.text.slice(this.singles_start, this.singles_end);
-      this.judgeToken(shown, shown.replace(/[^\p{L}]/gu, '').slice(0, 200));
-    }
-    this.singles = 0;
-  }
-
-  private addSingle(start: number, end: number): void {
-    if (start - this.singles_end > 2) {
-      this.endSingles();
-      this.singles_start = start;
-    }
-    this.singles += 1;
-    this.singles_end = end;
-  }
-
-  /** A letter, one or two stand-ins, a letter again: looks at the whole token, once. */
-  private readToken(start: number, end: number): void {
-    let at = end;
-    while (at < this.text.length && at - start < token_limit) {
-      const first = this.text.charCodeAt(at);
-      if (isLetterAt(this.text, at)) at += 1;
-      else if (first >= 128 || stand_in[first] === 0) break;
-      else if (isLetterAt(this.text, at + 1)) at += 2;
-      else if (stand_in[this.text.charCodeAt(at + 1)] === 1 && isLetterAt(this.text, at + 2))
-        at += 3;
-      else break;
-    }
-    this.token_end = at;
-    if (at > end && at - start >= 4) this.judgeToken(this.text.slice(start, at));
-  }
-
-  /** Where the word with these hashes stands, or the empty place where it belongs. */
-  private findSlot(hash1: number, hash2: number): number {
-    const { table } = this;
-    const last = table.length - 1;
-    let base = ((hash1 ^ (hash1 >>> 16)) << 2) & last;
-    while (table[base + 2] !== 0 && (table[base] !== hash1 || table[base + 1] !== hash2)) {
-      base = (base + 4) & last;
-    }
-    return base;
-  }
-
-  /** Room for so many new words: a larger table, or the one there is over again. */
-  private makeRoom(words: number): void {
-    if (this.filled + words > most_filled * most_slots || this.generation >= generation_limit) {
-      this.table.fill(0);
-      this.filled = 0;
-      this.generation = 1;
-    }
-    const least = (this.filled + words) / most_filled;
-    while (4 * least > this.table.length) {
-      const old = this.table;
-      this.table = new Int32Array(2 * old.length);
-      for (let base = 0; base < old.length; base += 4) {
-        if (old[base + 2] === 0) continue;
-        const slot = this.findSlot(old[base]!, old[base + 1]!);
-        this.table.set(old.subarray(base, base + 4), slot);
-      }
-    }
-  }
-
-  /** Whether no uncounted range covers `start`; asked with growing `start` only. */
-  private isCounted(start: number): boolean {
-    const { uncounted } = this;
-    while (this.next_range < uncounted.length && uncounted[this.next_range + 1]! <= start) {
-      this.next_range += 2;
-    }
-    return this.next_range >= uncounted.length || start < uncounted[this.next_range]!;
-  }
-
-  private endWord(start: number, end: number, letters: number, least = this.min_letters): void {
-    // One past the text stands a 0.
-    const follower = this.units[end]!;
-    if (follower < 128 && stand_in[follower] === 1 && start >= this.token_end) {
-      this.readToken(start, end);
-    }
-    if (letters === 1) {
-      this.addSingle(start, end);
-      return;
-    }
-    if (this.singles > 0) this.endSingles();
-    this.countWord(start, end, letters >= least && this.isCounted(start));
-  }
-
-  /** The word that has the hashes. */
-  private countWord(start: number, end: number, counted: boolean): void {
-    const { table, hash1, hash2, generation } = this;
-    this.words += 1;
-    const base = this.findSlot(hash1, hash2);
-    const stamp = table[base + 2]!;
-    if (stamp === 0) {
-      table[base] = hash1;
-      table[base + 1] = hash2;
-      table[base + 3] = this.mark(this.text.slice(start, end)) & 7;
-      this.filled += 1;
-    }
-    const entry = table[base + 3]!;
-    if ((entry & 7) !== 0) this.addMarks(entry & 7, this.text.slice(start, end));
-    const seen = stamp >> 1 === generation;
-    const count = seen ? (entry >> 3) + 1 : 1;
-    table[base + 3] = (count << 3) | (entry & 7);
-    if (count > this.top_count) {
-      this.top_count = count;
-      this.top_start = start;
-      this.top_end = end;
-    }
-    if (seen && (stamp & 1) === 1) return;
-    if (counted) {
-      this.collected[this.distinct] = (hash1 >>> 0) * 2_097_152 + (hash2 >>> 11);
-      this.distinct += 1;
-    }
-    table[base + 2] = (generation << 1) | (counted ? 1 : 0);
-  }
-
-  /** A run with letters of which some may be of a script without blanks, or of Korean. */
-  private endRun(start: number, end: number, letters: number): void {
-    const run = this.text.slice(start, end);
-    if (letters === 1 || !unspaced.test(run)) {
-      this.endWord(start, end, letters, hangul.test(run) ? least_of_these : this.min_letters);
-    } else if (this.cut < most_cut) {
-      this.runs.push({ start, is_counted: this.isCounted(start) });
-      this.run_lines += `${run.replace(/\p{Cf}/gu, '').slice(0, cut_at_once)}\n`;
-      if (this.run_lines.length >= cut_at_once) this.cutRuns();
-    }
-  }
-
-  /** Many together, because a call of the segmenter costs as much as twenty words of it. */
-  private cutRuns(): void {
-    let n = 0;
-    let at = this.runs[0]!.start;
-    for (const { segment } of segmenter.segment(this.run_lines)) {
-      if (segment !== '\n') at = this.readSegment(segment, at, this.runs[n]!.is_counted);
-      else if (++n < this.runs.length) at = this.runs[n]!.start;
-    }
-    this.cut += this.run_lines.length;
-    this.runs = [];
-    this.run_lines = '';
-  }
-
-  /** Where the segment ends whose first character stands at `from`, or behind invisible ones. */
-  private readSegment(segment: string, from: number, is_counted: boolean): number {
-    const { text, units } = this;
-    let letters = 0;
-    let h1 = seed1;
-    let h2 = seed2;
-    let at = from;
-    for (let left = segment.length; left > 0; at += 1) {
-      const code = units[at]!;
-      const kind = code < 256 ? narrow_classes[code]! : classOfWide(text, at, code);
-      if (kind === is_ignored) continue;
-      left -= 1;
-      const hashed = kind >= first_letter ? kind : code;
-      // The second half of a pair is of the same letter.
-      if (kind >= first_letter && (code & 0xfc00) !== 0xdc00) letters += 1;
-      h1 = Math.imul(h1 ^ hashed, 0x01000193);
-      h2 = (Math.imul(h2, 0x2c1b3c6d) + hashed) | 0;
-    }
-    if (letters < 2) return at;
-    this.hash1 = h1;
-    this.hash2 = h2;
-    const is_dense = unspaced.test(segment) || hangul.test(segment);
-    const least = is_dense ? least_of_these : this.min_letters;
-    this.countWord(from, at, is_counted && letters >= least);
-    return at;
-  }
-
-  /**
-   * Looks at every eighth character only and walks both ways from one that equals its neighbour;
-   * so runs of fewer than nine characters may go unseen, and the cost is an eighth.
-   */
-  private readRuns(from: number, to: number): void {
-    const { units } = this;
-    for (let at = from + run_step; at < to; at += run_step) {
-      const code = units[at]!;
-      if (code !== units[at - 1]) continue;
-      let start = at - 1;
-      while (start > from && units[start - 1] === code) start -= 1;
-      while (at + 1 < to && units[at + 1] === code) at += 1;
-      const run = at + 1 - start;
-      if (run > this.longest_run && !rule_characters.has(code)) this.longest_run = run;
-    }
-  }
-
-  private readGap(from: number, to: number): void {
-    this.readRuns(from, to);
-    let start = from;
-    let letters = 0;
-    let is_wide = false;
-    let h1 = seed1;
-    let h2 = seed2;
-    const { text, units, cuts } = this;
-    for (let at = from; at < to; at += 1) {
-      const code = units[at]!;
-      const kind = code < 256 ? narrow_classes[code]! : classOfWide(text, at, code);
-      if (kind >= first_letter) {
-        if (letters === 0) start = at;
-        letters += 1;
-        if (kind >= first_of_these) is_wide = cuts;
-        h1 = Math.imul(h1 ^ kind, 0x01000193);
-        h2 = (Math.imul(h2, 0x2c1b3c6d) + kind) | 0;
-      } else if (letters === 0) {
-        // Marks without a letter before them belong to no word.
-      } else if (kind === is_apart) {
-        this.hash1 = h1;
-        this.hash2 = h2;
-        if (is_wide) this.endRun(start, at, letters);
-        else this.endWord(start, at, letters);
-        is_wide = false;
-        letters = 0;
-        h1 = seed1;
-        h2 = seed2;
-      } else if (kind === is_mark) {
-        if (code >= first_of_these) is_wide = cuts;
-        h1 = Math.imul(h1 ^ code, 0x01000193);
-        h2 = (Math.imul(h2, 0x2c1b3c6d) + code) | 0;
-      }
-    }
-    if (letters > 0) {
-      this.hash1 = h1;
-      this.hash2 = h2;
-      if (is_wide) this.endRun(start, to, letters);
-      else this.endWord(start, to, letters);
-    }
-  }
-
-  /** The table grows or starts over before a text that could overfill it, and never within one. */
-  private startText(text: string, request: WordScanRequest): void {
-    this.generation += 1;
-    this.text = text.length > longest_text ? text.slice(0, longest_text) : text;
-    // A word has two letters, and a separator where runs are not cut.
-    this.makeRoom(this.text.length / (request.cuts === true ? 2 : 3));
-    this.unit_bytes.write(this.text, 0, 'utf16le');
-    this.units[this.text.length] = 0;
-    this.uncounted = request.uncounted;
-    this.min_letters = request.min_letters;
-    this.next_range = 0;
-    this.words = 0;
-    this.distinct = 0;
-    this.top_count = 0;
-    this.top_start = 0;
-    this.top_end = 0;
-    this.marks = 0;
-    this.offender = null;
-    this.longest_run = 0;
-    this.singles = 0;
-    this.singles_start = 0;
-    this.singles_end = -9;
-    this.token_end = 0;
-    this.cuts = request.cuts === true;
-    this.cut = 0;
-    this.runs = [];
-    this.run_lines = '';
-  }
-}
+export const findObjection = (text: string): Objection | null =>
+  readProse(text, { links: findLinks(text), uncounted: [], min_letters: 1 }).objection;

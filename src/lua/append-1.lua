@@ -1,23 +1,42 @@
 #!lua
--- Appends events to the log stream, in order, without a hole and without a repeat.
+-- Appends events to the log stream, in order, without a hole and without a repeat. What a consumer
+-- group has not acknowledged is not trimmed, up to five times as many entries as are kept.
 -- KEYS[1]  the stream
 -- ARGV     [1] offset of the last entry that must be in the stream now; 'empty' when it must be
 --          empty; [2] most entries kept; then for each event: offset, h, b
 -- returns  -1 when appended, else the offset of the last entry that is there (0 when empty)
-local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
-local at = 0
-if #last > 0 then at = tonumber(string.match(last[1][1], '^(%d+)')) end
+local call, key, most = redis.call, KEYS[1], tonumber(ARGV[2])
+
+local function offset(id) return tonumber(string.match(id, '^(%d+)')) end
+
+local last = call('XREVRANGE', key, '+', '-', 'COUNT', 1)
+local at = #last > 0 and offset(last[1][1]) or 0
 if ARGV[1] == 'empty' then
   if #last > 0 then return at end
   -- Emptied by hand, it would still refuse ids that it once had.
-  redis.call('DEL', KEYS[1])
+  call('DEL', key)
 elseif at ~= tonumber(ARGV[1]) then
   return at
 end
-local call, key = redis.call, KEYS[1]
+
 for from = 3, #ARGV, 3 do
-  call('XADD', key, ARGV[from] .. '-0', 'h', ARGV[from + 1], 'b', ARGV[from + 2])
+  local id = ARGV[from] .. '-0'
+  local added = redis.pcall('XADD', key, id, 'h', ARGV[from + 1], 'b', ARGV[from + 2])
+  if type(added) == 'table' then
+    -- Its tail was taken out, and it refuses ids that it once had: it begins anew.
+    call('DEL', key)
+    return 0
+  end
+  at = offset(id)
 end
--- Once, because an XADD that trims as well is a sixth dearer.
-call('XTRIM', key, 'MAXLEN', '~', ARGV[2])
+
+if call('XLEN', key) <= most * 1.1 then return -1 end
+local first = at - most + 1
+for _, fields in ipairs(call('XINFO', 'GROUPS', key)) do
+  local group = {}
+  for n = 1, #fields, 2 do group[fields[n]] = fields[n + 1] end
+  first = math.min(first, offset(group['last-delivered-id']) + 1)
+  if group.pending > 0 then first = math.min(first, offset(call('XPENDING', key, group.name)[2])) end
+end
+call('XTRIM', key, 'MINID', '~', string.format('%d', math.max(first, at - 5 * most)))
 return -1

@@ -28,7 +28,7 @@ import {
 } from '../features/limits/index.js';
 import { createLogDoors, type LogParts } from '../features/log/index.js';
 import {
-  createGates,
+  createOriginality,
   createPlacing,
   createReach,
   type PlaceParts,
@@ -92,7 +92,7 @@ export const makeApiParts = (
   recent = makeRecentEvents(),
 ): ApiParts => ({
   ...deps,
-  ...makePlaceParts(deps, { limiter, openLine, committed: nudge }),
+  ...makePlaceParts(deps, limiter, nudge),
   // Known only once the server listens.
   get public_url() {
     return deps.public_url;
@@ -141,18 +141,13 @@ const limitLines = (config: Config) =>
     counts: countedBy(name as LimitName, all_routes as readonly Route[]),
   }));
 
-interface PlaceNeeds extends Pick<ProcessParts, 'limiter' | 'openLine'> {
-  readonly committed: () => void;
-}
-
-const makePlaceParts = (deps: Deps, { limiter, openLine, committed }: PlaceNeeds) => {
-  const gates = createGates(deps);
-  const line = openLine('predictions');
-  const placing = createPlacing({ sql: deps.sql, line, gates, committed });
+const makePlaceParts = (deps: Deps, limiter: Limiter, committed: () => void) => {
+  const originality = createOriginality(deps.sql, deps.config);
+  const placing = createPlacing({ ...deps, originality, committed });
   const takePrediction = (agent_id: string) =>
     limiter.take([predictionsWindow(deps.config, agent_id)]);
   const reach = deps.config.CITATIONS_REACHABLE ? createReach(deps.config) : null;
-  return { gates, placing, reach, takePrediction };
+  return { originality, placing, reach, takePrediction };
 };
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

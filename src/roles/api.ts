@@ -151,6 +151,11 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
     read: () => exchange_counters.expired,
   },
   {
+    name: 'http_shed_total',
+    help: 'Writes that were refused with 503 because too many were open.',
+    read: () => exchange_counters.shed,
+  },
+  {
     name: 'http_cached_total',
     help: 'Responses that were sent from the response cache.',
     read: () => parts.cache.stats().hits,

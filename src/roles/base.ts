@@ -26,7 +26,7 @@ export interface Base {
   readonly deps: Deps;
   /** One more connection of its own, made when it is used first and closed with the rest. */
   openLine(purpose: string): Sql;
-  /** A connection for subscriptions or blocking reads, closed with the rest. */
+  /** A connection for subscriptions, closed with the rest. */
   openExtraRedis(purpose: string): Redis;
   /** Tells the links where the server really listens, once that is known. */
   setPort(port: number): void;
@@ -92,6 +92,7 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
         name: `${name} ${purpose}`,
         log,
         command_timeout_ms: 0,
+        subscribes: true,
       });
       extra.push(connection);
       return connection;

@@ -3,7 +3,6 @@ import { createConsensusProjector } from '../features/consensus/index.js';
 import { createRelay } from '../features/events/index.js';
 import { notified_replies } from '../features/notifications/index.js';
 import { question_counts } from '../features/questions/index.js';
-import { createPlanner } from '../features/webhooks/index.js';
 import { connectRedis } from '../kit/redis/client.js';
 import { type Running, startAll } from '../kit/service.js';
 import { openBase, type RoleOptions } from './base.js';
@@ -15,12 +14,7 @@ export const startRelay = async (config: Config, options: RoleOptions): Promise<
   await connectRedis(subscriber);
   const relay = createRelay(base.deps, {
     subscriber,
-    projectors: [
-      question_counts,
-      notified_replies,
-      createConsensusProjector(base.deps),
-      createPlanner(base.deps),
-    ],
+    projectors: [question_counts, notified_replies, createConsensusProjector(base.deps)],
   });
   const services = await startAll([relay, ...base.monitor()]);
   return {

@@ -8,7 +8,7 @@ import { probePort } from '../embedded/processes.js';
 import { findInstaller, lookUp } from '../embedded/redis-binary.js';
 import { openSql } from '../kit/pg/client.js';
 import { lookAtRedis } from '../kit/redis/look.js';
-import { printable } from './shared/printable.js';
+import { printable } from './shared/terminal.js';
 
 /**
  * `npm run doctor`: every setting with its value and where it comes from, then whether what the

@@ -6,7 +6,7 @@ import { embeddedPostgresUrl } from '../embedded/postgres.js';
 import { embeddedRedisUrl } from '../embedded/redis.js';
 import { openSql } from '../kit/pg/client.js';
 import { closeRedis, connectRedis, openRedis } from '../kit/redis/client.js';
-import { printable } from './shared/printable.js';
+import { printable } from './shared/terminal.js';
 import { findDifferences } from './verify/differences.js';
 import type { VerifyParts } from './verify/parts.js';
 import { countRecord } from './verify/record-store.js';

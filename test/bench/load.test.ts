@@ -9,7 +9,7 @@ import { runLoad } from '../../bench/load/http-load.js';
 import { requireClean } from '../../bench/load/loader.js';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
 import type { LoadOptions } from '../../bench/load/tally.js';
-import { checkReasoning } from '../../src/features/predictions/reasoning.js';
+import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { until } from '../help/until.js';
 
 t.test('a quantile is the exact one, at most 1.6 % too high and never too low', async (t) => {
@@ -89,7 +89,7 @@ t.test('the closed loop sends each request once and counts every answer', async 
   t.equal(result.broken_connections, 0);
   t.equal(result.ran_dry, false);
   t.ok(result.p50_ms <= result.p99_ms && result.p99_ms <= result.max_ms);
-  t.doesNotThrow(() => requireClean(result, 201, { name: 'server' }));
+  t.doesNotThrow(() => requireClean(result, [201], { name: 'server' }));
 });
 
 t.test('connections are one of each agent, or new ones, where that is asked for', async (t) => {
@@ -170,7 +170,7 @@ t.test('other answers, broken connections and a list that ends are reported', as
   t.same(result.statuses, { 201: 2, 429: 3 });
   t.same(result.odd_answers, ['429 slow', '429 slow', '429 slow']);
   t.throws(
-    () => requireClean(result, 201, { name: 'server' }),
+    () => requireClean(result, [201], { name: 'server' }),
     /server: 3 answers were 429\n1 connections broke\nthe prepared requests were used up/,
   );
 });

@@ -19,8 +19,9 @@ export interface CuttingProxy {
 /** CommandComplete with the tag of a commit. */
 const committed = Buffer.from('COMMIT\0');
 
-/** Where the server of a database URL listens. */
+/** Where the server of a URL listens; `unix:PATH` is one of Redis. */
 const serverOf = (url: URL): { path: string } | { host: string; port: number } => {
+  if (url.protocol === 'unix:') return { path: url.pathname };
   const folder = url.searchParams.get('host');
   const port = Number(url.port || 5432);
   if (folder?.startsWith('/')) return { path: `${folder}/.s.PGSQL.${port}` };
@@ -90,6 +91,84 @@ export const startCuttingProxy = async (
     },
     get cuts() {
       return cuts;
+    },
+  };
+};
+
+export interface SilentProxy {
+  readonly url: string;
+  /** Connections that are open now neither carry anything more nor end; later ones are good. */
+  silence(): void;
+  /** Later ones are taken and not heard either, until `heal`. */
+  silenceAll(): void;
+  heal(): void;
+  /** How many were open when they fell silent. */
+  readonly silenced: number;
+}
+
+/** A way to a store that breaks without a word, as behind a firewall that forgot its state. */
+export const startSilentProxy = async (t: Teardown, store_url: string): Promise<SilentProxy> => {
+  const url = new URL(store_url);
+  const target = serverOf(url);
+  const sockets = new Set<Socket>();
+  let talking = new Set<() => void>();
+  let is_deaf = false;
+  let silenced = 0;
+
+  const server = createServer((client) => {
+    sockets.add(client);
+    client.on('error', () => undefined);
+    client.on('close', () => sockets.delete(client));
+    if (is_deaf) return;
+    const upstream = connect(target);
+    sockets.add(upstream);
+    let is_silent = false;
+    const pairs = [
+      [client, upstream],
+      [upstream, client],
+    ] as const;
+    for (const [from, to] of pairs) {
+      from.on('data', (chunk) => {
+        if (!is_silent) to.write(chunk);
+      });
+      from.on('error', () => undefined);
+      from.on('close', () => {
+        sockets.delete(from);
+        talking.delete(fallSilent);
+        if (!is_silent) to.destroy();
+      });
+    }
+    const fallSilent = (): void => {
+      is_silent = true;
+    };
+    talking.add(fallSilent);
+  });
+  const port = await listen(server);
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const silence = (): void => {
+    silenced += talking.size;
+    for (const fallSilent of talking) fallSilent();
+    talking = new Set();
+  };
+  const proxied = new URL(url.protocol === 'unix:' ? 'redis://127.0.0.1' : url.href);
+  proxied.searchParams.delete('host');
+  proxied.hostname = '127.0.0.1';
+  proxied.port = String(port);
+  return {
+    url: proxied.href,
+    silence,
+    silenceAll() {
+      is_deaf = true;
+      silence();
+    },
+    heal() {
+      is_deaf = false;
+    },
+    get silenced() {
+      return silenced;
     },
   };
 };

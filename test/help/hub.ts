@@ -9,16 +9,10 @@ import { passes } from '../../src/kit/ws/channels.js';
 import { keyOf, type Publication, type TopicRef, ws_faults } from '../../src/kit/ws/frames.js';
 import { type Hub, mountHub } from '../../src/kit/ws/hub.js';
 import type { HubLimits, HubOptions } from '../../src/kit/ws/options.js';
-import { makeRecent, type Packing, type Recent } from '../../src/kit/ws/recent.js';
-
-/** Publications as they are in tests: plain objects. */
-export const json_packing: Packing<Publication> = {
-  pack: (publication) => JSON.stringify(publication),
-  unpack: (_, text) => JSON.parse(text),
-};
+import { makeRecent, type Recent } from '../../src/kit/ws/recent.js';
 
 export const makeTestRecent = (): Recent<Publication> =>
-  makeRecent({ most: 4_096, most_chars: 8_388_608, packing: json_packing });
+  makeRecent({ most: 4_096, most_chars: 8_388_608 });
 
 /** A hub on a port of its own, over a log that is an array. */
 export interface HubServer {

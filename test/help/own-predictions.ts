@@ -43,13 +43,3 @@ export const countStored = async (app: TestApp, { id }: Agent) => {
     from predictions where agent_id = ${id}`;
   return { ...row! };
 };
-
-/** The stakes of an agent in the order of their ids, and its account. */
-export const readEntries = async (app: TestApp, { id }: Agent) => {
-  const rows = await app.sql<{ amount: number; balance_after: number }[]>`
-    select amount, balance_after from ledger
-    where agent_id = ${id} and reason = 'stake' order by id`;
-  const [account] = await app.sql<{ balance: number; staked: number; count: number }[]>`
-    select balance, staked, prediction_count as count from accounts where agent_id = ${id}`;
-  return { rows, account: account! };
-};

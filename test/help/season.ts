@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+
 /** A made-up season in the shape of question sets with a crowd's probability and outcomes. */
 
 export interface SeasonRecord {
@@ -90,3 +92,9 @@ export const scoreDirectly = (forecasts: readonly Scored[]) => {
   );
   return { n, brier, log_score, correct, ece, bins };
 };
+
+/** What the example of a converter makes of a file of such records. */
+export const convert = (file: string, flags: readonly string[] = []): string =>
+  execFileSync(process.execPath, ['examples/import/forecastbench.mjs', file, ...flags], {
+    encoding: 'utf8',
+  });

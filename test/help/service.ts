@@ -23,7 +23,7 @@ import {
   readLog,
 } from './service-processes.js';
 import { mountSmallDisk, type SmallDisk } from './small-disk.js';
-import type { Teardown } from './stores.js';
+import type { Stores, Teardown } from './stores.js';
 import { until } from './until.js';
 
 /**
@@ -80,6 +80,8 @@ export interface ServiceOptions {
   readonly agents?: number;
   readonly questions?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** Where the stores really are that `env` names by another way. */
+  readonly stores?: Pick<Stores, 'database_url' | 'redis_url'>;
   /** Puts this folder of DATA_DIR, '' for all of it, on a small disk. */
   readonly small_disk?: { readonly under: string; readonly megabytes: number };
 }
@@ -128,8 +130,10 @@ export const startService = async (
   });
   const url = await running.url;
   const { port } = new URL(url);
-  const database_url = embeddedPostgresUrl(folder) ?? '';
-  const redis_url = embeddedRedisUrl(folder);
+  const { database_url, redis_url } = options.stores ?? {
+    database_url: embeddedPostgresUrl(folder) ?? '',
+    redis_url: embeddedRedisUrl(folder),
+  };
   const sql = openSql({ url: database_url, pool: 3, prepare: true, name: 'test' });
   const log = pino({ level: 'silent' });
   const redis = openRedis({ url: redis_url, name: 'test', log, command_timeout_ms: 5_000 });

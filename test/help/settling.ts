@@ -80,17 +80,11 @@ export const decideAndSettle = async (
   await untilSettled(app.sql, question_id);
 };
 
-export interface Account {
-  readonly balance: number;
-  readonly staked: number;
-  readonly debt: number;
-}
-
-export const accountOf = async (sql: Sql, agent_id: string): Promise<Account> => {
-  const [row] = await sql<Account[]>`
-    select balance, staked, debt from accounts where agent_id = ${agent_id}`;
+export const balanceOf = async (sql: Sql, agent_id: string): Promise<number> => {
+  const [row] = await sql<{ balance: number }[]>`
+    select balance from accounts where agent_id = ${agent_id}`;
   if (row === undefined) throw new Error('there is no account');
-  return row;
+  return row.balance;
 };
 
 /** Reasons and amounts of an agent's ledger, oldest first. */
@@ -103,34 +97,12 @@ export const ledgerOf = async (
   return rows.map(({ reason, amount }) => [reason, amount] as const);
 };
 
-/**
- * What must be true of all accounts: the balance is the sum of the ledger and what the last entry
- * says, the debt is the sum of its entries, and only what is not settled is staked.
- */
+/** Accounts whose balance is not the sum of their ledger. */
 export const findWrongAccounts = (sql: Sql): PromiseLike<readonly object[]> =>
   sql`
-    select a.*, l.total, l.owed, p.staked as really_staked
+    select a.*, l.total
     from accounts a
-    left join (
-      select
-        agent_id,
-        sum(amount) as total,
-        coalesce(sum(amount) filter (where reason like 'debt_%'), 0) as owed,
-        coalesce(-sum(amount) filter (where reason in ('stake', 'stake_returned')), 0) as held
-      from ledger
-      group by agent_id
-    ) l on l.agent_id = a.agent_id
-    left join (
-      select p.agent_id, coalesce(sum(p.stake), 0) as staked
-      from predictions p
-      join questions q on q.id = p.question_id
-      where q.status in ('open', 'closed')
-      group by p.agent_id
-    ) p on p.agent_id = a.agent_id
+    left join (select agent_id, sum(amount) as total from ledger group by agent_id) l
+      on l.agent_id = a.agent_id
     where a.balance <> coalesce(l.total, 0)
-      or a.debt <> coalesce(l.owed, 0)
-      or a.staked <> coalesce(l.held, 0)
-      or a.staked <> coalesce(p.staked, 0)
-      or a.balance < 0
-      or (a.debt > 0 and a.balance > 0)
     limit 5`;

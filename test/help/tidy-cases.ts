@@ -86,6 +86,8 @@ export const tidy_cases: Readonly<Record<string, TidyCase>> = {
       file('src/kit/a.ts', 'const a = process.env.A;'),
       file('src/features/a/b.ts', "console.log('x');"),
       file('src/roles/a.ts', 'process.exit(1);'),
+      file('src/kit/pg/a.ts', 'await client.reserve();'),
+      file('src/kit/pg/a.ts', 'for await (const rows of tx`select 1`.cursor(10)) {'),
       file('src/kit/a.ts', 'export default 1;'),
       file('src/kit/a.ts', 'const a: any = 1;'),
       file('src/kit/a.ts', 'const a = b as any;'),

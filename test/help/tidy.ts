@@ -142,6 +142,11 @@ const bans: readonly Ban[] = [
     pattern: /process\.exit\(/,
     places: ['src/main.ts', 'src/boot/', 'src/tools/'],
   },
+  {
+    what: "begin, reserve, listen or a cursor of the Postgres client's own",
+    pattern: /\bclient\.(?:begin|reserve|listen|subscribe)\b|`\.cursor\(/,
+    places: [],
+  },
   { what: 'a default export', pattern: /^export default\b/m, places: [] },
   { what: 'the type any', pattern: /(?::|\bas|<|,)\s*any\b(?!\w)|\bany\[\]/, places: [] },
 ];
@@ -159,7 +164,7 @@ export const bannedInSource: Rule = (sources) =>
 
 const homes: Readonly<Record<string, readonly string[]>> = {
   'uWebSockets.js': ['src/kit/http/uws.ts'],
-  postgres: ['src/kit/pg/', 'src/embedded/', 'src/tools/'],
+  postgres: ['src/kit/pg/connection.ts'],
   ioredis: ['src/kit/redis/', 'src/embedded/', 'src/tools/'],
 };
 

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { t } from 'tap';
-import { Ints, NumberTable } from '../../src/kit/number-table.js';
-import { leastOverlap } from '../../src/kit/overlap.js';
-import { type SimilarSet, SimilarSets } from '../../src/kit/similar-sets.js';
+import { leastOverlap, type SimilarSet, SimilarSets } from '../../src/kit/similar-sets.js';
 import { holds } from '../help/property.js';
 
 /** Identities as hashes are: the same number for the same word, spread over 53 bits. */
@@ -103,7 +101,7 @@ const makeRandom = (seed: number) => () => {
   return (seed >>> 0) / 2 ** 32;
 };
 
-t.test('so it is across every change of the order, with few words and with many', async (t) => {
+t.test('so it is however many there are, with few words and with many', async (t) => {
   for (const [vocabulary, count] of [
     [40, 2_200],
     [400, 2_200],
@@ -179,32 +177,6 @@ t.test('nothing is like nothing, and the order of the members does not matter', 
   sets.remove(2);
   sets.remove(1);
   t.equal(sets.find(setOf(words)), null, 'what was taken out is not found');
-});
-
-t.test('a number keeps its place however many there are', async (t) => {
-  const table = new NumberTable(4);
-  for (let n = 0; n < 5_000; n += 1) {
-    if (table.findOrAdd(identity(n)) !== n) return t.fail(`number ${n}`);
-  }
-  for (let n = 0; n < 5_000; n += 1) {
-    if (table.find(identity(n)) !== n) return t.fail(`number ${n} again`);
-  }
-  t.equal(table.find(identity(5_000)), -1);
-  t.equal(table.findOrAdd(identity(17)), 17);
-  t.equal(table.size, 5_000);
-});
-
-t.test('numbers take two bytes until one needs four', async (t) => {
-  const numbers = new Ints(4, true);
-  for (const value of [0, 1, 65_535]) {
-    numbers.hold(value);
-    numbers.push(value);
-  }
-  t.equal(numbers.bytes, 8);
-  numbers.hold(65_536);
-  numbers.push(65_536);
-  numbers.push(-1);
-  t.same([...numbers.values.subarray(0, numbers.length)], [0, 1, 65_535, 65_536, -1]);
 });
 
 t.test('70,000 sets of 140,000 words are found as well as few', async (t) => {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import t from 'tap';
 import { persona_archetypes, risk_profiles, roles } from '../../src/features/agents/rules.js';
-import { checkReasoning } from '../../src/features/predictions/reasoning.js';
+import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { modelFamily } from '../../src/features/taxonomy/model-family.js';
 import { readDemoArguments } from '../../src/tools/demo/arguments.js';
 import { cast } from '../../src/tools/demo/cast.js';
@@ -10,8 +10,8 @@ import { speak } from '../../src/tools/demo/reasoning.js';
 import { isSigned } from '../../src/tools/demo/receiver.js';
 import { isComplete, summarise, type Tally } from '../../src/tools/demo/summary.js';
 import { makeView, type Picture, pictureLines } from '../../src/tools/demo/view.js';
-import { makeBar } from '../../src/tools/shared/bar.js';
-import { localUrl } from '../../src/tools/shared/local-url.js';
+import { localUrl } from '../../src/tools/shared/arguments.js';
+import { makeProgress } from '../../src/tools/shared/terminal.js';
 
 t.test(
   'the cast: 25 different agents of at least six families, as registration takes them',
@@ -193,16 +193,25 @@ t.test('elsewhere there are plain lines without control characters', async (t) =
   t.notMatch(text, /\x1b/);
   t.match(text, /^begin\n {2}predictions 3\/12, events 2, deliveries verified 1\n {2}Will it\?/);
   const plain = makeScreen();
-  const bar = makeBar(plain.screen);
-  for (const share of [0, 0.05, 0.1, 0.55, 0.56, 1]) bar.update(share, 'n');
-  bar.clear();
-  t.same(plain.written, ['  0 %  n\n', ' 10 %  n\n', ' 55 %  n\n', '100 %  n\n']);
+  const format = '[{bar}] {percentage} %  {note}';
+  const progress = makeProgress(plain.screen, format);
+  progress.update(1, 4, { note: 'begun' });
+  progress.clear();
+  progress.update(4, 4, { note: 'done' });
+  progress.end();
+  t.same(plain.written.join('').split('\n'), [
+    '[███████░░░░░░░░░░░░░░░░░░░░░] 25 %  begun',
+    '[████████████████████████████] 100 %  done',
+    '',
+  ]);
   const live = makeScreen({ isTTY: true, columns: 50 });
-  const live_bar = makeBar(live.screen);
-  live_bar.update(1, 'a note that is longer than the terminal is wide');
-  live_bar.clear();
-  t.same(live.written.length, 2);
-  t.ok((live.written[0]?.length ?? 0) <= 50 + 5);
+  const bar = makeProgress(live.screen, format);
+  bar.update(1, 1, { note: 'a note that is longer than the terminal is wide' });
+  t.ok(live.written.includes('\x1b[?7l'), 'no line wraps');
+  const drawn = live.written.length;
+  bar.clear();
+  t.ok(live.written.length > drawn, 'it is taken away');
+  bar.end();
 });
 
 t.test('arguments', async (t) => {

@@ -1,15 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
-import { readImportArguments } from '../../src/tools/import/arguments.js';
-import { type Item, makeItem, text_limits } from '../../src/tools/import/item.js';
-import { makeMapping, toPlainText } from '../../src/tools/import/mapping.js';
-import { readTime } from '../../src/tools/import/readers.js';
+import { createClient } from '../../src/client/node.js';
+import { type Item, makeItem, text_limits } from '../../src/tools/import/items.js';
 import { kindOf, readRecords } from '../../src/tools/import/records.js';
-import { makeUploader, Stopped } from '../../src/tools/import/upload.js';
-import type { Answer, CallParts } from '../../src/tools/shared/call.js';
-import { localUrl } from '../../src/tools/shared/local-url.js';
+import { readImportArguments } from '../../src/tools/import/run.js';
+import { makeUpload, Stopped } from '../../src/tools/import/upload.js';
+import { localUrl } from '../../src/tools/shared/arguments.js';
 
 const pillars = new Map([['data', 'technology']]);
 const options = { pillars, publish: false };
@@ -20,12 +21,12 @@ const least = {
 };
 
 const itemOf = (record: Record<string, unknown>): Item => {
-  const made = makeItem(record, options);
+  const made = makeItem('question', record, options);
   if ('problems' in made) throw new Error(made.problems.join('; '));
   return made.item;
 };
 const problemsOf = (record: Record<string, unknown>): readonly string[] => {
-  const made = makeItem(record, options);
+  const made = makeItem('question', record, options);
   return 'problems' in made ? made.problems : [];
 };
 
@@ -74,19 +75,24 @@ t.test('times: what is read, and what is refused', async (t) => {
     ['2031-05-01T10:20:30-0230', '2031-05-01T12:50:30.000Z'],
     ['2028-02-29', '2028-02-29T00:00:00.000Z'],
   ];
-  for (const [text, iso] of good) t.equal(readTime('closes_at', text), iso, text);
-  const bad = [
+  for (const [text, iso] of good) {
+    t.equal(itemOf({ ...least, closes_at: text })['closes_at'], iso, text);
+  }
+  const bad: readonly unknown[] = [
     'soon',
     '2031-02-29',
     '2031-13-01',
     '01.05.2031',
     '2031-05-01T25:00',
     1935,
-    '',
-    null,
+    {},
   ];
   for (const value of bad) {
-    t.match(readTime('closes_at', value), { problem: /^closes_at is .* not a date/ }, `${value}`);
+    t.match(
+      problemsOf({ ...least, closes_at: value }),
+      [/^closes_at is .* not a date/],
+      `${value}`,
+    );
   }
 });
 
@@ -115,9 +121,9 @@ t.test('everything that is wrong with a record is named at once', async (t) => {
 
 t.test('a text at its limit stays whole; one character more is cut, with a notice', async (t) => {
   for (const [name, limit] of Object.entries(text_limits)) {
-    const whole = makeItem({ ...least, [name]: 'x'.repeat(limit) }, options);
+    const whole = makeItem('question', { ...least, [name]: 'x'.repeat(limit) }, options);
     t.match(whole, { item: { [name]: 'x'.repeat(limit) }, notices: [] });
-    const long = makeItem({ ...least, [name]: 'x'.repeat(limit + 1) }, options);
+    const long = makeItem('question', { ...least, [name]: 'x'.repeat(limit + 1) }, options);
     t.match(long, {
       item: { [name]: `${'x'.repeat(limit - 1)}…` },
       notices: [`${name} was cut from ${limit + 1} to ${limit} characters`],
@@ -133,75 +139,11 @@ t.test('a record without a source is known by its content', async (t) => {
   t.match(first.source_id, /^[0-9a-f]{32}$/);
   t.equal(itemOf(Object.fromEntries(Object.entries(least).reverse())).source_id, first.source_id);
   t.not(itemOf({ ...least, weight: 2 }).source_id, first.source_id);
-  const published = makeItem(least, { ...options, publish: true });
+  const published = makeItem('question', least, { ...options, publish: true });
   t.match(published, { item: { source_id: first.source_id, publish: true } });
-  t.match(makeItem({ ...least, publish: false }, { ...options, publish: true }), {
+  t.match(makeItem('question', { ...least, publish: false }, { ...options, publish: true }), {
     item: { publish: false },
   });
-});
-
-t.test(
-  'a mapping fills fields from names, first non-empty ones, templates, constants',
-  async (t) => {
-    const map = makeMapping({
-      fields: {
-        question: 'title',
-        description: { template: '{text}\n\n\n\n{rules}', plain: true },
-        closes_at: { from: ['deadline', 'end'] },
-        weight: { constant: 2 },
-      },
-    });
-    t.same(map({ title: 'A?', text: '<p>Hi &amp; bye</p>', deadline: ' ', end: '2031-01-01' }), {
-      question: 'A?',
-      description: 'Hi & bye',
-      closes_at: '2031-01-01',
-      weight: 2,
-    });
-    t.same(map({ title: 'A?', text: 'One', rules: 'Two', deadline: '2030-01-01' }), {
-      question: 'A?',
-      description: 'One\n\nTwo',
-      closes_at: '2030-01-01',
-      weight: 2,
-    });
-  },
-);
-
-t.test('HTML becomes text that keeps links and breaks', async (t) => {
-  t.equal(
-    toPlainText(
-      '<ul><li>See <a href="https://a.org/x" target="_blank">A</a></li></ul>1 &lt; 2<br/>3',
-    ),
-    '- See A (https://a.org/x)\n1 < 2\n3',
-  );
-  t.equal(toPlainText('2 < 3 and 4 > 1'), '2 < 3 and 4 > 1');
-});
-
-t.test('subjects: the first rule with a whole word wins, field by field', async (t) => {
-  const map = makeMapping({
-    fields: { question: 'q' },
-    subjects: {
-      in: ['q', 'more'],
-      rules: [
-        { subcategory: 'one', words: ['bank', 'élan'] },
-        { subcategory: 'two', words: ['robot*', 'river bank'] },
-      ],
-      fallback: { category: 'society' },
-    },
-  });
-  const subject = (record: Record<string, string>): unknown => map(record)['subcategory'];
-  t.equal(subject({ q: 'The river bank' }), 'one', 'rules are tried in order');
-  t.equal(subject({ q: 'Embankment and ROBOTICS' }), 'two', 'whole words; any case; any ending');
-  t.equal(subject({ q: 'robot', more: 'bank' }), 'two', 'the first field decides');
-  t.equal(subject({ q: 'nothing', more: 'an élan' }), 'one');
-  t.equal(subject({ q: 'élans' }), undefined);
-  t.same(map({ q: 'nothing' }), { category: 'society', question: 'nothing' });
-});
-
-t.test('a mapping that is not right is refused with the reason', async (t) => {
-  t.throws(() => makeMapping({ fields: { colour: 'c' } }), /only these fields can be filled/);
-  t.throws(() => makeMapping({ fields: { question: { form: 'c' } } }), /mapping is not right/);
-  t.throws(() => makeMapping({ field: {} }), /mapping is not right/);
-  t.throws(() => makeMapping('text'), /mapping is not right/);
 });
 
 const writeTemporary = (t: Test, name: string, content: string): string => {
@@ -255,39 +197,58 @@ t.test('the kind of a file comes from its name, else from its first character', 
   t.equal(await kindOf(writeTemporary(t, 'a.txt', 'a,b\n')), 'csv');
 });
 
-const numbered = (count: number) =>
-  Array.from({ length: count }, (_, i) => ({
-    line: i + 1,
-    item: { ...least, source: 's', source_id: String(i) } as Item,
-  }));
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
 
-const callerOf = (answer: (ids: readonly string[]) => Answer) => {
-  const calls: (readonly string[])[] = [];
-  const call = async ({ body }: CallParts): Promise<Answer> => {
-    const ids = (body as { items: Item[] }).items.map((item) => item.source_id);
-    calls.push(ids);
-    return answer(ids);
+/** A service of another mind: it answers each call with what `answer` makes of its ids. */
+const uploadTo = async (t: Test, answer: (ids: readonly string[]) => Answer) => {
+  let calls = 0;
+  const server = createServer(async (asked, reply) => {
+    calls += 1;
+    const { items } = JSON.parse(await text(asked)) as { items: { source_id: string }[] };
+    const { status, body } = answer(items.map(({ source_id }) => source_id));
+    reply.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.closeAllConnections());
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const bad: [number, string][] = [];
+  const upload = makeUpload({
+    type: 'question',
+    client: createClient({ base_url: `http://127.0.0.1:${port}` }),
+    onBad: (line, reason) => bad.push([line, reason]),
+    onDone: () => undefined,
+    onSent: () => undefined,
+  });
+  return {
+    bad,
+    calls: () => calls,
+    async send(count: number) {
+      for (let n = 0; n < count; n += 1) {
+        await upload.add({ line: n + 1, item: { ...least, source_id: String(n) } });
+      }
+      await upload.flush();
+      return upload.counts;
+    },
   };
-  return { calls, uploader: makeUploader({ url: 'http://service', call }, 'key') };
 };
 
 t.test('an item that makes a whole call unreadable is found, and the others go in', async (t) => {
-  const { calls, uploader } = callerOf((ids) =>
+  const { bad, calls, send } = await uploadTo(t, (ids) =>
     ids.includes('5')
       ? { status: 400, body: { error: 'The body is not valid JSON.' } }
       : { status: 200, body: { results: ids.map((_, index) => ({ index, status: 'created' })) } },
   );
-  const outcomes = await uploader.send(numbered(8));
-  t.same(
-    outcomes.map((outcome) => outcome.kind),
-    ['created', 'created', 'created', 'created', 'created', 'refused', 'created', 'created'],
-  );
-  t.match(outcomes[5], { reason: 'The body is not valid JSON.' });
-  t.equal(calls.length, 7);
+  t.same(await send(8), { created: 7, exists: 0, bad: 1 });
+  t.same(bad, [[6, 'The body is not valid JSON.']]);
+  t.equal(calls(), 7);
 });
 
 t.test('results are matched by their index, with every reason', async (t) => {
-  const { uploader } = callerOf(() => ({
+  const { bad, send } = await uploadTo(t, () => ({
     status: 200,
     body: {
       results: [
@@ -296,19 +257,17 @@ t.test('results are matched by their index, with every reason', async (t) => {
       ],
     },
   }));
-  t.same(await uploader.send(numbered(2)), [
-    { kind: 'exists' },
-    { kind: 'refused', reason: 'No.; a: b' },
-  ]);
+  t.same(await send(2), { created: 0, exists: 1, bad: 1 });
+  t.same(bad, [[2, 'No.; a: b']]);
 });
 
 t.test('a service that cannot import stops it', async (t) => {
   for (const status of [401, 404, 500]) {
-    const { uploader } = callerOf(() => ({ status, body: null }));
-    await t.rejects(uploader.send(numbered(1)), Stopped, `${status}`);
+    const { send } = await uploadTo(t, () => ({ status, body: null }));
+    await t.rejects(send(1), Stopped, `${status}`);
   }
-  const { uploader } = callerOf(() => ({ status: 200, body: { results: [] } }));
-  await t.rejects(uploader.send(numbered(1)), Stopped, 'a result is missing');
+  const { send } = await uploadTo(t, () => ({ status: 200, body: { results: [] } }));
+  await t.rejects(send(1), Stopped, 'a result is missing');
 });
 
 t.test('arguments', async (t) => {
@@ -316,18 +275,11 @@ t.test('arguments', async (t) => {
     file: 'a.csv',
     url: localUrl(),
     admin_key_file: '.data/admin-key',
-    map: null,
     publish: false,
   });
-  t.match(readImportArguments(['a', '--format', 'forecastbench', '--publish']), {
-    map: { name: 'forecastbench' },
-    publish: true,
-  });
-  t.match(readImportArguments(['a', '--map', 'm.json']), { map: { file: 'm.json' } });
+  t.match(readImportArguments(['a', '--publish']), { publish: true });
   t.match(readImportArguments([]), /^Usage/);
   t.match(readImportArguments(['a', 'b']), /^Usage/);
   t.match(readImportArguments(['a', '--fast']), /fast[\s\S]*Usage/);
-  t.match(readImportArguments(['a', '--format', 'x']), /--format knows forecastbench/);
-  t.match(readImportArguments(['a', '--format', 'forecastbench', '--map', 'm']), /not both/);
   t.match(readImportArguments(['a', '--url', 'nowhere']), /--url takes an address/);
 });

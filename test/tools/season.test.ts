@@ -6,7 +6,13 @@ import { runImport } from '../../src/tools/import/run.js';
 import { findDifferences } from '../../src/tools/verify/differences.js';
 import { startApp, type TestApp } from '../help/app.js';
 import { openParts } from '../help/parts.js';
-import { makeRandom, makeSeason, type SeasonRecord, scoreDirectly } from '../help/season.js';
+import {
+  convert,
+  makeRandom,
+  makeSeason,
+  type SeasonRecord,
+  scoreDirectly,
+} from '../help/season.js';
 import { until } from '../help/until.js';
 
 interface Desk {
@@ -92,8 +98,13 @@ t.test(
     }
     const file = write('season.ndjson', season);
     const keys = `${file}.keys`;
-    const argv = ['--format', 'forecastbench', '--publish', '--points', '100000', '--keys', keys];
-    t.match(await run(file, [...argv, '--forecasts']), {
+    const argv = ['--publish', '--keys', keys];
+    const converted = (...flags: readonly string[]) => {
+      const made = `${file}${flags.join('')}`;
+      writeFileSync(made, convert(file, flags));
+      return made;
+    };
+    t.match(await run(converted('--forecasts'), argv), {
       code: 0,
       output: /80 created, 0 there already, 0 bad\. agents: 2 created.* forecasts: 80 created/,
     });
@@ -101,11 +112,11 @@ t.test(
       forecastLines(agent, season, forecasts),
     );
     const more_file = write('more.ndjson', more);
-    t.match(await run(more_file, ['--points', '100000', '--keys', keys]), {
+    t.match(await run(more_file, ['--keys', keys]), {
       code: 0,
       output: /agents: 4 created.* forecasts: 320 created, 0 there already, 0 bad\./,
     });
-    t.match(await run(file, [...argv, '--resolutions']), {
+    t.match(await run(converted('--resolutions'), argv), {
       code: 0,
       output: /0 created, 80 there already, 0 bad\. resolutions: 64 created/,
     });
@@ -166,11 +177,11 @@ t.test(
     t.same(await differences(), [], 'verify finds nothing');
 
     const before = await app.sql`select id, balance_after from ledger order by id`;
-    t.match(await run(more_file, ['--points', '100000']), {
+    t.match(await run(more_file), {
       code: 0,
       output: /forecasts: 0 created, 320 there already, 0 bad/,
     });
-    t.match(await run(file, [...argv, '--forecasts', '--resolutions']), {
+    t.match(await run(converted('--forecasts', '--resolutions'), argv), {
       output:
         /0 created, 80 there already, 0 bad\..*resolutions: 0 created, 64 there already, 0 bad/,
     });
@@ -222,7 +233,7 @@ t.test('lines of every type in any order, options and voids, and what is refused
     outcome('b', 'green'),
     outcome('c', 'void'),
     outcome('e', 0.4),
-    { type: 'agent', name: 'Timetable', model: 'gpt-4o', points: 6_000 },
+    { type: 'agent', name: 'Timetable', model: 'gpt-4o' },
     question('a'),
     question('b', multi),
     question('c', multi),
@@ -258,15 +269,12 @@ t.test('lines of every type in any order, options and voids, and what is refused
   t.match(output, /forecasts: 3 created, .* resolutions: 3 created, 0 there already, 1 bad\./);
   await rest();
   const agents = await app.sql`
-    select a.name, a.model_family, a.owner_id is not null as linked, c.staked,
-      c.balance = 6000 + (select sum(net) from scores s where s.agent_id = a.id) as paid
+    select a.name, a.model_family, a.owner_id is not null as linked,
+      c.balance = 5000 + (select sum(net) from scores s where s.agent_id = a.id) as paid
     from agents a
     join accounts c on c.agent_id = a.id
     where a.name = 'Timetable'`;
-  t.same(
-    [...agents],
-    [{ name: 'Timetable', model_family: 'gpt', linked: true, staked: 0, paid: true }],
-  );
+  t.same([...agents], [{ name: 'Timetable', model_family: 'gpt', linked: true, paid: true }]);
   const stored = await app.sql`
     select p.created_at, p.reasoning, p.citations, q.source_id, q.status, s.net
     from predictions p
@@ -287,7 +295,7 @@ t.test('lines of every type in any order, options and voids, and what is refused
   t.same(
     [...acts],
     [
-      { act: 'agent.import', count: 2 },
+      { act: 'agent.import', count: 1 },
       { act: 'prediction.import', count: 1 },
       { act: 'question.import', count: 5 },
     ],
@@ -297,21 +305,3 @@ t.test('lines of every type in any order, options and voids, and what is refused
   t.match(second.output, /^line 1: The question is resolved otherwise already/m);
   t.match(second.output, /resolutions: 0 created, 1 there already, 2 bad/);
 });
-
-t.test(
-  'an agent without the points for a stake is refused, and more points can come',
-  async (t) => {
-    const { write, run } = await open(t);
-    const ids = Array.from({ length: 20 }, (_, n) => `p${n}`);
-    const file = write('many.ndjson', [
-      ...ids.map((id) => question(id, { weight: 5 })),
-      ...ids.map((id) => forecast(id, { probability: 99 })),
-    ]);
-    const first = await run(file);
-    t.match(first.output, /stakes 1460 points and the balance is \d+; import the agent with more/);
-    t.match(first.output, /forecasts: 3 created, 0 there already, 17 bad/);
-    const second = await run(file, ['--points', '100000']);
-    t.match(second.output, /agents: 0 created, 1 there already/);
-    t.match(second.output, /forecasts: 17 created, 3 there already, 0 bad/);
-  },
-);

@@ -56,8 +56,8 @@ t.test('the six commands work as they stand, and print what they promise', async
   const question_id = ran.lines.at(-1) ?? '';
   t.same(shapes(ran.lines.slice(0, -1)), shapes(steps.flatMap(promisedOutput)));
 
-  const rows = await app.sql`select question_id, stake, confidence from predictions`;
-  t.same([...rows], [{ question_id, stake: 156, confidence: 80 }]);
+  const rows = await app.sql`select question_id, confidence from predictions`;
+  t.same([...rows], [{ question_id, confidence: 80 }]);
 
   await until('the consensus', async () => {
     const { body } = await app.call('GET', `/api/questions/${question_id}/consensus`);
@@ -87,7 +87,7 @@ t.test('a step that is refused prints the refusal, and nothing after it runs', a
     t.equal(ran.code, 1, wrong);
     t.match(ran.errors, refusal, wrong);
     t.notMatch(ran.lines, ['the end']);
-    t.notMatch(ran.lines, [/stake/]);
+    t.notMatch(ran.lines, [/points/]);
   }
   t.equal((await app.sql`select from predictions`).length, 0);
   const away = await runBash(script, { ...env, BASE: 'http://127.0.0.1:1' });

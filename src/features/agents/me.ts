@@ -10,7 +10,7 @@ import {
 } from '../standing/index.js';
 import { agents_faults, me_user_schema } from './schema.js';
 import { type AgentRow, findAgent } from './store.js';
-import { equityOf, meView, type Place } from './views.js';
+import { meView, type Place } from './views.js';
 
 /** An agent together with where it stands. */
 
@@ -26,10 +26,9 @@ export const readAgent = async (deps: Needs, id: string): Promise<FoundAgent | F
   const { sql, boards, clock } = deps;
   const row = await findAgent(sql, id);
   if (row === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
-  const equity = equityOf(row);
   const [rank, performance] = await Promise.all([
     readNet(sql, id).then(boards.rank),
-    readPerformance(sql, { agent_id: id, equity, now: clock() }),
+    readPerformance(sql, { agent_id: id, points: row.balance, now: clock() }),
   ]);
   return { row, place: { rank, streak: performance.streak.current }, performance };
 };

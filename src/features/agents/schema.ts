@@ -92,7 +92,6 @@ export type AgentView = Static<typeof agent_schema>;
 /** An agent as its owner sees it. */
 export const owned_agent_schema = Type.Object({
   ...agent_schema.properties,
-  equity: Type.Integer(),
   prediction_count: Type.Integer(),
   linked_at: nullable(time_schema),
 });
@@ -102,7 +101,6 @@ const told_members = {
   domain_focus: nullable(Type.String()),
   philosophy: nullable(Type.String()),
   prediction_count: Type.Integer(),
-  equity: Type.Integer({ description: 'Points and the stakes of open predictions, less debts.' }),
   streak_count: Type.Integer({ description: 'Correct predictions in a row, by resolution.' }),
   rank: Type.Integer({
     minimum: 1,

@@ -24,16 +24,14 @@ export interface AgentRow {
   readonly suspended_at: Date | null;
   readonly created_at: Date;
   readonly balance: number;
-  readonly staked: number;
-  /** What a reversal took beyond the balance. */
-  readonly debt: number;
   readonly prediction_count: number;
 }
 
 const columns = (db: Db) => db`
   a.id, a.name, a.model, a.model_family, a.persona_archetype, a.risk_profile, a.roles, a.bio,
   a.domain_focus, a.philosophy, a.referral_code, a.owner_id, a.linked_at, a.suspended_at,
-  a.created_at, c.balance, c.staked, c.debt, c.prediction_count`;
+  a.created_at, c.balance,
+  (select count(*)::integer from predictions p where p.agent_id = a.id) as prediction_count`;
 
 export interface NewAgent {
   readonly id: string;

@@ -4,9 +4,6 @@ import type { AgentRow } from './store.js';
 
 /** Rows of agents as they are shown: to themselves, to their owner, to everybody. */
 
-/** Points and the stakes of open predictions, less what a reversal left owing. */
-export const equityOf = (row: AgentRow): number => row.balance + row.staked - row.debt;
-
 const baseView = (row: AgentRow) => ({
   id: row.id,
   name: row.name,
@@ -14,7 +11,7 @@ const baseView = (row: AgentRow) => ({
   model: row.model,
   model_family: row.model_family,
   points: row.balance,
-  tier: tierOf(equityOf(row)),
+  tier: tierOf(row.balance),
   trust_label: row.owner_id === null ? ('unverified' as const) : ('verified' as const),
   persona_archetype: row.persona_archetype,
   risk_profile: row.risk_profile,
@@ -29,7 +26,6 @@ export const agentView = (row: AgentRow): AgentView => ({
 
 export const ownedAgentView = (row: AgentRow) => ({
   ...agentView(row),
-  equity: equityOf(row),
   prediction_count: row.prediction_count,
   linked_at: row.linked_at?.toISOString() ?? null,
 });
@@ -45,7 +41,6 @@ const toldView = (row: AgentRow, { rank, streak }: Place) => ({
   domain_focus: row.domain_focus,
   philosophy: row.philosophy,
   prediction_count: row.prediction_count,
-  equity: equityOf(row),
   streak_count: streak,
   rank,
 });

@@ -275,10 +275,7 @@ export const endingText = (ending: Ending): string => {
   const { status, as_of, closes_at, resolution_date, ended_at, resolved_at, voided_at } = ending;
   if (status === 'draft') return 'It is a draft and takes no predictions yet.';
   if (status === 'voided') {
-    return (
-      `It was voided on ${dayText(voided_at ?? as_of)}: stakes went back and nothing is ` +
-      `scored.`
-    );
+    return `It was voided on ${dayText(voided_at ?? as_of)}: nothing is scored.`;
   }
   if (status === 'resolved') {
     const again = ending.revision > 1 ? `, decided anew (revision ${ending.revision})` : '';

@@ -1,5 +1,3 @@
-import { codeAt } from '../../kit/code-at.js';
-
 /** Texts that say the same again: within themselves, and as copies of each other. */
 
 const token = /[\p{L}\p{M}\p{N}]+/gu;
@@ -50,7 +48,7 @@ export const signatureOf = (tokens: readonly string[]): Signature => {
     let hash = 0;
     const { length } = one;
     for (let at = 0; at < length; at += 1) {
-      hash = Math.imul(hash ^ codeAt(one, at), 0x01000193) + at;
+      hash = Math.imul(hash ^ one.charCodeAt(at), 0x01000193) + at;
     }
     const bit = ((hash ^ (hash >>> 15)) >>> 0) % (signature_words * word_bits);
     const word = (bit / word_bits) | 0;

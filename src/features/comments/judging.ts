@@ -43,7 +43,7 @@ export type Verdict =
   | { readonly kind: 'placed'; readonly answer: Answer }
   /** This very body was accepted before, and this is what became of it. */
   | { readonly kind: 'repeat'; readonly row: CommentRow }
-  | { readonly kind: 'tier'; readonly equity: number }
+  | { readonly kind: 'tier'; readonly points: number }
   | { readonly kind: 'limit' }
   | { readonly kind: 'copy' }
   /** What it replies to was hidden meanwhile. */
@@ -68,9 +68,9 @@ const judge = ({ draft, answer }: Composed, known: Known): Verdict | null => {
   // The batch is run again after an outage and had committed the first time.
   if (repeat?.id === draft.id) return { kind: 'placed', answer };
   if (repeat !== undefined) return { kind: 'repeat', row: repeat };
-  const equity = standing?.equity ?? 0;
+  const points = standing?.points ?? 0;
   if (isReply(draft)) {
-    if (!hasTier(equity, 'Analyst')) return { kind: 'tier', equity };
+    if (!hasTier(points, 'Analyst')) return { kind: 'tier', points };
   } else if ((standing?.used ?? 0) >= comment_limits.top_level) return { kind: 'limit' };
   return isCopy(draft, recent) ? { kind: 'copy' } : null;
 };

@@ -97,7 +97,7 @@ export const readRepeats = (tx: Tx, drafts: readonly CommentDraft[], now: Date) 
 export interface Standing {
   readonly agent_id: string;
   /** Null for a comment of the top level, which needs none. */
-  readonly equity: number | null;
+  readonly points: number | null;
   /** Top-level comments on the question of its draft; 0 for a reply, which is not counted. */
   readonly used: number;
   /** Its last comment anywhere; null when there is none. */
@@ -108,8 +108,8 @@ export const readStandings = (tx: Tx, drafts: readonly CommentDraft[]) => tx<Sta
   select
     d.agent_id,
     case when d.question_id is null then (
-      select a.balance + a.staked - a.debt from accounts a where a.agent_id = d.agent_id
-    ) end as equity,
+      select a.balance from accounts a where a.agent_id = d.agent_id
+    ) end as points,
     coalesce(
       (
         select max(c.slot)

@@ -205,9 +205,9 @@ const explain = (verdict: Exclude<Verdict, { kind: 'placed' }>): Answer => {
     case 'repeat':
       return reply(200, { comment: toWire(verdict.row) }, { 'Idempotency-Replayed': 'true' });
     case 'tier': {
-      const has = `${verdict.equity} (${tierOf(verdict.equity)})`;
+      const has = `${verdict.points} (${tierOf(verdict.points)})`;
       return refuse(points_faults.TIER_REQUIRED, {
-        message: `Replying needs the Analyst tier: an equity of 5,000 points; this agent has ${has}.`,
+        message: `Replying needs the Analyst tier: 4,000 points; this agent has ${has}.`,
         extra: { tier_required: 'Analyst' },
       });
     }

@@ -2,7 +2,7 @@ import { keepAll } from '../../kit/idempotency.js';
 import { type Batcher, createBatcher } from '../../kit/pg/batch.js';
 import type { Sql } from '../../kit/pg/client.js';
 import { inLine, inShort, sendNow, sendOne } from '../../kit/pg/short-transaction.js';
-import { equityFor } from '../points/index.js';
+import { pointsFor } from '../points/index.js';
 import { type Posting, postJudged, type Verdict } from './judging.js';
 import { type Expecting, insertExpecting } from './quick-store.js';
 import { comment_limits } from './rules.js';
@@ -30,7 +30,7 @@ const tryOne = (writers: WriterMemory, posting: Posting): Trying | null => {
   return last_id === undefined || writers.mayCopy(draft) ? null : { draft, last_id, posting };
 };
 
-const rules = { most: comment_limits.top_level, least_equity: equityFor('Analyst') };
+const rules = { most: comment_limits.top_level, least_points: pointsFor('Analyst') };
 
 /** Null for what has to be judged. */
 const postExpecting = async (

@@ -18,8 +18,8 @@ export interface Expecting {
 export interface QuickRules {
   /** Top-level comments of an agent on a question. */
   readonly most: number;
-  /** Equity that a reply needs. */
-  readonly least_equity: number;
+  /** Points that a reply needs. */
+  readonly least_points: number;
 }
 
 /**
@@ -75,7 +75,7 @@ export const insertExpecting = async (
         and (last.id is null or last.id < asked.id)
         and repeated.id is null
         and case when numbered.slot is null then (
-          select a.balance + a.staked - a.debt >= ${rules.least_equity}
+          select a.balance >= ${rules.least_points}
           from accounts a
           where a.agent_id = asked.agent_id
         ) else numbered.slot <= ${rules.most} end

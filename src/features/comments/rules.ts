@@ -1,5 +1,6 @@
 import { findLinks } from '../../kit/links.js';
-import { normaliseText, readProse } from '../../kit/text.js';
+import { normaliseText } from '../../kit/text.js';
+import { blank, readProse } from '../../kit/words.js';
 import { isRepetitive, tokensOf } from './copies.js';
 
 /** What a comment must be: length, words, no profanity, no spam. Pure, and linear in the text. */
@@ -60,16 +61,6 @@ export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): n
   return count;
 };
 
-const withoutLinks = (text: string, links: readonly number[]): string => {
-  let rest = '';
-  let from = 0;
-  for (let n = 0; n < links.length; n += 2) {
-    rest += `${text.slice(from, links[n])} `;
-    from = links[n + 1] ?? from;
-  }
-  return rest + text.slice(from);
-};
-
 const fail = (code: TextCode, message: string): TextFailure => ({
   path: 'body.content',
   ...{ code, message },
@@ -113,11 +104,11 @@ export const checkText = (raw: string): TextCheck => {
     return { text, tokens: [], all_tokens: [], failures: [length] };
   const { min_words, word_letters } = comment_limits;
   const links = findLinks(text);
-  const prose = readProse(text, { links, uncounted: [], min_letters: word_letters, cuts: true });
-  const plain = links.length === 0 ? text : withoutLinks(text, links);
+  const prose = readProse(text, { links, uncounted: [], min_letters: word_letters });
+  const plain = links.length === 0 ? text : blank(text, links);
   const tokens = tokensOf(plain);
   const failures: TextFailure[] = length === null ? [] : [length];
-  const { distinct_words: distinct } = prose;
+  const distinct = prose.distinct.size;
   if (distinct < min_words) {
     const message =
       `Use at least ${min_words} different words of ${word_letters} letters or more (two in ` +

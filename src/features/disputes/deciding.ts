@@ -3,7 +3,7 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import type { Caller } from '../../kit/http/caller.js';
 import { type Answer, type Reply, reply } from '../../kit/http/route.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { readText } from '../../kit/plain-text.js';
+import { readText } from '../../kit/text.js';
 import { adminName, recordAct } from '../audit/index.js';
 import { notify } from '../notifications/index.js';
 import { type QuestionParts, readQuestion } from '../questions/index.js';

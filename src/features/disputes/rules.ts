@@ -1,6 +1,6 @@
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { readText } from '../../kit/plain-text.js';
-import { findObjection, hasControls } from '../../kit/text.js';
+import { hasControls, readText } from '../../kit/text.js';
+import { findObjection } from '../../kit/words.js';
 import { prediction_faults } from '../predictions/index.js';
 import { dispute_faults, type FileBody, reason_limits } from './schema.js';
 

@@ -9,7 +9,7 @@ export const tag_texts: Readonly<Record<string, string>> = {
   comments: 'Comments, replies and debates.',
   votes: 'Up and down on predictions, up on comments; casting twice is casting once.',
   resolution: 'Deciding questions, and how far the paying has come.',
-  points: 'Stakes, receipts and the ledger.',
+  points: 'What forecasts earn, receipts and the ledger.',
   consensus: 'What the agents think together, live.',
   leaderboards: 'Who forecasts and who debates best.',
   history: 'How the consensus moved.',

@@ -46,6 +46,5 @@ export {
   placesOf,
   resolveTopic,
   Told,
-  told_packing,
   topicsOf,
 } from './topics.js';

@@ -14,82 +14,36 @@ export interface LogEntry {
   readonly body: string;
 }
 
-const uuid_chars = 36;
-const places = 6;
-
 /**
- * An entry as it is carried: what places the event in one text, `id event question agent audience
- * category subcategory owner`, of which nothing is cut out before it is asked for. Thousands of
- * entries are under way at once, and most are asked for their kind and their question only.
+ * An event as an entry of the stream: what places it in one text, `id event question agent audience
+ * category subcategory owner` where an empty field is null, and its body in another.
  */
-export class PackedEntry implements LogEntry {
-  constructor(
-    readonly offset: number,
-    readonly head: string,
-    readonly body: string,
-  ) {}
-
-  get id(): string {
-    return this.head.slice(0, uuid_chars);
-  }
-
-  get event(): string {
-    return this.head.slice(uuid_chars + 1, this.head.indexOf(' ', uuid_chars + 1));
-  }
-
-  get question_id(): string | null {
-    return this.place(0);
-  }
-
-  get agent_id(): string | null {
-    return this.place(1);
-  }
-
-  get audience_id(): string | null {
-    return this.place(2);
-  }
-
-  get category(): string | null {
-    return this.place(3);
-  }
-
-  get subcategory(): string | null {
-    return this.place(4);
-  }
-
-  get owner_id(): string | null {
-    return this.place(5);
-  }
-
-  private place(nth: number): string | null {
-    const { head } = this;
-    let from = head.indexOf(' ', uuid_chars + 1) + 1;
-    for (let n = 0; n < nth; n += 1) from = head.indexOf(' ', from) + 1;
-    const end = nth === places - 1 ? head.length : head.indexOf(' ', from);
-    return from === end ? null : head.slice(from, end);
-  }
-}
-
-/** As an entry of the stream: what places the event in one text, and its body in another. */
-export const packEntry = (e: LogEntry): readonly [head: string, body: string] => {
-  if (e instanceof PackedEntry) return [e.head, e.body];
-  const { id, event, question_id, agent_id, audience_id, category, subcategory, owner_id } = e;
-  const placed = [question_id, agent_id, audience_id, category, subcategory, owner_id];
-  return [`${id} ${event} ${placed.map((place) => place ?? '').join(' ')}`, e.body];
+export const packEntry = (entry: LogEntry): readonly [head: string, body: string] => {
+  const { id, event, question_id, agent_id, audience_id, category, subcategory, owner_id } = entry;
+  const places = [question_id, agent_id, audience_id, category, subcategory, owner_id];
+  return [[id, event, ...places.map((place) => place ?? '')].join(' '), entry.body];
 };
 
-/** The other way; null for what `packEntry` did not make. */
+/** The other way; null for a head that `packEntry` did not make. */
 export const unpackEntry = (offset: number, head: string, body: string): LogEntry | null => {
-  if (head[uuid_chars] !== ' ') return null;
-  let at = uuid_chars;
-  for (let n = 0; n < places; n += 1) {
-    at = head.indexOf(' ', at + 1);
-    if (at < 0) return null;
-  }
-  return head.includes(' ', at + 1) ? null : new PackedEntry(offset, head, body);
+  const parts = head.split(' ');
+  const [id = '', event = ''] = parts;
+  if (parts.length !== 8 || id.length !== 36) return null;
+  const place = (index: number): string | null => parts[index] || null;
+  return {
+    offset,
+    id,
+    event,
+    question_id: place(2),
+    agent_id: place(3),
+    audience_id: place(4),
+    category: place(5),
+    subcategory: place(6),
+    owner_id: place(7),
+    body,
+  };
 };
 
-/** Beside the entry, because a WeakMap of many short-lived keys costs the collector much. */
 const parsed = Symbol('data');
 
 /** The `data` of an entry; parsed once, however many ask. */

@@ -21,8 +21,6 @@ export interface Projector {
   readonly name: string;
   /** Writes that commit together with the offsets. */
   record?(tx: Tx, entries: readonly LogEntry[]): Promise<void>;
-  /** What was recorded is committed. Never throws and waits for nothing. */
-  committed?(): void;
   /** Updates of Redis, some time later; must be idempotent on the offsets of the entries. */
   project?(entries: readonly LogEntry[]): Promise<void>;
   /** Redis lost its state: make it again from the record. */

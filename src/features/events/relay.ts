@@ -25,7 +25,7 @@ import { createStreamWriter } from './stream-writer.js';
  *   waiting ──lease taken──▶ active ──lease lost or stopped──▶ waiting
  *
  * A turn while active: (1) one transaction: check the fence, move events from the outbox to the
- * log, let every projector write what belongs to the same commit (deliveries, counters); (2) append
+ * log, let every projector write what belongs to the same commit (counters); (2) append
  * to the Redis stream; (3) let every projector update Redis, while more comes in portions. Steps 2
  * and 3 may fail or be repeated at any time: both are guarded by offsets and catch up from
  * Postgres.
@@ -123,7 +123,6 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
       lease = undefined;
       return 'rest';
     }
-    for (const projector of projectors) projector.committed?.();
     last_size = entries.length;
     head = entries[entries.length - 1]?.offset ?? head;
     await feedRedis(entries);

@@ -1,6 +1,6 @@
 import type { Db, Sql, Tx } from '../../kit/pg/client.js';
 import { ensureDays } from '../../kit/pg/partition-store.js';
-import { type LogEntry, PackedEntry } from './log-entry.js';
+import type { LogEntry } from './log-entry.js';
 
 /** The log in Postgres: outbox, events, head, and the lease of the one relay that hands over. */
 
@@ -77,15 +77,10 @@ export const handOver = async (tx: Tx, most: number): Promise<LogEntry[]> => {
     takeOver(tx, most),
     tx`select set_config('enable_seqscan', 'on', true)`,
   ]);
-  return rows
-    .map(({ offset, head, body }) => new PackedEntry(offset, head, body))
-    .sort((a, b) => a.offset - b.offset);
+  return rows.sort((a, b) => a.offset - b.offset);
 };
 
-/** Every entry as `packEntry` makes it: ten columns a row are ten texts for the relay to carry. */
-export const takeOver = (tx: Tx, most: number) => tx<
-  Pick<PackedEntry, 'offset' | 'head' | 'body'>[]
->`
+export const takeOver = (tx: Tx, most: number) => tx<LogEntry[]>`
   with taken as (
     delete from outbox
     where ctid = any (array(select ctid from outbox order by id limit ${most}))
@@ -113,11 +108,7 @@ export const takeOver = (tx: Tx, most: number) => tx<
   from numbered n
   left join questions q on q.id = n.question_id
   returning
-    "offset",
-    id || ' ' || event || ' ' || coalesce(question_id::text, '') || ' '
-      || coalesce(agent_id::text, '') || ' ' || coalesce(audience_id::text, '') || ' '
-      || coalesce(category, '') || ' ' || coalesce(subcategory, '') || ' '
-      || coalesce(owner_id::text, '') as head,
+    "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id,
     body`;
 
 /** Makes the partitions of today and the next days, so that no day falls into the default one. */

@@ -2,9 +2,9 @@ import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import type { Caller } from '../../kit/http/caller.js';
 import { isId } from '../../kit/ids.js';
 import { type Publication, type TopicRef, ws_faults } from '../../kit/ws/frames.js';
-import { makeRecent, type Packing, type Recent } from '../../kit/ws/recent.js';
+import { makeRecent, type Recent } from '../../kit/ws/recent.js';
 import { isCategory, isSubcategory, listCategories, type Pillar } from '../taxonomy/index.js';
-import { type LogEntry, packEntry, unpackEntry } from './log-entry.js';
+import type { LogEntry } from './log-entry.js';
 
 /** Which topics an event is on, and which a caller may name. */
 
@@ -49,23 +49,9 @@ export class Told implements Publication {
   }
 }
 
-/** In neither: a tab within a body is escaped, as JSON has it, and places are ids and slugs. */
-const between = '\t';
-
-/** How an event is kept while nobody asks for it. */
-export const told_packing: Packing<Told> = {
-  pack: ({ about }) => packEntry(about).join(between),
-  unpack(offset, text) {
-    const at = text.indexOf(between);
-    const entry = unpackEntry(offset, text.slice(0, at), text.slice(at + 1));
-    if (entry === null) throw new Error('an event was not packed by this');
-    return new Told(entry);
-  },
-};
-
-/** The newest events of a process, which all of its doors share; 4,096 unless told. */
+/** The newest events of a process, which sockets, streams and long polls share. */
 export const makeRecentEvents = (most = 4_096): Recent<Told> =>
-  makeRecent({ most, most_chars: 8_388_608, packing: told_packing });
+  makeRecent({ most, most_chars: 8_388_608 });
 
 const plain = (label: string): TopicRef => ({ topic: label, label });
 

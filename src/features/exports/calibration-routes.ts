@@ -6,11 +6,11 @@ import { nullable, textEnum, time_schema } from '../../kit/http/schema.js';
 import { brier_convention } from '../scores/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { type Calibration, calibrate } from './calibration-rules.js';
-import { type Cell, group_kinds, readAgentNames, readCells } from './calibration-store.js';
+import { type Cell, group_kinds, readCells } from './calibration-store.js';
 import { type Column, calibration_columns, calibration_schema } from './columns.js';
 import { drawDiagram, most_drawn } from './diagram.js';
-import { toLine } from './rows.js';
-import { pseudonymOf } from './runner.js';
+import { toLine } from './formats.js';
+import { pseudonymOf, readAgents } from './pseudonym-store.js';
 import { filter_properties } from './schema.js';
 
 type Parts = Deps & TaxonomyParts;
@@ -109,18 +109,17 @@ const readGroups = async (
   });
   found.sort((a, b) => b.made.n - a.made.n || (a.key < b.key ? -1 : 1));
   const shown = found.slice(0, most_groups);
-  const is_named = by === 'agent' && query.names === true;
-  const names = is_named
-    ? await readAgentNames(
-        deps.sql,
-        shown.map(({ key }) => key),
-      )
-    : null;
-  const groups = shown.map(({ key, made }) => ({
-    key: by === 'agent' && names === null ? pseudonymOf(deps.config, key) : key,
-    name: names?.get(key) ?? null,
-    ...made,
-  }));
+  const agents = by === 'agent' ? await readAgents(deps, shown) : null;
+  const groups = shown.map(({ key, made }) => {
+    const agent = agents?.get(key);
+    const is_named = query.names === true;
+    const unnamed = agent?.pseudonym ?? pseudonymOf(deps.config, key);
+    return {
+      key: agents === null || is_named ? key : unnamed,
+      name: (is_named ? agent?.name : null) ?? null,
+      ...made,
+    };
+  });
   return { groups, total: found.length };
 };
 

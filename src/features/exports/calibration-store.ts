@@ -26,7 +26,7 @@ export interface Cell {
   readonly hits: number;
 }
 
-const statement_timeout = '60s';
+const statement_ms = 60_000;
 
 /**
  * Of predictions made up to as_of, on questions that were resolved then: by the decision that held.
@@ -49,9 +49,9 @@ export const readCells = async (sql: Sql, ask: CalibrationAsk): Promise<readonly
             p.prediction = r.outcome,
             q.options[p.selected_option + 1] = any (r.correct_options)
           ) as hit`;
-  return sql.begin(async (tx) => {
-    await tx`select set_config('statement_timeout', ${statement_timeout}, true)`;
-    return tx<Cell[]>`
+  return sql.begin(
+    { statement_ms },
+    (tx) => tx<Cell[]>`
       with held as (
         select distinct on (question_id) question_id, kind, outcome, correct_options
         from resolutions
@@ -79,16 +79,6 @@ export const readCells = async (sql: Sql, ask: CalibrationAsk): Promise<readonly
         (count(*) filter (where hit))::integer as hits
       from said
       group by key, value
-      order by key, value`;
-  }) as unknown as Promise<readonly Cell[]>;
-};
-
-/** Names of agents, by their ids. */
-export const readAgentNames = async (
-  sql: Sql,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, string>> => {
-  const rows = await sql<{ id: string; name: string }[]>`
-    select id, name from agents where id = any (${ids as string[]}::uuid[])`;
-  return new Map(rows.map(({ id, name }) => [id, name]));
+      order by key, value`,
+  );
 };

@@ -63,7 +63,6 @@ export const own_columns: readonly Column[] = [
   column('confidence', 'integer', 'Percent on the side or the option taken.'),
   free('selected_option', 'Option taken on a multi question.'),
   column('probabilities', 'object', 'Percent by option; null where only one option was given.'),
-  column('stake', 'integer', 'Points at stake.'),
   column('created_at', 'time', 'When it was made.'),
   column(
     'hidden',

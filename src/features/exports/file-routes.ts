@@ -13,12 +13,9 @@ import {
   prediction_columns,
   predictions_schema,
 } from './columns.js';
-import type { Result } from './content.js';
+import { type ManifestParts, makeManifest, type Result } from './content.js';
+import { cutSlowReaders, type Exports, type Job, type Subject } from './exports.js';
 import { content_types } from './formats.js';
-import type { Job, Subject } from './job.js';
-import { type ManifestParts, makeManifest } from './manifest.js';
-import { countRows, type PredictionAsk } from './predictions-store.js';
-import type { Exports } from './runner.js';
 import {
   export_faults,
   filter_names,
@@ -27,6 +24,7 @@ import {
   type PredictionsQuery,
   predictions_query,
 } from './schema.js';
+import type { ExportAsk } from './select-store.js';
 import { type Snapshot, takeSnapshot } from './snapshot.js';
 
 export interface ExportParts {
@@ -37,9 +35,6 @@ type Parts = Deps & ExportParts & TaxonomyParts;
 type Ctx = Context<unknown, PredictionsQuery>;
 
 const route = routeFor<Parts>();
-
-/** Whoever reads more slowly than this begins again behind what it has. */
-const longest_ms = 3_600_000;
 
 /** What there is to export as files. */
 interface Kind {
@@ -83,7 +78,7 @@ const makeParts = (kind: Kind, query: PredictionsQuery, at: Snapshot): ManifestP
   log_offset: at.log_offset,
 });
 
-const makeAsk = (query: PredictionsQuery, at: Snapshot): PredictionAsk => ({
+const makeAsk = (query: PredictionsQuery, at: Snapshot): ExportAsk => ({
   below: firstIdAt(at.snapshot.getTime()),
   as_of: at.as_of.toISOString(),
   since: query.since,
@@ -106,7 +101,6 @@ const makeJob = (kind: Kind, query: PredictionsQuery, at: Snapshot): Job => {
     content: { manifest, name, format, with_manifest: query.manifest === true },
     gzip: false,
     skip_bytes: query.skip_bytes ?? 0,
-    only_sums: false,
   };
 };
 
@@ -150,46 +144,48 @@ const readSums = async (deps: Parts, job: Job): Promise<Result | null> => {
   return text === null ? null : (JSON.parse(text) as Result);
 };
 
-const busy = (): Fault =>
-  refuse(export_faults.TOO_MANY_EXPORTS, { headers: { 'Retry-After': '5' } });
-
-/** Ends an export whose reader takes too long; the connection is cut then. */
-async function* bounded(pieces: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const until = performance.now() + longest_ms;
-  for await (const piece of pieces) {
-    if (performance.now() > until) throw new Error('an export was read for too long');
-    yield piece;
-  }
-}
-
-const openExport = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
-  const { query } = ctx;
-  const unknown = await deps.taxonomy.checkQuery(query);
+/** The place of an export and its job; what is refused gives the place back. */
+const openJob = async (kind: Kind, ctx: Ctx, deps: Parts) => {
+  const unknown = await deps.taxonomy.checkQuery(ctx.query);
   if (unknown !== null) return unknown;
-  const leave = await deps.exports.enter(readAddressText(ctx.ip).limit_key);
-  if (leave === null) return busy();
+  const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
+  if (leave === null) {
+    return refuse(export_faults.TOO_MANY_EXPORTS, { headers: { 'Retry-After': '5' } });
+  }
   try {
-    const at = await takeSnapshot(deps, query);
-    if (isFault(at)) {
-      leave();
-      return at;
-    }
-    const made = makeJob(kind, query, at);
-    const { format } = made.content;
-    const is_file = query.gzip === true;
-    const in_transport =
-      !is_file && format !== 'parquet' && takesGzip(ctx.header('accept-encoding'));
-    const job: Job = { ...made, gzip: is_file || in_transport };
-    const encoding = is_file ? 'file' : in_transport ? 'transport' : 'none';
+    const at = await takeSnapshot(deps, ctx.query);
+    if (!isFault(at)) return { job: makeJob(kind, ctx.query, at), at, leave };
+    leave();
+    return at;
+  } catch (error) {
+    leave();
+    throw error;
+  }
+};
+
+const sendFile = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
+  const { query } = ctx;
+  const opened = await openJob(kind, ctx, deps);
+  if (isFault(opened)) return opened;
+  const { job: made, at, leave } = opened;
+  const { format } = made.content;
+  const is_file = query.gzip === true;
+  const in_transport = !is_file && format !== 'parquet' && takesGzip(ctx.header('accept-encoding'));
+  const job: Job = { ...made, gzip: is_file || in_transport };
+  const onResult = (result: Result): void => keepSums(deps, job, result);
+  try {
     const counted =
-      query.count === true ? { 'X-Export-Rows': String(await countRows(deps.sql, job.ask)) } : {};
+      query.count === true ? { 'X-Export-Rows': String(await deps.exports.countRows(job)) } : {};
     return replyStream(
       is_file ? 'application/gzip' : content_types[format],
       {
-        produce: () => bounded(deps.exports.run(job, (result) => keepSums(deps, job, result))),
+        produce: (signal) => cutSlowReaders(deps.exports.run(job, { signal, onResult })),
         onEnd: leave,
       },
-      { ...headersOf(job, at, encoding), ...counted },
+      {
+        ...headersOf(job, at, is_file ? 'file' : in_transport ? 'transport' : 'none'),
+        ...counted,
+      },
     );
   } catch (error) {
     leave();
@@ -197,7 +193,47 @@ const openExport = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fa
   }
 };
 
-const file_types = {
+const sumUp = async (ctx: Ctx, deps: Parts, job: Job): Promise<Result> => {
+  let result: Result | null = null;
+  const gone = new AbortController();
+  ctx.onGone(() => gone.abort());
+  const onResult = (made: Result): void => {
+    result = made;
+  };
+  for await (const _ of deps.exports.run(job, { signal: gone.signal, onResult }));
+  if (result === null) throw new Error('an export ended without its sums');
+  return result;
+};
+
+const sendManifest = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
+  const opened = await openJob(kind, ctx, deps);
+  if (isFault(opened)) return opened;
+  const job: Job = { ...opened.job, skip_bytes: 0 };
+  try {
+    const sums = (await readSums(deps, job)) ?? (await sumUp(ctx, deps, job));
+    keepSums(deps, job, sums);
+    const answer = { ...makeManifest(job.content.manifest, sums), file: sums.file };
+    return reply(200, answer, { 'Cache-Control': 'no-store' });
+  } finally {
+    opened.leave();
+  }
+};
+
+const common = {
+  method: 'GET',
+  tag: 'exports',
+  auth: 'public',
+  limits: ['exports'],
+  faults: [
+    export_faults.TOO_MANY_EXPORTS,
+    taxonomy_faults.INVALID_CATEGORY,
+    taxonomy_faults.INVALID_SUBCATEGORY,
+  ],
+} as const;
+
+const file = {
+  ...common,
+  returns: { 200: Type.String() },
   produces: content_types.ndjson,
   also_produces: [
     ...['text/csv', content_types.json, content_types.parquet],
@@ -205,111 +241,41 @@ const file_types = {
     'application/gzip',
   ],
 };
-const faults = [
-  export_faults.TOO_MANY_EXPORTS,
-  taxonomy_faults.INVALID_CATEGORY,
-  taxonomy_faults.INVALID_SUBCATEGORY,
-];
-
-const exportPredictions = route({
-  id: 'exportPredictions',
-  method: 'GET',
-  path: '/api/export/predictions',
-  summary: 'Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record',
-  tag: 'exports',
-  auth: 'public',
-  limits: ['exports'],
-  query: predictions_query,
-  returns: { 200: Type.String() },
-  ...file_types,
-  faults,
-  handle: (ctx, deps) => openExport(predictions, ctx, deps),
-});
-
-const sumUp = async (ctx: Ctx, deps: Parts, job: Job): Promise<Result> => {
-  let result: Result | null = null;
-  let is_gone = false;
-  ctx.onGone(() => {
-    is_gone = true;
-  });
-  const pieces = deps.exports.run({ ...job, only_sums: true }, (made) => {
-    result = made;
-  });
-  for await (const _ of pieces) if (is_gone) break;
-  if (result === null) throw new Error('nobody waits for the sums any more');
-  return result;
-};
-
-const openManifest = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
-  const unknown = await deps.taxonomy.checkQuery(ctx.query);
-  if (unknown !== null) return unknown;
-  const leave = await deps.exports.enter(readAddressText(ctx.ip).limit_key);
-  if (leave === null) return busy();
-  try {
-    const at = await takeSnapshot(deps, ctx.query);
-    if (isFault(at)) return at;
-    const job: Job = { ...makeJob(kind, ctx.query, at), skip_bytes: 0 };
-    const sums = (await readSums(deps, job)) ?? (await sumUp(ctx, deps, job));
-    keepSums(deps, job, sums);
-    const manifest = makeManifest(job.content.manifest, sums);
-    const answer = { ...manifest, columns: [...manifest.columns], file: sums.file };
-    return reply(200, answer, { 'Cache-Control': 'no-store' });
-  } finally {
-    leave();
-  }
-};
 
 /** The sums of a large export take as long as the export. */
-const sums_ms = 600_000;
-
-const exportManifest = route({
-  id: 'exportPredictionsManifest',
-  method: 'GET',
-  path: '/api/export/predictions/manifest',
-  summary: 'What an export with the same parameters holds: columns, rows, bytes, SHA-256',
-  tag: 'exports',
-  auth: 'public',
-  limits: ['exports'],
-  query: predictions_query,
-  returns: { 200: manifest_schema },
-  faults,
-  longest_ms: sums_ms,
-  handle: (ctx, deps) => openManifest(predictions, ctx, deps),
-});
-
-const exportHistory = route({
-  id: 'exportConsensusHistory',
-  method: 'GET',
-  path: '/api/export/consensus-history',
-  summary: 'The consensus of each question after each of its predictions, as a streamed file',
-  tag: 'exports',
-  auth: 'public',
-  limits: ['exports'],
-  query: history_query,
-  returns: { 200: Type.String() },
-  ...file_types,
-  faults,
-  handle: (ctx, deps) => openExport(history, ctx, deps),
-});
-
-const exportHistoryManifest = route({
-  id: 'exportConsensusHistoryManifest',
-  method: 'GET',
-  path: '/api/export/consensus-history/manifest',
-  summary: 'What an export of the consensus with the same parameters holds',
-  tag: 'exports',
-  auth: 'public',
-  limits: ['exports'],
-  query: history_query,
-  returns: { 200: manifest_schema },
-  faults,
-  longest_ms: sums_ms,
-  handle: (ctx, deps) => openManifest(history, ctx, deps),
-});
+const manifest = { ...common, returns: { 200: manifest_schema }, longest_ms: 600_000 };
 
 export const file_routes = [
-  exportPredictions,
-  exportManifest,
-  exportHistory,
-  exportHistoryManifest,
+  route({
+    ...file,
+    id: 'exportPredictions',
+    path: '/api/export/predictions',
+    summary: 'Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record',
+    query: predictions_query,
+    handle: (ctx, deps) => sendFile(predictions, ctx, deps),
+  }),
+  route({
+    ...manifest,
+    id: 'exportPredictionsManifest',
+    path: '/api/export/predictions/manifest',
+    summary: 'What an export with the same parameters holds: columns, rows, bytes, SHA-256',
+    query: predictions_query,
+    handle: (ctx, deps) => sendManifest(predictions, ctx, deps),
+  }),
+  route({
+    ...file,
+    id: 'exportConsensusHistory',
+    path: '/api/export/consensus-history',
+    summary: 'The consensus of each question after each of its predictions, as a streamed file',
+    query: history_query,
+    handle: (ctx, deps) => sendFile(history, ctx, deps),
+  }),
+  route({
+    ...manifest,
+    id: 'exportConsensusHistoryManifest',
+    path: '/api/export/consensus-history/manifest',
+    summary: 'What an export of the consensus with the same parameters holds',
+    query: history_query,
+    handle: (ctx, deps) => sendManifest(history, ctx, deps),
+  }),
 ];

@@ -1,7 +1,8 @@
 import { calibration_routes } from './calibration-routes.js';
 import { file_routes } from './file-routes.js';
 
+export { createExports, type Exports } from './exports.js';
 export type { ExportParts } from './file-routes.js';
-export { createExports, type Exports, pseudonymOf } from './runner.js';
+export { pseudonymOf } from './pseudonym-store.js';
 
 export const routes = [...file_routes, ...calibration_routes];

@@ -71,11 +71,13 @@ const site = 'Prediction Forum';
 const load = async (sql: Deps['sql'], question: QuestionShape): Promise<Series> => {
   const { question_type, options } = question;
   const series = makeSeries({ question_type, options });
-  for await (const { stated, offset } of readStated(sql, question)) {
-    for (const one of stated) series.add(one, offset);
-    // Answers to others come between two pieces.
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await sql.begin('read only', async (tx) => {
+    for await (const { stated, offset } of readStated(tx, question)) {
+      for (const one of stated) series.add(one, offset);
+      // Answers to others come between two pieces.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  });
   return series.read();
 };
 

@@ -7,7 +7,7 @@ export { createHistory, type History, type Movers } from './history.js';
 export type { Mover } from './movers.js';
 export { drawPicture, type PictureOf } from './picture.js';
 export type { HistoryParts } from './routes.js';
-export { makeRun, type RunShape, type Stated } from './run.js';
+export { makeRun, type Run, type RunShape, type Stated } from './run.js';
 export { makeSeries } from './series.js';
 export { createSnapshotTaker, createSnapshotTimer } from './snapshots.js';
 

@@ -1,4 +1,4 @@
-import type { Sql } from '../../kit/pg/client.js';
+import { readPages, type Sql, type Tx } from '../../kit/pg/client.js';
 import { givenBy, type QuestionShape } from '../consensus/index.js';
 import type { Stated } from './run.js';
 
@@ -43,10 +43,10 @@ const readLine = (line: string, { question_type, options }: QuestionShape): Stat
  * there. A row for each would cost the event loop four times as much as these texts.
  */
 export const readStated = async function* (
-  sql: Sql,
+  tx: Tx,
   question: QuestionShape,
 ): AsyncGenerator<StatedPiece> {
-  const rows = sql<PieceRow[]>`
+  const rows = tx<PieceRow[]>`
     select
       string_agg(
         (extract(epoch from created_at) * 1000)::bigint || ' ' || side || ' ' || value || ' '
@@ -72,7 +72,7 @@ export const readStated = async function* (
     ) placed
     group by piece
     order by piece`;
-  for await (const some of rows.cursor(pieces)) {
+  for await (const some of readPages(tx, rows, pieces)) {
     for (const { lines, offset } of some) {
       yield { stated: lines.split('\n').map((line) => readLine(line, question)), offset };
     }

@@ -1,13 +1,10 @@
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import type { Tx } from '../../kit/pg/client.js';
 import { agents_faults, cleanName, registerAgent } from '../agents/index.js';
 import { recordAct } from '../audit/index.js';
 import { ensureImportOwner } from '../humans/index.js';
-import { postEntry, starting_points } from '../points/index.js';
-import { markStanding } from '../standing/index.js';
 import type { AgentItem } from './schema.js';
-import { findByName, lockAccount, readGranted } from './store.js';
+import { findByName } from './store.js';
 
 /**
  * Agents whose forecasts are imported. They belong to the import's own owner, so that they are
@@ -21,25 +18,6 @@ export interface AgentOutcome {
   readonly api_key?: string;
 }
 
-interface Grant {
-  readonly agent_id: string;
-  readonly points: number;
-  readonly admin: string;
-  readonly at: Date;
-}
-
-/** Brings what an agent began with up to `points`; what it has more already, it keeps. */
-const grantPoints = async (tx: Tx, { agent_id, points, admin, at }: Grant): Promise<void> => {
-  await lockAccount(tx, agent_id);
-  const amount = points - starting_points - (await readGranted(tx, agent_id));
-  if (amount <= 0) return;
-  const balance = await postEntry(tx, { agent_id, reason: 'import_grant', amount, at });
-  if (isFault(balance)) throw new Error('a grant could not be posted');
-  const subject = { kind: 'agent', id: agent_id };
-  await recordAct(tx, { admin, act: 'agent.import', subject, details: { granted: amount }, at });
-  await markStanding(tx, [agent_id]);
-};
-
 export const importAgent = async (
   deps: Deps,
   item: AgentItem,
@@ -51,25 +29,19 @@ export const importAgent = async (
   }
   const owner_id = await ensureImportOwner(deps.sql);
   const at = deps.clock();
-  const points = item.points ?? starting_points;
   const [known] = await findByName(deps.sql, [clean.name_key]);
   if (known !== undefined && known.owner_id !== owner_id) {
     return refuse(agents_faults.DUPLICATE_NAME, {
       message: 'An agent that was not imported has this name; name the imported one otherwise.',
     });
   }
-  if (known !== undefined) {
-    const agent_id = known.id;
-    await deps.sql.begin((tx) => grantPoints(tx, { agent_id, points, admin, at }));
-    return { kind: 'exists', agent_id };
-  }
+  if (known !== undefined) return { kind: 'exists', agent_id: known.id };
   const body = { name: item.name, model: item.model };
   const registered = await registerAgent(deps, body, {
     owner_id,
     async keep(tx, { agent }) {
       const subject = { kind: 'agent', id: agent.id };
       await recordAct(tx, { admin, act: 'agent.import', subject, at });
-      await grantPoints(tx, { agent_id: agent.id, points, admin, at });
     },
   });
   if (isFault(registered)) return registered;

@@ -1,9 +1,13 @@
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
 import { agents_faults, cleanName } from '../agents/index.js';
-import { recordAct } from '../audit/index.js';
 import { import_owner_id } from '../humans/index.js';
-import { type Imported, type ImportOutcome, recordImported } from '../predictions/index.js';
+import {
+  type Imported,
+  type ImportOutcome,
+  type PlaceParts,
+  recordImported,
+} from '../predictions/index.js';
 import { question_faults } from '../questions/index.js';
 import type { ForecastItem } from './schema.js';
 import {
@@ -14,7 +18,7 @@ import {
   type SourceName,
 } from './store.js';
 
-/** Forecasts by their question's source and their agent's name, recorded in one transaction. */
+/** Forecasts by their question's source and their agent's name, recorded by the group commit. */
 
 export const sourceKey = ({ source, source_id }: SourceName): string => `${source}\n${source_id}`;
 
@@ -71,7 +75,7 @@ const bring = (item: ForecastItem, { questions, agents }: Found, now: Date): Imp
 
 /** The outcome of each, in their order. */
 export const importForecasts = async (
-  deps: Deps,
+  deps: Deps & Pick<PlaceParts, 'placing'>,
   items: readonly ForecastItem[],
   admin: string,
 ): Promise<readonly ImportOutcome[]> => {
@@ -79,16 +83,7 @@ export const importForecasts = async (
   const found = await find(deps, items);
   const brought = items.map((item) => bring(item, found, now));
   const good = brought.filter((one): one is Imported => !('kind' in one));
-  const recorded = await deps.sql.begin(async (tx) => {
-    const outcomes = await recordImported(tx, good, now);
-    const created = outcomes.filter(({ kind }) => kind === 'created').length;
-    if (created > 0) {
-      const subject = { kind: 'import', id: good[0]?.question.id ?? '' };
-      const act = 'prediction.import';
-      await recordAct(tx, { admin, act, subject, details: { predictions: created }, at: now });
-    }
-    return outcomes;
-  });
+  const recorded = await recordImported(deps, good, { admin, now });
   const left = recorded[Symbol.iterator]();
   return brought.map((one) => ('kind' in one ? one : (left.next().value as ImportOutcome)));
 };

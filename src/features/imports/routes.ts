@@ -4,7 +4,7 @@ import { type Fault, isFault, refusedItem, unreadableItem } from '../../kit/faul
 import { reply, routeFor } from '../../kit/http/route.js';
 import { compileCheck } from '../../kit/http/validate.js';
 import { adminName } from '../audit/index.js';
-import type { QuestionParts } from '../questions/index.js';
+import type { PlaceParts } from '../predictions/index.js';
 import { importAgent } from './agents.js';
 import { importForecasts } from './forecasts.js';
 import { importResolution } from './resolutions.js';
@@ -25,7 +25,7 @@ import {
  * each with its own result; an item that is there already is left as it is.
  */
 
-const route = routeFor<Deps & QuestionParts>();
+const route = routeFor<Deps & PlaceParts>();
 const body_limit = 4 * 1024 * 1024;
 const returns = { 200: results_answer };
 
@@ -61,13 +61,13 @@ const makeReader = <T>(schema: TSchema) => {
 
 /** What an import goes through with. */
 type Work<T> = (
-  deps: Deps & QuestionParts,
+  deps: Deps & PlaceParts,
   items: readonly T[],
   admin: string,
 ) => Promise<readonly Outcome[]>;
 
 const eachInTurn =
-  <T>(work: (deps: Deps & QuestionParts, item: T, admin: string) => Promise<Outcome>): Work<T> =>
+  <T>(work: (deps: Deps & PlaceParts, item: T, admin: string) => Promise<Outcome>): Work<T> =>
   async (deps, items, admin) => {
     const outcomes: Outcome[] = [];
     for (const item of items) outcomes.push(await work(deps, item, admin));

@@ -3,18 +3,9 @@ import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/sch
 
 /** What an import sends beside questions, and what it is answered. */
 
-export const most_points = 100_000_000;
-
 export const agent_item = Type.Object({
   name: Type.String({ maxLength: 500, description: '2 to 50 characters after trimming; unique.' }),
   model: Type.String({ maxLength: 500 }),
-  points: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: most_points,
-      description: 'Points to begin with, where stakes need more than every agent has.',
-    }),
-  ),
 });
 export type AgentItem = Static<typeof agent_item>;
 

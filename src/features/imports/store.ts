@@ -33,16 +33,3 @@ export const findByName = (db: Db, name_keys: readonly string[]) => db<ImportedA
   select id, name, name_key, model_family, owner_id
   from agents
   where name_key = any (${name_keys as string[]}::text[])`;
-
-/** What imports granted an agent so far; read under the lock of its account. */
-export const readGranted = async (db: Db, agent_id: string): Promise<number> => {
-  const [row] = await db<{ granted: number }[]>`
-    select coalesce(sum(amount), 0)::integer as granted
-    from ledger
-    where agent_id = ${agent_id} and reason = 'import_grant'`;
-  return row?.granted ?? 0;
-};
-
-export const lockAccount = async (db: Db, agent_id: string): Promise<void> => {
-  await db`select from accounts where agent_id = ${agent_id} for update`;
-};

@@ -4,7 +4,7 @@ import type { Caller } from '../../kit/http/caller.js';
 import { type Answer, type Reply, reply } from '../../kit/http/route.js';
 import { makeId } from '../../kit/ids.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { readText } from '../../kit/plain-text.js';
+import { readText } from '../../kit/text.js';
 import { type AgentDeps, setSuspended } from '../agents/index.js';
 import { type Act, adminName, recordAct } from '../audit/index.js';
 import { notify } from '../notifications/index.js';

@@ -9,7 +9,7 @@ const first_tier = tierOf(starting_points);
 
 /**
  * Tells agents whose tier is no longer the one they were told of, and gives their ids. To be called
- * with agents whose equity changed, after the change and in its transaction, which holds their
+ * with agents whose points changed, after the change and in its transaction, which holds their
  * accounts: one statement compares with what was told and writes both, so that each change that it
  * sees is told once, as often as anybody asks. A tier that changed and came back in between is not
  * told. Most calls change no tier, and write nothing; those who are told get ids that are made from
@@ -31,8 +31,8 @@ export const noteTiers = async (
           greatest(
             1,
             width_bucket(
-              a.balance + a.staked - a.debt,
-              ${tiers.map(({ from_equity }) => from_equity)}::integer[]
+              a.balance,
+              ${tiers.map(({ from_points }) => from_points)}::integer[]
             )
           )
         ] as tier

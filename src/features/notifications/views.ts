@@ -29,7 +29,7 @@ export const messageOf = ({ kind, question, details }: Said): string => {
     case 'prediction.resolved':
       return `${about} is resolved and your prediction is settled.${pointsOf(details['net'])}`;
     case 'prediction.voided':
-      return `${about} was voided; your stake is back.`;
+      return `${about} was voided; your prediction is not scored.`;
     case 'webhook.disabled':
       return `A webhook of yours was switched off.${withReason(details['reason'])}`;
     case 'tier.changed':

@@ -1,4 +1,3 @@
-import { isFault } from '../../kit/fault.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { insertAccount, postEntry } from './store.js';
 
@@ -21,12 +20,5 @@ export const starting_points = 5_000;
 /** Opens the account of a new agent with the starting points; in the registration's transaction. */
 export const openAccount = async (tx: Tx, agent_id: string, at: Date): Promise<number> => {
   await insertAccount(tx, agent_id);
-  const balance = await postEntry(tx, {
-    agent_id,
-    reason: 'registration',
-    amount: starting_points,
-    at,
-  });
-  if (isFault(balance)) throw new Error('a new account could not take its starting points');
-  return balance;
+  return postEntry(tx, { agent_id, reason: 'registration', amount: starting_points, at });
 };

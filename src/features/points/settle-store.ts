@@ -7,8 +7,6 @@ export interface Settlement {
   readonly prediction_id: string;
   /** Id of the entries but for the last digit, which numbers them; see `settleAccounts`. */
   readonly entry_id: string;
-  /** The stake, where it is still held; else 0. */
-  readonly stake_returned: number;
   /** What an earlier revision paid, with the sign turned; 0 where there was none. */
   readonly reversal: number;
   readonly net: number;
@@ -20,13 +18,12 @@ export interface SettlementPlace {
 }
 
 /**
- * Pays a chunk of settlements, at most one an agent: the stake goes back, an earlier payment is
- * reversed, the net is paid, each as an entry of its own where it is not 0. What a reversal takes
- * beyond the balance is lent and becomes debt; whatever is left over pays debt back. Accounts are
- * locked in the order of their ids, as by everybody who holds several.
+ * Pays a chunk of settlements, at most one an agent: an earlier payment is reversed and the net is
+ * paid, each as an entry of its own where it is not 0. Accounts are locked in the order of their
+ * ids, as by everybody who holds several.
  *
  * The entries of a settlement share an id up to its last hexadecimal digit: they sort in their
- * order, and one id instead of five travels. Two settlements meet only if the 58 random bits
+ * order, and one id instead of two travels. Two settlements meet only if the 58 random bits
  * before that digit are equal within one millisecond.
  */
 export const settleAccounts = async (
@@ -42,59 +39,37 @@ export const settleAccounts = async (
         ${settlements.map((s) => s.agent_id)}::uuid[],
         ${settlements.map((s) => s.prediction_id)}::uuid[],
         ${settlements.map((s) => s.entry_id)}::text[],
-        ${settlements.map((s) => s.stake_returned)}::integer[],
         ${settlements.map((s) => s.reversal)}::integer[],
         ${settlements.map((s) => s.net)}::integer[]
-      ) as d (agent_id, prediction_id, entry_id, stake, reversal, net)
+      ) as d (agent_id, prediction_id, entry_id, reversal, net)
     ),
     a as (
-      select agent_id, balance, staked, debt
+      select agent_id, balance
       from accounts
       where agent_id = any (array(select agent_id from d order by 1))
       order by agent_id
       for update
     ),
-    lent as (
-      select
-        d.*,
-        a.debt,
-        a.staked,
-        a.balance + d.stake as returned,
-        greatest(0, -(a.balance + d.stake + d.reversal + least(d.net, 0))) as advanced
-      from d
-      join a using (agent_id)
-    ),
-    settled as (
-      select
-        *,
-        returned + advanced + reversal + net as credited,
-        least(debt + advanced, returned + advanced + reversal + net) as repaid
-      from lent
-    ),
     moved as (
       update accounts c
-      set
-        balance = s.credited - s.repaid,
-        debt = s.debt + s.advanced - s.repaid,
-        staked = s.staked - s.stake
-      from settled s
-      where c.agent_id = s.agent_id
+      set balance = a.balance + d.reversal + d.net
+      from d
+      join a using (agent_id)
+      where c.agent_id = a.agent_id
       returning c.agent_id
     ),
     entered as (
       insert into ledger
         (agent_id, id, reason, amount, balance_after, subject_id, question_id, created_at)
       select
-        s.agent_id, (left(s.entry_id, 35) || e.n)::uuid, e.reason, e.amount, e.balance_after,
-        s.prediction_id, ${question_id}::uuid, ${at}::timestamptz
-      from settled s
+        d.agent_id, (left(d.entry_id, 35) || e.n)::uuid, e.reason, e.amount, e.balance_after,
+        d.prediction_id, ${question_id}::uuid, ${at}::timestamptz
+      from d
+      join a using (agent_id)
       cross join lateral (
         values
-          (1, 'stake_returned', s.stake, s.returned),
-          (2, 'debt_advanced', s.advanced, s.returned + s.advanced),
-          (3, 'reversal', s.reversal, s.returned + s.advanced + s.reversal),
-          (4, 'settlement', s.net, s.credited),
-          (5, 'debt_repaid', -s.repaid, s.credited - s.repaid)
+          (1, 'reversal', d.reversal, a.balance + d.reversal),
+          (2, 'settlement', d.net, a.balance + d.reversal + d.net)
       ) as e (n, reason, amount, balance_after)
       where e.amount <> 0
     )

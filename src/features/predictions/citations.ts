@@ -1,5 +1,4 @@
 import ipaddr from 'ipaddr.js';
-import { codeAt } from '../../kit/code-at.js';
 import { findLinks } from '../../kit/links.js';
 import type { Failure } from './faults.js';
 
@@ -172,7 +171,7 @@ const judge = ({ url, origin, host, path, query }: Parts): Citation => {
 
 const dropTrailingSlashes = (path: string): string => {
   let end = path.length;
-  while (end > 0 && codeAt(path, end - 1) === 0x2f) end -= 1;
+  while (end > 0 && path[end - 1] === '/') end -= 1;
   return path.slice(0, end);
 };
 

@@ -1,8 +1,10 @@
 import type { Static } from '@sinclair/typebox';
-import { makeOutboxRow } from '../../kit/event.js';
-import { prediction_placed } from '../events/index.js';
+import { makeId } from '../../kit/ids.js';
+import type { prediction_placed } from '../events/index.js';
+import type { Composed } from './placing.js';
+import type { NewPrediction } from './placing-store.js';
 import type { StatedForecast } from './stated.js';
-import { nameProbabilities } from './views.js';
+import { nameProbabilities } from './store.js';
 
 export interface PlacedParts {
   readonly id: string;
@@ -10,17 +12,28 @@ export interface PlacedParts {
   readonly question: { readonly id: string; readonly options: readonly string[] };
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
   readonly stated: StatedForecast;
+  readonly rest: Pick<
+    NewPrediction,
+    | 'owner_id'
+    | 'reasoning'
+    | 'citations'
+    | 'resolution_protocol'
+    | 'prior_probability'
+    | 'prior_basis'
+    | 'body_digest'
+  >;
 }
 
-/** The event of a prediction, made here or imported; it tells no reasoning. */
-export const makePlacedEvent = ({ id, at, question, agent, stated }: PlacedParts) => {
+/** A prediction, made here or imported, and its event, which tells no reasoning. */
+export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedParts): Composed => {
   const { prediction, probability, confidence, selected_option, probabilities } = stated;
+  const { model_family } = agent;
   const data: Static<typeof prediction_placed.data> = {
     question_id: question.id,
     prediction_id: id,
     user_id: agent.id,
     user_name: agent.name,
-    model_family: agent.model_family,
+    model_family,
     confidence,
   };
   if (prediction !== null && probability !== null) {
@@ -34,6 +47,11 @@ export const makePlacedEvent = ({ id, at, question, agent, stated }: PlacedParts
   }
   const named = nameProbabilities(question.options, probabilities);
   if (named !== null) data.probabilities = named;
-  const place = { question_id: question.id, agent_id: agent.id };
-  return makeOutboxRow(prediction_placed, { at, place, data });
+  const event_id = makeId();
+  const ids = { question_id: question.id, agent_id: agent.id };
+  const columns = { prediction, probability, confidence, selected_option, probabilities };
+  return {
+    row: { id, ...ids, ...columns, ...rest, model_family, event_id, created_at: at },
+    event: { id: event_id, at, place: { ...ids, owner_id: rest.owner_id }, data },
+  };
 };

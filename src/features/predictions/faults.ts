@@ -6,10 +6,9 @@ import {
   type FaultField,
   refuse,
 } from '../../kit/fault.js';
-import { points_faults } from '../points/index.js';
 import { question_faults } from '../questions/index.js';
 
-/** Refusals of a prediction. The points' own (`TIER_REQUIRED`, `INSUFFICIENT_POINTS`) are there. */
+/** Refusals of a prediction. */
 export const prediction_faults = defineFaults({
   PREDICTION_NOT_FOUND: [404, 'not_found', 'There is no prediction with this id.'],
   DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has predicted on this question already.'],
@@ -59,7 +58,6 @@ export interface Failure extends FaultField {
 const other_faults = {
   INVALID_REQUEST: common_faults.INVALID_REQUEST,
   ...question_faults,
-  ...points_faults,
 } as const;
 
 export const defOf = (code: Failure['code']): FaultDef =>

@@ -1,108 +1,270 @@
-import type { Deps } from '../../kit/deps.js';
-import type { NumberedQuestion } from '../questions/index.js';
-import { type AgentMemories, createAgentMemories } from './agent-memory.js';
-import { QuestionMemory } from './question-memory.js';
-
-/** A question, and how many predictions it had when it was read. */
-export type AskedQuestion = Pick<NumberedQuestion, 'id' | 'last_seq' | 'prediction_count'>;
+import type { Config } from '../../config.js';
+import { hashText } from '../../kit/hash.js';
+import { findLinks } from '../../kit/links.js';
+import { countCharacters, normaliseText } from '../../kit/text.js';
+import { type Prose, readProse } from '../../kit/words.js';
+import type { QuestionRow } from '../questions/index.js';
+import { checkCitations, citation_limits, describePages } from './citations.js';
+import type { Failure } from './faults.js';
+import { type PredictBody, protocol_limits } from './schema.js';
+import {
+  explainSections,
+  findHeadings,
+  type Heading,
+  headingRanges,
+  restoreBreaks,
+} from './sections.js';
+import { readPercent, readStated, type StatedForecast } from './stated.js';
 
 /**
- * The memories of one api process that gates 5 and 6 compare with: of questions, read at their
- * first prediction, and of agents. When the questions take more than ORIGINALITY_MB, those not used
- * for longest are forgotten. Those in use stay, up to `most_times` as much: a question that is read
- * again at every other prediction costs a thousand times what keeping it does.
+ * The quality gates, every failure collected, in the order of the gates: what a body says for
+ * itself (gates 1, 2, 3, 4 and 7 and the form of the forecast), and the words for what was found
+ * beside other predictions (gates 5 and 6 and the cap of a family, `originality.ts`).
  */
-export interface Gates {
-  question(asked: AskedQuestion): QuestionMemory | Promise<QuestionMemory>;
-  readonly agents: AgentMemories;
+
+/** What of a prediction is compared with others. */
+export interface ComparedText {
+  readonly words: readonly number[];
+  /** Hashes of the pages it cites. */
+  readonly sources: readonly number[];
+  readonly model_family: string;
 }
 
-export interface GatesOptions {
-  /** For how long after its last use a question counts as in use. */
-  readonly in_use_ms?: number;
+export type Finding =
+  | { readonly kind: 'reused'; readonly by: 'others' | 'self' }
+  | { readonly kind: 'family'; readonly cap: number }
+  /** `seq`: the number of the most similar prediction on the question. */
+  | { readonly kind: 'similar'; readonly similarity: number; readonly seq: number };
+
+export const hashSources = (keys: readonly string[]): number[] => keys.map(hashText);
+
+export const reasoning_limits = {
+  min_characters: 200,
+  max_characters: 10_000,
+  min_words: 30,
+  word_letters: 4,
+} as const;
+
+export interface ReasoningCheck {
+  /** In NFC, trimmed, with the line breaks it was meant to have: what is stored and was checked. */
+  readonly text: string;
+  /** Usable sources as cited, each page once, at most 50 of at most 2,048 characters. */
+  readonly citations: readonly string[];
+  /** The same sources in the form in which pages are compared. */
+  readonly citation_keys: readonly string[];
+  /** Different words of four letters or more, without headings and URLs. */
+  readonly distinct_words: number;
+  /** The words that are compared with those of other predictions; see `readWords`. */
+  readonly words: readonly number[];
+  /** Empty when the reasoning passes; the first failing gate comes first. */
+  readonly failures: readonly Failure[];
 }
 
-const uses_between_looks = 4_096;
-const most_times = 8;
+interface Parts {
+  readonly links: readonly number[];
+  readonly headings: readonly Heading[];
+}
 
-/** The memories of questions; `most` bytes of them, and of those in use more. */
-const makeShelf = (most: number, in_use_ms: number) => {
-  const questions = new Map<string, QuestionMemory>();
-  let uses = 0;
-  let is_look_due = false;
+const findParts = (text: string): Parts => ({
+  links: findLinks(text),
+  headings: findHeadings(text),
+});
 
-  const forgetSome = (now_ms: number): void => {
-    let bytes = 0;
-    for (const memory of questions.values()) bytes += memory.bytes;
-    if (bytes <= most) return;
-    const by_use = [...questions.values()].sort((a, b) => a.used_ms - b.used_ms);
-    // The last one is what somebody is about to use.
-    for (const memory of by_use.slice(0, -1)) {
-      const is_in_use = memory.used_ms > now_ms - in_use_ms;
-      if (bytes <= (is_in_use ? most_times * most : most)) return;
-      if (memory.waiting.size > 0) continue;
-      bytes -= memory.bytes;
-      questions.delete(memory.question_id);
-    }
-  };
+/** Linear in the length of the text; some 40 µs for 1,000 characters. */
+export const checkReasoning = (
+  raw: string,
+  evidence_urls: readonly string[] = [],
+): ReasoningCheck => {
+  const text = restoreBreaks(normaliseText(raw)).trim();
+  const parts = findParts(text);
+  const { links, headings } = parts;
+  const { distinct, objection } = readCompatible(text, parts);
+  const words = Array.from(distinct, hashText);
+  const distinct_words = words.length;
+  const sources = checkCitations(text, links, evidence_urls);
+  const failures: Failure[] = [];
+  checkLength(text, failures);
+  checkWords(distinct_words, failures);
+  const message = explainSections(text, headings);
+  if (message !== null) {
+    failures.push({ path: 'body.reasoning', message, code: 'REASONING_MISSING_SECTIONS' });
+  }
+  failures.push(...sources.failures);
+  if (objection !== null) {
+    const message = `The reasoning was not accepted. ${objection.detail}`;
+    failures.push({ path: 'body.reasoning', message, code: 'CONTENT_REJECTED' });
+  }
+  const { citations, keys: citation_keys } = sources;
+  return { text, citations, citation_keys, distinct_words, words, failures };
+};
 
-  /** Soon, and once for all that were opened together: it goes through all questions. */
-  const lookSoon = (): void => {
-    if (is_look_due) return;
-    is_look_due = true;
-    setImmediate(() => {
-      is_look_due = false;
-      forgetSome(performance.now());
-    });
-  };
+/** The words of a text in NFKC, where letters of different looks are one. */
+const readCompatible = (text: string, parts: Parts): Prose => {
+  const compatible = text.normalize('NFKC');
+  const { links, headings } = compatible === text ? parts : findParts(compatible);
+  const uncounted = headingRanges(headings);
+  return readProse(compatible, { links, uncounted, min_letters: reasoning_limits.word_letters });
+};
 
-  const use = (memory: QuestionMemory): QuestionMemory => {
-    uses += 1;
-    memory.used_ms = performance.now();
-    if (uses % uses_between_looks === 0) forgetSome(memory.used_ms);
-    return memory;
-  };
+/**
+ * Gate 1 counts words, and gate 6 compares sets of them: of the text in NFKC, what each script has
+ * for words, of four or more letters, or of two in scripts without blanks and in Korean, outside of
+ * headings and URLs. Case does not matter. The numbers stand for the words within this process: two
+ * words share one with a chance of 2^-53.
+ */
+export const readWords = (reasoning: string): readonly number[] =>
+  Array.from(readCompatible(reasoning, findParts(reasoning)).distinct, hashText);
 
+/** Code points are counted only where they can decide; a pair of code units is at most one. */
+const checkLength = (text: string, failures: Failure[]): void => {
+  const { min_characters, max_characters } = reasoning_limits;
+  if (text.length >= 2 * min_characters && text.length <= max_characters) return;
+  const length = countCharacters(text);
+  if (length < min_characters) {
+    const message = `Write at least ${min_characters} characters of reasoning, not ${length}.`;
+    failures.push({ path: 'body.reasoning', message, code: 'REASONING_TOO_SHORT' });
+  }
+  if (length > max_characters) {
+    const message = `Write at most ${max_characters} characters of reasoning, not ${length}.`;
+    failures.push({ path: 'body.reasoning', message, code: 'INVALID_REQUEST' });
+  }
+};
+
+const checkWords = (distinct_words: number, failures: Failure[]): void => {
+  const { min_words, word_letters } = reasoning_limits;
+  if (distinct_words >= min_words) return;
+  const message =
+    `Use at least ${min_words} different words of ${word_letters} letters or more (two in ` +
+    'scripts without blanks between words and in Korean; headings and URLs do not count), not ' +
+    `${distinct_words}.`;
+  failures.push({ path: 'body.reasoning', message, code: 'REASONING_TOO_SHORT' });
+};
+
+export interface Examined {
+  /** Null where what is stated makes no forecast. */
+  readonly stated: StatedForecast | null;
+  readonly checked: ReasoningCheck;
+  readonly prior: number | null;
+  readonly text: ComparedText;
+  /** All but gates 5 and 6 and the cap, which compare with other predictions. */
+  readonly failures: readonly Failure[];
+}
+
+export interface ExamineAsk {
+  readonly body: PredictBody;
+  readonly question: QuestionRow;
+  readonly model_family: string;
+}
+
+export const examine = (
+  config: Pick<Config, 'REQUIRE_RESOLUTION_PROTOCOL'>,
+  { body, question, model_family }: ExamineAsk,
+): Examined => {
+  const failures: Failure[] = [];
+  const stated = readStated(body, question);
+  if ('failures' in stated) failures.push(...stated.failures);
+  const prior = readPrior(body.prior_probability);
+  if (prior !== null && typeof prior === 'object') failures.push(prior);
+  const unfit = checkProtocol(body.resolution_protocol, config.REQUIRE_RESOLUTION_PROTOCOL);
+  if (unfit !== null) failures.push(unfit);
+  const checked = checkReasoning(body.reasoning, body.evidence_urls);
+  failures.push(...checked.failures);
+  const sources = hashSources(checked.citation_keys);
   return {
-    use(question_id: string): QuestionMemory | undefined {
-      const known = questions.get(question_id);
-      return known === undefined ? undefined : use(known);
-    },
-    keep(memory: QuestionMemory): QuestionMemory {
-      questions.set(memory.question_id, use(memory));
-      lookSoon();
-      return memory;
-    },
+    stated: 'failures' in stated ? null : stated,
+    checked,
+    prior: typeof prior === 'object' ? null : prior,
+    text: { words: checked.words, sources, model_family },
+    failures,
   };
 };
 
-export const createGates = (
-  { sql, config }: Pick<Deps, 'sql' | 'config'>,
-  { in_use_ms = 30_000 }: GatesOptions = {},
-): Gates => {
-  const shelf = makeShelf(config.ORIGINALITY_MB * 1_000_000, in_use_ms);
-  const reading = new Map<string, Promise<QuestionMemory>>();
-
-  const read = async (memory: QuestionMemory, last_seq: number): Promise<QuestionMemory> => {
-    try {
-      await memory.load(sql, last_seq);
-      return shelf.keep(memory);
-    } finally {
-      reading.delete(memory.question_id);
-    }
-  };
-
+/** The same where some of the cited pages cannot be read: those are no sources. */
+export const withoutPages = (
+  examined: Examined,
+  problems: ReadonlyMap<string, string>,
+): Examined => {
+  if (problems.size === 0) return examined;
+  const { checked, text } = examined;
+  const kept = checked.citations.map((url) => !problems.has(url));
+  const citations = checked.citations.filter((_, index) => kept[index]);
+  const citation_keys = checked.citation_keys.filter((_, index) => kept[index]);
+  const failures = [...examined.failures];
+  if (citations.length < citation_limits.needed) {
+    const message = `Cite two different pages that others can read: ${describePages(problems)}.`;
+    failures.push({ path: 'body.reasoning', message, code: 'CITATIONS_INVALID' });
+    failures.sort((a, b) => rank(a) - rank(b));
+  }
   return {
-    question({ id, last_seq, prediction_count }) {
-      const known = shelf.use(id) ?? reading.get(id);
-      if (known !== undefined) return known;
-      const memory = new QuestionMemory(id, config.MODEL_FAMILY_CAP);
-      // What is stored since it was read is met by the commit, like all that others store.
-      if (last_seq === 0 && prediction_count === 0) return shelf.keep(memory);
-      const work = read(memory, last_seq);
-      reading.set(id, work);
-      return work;
-    },
-    agents: createAgentMemories(sql),
+    ...examined,
+    checked: { ...checked, citations, citation_keys },
+    text: { ...text, sources: hashSources(citation_keys) },
+    failures,
   };
 };
+
+/** Nothing, as a text, a list or an object. */
+const saysNothing = (protocol: unknown): boolean =>
+  typeof protocol === 'string'
+    ? protocol.trim() === ''
+    : typeof protocol === 'object' && Object.keys(protocol ?? {}).length === 0;
+
+const checkProtocol = (protocol: unknown = null, is_required: boolean): Failure | null => {
+  const path = 'body.resolution_protocol';
+  if (is_required && saysNothing(protocol)) {
+    const message = 'Send resolution_protocol: how you would decide what happened.';
+    return { path, message, code: 'RESOLUTION_PROTOCOL_REQUIRED' };
+  }
+  const { bytes: most, characters } = protocol_limits;
+  const bytes = Buffer.byteLength(JSON.stringify(protocol));
+  if (bytes <= most) return null;
+  if (typeof protocol === 'string' && countCharacters(protocol) <= characters) return null;
+  const message = `Send a resolution_protocol of at most ${most} bytes as JSON, not ${bytes}.`;
+  return { path, message, code: 'INVALID_REQUEST' };
+};
+
+const readPrior = (value: number | null | undefined): number | Failure | null =>
+  value === null || value === undefined ? null : readPercent(value, 'prior_probability');
+
+const failureOf = (finding: Finding): Failure => {
+  const path = 'body.reasoning';
+  if (finding.kind === 'similar') {
+    const percent = Math.floor(finding.similarity * 100);
+    const message =
+      `${percent} % of the words are those of an earlier prediction on this question; ` +
+      'less than 60 % is needed. Write your own reasoning.';
+    return { path, message, code: 'REASONING_TOO_SIMILAR' };
+  }
+  if (finding.kind === 'family') {
+    const message = `${finding.cap} agents of this model family have predicted here, the most.`;
+    return { path: 'header.x-api-key', message, code: 'MODEL_LIMIT_REACHED' };
+  }
+  const message =
+    finding.by === 'others'
+      ? 'Every page you cite was cited on this question by others; add one that is new here.'
+      : 'You have cited all of these pages before; add one that you have not used yet.';
+  return { path, message, code: 'CITATIONS_REUSED' };
+};
+
+/** The place of each code in the order of the gates; what is not named comes first. */
+const gate_order: readonly Failure['code'][] = [
+  'RESOLUTION_PROTOCOL_REQUIRED',
+  'REASONING_TOO_SHORT',
+  'REASONING_MISSING_SECTIONS',
+  'CITATIONS_REQUIRED',
+  'CITATIONS_INVALID',
+  'CITATIONS_REUSED',
+  'REASONING_TOO_SIMILAR',
+  'CONTENT_REJECTED',
+  'MODEL_LIMIT_REACHED',
+];
+const rank = ({ code }: Failure): number => gate_order.indexOf(code);
+
+/** All failures in the order of the gates. */
+export const allFailures = (
+  failures: readonly Failure[],
+  findings: readonly Finding[],
+): readonly Failure[] =>
+  findings.length === 0
+    ? failures
+    : [...failures, ...findings.map(failureOf)].sort((a, b) => rank(a) - rank(b));

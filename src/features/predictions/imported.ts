@@ -1,13 +1,13 @@
+import type { Deps } from '../../kit/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
-import { makeId } from '../../kit/ids.js';
-import type { Tx } from '../../kit/pg/client.js';
-import { points_faults, stake as stakeOf } from '../points/index.js';
 import { question_faults } from '../questions/index.js';
-import { makePlacedEvent } from './events.js';
+import { readCitation } from './citations.js';
+import { composePlaced } from './events.js';
 import { hasFailures, prediction_faults, refuseFailures } from './faults.js';
-import { type ImportVerdict, lockForImport, storeImported } from './imported-store.js';
-import { checkReasoning } from './reasoning.js';
+import { checkReasoning, hashSources, readWords } from './gates.js';
+import type { Placing } from './placing.js';
 import { readStated, type StatedBody, type StatedForecast } from './stated.js';
+import { type PredictionRow, readOwnPrediction } from './store.js';
 
 export interface ImportedQuestion {
   readonly id: string;
@@ -39,25 +39,19 @@ export type ImportOutcome =
   | { readonly kind: 'created' | 'exists'; readonly prediction_id: string }
   | Fault;
 
-/** Equity from which an agent may predict: the Predictor tier. */
-const least_equity = 1_000;
-
-/** Records forecasts one after the other in one transaction; each has its own outcome. */
-export const recordImported = async (
-  tx: Tx,
+/** Records forecasts by the group commit, in their order; each has its own outcome. */
+export const recordImported = (
+  deps: Pick<Deps, 'sql'> & { readonly placing: Placing },
   items: readonly Imported[],
-  now: Date,
-): Promise<readonly ImportOutcome[]> => {
-  await lockForImport(
-    tx,
-    items.map(({ question, agent }) => ({ question_id: question.id, agent_id: agent.id })),
-  );
-  const outcomes: ImportOutcome[] = [];
-  for (const item of items) outcomes.push(await recordOne(tx, item, now));
-  return outcomes;
-};
+  { admin, now }: { readonly admin: string; readonly now: Date },
+): Promise<readonly ImportOutcome[]> =>
+  Promise.all(items.map((item) => recordOne(deps, item, { admin, now })));
 
-const recordOne = async (tx: Tx, item: Imported, now: Date): Promise<ImportOutcome> => {
+const recordOne = async (
+  { sql, placing }: Pick<Deps, 'sql'> & { readonly placing: Placing },
+  item: Imported,
+  { admin, now }: { readonly admin: string; readonly now: Date },
+): Promise<ImportOutcome> => {
   const { question, agent, at } = item;
   const stated = readStated(item.stated, question);
   if ('failures' in stated) return refuseFailures(stated.failures as never);
@@ -65,47 +59,50 @@ const recordOne = async (tx: Tx, item: Imported, now: Date): Promise<ImportOutco
   if ('kind' in text) return text;
   const late = whyUntimely(item, now);
   if (late !== null) return refuse(question_faults.QUESTION_NOT_OPEN, { message: late });
-  const id = makeId();
-  const { distribution, ...columns } = stated;
-  const stake = stakeOf(question.weight, distribution);
-  const event = makePlacedEvent({ id, at, question, agent, stated });
-  const verdict = await storeImported(
-    tx,
-    {
-      id,
-      question_id: question.id,
-      agent_id: item.agent.id,
-      ...columns,
-      ...text,
-      stake,
-      model_family: item.agent.model_family,
-      at: item.at,
-      entry_id: makeId(),
-      event_id: event.id,
-      event_body: event.body,
-    },
-    least_equity,
-  );
-  return verdict.placed ? { kind: 'created', prediction_id: id } : explain(verdict, stake);
+  const { reasoning, citations } = text;
+  const verdict = await placing.add({
+    question_id: question.id,
+    agent_id: agent.id,
+    text: { ...text, model_family: agent.model_family },
+    compose: (id) =>
+      composePlaced({
+        ...{ id, at, question, agent, stated },
+        // Imported agents belong to nobody, so each counts as an owner of its own.
+        rest: { ...without_more, reasoning, citations },
+      }),
+    keep: null,
+    imported_by: admin,
+  });
+  if (verdict.placed !== null) return { kind: 'created', prediction_id: verdict.placed.row.id };
+  const own = await readOwnPrediction(sql, question.id, agent.id);
+  if (own !== undefined) return compareWithOwn(own, stated, question);
+  const message = 'Only a question that was imported and is not decided yet takes forecasts.';
+  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
 
-const explain = (verdict: ImportVerdict, stake: number): ImportOutcome => {
-  const { known_id, known_same, equity, balance } = verdict;
-  if (known_id !== null && known_same === true) {
-    return { kind: 'exists', prediction_id: known_id };
-  }
-  if (known_id !== null) {
-    const message = 'This agent has another forecast on this question already.';
-    return refuse(prediction_faults.DUPLICATE_PREDICTION, { message });
-  }
-  if (!verdict.takes) {
-    const message = 'Only a question that was imported and is not decided yet takes forecasts.';
-    return refuse(question_faults.QUESTION_NOT_OPEN, { message });
-  }
-  if (equity < least_equity) return refuse(points_faults.TIER_REQUIRED);
-  return refuse(points_faults.INSUFFICIENT_POINTS, {
-    message: `This forecast stakes ${stake} points and the balance is ${balance}; import the agent with more points.`,
-  });
+const without_more = {
+  owner_id: null,
+  resolution_protocol: null,
+  prior_probability: null,
+  prior_basis: null,
+  body_digest: '',
+} as const;
+
+const compareWithOwn = (
+  own: PredictionRow,
+  stated: StatedForecast,
+  { options }: ImportedQuestion,
+): ImportOutcome => {
+  const { prediction, probability, confidence, selected_option } = stated;
+  const is_same =
+    own.prediction === prediction &&
+    own.probability === probability &&
+    own.confidence === confidence &&
+    own.selected_option === (selected_option === null ? null : options[selected_option]) &&
+    String(own.probabilities) === String(stated.probabilities);
+  if (is_same) return { kind: 'exists', prediction_id: own.id };
+  const message = 'This agent has another forecast on this question already.';
+  return refuse(prediction_faults.DUPLICATE_PREDICTION, { message });
 };
 
 const whyUntimely = ({ question, at }: Imported, now: Date): string | null => {
@@ -118,26 +115,30 @@ const whyUntimely = ({ question, at }: Imported, now: Date): string | null => {
 interface Text {
   readonly reasoning: string;
   readonly citations: readonly string[];
+  readonly words: readonly number[];
+  readonly sources: readonly number[];
 }
 
 const readText = (item: Imported, stated: StatedForecast): Text | Fault => {
   if (item.reasoning === null) return makeNote(item, stated);
-  const { text, citations, failures } = checkReasoning(item.reasoning);
-  return hasFailures(failures) ? refuseFailures(failures) : { reasoning: text, citations };
+  const { text, citations, citation_keys, words, failures } = checkReasoning(item.reasoning);
+  if (hasFailures(failures)) return refuseFailures(failures);
+  return { reasoning: text, citations, words, sources: hashSources(citation_keys) };
 };
 
 /** Says in the form of a reasoning that there is none. */
-const makeNote = ({ question, at }: Imported, { confidence }: StatedForecast): Text => ({
-  reasoning: [
+const makeNote = ({ question, at }: Imported, { confidence }: StatedForecast): Text => {
+  const reasoning = [
     `EVIDENCE: This forecast was recorded elsewhere, on ${at.toISOString().slice(0, 10)}, for a ` +
       `question that comes from ${question.source}, and was imported together with that question.`,
     'ANALYSIS: The import holds the stated probability alone; whatever considerations, models or ' +
       'sources stood behind it were not recorded, so nothing about them can be shown here.',
     'COUNTER-EVIDENCE: None was recorded with the forecast.',
     `BOTTOM LINE: ${confidence} % on the side taken, exactly as stated at the time.`,
-  ].join('\n\n'),
-  citations:
-    question.resolution_url !== null && /^https?:\/\//.test(question.resolution_url)
-      ? [question.resolution_url]
-      : [],
-});
+  ].join('\n\n');
+  const { resolution_url } = question;
+  const is_page = resolution_url !== null && /^https?:\/\//.test(resolution_url);
+  const citations = is_page ? [resolution_url] : [];
+  const sources = hashSources(citations.map((url) => readCitation(url).key));
+  return { reasoning, citations, words: readWords(reasoning), sources };
+};

@@ -1,18 +1,16 @@
 export { readCitation } from './citations.js';
 export { hasFailures, prediction_faults, refuseFailures } from './faults.js';
-export { createGates } from './gates.js';
-export { type Hidden, setPredictionHidden } from './hiding-store.js';
+export { checkReasoning, hashSources } from './gates.js';
 export {
   type Imported,
   type ImportedQuestion,
   type ImportOutcome,
   recordImported,
 } from './imported.js';
-export type { PlaceParts } from './place-parts.js';
+export { createOriginality, QuestionMemory } from './originality.js';
+export type { PlaceParts } from './place.js';
 export { createPlacing } from './placing.js';
-export { hashSources, QuestionMemory } from './question-memory.js';
 export { createReach } from './reach.js';
-export { checkReasoning } from './reasoning.js';
 export { routes } from './routes.js';
 export { prediction_schema } from './schema.js';
 export { readSections, type Sections } from './sections.js';
@@ -25,5 +23,11 @@ export {
   type StatedForecast,
   type StatedQuestion,
 } from './stated.js';
-export { givenSides, listPredictions, type PredictionRow } from './store.js';
-export { toWire as predictionWire } from './views.js';
+export {
+  givenSides,
+  type Hidden,
+  listPredictions,
+  type PredictionRow,
+  setPredictionHidden,
+  toWire as predictionWire,
+} from './store.js';

@@ -1,297 +1,204 @@
+import { type Draft as EventDraft, emitAll } from '../../kit/event.js';
 import type { Answer } from '../../kit/http/route.js';
-import { type Claim, type Kept, keepAll } from '../../kit/idempotency.js';
-import { type Batcher, createBatcher } from '../../kit/pg/batch.js';
+import { type Claim, keepAll } from '../../kit/idempotency.js';
+import { makeId, makeIdAfter } from '../../kit/ids.js';
 import type { Sql, Tx } from '../../kit/pg/client.js';
-import type { AgentMemory } from './agent-memory.js';
-import { lockPlaces } from './gate-store.js';
-import type { Gates } from './gates.js';
+import { type Batch, createGroupCommit, type GroupCommit } from '../../kit/pg/group-commit.js';
+import { recordAct } from '../audit/index.js';
+import { prediction_placed } from '../events/index.js';
+import type { ComparedText, Finding } from './gates.js';
+import type { Memories, Originality } from './originality.js';
 import {
-  type NumberedDraft,
-  type PredictionDraft,
-  placeAll,
-  type StoredVerdict,
+  insertPredictions,
+  type LockedQuestion,
+  lockAgents,
+  lockQuestions,
+  type NewPrediction,
+  type Standing,
 } from './placing-store.js';
-import type { Finding, Pending, QuestionMemory } from './question-memory.js';
 
 /**
- * The group commit of predictions. A draft was compared with what this process knows of its
- * question and its agent, and says so by two numbers; the statement that stores the batch refuses
- * it as `stale` when the rows it locks say otherwise, because another process was faster. Stale
- * drafts go again at once: in a transaction that first takes the locks, then reads what is new,
- * compares again and stores; so they wait once, and nobody overtakes them.
+ * The only way in which a prediction is stored: a group commit (kit/pg/group-commit.ts) that
  *
- * The whole is run again after an outage. What had been stored by then is read as what is new, and
- * known by its id.
+ *   begins · locks the questions of the batch, in the order of their ids · takes in what came
+ *   meanwhile on these questions · locks the agents · brings the memories of both up to date ·
+ *   judges the drafts in order against the memories and the drafts before · writes · commits
+ *
+ * A memory has what is stored up to the last number of its question, or the last prediction of its
+ * agent; under the lock nothing comes after it. Predictions of an agent have growing ids and those
+ * of a question growing numbers, both without a gap between what is known and what was read. After
+ * a failure the memories of the batch are forgotten. `unique (question_id, seq)` refuses a batch
+ * that was numbered wrongly.
  */
 
 export interface PlaceDraft {
-  readonly draft: PredictionDraft;
-  readonly question: QuestionMemory;
-  readonly agent: AgentMemory;
-  readonly pending: Pending;
-  /** The question's version that it was compared with. */
-  version: number;
-  agent_count: number;
-  /** Set once it is settled, so that a batch that is run again leaves it alone. */
-  verdict: Verdict | null;
-  /** For a call with an Idempotency-Key. */
-  readonly keep: {
-    readonly claim: Claim;
-    answer(placed: Extract<StoredVerdict, { kind: 'placed' }>): Answer;
-  } | null;
-}
-
-export type Verdict =
-  | Exclude<StoredVerdict, { kind: 'stale' }>
-  | { readonly kind: 'refused'; readonly findings: readonly Finding[] };
-
-export type Placing = Batcher<PlaceDraft, Verdict>;
-
-type Refusal = Extract<Verdict, { kind: 'refused' | 'taken' }>;
-
-/** What speaks against it now; `unsure` where that hangs on a draft before it. */
-const compareAgain = (place: PlaceDraft): { refusal: Refusal; unsure: boolean } | null => {
-  const { question, agent, pending } = place;
-  if (pending.state === 'stored') return { refusal: { kind: 'taken' }, unsure: false };
-  if (place.version === question.version && place.agent_count === agent.count) return null;
-  const findings = question.recheck(pending);
-  const own = agent.check(pending.text.sources);
-  if (own !== null) findings.push(own);
-  if (findings.length > 0) {
-    const unsure = findings.some((finding) => finding.unsure);
-    return { refusal: { kind: 'refused', findings }, unsure };
-  }
-  place.version = question.version;
-  place.agent_count = agent.count;
-  return null;
-};
-
-/** What is refused is so for good, because it was compared with what is committed. */
-const refuseNow = (place: PlaceDraft, verdict: Verdict): void => {
-  place.verdict = verdict;
-  place.question.drop(place.pending);
-};
-
-/** Where the drafts of a batch go. */
-interface Way {
-  readonly db: Sql | Tx;
+  readonly question_id: string;
+  readonly agent_id: string;
+  readonly text: ComparedText;
+  /** What is stored when nothing speaks against it; null: it is judged only. */
+  readonly compose: ((id: string) => Composed) | null;
+  /** For a call with an Idempotency-Key: its answer is kept with the prediction. */
+  readonly keep: { readonly claim: Claim; answer(placed: Placed): Answer } | null;
   /**
-   * Behind a batch under way on the same connection: numbers are given as if all of it is stored,
-   * and where it is not, what was numbered behind it is stale.
+   * The admin who imports it: the question may be closed, and gates 5 and 6 and the cap do not ask
+   * for what was never written for this forum.
    */
-  readonly ahead: boolean;
-  readonly is_last: boolean;
+  readonly imported_by: string | null;
 }
 
-/** The drafts of one agent in a batch, in the order of their stakes. */
-interface Own {
-  readonly places: PlaceDraft[];
-  /** One of them hangs on another one; none behind it overtakes it. */
-  is_held: boolean;
+export interface Composed {
+  readonly row: NewPrediction;
+  readonly event: EventDraft<typeof prediction_placed.data>;
 }
 
-/** A draft that is ready, behind `nth` others of its agent. */
-interface Ready {
-  readonly place: PlaceDraft;
-  readonly own: Own;
-  readonly nth: number;
+export interface Placed {
+  readonly row: NewPrediction;
+  /** What the agent has. */
+  readonly points: number;
 }
 
-/** Whether it hangs on a draft of its agent that is before it in the batch. */
-const hangsOn = (
-  earlier: readonly PlaceDraft[],
-  { question, agent, pending }: PlaceDraft,
-): boolean => {
-  if (earlier.length === 0) return false;
-  if (earlier.some((other) => other.draft.question_id === question.question_id)) return true;
-  const cited = earlier.flatMap((other) => other.pending.text.sources);
-  return agent.check(pending.text.sources, cited) !== null;
-};
-
-/** By id: an agent that was forgotten and read again has two memories. */
-type Owns = Map<string, Own>;
-
-const ownOf = (owns: Owns, { draft }: PlaceDraft): Own => {
-  let own = owns.get(draft.agent_id);
-  if (own === undefined) {
-    own = { places: [], is_held: false };
-    owns.set(draft.agent_id, own);
-  }
-  return own;
-};
-
-/** Those that nothing speaks against and that hang on nothing; what is refused has its verdict. */
-const findReady = (places: readonly PlaceDraft[], is_last: boolean): readonly Ready[] => {
-  const owns: Owns = new Map();
-  const all: Ready[] = [];
-  for (const place of places) {
-    const own = ownOf(owns, place);
-    if (own.is_held) continue;
-    const found = compareAgain(place);
-    if (found !== null && (!found.unsure || is_last)) refuseNow(place, found.refusal);
-    else if (found !== null || hangsOn(own.places, place)) own.is_held = true;
-    else {
-      all.push({ place, own, nth: own.places.length });
-      own.places.push(place);
-    }
-  }
-  return all;
-};
-
-interface Numbered extends NumberedDraft {
-  readonly place: PlaceDraft;
+export interface Verdict {
+  /** Null: something speaks against it, or it was to be judged only. */
+  readonly placed: Placed | null;
+  /** Whether the question takes predictions. */
+  readonly is_open: boolean;
+  /** The agent's prediction on the question, which is there already. */
+  readonly own_id: string | null;
+  /** What gates 5 and 6 and the cap found; nothing beside an own prediction. */
+  readonly findings: readonly Finding[];
+  readonly points: number;
 }
 
-/** Numbers the drafts of each question behind its last one. */
-const number = (all: readonly Ready[], ahead: boolean): readonly Numbered[] => {
-  const begins = new Map<QuestionMemory, { readonly seen: number; given: number }>();
-  return all.map(({ place, own, nth }) => {
-    const { draft, question, agent } = place;
-    let begin = begins.get(question);
-    if (begin === undefined) {
-      const seen = ahead ? Math.max(question.given, question.seq) : question.seq;
-      begin = { seen, given: seen };
-      begins.set(question, begin);
-    }
-    begin.given += 1;
-    if (ahead) question.given = begin.given;
-    const { seen, given: seq } = begin;
-    const of = own.places.length;
-    return { place, draft, seen, seq, agent_seen: agent.count, nth, of };
-  });
-};
-
-interface Tried {
-  readonly place: PlaceDraft;
-  readonly seq: number;
-  readonly verdict: StoredVerdict;
-}
-
-/** Compares and stores; what is stored is not settled yet, because it may not be committed yet. */
-const tryAll = async (
-  { db, ahead, is_last }: Way,
-  places: readonly PlaceDraft[],
-): Promise<readonly Tried[]> => {
-  const all = findReady(places, is_last);
-  if (all.length === 0) return [];
-  const numbered = number(all, ahead);
-  const verdicts = await placeAll(db, numbered).catch((error: unknown) => {
-    for (const { place } of numbered) place.question.given = 0;
-    throw error;
-  });
-  return numbered.map(({ place, seq }, i) => ({ place, seq, verdict: verdicts[i]! }));
-};
-
-/** After the commit: the memories learn what is stored and what is not. */
-const settle = (tried: readonly Tried[]): void => {
-  for (const { place, seq, verdict } of tried) {
-    if (verdict.kind !== 'placed') place.question.given = 0;
-    if (verdict.kind === 'stale') continue;
-    const { question, agent, pending } = place;
-    place.verdict = verdict;
-    if (verdict.kind === 'placed') {
-      question.stored(pending, seq);
-      agent.stored(pending.text.sources);
-    } else question.drop(pending);
-  }
-};
-
-const keepAnswers = (tx: Tx, tried: readonly Tried[]): Promise<void> => {
-  const kept: Kept[] = [];
-  for (const { place, verdict } of tried) {
-    if (place.keep === null || verdict.kind !== 'placed') continue;
-    kept.push({ claim: place.keep.claim, answer: place.keep.answer(verdict) });
-  }
-  return keepAll(tx, kept);
-};
-
-/** Under locks, so that nothing can be stale. */
-const tryLocked = (
-  { sql, gates }: Pick<PlacingOptions, 'sql' | 'gates'>,
-  places: readonly PlaceDraft[],
-  is_last: boolean,
-) =>
-  sql.begin(async (tx) => {
-    const questions = [...new Set(places.map(({ question }) => question))];
-    const agents = [...new Set(places.map(({ agent }) => agent))];
-    const { seqs, counts } = await lockPlaces(
-      tx,
-      questions.map(({ question_id }) => question_id),
-      agents.map(({ agent_id }) => agent_id),
-    );
-    for (const question of questions) {
-      const seq = seqs.get(question.question_id);
-      if (seq !== question.seq) await question.sync(tx, seq);
-    }
-    const moved = agents.filter(({ agent_id, count }) => (counts.get(agent_id) ?? count) !== count);
-    if (moved.length > 0) await gates.agents.sync(tx, moved);
-    const tried = await tryAll({ db: tx, ahead: false, is_last }, places);
-    await keepAnswers(tx, tried);
-    return { tried };
-  });
-
-/** Passes in which nothing is settled, after which what hangs on others is refused. */
-const most_idle = 3;
-
-type TellVerdict = (index: number, verdict: Verdict) => void;
-
-/**
- * Settles under locks what is left of a batch. One pass does, unless a draft hangs on one before
- * it: that one is settled then. What hangs on a draft of another batch even so is refused; it may
- * come again. Whoever has a verdict is told it, so that nobody waits for the drafts of others.
- */
-const settleLeft = async (
-  options: Pick<PlacingOptions, 'sql' | 'gates' | 'committed'>,
-  places: readonly PlaceDraft[],
-  tell: TellVerdict,
-): Promise<void> => {
-  let idle = 0;
-  for (let before = places.length; ; ) {
-    for (const [index, { verdict }] of places.entries()) if (verdict !== null) tell(index, verdict);
-    const left = places.filter(({ verdict }) => verdict === null);
-    if (left.length === 0) return;
-    idle = left.length < before ? 0 : idle + 1;
-    before = left.length;
-    if (idle > most_idle) throw new Error('a draft has no verdict');
-    settle((await tryLocked(options, left, idle === most_idle)).tried);
-    options.committed();
-  }
-};
-
-/** What carries a key needs a transaction, because its answer is stored in it. */
-const withoutKeys = (places: readonly PlaceDraft[]): readonly PlaceDraft[] => {
-  const waiting = new Set<string>();
-  return places.filter(({ keep, verdict, draft }) => {
-    if (keep !== null && verdict === null) waiting.add(draft.agent_id);
-    return verdict === null && !waiting.has(draft.agent_id);
-  });
-};
+export type Placing = GroupCommit<PlaceDraft, Verdict>;
 
 export interface PlacingOptions {
   readonly sql: Sql;
-  /** One connection, on which a batch is sent while the one before it is being stored. */
-  readonly line: Sql;
-  readonly gates: Gates;
+  readonly originality: Originality;
+  readonly clock: () => Date;
   /** Told after each commit. */
   readonly committed: () => void;
 }
 
-export const createPlacing = (options: PlacingOptions): Placing =>
-  createBatcher<PlaceDraft, Verdict>({
-    run: async (places, tell) => {
-      const plain = withoutKeys(places);
-      if (plain.length > 0) {
-        settle(await tryAll({ db: options.line, ahead: true, is_last: false }, plain));
-        options.committed();
-      }
-      if (places.some(({ verdict }) => verdict === null)) await settleLeft(options, places, tell);
-      return places.map(({ verdict }) => verdict as Verdict);
-    },
-    key: ({ draft }) => draft.agent_id,
-    keys_together: true,
-    most: 256,
-    ...{ lanes: 4, least_beside: 64, apart_ms: 4 },
-    patience_ms: 7_000,
-    refused_ms: 1_000,
-    queue: 20_000,
+/** What is known under the locks. */
+interface Locked {
+  readonly questions: ReadonlyMap<string, LockedQuestion>;
+  readonly memories: Memories;
+  /** Of drafts of this batch, by question and agent. */
+  readonly placed_ids: Map<string, string>;
+}
+
+interface Judged extends Verdict {
+  readonly composed: Composed | null;
+  readonly seq: number;
+}
+
+const judge = (draft: PlaceDraft, standing: Standing, locked: Locked): Judged => {
+  const { question_id, agent_id, text, compose, imported_by } = draft;
+  const question = locked.questions.get(question_id);
+  const memory = locked.memories.questions.get(question_id);
+  const agent = locked.memories.agents.get(agent_id);
+  const pair = `${question_id} ${agent_id}`;
+  const own_id = standing.own_id ?? locked.placed_ids.get(pair) ?? null;
+  const is_open = imported_by === null ? question?.is_open : question?.takes_imports;
+  const findings =
+    own_id !== null || imported_by !== null || memory === undefined || agent === undefined
+      ? []
+      : [...memory.check(text), ...agent.check(text.sources)];
+  const { points } = standing;
+  const verdict = { is_open: is_open === true, own_id, findings, points };
+  if (memory === undefined || agent === undefined || compose === null) {
+    return { ...verdict, placed: null, composed: null, seq: 0 };
+  }
+  if (is_open !== true || own_id !== null || findings.length > 0) {
+    return { ...verdict, placed: null, composed: null, seq: 0 };
+  }
+  const id = agent.last_id === null ? makeId() : makeIdAfter(agent.last_id);
+  const composed = compose(id);
+  locked.placed_ids.set(pair, id);
+  agent.add(id, text.sources);
+  const seq = memory.add(text);
+  return { ...verdict, placed: { row: composed.row, points }, composed, seq };
+};
+
+interface Written {
+  readonly drafts: readonly PlaceDraft[];
+  readonly judged: readonly Judged[];
+  readonly at: Date;
+}
+
+/** Predictions, events and kept answers, all on their way at once. */
+const write = async (tx: Tx, { drafts, judged, at }: Written): Promise<void> => {
+  const made = judged.flatMap(({ composed, seq }) => (composed === null ? [] : { composed, seq }));
+  if (made.length === 0) return;
+  const kept = drafts.flatMap(({ keep }, n) => {
+    const placed = judged[n]?.placed ?? null;
+    return keep === null || placed === null
+      ? []
+      : { claim: keep.claim, answer: keep.answer(placed) };
   });
+  await Promise.all([
+    insertPredictions(
+      tx,
+      made.map(({ composed, seq }) => ({ ...composed.row, seq })),
+    ),
+    emitAll(
+      tx,
+      prediction_placed,
+      made.map(({ composed }) => composed.event),
+    ),
+    keepAll(tx, kept),
+    recordImports(tx, { drafts, judged, at }),
+  ]);
+};
+
+/** One line of the audit log for what an admin imported in this batch. */
+const recordImports = async (tx: Tx, { drafts, judged, at }: Written): Promise<void> => {
+  const imported = drafts.filter((draft, n) => draft.imported_by !== null && judged[n]?.placed);
+  for (const admin of new Set(imported.map(({ imported_by }) => imported_by ?? ''))) {
+    const of_admin = imported.filter(({ imported_by }) => imported_by === admin);
+    await recordAct(tx, {
+      ...{ admin, act: 'prediction.import', at },
+      subject: { kind: 'import', id: of_admin[0]?.question_id ?? '' },
+      details: { predictions: of_admin.length },
+    });
+  }
+};
+
+const distinct = (ids: readonly string[]): string[] => [...new Set(ids)];
+
+export const createPlacing = ({ sql, originality, clock, committed }: PlacingOptions): Placing => {
+  const place = async (tx: Tx, batch: Batch<PlaceDraft>) => {
+    const locked = await lockQuestions(tx, distinct(batch.drafts.map((one) => one.question_id)));
+    const questions = new Map(locked.map((question) => [question.id, question]));
+    batch.join(({ question_id }) => questions.has(question_id));
+    const { drafts } = batch;
+    const standings = await lockAgents(tx, drafts);
+    const memories = await originality.open(
+      tx,
+      new Map(locked.map(({ id, seq }) => [id, seq])),
+      new Map(drafts.map(({ agent_id }, n) => [agent_id, standings[n]?.last_id ?? null])),
+    );
+    const under = { questions, memories, placed_ids: new Map<string, string>() };
+    const judged = drafts.map((draft, n) => judge(draft, standings[n] as Standing, under));
+    await write(tx, { drafts, judged, at: clock() });
+    return { judged, memories };
+  };
+
+  return createGroupCommit<PlaceDraft, Verdict>({
+    key: ({ agent_id }) => agent_id,
+    async commit(batch) {
+      try {
+        const { judged, memories } = await sql.begin((tx) => place(tx, batch));
+        originality.keep(memories);
+        committed();
+        return judged;
+      } catch (error) {
+        originality.forget(
+          batch.drafts.map(({ question_id }) => question_id),
+          batch.drafts.map(({ agent_id }) => agent_id),
+        );
+        throw error;
+      }
+    },
+  });
+};

@@ -1,62 +1,36 @@
 import type { Deps } from '../../kit/deps.js';
 import { common_faults } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
-import {
-  binaryDistribution,
-  equityOf,
-  evenRestDistribution,
-  hasTier,
-  points_faults,
-  readAccount,
-  stake as stakeOf,
-  tierOf,
-} from '../points/index.js';
+import { readAccount, tierOf } from '../points/index.js';
 import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
 import { citation_limits } from './citations.js';
 import { prediction_faults } from './faults.js';
-import { countFamily, readUsedCitations } from './gate-store.js';
-import { section_names } from './headings.js';
-import { reasoning_limits } from './reasoning.js';
+import { reasoning_limits } from './gates.js';
 import type { PreflightWire } from './schema.js';
-import { readOwnPrediction } from './store.js';
-import { toWire } from './views.js';
+import { section_names } from './sections.js';
+import { countFamily, readOwnPrediction, readUsedCitations, toWire } from './store.js';
 
 /** What an agent should know before it writes: may it predict here at all, and what is needed. */
 
-const previewed = [50, 60, 70, 80, 90, 95, 99, 100] as const;
 const most_predictions_listed = 200;
-
-const previewStakes = (question: QuestionRow, balance: number) =>
-  previewed.map((confidence) => {
-    const options = question.options.length;
-    const distribution =
-      question.question_type === 'binary'
-        ? binaryDistribution(confidence)
-        : evenRestDistribution({ options, selected: 0, confidence });
-    const stake = stakeOf(question.weight, distribution);
-    return { confidence, stake, affordable: stake <= balance };
-  });
 
 interface Obstacles {
   readonly linked: boolean;
   readonly closed: string | null;
   readonly has_own: boolean;
-  readonly equity: number;
   readonly family_full: boolean;
 }
 
 /** The first thing in the way, in the order in which a prediction would meet it. */
 const findObstacle = (obstacles: Obstacles): { code: string; message: string } | null => {
-  const { linked, closed, has_own, equity, family_full } = obstacles;
+  const { linked, closed, has_own, family_full } = obstacles;
   const { AGENT_NOT_LINKED } = common_faults;
   const { DUPLICATE_PREDICTION, MODEL_LIMIT_REACHED } = prediction_faults;
   if (!linked) return { code: AGENT_NOT_LINKED.code, message: AGENT_NOT_LINKED.sentence };
   if (closed !== null) return { code: question_faults.QUESTION_NOT_OPEN.code, message: closed };
   if (has_own) return { code: DUPLICATE_PREDICTION.code, message: DUPLICATE_PREDICTION.sentence };
   if (family_full) return { code: MODEL_LIMIT_REACHED.code, message: MODEL_LIMIT_REACHED.sentence };
-  if (hasTier(equity, 'Predictor')) return null;
-  const message = `Predicting needs the Predictor tier; this agent has ${tierOf(equity)}.`;
-  return { code: points_faults.TIER_REQUIRED.code, message };
+  return null;
 };
 
 export const preflightOf = async (
@@ -71,13 +45,11 @@ export const preflightOf = async (
     readUsedCitations(sql, question.id, most_predictions_listed),
     cap === 0 ? null : countFamily(sql, question.id, agent.model_family),
   ]);
-  const balance = account?.balance ?? 0;
-  const equity = account === undefined ? 0 : equityOf(account);
+  const points = account?.balance ?? 0;
   const obstacle = findObstacle({
     linked: agent.owner_id !== null,
     closed: whyNotOpen(question, clock()),
     has_own: own !== undefined,
-    equity,
     family_full: family_count !== null && family_count >= cap,
   });
   return {
@@ -92,13 +64,11 @@ export const preflightOf = async (
       similarity_below: 0.6,
       citations_reachable: config.CITATIONS_REACHABLE,
       resolution_protocol: config.REQUIRE_RESOLUTION_PROTOCOL,
-      tier: 'Predictor',
       model_family_cap: cap === 0 ? null : cap,
       model_family_count: family_count,
     },
     citation_landscape: { used_urls: [...used.urls], complete: used.complete },
     own_prediction: own === undefined ? null : toWire(own),
-    stake_preview: previewStakes(question, balance),
-    points: { balance, equity, tier: tierOf(equity) },
+    points: { points, tier: tierOf(points) },
   };
 };

@@ -7,13 +7,10 @@ import type { Claim } from '../../kit/idempotency.js';
 import { isId } from '../../kit/ids.js';
 import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { points_faults } from '../points/index.js';
 import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
 import { placeBatch } from './batch.js';
-import { dryRun } from './dry-run.js';
 import { prediction_faults } from './faults.js';
-import { answerPlaced, placePrediction } from './place.js';
-import type { Needs, PlaceAsk } from './place-parts.js';
+import { answerAsk, type Needs, type PlaceAsk } from './place.js';
 import { preflightOf } from './preflight.js';
 import {
   batch_body,
@@ -37,8 +34,6 @@ const placed_or_dry = Type.Union([placed_schema, dry_run_schema]);
 const place_faults = [
   question_faults.QUESTION_NOT_FOUND,
   question_faults.QUESTION_NOT_OPEN,
-  points_faults.TIER_REQUIRED,
-  points_faults.INSUFFICIENT_POINTS,
   ...Object.values(prediction_faults),
   common_faults.UNAVAILABLE,
 ];
@@ -58,16 +53,12 @@ const place = async (
 ): Promise<Answer> => {
   const { claim, body_digest, caller: agent } = call;
   const { question_id, body } = asked;
-  const ask: PlaceAsk = { question_id, body, agent, body_digest, claim };
-  if (asked.body.dry_run === true) {
-    const found = await dryRun(deps, ask);
-    if (isFault(found)) return found;
-    const answer = reply(200, found);
-    if (claim !== null) await deps.sql.begin((tx) => call.keep(tx, answer));
-    return answer;
+  const answer = await answerAsk(deps, { question_id, body, agent, body_digest, claim });
+  // What is placed keeps its answer in its own transaction.
+  if (body.dry_run === true && claim !== null && !isFault(answer)) {
+    await deps.sql.begin((tx) => call.keep(tx, answer));
   }
-  const placed = await placePrediction(deps, ask);
-  return isFault(placed) ? placed : answerPlaced(placed);
+  return answer;
 };
 
 const predict = route({

@@ -69,7 +69,6 @@ export const prediction_schema = Type.Object({
   reasoning: nullable(Type.String()),
   reasoning_hidden: Type.Optional(Type.Literal(true)),
   citations: Type.Array(Type.String()),
-  stake: Type.Integer({ minimum: 0 }),
   resolution_protocol: protocol,
   prior_probability: nullable(percent),
   prior_basis: nullable(Type.String()),
@@ -79,14 +78,12 @@ export const prediction_schema = Type.Object({
 });
 export type PredictionWire = Static<typeof prediction_schema>;
 
+/** What the agent has; forecasting takes none of it. */
+const points_schema = Type.Object({ points: Type.Integer(), tier: Type.String() });
+
 export const placed_schema = Type.Object({
   prediction: prediction_schema,
-  points: Type.Object({
-    stake: Type.Integer(),
-    balance: Type.Integer(),
-    equity: Type.Integer(),
-    tier: Type.String(),
-  }),
+  points: points_schema,
   event_id: uuid_schema,
 });
 
@@ -113,12 +110,7 @@ export const dry_run_schema = Type.Object({
   similarity: nullable(Type.Number()),
   similar_prediction_id: nullable(uuid_schema),
   citations: Type.Array(Type.String()),
-  stake: nullable(Type.Integer({ minimum: 0 })),
-  points: Type.Object({
-    balance: Type.Integer(),
-    equity: Type.Integer(),
-    tier: Type.String(),
-  }),
+  points: points_schema,
 });
 export type DryRunWire = Static<typeof dry_run_schema>;
 
@@ -139,7 +131,6 @@ export const preflight_schema = Type.Object({
     /** True: the pages are asked for, and two of them must answer. */
     citations_reachable: Type.Boolean(),
     resolution_protocol: Type.Boolean(),
-    tier: Type.String(),
     model_family_cap: nullable(Type.Integer()),
     model_family_count: nullable(Type.Integer()),
   }),
@@ -152,14 +143,7 @@ export const preflight_schema = Type.Object({
     }),
   }),
   own_prediction: nullable(prediction_schema),
-  stake_preview: Type.Array(
-    Type.Object({ confidence: percent, stake: Type.Integer(), affordable: Type.Boolean() }),
-  ),
-  points: Type.Object({
-    balance: Type.Integer(),
-    equity: Type.Integer(),
-    tier: Type.String(),
-  }),
+  points: points_schema,
 });
 export type PreflightWire = Static<typeof preflight_schema>;
 

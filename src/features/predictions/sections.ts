@@ -1,27 +1,174 @@
-import { codeAt } from '../../kit/code-at.js';
-import { is_apart, narrow_classes } from '../../kit/letters.js';
 import { countCharacters } from '../../kit/text.js';
-import {
-  findHeadings,
-  findMention,
-  type Heading,
-  other_heading,
-  section_names,
-} from './headings.js';
 
-/** The four sections of a reasoning: for gate 2, and for who shows parts of them. */
+/**
+ * The four sections of a reasoning: for gate 2, and for pages that show parts of them.
+ * One of the four names is a heading where it
+ * - begins a line, in any case and with Markdown around it (`## Evidence`, `2. Analysis`), and a
+ *   colon or the end of the line follows, or a dash where it is in capitals;
+ * - is bold, anywhere (`**Evidence** text`; in lower case with a colon);
+ * - is in capitals, anywhere, and a colon follows (`… ANALYSIS: …`), or `##` or a number stands
+ *   before it (`… 2. ANALYSIS …`).
+ * Text behind it belongs to its section. A sentence that mentions the word is no heading.
+ */
+
+export const section_names = ['EVIDENCE', 'ANALYSIS', 'COUNTER-EVIDENCE', 'BOTTOM LINE'] as const;
+/** Any other Markdown heading (`# …`): its words do not count, and it ends no section. */
+export const other_heading = section_names.length;
+
+export interface Heading {
+  /** Index in `section_names`, or one past them. */
+  readonly section: number;
+  readonly start: number;
+  /** Where its own text begins, or the end of the line. */
+  readonly end: number;
+}
+
+const blank = '[ \\t\\u00a0]';
+const dash = '[-\\u00ad\\u2010-\\u2015\\u2212]';
+const gap = `${blank}{0,2}${dash}?${blank}{0,2}`;
+const names = new RegExp(
+  `(?:EVIDENCE|ANALYSIS|COUNTER${gap}EVIDENCE|BOTTOM${gap}LINE)(?![A-Za-z0-9])`,
+  'gi',
+);
+const initials = section_names.map((name) => name.charAt(0)).join('');
+
+/** What stands before a name that is part of another word or of an address. */
+const part_of_other = /[A-Za-z0-9\u00c0-\u024f/=&?%@\\\u00ad\u2010-\u2013\u2212-]$|[A-Za-z0-9]_+$/;
+/** What stands before `EVIDENCE` where `COUNTER-` goes with it, however it is written. */
+const counter = new RegExp(`counter(?:${blank}|[*_]|${dash}){0,6}$|counter${dash}\\s{0,3}$`, 'i');
+/** What belongs to a heading before its name: a quotation mark, `##`, a number, `**`. */
+const decoration =
+  /(?:>[ \t]{0,4})?(?:#{1,6}[ \t]{0,4})?(?:[*_]{0,3}(?<![\d.,])\d{1,2}[.)][ \t]{1,4})?[*_]{0,3}[ \t]?$/;
+const decorates = new Set([...'>#*_.) \t0123456789']);
+/** More than these before a name are not looked at. */
+const looked_at = 40;
+
+/** Behind a name. All of them match at one place only, and end where the text begins. */
+const colon_or_end = /[ \t\r*_#]*(?:[:：][*_]{0,3}|(?=\n|$))/y;
+const blank_and_dash = /[ \t\r*_#]+[-\u2012-\u2015]/y;
+const colon = /[ \t*_]*[:：][*_]{0,3}/y;
+const bold_end = /[ \t]?[:：]?[ \t]?(?:\*\*|__)[*_]?[ \t]?[:：]?/y;
+const apart = /[ \t*_#]*(?=[\s*#]|$)/y;
+
+/** A name with what stands before it. */
+interface Named {
+  readonly text: string;
+  readonly name: string;
+  readonly section: number;
+  /** Of the name. */
+  readonly at: number;
+  readonly lead: string;
+  readonly begins_line: boolean;
+  readonly is_capital: boolean;
+}
+
+const isPart = (text: string, at: number, section: number): boolean =>
+  part_of_other.test(text.slice(Math.max(0, at - 4), at)) ||
+  (section === 0 && counter.test(text.slice(Math.max(0, at - 20), at)));
+
+const readNamed = (text: string, match: RegExpExecArray): Named | null => {
+  const { 0: name, index: at } = match;
+  const section = initials.indexOf(name.charAt(0).toUpperCase());
+  if (isPart(text, at, section)) return null;
+  let from = at;
+  while (from > 0 && at - from < looked_at && decorates.has(text[from - 1]!)) from -= 1;
+  const before = text.slice(from, at);
+  const lead = before === '' ? '' : decoration.exec(before)![0];
+  const is_first = from === 0 || text[from - 1] === '\n';
+  const begins_line = is_first && before.slice(0, before.length - lead.length).trim() === '';
+  return { text, name, section, at, lead, begins_line, is_capital: name === name.toUpperCase() };
+};
+
+/** Where the text behind a heading begins; −1 where the name is none. */
+const textBegin = ({ text, name, at, lead, begins_line, is_capital }: Named): number => {
+  const behind = at + name.length;
+  const endOf = (pattern: RegExp): number => {
+    pattern.lastIndex = behind;
+    return pattern.test(text) ? pattern.lastIndex : -1;
+  };
+  if (lead !== '' && /(?:\*\*|__)(?:\d{1,2}[.)][ \t]{1,4})?[ \t]?$/.test(lead)) {
+    const end = endOf(bold_end);
+    if (end !== -1 && (/^[A-Z]/.test(name) || /[:：]/.test(text.slice(behind, end)))) return end;
+  }
+  let end = begins_line ? endOf(colon_or_end) : -1;
+  if (end !== -1 || !is_capital) return end;
+  end = begins_line ? endOf(blank_and_dash) : -1;
+  if (end === -1) end = endOf(colon);
+  return end === -1 && /[#\d]/.test(lead) ? endOf(apart) : end;
+};
+
+const findNamed = (text: string): Named[] => {
+  const found: Named[] = [];
+  names.lastIndex = 0;
+  for (let match = names.exec(text); match !== null; match = names.exec(text)) {
+    const named = readNamed(text, match);
+    if (named !== null) found.push(named);
+  }
+  return found;
+};
+
+const markdown = /^[ \t]*(#{1,6})[ \t]/gm;
+
+/** Lines that begin with `#` and name none of the four, up to one that is named in them. */
+const findOthers = (text: string, headings: readonly Heading[]): Heading[] => {
+  const others: Heading[] = [];
+  for (const match of text.matchAll(markdown)) {
+    const start = match.index + match[0].indexOf('#');
+    const newline = text.indexOf('\n', start);
+    const line_end = newline === -1 ? text.length : newline;
+    const next = headings.find((heading) => heading.start >= start)?.start ?? line_end;
+    if (next > start) {
+      others.push({ section: other_heading, start, end: Math.min(line_end, next) });
+    }
+  }
+  return others;
+};
+
+/** Every heading, in the order of the text. */
+export const findHeadings = (text: string): Heading[] => {
+  const headings: Heading[] = [];
+  for (const named of findNamed(text)) {
+    const end = textBegin(named);
+    const start = named.at - named.lead.length;
+    if (end !== -1) headings.push({ section: named.section, start, end });
+  }
+  if (!text.includes('#')) return headings;
+  return [...headings, ...findOthers(text, headings)].sort((a, b) => a.start - b.start);
+};
+
+/** Where a name stands that could be meant as a heading and is none; −1 for nowhere. */
+export const findMention = (text: string, section: number): number => {
+  const meant = findNamed(text).find(
+    (named) => named.section === section && (named.begins_line || named.is_capital),
+  );
+  return meant?.at ?? -1;
+};
+
+/** Headings as flat ranges, whose words do not count. */
+export const headingRanges = (headings: readonly Heading[]): number[] => {
+  const ranges: number[] = [];
+  for (const { start, end } of headings) ranges.push(start, end);
+  return ranges;
+};
+
+/** Where `\n`, written out, stands for a line break beyond doubt: twice, or before a heading. */
+const plain_break =
+  /(?<!\\)(?:\\r)?\\n(?:(?:\\r)?\\n|[ \t]*(?:[#>*_-]|\d{1,2}[.)]|EVIDENCE|ANALYSIS|COUNTER|BOTTOM))/i;
+
+/**
+ * A text that was escaped twice on its way has `\n` in the place of its line breaks; they are what
+ * is meant. Whoever writes of `C:\new` keeps it.
+ */
+export const restoreBreaks = (text: string): string =>
+  text.includes('\\n') && plain_break.test(text)
+    ? text.replaceAll(/(?<!\\)(?:\\r)?\\n/g, '\n')
+    : text;
 
 const letter_or_digit = /[\p{L}\p{N}]/u;
 
 /** Whether anything that can be read stands between `from` and `to`. */
-const hasText = (text: string, from: number, to: number): boolean => {
-  for (let at = from; at < to; at += 1) {
-    const code = codeAt(text, at);
-    if (code >= 256) return letter_or_digit.test(text.slice(at, to));
-    if (narrow_classes[code]! > is_apart || (code >= 0x30 && code <= 0x39)) return true;
-  }
-  return false;
-};
+const hasText = (text: string, from: number, to: number): boolean =>
+  letter_or_digit.test(text.slice(from, to));
 
 /** Text of the section that `headings[index]` opens: up to the next of the four, without others. */
 const sectionHasText = (text: string, headings: readonly Heading[], index: number): boolean => {

@@ -2,8 +2,7 @@ import type { Deps } from '../../kit/deps.js';
 import { type Caller, isAdmin } from '../../kit/http/caller.js';
 import { type QuestionRow, whyNotOpen } from '../questions/index.js';
 import type { PredictionWire } from './schema.js';
-import { hasPredicted, type PredictionRow } from './store.js';
-import { toWire } from './views.js';
+import { hasPredicted, type PredictionRow, toWire } from './store.js';
 
 /**
  * Who sees reasoning where HIDE_REASONING is set: while a question takes predictions, the agents

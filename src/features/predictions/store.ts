@@ -1,7 +1,8 @@
 import type { CursorKey, PageAsk } from '../../kit/page.js';
-import type { Db } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../kit/pg/client.js';
+import type { PredictionWire } from './schema.js';
 
-/** Predictions in Postgres, as they are read. */
+/** Predictions as they are read, shown and hidden. */
 
 export interface PredictionRow {
   readonly id: string;
@@ -18,7 +19,6 @@ export interface PredictionRow {
   readonly probabilities: readonly number[] | null;
   readonly reasoning: string;
   readonly citations: readonly string[];
-  readonly stake: number;
   /** Any value of JSON. */
   readonly resolution_protocol: unknown;
   readonly prior_probability: number | null;
@@ -34,7 +34,7 @@ const selectPrediction = (db: Db) => db`
   select
     p.id, p.question_id, p.agent_id, g.name as agent_name, g.model, p.model_family, p.prediction,
     p.probability, p.confidence, q.options[p.selected_option + 1] as selected_option, q.options,
-    p.probabilities, p.reasoning, p.citations, p.stake, p.resolution_protocol,
+    p.probabilities, p.reasoning, p.citations, p.resolution_protocol,
     p.prior_probability, p.prior_basis, p.upvotes, p.downvotes, p.created_at,
     encode(p.body_digest, 'hex') as body_digest, p.event_id
   from predictions p
@@ -77,6 +77,46 @@ export const readOwnPrediction = async (
     ${selectPrediction(db)}
     where p.question_id = ${question_id} and p.agent_id = ${agent_id}`;
   return row;
+};
+
+/** The id of the prediction with this number. */
+export const readIdBySeq = async (
+  db: Db,
+  question_id: string,
+  seq: number,
+): Promise<string | null> => {
+  const [row] = await db<{ id: string }[]>`
+    select id from predictions where question_id = ${question_id} and seq = ${seq} and seq > 0`;
+  return row?.id ?? null;
+};
+
+/** Pages cited on the question, those of the newest predictions first. */
+export const readUsedCitations = async (
+  db: Db,
+  question_id: string,
+  most_predictions: number,
+): Promise<{ readonly urls: readonly string[]; readonly complete: boolean }> => {
+  const rows = await db<{ citations: string[] }[]>`
+    select citations
+    from predictions
+    where question_id = ${question_id} and hidden_at is null
+    order by id desc
+    limit ${most_predictions + 1}`;
+  const shown = rows.slice(0, most_predictions);
+  const urls = [...new Set(shown.flatMap(({ citations }) => citations))];
+  return { urls, complete: rows.length <= most_predictions };
+};
+
+export const countFamily = async (
+  db: Db,
+  question_id: string,
+  model_family: string,
+): Promise<number> => {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::integer as count
+    from predictions
+    where question_id = ${question_id} and model_family = ${model_family}`;
+  return row?.count ?? 0;
 };
 
 export const list_kinds = { new: ['id'], top: ['number', 'id'] } as const;
@@ -129,4 +169,73 @@ export const hasPredicted = async (
   const rows = await db`
     select from predictions where question_id = ${question_id} and ${whose} limit 1`;
   return rows.length > 0;
+};
+
+/** Percents by the names of the options; null where the rest is spread evenly. */
+export const nameProbabilities = (
+  options: readonly string[],
+  percents: readonly number[] | null,
+): Record<string, number> | null =>
+  percents === null
+    ? null
+    : Object.fromEntries(options.map((option, index) => [option, percents[index] ?? 0]));
+
+/** What `toWire` needs of a row. */
+export type ShownRow = Omit<PredictionRow, 'body_digest' | 'event_id'>;
+
+export const toWire = (row: ShownRow): PredictionWire => ({
+  id: row.id,
+  prediction_id: row.id,
+  question_id: row.question_id,
+  user_id: row.agent_id,
+  user_name: row.agent_name,
+  model: row.model,
+  model_family: row.model_family,
+  prediction: row.prediction,
+  probability: row.probability,
+  confidence: row.confidence,
+  selected_option: row.selected_option,
+  probabilities: nameProbabilities(row.options, row.probabilities),
+  reasoning: row.reasoning,
+  citations: [...row.citations],
+  resolution_protocol: row.resolution_protocol,
+  prior_probability: row.prior_probability,
+  prior_basis: row.prior_basis,
+  upvotes: row.upvotes,
+  downvotes: row.downvotes,
+  created_at: row.created_at.toISOString(),
+});
+
+/**
+ * Hiding a prediction takes its text and its place in lists from everybody. The forecast itself
+ * counts on, in the consensus, the counters, scores and points: hiding a text is no way out of a
+ * forecast, and a reader of the consensus must be able to add it up. Its author may not predict
+ * again.
+ */
+
+/** What became of a prediction, or of a comment. */
+export interface Hidden {
+  readonly id: string;
+  readonly question_id: string;
+  readonly agent_id: string;
+  readonly hidden_at: Date | null;
+  /** False: it was so already. */
+  readonly changed: boolean;
+}
+
+/** Hides (`at`) or shows again (null); undefined when there is no such prediction. */
+export const setPredictionHidden = async (
+  tx: Tx,
+  id: string,
+  at: Date | null,
+): Promise<Hidden | undefined> => {
+  const [changed] = await tx<Omit<Hidden, 'changed'>[]>`
+    update predictions
+    set hidden_at = ${at}
+    where id = ${id} and (hidden_at is null) = (${at}::timestamptz is not null)
+    returning id, question_id, agent_id, hidden_at`;
+  if (changed !== undefined) return { ...changed, changed: true };
+  const [same] = await tx<Omit<Hidden, 'changed'>[]>`
+    select id, question_id, agent_id, hidden_at from predictions where id = ${id}`;
+  return same === undefined ? undefined : { ...same, changed: false };
 };

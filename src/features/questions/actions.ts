@@ -3,7 +3,6 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { recordAct } from '../audit/index.js';
-import { equityOf, hasTier, points_faults, readAccount, tierOf } from '../points/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { openDraft } from './life.js';
 import { countDraftsLocked } from './life-store.js';
@@ -72,16 +71,6 @@ export const createQuestion = async (
 /** Drafts of one agent that wait for review at a time. */
 export const most_suggestions = 20;
 
-const checkTier = async (tx: Tx, agent_id: string): Promise<Fault | null> => {
-  const account = await readAccount(tx, agent_id);
-  const equity = account === undefined ? 0 : equityOf(account);
-  if (hasTier(equity, 'Predictor')) return null;
-  return refuse(points_faults.TIER_REQUIRED, {
-    message: `Suggesting needs the Predictor tier: an equity of 1,000 points; this agent has ${equity} (${tierOf(equity)}).`,
-    extra: { tier_required: 'Predictor' },
-  });
-};
-
 /** Stores what an agent suggests as a draft, which it sees and admins review. */
 export const suggestQuestion = async (
   deps: Deps & TaxonomyParts,
@@ -101,8 +90,6 @@ export const suggestQuestion = async (
   }
   return deps.sql.begin(async (tx) => {
     const drafts = await countDraftsLocked(tx, agent_id, now);
-    const refused = await checkTier(tx, agent_id);
-    if (refused !== null) return refused;
     if (drafts >= most_suggestions) {
       return refuse(question_faults.SUGGESTION_LIMIT_REACHED, {
         message: `${drafts} of your suggestions wait for review; suggest more when they are decided.`,

@@ -13,7 +13,7 @@ import type { QuestionStatus } from './schema.js';
  * batch after the other, so that it can take longer to get than most locks.
  */
 export const lockQuestion = async (tx: Tx, id: string): Promise<boolean> => {
-  await tx`set local lock_timeout = '5s'`;
+  await tx`set local lock_timeout = '3s'`;
   const rows = await tx`select id from questions where id = ${id} for no key update`;
   return rows.length === 1;
 };

@@ -3,7 +3,6 @@ import { isFault, refuse } from '../../kit/fault.js';
 import { type Caller, isAdmin } from '../../kit/http/caller.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { points_faults } from '../points/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { suggestQuestion } from './actions.js';
 import { admin_routes } from './admin-routes.js';
@@ -65,7 +64,6 @@ const suggest = route({
   body: question_suggestion,
   returns: { 201: question_answer },
   faults: [
-    points_faults.TIER_REQUIRED,
     question_faults.SUGGESTION_LIMIT_REACHED,
     question_faults.INVALID_OPTIONS,
     question_faults.INVALID_DATES,

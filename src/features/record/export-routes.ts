@@ -17,7 +17,7 @@ import {
   readDisputes,
   readEntriesAfter,
   readNotificationsAfter,
-  readOwn,
+  readOwnAfter,
   readSuggestionsAfter,
   readVotesAfter,
 } from './store.js';
@@ -25,10 +25,7 @@ import { ownView } from './views.js';
 
 const route = routeFor<Deps & StandingParts>();
 
-/**
- * Rows of each list on one page. Every prediction has an entry among those of the ledger, so that a
- * page has at most as many predictions: some 20 MB when all are of the greatest length.
- */
+/** Rows of each list on one page: 20 MB when all predictions are of the greatest length. */
 const most_rows = 500;
 
 /** Where a list is: before its first row, after a row, or through. */
@@ -39,7 +36,14 @@ const isPosition = (part: unknown): part is string =>
   part === beginning || part === ended || (typeof part === 'string' && isId(part));
 
 /** The lists that are read in pages, in the order of their positions in the cursor. */
-const list_names = ['transactions', 'comments', 'votes', 'suggestions', 'notifications'] as const;
+const list_names = [
+  'transactions',
+  'predictions',
+  'comments',
+  'votes',
+  'suggestions',
+  'notifications',
+] as const;
 
 /** Where each list is. */
 const readPositions = (query: {
@@ -77,14 +81,16 @@ const readParts = async (
   id: string,
   { at, limit }: { readonly at: readonly string[]; readonly limit: number },
 ) => {
-  const [transactions, comments, votes, suggestions, notifications] = await Promise.all([
-    readPart((page) => readEntriesAfter(sql, id, page), at[0] ?? ended, limit),
-    readPart((page) => readCommentsAfter(sql, id, page), at[1] ?? ended, limit),
-    readPart((page) => readVotesAfter(sql, id, page), at[2] ?? ended, limit),
-    readPart((page) => readSuggestionsAfter(sql, id, page), at[3] ?? ended, limit),
-    readPart((page) => readNotificationsAfter(sql, id, page), at[4] ?? ended, limit),
-  ]);
-  return { transactions, comments, votes, suggestions, notifications };
+  const [transactions, predictions, comments, votes, suggestions, notifications] =
+    await Promise.all([
+      readPart((page) => readEntriesAfter(sql, id, page), at[0] ?? ended, limit),
+      readPart((page) => readOwnAfter(sql, id, page), at[1] ?? ended, limit),
+      readPart((page) => readCommentsAfter(sql, id, page), at[2] ?? ended, limit),
+      readPart((page) => readVotesAfter(sql, id, page), at[3] ?? ended, limit),
+      readPart((page) => readSuggestionsAfter(sql, id, page), at[4] ?? ended, limit),
+      readPart((page) => readNotificationsAfter(sql, id, page), at[5] ?? ended, limit),
+    ]);
+  return { transactions, predictions, comments, votes, suggestions, notifications };
 };
 
 const timed = <R extends { readonly created_at: Date }>(row: R) => ({
@@ -116,14 +122,16 @@ const myExport = route({
       readParts(sql, id, { at, limit: query.limit }),
     ]);
     if (isFault(me)) return me;
-    const { transactions: entries, comments, votes, suggestions, notifications } = parts;
-    const question_ids = entries.rows.flatMap(({ reason, question_id }) =>
-      reason === 'stake' && question_id !== null ? [question_id] : [],
-    );
-    const [predictions, disputes] = await Promise.all([
-      readOwn(sql, id, question_ids),
-      readDisputes(sql, id, question_ids),
-    ]);
+    const {
+      transactions: entries,
+      predictions,
+      comments,
+      votes,
+      suggestions,
+      notifications,
+    } = parts;
+    const question_ids = predictions.rows.map(({ question_id }) => question_id);
+    const disputes = await readDisputes(sql, id, question_ids);
     const next = list_names.map((name) => parts[name].next);
     const next_cursor = next.every((one) => one === ended) ? null : encodeCursor(next);
     const whole: Static<typeof export_schema> = {
@@ -138,7 +146,7 @@ const myExport = route({
       })),
       totals: { transactions, predictions: me.user.prediction_count },
       transactions: entries.rows.map(timed),
-      predictions: predictions.reverse().map(ownView),
+      predictions: predictions.rows.map(ownView),
       disputes: disputes.map((row) => ({ ...timed(row), evidence_urls: [...row.evidence_urls] })),
       comments: comments.rows.map(timed),
       votes: votes.rows.map(timed),

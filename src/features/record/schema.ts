@@ -84,9 +84,7 @@ export const export_schema = Type.Object({
   webhooks: Type.Array(webhook_schema, { description: 'Without their secrets.' }),
   totals: Type.Object({ transactions: Type.Integer(), predictions: Type.Integer() }),
   transactions: Type.Array(ledger_entry_schema, { description: 'Oldest first.' }),
-  predictions: Type.Array(own_prediction_schema, {
-    description: 'Those whose stake is among these transactions.',
-  }),
+  predictions: Type.Array(own_prediction_schema, { description: 'Oldest first.' }),
   disputes: Type.Array(dispute_schema, { description: 'About the questions of these.' }),
   comments: Type.Array(comment_schema, { description: 'Comments and replies, oldest first.' }),
   votes: Type.Array(vote_schema, { description: 'In the order of what was voted on.' }),

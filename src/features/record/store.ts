@@ -4,10 +4,7 @@ import type { NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
 import type { PredictionRow } from '../predictions/index.js';
 
-/**
- * What one agent has in the record. Predictions are kept by question; those of one agent are found
- * by their stake entries in its ledger, of which each has exactly one, with its id and at its time.
- */
+/** What one agent has in the record. */
 
 export interface OwnRow extends PredictionRow {
   readonly question: string;
@@ -29,7 +26,7 @@ const selectOwn = (db: Db) => db`
   select
     p.id, p.question_id, p.agent_id, g.name as agent_name, g.model, p.model_family, p.prediction,
     p.probability, p.confidence, q.options[p.selected_option + 1] as selected_option, q.options,
-    p.probabilities, p.reasoning, p.citations, p.stake, p.resolution_protocol,
+    p.probabilities, p.reasoning, p.citations, p.resolution_protocol,
     p.prior_probability, p.prior_basis, p.upvotes, p.downvotes, p.created_at, q.question,
     q.category, q.status as question_status, p.hidden_at is not null as hidden, s.revision,
     s.forecast, s.correct, s.brier, s.log_score, s.baseline, s.relative, s.net, s.resolved_at
@@ -37,41 +34,38 @@ const selectOwn = (db: Db) => db`
   join predictions p on p.question_id = e.question_id and p.agent_id = e.agent_id
   join agents g on g.id = p.agent_id
   join questions q on q.id = p.question_id
-  left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
-  order by p.id desc`;
+  left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id`;
 
 /** Newest first; one row more than the page, to know whether it ends. */
 export const listOwn = (db: Db, agent_id: string, ask: PageAsk): Promise<OwnRow[]> =>
   db<OwnRow[]>`
     with entries as (
       select agent_id, question_id
-      from ledger
+      from predictions
       where agent_id = ${agent_id}
-        and reason = 'stake'
         and (${ask.after === null} or id < ${(ask.after?.[0] ?? null) as string | null}::uuid)
       order by id desc
       offset ${ask.offset}
       limit ${ask.limit + 1}
     )
-    ${selectOwn(db)}`;
-
-export const readOwn = (
-  db: Db,
-  agent_id: string,
-  question_ids: readonly string[],
-): Promise<OwnRow[]> =>
-  db<OwnRow[]>`
-    with entries as (
-      select ${agent_id}::uuid as agent_id, question_id
-      from unnest(${question_ids as string[]}::uuid[]) as given (question_id)
-    )
-    ${selectOwn(db)}`;
+    ${selectOwn(db)} order by p.id desc`;
 
 /** Rows after one of them, oldest first; one more than asked for. */
 export interface PageAfter {
   readonly after: string | null;
   readonly limit: number;
 }
+
+export const readOwnAfter = (db: Db, agent_id: string, page: PageAfter): Promise<OwnRow[]> =>
+  db<OwnRow[]>`
+    with entries as (
+      select agent_id, question_id
+      from predictions
+      where agent_id = ${agent_id} and (${page.after === null} or id > ${page.after}::uuid)
+      order by id
+      limit ${page.limit + 1}
+    )
+    ${selectOwn(db)} order by p.id`;
 
 export const readEntriesAfter = (db: Db, agent_id: string, page: PageAfter): Promise<LedgerRow[]> =>
   db<LedgerRow[]>`

@@ -1,8 +1,17 @@
-import { type Distribution, net as netOf, stake as stakeOf, termsOf } from '../points/index.js';
+import {
+  type Distribution,
+  net as netOf,
+  type PointsRule,
+  points_rule,
+  termsOf,
+} from '../points/index.js';
 
 /** What a forecast earns, worked out so that whoever reads it can do the sum again. */
 
-export const formula = 'net = round(100 * weight * (1 - B / U))';
+export const formulas: Readonly<Record<PointsRule, string>> = {
+  1: 'net = round(100 * weight * (1 - B / U))',
+  2: 'net = round(100 * weight * (U - B) / (1 - 1/n))',
+};
 
 /** Of a yes/no question, in the order of its distribution. */
 export const optionNames = (options: readonly string[]): readonly string[] =>
@@ -12,6 +21,8 @@ export interface Forecasted {
   readonly names: readonly string[];
   readonly weight: number;
   readonly distribution: Distribution;
+  /** The one that holds now, if absent. */
+  readonly rule?: PointsRule;
 }
 
 /** Twelve digits: as exact as anybody can check, and 0.64 instead of 0.6400000000000001. */
@@ -24,21 +35,17 @@ export interface Payout {
   readonly b: number;
   readonly u: number;
   readonly net: number;
-  /** What comes back in all: the stake and the net. */
-  readonly payout: number;
 }
 
 export const payoutOf = (forecast: Forecasted, correct: readonly number[]): Payout => {
-  const { names, weight, distribution } = forecast;
+  const { names, weight, distribution, rule = points_rule } = forecast;
   const { outcome, b, u } = termsOf(distribution, correct);
-  const net = netOf(weight, distribution, correct);
   return {
     correct: correct.map((index) => names[index] ?? ''),
     outcome_vector: outcome.map(roundShare),
     b: roundShare(b),
     u: roundShare(u),
-    net,
-    payout: stakeOf(weight, distribution) + net,
+    net: netOf({ weight, distribution, correct, rule }),
   };
 };
 
@@ -53,6 +60,6 @@ export const sharesOf = ({ names, distribution: { units, whole } }: Forecasted) 
 export const expectedNet = ({ weight, distribution: { units, whole } }: Forecasted): number => {
   const n = units.length;
   const squares = units.reduce((sum, unit) => sum + (unit / whole) ** 2, 0);
-  // Σ pᵢ·(1 − B(i)/U) with B(i) = Σp² − 2pᵢ + 1 and U = 1 − 1/n.
+  // Σ pᵢ·(U − B(i))/U with B(i) = Σp² − 2pᵢ + 1 and U = 1 − 1/n.
   return Number((100 * weight * (1 - (1 - squares) / (1 - 1 / n))).toFixed(2));
 };

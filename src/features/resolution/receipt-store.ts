@@ -1,4 +1,5 @@
 import type { Db } from '../../kit/pg/client.js';
+import type { PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
 
 /** Everything that a receipt of one prediction is made from. */
@@ -7,7 +8,6 @@ export interface ReceiptRow extends Stated {
   readonly id: string;
   readonly question_id: string;
   readonly agent_id: string;
-  readonly stake: number;
   readonly created_at: Date;
   readonly status: 'open' | 'closed' | 'resolved' | 'voided';
   readonly question_type: 'binary' | 'multi';
@@ -16,6 +16,8 @@ export interface ReceiptRow extends Stated {
   readonly outcome: boolean | null;
   readonly correct_options: readonly string[] | null;
   readonly revision: number;
+  /** Of the latest decision. */
+  readonly points_rule: PointsRule | null;
   /** The job has been past this prediction with the latest decision. */
   readonly is_settled: boolean | null;
 }
@@ -24,9 +26,9 @@ export const readReceipt = async (db: Db, id: string): Promise<ReceiptRow | unde
   const [row] = await db<ReceiptRow[]>`
     select
       p.id, p.question_id, p.agent_id, p.prediction, p.probability, p.confidence,
-      p.selected_option, p.probabilities, p.stake, p.created_at, q.status, q.question_type,
+      p.selected_option, p.probabilities, p.created_at, q.status, q.question_type,
       q.options, q.weight, q.outcome, q.correct_options, q.revision,
-      r.state = 'done' or r.cursor_agent >= p.agent_id as is_settled
+      r.points_rule, r.state = 'done' or r.cursor_agent >= p.agent_id as is_settled
     from predictions p
     join questions q on q.id = p.question_id
     left join resolutions r on r.question_id = q.id and r.revision = q.revision

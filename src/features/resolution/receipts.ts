@@ -3,11 +3,12 @@ import type { Deps } from '../../kit/deps.js';
 import { refuse } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { points_rule } from '../points/index.js';
 import { distributionOf, prediction_faults } from '../predictions/index.js';
 import { brier_convention } from '../scores/index.js';
 import {
   type Forecasted,
-  formula,
+  formulas,
   optionNames,
   payoutOf,
   payoutsOf,
@@ -38,14 +39,13 @@ const receipt_schema = Type.Object({
   weight: Type.Integer(),
   /** What was stated, over all options. */
   distribution: shares_schema,
-  stake: Type.Integer(),
   formula: Type.String(),
   /** `pending`: decided, and the settling has not come to this prediction yet. */
   state: textEnum(['open', 'pending', 'settled', 'voided'] as const),
   /** Of the question: how often it was decided. */
   revision: Type.Integer(),
   placed_at: time_schema,
-  /** The payout of the decided outcome, worked out again; null while there is none. */
+  /** What the decided outcome earns, worked out again; null while there is none. */
   result: nullable(payout_schema),
   score: nullable(
     Type.Object({
@@ -58,7 +58,7 @@ const receipt_schema = Type.Object({
       relative: nullable(Type.Number()),
     }),
   ),
-  /** While the question is undecided: for each option, what is paid if it alone is right. */
+  /** While the question is undecided: for each option, what is earned if it alone is right. */
   outcomes: Type.Array(payout_schema),
   /** Ledger entries about this prediction, oldest first, and what they come to. */
   entries: Type.Array(
@@ -82,6 +82,7 @@ const forecastOf = (row: ReceiptRow): Forecasted => ({
   names: optionNames(row.options),
   weight: row.weight,
   distribution: distributionOf(row, countOptions(row.options)),
+  rule: row.points_rule ?? points_rule,
 });
 
 /** Without the last bits, in which the machine's arithmetic shows. */
@@ -96,7 +97,7 @@ const getReceipt = route({
   id: 'getReceipt',
   method: 'GET',
   path: '/api/predictions/{pid}/receipt',
-  summary: 'Stake, outcome, payout and ledger entries of a prediction, and the sum done again',
+  summary: 'Outcome, net and ledger entries of a prediction, and the sum done again',
   tag,
   auth: 'public',
   params: Type.Object({ pid: uuid_schema }),
@@ -122,8 +123,7 @@ const getReceipt = route({
         question_type: row.question_type,
         weight: row.weight,
         distribution: sharesOf(forecast),
-        stake: row.stake,
-        formula,
+        formula: formulas[row.points_rule ?? points_rule],
         state,
         revision: row.revision,
         placed_at: row.created_at.toISOString(),

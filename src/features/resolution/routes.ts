@@ -91,7 +91,7 @@ const voidQuestion = route({
   ...decision,
   id: 'voidQuestion',
   path: '/api/admin/questions/{id}/void',
-  summary: 'Void an open or closed question: stakes go back and nobody is scored',
+  summary: 'Void an open or closed question: nobody is scored or paid',
   body: void_body,
   handle: (ctx, deps) => decide(ctx, deps, () => readVoiding(ctx.body)),
 });

@@ -1,6 +1,5 @@
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import { readText } from '../../kit/plain-text.js';
-import { hasControls, normaliseText } from '../../kit/text.js';
+import { hasControls, normaliseText, readText } from '../../kit/text.js';
 import { type ResolveBody, resolution_faults, type VoidBody } from './schema.js';
 
 /** What an admin or a dispute decides, brought to one value. */
@@ -43,6 +42,9 @@ const readOptions = (
     right.add(index);
   }
   if (right.size === 0) return wrong(path, 'Name at least one correct option.');
+  if (right.size === options.length) {
+    return wrong(path, 'When all options are correct nobody was wrong: void the question instead.');
+  }
   return options.filter((_, index) => right.has(index));
 };
 

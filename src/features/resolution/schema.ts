@@ -48,12 +48,11 @@ export const shares_schema = Type.Array(
   Type.Object({ option: Type.String(), p: Type.Number({ minimum: 0, maximum: 1 }) }),
 );
 
-/** What one outcome pays: the terms of the formula and what comes of them. */
+/** What one outcome earns: the terms of the formula and what comes of them. */
 export const payout_schema = Type.Object({
   correct: Type.Array(Type.String()),
   outcome_vector: Type.Array(Type.Number()),
   b: Type.Number(),
   u: Type.Number(),
   net: Type.Integer(),
-  payout: Type.Integer(),
 });

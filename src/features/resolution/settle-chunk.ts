@@ -81,6 +81,7 @@ export const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> =
   const correct = correctIndices(job, job.options);
   const settled = predictions.map((one) => settlePrediction(job, correct, one));
   const settlements = settled.map(({ settlement }) => settlement);
+  const paid = settlements.filter(({ net, reversal }) => net !== 0 || reversal !== 0);
   const agent_ids = settlements.map(({ agent_id }) => agent_id);
   const scores = settled.flatMap(({ score }) => score ?? []);
   const n_options = countOptions(job.options);
@@ -93,10 +94,15 @@ export const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> =
       tellSettled(tx, job, { settled, at }),
       markStanding(tx, agent_ids, job.category),
     ]);
-    if (settlements.length === 0) return;
+    if (paid.length === 0) return;
     await allDone([
-      settleAccounts(tx, settlements, { question_id, at }, sendNow),
-      noteTiers(tx, agent_ids, at, sendLast),
+      settleAccounts(tx, paid, { question_id, at }, sendNow),
+      noteTiers(
+        tx,
+        paid.map(({ agent_id }) => agent_id),
+        at,
+        sendLast,
+      ),
     ]);
   });
 };

@@ -65,26 +65,25 @@ export interface Settled {
 }
 
 /**
- * Stake back and net; where an earlier revision paid something else, that is reversed first. What
- * it paid already, to the point, moves nothing: the score alone gets the new revision.
+ * The net; where an earlier revision paid something else, that is reversed first. What it paid
+ * already, to the point, moves nothing: the score alone gets the new revision.
  */
 export const settlePrediction = (
   job: Job,
   correct: readonly number[],
   prediction: SettledPrediction,
 ): Settled => {
-  const { agent_id, id: prediction_id, paid_net, stake } = prediction;
+  const { agent_id, id: prediction_id, paid_net } = prediction;
   const settlement = {
     agent_id,
     prediction_id,
     entry_id: makeId(),
-    stake_returned: paid_net === null || job.kind === 'void' ? stake : 0,
     reversal: 0,
     net: 0,
   };
   if (job.kind === 'void') return { settlement, score: null };
   const distribution = distributionOf(prediction, countOptions(job.options));
-  const net = netOf(job.weight, distribution, correct);
+  const net = netOf({ weight: job.weight, distribution, correct, rule: job.points_rule });
   if (paid_net !== net) {
     settlement.net = net;
     settlement.reversal = 0 - (paid_net ?? 0);

@@ -1,5 +1,6 @@
 import type { Db, Tx } from '../../kit/pg/client.js';
 import type { Lease } from '../events/index.js';
+import type { PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
 import type { ForecastScore } from '../scores/index.js';
 
@@ -19,6 +20,7 @@ export interface Job {
   /** 0 until the sums are made. */
   readonly forecasters: number;
   readonly log_sum: number;
+  readonly points_rule: PointsRule;
   readonly created_at: Date;
   readonly category: string;
   readonly question_type: 'binary' | 'multi';
@@ -34,8 +36,8 @@ export const readJob = async (db: Db, set_aside: readonly string[]): Promise<Job
   const [row] = await db<Job[]>`
     select
       r.question_id, r.revision, r.kind, r.outcome, r.correct_options, r.cursor_agent, r.total,
-      r.done, r.forecasters, r.log_sum, r.created_at, q.category, q.question_type, q.options,
-      q.weight
+      r.done, r.forecasters, r.log_sum, r.points_rule, r.created_at, q.category, q.question_type,
+      q.options, q.weight
     from resolutions r
     join questions q on q.id = r.question_id
     where r.state = 'running'
@@ -98,8 +100,7 @@ export const keepSums = async (
 export interface SettledPrediction extends Stated {
   readonly agent_id: string;
   readonly id: string;
-  readonly stake: number;
-  /** What the revision before paid; null when none did, and the stake is still held. */
+  /** What the revision before paid; null when none did. */
   readonly paid_net: number | null;
 }
 
@@ -119,7 +120,7 @@ export const readNext = (
   db<SettledPrediction[]>`
     select
       p.agent_id, p.id, p.prediction, p.probability, p.confidence, p.selected_option,
-      p.probabilities, p.stake, s.net as paid_net
+      p.probabilities, s.net as paid_net
     from predictions p
     left join scores s
       on s.question_id = p.question_id

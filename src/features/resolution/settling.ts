@@ -16,8 +16,8 @@ import {
 } from './settle-store.js';
 
 /**
- * Settles what was decided: for each prediction of the question, in the order of agent ids, the
- * stake back, what an earlier revision paid reversed, the net paid, the score stored. A chunk is
+ * Settles what was decided: for each prediction of the question, in the order of agent ids, what
+ * an earlier revision paid is reversed, the net is paid, the score stored. A chunk is
  * one transaction with the cursor that says how far this is, so that whatever is killed at whatever
  * moment, a chunk has happened or it has not, and nobody is settled twice or left out.
  *

@@ -6,7 +6,7 @@ import { reply, routeFor } from '../../kit/http/route.js';
 import { nullable, textEnum, uuid_schema } from '../../kit/http/schema.js';
 import { isId } from '../../kit/ids.js';
 import { normaliseText } from '../../kit/text.js';
-import { stake as stakeOf } from '../points/index.js';
+import { points_rule } from '../points/index.js';
 import {
   hasFailures,
   prediction_faults,
@@ -18,14 +18,14 @@ import { findVisible, question_faults } from '../questions/index.js';
 import {
   expectedNet,
   type Forecasted,
-  formula,
+  formulas,
   optionNames,
   payoutsOf,
   sharesOf,
 } from './payout.js';
 import { payout_schema, shares_schema } from './schema.js';
 
-/** What a forecast would stake and earn, before anybody makes it. */
+/** What a forecast would earn, before anybody makes it. */
 
 const route = routeFor<Deps>();
 const tag = 'points';
@@ -50,8 +50,7 @@ const simulation_schema = Type.Object({
   weight: Type.Integer(),
   distribution: shares_schema,
   formula: Type.String(),
-  /** The largest loss over every outcome, several right options included. */
-  stake: Type.Integer(),
+  /** For each option, what is earned if it alone is right. */
   outcomes: Type.Array(payout_schema),
   /** The mean over the outcomes if the stated chances are the true ones. */
   expected_net: Type.Number(),
@@ -93,7 +92,7 @@ const simulate = route({
   id: 'simulatePoints',
   method: 'POST',
   path: '/api/points/simulate',
-  summary: 'Stake and net points of a forecast for each outcome; nothing is stored',
+  summary: 'Net points of a forecast for each outcome; nothing is stored',
   tag,
   auth: 'public',
   body: simulate_body,
@@ -122,8 +121,7 @@ const simulate = route({
         question_type,
         weight,
         distribution: sharesOf(forecast),
-        formula,
-        stake: stakeOf(weight, distribution),
+        formula: formulas[points_rule],
         outcomes: payoutsOf(forecast),
         expected_net: expectedNet(forecast),
       },

@@ -84,7 +84,7 @@ const nothing: RecordRow = {
 
 export interface PerformanceAsk {
   readonly agent_id: string;
-  readonly equity: number;
+  readonly points: number;
   readonly now: Date;
 }
 
@@ -103,7 +103,7 @@ export const readPerformance = async (db: Db, ask: PerformanceAsk): Promise<Perf
     relative_score: all.relative,
     calibration: calibrationOf(record),
     streak: streaksOf(record, dayOf(ask.now)),
-    tier_progress: tierProgress(ask.equity),
+    tier_progress: tierProgress(ask.points),
     by_category: categories.map((row) => ({
       category: row.category ?? '',
       ...accuracyOf(row),

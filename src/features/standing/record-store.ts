@@ -60,10 +60,6 @@ const readBins = (db: Db, agent_id: string): Promise<readonly RecordBin[]> => db
   group by bin
   order by bin`;
 
-/**
- * The days come from the ledger, where every prediction has its stake entry beside others of the
- * same agent; predictions themselves are kept by question.
- */
 const readRuns = async (
   db: Db,
   agent_id: string,
@@ -79,8 +75,8 @@ const readRuns = async (
       ) as results,
       (
         select array_agg(distinct (created_at at time zone 'UTC')::date - date '1970-01-01')
-        from ledger
-        where agent_id = ${agent_id} and reason = 'stake'
+        from predictions
+        where agent_id = ${agent_id}
       ) as days`;
   return { results: row?.results ?? '', days: [...(row?.days ?? [])].sort((a, b) => a - b) };
 };

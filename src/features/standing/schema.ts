@@ -37,9 +37,7 @@ const entry_schema = Type.Object({
     Type.Integer({ description: 'What resolved predictions won, less what they lost.' }),
   ),
   points: Type.Optional(
-    Type.Integer({
-      description: 'Whatever it has: balance and stakes of open predictions, less debts.',
-    }),
+    Type.Integer({ description: 'Whatever it has, grants and referrals included.' }),
   ),
   accuracy: Type.Optional(Type.Number()),
   brier: Type.Optional(Type.Number()),

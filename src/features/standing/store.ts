@@ -331,7 +331,6 @@ export interface NamedRow {
   readonly name: string;
   readonly model: string;
   readonly model_family: string;
-  /** Balance and the stakes of open predictions, less debts. */
   readonly points: number;
 }
 
@@ -340,7 +339,7 @@ export const readNames = async (
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, NamedRow>> => {
   const rows = await db<NamedRow[]>`
-    select a.id, a.name, a.model, a.model_family, c.balance + c.staked - c.debt as points
+    select a.id, a.name, a.model, a.model_family, c.balance as points
     from agents a
     join accounts c on c.agent_id = a.id
     where a.id = any (${ids as string[]}::uuid[])`;

@@ -11,7 +11,6 @@ import {
   redeliver,
   startReplay,
 } from './deliveries-store.js';
-import { nudgeSigner } from './delivery/planner.js';
 import { readRange } from './replay-range.js';
 import {
   deliveries_query,
@@ -103,7 +102,7 @@ const redeliverOne = route({
     const { id, did } = ctx.params;
     const hook = await findWebhook(deps.sql, ownerOf(ctx.caller), id);
     if (hook === undefined) return webhookAbsent();
-    const answer = await deps.sql.begin(async (tx) => {
+    return deps.sql.begin(async (tx) => {
       const before = await findDelivery(tx, id, did);
       if (before === undefined) return deliveryAbsent();
       if (before.status === 'gap') {
@@ -118,8 +117,6 @@ const redeliverOne = route({
       await ctx.keep(tx, done);
       return done;
     });
-    nudgeSigner(deps, [id]);
-    return answer;
   },
 });
 

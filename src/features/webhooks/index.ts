@@ -1,7 +1,6 @@
 export { type DispatchLimits, dispatch_limits } from './delivery/dispatcher.js';
 export { createKeeper, type KeeperOptions } from './delivery/keeper.js';
-export { type PlanRange, planDeliveries } from './delivery/plan-store.js';
-export { createPlanner, nudgeSigner, readNudge, signerChannel } from './delivery/planner.js';
+export { planDeliveries, readPlannedOffset } from './delivery/plan-store.js';
 export { Sending, type SendingOptions } from './delivery/sending.js';
 export { createWebhooks, type WebhookParts, type Webhooks } from './parts.js';
 export { routes } from './routes.js';

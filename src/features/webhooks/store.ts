@@ -57,12 +57,12 @@ const tryInsert = async (db: Db, hook: NewWebhook): Promise<WebhookRow | undefin
   const [row] = await db<WebhookRow[]>`
     insert into webhooks
       (id, owner_kind, owner_id, slot, url, events, secret_sealed, filter_questions,
-        filter_categories, filter_families, filter_confidence)
+        filter_categories, filter_families, filter_confidence, after_offset)
     select
       ${id}, ${owner.kind}, ${owner.id}, free.slot, ${url}, ${events as string[]}::text[],
       ${secret_sealed}, ${listOf(filter?.question_ids)}::uuid[],
       ${listOf(filter?.categories)}::text[], ${listOf(filter?.model_families)}::text[],
-      ${filter?.min_confidence ?? null}::smallint
+      ${filter?.min_confidence ?? null}::smallint, (select "offset" from log_head)
     from (
       select s.slot
       from generate_series(1, ${webhook_limit}::int) as s (slot)

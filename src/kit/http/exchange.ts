@@ -23,7 +23,7 @@ const header_bytes_limit = 8_192;
 export const isTooLarge = (count: number, bytes: number): boolean =>
   count > header_limit || bytes > header_bytes_limit;
 
-export const exchange_counters = { opened: 0, late: 0, aborted: 0, expired: 0 };
+export const exchange_counters = { opened: 0, late: 0, aborted: 0, expired: 0, shed: 0 };
 
 const status_lines: Record<number, string> = {};
 for (const [code, text] of Object.entries(STATUS_CODES))

@@ -2,12 +2,12 @@ import { common_faults, type Fault, refuse } from '../fault.js';
 import { describeError } from '../log.js';
 import { makeAddressReader } from './address.js';
 import { type Finish, makeFinish, sendOptions } from './answer.js';
-import { compileRoute } from './call.js';
+import { type CompiledRoute, compileRoute } from './call.js';
 import { commonHeaders, commonLines, type Desk, Exchange, exchange_counters } from './exchange.js';
 import type { Headers } from './header-lines.js';
 import type { Route } from './route.js';
 import { type Found, makeRouter } from './router.js';
-import { makeServer, type ServeOptions } from './serve.js';
+import { makeServer, type ServeOptions, type Server } from './serve.js';
 import { type Asked, startTalk, type Talk } from './talk.js';
 import type { TemplatedApp } from './uws.js';
 
@@ -47,6 +47,12 @@ export interface Mounted {
 
 const usual_body_limit = 65_536;
 
+/**
+ * Writes that may be open at once in a process; one more is refused at once with 503, so that those
+ * that are admitted are answered soon however many more are sent.
+ */
+const most_open_writes = 512;
+
 const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
   (found.kind === 'route' ? found.match.entry.route.body_limit : undefined) ?? usual_body_limit;
 
@@ -77,6 +83,27 @@ const makeDesk = (trusted_proxies: readonly string[], common_headers: Headers): 
   common_lines: commonLines(common_headers),
 });
 
+type AnswerCall<D> = (talk: Talk, found: Found<CompiledRoute<D>>) => void;
+
+/** Answers, but for writes beyond `most_open_writes`. */
+const boundWrites = <D>(server: Server<D>, refuseWrite: (talk: Talk) => void): AnswerCall<D> => {
+  let open_writes = 0;
+  return (talk, found) => {
+    const { method } = talk.asked;
+    if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
+      void server.answer(talk, found);
+    } else if (open_writes >= most_open_writes) {
+      exchange_counters.shed += 1;
+      refuseWrite(talk);
+    } else {
+      open_writes += 1;
+      void server.answer(talk, found).finally(() => {
+        open_writes -= 1;
+      });
+    }
+  };
+};
+
 export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted => {
   const { routes, log, deadline_ms = 10_000, trusted_proxies } = options;
   const entries = routes.map((route) => ({ route: route as Route, entry: compileRoute(route) }));
@@ -86,6 +113,11 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
   const server = makeServer({ ...options, finish });
   const desk = makeDesk(trusted_proxies, common_headers);
   let draining = false;
+
+  const refuseAway = (talk: Talk): void =>
+    finish(talk, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }));
+
+  const answer = boundWrites(server, refuseAway);
 
   const serve = (exchange: Exchange, talk: Talk): void => {
     const { method, path } = exchange;
@@ -98,14 +130,11 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
       void server.answer(talk, found);
     } else {
       exchange.receiveBody(bodyLimitOf(found), (is_here) => {
-        if (is_here) void server.answer(talk, found);
+        if (is_here) answer(talk, found);
         else finish(talk, refuse(common_faults.BODY_TOO_LARGE));
       });
     }
   };
-
-  const refuseAway = (talk: Talk): void =>
-    finish(talk, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }));
 
   app.any('/*', (res, req) => {
     let exchange: Exchange | undefined;
@@ -131,7 +160,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
         asked.ends_credentials = found.match.entry.route.ends_credentials;
       }
       if (draining) refuseAway(talk);
-      else if (!asked.exceeds(bodyLimitOf(found))) void server.answer(talk, found);
+      else if (!asked.exceeds(bodyLimitOf(found))) answer(talk, found);
       else finish(talk, refuse(common_faults.BODY_TOO_LARGE));
     },
     startDraining() {

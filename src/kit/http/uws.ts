@@ -2,7 +2,14 @@
  * The only module that imports uWebSockets.js. The dependency is CommonJS; its types come with it.
  * What bites in it is listed, and held, in `test/kit/native.test.ts`.
  */
-import uWS, { type HttpResponse } from 'uWebSockets.js';
+import uWS, {
+  type HttpRequest,
+  type HttpResponse,
+  type TemplatedApp,
+  type us_listen_socket,
+  type us_socket_context_t,
+  type WebSocket,
+} from 'uWebSockets.js';
 
 export type {
   HttpRequest,
@@ -11,7 +18,7 @@ export type {
   us_listen_socket,
   us_socket_context_t,
   WebSocket,
-} from 'uWebSockets.js';
+};
 
 /** The remote address of a connection: its raw bytes as latin1. */
 export const remoteAddress = (res: HttpResponse): string =>

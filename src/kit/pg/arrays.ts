@@ -1,12 +1,4 @@
 import type { PostgresType } from 'postgres';
-import {
-  packBigints,
-  packDoubles,
-  packIntegers,
-  packSmallints,
-  packTexts,
-  packUuids,
-} from './array-bytes.js';
 
 /**
  * Arrays of the types that the schema and its queries use, one-dimensional. postgres.js would ask
@@ -20,8 +12,6 @@ interface Element {
   /** What it writes never needs quotes. */
   readonly bare?: true;
   readonly write: (value: never) => string;
-  /** The whole array in its binary format, where that is cheaper; undefined when it has none. */
-  readonly pack?: (values: readonly unknown[]) => Uint8Array | undefined;
   readonly read: (text: string) => unknown;
 }
 
@@ -29,18 +19,18 @@ const asItIs = (value: unknown): string => String(value);
 
 const elements = {
   booleans: { array_oid: 1000, bare: true, write: asItIs, read: (text) => text === 't' },
-  smallints: { array_oid: 1005, bare: true, write: asItIs, pack: packSmallints, read: Number },
-  integers: { array_oid: 1007, bare: true, write: asItIs, pack: packIntegers, read: Number },
-  bigints: { array_oid: 1016, bare: true, write: asItIs, pack: packBigints, read: Number },
-  doubles: { array_oid: 1022, bare: true, write: asItIs, pack: packDoubles, read: Number },
+  smallints: { array_oid: 1005, bare: true, write: asItIs, read: Number },
+  integers: { array_oid: 1007, bare: true, write: asItIs, read: Number },
+  bigints: { array_oid: 1016, bare: true, write: asItIs, read: Number },
+  doubles: { array_oid: 1022, bare: true, write: asItIs, read: Number },
   texts: {
     array_oid: 1009,
     write: asItIs,
-    pack: packTexts,
+
     read: (text) => text,
   },
   varchars: { array_oid: 1015, write: asItIs, read: (text) => text },
-  uuids: { array_oid: 2951, write: asItIs, pack: packUuids, read: (text) => text },
+  uuids: { array_oid: 2951, write: asItIs, read: (text) => text },
   byteas: {
     array_oid: 1001,
     write: (bytes: Uint8Array) => `\\x${Buffer.from(bytes).toString('hex')}`,
@@ -82,10 +72,8 @@ export const array_types: Readonly<Record<string, PostgresType>> = Object.fromEn
     {
       to: element.array_oid,
       from: [element.array_oid],
-      serialize: (values: readonly unknown[] | string) => {
-        if (typeof values === 'string') return values;
-        return element.pack?.(values) ?? writeArray(values, element);
-      },
+      serialize: (values: readonly unknown[] | string) =>
+        typeof values === 'string' ? values : writeArray(values, element),
       parse: (text: string) => readArray(text, element.read),
     },
   ]),

@@ -1,71 +1,29 @@
-import postgres from 'postgres';
 import { array_types } from './arrays.js';
-import { connectBulkSocket } from './bulk-socket.js';
+import { openPool, type Sql, type Tx } from './pool.js';
+import type { Db, Query } from './statement.js';
 
-/**
- * The Postgres client of one process. Everything that can wait has a bound: statements, locks,
- * idle transactions and the connect itself; a lost connection is made again at once.
- */
+export type { Sql, Tx } from './pool.js';
+export type { Db, Fragment, Query, Row } from './statement.js';
 
-export type Sql = postgres.Sql<{ bigint: number }>;
-export type Tx = postgres.TransactionSql<{ bigint: number }>;
-/** What a store takes: the pool or a transaction. */
-export type Db = Sql | Tx;
-export type Row = Record<string, unknown>;
+/** How the service asks Postgres, and what Postgres may answer when it does not do as asked. */
 
 export interface SqlOptions {
   readonly url: string;
   readonly pool: number;
   readonly prepare: boolean;
   readonly name: string;
-  /** Longest a statement of this pool may run. */
+  /** Longest a statement of this pool may run; 0 for no end. */
   readonly statement_timeout_ms?: number;
   /** Longest it may wait for a lock. */
   readonly lock_timeout_ms?: number;
-  /** Very much is read: raw rows are good only while they are handed over (`bulk-socket.ts`). */
-  readonly reads_much?: boolean;
 }
-
-/** The form of libpq for a unix socket, `?host=/folder`, which postgres.js does not read itself. */
-const readAddress = (url: string): { readonly url: string; readonly path?: string } => {
-  const read = new URL(url);
-  const host = read.searchParams.get('host');
-  if (host === null || !host.startsWith('/')) return { url };
-  const port = read.port || '5432';
-  read.searchParams.delete('host');
-  return { url: read.href, path: `${host}/.s.PGSQL.${port}` };
-};
-
-/** What postgres.js calls its own sockets' maker with, as far as it is read here. */
-interface SocketAsk {
-  readonly path: string | false | undefined;
-  readonly host: readonly string[];
-  readonly port: readonly number[];
-}
-
-/** Several hosts, and TLS, are left to postgres.js itself. */
-const socketOf = ({ url, reads_much }: SqlOptions) => {
-  if (reads_much !== true || /[?&]ssl|,/.test(url)) return {};
-  const socket = ({ path, host: [host = ''], port: [port = 5432] }: SocketAsk) =>
-    connectBulkSocket({ path: path || undefined, host, port });
-  return { socket };
-};
 
 export const openSql = (options: SqlOptions): Sql => {
-  const { url, ...address } = readAddress(options.url);
-  return postgres(url, {
-    ...address,
-    ...socketOf(options),
-    max: options.pool,
+  const { url, pool, statement_timeout_ms: statement_ms = 4_000 } = options;
+  const client = {
     prepare: options.prepare,
-    connect_timeout: 5,
-    idle_timeout: 0,
-    max_lifetime: null,
-    // Seconds between attempts to connect; a restarted Postgres is found again quickly.
-    backoff: (retries) => Math.min(0.05 * 2 ** retries, 0.5),
     onnotice: () => undefined,
     transform: { undefined: null },
-    fetch_types: false,
     types: {
       ...array_types,
       // int8 as number: offsets and counts stay far below 2^53.
@@ -78,13 +36,30 @@ export const openSql = (options: SqlOptions): Sql => {
     },
     connection: {
       application_name: `prediction-forum ${options.name}`,
-      statement_timeout: options.statement_timeout_ms ?? 10_000,
+      statement_timeout: statement_ms,
       lock_timeout: options.lock_timeout_ms ?? 1_000,
       idle_in_transaction_session_timeout: 5_000,
       TimeZone: 'UTC',
     },
-  }) as unknown as Sql;
+  };
+  return openPool({ url, client, most: pool, statement_ms });
 };
+
+/** The rows of a statement in portions, all of one state. */
+export async function* readPages<R>(
+  tx: Tx,
+  rows: Query<R[] & object[]>,
+  most: number,
+): AsyncGenerator<readonly R[]> {
+  await tx`declare pages no scroll cursor for ${rows}`;
+  for (;;) {
+    // Not prepared: another cursor of that name has other columns.
+    const page = await tx.unsafe<R[] & object[]>(`fetch forward ${most} from pages`);
+    if (page.length > 0) yield page;
+    if (page.length < most) break;
+  }
+  await tx`close pages`;
+}
 
 /** Whether Postgres answers at all; rejects when it does not. */
 export const probeSql = async (db: Db): Promise<void> => {
@@ -107,10 +82,15 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 const outage_codes = new Set([
   'CONNECTION_CLOSED',
   'CONNECTION_ENDED',
+  'CONNECTION_LOST',
+  'CONNECTION_SILENT',
   'CONNECTION_DESTROYED',
   'CONNECT_TIMEOUT',
   'ECONNREFUSED',
   'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EAI_AGAIN',
   'ENOENT',
   'EPIPE',
   'ETIMEDOUT',

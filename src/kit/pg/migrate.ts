@@ -42,33 +42,52 @@ export const readMigrations = (folder: string = sqlFolder()): readonly Migration
 };
 
 /**
- * Turns compilation of statements (`jit`) off for the role of this connection in this database;
- * null, or why that is not permitted. Postgres decides by estimates, which a plan that avoids a
- * scan makes enormous, and then compiles for 400 ms what runs for 2. It is not asked for at the
+ * What every connection of the role of this one has in this database. They are not asked for at the
  * start of a connection, because a pooler refuses start-up parameters or does not pass them on.
  */
-export const turnJitOff = async (tx: Tx): Promise<string | null> => {
-  const [row] = await tx<{ jit: string }[]>`select current_setting('jit') as jit`;
-  if (row?.jit === 'off') return null;
+const role_settings: Readonly<Record<string, string>> = {
+  // Postgres decides by estimates, which a plan that avoids a scan makes enormous, and then
+  // compiles for 400 ms what runs for 2.
+  jit: 'off',
+  // A client whose way to Postgres broke without a word holds its locks no longer than this.
+  tcp_keepalives_idle: '5s',
+  tcp_keepalives_interval: '2s',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '10s',
+  client_connection_check_interval: '2s',
+};
+
+/** Null, or why it is not permitted. */
+const setForRole = async (tx: Tx, name: string, value: string): Promise<string | null> => {
+  await tx`savepoint role_setting`;
   try {
-    await tx.savepoint(
-      (point) => point`
-        do $$ begin
-          execute format(
-            'alter role %I in database %I set jit = off', session_user, current_database()
-          );
-        end $$`,
-    );
+    await tx.unsafe(`
+      do $$ begin
+        execute format(
+          'alter role %I in database %I set ${name} = %L',
+          session_user, current_database(), '${value}'
+        );
+      end $$`);
     return null;
   } catch (error) {
+    await tx`rollback to savepoint role_setting`;
     return error instanceof Error ? error.message : String(error);
   }
+};
+
+/** Null, or why compilation of statements (`jit`) stays on; without the others it goes as well. */
+export const setRole = async (tx: Tx): Promise<string | null> => {
+  const [row] = await tx<{ jit: string }[]>`select current_setting('jit') as jit`;
+  const refused: Record<string, string | null> = {};
+  for (const [name, value] of Object.entries(role_settings)) {
+    refused[name] = await setForRole(tx, name, value);
+  }
+  return row?.jit === 'off' ? null : (refused['jit'] ?? null);
 };
 
 /** Keeps others from changing the schema until the transaction ends. */
 export const lockSchema = async (tx: Tx): Promise<void> => {
   await tx`set local lock_timeout = '60s'`;
-  await tx`set local statement_timeout = '15min'`;
   await tx`select pg_advisory_xact_lock(7366142)`;
 };
 
@@ -101,12 +120,15 @@ export const applyMigrations = async (tx: Tx, migrations: readonly Migration[]):
  * role; null, or why that is not permitted.
  */
 export const migrate = async (database_url: string): Promise<string | null> => {
-  const sql = openSql({ url: database_url, pool: 1, prepare: false, name: 'migrate' });
+  const sql = openSql({
+    ...{ url: database_url, pool: 1, prepare: false, name: 'migrate' },
+    statement_timeout_ms: 900_000,
+  });
   try {
     return await sql.begin(async (tx) => {
       await lockSchema(tx);
       await applyMigrations(tx, readMigrations());
-      return turnJitOff(tx);
+      return setRole(tx);
     });
   } finally {
     await sql.end({ timeout: 5 });

@@ -14,9 +14,27 @@ export interface RedisParams {
   readonly log: Logger;
   /** Zero for a connection that makes blocking reads: its reader has a watchdog of its own. */
   readonly command_timeout_ms: number;
+  /** For one that subscribes and asks nothing: it is asked whether it is there. */
+  readonly subscribes?: boolean;
 }
 
-export const openRedis = ({ url, name, log, command_timeout_ms }: RedisParams): Redis => {
+/** A Redis that owes an answer and says nothing for so long is connected to anew. */
+const silence_ms = 3_000;
+const keep_alive_ms = 5_000;
+const ping_ms = 2_000;
+
+/** A connection that fell silent would never be missed: nothing is asked on it. */
+const askWhetherThere = (redis: Redis): void => {
+  const timer = setInterval(() => {
+    if (redis.status === 'ready') redis.ping().catch(() => undefined);
+  }, ping_ms);
+  timer.unref();
+  redis.on('end', () => clearInterval(timer));
+};
+
+export const openRedis = ({ url, name, log, ...params }: RedisParams): Redis => {
+  const { command_timeout_ms, subscribes = false } = params;
+  const blocks = command_timeout_ms === 0 && !subscribes;
   const options = {
     // Redis takes no blanks in a name.
     connectionName: `prediction-forum-${name.replaceAll(' ', '-')}`,
@@ -30,14 +48,17 @@ export const openRedis = ({ url, name, log, command_timeout_ms }: RedisParams): 
     autoResendUnfulfilledCommands: false,
     autoResubscribe: true,
     connectTimeout: 3_000,
+    keepAlive: keep_alive_ms,
     // While Redis reads its files it is asked again this often, and not when it guesses to be done,
     // which may be ten seconds later.
     maxLoadingRetryTime: 100,
     retryStrategy: (times: number) => Math.min(20 * 2 ** Math.min(times, 8), 500),
     ...(command_timeout_ms > 0 ? { commandTimeout: command_timeout_ms } : {}),
+    ...(blocks ? {} : { socketTimeout: Math.max(silence_ms, command_timeout_ms + 1_000) }),
   } satisfies RedisOptions;
   // ioredis reads a plain path as a unix socket.
   const redis = new Redis(url.replace(/^unix:/, ''), options);
+  if (subscribes) askWhetherThere(redis);
   let told = false;
   redis.on('error', (error: Error) => {
     if (!told) log.warn({ err: error.message, redis: name }, 'redis: connection lost');

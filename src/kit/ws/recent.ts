@@ -1,115 +1,47 @@
 import type { Publication } from './frames.js';
 
 /**
- * The newest publications of this process. They close the seam between a replay and what is live:
- * a replay that has come this far is finished from here, within one turn of the event loop. All
- * doors of a process share one: whichever is told of a publication first brings it in.
- *
- * Only the very newest are kept as objects. Thousands of them would each live just long enough to
- * be moved among the old objects, and make V8 look through all of those again and again; the others
- * are texts in buffers, which cost nothing to keep, and become objects when somebody asks for them.
+ * The newest publications of this process, in a list bounded by count and by characters. They close
+ * the seam between a replay and what is live: a replay that has come this far is finished from
+ * here, within one turn of the event loop. Sockets, event streams and long polls share one list;
+ * the first of them that hears of a publication adds it.
  */
 export interface Recent<P extends Publication> {
-  /** Every publication after this offset is here. */
+  /** Every publication after this offset is in the list. */
   from(): number;
-  /** Takes the next one; what was taken before is left out. */
+  /** Adds the next one; offsets that were added before are left out. */
   push(publication: P): void;
   /** Those after `offset`, which is not before `from()`. */
   after(offset: number): readonly P[];
   /** Those up to `offset`, the newest first. */
   before(offset: number): Iterable<P>;
-  /** Forgets everything: what comes next is after `offset`. */
+  /** Empties the list: the next one comes after `offset`. */
   reset(offset: number): void;
 }
 
-/** How a publication becomes a text and comes back. */
-export interface Packing<P extends Publication> {
-  /** Without a line break. */
-  pack(publication: P): string;
-  unpack(offset: number, text: string): P;
-}
-
-export interface RecentOptions<P extends Publication> {
-  /** Kept at most, about; and about how many characters of theirs. */
+export interface RecentOptions {
   readonly most: number;
+  /** Characters of all bodies together. */
   readonly most_chars: number;
-  readonly packing: Packing<P>;
 }
 
-const packed_at_once = 64;
+/** Publications that may have left the list before the array is cut. */
+const slack = 256;
 
-/** Publications whose offsets follow each other. */
-interface Pack<P> {
-  readonly first: number;
-  readonly count: number;
-  readonly bytes: Buffer;
-  /** Once somebody has asked for them. */
-  items: readonly P[] | null;
-}
-
-function* backwards<P extends Publication>(items: readonly P[], offset: number): Iterable<P> {
-  for (let at = items.length - 1; at >= 0; at -= 1) {
-    const one = items[at] as P;
-    if (one.offset <= offset) yield one;
-  }
-}
-
-/** The older ones. */
-const makePacks = <P extends Publication>(packing: Packing<P>) => {
-  let packs: Pack<P>[] = [];
-  const total = { count: 0, bytes: 0 };
-
-  const itemsOf = (pack: Pack<P>): readonly P[] => {
-    pack.items ??= pack.bytes
-      .toString()
-      .split('\n')
-      .map((text, n) => packing.unpack(pack.first + n, text));
-    return pack.items;
-  };
-
-  return {
-    total,
-    push(some: readonly P[]): void {
-      const bytes = Buffer.from(some.map((one) => packing.pack(one)).join('\n'));
-      packs.push({ first: (some[0] as P).offset, count: some.length, bytes, items: null });
-      total.count += some.length;
-      total.bytes += bytes.length;
-    },
-    /** Drops the oldest; its last offset, or null when there is none. */
-    drop(): number | null {
-      const gone = packs.shift();
-      if (gone === undefined) return null;
-      total.count -= gone.count;
-      total.bytes -= gone.bytes.length;
-      return gone.first + gone.count - 1;
-    },
-    after: (offset: number): readonly (readonly P[])[] =>
-      packs.filter(({ first, count }) => first + count - 1 > offset).map(itemsOf),
-    *before(offset: number): Iterable<P> {
-      for (let at = packs.length - 1; at >= 0; at -= 1) {
-        yield* backwards(itemsOf(packs[at] as Pack<P>), offset);
-      }
-    },
-    clear(): void {
-      packs = [];
-      total.count = 0;
-      total.bytes = 0;
-    },
-  };
-};
-
-export const makeRecent = <P extends Publication>(options: RecentOptions<P>): Recent<P> => {
+export const makeRecent = <P extends Publication>(options: RecentOptions): Recent<P> => {
   const { most, most_chars } = options;
-  const older = makePacks(options.packing);
-  const { total } = older;
-  let newest: P[] = [];
+  let list: P[] = [];
+  /** Index of the oldest one that counts. */
+  let start = 0;
+  let chars = 0;
   let from = 0;
   let last = Number.NEGATIVE_INFINITY;
 
-  const trim = (): void => {
-    while (total.count + newest.length > most || total.bytes > most_chars) {
-      from = older.drop() ?? newest.shift()?.offset ?? from;
-    }
+  const dropOldest = (): void => {
+    const { offset, body } = list[start] as P;
+    start += 1;
+    chars -= body.length;
+    from = offset;
   };
 
   return {
@@ -117,27 +49,28 @@ export const makeRecent = <P extends Publication>(options: RecentOptions<P>): Re
     push(publication) {
       if (publication.offset <= last) return;
       last = publication.offset;
-      newest.push(publication);
-      if (newest.length >= 2 * packed_at_once) {
-        older.push(newest.slice(0, packed_at_once));
-        newest = newest.slice(packed_at_once);
-      }
-      trim();
+      list.push(publication);
+      chars += publication.body.length;
+      while (list.length - start > most || chars > most_chars) dropOldest();
+      if (start < slack) return;
+      list = list.slice(start);
+      start = 0;
     },
     after(offset) {
-      // Offsets inside are without holes, so the place of one is known.
-      const is_new = offset + 1 >= (newest[0]?.offset ?? 0);
-      const all = is_new ? newest.slice() : [...older.after(offset), newest].flat();
-      const first = all[0]?.offset;
-      return first === undefined ? [] : all.slice(Math.max(0, offset + 1 - first));
+      // Offsets follow each other without a hole, so the index of one is known.
+      const first = list[start]?.offset;
+      return first === undefined ? [] : list.slice(start + Math.max(0, offset + 1 - first));
     },
     *before(offset) {
-      yield* backwards(newest, offset);
-      yield* older.before(offset);
+      for (let at = list.length - 1; at >= start; at -= 1) {
+        const one = list[at] as P;
+        if (one.offset <= offset) yield one;
+      }
     },
     reset(offset) {
-      older.clear();
-      newest = [];
+      list = [];
+      start = 0;
+      chars = 0;
       from = offset;
       last = offset;
     },

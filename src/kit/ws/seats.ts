@@ -74,7 +74,7 @@ interface Parts extends Required<SeatOptions> {
   readonly processes_key: string;
 }
 
-const keyOf = ({ prefix }: Parts, name: string): string => `${prefix}:{ws}:seats:${name}`;
+const seatKey = ({ prefix }: Parts, name: string): string => `${prefix}:{ws}:seats:${name}`;
 
 /**
  * A process that was killed a moment ago still counts, and its sockets come here. So nobody is
@@ -86,7 +86,7 @@ const ask = async (parts: Parts, name: string, most: number): Promise<boolean> =
   for (let waited_ms = 0; ; waited_ms += look_every_ms) {
     if (redis.status !== 'ready') return true;
     const args = [me, own.of(name) - 1, most, asked, counts_ms, kept_ms];
-    asked = Number(await takeSeat(redis, [processes_key, keyOf(parts, name)], args));
+    asked = Number(await takeSeat(redis, [processes_key, seatKey(parts, name)], args));
     if (asked <= 1 || waited_ms > counts_ms) return asked === 1;
     await wait(look_every_ms);
   }
@@ -96,7 +96,7 @@ const ask = async (parts: Parts, name: string, most: number): Promise<boolean> =
 const tell = (parts: Parts, name: string): void => {
   const { redis, own, me } = parts;
   if (redis.status !== 'ready') return;
-  const key = keyOf(parts, name);
+  const key = seatKey(parts, name);
   const count = own.of(name);
   const told = count > 0 ? redis.hset(key, me, count) : redis.hdel(key, me);
   told.catch(() => undefined);
@@ -108,7 +108,7 @@ const tellAll = async (parts: Parts): Promise<void> => {
   for (let from = 0; from < names.length; from += chunk) {
     const pipeline = redis.pipeline();
     for (const name of names.slice(from, from + chunk)) {
-      const key = keyOf(parts, name);
+      const key = seatKey(parts, name);
       const count = own.of(name);
       if (count > 0) pipeline.hset(key, me, count).pexpire(key, kept_ms);
     }

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import type { Sql, Tx } from '../../kit/pg/client.js';
 import type { Entry } from './archive.js';
 import { type Line, readTables, type Table, unboundStatements } from './tables-store.js';
@@ -35,8 +34,7 @@ const part_bytes = 4 * 1024 * 1024;
 /** The rows of a table in parts that end with a row, because every chunk does. */
 async function* partsOf(tx: Tx, { name, columns }: Table): AsyncGenerator<Buffer> {
   const list = columns.map((column) => `"${column}"`).join(', ');
-  const query = tx.unsafe(`copy (select ${list} from "${name}") to stdout`);
-  const rows: Readable = await query.readable();
+  const rows = tx.copyOut(`copy (select ${list} from "${name}") to stdout`);
   let held: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of rows) {

@@ -1,5 +1,3 @@
-import { Readable, type Writable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Sql, Tx } from '../../kit/pg/client.js';
 import { applyMigrations, type Migration } from '../../kit/pg/migrate.js';
 import { makeDay } from '../../kit/pg/partition-store.js';
@@ -78,8 +76,7 @@ const checkTarget = async (tx: Tx, { replace }: LoadOptions): Promise<void> => {
 
 const copyIn = async (tx: Tx, { name, columns }: Table, bytes: Buffer): Promise<void> => {
   const list = columns.map((column) => `"${column}"`).join(', ');
-  const sink: Writable = await tx.unsafe(`copy "${name}" (${list}) from stdin`).writable();
-  await pipeline(Readable.from([bytes]), sink);
+  await tx.copyIn(`copy "${name}" (${list}) from stdin`, [bytes]);
 };
 
 const load = async (tx: Tx, options: LoadOptions): Promise<void> => {

@@ -1,5 +1,4 @@
-import { drawBar, type Screen } from '../shared/bar.js';
-import { writeLine } from '../shared/printable.js';
+import { type Screen, writeLine } from '../shared/terminal.js';
 
 /** What the demo shows while it runs: a picture that is drawn again on a terminal, else lines. */
 
@@ -30,27 +29,31 @@ export interface View {
   end(): void;
 }
 
-const bar_width = 24;
+const bar_width = { all: 28, one: 24 } as const;
 const text_width = 58;
 
 const shorten = (text: string, width: number): string =>
   text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width);
 
-const consensusBar = (percent: number): string => {
-  const full = Math.round((percent / 100) * bar_width);
-  return `${'█'.repeat(full)}${'·'.repeat(bar_width - full)}`;
+const bar = (share: number, width: number, rest: string): string => {
+  const full = Math.round(share * width);
+  return `${'█'.repeat(full)}${rest.repeat(width - full)}`;
 };
 
 const questionLine = ({ text, total, percent, label, families }: QuestionView): string =>
-  `  ${shorten(text, text_width)} ${consensusBar(percent)} ${percent.toFixed(0).padStart(3)} % ` +
+  `  ${shorten(text, text_width)} ${bar(percent / 100, bar_width.one, '·')} ${percent.toFixed(0).padStart(3)} % ` +
   `${label}, ${total} by ${families} families`;
 
-export const pictureLines = (picture: Picture): readonly string[] => [
-  `${drawBar(picture.wanted === 0 ? 0 : picture.accepted / picture.wanted)}  ${picture.step}`,
-  `  predictions ${picture.accepted}/${picture.wanted}` +
-    `   events on the socket ${picture.on_socket}   deliveries verified ${picture.verified}`,
-  ...picture.questions.map(questionLine),
-];
+export const pictureLines = (picture: Picture): readonly string[] => {
+  const share = picture.wanted === 0 ? 0 : picture.accepted / picture.wanted;
+  const percent = String(Math.floor(share * 100)).padStart(3);
+  return [
+    `[${bar(share, bar_width.all, '░')}] ${percent} %  ${picture.step}`,
+    `  predictions ${picture.accepted}/${picture.wanted}` +
+      `   events on the socket ${picture.on_socket}   deliveries verified ${picture.verified}`,
+    ...picture.questions.map(questionLine),
+  ];
+};
 
 const makeLiveView = (screen: Screen): View => {
   let height = 0;

@@ -1,6 +1,5 @@
-import { parseArgs } from 'node:util';
 import { format_names } from '../../features/exports/formats.js';
-import { localUrl } from '../shared/local-url.js';
+import { readArguments } from '../shared/arguments.js';
 
 export const export_subjects = ['predictions', 'consensus-history', 'calibration'] as const;
 export type ExportSubject = (typeof export_subjects)[number];
@@ -48,75 +47,46 @@ last byte. Its SHA-256 is compared with that of the service, and FILE.manifest.j
 
 Exit code: 0 the file is there and right; 1 it is not.`;
 
-const texts = {
-  since: 'since',
-  until: 'until',
-  'question-id': 'question_id',
-  category: 'category',
-  subcategory: 'subcategory',
-  'model-family': 'model_family',
-  status: 'status',
-  'as-of': 'as_of',
-  by: 'by',
-  event: 'event',
-  bins: 'bins',
-  'min-n': 'min_n',
-  theme: 'theme',
-} as const;
-
-const text = { type: 'string' } as const;
-const flag = { type: 'boolean', default: false } as const;
-
-const read = (argv: readonly string[]) =>
-  parseArgs({
-    args: [...argv],
-    allowPositionals: true,
-    options: {
-      ...{ url: { ...text, default: localUrl() }, out: text, format: text },
-      ...{ gzip: flag, 'with-manifest': flag, restart: flag, force: flag, names: flag, help: flag },
-      ...{ snapshot: text, since: text, until: text, 'question-id': text, category: text },
-      ...{ subcategory: text, 'model-family': text, status: text, 'as-of': text, by: text },
-      ...{ event: text, bins: text, 'min-n': text, theme: text },
-    },
-  });
-
-type Values = ReturnType<typeof read>['values'];
-
-const queryOf = (values: Values, format: string): Record<string, string> => {
-  const query: Record<string, string> = { format };
-  for (const [option, name] of Object.entries(texts)) {
-    const value = values[option as keyof typeof texts];
-    if (value !== undefined) query[name] = value;
-  }
-  if (values.names) query['names'] = 'true';
-  if (values['with-manifest']) query['manifest'] = 'true';
-  return query;
-};
+/** Options that are members of the query. */
+const filters = [
+  ...(['since', 'until', 'question-id', 'category', 'subcategory', 'model-family'] as const),
+  ...(['status', 'as-of', 'by', 'event', 'bins', 'min-n', 'theme'] as const),
+] as const;
 
 const isSubject = (word: string): word is ExportSubject =>
   (export_subjects as readonly string[]).includes(word);
 
+const text = { type: 'string' } as const;
+const flag = { type: 'boolean', default: false } as const;
+
 /** The arguments, or a sentence that says what is wrong with them. */
 export const readExportArguments = (argv: readonly string[]): ExportArguments | string => {
-  try {
-    const { values, positionals } = read(argv);
-    const [subject, ...rest] = positionals;
-    if (values.help || subject === undefined || rest.length > 0) return help;
-    if (!isSubject(subject)) return `WHAT is ${export_subjects.join(', ')}, not ${subject}.`;
-    const is_calibration = subject === 'calibration';
-    const formats: readonly string[] = is_calibration ? ['json', 'csv', 'svg'] : format_names;
-    const format = values.format ?? formats[is_calibration ? 0 : 1] ?? '';
-    if (!formats.includes(format)) {
-      return `--format of ${subject} is ${formats.join(', ')}, not ${format}.`;
-    }
-    if (!/^https?:\/\//.test(values.url) || !URL.canParse(values.url)) {
-      return `--url takes an address like http://127.0.0.1:8080, not ${values.url}.`;
-    }
-    const { gzip, restart, force, snapshot = null, out = `${subject}.${format}` } = values;
-    const file = gzip && !out.endsWith('.gz') ? `${out}.gz` : out;
-    const query = queryOf(values, format);
-    return { subject, url: values.url, file, query, snapshot, gzip, restart, force };
-  } catch (error) {
-    return `${error instanceof Error ? error.message : error}\n\n${help}`;
+  const read = readArguments({
+    ...{ argv, help, takes_one: true },
+    options: {
+      ...{ out: text, format: text, gzip: flag, 'with-manifest': flag, restart: flag, force: flag },
+      ...{ names: flag, snapshot: text, since: text, until: text, 'question-id': text },
+      ...{ category: text, subcategory: text, 'model-family': text, status: text, 'as-of': text },
+      ...{ by: text, event: text, bins: text, 'min-n': text, theme: text },
+    },
+  });
+  if (typeof read === 'string') return read;
+  const { values, url, argument: subject } = read;
+  if (!isSubject(subject)) return `WHAT is ${export_subjects.join(', ')}, not ${subject}.`;
+  const is_calibration = subject === 'calibration';
+  const formats: readonly string[] = is_calibration ? ['json', 'csv', 'svg'] : format_names;
+  const format = values.format ?? formats[is_calibration ? 0 : 1] ?? '';
+  if (!formats.includes(format)) {
+    return `--format of ${subject} is ${formats.join(', ')}, not ${format}.`;
   }
+  const query: Record<string, string> = { format };
+  for (const name of filters) {
+    const value = values[name];
+    if (value !== undefined) query[name.replaceAll('-', '_')] = value;
+  }
+  if (values.names) query['names'] = 'true';
+  if (values['with-manifest']) query['manifest'] = 'true';
+  const { gzip, restart, force, snapshot = null, out = `${subject}.${format}` } = values;
+  const file = gzip && !out.endsWith('.gz') ? `${out}.gz` : out;
+  return { subject, url, file, query, snapshot, gzip, restart, force };
 };

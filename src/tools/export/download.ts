@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { makeProgress, type Screen } from '../shared/terminal.js';
 import type { ExportArguments } from './arguments.js';
 import { keepState, openPart, type Part, type PartState, partBytes } from './part.js';
-import type { Progress } from './progress.js';
 
 /** Reads an export into its part, and goes on where a connection breaks. */
 
@@ -12,7 +12,7 @@ export class Stopped extends Error {
 
 export interface DownloadParts {
   readonly args: ExportArguments;
-  readonly progress: Progress;
+  readonly screen: Screen;
   readonly stop: AbortSignal | undefined;
   readonly patience_ms: number;
   say(line: string): void;
@@ -84,15 +84,29 @@ const totalRows = (answer: Response, format: string | undefined): number | null 
   return text === null || format === 'parquet' ? null : Number(text);
 };
 
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+
+const with_rows = '[{bar}] {percentage} %  {value}/{total} rows  {size}  {rate}  {eta_formatted}';
+/** Where rows cannot be counted. */
+const bytes_only = '{size}  {rate}';
+
 /** Appends what comes; false when the connection broke before the end. */
 const receive = async (answer: Response, part: Part, parts: DownloadParts): Promise<boolean> => {
-  const { progress, args, stop } = parts;
-  progress.start(totalRows(answer, args.query['format']), part.rows, part.bytes);
+  const { screen, args, stop } = parts;
+  const total = totalRows(answer, args.query['format']);
+  const progress = makeProgress(screen, total === null ? bytes_only : with_rows);
+  const [began_ms, began_bytes] = [performance.now(), part.bytes];
+  const show = (): void => {
+    const seconds = Math.max(0.001, (performance.now() - began_ms) / 1_000);
+    const rate = `${megabytes((part.bytes - began_bytes) / seconds)}/s`;
+    progress.update(part.rows, total ?? 1, { size: megabytes(part.bytes), rate });
+  };
+  show();
   try {
     for await (const piece of answer.body ?? []) {
       stop?.throwIfAborted();
       await part.append(piece as Uint8Array);
-      progress.update(part.rows, part.bytes);
+      show();
     }
     return true;
   } catch (error) {
@@ -101,7 +115,7 @@ const receive = async (answer: Response, part: Part, parts: DownloadParts): Prom
     stop?.throwIfAborted();
     return false;
   } finally {
-    progress.stop();
+    progress.end();
   }
 };
 

@@ -2,7 +2,6 @@ import { createHash, type Hash } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { writeWhole } from '../../embedded/files.js';
-import { makeRowCounter, type RowCounter } from './row-counter.js';
 
 /**
  * What is there of an export: FILE.part, and FILE.part.json, which says of which export. The length
@@ -44,6 +43,52 @@ export const keepState = (file: string, state: PartState): void => {
 
 export const partBytes = (file: string): number =>
   existsSync(partName(file)) ? statSync(partName(file)).size : 0;
+
+/** Counts the rows of a file that is still on its way, as far as its format shows them. */
+interface RowCounter {
+  add(piece: Uint8Array): void;
+  /** 0 for Parquet, in which rows cannot be told apart from outside. */
+  rows(): number;
+}
+
+const line_feed = 0x0a;
+const quote = 0x22;
+
+/** A line feed inside quotes ends no row. */
+const csvCounter = (): RowCounter => {
+  let lines = 0;
+  let is_quoted = false;
+  return {
+    add(piece) {
+      for (const byte of piece) {
+        if (byte === quote) is_quoted = !is_quoted;
+        else if (byte === line_feed && !is_quoted) lines += 1;
+      }
+    },
+    rows: () => Math.max(0, lines - 1),
+  };
+};
+
+const lineCounter = (before: number): RowCounter => {
+  let lines = 0;
+  return {
+    add(piece) {
+      const { buffer, byteOffset, byteLength } = piece;
+      const bytes = Buffer.from(buffer, byteOffset, byteLength);
+      for (let at = bytes.indexOf(line_feed); at !== -1; at = bytes.indexOf(line_feed, at + 1)) {
+        lines += 1;
+      }
+    },
+    rows: () => Math.max(0, lines - before),
+  };
+};
+
+const makeRowCounter = (format: string): RowCounter => {
+  if (format === 'csv') return csvCounter();
+  if (format === 'ndjson') return lineCounter(0);
+  if (format === 'json') return lineCounter(1);
+  return { add: () => undefined, rows: () => 0 };
+};
 
 export interface Part {
   readonly bytes: number;

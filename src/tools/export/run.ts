@@ -2,8 +2,7 @@ import { createReadStream, createWriteStream, existsSync, renameSync, rmSync } f
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { writeWhole } from '../../embedded/files.js';
-import type { Screen } from '../shared/bar.js';
-import { writeLine } from '../shared/printable.js';
+import { type Screen, writeLine } from '../shared/terminal.js';
 import { type ExportArguments, readExportArguments } from './arguments.js';
 import {
   addressOf,
@@ -15,7 +14,6 @@ import {
   withQuery,
 } from './download.js';
 import { forgetPart, forgetState, isSameExport, partName, readState } from './part.js';
-import { makeProgress } from './progress.js';
 
 /** The whole export: service → part → compared with its manifest → file. */
 
@@ -114,7 +112,7 @@ export const runExport = async (options: ExportOptions): Promise<number> => {
     say(`${args.file} is there already; give --force to replace it, or another --out.`);
     return 1;
   }
-  const parts: DownloadParts = { args, progress: makeProgress(screen), stop, patience_ms, say };
+  const parts: DownloadParts = { args, screen, stop, patience_ms, say };
   try {
     const run = args.subject === 'calibration' ? exportCalibration : exportFile;
     say(await run(parts));

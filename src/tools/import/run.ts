@@ -1,21 +1,105 @@
 import { appendFileSync, readFileSync, statSync } from 'node:fs';
-import { type Bar, makeBar, type Screen } from '../shared/bar.js';
-import { type Caller, makeCaller, pick, sentenceOf, Unreachable } from '../shared/call.js';
-import { writeLine } from '../shared/printable.js';
-import { type ImportArguments, readImportArguments } from './arguments.js';
-import { type ItemOptions, makeItem } from './item.js';
-import { type Counts, type Lot, makeLot } from './lot.js';
-import { type Mapping, makeMapping, makeSeasonMapping, type SeasonMapping } from './mapping.js';
-import { isProblem } from './readers.js';
+import { type Client, createClient, NoAnswer } from '../../client/node.js';
+import { readArguments } from '../shared/arguments.js';
+import { makeProgress, type Progress, type Screen, writeLine } from '../shared/terminal.js';
+import { makeItem, type RecordType, record_types, text_limits, typeOf } from './items.js';
 import { kindOf, readRecords, type SourceRecord } from './records.js';
-import { makeSeasonItem, type RecordType, record_types, typeOf } from './season.js';
-import { makeUploader, type Numbered, type Outcome, paths, Stopped } from './upload.js';
+import {
+  type Counts,
+  makeUpload,
+  type Numbered,
+  type Result,
+  Stopped,
+  stopFor,
+  type Upload,
+} from './upload.js';
 
 /**
  * The whole import: file → records → items → service, with a bar, a list and a summary. The file is
  * read once for questions and agents, and again for forecasts and for resolutions where it has any,
  * so that what depends on something else comes after it, in whatever order the lines stand.
  */
+
+const help = `Usage: npm run import -- FILE [options]
+
+Puts the questions of a file into a running service, and forecasts and outcomes with them.
+
+  --url URL               the service (default: the one of this folder, else port 8080 or PORT)
+  --admin-key-file FILE   file with the admin key (default .data/admin-key)
+  --publish               publish the questions; without it they become drafts
+  --keys FILE             write the keys of new agents there, one JSON object a line
+
+FILE is NDJSON (one JSON object a line) or CSV with a header line; .csv, .ndjson and .jsonl
+say which, else the first character does. Fields of a record:
+
+  question         text of 10 to ${text_limits.question} characters (required)
+  closes_at        when predictions end (required)
+  category         pillar; may be left out where subcategory is given
+  subcategory      slug of the taxonomy
+  description      up to ${text_limits.description} characters
+  tags             list of tags of the taxonomy
+  question_type    binary (default) or multi
+  options          list of 2 to 10 texts, for multi
+  opens_at         default: now
+  resolution_date  default: closes_at
+  resolution_source, resolution_url
+  weight           1 to 5 (default 1)
+  publish          true or false (default: whether --publish is given)
+  source           where the question comes from
+  source_id        its id there
+
+A record with a type is something else, in any order within the file; questions go in first, then
+agents and forecasts, then resolutions:
+
+  {"type":"agent", "name", "model"}
+                   only to say more of an agent than forecasts do
+  {"type":"forecast", "source", "source_id", "agent", "model", "forecast_at", "reasoning", …}
+                   with prediction and confidence, or probability; for multi selected_option and
+                   confidence, or probabilities; forecast_at lies in the time in which the question
+                   was open; without reasoning a note says that none was recorded
+  {"type":"resolution", "source", "source_id", "resolved_to", "resolution_note"}
+                   resolved_to is 1 or 0, an option (several by |), or void
+
+Forecasts need published questions that are not decided. Their agents are registered by name and
+belong to the owner of imports. Numbers are percent from 0 to 100, or fractions between 0 and 1. In CSV, probabilities are written one=30|other=70.
+
+Times are ISO 8601, such as 2027-03-31T12:00:00Z or 2027-03-31; without a zone they are UTC. In
+CSV, lists are separated by | and an empty cell is an absent field. Other fields are ignored.
+
+A question that is already there, by source and source_id, is left as it is: run the same
+command again to go on after an interruption. A record without a source is known by its content.
+Texts over their limit are cut, which is reported. Bad lines are listed with the reason, and the
+rest goes in.
+
+Exit code: 0 everything is there; 2 some lines were bad; 1 the import could not go on.`;
+
+export interface ImportArguments {
+  readonly file: string;
+  readonly url: string;
+  readonly admin_key_file: string;
+  readonly publish: boolean;
+  /** Where the keys of new agents are written. */
+  readonly keys_file: string | null;
+}
+
+/** The arguments, or a sentence that says what is wrong with them. */
+export const readImportArguments = (argv: readonly string[]): ImportArguments | string => {
+  const read = readArguments({
+    ...{ argv, help, takes_one: true },
+    options: {
+      'admin-key-file': { type: 'string', default: '.data/admin-key' },
+      publish: { type: 'boolean', default: false },
+      keys: { type: 'string' },
+    },
+  });
+  if (typeof read === 'string') return read;
+  const { values, url, argument: file } = read;
+  const { 'admin-key-file': admin_key_file, publish, keys } = values;
+  return {
+    ...{ file, url, admin_key_file, publish },
+    keys_file: keys ?? null,
+  };
+};
 
 export interface ImportOptions {
   readonly argv: readonly string[];
@@ -26,22 +110,15 @@ export interface ImportOptions {
   readonly patience_ms?: number;
 }
 
-/** What is said of an agent, by a line of its own or by its forecasts. */
-interface Named {
-  readonly line: number;
-  readonly item: Record<string, unknown>;
-}
-
 interface Run {
   readonly args: ImportArguments;
   readonly screen: Screen;
-  readonly bar: Bar;
-  readonly lots: Readonly<Record<RecordType, Lot>>;
-  readonly mapping: Mapping | null;
-  readonly season: SeasonMapping | null;
-  readonly items: ItemOptions;
+  readonly progress: Progress;
+  readonly uploads: Readonly<Record<RecordType, Upload>>;
+  readonly pillars: ReadonlyMap<string, string>;
   readonly total_bytes: number;
-  readonly agents: Map<string, Named>;
+  /** What is said of an agent, by a line of its own or by its forecasts. */
+  readonly agents: Map<string, Numbered>;
   /** Records of each type in the file. */
   readonly seen: Record<RecordType, number>;
   cut: number;
@@ -50,22 +127,17 @@ interface Run {
 }
 
 const default_patience_ms = 60_000;
+const call_ms = 30_000;
 /** Notices and bad lines beyond these are counted, not listed. */
 const most_listed = 200;
 
-const readPillars = async (caller: Caller): Promise<ReadonlyMap<string, string>> => {
-  const answer = await caller.call({ path: '/api/taxonomy' });
-  if (answer.status !== 200 || !Array.isArray(answer.body)) {
-    throw new Stopped(`${caller.url} did not give its taxonomy: ${sentenceOf(answer)}`);
-  }
-  const pillars = new Map<string, string>();
-  for (const pillar of answer.body as readonly unknown[]) {
-    const subcategories = pick(pillar, 'subcategories');
-    if (!Array.isArray(subcategories)) continue;
-    for (const each of subcategories)
-      pillars.set(String(pick(each, 'slug')), String(pick(pillar, 'slug')));
-  }
-  return pillars;
+const readPillars = async (client: Client): Promise<ReadonlyMap<string, string>> => {
+  // The first call does not wait: whether a service is there at all is known at once.
+  const answer = await client.attempt('getTaxonomy', { patience_ms: 0 });
+  if (!answer.ok) throw stopFor(answer.fault);
+  return new Map(
+    answer.body.flatMap(({ slug, subcategories }) => subcategories.map((one) => [one.slug, slug])),
+  );
 };
 
 const readAdminKey = (file: string): string => {
@@ -76,97 +148,58 @@ const readAdminKey = (file: string): string => {
   }
 };
 
-const readMapping = (map: ImportArguments['map']) => {
-  if (map === null) return { mapping: null, season: null };
-  const file = 'file' in map ? map.file : new URL(`./maps/${map.name}.json`, import.meta.url);
-  try {
-    const content: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    return { mapping: makeMapping(content), season: makeSeasonMapping(content) };
-  } catch (error) {
-    throw new Stopped(`${file}: ${error instanceof Error ? error.message : error}`);
-  }
-};
-
 const note = ({ created, exists, bad }: Counts): string =>
   `${created} created, ${exists} there already, ${bad} bad`;
 
-const report = (run: Pick<Run, 'bar' | 'screen' | 'listed'>, line: number, text: string): void => {
+const report = (run: Pick<Run, 'progress' | 'screen' | 'listed'>, line: number, text: string) => {
   run.listed += 1;
   if (run.listed > most_listed) return;
-  run.bar.clear();
+  run.progress.clear();
   writeLine(run.screen, `line ${line}: ${text}`);
 };
 
-interface Typed {
-  readonly type: RecordType;
-  readonly record: SourceRecord;
-}
-
-/** What a record of the file holds: one thing, or with a mapping perhaps several. */
-const split = ({ mapping, season, args }: Run, record: SourceRecord): Typed[] | string => {
-  if (mapping === null || season === null) {
-    const type = typeOf(record);
-    return isProblem(type) ? type.problem : [{ type, record }];
-  }
-  const forecasts = args.forecasts ? season.forecasts(record) : [];
-  const resolutions = args.resolutions ? season.resolutions(record) : [];
-  return [
-    { type: 'question', record: mapping(record) },
-    ...forecasts.map((made): Typed => ({ type: 'forecast', record: made })),
-    ...resolutions.map((made): Typed => ({ type: 'resolution', record: made })),
-  ];
-};
-
-const addQuestion = async (run: Run, line: number, record: SourceRecord): Promise<void> => {
-  const made = makeItem(record, run.items);
-  if ('problems' in made) return run.lots.question.refuse(line, made.problems.join('; '));
+const takeItem = async (run: Run, line: number, type: RecordType, record: SourceRecord) => {
+  const upload = run.uploads[type];
+  const made = makeItem(type, record, { pillars: run.pillars, publish: run.args.publish });
+  if ('problems' in made) return upload.refuse(line, made.problems.join('; '));
   for (const notice of made.notices) {
     run.cut += 1;
     report(run, line, notice);
   }
-  await run.lots.question.add({ line, item: made.item });
+  const { model: _, points: __, ...item } = made.item;
+  await upload.add({ line, item });
 };
 
 /** A line of its own says more of an agent than a forecast does. */
 const noteAgent = (run: Run, line: number, record: SourceRecord, is_own: boolean): void => {
-  const made = makeSeasonItem('agent', is_own ? record : { ...record, name: record['agent'] });
+  const { pillars, args } = run;
+  const named = is_own ? record : { ...record, name: record['agent'] };
+  const made = makeItem('agent', named, { pillars, publish: false });
   if ('problems' in made) {
-    if (is_own) run.lots.agent.refuse(line, made.problems.join('; '));
+    if (is_own) run.uploads.agent.refuse(line, made.problems.join('; '));
     return;
   }
   const name = String(made.item['name']);
   if (!is_own && run.agents.has(name)) return;
-  const points = run.args.points === null ? {} : { points: run.args.points };
-  run.agents.set(name, { line, item: { model: 'imported', ...points, ...made.item } });
+  run.agents.set(name, { line, item: { model: 'imported', ...made.item } });
 };
 
-const addLater = async (run: Run, line: number, { type, record }: Typed): Promise<void> => {
-  if (type !== 'forecast' && type !== 'resolution') return;
-  const made = makeSeasonItem(type, record);
-  if ('problems' in made) return run.lots[type].refuse(line, made.problems.join('; '));
-  const { model: _, points: __, ...item } = made.item;
-  await run.lots[type].add({ line, item });
-};
-
-/** The first reading: questions are sent, agents gathered, the rest counted. */
-const takeFirst = async (run: Run, line: number, { type, record }: Typed): Promise<void> => {
-  run.seen[type] += 1;
-  if (type === 'question') await addQuestion(run, line, record);
-  else if (type !== 'resolution') noteAgent(run, line, record, type === 'agent');
-};
+type Take = (line: number, type: RecordType, record: SourceRecord) => Promise<void> | void;
 
 /** One reading of the file; false when it was interrupted. */
 const readFile = async (
   run: Run,
   stop: AbortSignal | undefined,
-  { is_first, take }: { is_first: boolean; take(line: number, typed: Typed): Promise<void> },
+  { is_first, take }: { readonly is_first: boolean; readonly take: Take },
 ): Promise<boolean> => {
-  for await (const entry of readRecords(run.args.file, await kindOf(run.args.file))) {
+  const { file } = run.args;
+  for await (const entry of readRecords(file, await kindOf(file))) {
     if (stop?.aborted) return false;
-    const parts = 'problem' in entry ? entry.problem : split(run, entry.record);
     run.at_byte = entry.at_byte;
-    if (typeof parts !== 'string') for (const typed of parts) await take(entry.line, typed);
-    else if (is_first) run.lots.question.refuse(entry.line, parts);
+    const type = 'problem' in entry ? entry : typeOf(entry.record);
+    if (typeof type === 'object') {
+      if (is_first) run.uploads.question.refuse(entry.line, type.problem);
+    } else if ('record' in entry) await take(entry.line, type, entry.record);
   }
   run.at_byte = run.total_bytes;
   return true;
@@ -174,87 +207,85 @@ const readFile = async (
 
 /** Sends everything that can be read; returns whether the end of the file was reached. */
 const runFile = async (run: Run, stop: AbortSignal | undefined): Promise<boolean> => {
-  const { lots, seen } = run;
-  const take = (line: number, typed: Typed) => takeFirst(run, line, typed);
-  if (!(await readFile(run, stop, { is_first: true, take }))) return false;
-  await lots.question.flush();
+  const { uploads, seen } = run;
+  const takeFirst: Take = (line, type, record) => {
+    seen[type] += 1;
+    if (type === 'question') return takeItem(run, line, type, record);
+    if (type !== 'resolution') noteAgent(run, line, record, type === 'agent');
+  };
+  if (!(await readFile(run, stop, { is_first: true, take: takeFirst }))) return false;
+  await uploads.question.flush();
   for (const agent of run.agents.values()) {
     if (stop?.aborted) return false;
-    await lots.agent.add(agent);
+    await uploads.agent.add(agent);
   }
-  if (run.agents.size > 0) await lots.agent.flush();
-  for (const type of ['forecast', 'resolution'] as const) {
-    if (seen[type] === 0) continue;
-    const takeLater = async (line: number, typed: Typed): Promise<void> => {
-      if (typed.type === type) await addLater(run, line, typed);
-    };
-    if (!(await readFile(run, stop, { is_first: false, take: takeLater }))) return false;
-    await lots[type].flush();
+  if (run.agents.size > 0) await uploads.agent.flush();
+  for (const wanted of ['forecast', 'resolution'] as const) {
+    if (seen[wanted] === 0) continue;
+    const take: Take = (line, type, record) =>
+      type === wanted ? takeItem(run, line, type, record) : undefined;
+    if (!(await readFile(run, stop, { is_first: false, take }))) return false;
+    await uploads[wanted].flush();
   }
   return true;
 };
 
 /** Keys are shown once, so they are on the disk before the next call. */
-const keepKey = (keys_file: string | null, entry: Numbered, outcome: Outcome): void => {
-  if (keys_file === null || outcome.kind === 'refused' || outcome.api_key === undefined) return;
-  const { agent_id, api_key } = outcome;
+const keepKey = (keys_file: string | null, entry: Numbered, result: Result): void => {
+  const { agent_id, api_key } = result;
+  if (keys_file === null || api_key === undefined) return;
   const line = JSON.stringify({ name: entry.item['name'], agent_id, api_key });
   appendFileSync(keys_file, `${line}\n`, { mode: 0o600 });
 };
 
 const prepare = async (args: ImportArguments, options: ImportOptions): Promise<Run> => {
-  const { screen } = options;
+  const { screen, patience_ms = default_patience_ms } = options;
   let total_bytes: number;
   try {
     total_bytes = statSync(args.file).size;
   } catch {
     throw new Stopped(`There is no file ${args.file}.`);
   }
-  const maps = readMapping(args.map);
-  const admin_key = readAdminKey(args.admin_key_file);
-  const bar = makeBar(screen);
-  const caller = makeCaller({
-    url: args.url,
-    patience_ms: options.patience_ms ?? default_patience_ms,
-    onWait: (ms, why) => {
-      bar.clear();
-      writeLine(screen, `waiting ${Math.ceil(ms / 1000)} s (${why})`);
+  const progress = makeProgress(screen, '[{bar}] {percentage} %  {note}');
+  const client = createClient({
+    ...{ base_url: args.url, patience_ms, timeout_ms: call_ms },
+    headers: { 'x-admin-key': readAdminKey(args.admin_key_file) },
+    onRetry: ({ wait_ms, why }) => {
+      progress.clear();
+      writeLine(screen, `waiting ${Math.ceil(wait_ms / 1_000)} s (${why})`);
     },
   });
-  // The first call does not wait: whether a service is there at all is known at once.
-  const pillars = await readPillars(makeCaller({ url: args.url, patience_ms: 0 }));
-  const makeLotOf = (type: RecordType): Lot => {
-    const lot: Lot = makeLot({
-      type,
-      uploader: makeUploader(caller, admin_key, paths[type]),
+  const makeUploadOf = (type: RecordType): Upload => {
+    const upload: Upload = makeUpload({
+      ...{ type, client },
       onBad: (line, reason) => report(run, line, reason),
-      onDone: (entry, outcome) => keepKey(args.keys_file, entry, outcome),
+      onDone: (entry, result) => keepKey(args.keys_file, entry, result),
       onSent: () => {
         const what = type === 'question' ? '' : `${type}s: `;
-        bar.update(Math.min(1, run.at_byte / Math.max(1, total_bytes)), what + note(lot.counts));
+        progress.update(run.at_byte, total_bytes, { note: what + note(upload.counts) });
       },
     });
-    return lot;
+    return upload;
   };
-  const lots = Object.fromEntries(record_types.map((type) => [type, makeLotOf(type)]));
   const run: Run = {
-    ...{ args, screen, bar, ...maps, total_bytes, cut: 0, listed: 0, at_byte: 0 },
-    lots: lots as Run['lots'],
-    items: { pillars, publish: args.publish },
+    ...{ args, screen, progress, total_bytes, cut: 0, listed: 0, at_byte: 0 },
+    pillars: await readPillars(client),
+    uploads: {
+      question: makeUploadOf('question'),
+      agent: makeUploadOf('agent'),
+      forecast: makeUploadOf('forecast'),
+      resolution: makeUploadOf('resolution'),
+    },
     agents: new Map(),
     seen: { question: 0, agent: 0, forecast: 0, resolution: 0 },
   };
   return run;
 };
 
-const countBad = ({ lots }: Run): number =>
-  record_types.reduce((sum, type) => sum + lots[type].counts.bad, 0);
-
-const summary = (run: Run): string => {
-  const { lots, cut, listed } = run;
-  const sentences = [`${note(lots.question.counts)}.`];
+const summary = ({ uploads, cut, listed }: Run): string => {
+  const sentences = [`${note(uploads.question.counts)}.`];
   for (const type of ['agent', 'forecast', 'resolution'] as const) {
-    const { counts } = lots[type];
+    const { counts } = uploads[type];
     if (counts.created + counts.exists + counts.bad > 0)
       sentences.push(`${type}s: ${note(counts)}.`);
   }
@@ -264,35 +295,35 @@ const summary = (run: Run): string => {
 };
 
 const explain = (error: unknown, url: string): string => {
-  if (error instanceof Unreachable) {
-    return `Nothing answers at ${url} (${error.message}); start the service with npm start, or give --url`;
+  if (error instanceof NoAnswer) {
+    return `Nothing answers at ${url}; start the service with npm start, or give --url`;
   }
   return error instanceof Error ? error.message : String(error);
 };
 
 /** Exit code: 0 everything is there, 2 some lines were bad, 1 the import could not go on. */
 export const runImport = async (options: ImportOptions): Promise<number> => {
-  const { screen, stop } = options;
-  const args = readImportArguments(options.argv);
+  const { screen, stop, argv } = options;
+  const args = readImportArguments(argv);
   if (typeof args === 'string') {
-    writeLine(screen, `${args}`);
-    return options.argv.includes('--help') ? 0 : 1;
+    writeLine(screen, args);
+    return argv.includes('--help') ? 0 : 1;
   }
   let run: Run | undefined;
   try {
     run = await prepare(args, options);
     const complete = await runFile(run, stop);
-    run.bar.clear();
-    writeLine(screen, `${summary(run)}`);
+    run.progress.end();
+    writeLine(screen, summary(run));
     if (!complete) {
       screen.write('Interrupted; run the same command again to go on.\n');
       return 1;
     }
-    return countBad(run) > 0 ? 2 : 0;
+    return record_types.some((type) => run?.uploads[type].counts.bad) ? 2 : 0;
   } catch (error) {
-    run?.bar.clear();
-    if (run !== undefined) writeLine(screen, `${summary(run)}`);
-    writeLine(screen, `${explain(error, args.url)}`);
+    run?.progress.end();
+    if (run !== undefined) writeLine(screen, summary(run));
+    writeLine(screen, explain(error, args.url));
     return 1;
   }
 };

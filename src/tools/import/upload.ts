@@ -1,20 +1,45 @@
-import { type Answer, type Caller, pick, sentenceOf } from '../shared/call.js';
-import type { RecordType } from './season.js';
+import type { Client, Fault } from '../../client/node.js';
+import type { Item, RecordType } from './items.js';
 
-/** Sends items to the service in batches and says what became of each. */
+/** Items of one type on their way to the service: gathered, sent together, counted. */
 
 export interface Numbered {
   readonly line: number;
-  readonly item: Readonly<Record<string, unknown>>;
+  readonly item: Item;
 }
 
-export type Outcome =
-  | { readonly kind: 'created' | 'exists'; readonly api_key?: string; readonly agent_id?: string }
-  | { readonly kind: 'refused'; readonly reason: string };
+export interface Counts {
+  created: number;
+  exists: number;
+  bad: number;
+}
 
-export interface Uploader {
-  /** The outcome of each item, in their order. Throws a Stopped when the service is the reason. */
-  send(items: readonly Numbered[]): Promise<readonly Outcome[]>;
+/** What the service says of one item. */
+export interface Result {
+  readonly index: number;
+  readonly status: 'created' | 'exists' | 'refused';
+  readonly agent_id?: string;
+  readonly api_key?: string;
+  readonly error?: string;
+  readonly fields?: readonly { readonly path: string; readonly message: string }[];
+}
+
+export interface Upload {
+  readonly counts: Counts;
+  add(entry: Numbered): Promise<void>;
+  /** Counts an item that cannot be sent. */
+  refuse(line: number, reason: string): void;
+  flush(): Promise<void>;
+}
+
+export interface UploadParts {
+  readonly type: RecordType;
+  /** With the admin key. */
+  readonly client: Client;
+  readonly onBad: (line: number, reason: string) => void;
+  readonly onDone: (entry: Numbered, result: Result) => void;
+  /** Told after each call. */
+  readonly onSent: () => void;
 }
 
 /** Nothing is wrong with the file; the import cannot go on. */
@@ -22,73 +47,83 @@ export class Stopped extends Error {
   override readonly name = 'Stopped';
 }
 
-export const most_items = 100;
+const most_items = 100;
 /** Bytes of the items of one call; the service takes 4 MiB. */
-export const most_bytes = 2_000_000;
+const most_bytes = 2_000_000;
 
-const outcomeOf = (result: unknown): Outcome => {
-  const status = pick(result, 'status');
-  if (status === 'created' || status === 'exists') {
-    const [api_key, agent_id] = [pick(result, 'api_key'), pick(result, 'agent_id')];
-    return {
-      kind: status,
-      ...(typeof api_key === 'string' ? { api_key } : {}),
-      ...(typeof agent_id === 'string' ? { agent_id } : {}),
-    };
-  }
-  const error = String(pick(result, 'error') ?? 'refused without a reason');
-  const fields = pick(result, 'fields');
-  const parts = Array.isArray(fields)
-    ? fields
-        .filter((field) => !error.includes(String(pick(field, 'message'))))
-        .map((field) => `${pick(field, 'path')}: ${pick(field, 'message')}`)
-    : [];
-  return { kind: 'refused', reason: [error, ...parts].join('; ') };
+const operations = {
+  question: 'importQuestions',
+  agent: 'importAgents',
+  forecast: 'importPredictions',
+  resolution: 'importResolutions',
+} as const satisfies Record<RecordType, string>;
+
+const reasonOf = ({ error = 'refused without a reason', fields = [] }: Result): string => {
+  const parts = fields.filter(({ message }) => !error.includes(message));
+  return [error, ...parts.map(({ path, message }) => `${path}: ${message}`)].join('; ');
 };
 
-const outcomesOf = (answer: Answer, count: number): readonly Outcome[] => {
-  const results = pick(answer.body, 'results');
-  if (!Array.isArray(results) || results.length !== count) {
+/** Why the service is the reason. */
+export const stopFor = ({ status, error }: Fault): Stopped =>
+  new Stopped(
+    status === 401 || status === 404
+      ? 'The service does not accept this admin key; see --admin-key-file.'
+      : `The service could not import: ${error}`,
+  );
+
+/** The result of each item, in their order. Throws a Stopped when the service is the reason. */
+const send = async (
+  parts: Pick<UploadParts, 'client' | 'type'>,
+  items: readonly Numbered[],
+): Promise<readonly Result[]> => {
+  if (items.length === 0) return [];
+  const body = { items: items.map(({ item }) => item) };
+  const answer = await parts.client.attempt(operations[parts.type], { body });
+  if (answer.ok) {
+    const results: readonly Result[] = answer.body.results;
+    if (results.length === items.length) return [...results].sort((a, b) => a.index - b.index);
     throw new Stopped('The service answered without a result for each item.');
   }
-  const ordered = [...results].sort((a, b) => Number(pick(a, 'index')) - Number(pick(b, 'index')));
-  return ordered.map(outcomeOf);
+  const { status, fault } = answer;
+  if (status !== 400 && status !== 413) throw stopFor(fault);
+  // One item makes the whole call unreadable; halves find it, and the others still go in.
+  if (items.length === 1) return [{ index: 0, status: 'refused', error: fault.error }];
+  const middle = items.length >> 1;
+  return [
+    ...(await send(parts, items.slice(0, middle))),
+    ...(await send(parts, items.slice(middle))),
+  ];
 };
 
-const stopFor = ({ status, body }: Answer, url: string): Stopped => {
-  if (status === 401 || status === 404) {
-    return new Stopped(`${url} does not accept this admin key; see --admin-key-file.`);
-  }
-  return new Stopped(`The service could not import: ${sentenceOf({ status, body })}`);
-};
-
-/** Where each type of item goes. */
-export const paths: Readonly<Record<RecordType, string>> = {
-  question: '/api/admin/questions/import',
-  agent: '/api/admin/agents/import',
-  forecast: '/api/admin/predictions/import',
-  resolution: '/api/admin/resolutions/import',
-};
-
-export const makeUploader = (
-  caller: Caller,
-  admin_key: string,
-  path = paths.question,
-): Uploader => {
-  const send = async (items: readonly Numbered[]): Promise<readonly Outcome[]> => {
-    if (items.length === 0) return [];
-    const answer = await caller.call({
-      method: 'POST',
-      path,
-      headers: { 'x-admin-key': admin_key },
-      body: { items: items.map(({ item }) => item) },
-    });
-    if (answer.status === 200) return outcomesOf(answer, items.length);
-    if (answer.status !== 400 && answer.status !== 413) throw stopFor(answer, caller.url);
-    // One item makes the whole call unreadable; halves find it, and the others still go in.
-    if (items.length === 1) return [{ kind: 'refused', reason: sentenceOf(answer) }];
-    const middle = items.length >> 1;
-    return [...(await send(items.slice(0, middle))), ...(await send(items.slice(middle)))];
+export const makeUpload = (parts: UploadParts): Upload => {
+  const counts: Counts = { created: 0, exists: 0, bad: 0 };
+  let batch: Numbered[] = [];
+  let bytes = 0;
+  const refuse = (line: number, reason: string): void => {
+    counts.bad += 1;
+    parts.onBad(line, reason);
   };
-  return { send };
+  const flush = async (): Promise<void> => {
+    const sending = batch;
+    batch = [];
+    bytes = 0;
+    for (const [at, result] of (await send(parts, sending)).entries()) {
+      const entry = sending[at] as Numbered;
+      if (result.status === 'refused') refuse(entry.line, reasonOf(result));
+      else counts[result.status] += 1;
+      parts.onDone(entry, result);
+    }
+    parts.onSent();
+  };
+  return {
+    counts,
+    refuse,
+    flush,
+    async add(entry) {
+      const size = Buffer.byteLength(JSON.stringify(entry.item));
+      if (batch.length === most_items || bytes + size > most_bytes) await flush();
+      batch.push(entry);
+      bytes += size;
+    },
+  };
 };

@@ -1,4 +1,4 @@
-import { net as netOf } from '../../features/points/index.js';
+import { net as netOf, points_rule } from '../../features/points/index.js';
 import { distributionOf } from '../../features/predictions/index.js';
 import { scoreForecast } from '../../features/scores/index.js';
 import type { Tx } from '../../kit/pg/client.js';
@@ -6,9 +6,8 @@ import { chunk, makeFindings } from './parts.js';
 import { type PaidPrediction, streamPaid } from './payout-store.js';
 
 /**
- * What each prediction was paid, worked out again from what was stated and what was decided: open,
- * its stake is held; voided, it is back; resolved, stake and net are paid, once, at the latest
- * revision that has come to it.
+ * What each prediction was paid, worked out again from what was stated and what was decided: open
+ * or voided, nothing; resolved, the net, once, at the latest revision that has come to it.
  */
 
 const correctOf = ({ outcome, correct_options, options }: PaidPrediction): readonly number[] =>
@@ -20,20 +19,17 @@ const correctOf = ({ outcome, correct_options, options }: PaidPrediction): reado
 const tolerance = 1e-9;
 
 const checkOne = (paid: PaidPrediction): string | null => {
-  const { id, kind, stake, total, returned, revision, scored_net, scored_revision } = paid;
-  const is_scored = scored_revision !== null;
-  if (kind === null) {
-    if (total === -stake && !is_scored) return null;
-    return `prediction ${id} is open with a stake of ${stake}, the ledger holds ${-total}`;
-  }
-  if (returned !== stake) return `prediction ${id} staked ${stake} and got ${returned} back`;
-  if (kind === 'void') {
-    if (total === 0 && !is_scored) return null;
-    return `prediction ${id} is void, and the ledger says ${total}`;
+  const { id, kind, total, revision, scored_net, scored_revision } = paid;
+  if (kind !== 'resolve') {
+    if (total === 0 && scored_revision === null) return null;
+    const state = kind === null ? 'open' : 'void';
+    const scored = scored_revision === null ? 'no score' : 'a score';
+    return `prediction ${id} is ${state}, the ledger says ${total}, and it has ${scored}`;
   }
   const distribution = distributionOf(paid, paid.options.length === 0 ? 2 : paid.options.length);
   const correct = correctOf(paid);
-  const net = netOf(paid.weight, distribution, correct);
+  const rule = paid.points_rule ?? points_rule;
+  const net = netOf({ weight: paid.weight, distribution, correct, rule });
   if (total !== net) return `prediction ${id} earns ${net}, and the ledger says ${total}`;
   if (scored_net !== net || scored_revision !== revision) {
     return `prediction ${id} earns ${net} by revision ${revision}, its score says ${scored_net} by ${scored_revision}`;

@@ -13,77 +13,29 @@ const balances: Query = (tx) => tx<Sentence[]>`
   where a.balance is distinct from coalesce(l.total, 0)
   limit ${shown}`;
 
-const negative_balances: Query = (tx) => tx<Sentence[]>`
+/** Stakes and debts of older programs: everything held was returned, everything lent repaid. */
+const stakes: Query = (tx) => tx<Sentence[]>`
   select
-    'agent ' || agent_id || ': balance ' || balance || ', staked ' || staked || ', debt ' || debt
-    as what
-  from accounts
-  where balance < 0 or staked < 0 or debt < 0
-  limit ${shown}`;
-
-const negative_moments: Query = (tx) => tx<Sentence[]>`
-  select 'agent ' || agent_id || ' had a balance of ' || balance_after || ' after ' || id as what
+    'agent ' || agent_id || ': the stakes of prediction ' || subject_id || ' come to ' || sum(amount)
+    || ' points' as what
   from ledger
-  where balance_after < 0
+  where reason in ('stake', 'stake_returned')
+  group by agent_id, subject_id
+  having sum(amount) <> 0
   limit ${shown}`;
 
 const debts: Query = (tx) => tx<Sentence[]>`
-  select
-    'agent ' || a.agent_id || ': balance ' || a.balance || ' with a debt of ' || a.debt
-    || ', the ledger says ' || coalesce(l.debt, 0) as what
-  from accounts a
-  left join (
-    select agent_id, sum(amount) as debt
-    from ledger
-    where reason in ('debt_advanced', 'debt_repaid')
-    group by agent_id
-  ) l using (agent_id)
-  where a.debt <> coalesce(l.debt, 0) or (a.debt > 0 and a.balance > 0)
+  select 'agent ' || agent_id || ' owes ' || sum(amount) || ' points' as what
+  from ledger
+  where reason in ('debt_advanced', 'debt_repaid')
+  group by agent_id
+  having sum(amount) <> 0
   limit ${shown}`;
 
 const agents_without_account: Query = (tx) => tx<Sentence[]>`
   select 'agent ' || g.id || ' has no account' as what
   from agents g
   where not exists (select from accounts a where a.agent_id = g.id)
-  limit ${shown}`;
-
-/** A prediction is open until a decision about its question has come to its agent. */
-const stakes: Query = (tx) => tx<Sentence[]>`
-  select
-    'agent ' || agent_id || ': ' || a.staked || ' points staked in ' || a.prediction_count
-    || ' predictions, its predictions say ' || coalesce(p.staked, 0) || ' in '
-    || coalesce(p.count, 0) as what
-  from accounts a
-  left join (
-    select
-      agent_id,
-      sum(stake) filter (
-        where not exists (
-          select
-          from resolutions r
-          where r.question_id = p.question_id
-            and (r.state = 'done' or p.agent_id <= r.cursor_agent)
-        )
-      ) as staked,
-      count(*) as count
-    from predictions p
-    group by agent_id
-  ) p using (agent_id)
-  where a.staked <> coalesce(p.staked, 0) or a.prediction_count <> coalesce(p.count, 0)
-  limit ${shown}`;
-
-const stake_entries: Query = (tx) => tx<Sentence[]>`
-  select
-    'prediction ' || coalesce(p.id, l.subject_id) || ': stake ' || coalesce(p.stake::text, 'none')
-    || ', ' || coalesce(l.count, 0) || ' ledger entries of together ' || coalesce(l.total, 0) as what
-  from predictions p
-  full join (
-    select agent_id, subject_id, count(*) as count, sum(amount) as total
-    from ledger
-    where reason = 'stake'
-    group by agent_id, subject_id
-  ) l on l.agent_id = p.agent_id and l.subject_id = p.id
-  where l.count is distinct from 1 or p.id is null or l.total <> -p.stake
   limit ${shown}`;
 
 const referral_orders: Query = (tx) => tx<Sentence[]>`
@@ -119,12 +71,9 @@ const referral_recruits: Query = (tx) => tx<Sentence[]>`
 
 export const points_queries: readonly Query[] = [
   balances,
-  negative_balances,
-  negative_moments,
+  stakes,
   debts,
   agents_without_account,
-  stakes,
-  stake_entries,
   referral_orders,
   referral_entries,
   referral_recruits,

@@ -1,5 +1,6 @@
 import { cellField, tallyKey } from '../../features/consensus/index.js';
 import { projectedKey, readHead } from '../../features/events/index.js';
+import type { Tx } from '../../kit/pg/client.js';
 import { chunk, makeFindings, type VerifyParts } from './parts.js';
 import {
   readOldestAfter,
@@ -61,9 +62,13 @@ const checkPage = async (parts: VerifyParts, ids: readonly string[]): Promise<st
 };
 
 /** The offset of a tally is what keeps an event from being counted twice, so it may not lag. */
-const checkOffsets = async (parts: VerifyParts, projected: number): Promise<readonly string[]> => {
+const checkOffsets = async (
+  parts: VerifyParts,
+  tx: Tx,
+  projected: number,
+): Promise<readonly string[]> => {
   const found = makeFindings();
-  for await (const page of streamLastPredictions(parts.sql, projected, chunk)) {
+  for await (const page of streamLastPredictions(tx, projected, chunk)) {
     const tallies = await readTallies(
       parts,
       page.map(({ question_id }) => question_id),
@@ -94,5 +99,6 @@ export const checkTallies = async (parts: VerifyParts): Promise<readonly string[
     for (const line of await checkPage(parts, ids)) found.add(line);
     after = last;
   }
-  return [...found.lines, ...(await checkOffsets(parts, projected))];
+  const offsets = await parts.sql.begin('read only', (tx) => checkOffsets(parts, tx, projected));
+  return [...found.lines, ...offsets];
 };

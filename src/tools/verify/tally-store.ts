@@ -1,4 +1,4 @@
-import type { Sql } from '../../kit/pg/client.js';
+import { readPages, type Sql, type Tx } from '../../kit/pg/client.js';
 
 /** What the live tallies must hold, read from the record page by page. */
 
@@ -70,15 +70,19 @@ export interface LastEvent {
 
 /** The last prediction of each question in the log up to an offset, in pages of bounded size. */
 export const streamLastPredictions = (
-  sql: Sql,
+  tx: Tx,
   upto: number,
   most: number,
-): AsyncIterable<LastEvent[]> =>
-  sql<LastEvent[]>`
+): AsyncIterable<readonly LastEvent[]> =>
+  readPages(
+    tx,
+    tx<LastEvent[]>`
     select question_id, max("offset") as last_offset
     from events
     where event = 'prediction.placed' and question_id is not null and "offset" <= ${upto}
-    group by question_id`.cursor(most);
+    group by question_id`,
+    most,
+  );
 
 /** When the oldest event after an offset was handed over; null when there is none. */
 export const readOldestAfter = async (sql: Sql, offset: number) => {

@@ -228,7 +228,7 @@ t.test('a void question, and a draft that only its people see', async (t) => {
   const id = await makeOpenQuestion(app);
   await decide(app, id, 'void', { resolution_note: 'It was asked twice.' });
   const { body } = await app.call('GET', briefPath(id));
-  t.match(body.headline.at(-1), /^It was voided on .*: stakes went back and nothing is scored\.$/);
+  t.match(body.headline.at(-1), /^It was voided on .*: nothing is scored\.$/);
   t.match(body.resolution, { outcome: null, resolution_note: 'It was asked twice.' });
   const draft = await makeOpenQuestion(app, { publish: false });
   t.equal((await app.call('GET', briefPath(draft))).status, 404);

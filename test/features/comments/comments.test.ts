@@ -187,18 +187,18 @@ t.test('an Idempotency-Key keeps the answer with the comment', async (t) => {
   t.equal(await countComments(question_id), 1);
 });
 
-t.test('replies need the Analyst tier: an equity of 5,000', async (t) => {
+t.test('replies need the Analyst tier: 4,000 points', async (t) => {
   const [author, poor] = [await makeLinked(), await makeLinked()];
   const question_id = await makeOpenQuestion(app);
   const { body } = await comment(author, question_id);
-  const setEquity = (points: number) => app.sql`
-    update accounts set balance = ${points} - 100, staked = 100 where agent_id = ${poor.id}`;
-  await setEquity(4_999);
+  const setPoints = (points: number) => app.sql`
+    update accounts set balance = ${points} where agent_id = ${poor.id}`;
+  await setPoints(3_999);
   const refused = await replyTo(poor, body.comment.id);
   t.equal(told(refused), '403 TIER_REQUIRED');
-  t.match(refused.body.error, /Analyst.*4999/);
+  t.match(refused.body.error, /Analyst.*3999/);
   t.equal((await comment(poor, question_id)).status, 201, 'comments need no tier');
-  await setEquity(5_000);
+  await setPoints(4_000);
   t.equal((await replyTo(poor, body.comment.id)).status, 201);
 });
 

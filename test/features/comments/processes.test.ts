@@ -129,8 +129,8 @@ t.test('what is asked of a comment is asked of known agents too', async (t) => {
     apps[0].call('POST', `/api/comments/${first.body.comment.id}/reply`, {
       ...{ key: agent.key, body: { content: makeContent() } },
     });
-  await apps[0].sql`update accounts set balance = balance - 1 where agent_id = ${agent.id}`;
+  await apps[0].sql`update accounts set balance = 3999 where agent_id = ${agent.id}`;
   t.equal((await reply()).body.code, 'TIER_REQUIRED');
-  await apps[0].sql`update accounts set balance = balance + 1 where agent_id = ${agent.id}`;
+  await apps[0].sql`update accounts set balance = 4000 where agent_id = ${agent.id}`;
   t.equal((await reply()).status, 201);
 });

@@ -13,7 +13,7 @@ import { makeContent } from './texts.js';
 const { deps, stores } = await openParts(t);
 const { sql } = deps;
 await seed(sql, { keys: [makeApiKey(), makeApiKey()], questions: 1 });
-const rules = { most: 5, least_equity: 0 };
+const rules = { most: 5, least_points: 0 };
 
 const makeDraft = (agent: number): CommentDraft => {
   const id = makeId();

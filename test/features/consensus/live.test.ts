@@ -89,12 +89,12 @@ const store = async (sql: Sql, one: Stated, entry: LogEntry): Promise<void> => {
   await sql`
     insert into predictions (
       question_id, agent_id, id, owner_id, prediction, probability, confidence, selected_option,
-      probabilities, reasoning, citations, stake, model_family, body_digest, event_id, created_at
+      probabilities, reasoning, citations, model_family, body_digest, event_id, created_at
     )
     values (
       ${entry.question_id}, ${entry.agent_id}, ${randomUUID()}, ${entry.owner_id},
       ${multi ? null : one.yes}, ${multi ? null : one.value}, ${confidenceOf(one)},
-      ${multi ? one.option : null}, ${percents}::text::smallint[], repeat('x', 200), '{}', 0, ${one.family}, '', ${entry.id},
+      ${multi ? one.option : null}, ${percents}::text::smallint[], repeat('x', 200), '{}', ${one.family}, '', ${entry.id},
       ${new Date(1_800_000_000_000 + entry.offset)}
     )`;
 };

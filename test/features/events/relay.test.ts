@@ -51,17 +51,13 @@ const insertPrediction = async ({ deps }: Parts, question_id: string): Promise<v
     await tx`
       insert into predictions (
         question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
-        stake, model_family, body_digest, event_id
+        model_family, body_digest, event_id
       )
       values (
-        ${question_id}, ${agent_id}, ${id}, true, 70, 70, repeat('x', 200), '{}', 0, 'gpt', '',
+        ${question_id}, ${agent_id}, ${id}, true, 70, 70, repeat('x', 200), '{}', 'gpt', '',
         ${event_id}
       )`;
-    await tx`
-      insert into accounts (agent_id, balance, prediction_count) values (${agent_id}, 0, 1)`;
-    await tx`
-      insert into ledger (agent_id, id, reason, amount, balance_after, subject_id)
-      values (${agent_id}, ${makeId()}, 'stake', 0, 0, ${id})`;
+    await tx`insert into accounts (agent_id, balance) values (${agent_id}, 0)`;
   });
 };
 

@@ -74,7 +74,7 @@ t.test('every row has every column, and says what is stored', async (t) => {
   const stored = await app.sql<Row[]>`
     select
       p.id as prediction_id, p.question_id, q.question, q.category, q.subcategory, q.question_type,
-      p.model_family, p.prediction, p.probability, p.confidence, p.stake, p.reasoning, p.citations,
+      p.model_family, p.prediction, p.probability, p.confidence, p.reasoning, p.citations,
       p.resolution_protocol, p.prior_probability, p.prior_basis, g.model, p.created_at
     from predictions p
     join questions q on q.id = p.question_id

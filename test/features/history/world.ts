@@ -84,7 +84,7 @@ export const addPredictions = async (sql: Sql, placed: readonly Placed[]): Promi
     stated as (
       insert into predictions (
         question_id, agent_id, owner_id, id, prediction, probability, confidence, selected_option,
-        probabilities, reasoning, citations, stake, model_family, body_digest, event_id, created_at
+        probabilities, reasoning, citations, model_family, body_digest, event_id, created_at
       )
       select
         question_id, agent_id, owner_id, id,
@@ -93,7 +93,7 @@ export const addPredictions = async (sql: Sql, placed: readonly Placed[]): Promi
         case when option = '' then greatest(value, 100 - value) else value end,
         nullif(option, '')::smallint,
         string_to_array(nullif(percents, ''), ',')::smallint[],
-        repeat('A measured reason. ', 20), '{}', 0, family, ''::bytea, id, at
+        repeat('A measured reason. ', 20), '{}', family, ''::bytea, id, at
       from given
     ),
     counted as (

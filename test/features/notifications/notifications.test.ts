@@ -171,7 +171,7 @@ t.test('a tier that changed is told once, by whoever looks first', async (t) => 
   const setBalance = (balance: number) =>
     app.sql`update accounts set balance = ${balance} where agent_id = ${agent.id}`;
   t.same(await note(), [], 'the tier it began with is no news');
-  await setBalance(4_999);
+  await setBalance(3_999);
   await Promise.all(Array.from({ length: 6 }, note));
   await setBalance(20_000);
   await Promise.all([note(), note()]);

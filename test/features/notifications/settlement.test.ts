@@ -1,4 +1,5 @@
 import { t } from 'tap';
+import { postEntry } from '../../../src/features/points/index.js';
 import { startApp } from '../../help/app.js';
 import {
   closeQuestion,
@@ -22,6 +23,9 @@ const makeClosed = async () => {
   ];
   const [right, wrong] = await makeForecasts(app, question_id, stated);
   if (right === undefined || wrong === undefined) throw new Error('nobody predicted');
+  await app.sql.begin((tx) =>
+    postEntry(tx, { agent_id: wrong.agent.id, reason: 'test', amount: -900, at: new Date() }),
+  );
   await closeQuestion(app, question_id);
   return { question_id, right, wrong };
 };
@@ -55,11 +59,13 @@ t.test('a settled prediction is told with what it earned, once a revision', asyn
   t.same(await findWrongAccounts(app.sql), []);
 });
 
-t.test('a voided question tells that the stake is back, and no tier', async (t) => {
+t.test('a voided question tells that nothing is scored, and no tier', async (t) => {
   const { question_id, right } = await makeClosed();
   await decideAndSettle(app, question_id, 'void', { resolution_note: 'Nobody counted.' });
   const list = await told(right.agent);
-  t.match(list, [{ type: 'prediction.voided', question_id, message: /your stake is back\.$/ }]);
+  t.match(list, [
+    { type: 'prediction.voided', question_id, message: /your prediction is not scored\.$/ },
+  ]);
   t.equal(list.length, 1);
 });
 

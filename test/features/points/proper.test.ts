@@ -40,7 +40,10 @@ const cases = fc.integer({ min: 2, max: 10 }).chain((n) =>
 
 /** Expected points of a report times `belief.whole`, in whole numbers. */
 const expected = (weight: number, belief: Distribution, report: Distribution): number =>
-  belief.units.reduce((sum, unit, i) => sum + unit * net(weight, report, [i]), 0);
+  belief.units.reduce(
+    (sum, unit, i) => sum + unit * net({ weight, distribution: report, correct: [i] }),
+    0,
+  );
 
 t.test('no report beats the belief by more than the rounding to a point', async (t) => {
   const sizes = new Set<number>();
@@ -115,6 +118,35 @@ t.test('without rounding the belief wins by the squared distance, always', async
       return Math.abs(lost - (100 * weight * apart) / (1 - 1 / n)) < 1e-9;
     }),
     { numRuns: 2_000 },
+  );
+});
+
+t.test('with several correct options the expected outcome is the best report', async (t) => {
+  const sets = (n: number): fc.Arbitrary<number[]> =>
+    fc.subarray([...new Array(n).keys()], { minLength: 1, maxLength: n - 1 });
+  const two_outcomes = fc.integer({ min: 3, max: 10 }).chain((n) =>
+    fc.record({
+      one: sets(n),
+      other: sets(n),
+      report: distributionsOf(n),
+      weight: fc.integer({ min: 1, max: 5 }),
+    }),
+  );
+  await holds(
+    t,
+    fc.property(two_outcomes, ({ one, other, report, weight }) => {
+      // Either outcome is as likely: on average each of k correct options has 1/k.
+      const share = (set: readonly number[], i: number): number =>
+        set.includes(i) ? (one.length * other.length) / set.length : 0;
+      const belief: Distribution = {
+        units: report.units.map((_, i) => share(one, i) + share(other, i)),
+        whole: 2 * one.length * other.length,
+      };
+      const expect = (distribution: Distribution): number =>
+        net({ weight, distribution, correct: one }) + net({ weight, distribution, correct: other });
+      return expect(report) - expect(belief) <= 2;
+    }),
+    { numRuns: 3_000 },
   );
 });
 

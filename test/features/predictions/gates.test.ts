@@ -115,14 +115,14 @@ t.test('a dry run says everything and stores nothing', async (t) => {
   const text = makeReasoning('dry-1');
   const fine = await predict(id, agent.key, text, { dry_run: true });
   t.equal(fine.status, 200);
-  t.match(fine.body, { dry_run: true, would_be_accepted: true, failures: [], stake: 96 });
+  t.match(fine.body, { dry_run: true, would_be_accepted: true, failures: [] });
   t.equal(fine.body.citations.length, 2);
   t.equal(await countStored(id), 0);
   const first = await predict(id, agent.key, text);
   t.equal(first.status, 201);
 
   const other = await linked();
-  await app.sql`update accounts set balance = 40, staked = 0 where agent_id = ${other.id}`;
+  await app.sql`update accounts set balance = 40 where agent_id = ${other.id}`;
   const bad = await predict(id, other.key, text.replace('ANALYSIS', 'Thus'), { dry_run: true });
   t.equal(bad.status, 200);
   t.equal(bad.body.would_be_accepted, false);
@@ -132,10 +132,9 @@ t.test('a dry run says everything and stores nothing', async (t) => {
       ['REASONING_MISSING_SECTIONS', 400],
       ['CITATIONS_REUSED', 400],
       ['REASONING_TOO_SIMILAR', 409],
-      ['TIER_REQUIRED', 403],
-      ['INSUFFICIENT_POINTS', 400],
     ],
   );
+  t.same(bad.body.points, { points: 40, tier: 'Observer' });
   t.equal(bad.body.similar_prediction_id, first.body.prediction.id);
   const own = await predict(id, agent.key, makeReasoning('dry-2'), { dry_run: true });
   t.match(own.body.failures, [{ code: 'DUPLICATE_PREDICTION', status: 409 }]);
@@ -149,7 +148,7 @@ t.test('a dry run says everything and stores nothing', async (t) => {
   t.equal(nowhere.status, 404);
 });
 
-t.test('preflight: whether, why not, what is needed, what is used, what it stakes', async (t) => {
+t.test('preflight: whether, why not, what is needed, what is used', async (t) => {
   const id = await makeOpenQuestion(app);
   const path = `/api/questions/${id}/preflight`;
   const agent = await linked();
@@ -157,7 +156,7 @@ t.test('preflight: whether, why not, what is needed, what is used, what it stake
   t.equal(before.status, 200);
   t.match(before.body, { can_predict: true, reason: null, own_prediction: null });
   t.match(before.body.requirements, { min_characters: 200, min_words: 30, min_citations: 2 });
-  t.same(before.body.stake_preview[3], { confidence: 80, stake: 156, affordable: true });
+  t.same(before.body.points, { points: 5_000, tier: 'Analyst' });
   t.same(before.body.citation_landscape.used_urls, []);
   const text = makeReasoning('preflight');
   t.equal((await predict(id, agent.key, text)).status, 201);

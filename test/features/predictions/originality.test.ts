@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { t } from 'tap';
 import { makeReasoning } from '../../../bench/load/predict-texts.js';
-import { findHeadings } from '../../../src/features/predictions/headings.js';
-import { checkReasoning, readWords } from '../../../src/features/predictions/reasoning.js';
+import { checkReasoning, readWords } from '../../../src/features/predictions/gates.js';
+import { findHeadings } from '../../../src/features/predictions/sections.js';
 import { findLinks } from '../../../src/kit/links.js';
 import { SimilarSets } from '../../../src/kit/similar-sets.js';
 import { holds } from '../../help/property.js';
@@ -39,13 +39,7 @@ const wordsOf = (reasoning: string): Set<string> => {
     for (const plain of cut(one.replaceAll(/\p{Cf}/gu, ''))) {
       const least = unspaced.test(plain) || dense.test(plain) ? 2 : 4;
       if ((plain.match(/\p{L}/gu) ?? []).length < least) continue;
-      const folded = [...plain].map((char) => {
-        // Letters beyond the basic plane are told apart by case; there are hardly any with case.
-        if (char.length === 2) return char;
-        const lower = char.toUpperCase().toLowerCase();
-        return lower.length === char.length ? lower : char.toLowerCase().slice(0, char.length);
-      });
-      words.add(folded.join(''));
+      words.add([...plain].map((char) => char.toLowerCase().replace('ς', 'σ')).join(''));
     }
   }
   return words;

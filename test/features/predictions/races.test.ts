@@ -147,34 +147,30 @@ t.test('without a resolution protocol, where one is required, nothing is stored'
 
 t.test('a text that waits for its verdict holds up what is like it, whatever comes', async (t) => {
   const id = await makeOpenQuestion(app);
-  const [poor, rich] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
-  await app.sql`update accounts set balance = 10, staked = 5000 where agent_id = ${poor.id}`;
+  const [one, other] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
   const text = makeReasoning('held');
   const answers = await app.sql.begin(async (tx) => {
-    await tx`select from accounts where agent_id = ${poor.id} for update`;
-    const first = predict(app, id, poor, text, { confidence: 100 });
+    await tx`select from questions where id = ${id} for update`;
+    const first = predict(app, id, one, text);
     await untilLocked('the first text waits for its verdict', tx);
-    return [first, predict(app, id, rich, alike(text, 'second'))];
+    return [first, predict(app, id, other, alike(text, 'second'))];
   });
   const [first, second] = await Promise.all(answers);
-  t.equal(first?.body.code, 'INSUFFICIENT_POINTS');
-  t.equal(second?.status, 201, 'what is not stored refuses nobody');
+  t.equal(first?.status, 201);
+  t.equal(second?.body.code, 'REASONING_TOO_SIMILAR', 'it is compared with what was stored');
 });
 
-t.test(
-  'points that come back while a prediction waits for the account can be staked',
-  async (t) => {
-    const id = await makeOpenQuestion(app);
-    const agent = await makeAgent(app, { human });
-    await app.sql`update accounts set balance = 10, staked = 4990 where agent_id = ${agent.id}`;
-    const answer = await app.sql.begin(async (tx) => {
-      await tx`update accounts set balance = 5000, staked = 0 where agent_id = ${agent.id}`;
-      const answer = predict(app, id, agent, makeReasoning(), { confidence: 100 });
-      await untilLocked('the prediction waits for the account', tx);
-      return () => answer;
-    });
-    const { status, body } = await answer();
-    t.equal(status, 201);
-    t.equal(body.points.balance + body.points.stake, 5_000);
-  },
-);
+t.test('points limit nobody, and placing moves none', async (t) => {
+  const id = await makeOpenQuestion(app);
+  const agent = await makeAgent(app, { human });
+  await app.sql`update accounts set balance = 0 where agent_id = ${agent.id}`;
+  const before = await app.sql`select ctid::text from accounts where agent_id = ${agent.id}`;
+  const { status, body } = await predict(app, id, agent, makeReasoning(), { confidence: 100 });
+  t.equal(status, 201);
+  t.same(body.points, { points: 0, tier: 'Observer' });
+  t.notOk('stake' in body.prediction);
+  const after = await app.sql`select ctid::text from accounts where agent_id = ${agent.id}`;
+  t.same([...after], [...before], 'the account is not written to');
+  const entries = await app.sql`select reason from ledger where agent_id = ${agent.id}`;
+  t.same([...entries], [{ reason: 'registration' }]);
+});

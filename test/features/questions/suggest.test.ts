@@ -120,26 +120,16 @@ test('an agent follows what became of its suggestions', async (t) => {
   t.equal(act?.['reason'], 'Nobody could tell.');
 });
 
-test('suggesting needs a linked agent of the Predictor tier, which goes by equity', async (t) => {
+test('suggesting needs a linked agent, of whatever tier', async (t) => {
   const { app, agent, suggest } = await setUp(t);
   const loner = await suggest(suggestion(), await makeAgent(app));
   t.match(loner, { status: 403, body: { code: 'AGENT_NOT_LINKED' } });
   t.match(await app.call('POST', '/api/questions/suggest', { body: suggestion() }), {
     status: 401,
   });
-  const setAccount = (balance: number, staked: number, debt = 0) =>
-    app.sql`update accounts set balance = ${balance}, staked = ${staked}, debt = ${debt}`;
-  await setAccount(600, 399);
-  const poor = await suggest(suggestion());
-  t.match(poor, {
-    status: 403,
-    body: { code: 'TIER_REQUIRED', error: /Predictor.* has 999 \(Observer\)/, tier_required: /P/ },
-  });
-  await setAccount(0, 2_000, 1_001);
-  t.match(await suggest(suggestion()), { status: 403, body: { code: 'TIER_REQUIRED' } });
   t.equal(await countQuestions(app), 0);
-  await setAccount(0, 1_000);
-  t.equal((await suggest(suggestion(), agent)).status, 201, 'stakes count');
+  await app.sql`update accounts set balance = -5`;
+  t.equal((await suggest(suggestion(), agent)).status, 201);
 });
 
 test('a suggestion has to make sense: dates, options and taxonomy', async (t) => {

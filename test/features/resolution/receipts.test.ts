@@ -27,20 +27,19 @@ t.test('a receipt shows what is at stake, and later how the payout came about', 
     weight: 3,
     state: 'open',
     revision: 0,
-    stake: 468,
     result: null,
     score: null,
-    entries_total: -468,
+    entries_total: 0,
   });
   t.same(open.distribution, [
     { option: 'YES', p: 0.2 },
     { option: 'NO', p: 0.8 },
   ]);
   t.same(open.outcomes, [
-    { correct: ['YES'], outcome_vector: [1, 0], b: 1.28, u: 0.5, net: -468, payout: 0 },
-    { correct: ['NO'], outcome_vector: [0, 1], b: 0.08, u: 0.5, net: 252, payout: 720 },
+    { correct: ['YES'], outcome_vector: [1, 0], b: 1.28, u: 0.5, net: -468 },
+    { correct: ['NO'], outcome_vector: [0, 1], b: 0.08, u: 0.5, net: 252 },
   ]);
-  t.same(reasons(open), [['stake', -468]]);
+  t.same(reasons(open), []);
   await closeQuestion(app, id);
   await decideAndSettle(app, id, 'resolve', { outcome: true });
   const lost = await read();
@@ -49,10 +48,8 @@ t.test('a receipt shows what is at stake, and later how the payout came about', 
   t.match(lost.score.brier_convention, /^one-term/);
   await decideAndSettle(app, id, 'resolve', { outcome: false });
   const won = await read();
-  t.match(won, { state: 'settled', revision: 2, result: { net: 252, payout: 720 } });
+  t.match(won, { state: 'settled', revision: 2, result: { net: 252 } });
   t.same(reasons(won), [
-    ['stake', -468],
-    ['stake_returned', 468],
     ['settlement', -468],
     ['reversal', 468],
     ['settlement', 252],
@@ -77,14 +74,14 @@ t.test('a receipt is pending until the settling has come to it, and tells of a v
       ${agent_id}, 'Solo', 'solo', 'gpt-5', 'gpt', 'data_driven', 'moderate', '{predictor}', 'solo',
       sha256('solo')
     )`;
-  await app.sql`insert into accounts (agent_id, balance, staked) values (${agent_id}, 0, 156)`;
+  await app.sql`insert into accounts (agent_id, balance) values (${agent_id}, 0)`;
   await app.sql`
     insert into predictions (
-      question_id, agent_id, id, prediction, probability, confidence, reasoning, citations, stake,
+      question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
       model_family, body_digest, event_id
     )
     values (
-      ${id}, ${agent_id}, ${prediction_id}, true, 80, 80, repeat('x', 200), '{}', 156, 'gpt', '',
+      ${id}, ${agent_id}, ${prediction_id}, true, 80, 80, repeat('x', 200), '{}', 'gpt', '',
       ${prediction_id}
     )`;
   const read = async () =>
@@ -94,23 +91,21 @@ t.test('a receipt is pending until the settling has come to it, and tells of a v
   await startApp(t, { stores: app.stores, roles: ['timer', 'api'] });
   await untilSettled(app.sql, id);
   const voided = await read();
-  t.match(voided, { state: 'voided', result: null, revision: 1, entries_total: 156 });
-  t.same(reasons(voided), [['stake_returned', 156]]);
+  t.match(voided, { state: 'voided', result: null, revision: 1, entries_total: 0, entries: [] });
 });
 
-t.test('simulate answers stake and net of every form of forecast', async (t) => {
+t.test('simulate answers the net of every form of forecast', async (t) => {
   const app = await startApp(t, { roles: ['api'] });
   const simulate = (body: object) => app.call('POST', '/api/points/simulate', { body });
   const nets = async (body: object) => {
     const { status, body: answer } = await simulate(body);
     if (status !== 200) return answer.code;
-    const { stake, outcomes } = answer.simulation;
-    return [stake, ...outcomes.map((one: { net: number }) => one.net)];
+    return answer.simulation.outcomes.map((one: { net: number }) => one.net);
   };
-  t.same(await nets({ probability: 80 }), [156, 84, -156]);
-  t.same(await nets({ prediction: false, confidence: 90 }), [224, -224, 96]);
-  t.same(await nets({ probability: 0.5, weight: 5 }), [0, 0, 0]);
-  t.same(await nets({ probability: 100, weight: 2 }), [600, 200, -600]);
+  t.same(await nets({ probability: 80 }), [84, -156]);
+  t.same(await nets({ prediction: false, confidence: 90 }), [-224, 96]);
+  t.same(await nets({ probability: 0.5, weight: 5 }), [0, 0]);
+  t.same(await nets({ probability: 100, weight: 2 }), [200, -600]);
   const options = ['a', 'b', 'c'];
   // p = (.7, .15, .15), U = 2/3: B = .135 and .4 + 1.4 · .55 …
   const even = (await simulate({ options, selected_option: 'a', confidence: 70 })).body.simulation;

@@ -41,7 +41,7 @@ const startSettling = async (t: Test, { deps }: Parts, options: SettlingOptions 
   t.teardown(() => settling.stop());
 };
 
-/** Every prediction of the question has its stake back once and its net once. */
+/** Every prediction of the question has its net once. */
 const findUnpaid = ({ deps }: Parts, question: number) => deps.sql`
   select p.agent_id, p.probability, l.total, l.count
   from predictions p
@@ -50,8 +50,8 @@ const findUnpaid = ({ deps }: Parts, question: number) => deps.sql`
   ) l on l.subject_id = p.id
   where p.question_id = ${questionId(question)}
     and (
-      l.total is distinct from round(100 - 0.04 * (p.probability - 100) ^ 2)
-      or l.count > 3
+      coalesce(l.total, 0) <> round(100 - 0.04 * (p.probability - 100) ^ 2)
+      or l.count > 1
     )
   limit 3`;
 
@@ -99,7 +99,7 @@ t.test('a question that cannot be settled does not hold up another', async (t) =
   const [lost] = await sql`
     delete from accounts
     where agent_id = (select agent_id from predictions order by agent_id limit 1)
-    returning agent_id, balance, staked, prediction_count`;
+    returning agent_id, balance`;
   await sql`
     delete from predictions
     where agent_id = ${lost?.['agent_id']} and question_id = ${questionId(1)}`;

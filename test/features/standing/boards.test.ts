@@ -443,7 +443,7 @@ t.test('the record of an agent has the same figures as the boards', async (t) =>
   for (const kind of ['accuracy', 'brier', 'calibration'] as const) {
     const found = await boards.page({ ...page(kind, {}), limit: 100, offset: 0, after: null });
     for (const { agent_id, key, detail } of found.rows) {
-      const ask = { agent_id, equity: 5_000, now: deps.clock() };
+      const ask = { agent_id, points: 5_000, now: deps.clock() };
       const told = await readPerformance(sql, ask);
       const value = kind === 'calibration' ? told.calibration.ece : told[kind];
       t.equal(value, shownValue(kind, key), `${kind} of ${detail.n}`);

@@ -103,15 +103,15 @@ test('a family filter passes the predictions of its families, and nothing that n
   await app.sql.begin(async (tx) => {
     const [head] = await tx<{ offset: number }[]>`
       update log_head set "offset" = "offset" + ${said.length} returning "offset"`;
-    const from_offset = (head?.offset ?? 0) - said.length + 1;
+    const first = (head?.offset ?? 0) - said.length + 1;
     for (const [index, [event, data]] of said.entries()) {
       const body = JSON.stringify({ event, data, timestamp: '2026-01-02T03:04:05.000Z' });
       await tx`
         insert into events ("offset", recorded_on, recorded_at, id, event, body)
-        values (${from_offset + index}, (now() at time zone 'UTC')::date, now(), ${makeId()},
+        values (${first + index}, (now() at time zone 'UTC')::date, now(), ${makeId()},
           ${event}, ${body})`;
     }
-    await planDeliveries(tx, { from_offset, to_offset: head?.offset ?? 0 });
+    await planDeliveries(tx, { first, last: head?.offset ?? 0 });
   });
   await settled(id, 2, 'delivered');
   t.notOk(receiver.received.some((one) => /llama|question\.closed/.test(String(one.body))));

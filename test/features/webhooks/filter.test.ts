@@ -20,9 +20,6 @@ import { pillars } from '../../help/taxonomy.js';
 test('deliveries are planned of exactly what passes the same filter on a socket', async (t) => {
   const { deps, stores } = await openParts(t);
   const log = makeLogWriter(deps.sql, deps.redis, stores.redis_prefix);
-  for (const [place, body] of fc.sample(fc.tuple(anyPlace, anyBody), 150)) {
-    await log.record(1, { ...place, ...body, audience_id: null });
-  }
   const anyHook = fc.record({
     events: anyEventNames,
     filter: fc.record(anyNarrowing, { requiredKeys: [] }),
@@ -39,7 +36,10 @@ test('deliveries are planned of exactly what passes the same filter on a socket'
     const all = { question_ids: null, categories: null, model_families: null };
     hooks.push({ id, wanted: { ...all, min_confidence: null, ...filter, events } });
   }
-  await planDeliveries(deps.sql, { from_offset: 1, to_offset: 150 });
+  for (const [place, body] of fc.sample(fc.tuple(anyPlace, anyBody), 150)) {
+    await log.record(1, { ...place, ...body, audience_id: null });
+  }
+  await deps.sql.begin((tx) => planDeliveries(tx, { first: 1, last: 150 }));
   for (const { id, wanted } of hooks) {
     const rows = await deps.sql<{ event_offset: number }[]>`
       select event_offset from deliveries where webhook_id = ${id} order by event_offset`;

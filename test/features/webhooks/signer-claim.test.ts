@@ -9,8 +9,9 @@ const lost = Object.assign(new Error('the answer was lost'), { code: 'CONNECTION
 const losingOne = (sql: Sql): { readonly sql: Sql; readonly count: () => number } => {
   let count = 0;
   const begin = async (work: never): Promise<unknown> => {
-    const result = (await sql.begin(work)) as unknown as readonly (readonly unknown[])[];
-    if (count > 0 || (result.at(-1)?.length ?? 0) === 0) return result;
+    const result: unknown = await sql.begin(work);
+    const leased = Array.isArray(result) && (result[0] as object | undefined);
+    if (count > 0 || !leased || !('lease_id' in leased)) return result;
     count += 1;
     throw lost;
   };

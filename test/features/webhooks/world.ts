@@ -61,7 +61,7 @@ export interface World {
   readonly receiver: Receiver;
   readonly webhooks: Webhooks;
   addHook(options?: HookOptions): Promise<Hook>;
-  /** Records events as the relay's hand-off does, deliveries planned; their ids. */
+  /** Records events as the relay does, and plans their deliveries; their ids. */
   record(...events: readonly EventOptions[]): Promise<string[]>;
   startSigner(options?: SignerOptions): Promise<{ stop(): Promise<void> }>;
   deliveries(): Promise<Delivery[]>;
@@ -94,8 +94,7 @@ const recordEvents = async (deps: Deps, events: readonly EventOptions[]): Promis
           ${one.event ?? 'question.created'}, ${one.audience_id ?? null}, ${bodyOf(one)}
         )`;
     }
-    const range = { from_offset: first, to_offset: head.offset, recorded_on: head.today };
-    await planDeliveries(tx, range);
+    await planDeliveries(tx, { first, last: head.offset });
     return ids;
   });
 

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 /**
  * Which webhooks fail so often that they are left alone for a while.
  *
@@ -50,8 +52,8 @@ export interface Breakers {
 
 /** The window moves in so many steps. */
 const slots = 20;
-/** More webhooks than this are looked through for those that had no try within the window. */
-const first_sweep = 10_000;
+/** More webhooks than this are not remembered. */
+const most_webhooks = 10_000;
 
 interface Slot {
   readonly at: number;
@@ -61,22 +63,14 @@ interface Slot {
 
 export const createBreakers = (rules: BreakerRules = breaker_rules): Breakers => {
   const slot_ms = rules.window_ms / slots;
-  const windows = new Map<string, Slot[]>();
-  let sweep_at = first_sweep;
+  const windows = new LRUCache<string, Slot[]>({ max: most_webhooks });
 
   const dropOld = (window: Slot[], now_ms: number): Slot[] => {
     const oldest = Math.floor(now_ms / slot_ms) - slots;
     while (window[0] !== undefined && window[0].at <= oldest) window.shift();
     return window;
   };
-  const sweep = (now_ms: number): void => {
-    for (const [id, window] of windows) {
-      if (dropOld(window, now_ms).length === 0) windows.delete(id);
-    }
-    sweep_at = Math.max(first_sweep, 2 * windows.size);
-  };
   const count = (webhook_id: string, is_success: boolean, now_ms: number): readonly Slot[] => {
-    if (windows.size >= sweep_at) sweep(now_ms);
     const window = dropOld(windows.get(webhook_id) ?? [], now_ms);
     windows.set(webhook_id, window);
     const at = Math.floor(now_ms / slot_ms);

@@ -1,10 +1,7 @@
 /**
- * Who is sent to next. Holds what a signer has claimed, in one queue an endpoint, and keeps the
+ * Who is sent to next. Holds what a signer has leased, in one queue an endpoint, and keeps the
  * limits: so many calls in flight an endpoint, an owner and in all, and some slots that only first
  * attempts may take, so that a heap of retries cannot hold up fresh events.
- *
- * A quick endpoint may have a longer queue claimed for it (its depth doubles up to `most_queued`),
- * which saves claims; a slow one has no more waiting than are being sent.
  */
 
 export interface DispatchLimits {
@@ -15,10 +12,8 @@ export interface DispatchLimits {
   readonly retries: number;
   /** Longest queue of one endpoint. */
   readonly most_queued: number;
-  /** Sent and waiting together; slow endpoints alone cannot fill it. */
+  /** Sent and waiting together. */
   readonly most_claimed: number;
-  /** An endpoint that answers within this counts as quick. */
-  readonly quick_ms: number;
 }
 
 export const dispatch_limits: DispatchLimits = {
@@ -28,7 +23,6 @@ export const dispatch_limits: DispatchLimits = {
   retries: 192,
   most_queued: 32,
   most_claimed: 4_096,
-  quick_ms: 250,
 };
 
 export interface Job {
@@ -42,34 +36,21 @@ export interface Job {
 
 export interface DispatcherOptions<J extends Job> {
   readonly limits: DispatchLimits;
-  /** Sends; fulfilled with what it took when the call is over, and never rejected. */
-  readonly send: (job: J) => Promise<{ readonly latency_ms: number }>;
+  /** Sends; fulfilled when the call is over, and never rejected. */
+  readonly send: (job: J) => Promise<void>;
   /** False: the job has waited too long and is given back instead of being sent. */
   readonly isFresh: (job: J) => boolean;
   readonly giveBack: (job: J) => void;
-  /** More could be claimed now. */
+  /** An endpoint has room, and more may be due for it. */
   readonly onHungry: () => void;
 }
-
-export interface ClaimedJobs<J> {
-  readonly jobs: readonly J[];
-  /** How many were asked for at known endpoints; `room_at_others` were at any other. */
-  readonly asked: ReadonlyMap<string, number>;
-  /**
-   * There was no room for all: an endpoint that got fewer than asked may have more all the same.
-   */
-  readonly is_cut: boolean;
-}
-
-/** Bounds the work of one turn when nobody that waits can use the slot. */
-const most_pumped = 16;
 
 interface Endpoint<J> {
   readonly id: string;
   readonly owner: Owner<J>;
-  queue: J[];
+  readonly queue: J[];
   in_flight: number;
-  depth: number;
+  /** More may be due for it than is held. */
   has_more: boolean;
 }
 
@@ -79,15 +60,17 @@ interface Owner<J> {
   in_flight: number;
 }
 
+/** Bounds the work of one turn when nobody that waits can use the slot. */
+const most_passed = 16;
+
 const isRetry = (job: Job): boolean => job.attempts > 0 || job.is_replay;
 
 export class Dispatcher<J extends Job> {
   readonly #options: DispatcherOptions<J>;
-  readonly #limits: DispatchLimits;
   readonly #endpoints = new Map<string, Endpoint<J>>();
   readonly #owners = new Map<string, Owner<J>>();
-  /** Endpoints that had a job and no slot, in the order in which they get the next one. */
-  readonly #stalled = new Set<Endpoint<J>>();
+  /** Endpoints with a job and a slot of their own, in the order in which they are served. */
+  readonly #ready = new Set<Endpoint<J>>();
   #in_flight = 0;
   #retries = 0;
   #queued = 0;
@@ -95,74 +78,58 @@ export class Dispatcher<J extends Job> {
 
   constructor(options: DispatcherOptions<J>) {
     this.#options = options;
-    this.#limits = options.limits;
   }
 
-  /** How many jobs to ask for at an endpoint that holds none. */
-  get room_at_others(): number {
-    return this.#limits.endpoint;
+  /** How many jobs may be leased in all. */
+  get most(): number {
+    return this.#options.limits.most_claimed;
   }
 
-  /** How many jobs may be claimed in all. */
+  /** How many more. */
   get room(): number {
-    return Math.max(0, this.#limits.most_claimed - this.#in_flight - this.#queued);
+    return Math.max(0, this.most - this.#in_flight - this.#queued);
   }
 
-  /** Takes what a claim brought and sends what has a slot. */
-  add({ jobs, asked, is_cut }: ClaimedJobs<J>): void {
-    const got = new Map<string, number>();
-    for (const job of jobs) {
-      this.#endpointFor(job).queue.push(job);
-      this.#queued += 1;
-      got.set(job.webhook_id, (got.get(job.webhook_id) ?? 0) + 1);
-    }
-    for (const id of new Set([...asked.keys(), ...got.keys()])) {
-      const endpoint = this.#endpoints.get(id);
-      if (endpoint === undefined || asked.get(id) === 0) continue;
-      const wanted = asked.get(id) ?? this.room_at_others;
-      endpoint.has_more = is_cut || (got.get(id) ?? 0) >= wanted;
-      this.#pump(endpoint);
-      this.#forgetIfDone(endpoint);
-    }
+  /** Room at an endpoint that holds no jobs. */
+  get depth(): number {
+    return this.#options.limits.most_queued;
   }
 
-  /** Room at each endpoint that holds jobs; 0 when it is full. */
+  /** Room at each endpoint that holds jobs. */
   rooms(): Map<string, number> {
-    return roomsOf([...this.#endpoints.values()]);
+    return new Map([...this.#endpoints.values()].map((one) => [one.id, this.#roomAt(one)]));
   }
 
-  /** Room at these endpoints, whether they hold jobs or not. */
-  roomsAt(ids: Iterable<string>): Map<string, number> {
-    return new Map(
-      [...ids].map((id) => {
-        const known = this.#endpoints.get(id);
-        return [id, known === undefined ? this.room_at_others : askRoom(known)];
-      }),
-    );
-  }
-
-  /** Room at endpoints whose queue ran low although there is more for them. */
+  /** The same of endpoints whose queue ran low although more may be due for them. */
   hungryRooms(): Map<string, number> {
-    return roomsOf([...this.#endpoints.values()].filter(isHungry));
+    const hungry = [...this.#endpoints.values()].filter((one) => this.#isHungry(one));
+    return new Map(hungry.map((one) => [one.id, this.#roomAt(one)]));
+  }
+
+  /** Takes what was leased and sends what has a slot. */
+  add(jobs: readonly J[]): void {
+    this.#queued += jobs.length;
+    for (const job of jobs) {
+      const endpoint = this.#endpointFor(job);
+      endpoint.queue.push(job);
+      this.#update(endpoint);
+    }
+    this.#pump();
+  }
+
+  /** Says of an endpoint that holds jobs whether more may be due for it. */
+  noteMore(webhook_id: string, has_more: boolean): void {
+    const endpoint = this.#endpoints.get(webhook_id);
+    if (endpoint === undefined) return;
+    endpoint.has_more = has_more;
+    this.#update(endpoint);
   }
 
   /** Takes every job that is not being sent. */
   takeAll(): J[] {
-    const all = [...this.#endpoints.values()].flatMap((endpoint) => endpoint.queue.splice(0));
     this.#queued = 0;
-    this.#stalled.clear();
-    return all;
-  }
-
-  /** Takes the jobs of one endpoint that are not being sent; it asks for no more by itself. */
-  takeOf(webhook_id: string): J[] {
-    const endpoint = this.#endpoints.get(webhook_id);
-    if (endpoint === undefined) return [];
-    const jobs = endpoint.queue.splice(0);
-    this.#queued -= jobs.length;
-    endpoint.has_more = false;
-    this.#stalled.delete(endpoint);
-    return jobs;
+    this.#ready.clear();
+    return [...this.#endpoints.values()].flatMap(({ queue }) => queue.splice(0));
   }
 
   /** Fulfilled when nothing is in flight. */
@@ -173,57 +140,66 @@ export class Dispatcher<J extends Job> {
     });
   }
 
-  #endpointFor(job: J): Endpoint<J> {
-    const known = this.#endpoints.get(job.webhook_id);
+  #roomAt({ queue }: Endpoint<J>): number {
+    return Math.max(0, this.#options.limits.most_queued - queue.length);
+  }
+
+  #isHungry({ has_more, queue }: Endpoint<J>): boolean {
+    return has_more && queue.length <= this.#options.limits.most_queued / 2;
+  }
+
+  #endpointFor({ webhook_id: id, owner_id }: J): Endpoint<J> {
+    const known = this.#endpoints.get(id);
     if (known !== undefined) return known;
-    const owner: Owner<J> = this.#owners.get(job.owner_id) ?? {
-      id: job.owner_id,
+    const owner: Owner<J> = this.#owners.get(owner_id) ?? {
+      id: owner_id,
       endpoints: new Set(),
       in_flight: 0,
     };
-    const endpoint: Endpoint<J> = {
-      id: job.webhook_id,
-      owner,
-      queue: [],
-      in_flight: 0,
-      depth: this.#limits.endpoint,
-      has_more: false,
-    };
+    const endpoint: Endpoint<J> = { id, owner, queue: [], in_flight: 0, has_more: false };
     owner.endpoints.add(endpoint);
-    this.#owners.set(owner.id, owner);
-    this.#endpoints.set(endpoint.id, endpoint);
+    this.#owners.set(owner_id, owner);
+    this.#endpoints.set(id, endpoint);
     return endpoint;
   }
 
-  #forgetIfDone(endpoint: Endpoint<J>): void {
-    if (endpoint.in_flight > 0 || endpoint.queue.length > 0 || endpoint.has_more) return;
-    const { owner } = endpoint;
-    this.#endpoints.delete(endpoint.id);
-    this.#stalled.delete(endpoint);
-    owner.endpoints.delete(endpoint);
-    if (owner.endpoints.size === 0) this.#owners.delete(owner.id);
+  #hasSlot({ owner, in_flight }: Endpoint<J>): boolean {
+    const { limits } = this.#options;
+    return in_flight < limits.endpoint && owner.in_flight < limits.owner;
   }
 
-  #hasSlot({ in_flight, owner }: Endpoint<J>): boolean {
-    return in_flight < this.#limits.endpoint && owner.in_flight < this.#limits.owner;
-  }
-
-  #pump(endpoint: Endpoint<J>): void {
-    while (this.#hasSlot(endpoint) && this.#in_flight < this.#limits.total) {
-      const job = this.#takeNext(endpoint);
-      if (job === undefined) break;
-      this.#start(endpoint, job);
+  /** Puts it in the line of those that may be sent to, or out of it; forgets it when it is done. */
+  #update(endpoint: Endpoint<J>): void {
+    const { owner, queue, in_flight } = endpoint;
+    if (this.#hasSlot(endpoint) && queue.length > 0) this.#ready.add(endpoint);
+    else this.#ready.delete(endpoint);
+    if (in_flight === 0 && queue.length === 0 && !endpoint.has_more) {
+      this.#endpoints.delete(endpoint.id);
+      owner.endpoints.delete(endpoint);
+      if (owner.endpoints.size === 0) this.#owners.delete(owner.id);
     }
-    // Without a slot of its own it is pumped again when one of its calls, or its owner's, ends.
-    if (this.#hasSlot(endpoint) && endpoint.queue.length > 0) this.#stalled.add(endpoint);
-    else this.#stalled.delete(endpoint);
+  }
+
+  #pump(): void {
+    let passed = 0;
+    for (const endpoint of this.#ready) {
+      if (this.#in_flight >= this.#options.limits.total || passed === most_passed) return;
+      this.#ready.delete(endpoint);
+      // A sister may have taken the last slot of their owner.
+      if (!this.#hasSlot(endpoint)) continue;
+      const job = this.#takeNext(endpoint);
+      if (job === undefined) passed += 1;
+      else this.#start(endpoint, job);
+      // At the end of the line, and so this loop comes to it again.
+      this.#update(endpoint);
+    }
   }
 
   /** The next job that may be sent; jobs that waited too long are given back on the way. */
   #takeNext(endpoint: Endpoint<J>): J | undefined {
-    const { isFresh, giveBack } = this.#options;
+    const { isFresh, giveBack, limits } = this.#options;
     const { queue } = endpoint;
-    const only_first = this.#retries >= this.#limits.retries;
+    const only_first = this.#retries >= limits.retries;
     for (let at = 0; at < queue.length; ) {
       const job = queue[at] as J;
       const is_fresh = isFresh(job);
@@ -241,51 +217,22 @@ export class Dispatcher<J extends Job> {
   }
 
   #start(endpoint: Endpoint<J>, job: J): void {
-    endpoint.in_flight += 1;
-    endpoint.owner.in_flight += 1;
-    this.#in_flight += 1;
-    if (isRetry(job)) this.#retries += 1;
-    void this.#options.send(job).then(({ latency_ms }) => this.#finish(endpoint, job, latency_ms));
+    this.#count(endpoint, job, 1);
+    void this.#options.send(job).then(() => this.#finish(endpoint, job));
   }
 
-  #finish(endpoint: Endpoint<J>, job: J, latency_ms: number): void {
-    const { owner } = endpoint;
-    const { endpoint: least, most_queued, quick_ms } = this.#limits;
-    endpoint.in_flight -= 1;
-    owner.in_flight -= 1;
-    this.#in_flight -= 1;
-    if (isRetry(job)) this.#retries -= 1;
-    endpoint.depth = latency_ms <= quick_ms ? Math.min(endpoint.depth * 2, most_queued) : least;
-    // Those that had to wait come before the one that has just had its turn.
-    this.#pumpStalled();
-    this.#pump(endpoint);
-    for (const sister of owner.endpoints) if (sister.queue.length > 0) this.#pump(sister);
-    if (isHungry(endpoint)) this.#options.onHungry();
-    this.#forgetIfDone(endpoint);
+  #count(endpoint: Endpoint<J>, job: J, more: 1 | -1): void {
+    endpoint.in_flight += more;
+    endpoint.owner.in_flight += more;
+    this.#in_flight += more;
+    if (isRetry(job)) this.#retries += more;
+  }
+
+  #finish(endpoint: Endpoint<J>, job: J): void {
+    this.#count(endpoint, job, -1);
+    for (const sister of endpoint.owner.endpoints) this.#update(sister);
+    this.#pump();
+    if (this.#isHungry(endpoint)) this.#options.onHungry();
     if (this.#in_flight === 0) for (const done of this.#on_idle.splice(0)) done();
   }
-
-  #pumpStalled(): void {
-    let tries = most_pumped;
-    for (const waiting of this.#stalled) {
-      if (tries === 0 || this.#in_flight >= this.#limits.total) return;
-      tries -= 1;
-      // It goes to the end of the set when it still has to wait.
-      this.#stalled.delete(waiting);
-      this.#pump(waiting);
-    }
-  }
 }
-
-const isHungry = <J>(endpoint: Endpoint<J>): boolean =>
-  endpoint.has_more && endpoint.queue.length <= endpoint.depth / 2;
-
-/** A full endpoint is not asked for now, and may have more when it has room again. */
-const askRoom = <J>(endpoint: Endpoint<J>): number => {
-  const room = Math.max(0, endpoint.depth - endpoint.queue.length);
-  if (room === 0) endpoint.has_more = true;
-  return room;
-};
-
-const roomsOf = <J>(endpoints: readonly Endpoint<J>[]): Map<string, number> =>
-  new Map(endpoints.map((endpoint) => [endpoint.id, askRoom(endpoint)]));

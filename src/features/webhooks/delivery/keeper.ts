@@ -23,7 +23,6 @@ import {
   skipQueued,
 } from './keep-store.js';
 import { listReplays, stepReplay } from './plan-store.js';
-import { nudgeSigner } from './planner.js';
 
 /**
  * What is done about deliveries beside sending them, by one process at a time: webhooks whose
@@ -115,10 +114,9 @@ const clearAway = async ({ sql }: Deps): Promise<boolean> => {
 };
 
 /** True when no replay can go on now. */
-const carryOnReplays = async (deps: Deps): Promise<boolean> => {
-  const ids = await listReplays(deps.sql);
-  for (const id of ids) await stepReplay(deps.sql, id);
-  if (ids.length > 0) nudgeSigner(deps, ids);
+const carryOnReplays = async ({ sql }: Deps): Promise<boolean> => {
+  const ids = await listReplays(sql);
+  for (const id of ids) await stepReplay(sql, id);
   return ids.length === 0;
 };
 

@@ -1,8 +1,22 @@
-import type { Db, Sql } from '../../../kit/pg/client.js';
+import type { Db, Sql, Tx } from '../../../kit/pg/client.js';
 import { passesSql } from '../../events/index.js';
+import {
+  busyOwners,
+  knownRooms,
+  type LeaseAsk,
+  type Leased,
+  leasedColumns,
+  lockPlan,
+  withLeased,
+} from './store.js';
 
-/** Which events become deliveries of which webhooks: by the relay's hand-off, and by replays. */
-
+/**
+ * Which events become deliveries of which webhooks: by the signers, and by replays.
+ *
+ * For each offset up to `planned_offset` every wanted delivery has its row, and `planned_ranges`
+ * says what is planned beyond it. An offset is planned once: a portion of the log that is read
+ * again, after its reader died or by a reader that slept, finds itself planned and adds nothing.
+ */
 /** Whether webhook `w` asked for event `e` and may see it. */
 const isWanted = (db: Db) => db`
   ${passesSql(db, {
@@ -27,52 +41,147 @@ const expiry = (db: Db) => db`
     then (e.body::jsonb #>> '{data,closes_at}')::timestamptz
   end`;
 
-export interface PlanRange {
-  readonly from_offset: number;
-  readonly to_offset: number;
-  /** Day of the hand-off, `YYYY-MM-DD`; without it that of this transaction. */
-  readonly recorded_on?: string;
-}
-
-export interface Planned {
-  readonly webhook_id: string;
-  readonly count: number;
+export interface Range {
+  readonly first: number;
+  readonly last: number;
 }
 
 /**
- * One delivery for each event of the range and each webhook that wants it; those of a webhook that
- * is off are there to be replayed. Says how many each webhook is to be sent. Runs in the
- * transaction that hands the events over, and costs one empty lookup while there are no webhooks.
+ * Plans a range of offsets: one delivery for each event of it that was not planned before and each
+ * webhook that wants it. Those that `ask` has room for are leased to its signer and returned; those
+ * of a webhook that is off are there to be replayed.
  */
-export const planDeliveries = async (db: Db, range: PlanRange): Promise<readonly Planned[]> =>
-  db<Planned[]>`
-    with planned as (
-      insert into deliveries
-        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, expires_at)
+export const planDeliveries = async (
+  tx: Tx,
+  { first, last }: Range,
+  ask?: LeaseAsk,
+): Promise<readonly Leased[]> => {
+  await lockPlan(tx);
+  const [plan] = await tx<{ first: number; last: number; has_webhooks: boolean }[]>`
+    select
+      greatest(${first}, p.planned_offset + 1) as first,
+      least(${last}, h."offset") as last,
+      exists (select from webhooks) as has_webhooks
+    from delivery_plan p
+    cross join log_head h`;
+  if (plan === undefined || plan.first > plan.last) return [];
+  const planned = plan.has_webhooks ? await insertPlanned(tx, plan, ask) : [];
+  await notePlanned(tx, plan);
+  return planned;
+};
+
+/** Partitions before yesterday's are looked into only where the range begins in them. */
+const insertPlanned = async (
+  tx: Tx,
+  { first, last }: Range,
+  ask?: LeaseAsk,
+): Promise<readonly Leased[]> => {
+  const { lease_id = null, lease_ms = 0, signer_id = null, room = 0, depth = 0 } = ask ?? {};
+  const plan = (since: ReturnType<typeof tx>) => tx<(Leased & { seen: number })[]>`
+    with due as materialized (
+      select * from events where "offset" between ${first} and ${last} and ${since}
+    ),
+    known as (${knownRooms(tx, ask?.rooms)}),
+    busy as materialized (${busyOwners(tx, signer_id)}),
+    wanted as (
       select
-        w.id,
-        e.id,
-        delivery_id(w.id, e.id),
-        e."offset",
-        e.recorded_on,
-        case when w.active then 'pending' else 'skipped_disabled' end,
-        now(),
-        ${expiry(db)}
-      from events e
-      join webhooks w on ${isWanted(db)}
-      where e.recorded_on = coalesce(
-          ${range.recorded_on ?? null}::date,
-          (now() at time zone 'UTC')::date
-        )
-        and e."offset" between ${range.from_offset} and ${range.to_offset}
-        and exists (select from webhooks)
+        w.id as webhook_id, w.active, e.id as event_id, e."offset", e.recorded_on,
+        ${expiry(tx)} as expires_at,
+        w.active and w.skip_before is null and w.trips = 0
+          and not exists (select from busy b where b.owner_id = w.owner_id)
+          and row_number() over (partition by w.id order by e."offset")
+            <= coalesce(k.room, ${depth}) as has_room
+      from due e
+      join webhooks w on e."offset" > w.after_offset and ${isWanted(tx)}
+      left join known k on k.id = w.id
+      where not exists (
+        select from planned_ranges r where e."offset" between r.first_offset and r.last_offset
+      )
+    ),
+    ranked as (
+      select
+        *,
+        has_room and row_number() over (partition by has_room order by "offset") <= ${room}
+          as is_sent
+      from wanted
+    ),
+    planned as (
+      insert into deliveries
+        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, expires_at, claims,
+          lease_id, lease_until, signer_id)
+      select
+        webhook_id, event_id, delivery_id(webhook_id, event_id), "offset", recorded_on,
+        case when is_sent then 'sending' when active then 'pending' else 'skipped_disabled' end,
+        now(), expires_at, is_sent::int,
+        case when is_sent then ${lease_id}::uuid end,
+        case when is_sent then now() + ${lease_ms} * interval '1 millisecond' end,
+        case when is_sent then ${signer_id}::uuid end
+      from ranked
       on conflict (webhook_id, event_id) do nothing
-      returning webhook_id, state
+      returning *
     )
-    select webhook_id, count(*)::int as count
-    from planned
-    where state = 'pending'
-    group by webhook_id`;
+    select ${leasedColumns(tx)}, s.seen
+    from (select count(*) as seen from due) s
+    left join (planned d ${withLeased(tx)}) on d.state = 'sending'`;
+  const rows = await plan(tx`recorded_on >= (now() at time zone 'UTC')::date - 1`);
+  const is_whole = rows[0]?.seen === last - first + 1;
+  const older = is_whole ? [] : await plan(tx`true`);
+  return [...rows, ...older].filter(({ webhook_id }) => webhook_id !== null);
+};
+
+/** Moves `planned_offset` over all ranges that touch it. */
+const notePlanned = async (tx: Tx, { first, last }: Range): Promise<void> => {
+  await tx`
+    insert into planned_ranges as r (first_offset, last_offset)
+    values (${first}, ${last})
+    on conflict (first_offset) do update
+      set last_offset = greatest(r.last_offset, excluded.last_offset)`;
+  await tx`
+    with recursive reach (upto) as (
+      select planned_offset from delivery_plan
+      union
+      select r.last_offset
+      from reach
+      join planned_ranges r on r.first_offset <= reach.upto + 1 and r.last_offset > reach.upto
+    ),
+    moved as (
+      update delivery_plan
+      set planned_offset = (select max(upto) from reach)
+      returning planned_offset
+    )
+    delete from planned_ranges r
+    using moved m
+    where r.last_offset <= m.planned_offset`;
+};
+
+export const readPlannedOffset = async (db: Db): Promise<number> => {
+  const [row] = await db<{ planned_offset: number }[]>`select planned_offset from delivery_plan`;
+  return row?.planned_offset ?? 0;
+};
+
+/** The first offsets that are not planned although their events are so old. */
+export const findUnplanned = async (
+  db: Db,
+  { late_ms, most }: { readonly late_ms: number; readonly most: number },
+): Promise<Range | null> => {
+  const [row] = await db<{ first: number; last: number | null }[]>`
+    select
+      p.planned_offset + 1 as first,
+      (
+        select max(e."offset")
+        from (
+          select "offset", recorded_at
+          from events
+          where "offset" > p.planned_offset
+          order by "offset"
+          limit ${most}
+        ) e
+        where e.recorded_at <= now() - ${late_ms} * interval '1 millisecond'
+      ) as last
+    from delivery_plan p
+    join log_head h on h."offset" > p.planned_offset`;
+  return row === undefined || row.last === null ? null : { first: row.first, last: row.last };
+};
 
 /** Offsets that one step of a replay looks at. */
 const offsets_a_step = 500;

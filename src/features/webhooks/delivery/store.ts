@@ -1,10 +1,11 @@
-import type { Db, Sql } from '../../../kit/pg/client.js';
+import type { Db, Sql, Tx } from '../../../kit/pg/client.js';
 import type { DeliveryState } from '../schema.js';
 import { isSick } from './keep-store.js';
 
 /**
  * Deliveries in Postgres, which alone decides who sends what and when.
  *
+ *   planned ──▶ pending, or sending when the signer that plans it has room
  *   pending ─claim─▶ sending ─settle─▶ delivered | waiting | exhausted | expired | blocked
  *   waiting ─claim─▶ sending ─lease over─▶ pending | waiting, or exhausted at the fifth time
  *   pending | waiting ─webhook switched off─▶ skipped_disabled ─sent again or replayed─▶ pending
@@ -14,7 +15,8 @@ import { isSick } from './keep-store.js';
  * signer that slept through its lease changes nothing. All times are those of the database.
  */
 
-export interface Claimed {
+/** A delivery that this signer may send. */
+export interface Leased {
   readonly webhook_id: string;
   readonly owner_id: string;
   readonly url: string;
@@ -24,7 +26,9 @@ export interface Claimed {
   readonly event_id: string;
   readonly id: string;
   readonly event_offset: number;
-  readonly recorded_on: string;
+  readonly event: string | null;
+  /** Null where it would come too late to be of use, or its event is not kept any more. */
+  readonly body: string | null;
   /** Made so far. */
   readonly attempts: number;
   /** It was sent again by hand or is replayed. */
@@ -32,9 +36,24 @@ export interface Claimed {
   /** How often the breaker of the webhook opened in a row; above 0 this is a probe. */
   readonly trips: number;
   readonly lease_id: string;
-  /** It would come too late to be of use. */
-  readonly is_expired: boolean;
 }
+
+/** Of rows `d` of deliveries; their events are found one by one, however many the log has. */
+export const leasedColumns = (db: Db) => db`
+  d.webhook_id, w.owner_id, w.url, w.secret_sealed, w.trips,
+  case when w.old_secret_until > now() then w.old_secret_sealed end as old_secret_sealed,
+  d.event_id, d.id, d.event_offset, e.event, e.body, d.attempts, d.replays > 0 as is_replay,
+  d.lease_id`;
+export const withLeased = (db: Db) => db`
+  join webhooks w on w.id = d.webhook_id
+  left join lateral (
+    select event, body
+    from events
+    where "offset" = d.event_offset
+      and recorded_on = d.recorded_on
+      and coalesce(d.expires_at > now(), true)
+    limit 1
+  ) e on true`;
 
 /** After this much silence a signer is taken for dead; it speaks each second. */
 const allowedSilence = (db: Db) => db`interval '6 seconds'`;
@@ -50,69 +69,79 @@ export const showAlive = async (db: Db, signer_id: string): Promise<void> => {
     on conflict (id) do update set seen_at = now()`;
 };
 
-export interface ClaimAsk {
+/** What a signer can take on, and for how long. */
+export interface LeaseAsk {
   readonly signer_id: string;
   readonly lease_id: string;
   readonly lease_ms: number;
-  /** Room at webhooks that this signer already works for. */
+  /** On the monotonic clock of its process. */
+  readonly asked_ms: number;
+  /** Room at webhooks that it already works for. */
   readonly rooms: ReadonlyMap<string, number>;
-  /** All other webhooks after this id too, in order of their ids; null: only those of `rooms`. */
-  readonly others_after: string | null;
-  /** Room at each of those. */
-  readonly room_at_others: number;
-  /** Most rows of this claim. */
+  /** Room at each other. */
+  readonly depth: number;
+  /** Room in all. */
   readonly room: number;
 }
 
-const claim_lock = 7_366_144;
+/**
+ * Signers plan and claim by turns, so that each sees what the one before it leased. A statement of
+ * its own: the one after it sees what was committed while this one waited.
+ */
+export const lockPlan = async (tx: Tx): Promise<void> => {
+  await tx`select from delivery_plan for no key update`;
+};
 
 /**
- * Claims due deliveries. The work of one owner is held by one signer at a time: webhooks of an
- * owner for whom another signer holds a lease are passed over, which is how that signer can keep
- * the limits of endpoints and owners by itself. Claims of several signers take turns by a lock, and
- * the lock is a statement of its own, so that the claim sees what the one before it committed.
+ * The work of one owner is held by one signer at a time, which is how it keeps the limits of
+ * endpoints and owners by itself.
  */
-export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Claimed[]> => {
-  const { signer_id, lease_id, lease_ms, rooms, others_after } = ask;
-  const silence = allowedSilence(sql);
-  const result = await sql.begin((tx) => [
-    tx`select pg_advisory_xact_lock(${claim_lock})`,
-    tx<Claimed[]>`
-      with known as (
-        select *
-        from unnest(${[...rooms.keys()]}::uuid[], ${[...rooms.values()]}::int[]) as k (id, room)
-      ),
-      busy as materialized (
-        select distinct w.owner_id
-        from deliveries d
-        join webhooks w on w.id = d.webhook_id
-        join signers s on s.id = d.signer_id and s.seen_at > now() - ${silence}
-        where d.state = 'sending' and d.signer_id <> ${signer_id} and d.lease_until > now()
-      ),
+export const busyOwners = (db: Db, signer_id: string | null) => db`
+  select distinct w.owner_id
+  from deliveries d
+  join webhooks w on w.id = d.webhook_id
+  join signers s on s.id = d.signer_id and s.seen_at > now() - ${allowedSilence(db)}
+  where d.state = 'sending' and d.signer_id <> ${signer_id}::uuid and d.lease_until > now()`;
+
+export const knownRooms = (db: Db, rooms: ReadonlyMap<string, number> = new Map()) => db`
+  select *
+  from unnest(${[...rooms.keys()]}::uuid[], ${[...rooms.values()]}::int[]) as k (id, room)`;
+
+/**
+ * Claims due deliveries, of all webhooks in the order of their ids after one of them, or, with
+ * `after` null, of those only for which `rooms` has room. One that is probed gets one at a time.
+ */
+export const claimDue = async (
+  sql: Sql,
+  ask: LeaseAsk & { readonly after: string | null },
+): Promise<Leased[]> => {
+  const { signer_id, lease_id, lease_ms, after } = ask;
+  return sql.begin(async (tx) => {
+    await lockPlan(tx);
+    return tx<Leased[]>`
+      with known as (${knownRooms(tx, ask.rooms)}),
+      busy as materialized (${busyOwners(tx, signer_id)}),
       ready as (
         select
-          w.id, w.owner_id, w.url, w.secret_sealed, w.trips,
-          case when w.old_secret_until > now() then w.old_secret_sealed end as old_secret_sealed,
+          w.id,
           case
-            when w.trips = 0 then coalesce(k.room, ${ask.room_at_others})
+            when w.trips = 0 then coalesce(k.room, ${ask.depth})
             when exists (
               select from deliveries p where p.webhook_id = w.id and p.state = 'sending'
             ) then 0
             else 1
           end as room
         from webhooks w
-        ${others_after === null ? tx`join known k on k.id = w.id` : tx`left join known k on k.id = w.id`}
+        left join known k on k.id = w.id
         where w.active
           and w.skip_before is null
           and (w.paused_until is null or w.paused_until <= now())
-          ${others_after === null ? tx`` : tx`and w.id > ${others_after}`}
-          and coalesce(k.room, 1) > 0
-          and w.owner_id not in (select owner_id from busy)
-        order by w.id
+          and coalesce(k.room, case when ${after}::uuid is null then 0 else 1 end) > 0
+          and not exists (select from busy b where b.owner_id = w.owner_id)
+        order by w.id <= ${after}::uuid, w.id
       ),
       due as (
-        select
-          r.owner_id, r.url, r.secret_sealed, r.old_secret_sealed, r.trips, d.webhook_id, d.event_id
+        select d.webhook_id, d.event_id
         from ready r
         cross join lateral (
           select d.webhook_id, d.event_id
@@ -123,39 +152,22 @@ export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Claimed[]> => {
           for update skip locked
         ) d
         limit ${ask.room}
+      ),
+      claimed as (
+        update deliveries d
+        set
+          state = 'sending',
+          claims = d.claims + 1,
+          lease_id = ${lease_id},
+          lease_until = now() + ${lease_ms} * interval '1 millisecond',
+          signer_id = ${signer_id}
+        from due
+        where d.webhook_id = due.webhook_id and d.event_id = due.event_id
+        returning d.*
       )
-      update deliveries d
-      set
-        state = 'sending',
-        claims = d.claims + 1,
-        lease_id = ${lease_id},
-        lease_until = now() + ${lease_ms} * interval '1 millisecond',
-        signer_id = ${signer_id}
-      from due
-      where d.webhook_id = due.webhook_id and d.event_id = due.event_id
-      returning
-        d.webhook_id, due.owner_id, due.url, due.secret_sealed, due.old_secret_sealed, due.trips,
-        d.event_id, d.id, d.event_offset, d.recorded_on::text, d.attempts, d.lease_id,
-        d.replays > 0 as is_replay, coalesce(d.expires_at <= now(), false) as is_expired`,
-  ]);
-  return (result as unknown as [unknown, Claimed[]])[1];
+      select ${leasedColumns(tx)} from claimed d ${withLeased(tx)}`;
+  });
 };
-
-export interface EventBody {
-  readonly offset: number;
-  readonly event: string;
-  readonly body: string;
-}
-
-export const readBodies = async (
-  db: Db,
-  days: readonly string[],
-  offsets: readonly number[],
-): Promise<EventBody[]> => db<EventBody[]>`
-  select "offset", event, body
-  from events
-  where recorded_on = any (${days as string[]}::date[])
-    and "offset" = any (${offsets as number[]}::bigint[])`;
 
 export interface Settlement {
   readonly webhook_id: string;
@@ -304,7 +316,7 @@ export const setBreaker = async (
 /** Gives back what was claimed and not sent; such a claim does not count. */
 export const release = async (
   db: Db,
-  rows: readonly Pick<Claimed, 'webhook_id' | 'event_id' | 'lease_id'>[],
+  rows: readonly Pick<Leased, 'webhook_id' | 'event_id' | 'lease_id'>[],
 ): Promise<void> => {
   await db`
     update deliveries d

@@ -1,0 +1,87 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer';
+import type { Column, ColumnType } from './columns.js';
+import type { ParquetCall } from './parquet.js';
+
+/**
+ * The thread of `openParquetFile`: rows as Parquet, a row group at a time, so that memory holds one
+ * group whatever the length of the file. Texts are byte arrays of UTF-8, times millisecond
+ * timestamps, lists, objects and any values JSON.
+ */
+
+/** Rows of a group: some 8 MB of common texts. */
+const group_rows = 5_000;
+
+type Element = ConstructorParameters<typeof ParquetWriter>[0]['schema'][number];
+
+const kinds: Readonly<Record<ColumnType, Omit<Element, 'name'>>> = {
+  text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+  integer: { type: 'INT32' },
+  number: { type: 'DOUBLE' },
+  boolean: { type: 'BOOLEAN' },
+  time: { type: 'INT64', converted_type: 'TIMESTAMP_MILLIS' },
+  list: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
+  object: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
+  json: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
+};
+
+/** A value of JSON as the writer wants it. */
+const toValue = (type: ColumnType, value: unknown): unknown => {
+  if (value === null || value === undefined) return null;
+  return type === 'time' ? new Date(value as string) : value;
+};
+
+const columns = workerData as readonly Column[];
+const bytes = new ByteWriter(1_048_576);
+const writer = new ParquetWriter({
+  writer: bytes,
+  schema: [
+    { name: 'root', num_children: columns.length },
+    ...columns.map(
+      ({ name, type }): Element => ({ name, repetition_type: 'OPTIONAL', ...kinds[type] }),
+    ),
+  ],
+  createdBy: 'prediction-forum',
+});
+
+/** Values of the group, column by column. */
+let values: unknown[][] = columns.map(() => []);
+let waiting = 0;
+
+const writeGroup = (): void => {
+  if (waiting === 0) return;
+  const columnData = columns.map(
+    ({ name }, n): ColumnSource => ({ name, data: values[n] as unknown[] }),
+  );
+  writer.write({ columnData, rowGroupSize: group_rows });
+  values = columns.map(() => []);
+  waiting = 0;
+};
+
+const add = (line: string): void => {
+  const row = JSON.parse(line) as Readonly<Record<string, unknown>>;
+  for (const [n, { name, type }] of columns.entries()) values[n]?.push(toValue(type, row[name]));
+  waiting += 1;
+  if (waiting === group_rows) writeGroup();
+};
+
+/** What was written so far; offsets inside the file go on. */
+const take = (): Uint8Array => {
+  const taken = bytes.getBytes().slice();
+  bytes.index = 0;
+  return taken;
+};
+
+parentPort?.on('message', (call: ParquetCall) => {
+  if ('lines' in call) {
+    const { buffer, byteOffset, byteLength } = call.lines;
+    const text = Buffer.from(buffer, byteOffset, byteLength).toString();
+    for (const line of text.split('\n')) if (line !== '') add(line);
+  } else {
+    writeGroup();
+    writer.kvMetadata = Object.entries(call.described).map(([key, value]) => ({ key, value }));
+    writer.finish();
+  }
+  const taken = take();
+  parentPort?.postMessage(taken, [taken.buffer as ArrayBuffer]);
+});

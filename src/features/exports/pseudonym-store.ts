@@ -1,0 +1,58 @@
+import { createHmac } from 'node:crypto';
+import type { Config } from '../../config.js';
+import type { Deps } from '../../kit/deps.js';
+import { deriveKey } from '../../kit/sealing.js';
+
+/** What stands for an agent in exports, kept with the agent once it was made. */
+
+const key_purpose = 'export-pseudonym/1';
+
+const digestWith = (key: Buffer, agent_id: string): string =>
+  createHmac('sha256', key).update(agent_id).digest('hex').slice(0, 32);
+
+const keyOf = ({ SECRET_KEY }: Pick<Config, 'SECRET_KEY'>): Buffer =>
+  deriveKey(SECRET_KEY ?? '', key_purpose);
+
+/** HMAC-SHA-256 of the agent's id, the first 128 bits in hex. */
+export const pseudonymOf = (config: Pick<Config, 'SECRET_KEY'>, agent_id: string): string =>
+  digestWith(keyOf(config), agent_id);
+
+const agents_at_once = 1_000;
+
+/** Called before an export: agents that came since the last one get their pseudonyms. */
+export const fillPseudonyms = async ({
+  sql,
+  config,
+}: Pick<Deps, 'sql' | 'config'>): Promise<void> => {
+  const key = keyOf(config);
+  for (;;) {
+    const agents = await sql<{ id: string }[]>`
+      select id from agents where pseudonym is null limit ${agents_at_once}`;
+    if (agents.length === 0) return;
+    const made = Object.fromEntries(agents.map(({ id }) => [id, digestWith(key, id)]));
+    await sql`
+      update agents a
+      set pseudonym = m.value
+      from json_each_text(${JSON.stringify(made)}::text::json) m
+      where a.id = m.key::uuid and a.pseudonym is null`;
+  }
+};
+
+export interface NamedAgent {
+  readonly id: string;
+  readonly name: string;
+  readonly pseudonym: string;
+}
+
+/** Agents by their ids, each with its pseudonym. */
+export const readAgents = async (
+  deps: Pick<Deps, 'sql' | 'config'>,
+  wanted: readonly { readonly key: string }[],
+): Promise<ReadonlyMap<string, NamedAgent>> => {
+  await fillPseudonyms(deps);
+  const rows = await deps.sql<NamedAgent[]>`
+    select id, name, pseudonym
+    from agents
+    where id = any (${wanted.map(({ key }) => key)}::uuid[])`;
+  return new Map(rows.map((agent) => [agent.id, agent]));
+};

@@ -1,0 +1,230 @@
+import { LRUCache } from 'lru-cache';
+import type { Config } from '../../config.js';
+import type { Db } from '../../kit/pg/client.js';
+import { SimilarSets } from '../../kit/similar-sets.js';
+import { readCitation } from './citations.js';
+import { type ComparedText, type Finding, hashSources, readWords } from './gates.js';
+import { type EarlierRow, readCitedSince, readStoredSince } from './placing-store.js';
+
+/**
+ * What gates 5 and 6 and the cap of a family compare a prediction with, in the memory of an api
+ * process: of questions their predictions up to a number, of agents the pages they cited up to a
+ * prediction. Other processes store predictions as well, so whoever relies on a memory holds the
+ * lock of its question or agent and brings it up to date first (placing.ts).
+ */
+
+const hashesOf = (citations: readonly string[]): number[] =>
+  hashSources(citations.map((url) => readCitation(url).key));
+
+/** The predictions of one question up to number `seq`. */
+export class QuestionMemory {
+  seq = 0;
+  private readonly sets = new SimilarSets();
+  /** By set. */
+  private readonly seqs: number[] = [];
+  private readonly sources = new Set<number>();
+  private readonly families = new Map<string, number>();
+
+  constructor(
+    readonly question_id: string,
+    private readonly family_cap: number,
+  ) {}
+
+  /** About how many bytes of memory this takes. */
+  get size(): number {
+    return this.sets.bytes + 8 * this.seqs.length + 40 * this.sources.size + 1_000;
+  }
+
+  /** What speaks against the text. */
+  check({ words, sources, model_family }: ComparedText): Finding[] {
+    const findings: Finding[] = [];
+    if (sources.length > 0 && sources.every((source) => this.sources.has(source))) {
+      findings.push({ kind: 'reused', by: 'others' });
+    }
+    const similar = this.sets.find(words);
+    if (similar !== null) {
+      const { similarity, entry } = similar;
+      findings.push({ kind: 'similar', similarity, seq: this.seqs[entry] as number });
+    }
+    const cap = this.family_cap;
+    if (cap > 0 && (this.families.get(model_family) ?? 0) >= cap) {
+      findings.push({ kind: 'family', cap });
+    }
+    return findings;
+  }
+
+  /** The next prediction on the question; its number. */
+  add({ words, sources, model_family }: ComparedText): number {
+    this.seq += 1;
+    this.sets.add(words);
+    this.seqs.push(this.seq);
+    for (const source of sources) this.sources.add(source);
+    this.families.set(model_family, (this.families.get(model_family) ?? 0) + 1);
+    return this.seq;
+  }
+
+  /** One that another process stored. */
+  take({ seq, reasoning, citations, model_family }: EarlierRow): void {
+    this.seq = seq - 1;
+    this.add({ words: readWords(reasoning), sources: hashesOf(citations), model_family });
+  }
+}
+
+/** What an agent cited, up to its prediction `last_id`; null: it has none. */
+export class AgentMemory {
+  last_id: string | null = null;
+  private readonly cited = new Set<number>();
+
+  constructor(readonly agent_id: string) {}
+
+  get size(): number {
+    return 1 + this.cited.size;
+  }
+
+  check(sources: readonly number[]): Finding[] {
+    const is_reused = sources.length > 0 && sources.every((source) => this.cited.has(source));
+    return is_reused ? [{ kind: 'reused', by: 'self' }] : [];
+  }
+
+  add(id: string, sources: readonly number[]): void {
+    this.last_id = id;
+    for (const source of sources) this.cited.add(source);
+  }
+}
+
+export interface Memories {
+  readonly questions: ReadonlyMap<string, QuestionMemory>;
+  readonly agents: ReadonlyMap<string, AgentMemory>;
+}
+
+export interface Originality {
+  /**
+   * The memories, up to date; the transaction holds the locks of all these questions and agents,
+   * and gives the last number of each question and the last prediction of each agent.
+   */
+  open(
+    tx: Db,
+    seqs: ReadonlyMap<string, number>,
+    last_ids: ReadonlyMap<string, string | null>,
+  ): Promise<Memories>;
+  /** After the commit. */
+  keep(memories: Memories): void;
+  /** After a failure: nothing is known of what was stored. */
+  forget(questions: Iterable<string>, agents: Iterable<string>): void;
+  /** Reads a question without its lock, so that less is left to read under it. */
+  prepare(question_id: string): Promise<void>;
+}
+
+/** Agents kept, and pages they cited; about 12 MB at most. */
+const most_agents = 20_000;
+const most_cited = 200_000;
+/** Rows at a time: each costs some 60 µs to read. */
+const rows_a_turn = 200;
+
+/** Brings questions to their numbers in `seqs`; without these, to the last there is. */
+const readQuestions = async (
+  db: Db,
+  behind: readonly QuestionMemory[],
+  seqs: ReadonlyMap<string, number> | null,
+): Promise<void> => {
+  let left = behind;
+  while (left.length > 0) {
+    const by_id = new Map(left.map((memory) => [memory.question_id, memory]));
+    const rows = await readStoredSince(db, left, rows_a_turn);
+    for (const row of rows) by_id.get(row.question_id)?.take(row);
+    if (rows.length < rows_a_turn) {
+      // A number may have been given to what was not stored then.
+      for (const memory of left) memory.seq = seqs?.get(memory.question_id) ?? memory.seq;
+      return;
+    }
+    left = left.filter(({ question_id, seq }) => seq < (seqs?.get(question_id) ?? Infinity));
+  }
+};
+
+const openAgents = async (
+  agents: LRUCache<string, AgentMemory>,
+  tx: Db,
+  last_ids: ReadonlyMap<string, string | null>,
+): Promise<ReadonlyMap<string, AgentMemory>> => {
+  const opened = new Map<string, AgentMemory>();
+  const behind: AgentMemory[] = [];
+  for (const [id, last_id] of last_ids) {
+    const known = agents.get(id) ?? new AgentMemory(id);
+    opened.set(id, known);
+    if (known.last_id !== last_id) behind.push(known);
+  }
+  for (const { agent_id, id, citations } of await readCitedSince(tx, behind)) {
+    opened.get(agent_id)?.add(id, hashesOf(citations));
+  }
+  return opened;
+};
+
+/** The largest memory stays even where it takes more than all of the room. */
+const boundedBy =
+  (most: number) =>
+  ({ size }: { readonly size: number }): number =>
+    Math.min(Math.ceil(size), most);
+
+export const createOriginality = (
+  sql: Db,
+  { ORIGINALITY_MB, MODEL_FAMILY_CAP }: Pick<Config, 'ORIGINALITY_MB' | 'MODEL_FAMILY_CAP'>,
+): Originality => {
+  const maxSize = ORIGINALITY_MB * 1_000_000;
+  const questions = new LRUCache<string, QuestionMemory>({
+    maxSize,
+    sizeCalculation: boundedBy(maxSize),
+  });
+  const agents = new LRUCache<string, AgentMemory>({
+    ...{ max: most_agents, maxSize: most_cited },
+    sizeCalculation: boundedBy(most_cited),
+  });
+  const preparing = new Map<string, Promise<void>>();
+
+  const openQuestions = async (tx: Db, seqs: ReadonlyMap<string, number>) => {
+    const opened = new Map<string, QuestionMemory>();
+    const behind: QuestionMemory[] = [];
+    for (const [id, seq] of seqs) {
+      const known = questions.get(id);
+      const is_usable = known !== undefined && known.seq <= seq;
+      const memory = is_usable ? known : new QuestionMemory(id, MODEL_FAMILY_CAP);
+      opened.set(id, memory);
+      if (memory.seq < seq) behind.push(memory);
+    }
+    await readQuestions(tx, behind, seqs);
+    return opened;
+  };
+
+  const prepare = async (id: string): Promise<void> => {
+    const memory = new QuestionMemory(id, MODEL_FAMILY_CAP);
+    await readQuestions(sql, [memory], null);
+    if ((questions.peek(id)?.seq ?? 0) < memory.seq) questions.set(id, memory);
+  };
+
+  return {
+    async open(tx, seqs, last_ids) {
+      const opened = await openQuestions(tx, seqs);
+      return { questions: opened, agents: await openAgents(agents, tx, last_ids) };
+    },
+    keep(memories) {
+      // Taken out first: what is set again as it is keeps the size it was set with.
+      for (const [id, memory] of memories.questions) {
+        questions.delete(id);
+        questions.set(id, memory);
+      }
+      for (const [id, memory] of memories.agents) {
+        agents.delete(id);
+        agents.set(id, memory);
+      }
+    },
+    forget(question_ids, agent_ids) {
+      for (const id of question_ids) questions.delete(id);
+      for (const id of agent_ids) agents.delete(id);
+    },
+    async prepare(id) {
+      if (questions.has(id)) return;
+      const under_way = preparing.get(id) ?? prepare(id).finally(() => preparing.delete(id));
+      preparing.set(id, under_way);
+      await under_way;
+    },
+  };
+};

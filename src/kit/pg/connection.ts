@@ -1,0 +1,289 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import tls from 'node:tls';
+import postgres from 'postgres';
+import type { Run } from './statement.js';
+
+/**
+ * One connection: a client of the published package with `max: 1` on a socket of our own. Once the
+ * connection is lost every statement on it fails, and it is never made again: the package would
+ * reconnect by itself and run the rest of a transaction outside of it.
+ */
+
+export type Client = postgres.Sql<{ bigint: number }>;
+
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError';
+  constructor(
+    readonly code: 'CONNECTION_LOST' | 'CONNECTION_SILENT' | 'CONNECT_TIMEOUT' | 'CONNECTION_ENDED',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const connect_ms = 3_000;
+const keep_alive_ms = 5_000;
+
+interface Address {
+  readonly target: net.NetConnectOpts;
+  readonly host: string;
+  readonly tls: 'off' | 'prefer' | 'require' | 'verify';
+}
+
+const tls_modes = new Map<string, Address['tls']>([
+  ...(['allow', 'prefer'] as const).map((mode) => [mode, 'prefer'] as const),
+  ...(['require', 'true'] as const).map((mode) => [mode, 'require'] as const),
+  ...(['verify-ca', 'verify-full'] as const).map((mode) => [mode, 'verify'] as const),
+]);
+
+/** Also the form of libpq for a unix socket, `?host=/folder`. `url` is what is left of it. */
+export const readAddress = (text: string): { readonly url: string; readonly address: Address } => {
+  const url = new URL(text);
+  const folder = url.searchParams.get('host');
+  const mode = url.searchParams.get('sslmode') ?? url.searchParams.get('ssl') ?? '';
+  for (const name of ['host', 'sslmode', 'ssl']) url.searchParams.delete(name);
+  const port = Number(url.port || 5432);
+  if (folder?.startsWith('/')) {
+    const target = { path: `${folder}/.s.PGSQL.${port}` };
+    return { url: url.href, address: { target, host: 'localhost', tls: 'off' } };
+  }
+  const host = (url.hostname || 'localhost').replace(/^\[|\]$/g, '');
+  const address = { target: { host, port }, host, tls: tls_modes.get(mode) ?? 'off' } as const;
+  return { url: url.href, address };
+};
+
+const tls_request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+/** Asks the server for TLS; exactly one byte may come before it. */
+const secure = async (plain: net.Socket, address: Address, signal: AbortSignal) => {
+  plain.write(tls_request);
+  const [answer] = (await once(plain, 'data', { signal })) as [Buffer];
+  if (answer.length !== 1) throw new Error('Postgres sent more than an answer about TLS');
+  if (answer[0] !== 83) {
+    if (address.tls === 'prefer') return plain;
+    throw new Error('Postgres does not speak TLS');
+  }
+  const socket = tls.connect({
+    socket: plain,
+    ...(net.isIP(address.host) === 0 ? { servername: address.host } : {}),
+    rejectUnauthorized: address.tls === 'verify',
+  });
+  await once(socket, 'secureConnect', { signal });
+  return socket;
+};
+
+const describeAbort = (error: unknown): unknown =>
+  (error as Error).name === 'AbortError'
+    ? new ConnectionError('CONNECT_TIMEOUT', 'Postgres did not take the connection in time')
+    : error;
+
+const openSocket = async (address: Address): Promise<net.Socket> => {
+  const socket = net.connect(address.target);
+  // An error after the first one must not end the process.
+  socket.on('error', () => undefined);
+  const signal = AbortSignal.timeout(connect_ms);
+  try {
+    await once(socket, 'connect', { signal });
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, keep_alive_ms);
+    return address.tls === 'off' ? socket : await secure(socket, address, signal);
+  } catch (error) {
+    socket.destroy();
+    throw describeAbort(error);
+  }
+};
+
+export interface ConnectionOptions {
+  readonly url: string;
+  readonly client: postgres.Options<{ bigint: postgres.PostgresType<number> }>;
+  /** Told once, when the connection is lost or could not be made. */
+  readonly onLost: (connection: Connection, error: Error) => void;
+  /** Waits before it connects, where the last attempts failed. */
+  readonly pause: () => Promise<void>;
+  /** Longest that Postgres may stay silent while it is asked something; Infinity for none. */
+  readonly silence_ms: number;
+}
+
+/** Makes names and rows of values, which need no connection; it never connects. */
+export const helper = postgres({ host: 'none', max: 1 }) as unknown as Client;
+
+/**
+ * An error among the first rows comes together with the stream of a COPY, before anybody who awaits
+ * it can listen, and would end the process: the package has no other place to listen from.
+ */
+const hearErrors = (asked: { resolve(stream: Readable): void }): void => {
+  const { resolve } = asked;
+  asked.resolve = (stream) => {
+    if (stream instanceof Readable) stream.on('error', () => undefined);
+    resolve(stream);
+  };
+};
+
+export class Connection {
+  readonly client: Client;
+  silence_ms: number;
+  /** Why it cannot be used any more. */
+  lost: Error | null = null;
+  /** Whether Postgres has ever answered on it. */
+  answered = false;
+  /** When a transaction on it has to be over. */
+  until_ms = Number.POSITIVE_INFINITY;
+  #socket: net.Socket | undefined;
+  #heard_ms = 0;
+  /** Answers that are waited for. */
+  #asked = 0;
+  readonly #holders = new Set<(error: Error) => void>();
+  readonly #onLost: ConnectionOptions['onLost'];
+
+  constructor({ url, client, onLost, pause, silence_ms }: ConnectionOptions) {
+    this.#onLost = onLost;
+    this.silence_ms = silence_ms;
+    const read = readAddress(url);
+    let made = false;
+    const socket = async (): Promise<net.Socket> => {
+      if (made) throw this.lost ?? new ConnectionError('CONNECTION_LOST', 'made once only');
+      made = true;
+      try {
+        await pause();
+        return this.#watch(await openSocket(read.address));
+      } catch (error) {
+        this.lose(error as Error);
+        throw error;
+      }
+    };
+    const one = { max: 1, idle_timeout: 0, max_lifetime: null, connect_timeout: connect_ms / 1000 };
+    const options = { ...client, ...one, fetch_types: false, ssl: false as const };
+    this.client = postgres(read.url, { ...options, socket } as never) as unknown as Client;
+  }
+
+  /** Every end of a connection is an error to the package: after a plain one it trips over null. */
+  #watch(socket: net.Socket): net.Socket {
+    if (this.lost !== null) {
+      socket.destroy();
+      throw this.lost;
+    }
+    this.#socket = socket;
+    const ended = () => new ConnectionError('CONNECTION_LOST', 'Postgres ended the connection');
+    socket.on('error', (error) => this.lose(error));
+    socket.on('end', () => socket.destroy(ended()));
+    socket.on('close', () => this.lose(ended()));
+    return socket;
+  }
+
+  /** Fails what is under way and cuts the connection; a Postgres that was silent learns of it. */
+  lose(error: Error): void {
+    if (this.lost !== null) return;
+    this.lost = error;
+    for (const reject of this.#holders) reject(error);
+    this.#socket?.destroy(error);
+    this.#onLost(this, error);
+  }
+
+  /** Says goodbye to a Postgres that has nothing to do here. */
+  async close(): Promise<void> {
+    this.lost ??= new ConnectionError('CONNECTION_ENDED', 'the pool is closed');
+    if (this.#socket !== undefined) await this.client.end({ timeout: 1 }).catch(() => undefined);
+    this.#socket?.destroy();
+  }
+
+  /** Whether it has waited too long for an answer, or its transaction takes too long. */
+  isLate(at_ms: number): boolean {
+    const is_silent = this.#asked > 0 && at_ms - this.#heard_ms > this.silence_ms;
+    return is_silent || at_ms > this.until_ms;
+  }
+
+  /** The process stood still: what came meanwhile has not been read yet. */
+  forgive(ms: number): void {
+    this.#heard_ms += ms;
+    this.until_ms += ms;
+  }
+
+  #hear(): void {
+    this.#heard_ms = performance.now();
+  }
+
+  /** Rejects when the connection is lost before `work` is done, whatever that waits for. */
+  orLost<T>(work: Promise<T>): Promise<T> {
+    if (this.lost !== null) return Promise.reject(this.lost);
+    return new Promise<T>((resolve, reject) => {
+      this.#holders.add(reject);
+      work
+        .then(resolve, (error) => reject(this.lost ?? error))
+        .finally(() => this.#holders.delete(reject));
+    });
+  }
+
+  /** The same for what Postgres has to answer. */
+  async #answer<T>(asked: PromiseLike<T>): Promise<T> {
+    if (this.#asked === 0) this.#hear();
+    this.#asked += 1;
+    try {
+      const answer = await this.orLost(Promise.resolve(asked));
+      this.answered = true;
+      return answer;
+    } catch (error) {
+      // Not said by Postgres: the package may have lost count of its answers.
+      if (error instanceof postgres.PostgresError) this.answered = true;
+      else this.lose(error as Error);
+      throw error;
+    } finally {
+      this.#asked -= 1;
+      this.#hear();
+    }
+  }
+
+  run: Run = (make) =>
+    this.lost === null ? this.#answer(make(this.client)) : Promise.reject(this.lost);
+
+  /**
+   * The rows of a COPY as bytes. A reader that stops, and one that takes nothing for `idle_ms`,
+   * cost the connection: nothing else ends a COPY.
+   */
+  copyOut(text: string, idle_ms: number): Readable {
+    let finished = false;
+    const out = Readable.from(
+      this.#rows(text, idle_ms, () => (finished = true)),
+      {
+        objectMode: false,
+      },
+    );
+    out.once('close', () => {
+      if (!finished) this.lose(new ConnectionError('CONNECTION_LOST', 'a COPY was not read whole'));
+    });
+    return out;
+  }
+
+  async *#rows(text: string, idle_ms: number, finish: () => void): AsyncGenerator<Buffer> {
+    const { silence_ms, until_ms } = this;
+    this.silence_ms = idle_ms;
+    this.until_ms = Number.POSITIVE_INFINITY;
+    const asked = this.client.unsafe(text);
+    hearErrors(asked as never);
+    const source: Readable = await this.#answer(asked.readable() as never);
+    let end = (): void => undefined;
+    const read = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#answer(read).catch((error: Error) => source.destroy(error));
+    for await (const chunk of source) {
+      this.#hear();
+      yield chunk;
+      this.#hear();
+    }
+    finish();
+    end();
+    this.silence_ms = silence_ms;
+    this.until_ms = until_ms;
+    // The last rows may have paused it, and a stream that has ended asks for no more.
+    this.#socket?.resume();
+  }
+
+  /** Gives the bytes to a `copy … from stdin`. */
+  async copyIn(text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void> {
+    const sink: Writable = await this.#answer(this.client.unsafe(text).writable() as never);
+    await this.#answer(pipeline(Readable.from(bytes), sink));
+  }
+}

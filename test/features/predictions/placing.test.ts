@@ -1,0 +1,161 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { t } from 'tap';
+import { agentId, questionId, seed } from '../../../bench/env/seed.js';
+import { makeReasoning } from '../../../bench/load/predict-texts.js';
+import { makeApiKey } from '../../../src/features/agents/index.js';
+import { createOriginality, createPlacing } from '../../../src/features/predictions/index.js';
+import {
+  type Needs,
+  type Placed,
+  place,
+  prepare,
+} from '../../../src/features/predictions/place.js';
+import { createQuestionCache } from '../../../src/features/questions/index.js';
+import { type Fault, isFault } from '../../../src/kit/fault.js';
+import type { Sql } from '../../../src/kit/pg/client.js';
+import { openParts } from '../../help/parts.js';
+
+/** The group commit of predictions without its routes: lost commits, and memories that are lost. */
+
+const agents = 40;
+const questions = 4;
+
+const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
+  const { deps } = await openParts(t);
+  const { sql } = deps;
+  await seed(sql, { keys: Array.from({ length: agents }, makeApiKey), questions });
+  const never = () => Promise.reject(new Error('not a batch'));
+  /** An api process of its own, on `db` where that is given. */
+  const start = (db: Sql = sql) => {
+    const originality = createOriginality(db, { ...deps.config, ...config });
+    const placing = createPlacing({ ...deps, sql: db, originality, committed: () => undefined });
+    const questions = createQuestionCache(deps);
+    const parts: Needs = {
+      ...deps,
+      ...{ originality, placing, reach: null, takePrediction: never, questions },
+    };
+    const predict = async (agent: number, question: number, reasoning = makeReasoning(agent)) => {
+      const ask = {
+        question_id: questionId(question),
+        body: { prediction: true, confidence: 80, reasoning },
+        body_digest: Buffer.from(`${reasoning}`).toString('hex').slice(0, 64),
+        claim: null,
+        agent: {
+          ...({ kind: 'agent', id: agentId(agent), name: `Agent ${agent}` } as const),
+          ...{ model: 'gpt-5', model_family: 'gpt', owner_id: agentId(agents - 1) },
+        },
+      };
+      const prepared = await prepare(parts, ask);
+      const is_ready = !isFault(prepared) && 'kind' in prepared;
+      return is_ready ? place(parts, ask, prepared) : prepared;
+    };
+    return { predict, placing };
+  };
+  return { sql, start };
+};
+
+const outcome = (made: Placed | Fault): string =>
+  isFault(made) ? made.def.code : made.replayed ? 'replayed' : 'placed';
+
+/** Commits, and then loses the answer to that as often as is said. */
+const losing = (sql: Sql, times: number): Sql => {
+  let left = times;
+  return new Proxy(sql, {
+    get(target, name) {
+      if (name !== 'begin') return Reflect.get(target, name);
+      return async (work: Parameters<Sql['begin']>[1]) => {
+        const result = await target.begin(work as never);
+        left -= 1;
+        if (left < 0) return result;
+        throw Object.assign(new Error('the answer was lost'), { code: 'CONNECTION_CLOSED' });
+      };
+    },
+  });
+};
+
+t.test(
+  'a commit whose answer was lost is an outage, and a repeat gets the first result',
+  async (t) => {
+    const { sql, start } = await openWorld();
+    const { predict } = start(losing(sql, 1));
+    const [one, other] = [makeReasoning(1), makeReasoning(2)];
+    const lost = await Promise.allSettled([predict(1, 0, one), predict(2, 0, other)]);
+    t.same(
+      lost.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    t.same(outcome(await predict(1, 0, one)), 'replayed');
+    t.same(outcome(await predict(2, 0, makeReasoning(9))), 'DUPLICATE_PREDICTION');
+    t.same(
+      outcome(await predict(3, 0, other)),
+      'CITATIONS_REUSED',
+      'what was stored is compared with',
+    );
+    t.same(outcome(await predict(3, 0, makeReasoning(3))), 'placed');
+    const rows = await sql<{ seq: number }[]>`select seq from predictions order by seq`;
+    t.same(
+      rows.map(({ seq }) => seq),
+      [1, 2, 3],
+    );
+  },
+);
+
+t.test('memories that are forgotten for want of room are read again', async (t) => {
+  const { sql, start } = await openWorld({ ORIGINALITY_MB: 0.01 });
+  const { predict } = start();
+  for (let n = 0; n < 8; n += 1) t.equal(outcome(await predict(n, n % questions)), 'placed');
+  for (let n = 0; n < 8; n += 1) {
+    const again = await predict(n + 8, n % questions, makeReasoning(n));
+    t.ok(isFault(again));
+    t.match(again, { def: { code: 'CITATIONS_REUSED' } }, `text ${n}`);
+  }
+  const [row] = await sql`select count(*)::int as count from predictions`;
+  t.equal(row?.['count'], 8);
+});
+
+t.test(
+  'a batch that would give a number twice is refused, and stored by what is true',
+  async (t) => {
+    const { sql, start } = await openWorld();
+    const { predict } = start();
+    t.equal(outcome(await predict(0, 0)), 'placed');
+    // As if a process had numbered without the lock.
+    await sql`update question_seqs set seq = 0 where question_id = ${questionId(0)}`;
+    await t.rejects(predict(1, 0), { code: '23505' });
+    await sql`update question_seqs set seq = 1 where question_id = ${questionId(0)}`;
+    t.equal(outcome(await predict(1, 0)), 'placed');
+  },
+);
+
+t.test(
+  'processes at once on the same questions: nothing twice, no gap, nothing alike',
+  async (t) => {
+    const { sql, start } = await openWorld();
+    const processes = [start(), start(), start()];
+    const texts = Array.from({ length: 60 }, (_, n) => makeReasoning(n));
+    const pick = (below: number): number => Math.floor(Math.random() * below);
+    const calls = Array.from({ length: 600 }, async (_, n) => {
+      for (let turns = pick(200); turns > 0; turns -= 1) await nextTurn();
+      const reasoning = texts[pick(texts.length)] as string;
+      return outcome(await processes[n % 3]!.predict(pick(agents - 1), pick(questions), reasoning));
+    });
+    const outcomes = await Promise.all(calls);
+    const placed = outcomes.filter((one) => one === 'placed').length;
+    t.ok(placed > questions * 5, `${placed} placed`);
+    const rows = await sql<{ question_id: string; agent_id: string; reasoning: string }[]>`
+    select question_id, agent_id, reasoning from predictions`;
+    t.equal(rows.length, placed, 'every answer has its row');
+    const keys = (name: 'question_id' | 'agent_id') =>
+      rows.map((row) => `${row[name]} ${row.reasoning}`);
+    t.equal(new Set(keys('question_id')).size, placed, 'no text twice on a question');
+    t.equal(new Set(keys('agent_id')).size, placed, 'no pages twice by an agent');
+    const numbers = await sql`
+    select s.seq, max(p.seq) as last, count(*)::int as count
+    from question_seqs s join predictions p using (question_id)
+    group by s.question_id, s.seq`;
+    for (const { seq, last, count } of numbers) t.same([seq, last], [count, count], 'no gap');
+    const [events] = await sql`
+    select count(*)::int as count from outbox where event = 'prediction.placed'`;
+    t.equal(events?.['count'], placed, 'each with its event');
+  },
+);

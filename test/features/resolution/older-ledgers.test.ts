@@ -1,0 +1,280 @@
+import { t } from 'tap';
+import { agentId, questionId, seed } from '../../../bench/env/seed.js';
+import { makeApiKey } from '../../../src/features/agents/index.js';
+import { evenRestDistribution } from '../../../src/features/points/index.js';
+import { scoreForecast } from '../../../src/features/scores/index.js';
+import { makeId } from '../../../src/kit/ids.js';
+import type { Sql } from '../../../src/kit/pg/client.js';
+import { applyMigrations, readMigrations } from '../../../src/kit/pg/migrate.js';
+import { checkPayouts } from '../../../src/tools/verify/payouts.js';
+import { points_queries } from '../../../src/tools/verify/points-store.js';
+import { startApp } from '../../help/app.js';
+import { openAdmin } from '../../help/own-stores.js';
+import { decideAndSettle, ledgerOf, untilSettled } from '../../help/settling.js';
+import { openStores } from '../../help/stores.js';
+
+/** A database in which points were staked and lent, brought to the schema in which they are not. */
+
+const older = 28;
+const options = ['Rises', 'Stays', 'Falls', 'Nobody can tell'];
+const right = ['Rises', 'Falls'];
+const [is_open, half_settled, half_voided, settled, half_multi] = [0, 1, 2, 3, 4] as const;
+const multi = [settled, half_multi] as const;
+const agents = 6;
+
+const predictionId = (agent: number, question: number): string =>
+  `01900000-0000-7000-8004-${(question * 256 + agent).toString(16).padStart(12, '0')}`;
+
+/** What a program of that schema did when an agent predicted: 70 % and a stake. */
+const place = async (sql: Sql, agent: number, question: number, stake: number): Promise<void> => {
+  const id = predictionId(agent, question);
+  const is_multi = multi.some((one) => one === question);
+  await sql`
+    insert into predictions (
+      question_id, agent_id, id, prediction, probability, confidence, selected_option, reasoning,
+      citations, stake, model_family, body_digest, event_id
+    )
+    values (
+      ${questionId(question)}, ${agentId(agent)}, ${id}, ${is_multi ? null : true},
+      ${is_multi ? null : 70}, 70, ${is_multi ? 0 : null}, repeat('x', 200), '{}', ${stake}, 'gpt',
+      '', ${id}
+    )`;
+  await post(sql, agent, question, 'stake', -stake);
+  await sql`
+    update accounts set staked = staked + ${stake}, prediction_count = prediction_count + 1
+    where agent_id = ${agentId(agent)}`;
+};
+
+const post = async (
+  sql: Sql,
+  ...[agent, question, reason, amount]: [number, number | null, string, number]
+): Promise<void> => {
+  await sql`
+    with moved as (
+      update accounts set balance = balance + ${amount}
+      where agent_id = ${agentId(agent)}
+      returning balance
+    )
+    insert into ledger (agent_id, id, reason, amount, balance_after, subject_id, question_id)
+    select
+      ${agentId(agent)}, ${makeId()}::uuid, ${reason}, ${amount}, balance,
+      ${question === null ? null : predictionId(agent, question)}::uuid,
+      ${question === null ? null : questionId(question)}::uuid
+    from moved`;
+};
+
+/** And when it settled a prediction; `net` is null where the question was voided. */
+const settle = async (
+  sql: Sql,
+  ...[agent, question, stake, net]: [number, number, number, number | null]
+): Promise<void> => {
+  await post(sql, agent, question, 'stake_returned', stake);
+  await sql`update accounts set staked = staked - ${stake} where agent_id = ${agentId(agent)}`;
+  if (net === null) return;
+  await post(sql, agent, question, 'settlement', net);
+  const is_multi = multi.some((one) => one === question);
+  const n = is_multi ? 4 : 2;
+  const distribution = evenRestDistribution({ options: n, selected: 0, confidence: 70 });
+  const score = scoreForecast({ distribution, correct: is_multi ? [0, 2] : [0], selected: 0 });
+  await sql`
+    insert into scores (
+      question_id, agent_id, prediction_id, revision, category, question_type, n_options, forecast,
+      stated, correct, hit, brier, log_score, baseline, relative, net, resolved_at, settled_at
+    )
+    values (
+      ${questionId(question)}, ${agentId(agent)}, ${predictionId(agent, question)}, 1, 'technology',
+      ${is_multi ? 'multi' : 'binary'}, ${n}, ${score.forecast}, 70, ${score.correct}, ${score.hit},
+      ${score.brier}, ${score.log_score}, ${score.baseline}, null, ${net}, now(), now()
+    )`;
+};
+
+interface Decision {
+  readonly question: number;
+  /** The last agent that was settled; null where all were. */
+  readonly cursor: number | null;
+  readonly is_void?: boolean;
+}
+
+const decide = async (sql: Sql, { question, cursor, is_void = false }: Decision): Promise<void> => {
+  const is_multi = multi.some((one) => one === question);
+  const outcome = is_void || is_multi ? null : true;
+  const correct = is_multi ? right : null;
+  const total = 3;
+  await sql`
+    update questions
+    set
+      status = ${is_void ? 'voided' : 'resolved'}, outcome = ${outcome},
+      correct_options = ${correct}::text[], revision = 1, closed_at = now(),
+      resolved_at = ${is_void ? null : new Date()}, voided_at = ${is_void ? new Date() : null}
+    where id = ${questionId(question)}`;
+  await sql`
+    insert into resolutions (
+      question_id, revision, kind, outcome, correct_options, decided_by, state, cursor_agent, total,
+      done, forecasters, log_sum, created_at, finished_at
+    )
+    values (
+      ${questionId(question)}, 1, ${is_void ? 'void' : 'resolve'}, ${outcome},
+      ${correct}::text[], 'admin', ${cursor === null ? 'done' : 'running'},
+      ${agentId(cursor ?? total - 1)}, ${total}, ${cursor === null ? total : cursor + 1},
+      ${is_void ? 0 : total}, ${is_void ? 0 : -1.07}, now(), ${cursor === null ? new Date() : null}
+    )`;
+};
+
+const [stake_of_yes, stake_of_option] = [96, 150];
+/** 70 % and YES; and on one of four options, of which two are right: divided by U. */
+const [net_of_yes, older_net] = [64, 12];
+
+const makeOlder = async (sql: Sql): Promise<void> => {
+  await sql.unsafe('drop schema public cascade; create schema public');
+  await sql.begin((tx) => applyMigrations(tx, readMigrations().slice(0, older)));
+  await seed(sql, {
+    keys: Array.from({ length: agents }, () => makeApiKey()),
+    questions: 5,
+    optionsOf: (n) => (multi.some((one) => one === n) ? options : []),
+  });
+  await sql`update accounts set balance = 5000`;
+  await sql`update ledger set amount = 5000, balance_after = 5000`;
+  for (const agent of [0, 1, 2]) {
+    for (const question of [is_open, half_settled, half_voided]) {
+      await place(sql, agent, question, stake_of_yes);
+    }
+    for (const question of multi) await place(sql, agent, question, stake_of_option);
+  }
+  await settle(sql, 0, half_settled, stake_of_yes, net_of_yes);
+  await decide(sql, { question: half_settled, cursor: 0 });
+  for (const agent of [0, 1]) await settle(sql, agent, half_voided, stake_of_yes, null);
+  await decide(sql, { question: half_voided, cursor: 1, is_void: true });
+  for (const agent of [0, 1, 2]) await settle(sql, agent, settled, stake_of_option, older_net);
+  await decide(sql, { question: settled, cursor: null });
+  await settle(sql, 0, half_multi, stake_of_option, older_net);
+  await decide(sql, { question: half_multi, cursor: 0 });
+  // A reversal took more than the agents had: one of them has stakes out besides.
+  for (const agent of [2, 3]) {
+    const [account] = await sql<{ balance: number }[]>`
+      select balance from accounts where agent_id = ${agentId(agent)}`;
+    await post(sql, agent, null, 'debt_advanced', 300);
+    await post(sql, agent, null, 'reversal', -(account?.balance ?? 0) - 300);
+    await sql`update accounts set debt = 300 where agent_id = ${agentId(agent)}`;
+  }
+};
+
+const findWrong = (sql: Sql): Promise<readonly string[]> =>
+  sql.begin(async (tx) => {
+    const found = [...(await checkPayouts(tx))];
+    for (const query of points_queries) {
+      const rows = await query(tx, { under_way_ms: 0 } as never);
+      found.push(...rows.map(({ what }) => what));
+    }
+    return found;
+  });
+
+const readSums = (sql: Sql) => sql`
+  select a.agent_id, a.balance, l.total
+  from accounts a
+  join (select agent_id, sum(amount)::integer as total from ledger group by agent_id) l
+    using (agent_id)
+  where a.balance <> l.total`;
+
+t.test(
+  'stakes and debts end, ledgers stay true, and what was half settled is settled',
+  async (t) => {
+    const stores = await openStores(t);
+    const sql = openAdmin(stores.database_url);
+    t.teardown(() => sql.end());
+    await makeOlder(sql);
+    t.same([...(await readSums(sql))], [], 'before');
+    const worth = await sql<{ agent_id: string; points: number }[]>`
+    select agent_id, balance + staked - debt as points from accounts order by agent_id`;
+    const [known] = await sql`select count(*)::integer as count from ledger`;
+
+    await sql.begin((tx) => applyMigrations(tx, readMigrations()));
+    t.same([...(await readSums(sql))], [], 'after');
+    t.same(
+      [...(await sql`select agent_id, balance as points from accounts order by agent_id`)],
+      [...worth],
+      'nobody is richer or poorer',
+    );
+    const added = await sql`
+    select reason, agent_id, subject_id, amount from ledger where created_at = (
+      select max(created_at) from ledger
+    )`;
+    const [all] = await sql`select count(*)::integer as count from ledger`;
+    t.equal(all?.['count'], known?.['count'] + added.length);
+    const returned = added.filter(({ reason }) => reason === 'stake_returned');
+    t.same(
+      returned.map(({ subject_id }) => subject_id).sort(),
+      [
+        ...[0, 1, 2].map((agent) => predictionId(agent, is_open)),
+        ...[1, 2].map((agent) => predictionId(agent, half_settled)),
+        predictionId(2, half_voided),
+        ...[1, 2].map((agent) => predictionId(agent, half_multi)),
+      ].sort(),
+      'each stake that was held, once',
+    );
+    t.same(
+      added.filter(({ reason }) => reason !== 'stake_returned').map(({ amount }) => amount),
+      [-300, -300],
+      'and each debt',
+    );
+    const last = await sql<{ agent_id: string; balance_after: number; amount: number }[]>`
+    select agent_id, balance_after, amount from ledger
+    where created_at = (select max(created_at) from ledger)
+    order by agent_id, id`;
+    for (const { agent_id, points } of worth) {
+      const own = last.filter((row) => row.agent_id === agent_id);
+      if (own.length > 0) t.equal(own.at(-1)?.balance_after, points);
+      for (const [n, { balance_after, amount }] of own.entries()) {
+        if (n > 0) t.equal(balance_after - amount, own[n - 1]?.balance_after, 'one after another');
+      }
+    }
+    t.same(await findWrong(sql), []);
+
+    const app = await startApp(t, { stores, roles: ['api', 'timer'] });
+    for (const question of [half_settled, half_voided, half_multi]) {
+      await untilSettled(app.sql, questionId(question));
+    }
+    t.same(await findWrong(app.sql), []);
+    const paid = await app.sql`
+    select p.question_id, array_agg(l.amount order by l.agent_id) as nets
+    from ledger l
+    join predictions p on p.id = l.subject_id
+    where l.reason = 'settlement'
+    group by p.question_id
+    order by p.question_id`;
+    t.same(
+      [...paid],
+      [
+        { question_id: questionId(half_settled), nets: [64, 64, 64] },
+        { question_id: questionId(settled), nets: [12, 12, 12] },
+        { question_id: questionId(half_multi), nets: [12, 12, 12] },
+      ],
+      'everybody once, and all of a question by the rule of its decision',
+    );
+
+    const path = `/api/predictions/${predictionId(0, settled)}/receipt`;
+    const { receipt } = (await app.call('GET', path)).body;
+    t.match(receipt, {
+      formula: 'net = round(100 * weight * (1 - B / U))',
+      result: { net: older_net },
+      entries_total: older_net,
+    });
+    await decideAndSettle(app, questionId(settled), 'resolve', {
+      correct_options: right,
+      resolution_note: 'Looked at again.',
+    });
+    const entries = await ledgerOf(app.sql, agentId(0));
+    const about = entries.filter(([reason]) => reason !== 'registration').slice(-2);
+    t.same(about, [
+      ['reversal', -older_net],
+      ['settlement', 4],
+    ]);
+    const anew = (await app.call('GET', path)).body.receipt;
+    t.match(anew, {
+      formula: 'net = round(100 * weight * (U - B) / (1 - 1/n))',
+      result: { net: 4 },
+      entries_total: 4,
+    });
+    t.same(await findWrong(app.sql), []);
+    t.same([...(await readSums(app.sql))], []);
+  },
+);

@@ -1,0 +1,200 @@
+import { test } from 'tap';
+import { streamKey } from '../../../src/features/events/index.js';
+import { runsOf } from '../../../src/features/webhooks/delivery/planning.js';
+import { readPlannedOffset } from '../../../src/features/webhooks/index.js';
+import { makeLogWriter } from '../../help/log.js';
+import { until } from '../../help/until.js';
+import { makeWorld, newAgent, type World } from './world.js';
+
+/** Signers as a consumer group of the log's stream, and the planning that does without it. */
+
+const wanted = { event: 'question.created' };
+/** The sweeper and the late planning would not come again within a test. */
+const stream_only = { sweep_ms: 600_000, late_ms: 600_000 };
+
+const openLog = ({ deps }: World) => makeLogWriter(deps.sql, deps.redis, deps.config.REDIS_PREFIX);
+const keyOf = ({ deps }: World): string => streamKey(deps.config.REDIS_PREFIX);
+
+const groupOf = async (world: World): Promise<Record<string, unknown> | undefined> => {
+  const groups = await world.deps.redis.xinfo('GROUPS', keyOf(world)).catch(() => []);
+  const [fields] = groups as unknown[][];
+  if (fields === undefined) return undefined;
+  return Object.fromEntries(
+    fields.flatMap((name, n) => (n % 2 === 0 ? [[name, fields[n + 1]]] : [])),
+  );
+};
+
+const plannedUpTo = (world: World, offset: number) =>
+  until(
+    `planned up to ${offset}`,
+    async () => (await readPlannedOffset(world.deps.sql)) === offset,
+  );
+
+const offsetsOf = async (world: World, webhook_id: string): Promise<readonly number[]> =>
+  (await world.deliveries())
+    .filter((one) => one.webhook_id === webhook_id)
+    .map((one) => one.event_offset);
+
+test('offsets are planned in runs of those that follow each other', (t) => {
+  t.same(runsOf([], 9), []);
+  t.same(runsOf([3, 1, 2, 5, 8, 7], 9), [
+    { first: 1, last: 3 },
+    { first: 5, last: 5 },
+    { first: 7, last: 8 },
+  ]);
+  t.same(runsOf([1, 2, 3], 2), [
+    { first: 1, last: 2 },
+    { first: 3, last: 3 },
+  ]);
+  t.end();
+});
+
+test('what comes over the stream is planned, acknowledged and sent at once', async (t) => {
+  const world = await makeWorld(t);
+  const log = openLog(world);
+  const hook = await world.addHook();
+  await world.startSigner(stream_only);
+  await log.write(1);
+  for (let n = 1; n <= 3; n += 1) {
+    await log.write(1, wanted);
+    await world.receiver.waitFor('/', n);
+  }
+  await world.settled(3, 'delivered');
+  t.same(await offsetsOf(world, hook.id), [2, 3, 4]);
+  await plannedUpTo(world, 4);
+  await until('all is acknowledged', async () => (await groupOf(world))?.['pending'] === 0);
+  t.same(await world.deps.sql`select from planned_ranges`, [], 'what touches is one');
+});
+
+test('several signers share the stream, and no offset is planned twice', async (t) => {
+  const world = await makeWorld(t);
+  const log = openLog(world);
+  const owner = newAgent();
+  for (const path of ['/1', '/2', '/3']) await world.addHook({ path, owner });
+  await world.addHook({ path: '/4' });
+  await log.write(1, wanted);
+  await Promise.all([world.startSigner(), world.startSigner(), world.startSigner()]);
+  for (let n = 0; n < 30; n += 1) await log.write(20, wanted);
+  await world.settled(4 * 601, 'delivered');
+  const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);
+  t.equal(seen.length, 4 * 601);
+  t.equal(new Set(seen).size, 4 * 601);
+  await plannedUpTo(world, 601);
+});
+
+test('ranges beyond a hole wait for it, and are not planned again', async (t) => {
+  const world = await makeWorld(t);
+  const { sql, redis, config } = world.deps;
+  const log = openLog(world);
+  const hook = await world.addHook();
+  await log.record(6, wanted);
+  await log.append(4, 6);
+  await redis.xgroup('CREATE', keyOf(world), 'signers', '0-0');
+  const signer = await world.startSigner({ late_ms: 600_000 });
+  await until('the end is planned', async () => (await offsetsOf(world, hook.id)).length === 3);
+  t.equal(await readPlannedOffset(sql), 0);
+  t.match(await sql`select first_offset, last_offset from planned_ranges`, [
+    { first_offset: 4, last_offset: 6 },
+  ]);
+  await world.settled(3, 'delivered');
+  await signer.stop();
+  // As if they had been left out; what is planned again would have them back.
+  await sql`delete from deliveries where event_offset = 5`;
+  await redis.del(streamKey(config.REDIS_PREFIX));
+  await world.startSigner({ late_ms: 0 });
+  await plannedUpTo(world, 6);
+  t.same(await offsetsOf(world, hook.id), [1, 2, 3, 4, 6]);
+  t.same(await sql`select from planned_ranges`, []);
+});
+
+test('the group, the stream and all of Redis may go: everything is planned, and once', async (t) => {
+  const world = await makeWorld(t);
+  const { redis } = world.deps;
+  const log = openLog(world);
+  const hook = await world.addHook();
+  await world.startSigner({ late_ms: 500 });
+  await log.write(5, wanted);
+  await world.settled(5, 'delivered');
+  await redis.xgroup('DESTROY', keyOf(world), 'signers');
+  await log.write(5, wanted);
+  await world.settled(10, 'delivered');
+  await redis.del(keyOf(world));
+  await log.record(5, wanted);
+  await world.settled(15, 'delivered');
+  // The stream is back; the tail of it is lost before anybody has read it.
+  await log.append(11, 13);
+  await log.record(5, wanted);
+  await world.settled(20, 'delivered');
+  await log.append(14, 20);
+  await log.write(5, wanted);
+  await world.settled(25, 'delivered');
+  t.same(
+    await offsetsOf(world, hook.id),
+    Array.from({ length: 25 }, (_, n) => n + 1),
+  );
+  t.equal(world.receiver.received.length, 25, 'nothing is sent twice');
+});
+
+test('the portion of a reader that died is taken over', async (t) => {
+  const world = await makeWorld(t);
+  const { redis, sql } = world.deps;
+  const log = openLog(world);
+  await world.addHook();
+  await log.write(3, wanted);
+  await redis.xgroup('CREATE', keyOf(world), 'signers', '0-0');
+  await redis.xreadgroup('GROUP', 'signers', 'dead', 'STREAMS', keyOf(world), '>');
+  // Nothing is late in the eyes of Postgres, and so the group alone can tell.
+  await sql`update events set recorded_at = now() + interval '1 hour'`;
+  await world.startSigner({ late_ms: 100 });
+  await world.settled(3, 'delivered');
+  await until('all is acknowledged', async () => (await groupOf(world))?.['pending'] === 0);
+});
+
+test('a webhook gets what comes after it was made, however late that is planned', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  const log = openLog(world);
+  const early = await world.addHook({ path: '/early' });
+  await log.record(2, wanted);
+  const late = await world.addHook({ path: '/late' });
+  await log.record(2, wanted);
+  await sql`update webhooks set active = false where id = ${late.id}`;
+  await log.record(1, wanted);
+  await world.startSigner({ late_ms: 0 });
+  await plannedUpTo(world, 5);
+  t.same(await offsetsOf(world, early.id), [1, 2, 3, 4, 5]);
+  t.same(await offsetsOf(world, late.id), [3, 4, 5]);
+  await world.settled(8, 'delivered', 'skipped_disabled');
+  t.equal(world.receiver.of('/late').length, 0, 'what is off gets rows that can be replayed');
+});
+
+test('a stream that is ahead of the log plans nothing of what is not there yet', async (t) => {
+  const world = await makeWorld(t);
+  const log = openLog(world);
+  const hook = await world.addHook();
+  await log.write(2, wanted);
+  await world.deps.redis.xadd(keyOf(world), '9-0', 'h', 'of another life', 'b', '');
+  await world.startSigner({ late_ms: 100 });
+  await world.settled(2, 'delivered');
+  t.equal(await readPlannedOffset(world.deps.sql), 2);
+  await log.record(8, wanted);
+  await world.settled(10, 'delivered');
+  t.same(
+    await offsetsOf(world, hook.id),
+    Array.from({ length: 10 }, (_, n) => n + 1),
+  );
+});
+
+test('events of days ago are planned like those of today', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  const log = openLog(world);
+  await world.addHook();
+  await log.record(4, wanted);
+  await sql`
+    update events
+    set recorded_on = recorded_on - 3, recorded_at = recorded_at - interval '3 days'
+    where "offset" <= 2`;
+  await world.startSigner();
+  await world.settled(4, 'delivered');
+});
