@@ -50,7 +50,7 @@ const sampleColumns = (db: Db) => db`
 export const readNewest = (db: Db, question_id: string, most: number) => db<SampleRow[]>`
   select ${sampleColumns(db)}
   from predictions p
-  where p.question_id = ${question_id} and p.hidden_at is null
+  where p.question_id = ${question_id} and p.hidden_at is null and p.seq > 0
   order by p.seq desc, p.id desc
   limit ${most}`;
 
