@@ -28,7 +28,7 @@ alter table standing_changes add column category text;
 -- What each agent on the boards won, less what it lost: ranks beyond the boards in Redis are
 -- counted here. The keeper of the boards brings it up to date for the agents of each mark.
 create table board_nets (
-  agent_id uuid primary key references agents (id) on delete cascade,
+  agent_id uuid primary key,
   kind text not null check (kind in ('agent', 'imported')),
   net integer not null
 );

@@ -43,65 +43,86 @@ export const makeLoader = <V>(
   return (key) => loader.load(key);
 };
 
-interface Entry<V> {
-  value: V | undefined;
-  reading: Promise<V>;
-}
-
-export interface ReadCache<V> {
-  /** A value without a promise where it is known. */
-  get(key: string): V | Promise<V>;
+export interface Cache<V> {
+  /** A value without a promise where it is known; those who ask during a reading share it. */
+  get(key: string, read: () => Promise<V>): V | Promise<V>;
+  peek(key: string): V | undefined;
+  /** What is being read is not kept either. */
   forget(key: string): void;
-  /** Forgets all values of which this holds. */
-  forgetWhere(matches: (value: V) => boolean): void;
-  size(): number;
+  /** Forgets what this holds of; what is being read has no value yet. */
+  forgetWhere(matches: (key: string, value: V | undefined) => boolean): void;
 }
 
-export interface ReadCacheOptions<V> {
+export interface CacheOptions<V> {
+  /** Values, or the sum of their sizes; the longest unused goes first. */
   readonly most: number;
-  /** From the beginning of the reading. */
-  readonly ttl_ms: number;
-  readonly read: (key: string) => Promise<V>;
-  /** What does not stay is read by each who asks after the reading; left out: everything stays. */
+  readonly sizeOf?: (value: V) => number;
+  /** From the beginning of the reading; left out: for as long as there is room. */
+  readonly ttl_ms?: number;
+  /** Left out: everything is kept. */
   readonly isKept?: (value: V) => boolean;
 }
 
-/** Remembers what was read; those who ask during a reading share it, unless it is forgotten. */
-export const makeReadCache = <V>(options: ReadCacheOptions<V>): ReadCache<V> => {
-  const { most, ttl_ms, read, isKept = () => true } = options;
-  const entries = new LRUCache<string, Entry<V>>({ max: most, ttl: ttl_ms });
-  const start = (key: string): Promise<V> => {
-    const drop = (): void => {
-      if (entries.peek(key, { allowStale: true }) === entry) entries.delete(key);
-    };
+interface Entry<V> {
+  value?: V;
+  reading: Promise<V>;
+}
+
+/** What was read. */
+export const makeCache = <V>(options: CacheOptions<V>): Cache<V> => {
+  const { most, ttl_ms = 0, sizeOf = () => 1, isKept = () => true } = options;
+  const entries = new LRUCache<string, Entry<V>>({ maxSize: most, ttl: ttl_ms });
+  const start = (key: string, read: () => Promise<V>): Promise<V> => {
+    const begun = performance.now();
+    const isHere = (): boolean => entries.peek(key) === entry;
     const entry: Entry<V> = {
-      value: undefined,
-      reading: read(key).then(
+      reading: read().then(
         (value) => {
-          if (isKept(value)) entry.value = value;
-          else drop();
+          if (!isHere()) return value;
+          if (!isKept(value)) entries.delete(key);
+          else
+            entries.set(
+              key,
+              { ...entry, value },
+              {
+                size: sizeOf(value),
+                start: begun,
+              },
+            );
           return value;
         },
         (error: unknown) => {
-          drop();
+          if (isHere()) entries.delete(key);
           throw error;
         },
       ),
     };
-    entries.set(key, entry);
+    entries.set(key, entry, { size: 1, start: begun });
     return entry.reading;
   };
   return {
-    get(key) {
+    get(key, read) {
       const entry = entries.get(key);
-      return entry === undefined ? start(key) : (entry.value ?? entry.reading);
+      return entry === undefined ? start(key, read) : (entry.value ?? entry.reading);
     },
+    peek: (key) => entries.peek(key)?.value,
     forget: (key) => void entries.delete(key),
     forgetWhere(matches) {
       for (const [key, { value }] of [...entries.entries()]) {
-        if (value === undefined || matches(value)) entries.delete(key);
+        if (matches(key, value)) entries.delete(key);
       }
     },
-    size: () => entries.size,
+  };
+};
+
+export class BusyError extends Error {}
+
+/** Lets so many do something at once, and so many wait; others are rejected with a `BusyError`. */
+export const makeQueue = (at_once: number, most_waiting: number) => {
+  const limit = pLimit(at_once);
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    const inside = limit.activeCount + limit.pendingCount;
+    if (inside >= at_once + most_waiting) throw new BusyError('too many wait');
+    return limit(work);
   };
 };

@@ -1,3 +1,5 @@
+import pLimit, { type LimitFunction } from 'p-limit';
+
 /** Work that is bounded at once and in waiting, over all and for each who asks for it. */
 export interface FairPool {
   /** Undefined, and nothing is done, when there is no room to wait. */
@@ -11,48 +13,29 @@ export interface FairPoolOptions {
   readonly waiting_of_each: number;
 }
 
-interface Waiting {
-  readonly key: string;
-  start(): void;
+interface Line {
+  readonly limit: LimitFunction;
+  inside: number;
 }
 
 export const makeFairPool = (room: FairPoolOptions): FairPool => {
-  const queue: Waiting[] = [];
-  const running = new Map<string, number>();
-  let total = 0;
-
-  /** The first in line whose own share is not used up. */
-  const startNext = (): void => {
-    while (total < room.at_once) {
-      const index = queue.findIndex(({ key }) => (running.get(key) ?? 0) < room.of_each);
-      const [next] = index < 0 ? [] : queue.splice(index, 1);
-      if (next === undefined) return;
-      total += 1;
-      running.set(next.key, (running.get(next.key) ?? 0) + 1);
-      next.start();
-    }
-  };
-
-  const end = (key: string): void => {
-    total -= 1;
-    const left = (running.get(key) ?? 1) - 1;
-    if (left === 0) running.delete(key);
-    else running.set(key, left);
-    startNext();
-  };
-
+  const all = pLimit(room.at_once);
+  const lines = new Map<string, Line>();
+  let inside = 0;
   return {
     async run(key, work) {
-      const own = queue.filter((waiting) => waiting.key === key).length;
-      if (queue.length >= room.waiting || own >= room.waiting_of_each) return undefined;
-      await new Promise<void>((start) => {
-        queue.push({ key, start });
-        startNext();
-      });
+      const line = lines.get(key) ?? { limit: pLimit(room.of_each), inside: 0 };
+      if (inside >= room.at_once + room.waiting) return undefined;
+      if (line.inside >= room.of_each + room.waiting_of_each) return undefined;
+      lines.set(key, line);
+      line.inside += 1;
+      inside += 1;
       try {
-        return await work();
+        return await line.limit(() => all(work));
       } finally {
-        end(key);
+        inside -= 1;
+        line.inside -= 1;
+        if (line.inside === 0) lines.delete(key);
       }
     },
   };

@@ -84,6 +84,7 @@ export const makeApiParts = (
   principals = createPrincipals(deps),
   sessions = createSessions(deps),
   consensus = createLiveConsensus(deps),
+  briefs = createBriefs(deps, consensus),
   cache = createResponseCache(),
   history = createHistory(deps),
   recent = makeRecentEvents(),
@@ -103,13 +104,14 @@ export const makeApiParts = (
   cache,
   recent,
   questions: createQuestionCache(deps, (id) => {
+    briefs.forget(id);
     cache.invalidate(id);
     cache.invalidate(lists_tag);
   }),
   write_watch: createWriteWatch(),
   consensus,
   history,
-  briefs: createBriefs(deps, consensus),
+  briefs,
   days: createDays(deps, history.movers),
   boards: createBoards(deps),
   webhooks: createWebhooks(deps.config),

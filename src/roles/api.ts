@@ -131,7 +131,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
 const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]): void => {
   for (const { question_id, event } of batch) {
     if (question_id === null) continue;
-    if (event.startsWith('question.')) questions.forget(question_id);
+    if (/^(?:question|dispute)\./.test(event)) questions.forget(question_id);
     else cache.invalidate(question_id);
   }
 };

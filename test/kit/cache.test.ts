@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { makeLoader, makeReadCache } from '../../src/kit/cache.js';
+import { BusyError, makeCache, makeLoader, makeQueue } from '../../src/kit/cache.js';
 import { until } from '../help/until.js';
 
 /** A store whose readings are answered by hand. */
@@ -55,26 +55,47 @@ t.test('a reading that fails is told to its own, and makes room for the next', a
 
 t.test('a cache keeps what it may, for its time, and forgets what it is told to', async (t) => {
   let reads = 0;
-  const cache = makeReadCache<string>({
-    ...{ most: 2, ttl_ms: 300 },
-    read: async (key) => {
+  const cache = makeCache<string>({ most: 2, ttl_ms: 300, isKept: (value) => value !== 'x' });
+  const get = (key: string) =>
+    cache.get(key, async () => {
       reads += 1;
       return key;
-    },
-    isKept: (value) => value !== 'x',
-  });
-  await Promise.all([cache.get('a'), cache.get('a')]);
+    });
+  await Promise.all([get('a'), get('a')]);
   t.equal(reads, 1, 'a reading under way is shared');
-  t.equal(cache.get('a'), 'a');
-  await cache.get('x');
-  t.ok(cache.get('x') instanceof Promise);
+  t.same([get('a'), cache.peek('a')], ['a', 'a']);
+  await get('x');
+  t.ok(get('x') instanceof Promise);
   cache.forget('a');
-  t.ok(cache.get('a') instanceof Promise);
-  await until('it has run out', () => cache.get('a') instanceof Promise);
-  await cache.get('a');
-  cache.forgetWhere((value) => value === 'a');
-  t.ok(cache.get('a') instanceof Promise);
-  await cache.get('b');
-  await cache.get('c');
-  t.ok(cache.size() <= 2);
+  const lost = get('a');
+  cache.forget('a');
+  await lost;
+  t.equal(cache.peek('a'), undefined, 'forgotten while it was read');
+  await get('a');
+  await until('it has run out', () => get('a') instanceof Promise);
+  await get('a');
+  cache.forgetWhere((_, value) => value === 'a');
+  t.ok(get('a') instanceof Promise);
+  await get('b');
+  await get('c');
+  t.equal(cache.peek('a'), undefined, 'the longest unused goes first');
+});
+
+t.test('a cache holds so much, and nothing that alone is more', async (t) => {
+  const cache = makeCache<string>({ most: 10, sizeOf: (value) => value.length });
+  for (const value of ['aaaa', 'bbbb', 'cccc', 'x'.repeat(11)]) {
+    await cache.get(value[0] as string, async () => value);
+  }
+  t.same(['a', 'b', 'c', 'x'].map(cache.peek), [undefined, 'bbbb', 'cccc', undefined]);
+});
+
+t.test('a queue lets so many work and so many wait', async (t) => {
+  const run = makeQueue(1, 1);
+  const work = () => new Promise<number>((resolve) => setImmediate(resolve, 1));
+  const settled = await Promise.allSettled([run(work), run(work), run(work)]);
+  t.same(
+    settled.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.constructor)),
+    [1, 1, BusyError],
+  );
+  t.equal(await run(work), 1);
 });

@@ -1,4 +1,4 @@
-import { makeLoader, makeReadCache } from '../../kit/cache.js';
+import { makeCache, makeLoader } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import type { AgentCaller } from '../../kit/http/caller.js';
@@ -39,19 +39,23 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>): Principals => {
     const rows = await findPrincipals(sql, digests);
     return digests.map((digest) => rows.get(digest));
   });
-  const cache = makeReadCache<AgentCaller | Fault>({
+  const cache = makeCache<AgentCaller | Fault>({
     ...{ most: most_entries, ttl_ms: life_ms },
-    async read(digest) {
-      const started_ms = performance.now();
-      const row = await find(digest);
-      if (row === undefined) return refuseKey(started_ms);
-      return row.suspended ? refuse(common_faults.ACCOUNT_SUSPENDED) : callerOf(row);
-    },
     isKept: (who) => !isFault(who) && who.owner_id !== null,
   });
+  const read = async (digest: string): Promise<AgentCaller | Fault> => {
+    const started_ms = performance.now();
+    const row = await find(digest);
+    if (row === undefined) return refuseKey(started_ms);
+    return row.suspended ? refuse(common_faults.ACCOUNT_SUSPENDED) : callerOf(row);
+  };
   return {
-    byKey: (api_key) =>
-      isWellFormedKey(api_key) ? cache.get(nameKey(api_key)) : refuseKey(performance.now()),
-    forget: (agent_id) => cache.forgetWhere((who) => !isFault(who) && who.id === agent_id),
+    byKey(api_key) {
+      if (!isWellFormedKey(api_key)) return refuseKey(performance.now());
+      const digest = nameKey(api_key);
+      return cache.get(digest, () => read(digest));
+    },
+    forget: (agent_id) =>
+      cache.forgetWhere((_, who) => who === undefined || (!isFault(who) && who.id === agent_id)),
   };
 };

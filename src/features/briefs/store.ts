@@ -1,28 +1,14 @@
 import type { Db } from '../../kit/pg/client.js';
 import { topThreads } from '../comments/index.js';
 import { givenSides } from '../predictions/index.js';
+import type { Sum } from './rules.js';
 
-/**
- * What a brief reads. No statement passes by the reasoning of a whole question: sums are read once
- * and then only what is new, texts only of the few predictions that are quoted.
- */
+/** What a brief reads: texts only of the few predictions that are quoted. */
 
-export interface SumRow {
-  readonly hour: Date;
-  /** Number of the option, or 1 for YES and 0 for NO. */
-  readonly side: number;
-  /** Predictions that are on this side, and the sum of their confidence in it. */
-  readonly count: number;
-  readonly confidence: number;
-  /** What all predictions of the hour give this side, as `givenSides` has it. */
-  readonly given: number;
-  readonly seq: number;
-}
-
-/** Sums by hour and side of the predictions behind number `after`; −1: of all. */
-export const readSums = (db: Db, question_id: string, after: number) => db<SumRow[]>`
+/** Sums by hour and side of all predictions of a question. */
+export const readSums = (db: Db, question_id: string) => db<Sum[]>`
   select
-    date_trunc('hour', p.created_at) as hour,
+    (extract(epoch from date_trunc('hour', p.created_at)) * 1000)::float8 as hour_ms,
     s.side,
     (count(*) filter (where s.side = coalesce(p.selected_option, p.prediction::integer)))::integer
       as count,
@@ -30,12 +16,11 @@ export const readSums = (db: Db, question_id: string, after: number) => db<SumRo
       sum(p.confidence) filter (where s.side = coalesce(p.selected_option, p.prediction::integer)),
       0
     )::integer as confidence,
-    sum(s.given)::integer as given,
-    max(p.seq) as seq
+    sum(s.given)::integer as given
   from predictions p
   join questions q on q.id = p.question_id
   cross join ${givenSides(db)}
-  where p.question_id = ${question_id} and p.seq > ${after}
+  where p.question_id = ${question_id}
   group by 1, 2`;
 
 export interface SampleRow {
@@ -65,7 +50,7 @@ const sampleColumns = (db: Db) => db`
 export const readNewest = (db: Db, question_id: string, most: number) => db<SampleRow[]>`
   select ${sampleColumns(db)}
   from predictions p
-  where p.question_id = ${question_id} and p.hidden_at is null
+  where p.question_id = ${question_id} and p.hidden_at is null and p.seq > 0
   order by p.seq desc, p.id desc
   limit ${most}`;
 
@@ -187,35 +172,4 @@ export const readLife = async (db: Db, question_id: string): Promise<LifeRow | u
     from questions q
     where q.id = ${question_id}`;
   return row;
-};
-
-export interface Quoted {
-  readonly predictions: readonly string[];
-  readonly comments: readonly string[];
-}
-
-/** What is quoted as it stands now: gone when it is hidden, another text when votes changed. */
-export const readMarks = async (db: Db, question_id: string, quoted: Quoted): Promise<string> => {
-  const [row] = await db<{ marks: string }[]>`
-    select concat_ws(
-      ' ',
-      (
-        select string_agg(concat_ws(':', id, upvotes, downvotes), ' ' order by id)
-        from predictions
-        where id = any (${quoted.predictions as string[]}::uuid[]) and hidden_at is null
-      ),
-      (
-        select string_agg(concat_ws(':', id, upvotes, replies), ' ' order by id)
-        from comments
-        where question_id = ${question_id}
-          and id = any (${quoted.comments as string[]}::uuid[])
-          and hidden_at is null
-      ),
-      (
-        select string_agg(id::text, ' ' order by id)
-        from disputes
-        where question_id = ${question_id} and status = 'open'
-      )
-    ) as marks`;
-  return row?.marks ?? '';
 };

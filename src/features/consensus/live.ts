@@ -1,5 +1,5 @@
+import pLimit from 'p-limit';
 import type { Deps } from '../../kit/deps.js';
-import { makeGate } from '../../kit/ws/gate.js';
 import type { LogEntry } from '../events/index.js';
 import { type QuestionRow, readQuestion } from '../questions/index.js';
 import { type LiveTally, makeLiveTally } from './live-tally.js';
@@ -101,7 +101,7 @@ const makeShelf = (most: number) => {
 /** Loads what is not kept; who asks for the same meanwhile waits for the same. */
 const makeLoader = (sql: Deps['sql'], shelf: ReturnType<typeof makeShelf>) => {
   const loading = new Map<string, Loading>();
-  const gate = makeGate(loads_at_once);
+  const gate = pLimit(loads_at_once);
 
   const load = async (question: QuestionShape, since: LogEntry[]): Promise<Kept> => {
     const { id, question_type, options } = question;

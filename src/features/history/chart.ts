@@ -63,7 +63,7 @@ const readMoments = (series: Series, chosen: Int32Array, has_pool: boolean): Cha
   return Array.from(chosen, (index): ChartPoint => {
     for (; next <= index; next += 1) {
       const one = { side: side[next] as number, value: value[next] as number };
-      counts.move({ ...one, given: givenAt(series, next) }, 1);
+      counts.add({ ...one, given: givenAt(series, next) });
     }
     return { at: at[index] as number, ...counts.read(pool?.[index] ?? null) };
   });

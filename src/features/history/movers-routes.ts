@@ -1,10 +1,10 @@
+import { BusyError } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, refuse } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { parseTime } from '../../kit/http/validate.js';
-import { windowMs } from './drift-answer.js';
+import { windowMs } from './drift.js';
 import type { Mover } from './movers.js';
-import { MoversBusyError } from './movers-live.js';
 import { type NamedQuestion, readNamed } from './movers-store.js';
 import type { HistoryParts } from './routes.js';
 import { movers_answer, movers_query } from './schema.js';
@@ -72,7 +72,7 @@ const getMovers = route({
       const stretch = { from: from.toISOString(), to: to.toISOString() };
       return reply(200, { window, points, ...stretch, total: far.length, movers });
     } catch (error) {
-      if (!(error instanceof MoversBusyError)) throw error;
+      if (!(error instanceof BusyError)) throw error;
       return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
     }
   },

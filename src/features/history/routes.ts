@@ -17,7 +17,7 @@ import {
   question_params,
 } from '../questions/index.js';
 import type { Chart, ChartAsk } from './chart.js';
-import type { DriftAsk } from './drift-answer.js';
+import type { DriftAsk } from './drift.js';
 import type { History } from './history.js';
 import { heightOf } from './picture.js';
 import {
@@ -77,7 +77,7 @@ const answerKnown = async (
   const wanted = ctx.header('if-none-match');
   if (wanted === '' || ctx.caller.kind !== 'anonymous') return null;
   const { id } = question;
-  const known = deps.history.peekOffset(id) ?? deps.consensus.peek(id)?.offset;
+  const known = deps.consensus.peek(id)?.offset;
   const etag = etagOf(question, known ?? (await readOffset(deps.sql, id)));
   return matchesEtag(wanted, etag) ? { ...replyRaw('text/plain', ''), etag } : null;
 };

@@ -57,8 +57,6 @@ export interface Moment {
 
 export interface Run {
   add(one: Stated): void;
-  /** Takes back the prediction that was added last. */
-  takeBack(one: Stated): void;
   /** Binary: yes_percent, mean_probability, extremized. Multi: the mean of each option. */
   figures(): readonly number[];
   read(): Moment;
@@ -70,18 +68,14 @@ export const figureNames = ({ question_type, options }: RunShape): readonly stri
 
 /** What one prediction adds to its family, for a whole weight. */
 interface Part {
-  readonly family: Pool;
+  readonly family: Family;
   readonly log_odds: number;
-}
-
-interface Pool extends Family {
-  count: number;
 }
 
 /** The weights of families, of which the predictions of an owner share one (see `poolCells`). */
 const makePools = () => {
-  const families = new Map<string, Pool>();
-  const owners = new Map<string, Part | Part[]>();
+  const families = new Map<string, Family>();
+  const owners = new Map<string, readonly Part[]>();
 
   const shift = (parts: readonly Part[], sign: 1 | -1): void => {
     const weight = sign / parts.length;
@@ -92,44 +86,18 @@ const makePools = () => {
   };
 
   const enter = (owner: string, part: Part): void => {
-    const known = owners.get(owner);
-    if (known === undefined) {
-      owners.set(owner, part);
-      shift([part], 1);
-      return;
-    }
-    const before = Array.isArray(known) ? known : [known];
+    const before = owners.get(owner) ?? [];
     shift(before, -1);
     const after = [...before, part];
     owners.set(owner, after);
     shift(after, 1);
   };
 
-  const leave = (owner: string): Part => {
-    const known = owners.get(owner) as Part | Part[];
-    const before = Array.isArray(known) ? known : [known];
-    const last = before[before.length - 1] as Part;
-    const after = before.slice(0, -1);
-    shift(before, -1);
-    if (after.length === 0) owners.delete(owner);
-    else {
-      owners.set(owner, after);
-      shift(after, 1);
-    }
-    return last;
-  };
-
   return {
     add({ owner, family: name, value }: Stated): void {
-      const family = families.get(name) ?? { weight: 0, log_odds: 0, count: 0 };
-      family.count += 1;
+      const family = families.get(name) ?? { weight: 0, log_odds: 0 };
       families.set(name, family);
       enter(owner, { family, log_odds: logOdds(value) });
-    },
-    takeBack({ owner, family: name }: Stated): void {
-      const { family } = leave(owner);
-      family.count -= 1;
-      if (family.count === 0) families.delete(name);
     },
     read: (): number | null =>
       families.size === 0 ? null : shown(extremize([...families.values()])),
@@ -149,13 +117,13 @@ export const makeCounts = ({ question_type, options }: RunShape) => {
   const at = (q: number): number | null => (is_binary ? quantile(values, count, q) : null);
   return {
     is_binary,
-    move({ side, value, given }: Pick<Stated, 'side' | 'value' | 'given'>, by: 1 | -1): void {
-      count += by;
-      sum += by * value;
-      sides[side] = (sides[side] as number) + by;
-      values[value] = (values[value] as number) + by;
+    add({ side, value, given }: Pick<Stated, 'side' | 'value' | 'given'>): void {
+      count += 1;
+      sum += value;
+      sides[side] = (sides[side] as number) + 1;
+      values[value] = (values[value] as number) + 1;
       for (let n = 0; n < sums.length; n += 1) {
-        sums[n] = (sums[n] as number) + by * (given[n] as number);
+        sums[n] = (sums[n] as number) + (given[n] as number);
       }
     },
     figures: (extremized: number): readonly number[] =>
@@ -189,12 +157,8 @@ export const makeRun = (
   const pools = counts.is_binary && pooled ? makePools() : null;
   return {
     add(one) {
-      counts.move(one, 1);
+      counts.add(one);
       pools?.add(one);
-    },
-    takeBack(one) {
-      counts.move(one, -1);
-      pools?.takeBack(one);
     },
     figures: () => counts.figures(pools?.read() ?? 0),
     read: () => counts.read(pools?.read() ?? null),

@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2';
-import pLimit from 'p-limit';
+import { BusyError, makeQueue } from '../../kit/cache.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { canonicalPassword } from './rules.js';
 
@@ -29,20 +29,13 @@ export interface Gate {
 }
 
 export const createGate = (at_once: number, most_waiting: number): Gate => {
-  const limit = pLimit(at_once);
-  let inside = 0;
+  const run = makeQueue(at_once, most_waiting);
   return {
-    async run(work) {
-      if (inside >= at_once + most_waiting) {
+    run: (work) =>
+      run(work).catch((error: unknown) => {
+        if (!(error instanceof BusyError)) throw error;
         return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '2' } });
-      }
-      inside += 1;
-      try {
-        return await limit(work);
-      } finally {
-        inside -= 1;
-      }
-    },
+      }),
   };
 };
 

@@ -1,6 +1,6 @@
+import { makeCache, makeQueue } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { groupBy } from '../../kit/group-by.js';
-import { makeGate } from '../../kit/ws/gate.js';
 import type { Movers } from '../history/index.js';
 import { buildDay, type DayInput } from './build.js';
 import { type DayAsk, daily_limits, telling } from './rules.js';
@@ -19,22 +19,15 @@ import {
   readTopAgents,
 } from './store.js';
 
-/**
- * Days in the memory of an api process. What was counted on a day that is over does not change; how
- * its questions were resolved can, and so do names. A day is therefore read again after a while,
- * the longer the more reading it cost, and readers who ask for the same wait for the same.
- */
+/** Days in the memory of an api process: names and resolutions of a day that is over can change. */
 export interface Days {
-  /** Rejects with a `DaysBusyError` when too many wait for other days. */
+  /** Rejects with a `BusyError` when too many wait for other days. */
   read(ask: DayAsk): Promise<Daily>;
 }
 
-export class DaysBusyError extends Error {}
-
 const most_days = 60;
 const most_waiting = 16;
-const fresh_ms = { past: 20_000, today: 5_000 };
-const idle_share = 50;
+const fresh_ms = 5_000;
 const day_ms = 86_400_000;
 
 const readInput = async (sql: Deps['sql'], moved: Movers, ask: DayAsk): Promise<DayInput> => {
@@ -72,53 +65,13 @@ const readInput = async (sql: Deps['sql'], moved: Movers, ask: DayAsk): Promise<
   };
 };
 
-interface Kept {
-  readonly daily: Daily;
-  readonly until_ms: number;
-}
-
 export const createDays = ({ sql }: Pick<Deps, 'sql'>, moved: Movers): Days => {
-  const kept = new Map<string, Kept>();
-  const building = new Map<string, Promise<Daily>>();
-  const gate = makeGate(1);
-  let waiting = 0;
-
-  const build = async (ask: DayAsk): Promise<Daily> => {
-    if (waiting >= most_waiting) throw new DaysBusyError('too many days are waited for');
-    waiting += 1;
-    try {
-      return await gate(async () => {
-        const started_ms = performance.now();
-        const daily = buildDay(await readInput(sql, moved, ask));
-        const now_ms = performance.now();
-        const fresh = ask.is_partial ? fresh_ms.today : fresh_ms.past;
-        kept.delete(ask.date);
-        kept.set(ask.date, {
-          daily,
-          until_ms: now_ms + Math.max(fresh, idle_share * (now_ms - started_ms)),
-        });
-        const [oldest] = kept.keys();
-        if (kept.size > most_days && oldest !== undefined) kept.delete(oldest);
-        return daily;
-      });
-    } finally {
-      waiting -= 1;
-    }
-  };
-
+  const days = makeCache<Daily>({ most: most_days, ttl_ms: fresh_ms });
+  const queue = makeQueue(1, most_waiting);
   return {
-    async read(ask) {
-      const known = kept.get(ask.date);
-      const is_good =
-        known !== undefined &&
-        known.daily.partial === ask.is_partial &&
-        performance.now() < known.until_ms;
-      if (is_good) return known.daily;
-      const under_way = building.get(ask.date);
-      if (under_way !== undefined) return under_way;
-      const work = build(ask).finally(() => building.delete(ask.date));
-      building.set(ask.date, work);
-      return work;
-    },
+    read: async (ask) =>
+      days.get(`${ask.date} ${ask.is_partial}`, () =>
+        queue(async () => buildDay(await readInput(sql, moved, ask))),
+      ),
   };
 };

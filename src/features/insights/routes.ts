@@ -1,8 +1,9 @@
+import { BusyError } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, refuse } from '../../kit/fault.js';
 import { markdown_type, wantsMarkdown } from '../../kit/http/format.js';
 import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
-import { type Days, DaysBusyError } from './live.js';
+import type { Days } from './live.js';
 import { readDay } from './rules.js';
 import { daily_query, daily_schema, insight_faults } from './schema.js';
 import { writeDay } from './writing.js';
@@ -38,7 +39,7 @@ const getDaily = route({
         ? replyRaw(markdown_type, writeDay(daily), { Vary: 'Accept' })
         : reply(200, daily, { Vary: 'Accept' });
     } catch (error) {
-      if (!(error instanceof DaysBusyError)) throw error;
+      if (!(error instanceof BusyError)) throw error;
       return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
     }
   },

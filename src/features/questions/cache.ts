@@ -1,4 +1,4 @@
-import { makeLoader, makeReadCache } from '../../kit/cache.js';
+import { makeCache, makeLoader } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { whyNotOpen } from './rules.js';
 import { type NumberedQuestion, readQuestions } from './store.js';
@@ -29,9 +29,12 @@ export const createQuestionCache = (
     return ids.map((id) => rows.get(id));
   }, options);
   const isKept = (row: Found): boolean => row !== undefined && whyNotOpen(row, clock()) === null;
-  const cache = makeReadCache<Found>({ most: 20_000, ttl_ms: 1_000, read, isKept });
+  const cache = makeCache<Found>({ most: 20_000, ttl_ms: 1_000, isKept });
   return {
-    get: (id) => cache.get(id.toLowerCase()),
+    get(asked) {
+      const id = asked.toLowerCase();
+      return cache.get(id, () => read(id));
+    },
     forget(asked) {
       const id = asked.toLowerCase();
       cache.forget(id);

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { makeReadCache } from '../../kit/cache.js';
+import { makeCache } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { describeError } from '../../kit/log.js';
 import { type AgentKind, type BoardName, type Slice, sliceOf } from './rules.js';
@@ -136,10 +136,7 @@ const shared_ms = 1_000;
 export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
   const prefix = config.REDIS_PREFIX;
   /** A pass over all scores, which is shared by those who ask for the same within a second. */
-  const pages = makeReadCache<BoardPage>({
-    ...{ most: 200, ttl_ms: shared_ms },
-    read: (ask) => readBoard(sql, JSON.parse(ask)),
-  });
+  const pages = makeCache<BoardPage>({ most: 200, ttl_ms: shared_ms });
   const askRedis = async <T>(ask: () => Promise<T | null>): Promise<T | null> => {
     if (redis.status !== 'ready') return null;
     try {
@@ -151,7 +148,8 @@ export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
   };
   return {
     page: async (ask) =>
-      (await askRedis(() => readLive(redis, prefix, ask))) ?? pages.get(JSON.stringify(ask)),
+      (await askRedis(() => readLive(redis, prefix, ask))) ??
+      pages.get(JSON.stringify(ask), () => readBoard(sql, ask)),
     rank: async (of) =>
       (await askRedis(() => readRank(redis, prefix, of))) ?? 1 + (await countAbove(sql, of)),
   };

@@ -1,6 +1,7 @@
 import { t } from 'tap';
 import { isWellFormedKey } from '../../../src/features/agents/rules.js';
 import { postEntry } from '../../../src/features/points/index.js';
+import { createBoardKeeper, markStanding } from '../../../src/features/standing/index.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startAccountApp } from '../../help/account-app.js';
 import { makeClient } from '../../help/account-client.js';
@@ -213,10 +214,14 @@ t.test('rank counts the linked agents that won more, and who won as much shares 
   await addWins(sql, free.user.id, 3);
   await addWins(sql, richer.user.id, 2);
   await addWins(sql, rich.user.id, 1);
+  const ids = [rich, richer, free].map(({ user }) => user.id as string);
+  await sql.begin((tx) => markStanding(tx, ids));
+  const keeper = createBoardKeeper(forum.deps, 20);
+  t.teardown(() => keeper.stop());
+  await keeper.start();
   await sql`update accounts set balance = 900000 where agent_id = ${rich.user.id}`;
   const rankOf = async (id: string): Promise<number> =>
     (await rich.call('GET', `/api/agents/${id}`)).body.agent.rank;
-  // Without boards in Redis what all have won is read once a second.
   await until('the second', async () => (await rankOf(rich.user.id)) === 2);
   t.equal(await rankOf(richer.user.id), 1);
   const even = await register();

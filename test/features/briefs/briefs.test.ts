@@ -194,7 +194,10 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
     body: { reason, evidence_urls: ['https://town.records-office.org/notice/7'] },
   });
   t.equal(filed.status, 201);
-  const disputed = (await app.call('GET', briefPath(id))).body;
+  const disputed = await until('the dispute is told', async () => {
+    const { body } = await app.call('GET', briefPath(id));
+    return body.disputes?.open === 1 && body;
+  });
   t.match(disputed.disputes, { open: 1, items: [{ quote: reason }] });
   t.match(disputed.disputes.text, /^1 dispute of the resolution is open/);
   const text = (await app.call('GET', briefPath(id), markdown)).body as string;

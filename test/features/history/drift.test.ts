@@ -12,7 +12,8 @@ const ask = { window: '24h', points: 10, least_count: 1 };
 
 const seriesOf = (all: readonly Stated[], options: readonly string[] = []) => {
   const series = makeSeries({ question_type: options.length > 0 ? 'multi' : 'binary', options });
-  for (const [n, one] of all.entries()) series.add(one, n + 1);
+  const in_order = [...all].sort((a, b) => a.at - b.at);
+  for (const [n, one] of in_order.entries()) series.add(one, n + 1);
   return series.read();
 };
 
