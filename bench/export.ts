@@ -92,7 +92,7 @@ const exportOnce = async (world: World, format: Format): Promise<Sample> => {
 const makeExport = (world: World, format: Format): Subject => ({
   name: format,
   async warmUp() {
-    // The thread that makes exports begins with the first of them.
+    // The connection of the first export is made with it.
     await curl(addressOf(world, `?format=${format}&question_id=${questionId(0)}`));
   },
   round: () => exportOnce(world, format),

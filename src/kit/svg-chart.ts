@@ -1,12 +1,68 @@
-import { type Child, el, join, type Markup, round2, type SvgTheme, writeSvg } from './svg.js';
-import { type Axis, makeScale } from './svg-scale.js';
-import { chartStyle, series_colours } from './svg-style.js';
+import { scaleLinear, scaleUtc } from 'd3-scale';
+import { area, curveLinear, curveStepAfter, line } from 'd3-shape';
+import {
+  type Child,
+  el,
+  join,
+  type Markup,
+  round2,
+  type SvgTheme,
+  series_colours,
+  writeSvg,
+} from './svg.js';
 import { cutText, type Face, textWidth, wrapText } from './svg-text.js';
 
 /**
- * A chart with title, legend, axes, gridlines and its source, and the marks that go into it. What a
- * chart means is not known here.
+ * A chart with title, legend, axes, gridlines and its source, and the marks that go into it: d3
+ * places values and chooses ticks, and the markup is our own, so that one picture is safe for any
+ * text, the same at every time, and has its colours by class. What a chart means is not known here.
  */
+
+export interface Tick {
+  readonly at: number;
+  readonly label: string;
+}
+
+export interface Axis {
+  readonly from: number;
+  readonly to: number;
+  readonly ticks: readonly Tick[];
+  readonly label?: string;
+}
+
+/** From 0 to 100 per cent, with so many steps. */
+export const percentAxis = (steps: number, label?: string): Axis => ({
+  from: 0,
+  to: 100,
+  ticks: scaleLinear([0, 100], [0, 1])
+    .ticks(steps)
+    .map((at) => ({ at, label: `${at} %` })),
+  ...(label === undefined ? {} : { label }),
+});
+
+export const month_names = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+
+/** A time of day, a day, a month, or a year where one begins. */
+const timeLabel = (time: Date, is_by_month: boolean): string => {
+  const month = month_names[time.getUTCMonth()];
+  const of_day = time.toISOString().slice(11, 16);
+  if (of_day !== '00:00') return of_day;
+  if (!is_by_month) return `${time.getUTCDate()} ${month}`;
+  return time.getUTCMonth() === 0 ? String(time.getUTCFullYear()) : String(month);
+};
+
+/**
+ * An axis of time from one moment (ms since 1970) to a later one, with at most `most` round times
+ * named, in UTC.
+ */
+export const timeAxis = (from: number, to: number, most = 7): Axis => {
+  const all = scaleUtc([from, to], [0, 1]).ticks(most);
+  const each = Math.ceil(all.length / most);
+  const times = all.filter((_, n) => n % each === 0);
+  const is_by_month = times.every((time) => time.getUTCDate() === 1);
+  const ticks = times.map((time) => ({ at: time.getTime(), label: timeLabel(time, is_by_month) }));
+  return { from, to, ticks };
+};
 
 /** Where values of the two axes are in the picture, and the rectangle they are in. */
 export interface Plot {
@@ -168,8 +224,8 @@ const plotOf = (parts: ChartParts, size: { width: number; height: number }, top:
   const bottom = size.height - below;
   return {
     ...{ left, right, top, bottom },
-    x: makeScale(x, left, right),
-    y: makeScale(y, bottom, top),
+    x: scaleLinear([x.from, x.to], [left, right]),
+    y: scaleLinear([y.from, y.to], [bottom, top]),
   };
 };
 
@@ -190,16 +246,13 @@ export const drawChart = (parts: ChartParts): string => {
           ...{ x: padding, y: height - 14, face: source_face },
         }),
   ]);
-  const style = theme === 'page' ? '' : chartStyle(theme);
-  return writeSvg({ width, height, title, desc, style, body });
+  return writeSvg({ width, height, title, desc, theme, body });
 };
 
 export interface Point {
   readonly x: number;
   readonly y: number;
 }
-
-const place = (plot: Plot, { x, y }: Point): string => `${round2(plot.x(x))} ${round2(plot.y(y))}`;
 
 export interface LineStyle {
   readonly series: number;
@@ -216,23 +269,23 @@ const stroke = ({ series, kind = 'line', width = 2 }: LineStyle) => ({
   'stroke-dasharray': dashes[kind],
 });
 
+const makeLine =
+  (curve: typeof curveLinear) => (plot: Plot, points: readonly Point[], style: LineStyle) => {
+    if (points.length < 2) return null;
+    const path = line<Point>(
+      ({ x }) => plot.x(x),
+      ({ y }) => plot.y(y),
+    )
+      .curve(curve)
+      .digits(2);
+    return el('path', { d: path([...points]) ?? '', ...stroke(style) });
+  };
+
 /** Straight from point to point. */
-export const drawLine = (plot: Plot, points: readonly Point[], style: LineStyle): Markup | null =>
-  points.length < 2
-    ? null
-    : el('path', { d: `M${points.map((one) => place(plot, one)).join('L')}`, ...stroke(style) });
+export const drawLine = makeLine(curveLinear);
 
 /** Each value holds until the next one begins. */
-const stepsOf = (plot: Plot, points: readonly Point[]): string => {
-  let d = '';
-  for (const { x, y } of points) {
-    d += d === '' ? `M${place(plot, { x, y })}` : `H${round2(plot.x(x))}V${round2(plot.y(y))}`;
-  }
-  return d;
-};
-
-export const drawSteps = (plot: Plot, points: readonly Point[], style: LineStyle): Markup | null =>
-  points.length < 2 ? null : el('path', { d: stepsOf(plot, points), ...stroke(style) });
+export const drawSteps = makeLine(curveStepAfter);
 
 export interface Span {
   readonly x: number;
@@ -243,17 +296,18 @@ export interface Span {
 /** The area between two step lines. */
 export const drawBand = (plot: Plot, spans: readonly Span[], series: number): Markup | null => {
   if (spans.length < 2) return null;
-  const upper = spans.map(({ x, high }) => ({ x, y: high }));
-  let d = stepsOf(plot, upper);
-  const last = spans[spans.length - 1] as Span;
-  d += `V${round2(plot.y(last.low))}`;
-  for (let n = spans.length - 1; n > 0; n -= 1) {
-    const { x } = spans[n] as Span;
-    d += `H${round2(plot.x(x))}V${round2(plot.y((spans[n - 1] as Span).low))}`;
-  }
-  const first = spans[0] as Span;
-  d += `H${round2(plot.x(first.x))}Z`;
-  return el('path', { d, class: `c-f${colour(series)}`, 'fill-opacity': 0.14 });
+  const path = area<Span>(
+    ({ x }) => plot.x(x),
+    ({ low }) => plot.y(low),
+    ({ high }) => plot.y(high),
+  )
+    .curve(curveStepAfter)
+    .digits(2);
+  return el('path', {
+    d: path([...spans]) ?? '',
+    class: `c-f${colour(series)}`,
+    'fill-opacity': 0.14,
+  });
 };
 
 /** A dot on a ring of the paper's colour; `label` is shown by readers that show titles. */

@@ -126,7 +126,6 @@ export const makeApiParts = (
     routes: all_routes as readonly Route[],
     info: api_info,
     limits: limitLines(deps.config),
-    prefix: deps.config.WEBHOOK_HEADER_PREFIX,
     public_url: () => deps.public_url,
   }),
 });

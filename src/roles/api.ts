@@ -210,8 +210,6 @@ export const startApi = async (config: Config, options: RoleOptions): Promise<Ru
   const port = us_socket_local_port(socket);
   base.setPort(port);
   base.deps.log.info({ port }, 'api: listening');
-  // Takes some 0.3 s once; better now than in the first request for a page.
-  if (options.makes_pages !== false) setImmediate(parts.site);
   return {
     port,
     async stop() {

@@ -16,8 +16,6 @@ export interface RoleOptions {
   readonly index: number;
   /** Several api processes listen on the same port. */
   readonly shared_port: boolean;
-  /** Tests: false leaves the pages about the service to be made when somebody asks for one. */
-  readonly makes_pages?: boolean;
   /** Tests: refuse answers that do not match what their route says it returns. */
   readonly check_answers?: boolean;
 }

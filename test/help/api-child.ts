@@ -3,7 +3,7 @@ import { readConfig } from '../../src/config.js';
 
 /** An api process whose log is read from outside. Its settings come from the environment. */
 
-const options = { role: 'api', index: 0, shared_port: false, makes_pages: false } as const;
+const options = { role: 'api', index: 0, shared_port: false } as const;
 const running = await startProcess(readConfig(), options);
 process.send?.(running.port);
 process.once('message', async () => {

@@ -99,7 +99,6 @@ export const startApp = async (t: Test, options: AppOptions = {}): Promise<TestA
         index: 0,
         shared_port: false,
         check_answers: options.check_answers ?? true,
-        makes_pages: false,
       }),
     ),
   );

@@ -1,5 +1,4 @@
 import { type Example, exampleOf, type Value } from '../../src/features/docs/examples.js';
-import { placeholdersOf } from '../../src/features/docs/samples.js';
 import type { Route } from '../../src/kit/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import type { TestApp } from './app.js';
@@ -15,6 +14,17 @@ const routeOf = (id: string): Route => {
   const found = routes.find((route) => route.id === id);
   if (found === undefined) throw new Error(`there is no operation ${id}`);
   return found;
+};
+
+/** Names of what a caller must have for it, each once. */
+const placeholdersOf = (example: Example): readonly string[] => {
+  const found = new Set<string>();
+  const look = (value: Value): void => {
+    if (typeof value === 'string' && /^\$[A-Z][A-Z0-9_]*$/.test(value)) found.add(value.slice(1));
+    else if (typeof value === 'object' && value !== null) Object.values(value).forEach(look);
+  };
+  for (const part of [example.params, example.query, example.body ?? {}]) look(part);
+  return [...found];
 };
 
 /** What a placeholder stands for where the same call was made up elsewhere. */

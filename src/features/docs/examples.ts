@@ -1,9 +1,9 @@
 import type { Route } from '../../kit/http/route.js';
 
 /**
- * A call of every operation, as data: the reference prints it for a shell and for the client
- * library, and the tests make it. A text `$NAME` stands for what the caller has: an id, a key, a
- * secret. Most follow from the route; what a body or a query says stands in `given`.
+ * A call of every operation, as data: the reference shows its body, and the tests make it. A text
+ * `$NAME` stands for what the caller has: an id, a key, a secret. Most follow from the route; what
+ * a body or a query says stands in `given`.
  */
 
 export type Value =

@@ -1,12 +1,70 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { replyPrepared, routeFor } from '../../kit/http/route.js';
-import { docs_headers } from '../../web/docs-page.js';
-import type { Site } from './site.js';
+import { type DocumentInfo, makeOpenApi } from '../../kit/http/openapi.js';
+import { Prepared } from '../../kit/http/prepared.js';
+import { type Route, replyPrepared, routeFor } from '../../kit/http/route.js';
+import { makeAsyncApi } from './asyncapi.js';
+import { exampleOf } from './examples.js';
+import { makeLlms } from './llms.js';
+import {
+  reference_headers,
+  reference_page,
+  renderEvents,
+  viewerScript,
+  viewerStyle,
+} from './pages.js';
+import { basics, type LimitLine, parameter_texts, tag_texts } from './texts.js';
 
-/** Documents about the service that the service itself serves. */
+/** Documents about the service that the service itself serves, each made when it is asked for. */
+
+export interface SiteOptions {
+  readonly routes: readonly Route[];
+  readonly info: DocumentInfo;
+  readonly limits: readonly LimitLine[];
+  /** Known only once the server listens. */
+  readonly public_url: () => string;
+}
+
+const countGroups = (routes: readonly Route[]): ReadonlyMap<string, number> => {
+  const groups = new Map<string, number>();
+  for (const { tag, documented } of routes) {
+    if (documented) groups.set(tag, (groups.get(tag) ?? 0) + 1);
+  }
+  return groups;
+};
+
+const makers = {
+  openapi: ({ routes, info, public_url }: SiteOptions) =>
+    JSON.stringify(
+      makeOpenApi(routes, {
+        ...{ info: { ...info, description: basics }, server_url: public_url() },
+        ...{ tags: tag_texts, parameters: parameter_texts },
+        bodyOf: (route) => exampleOf(route).body,
+      }),
+    ),
+  asyncapi: ({ info, public_url }: SiteOptions) => JSON.stringify(makeAsyncApi(info, public_url())),
+  reference: () => reference_page,
+  viewer_script: viewerScript,
+  viewer_style: viewerStyle,
+  events: () => renderEvents().html,
+  llms: ({ routes, info, limits, public_url }: SiteOptions) =>
+    makeLlms({ title: info.title, url: public_url(), groups: countGroups(routes), limits }),
+};
+
+type Document = keyof typeof makers;
+
+export type Site = (name: Document) => Prepared;
+
+export const createSite = (options: SiteOptions): Site => {
+  const made = new Map<Document, Prepared>();
+  return (name) => {
+    const known = made.get(name) ?? new Prepared(makers[name](options));
+    made.set(name, known);
+    return known;
+  };
+};
 
 export interface DocsParts {
-  readonly site: () => Site;
+  readonly site: Site;
 }
 
 const route = routeFor<DocsParts>();
@@ -16,25 +74,27 @@ interface Served {
   readonly path: string;
   readonly summary: string;
   readonly produces: string;
-  readonly content: keyof Site;
+  readonly content: Document;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly documented?: boolean;
 }
 
-const serve = ({ id, path, summary, produces, content, headers = {} }: Served) =>
+const serve = ({ produces, content, headers = {}, ...one }: Served) =>
   route({
-    ...{ id, method: 'GET', path, summary, tag: 'docs', auth: 'public', cacheable: true },
+    ...{ ...one, method: 'GET', tag: 'docs', auth: 'public', cacheable: true },
     returns: {
       200: (produces === 'application/json' ? Type.Object({}) : Type.String()) as TSchema,
     },
     ...(produces === 'application/json' ? {} : { produces }),
     handle: (_ctx, { site }) => {
       const charset = produces.startsWith('text/') ? '; charset=utf-8' : '';
-      return replyPrepared(`${produces}${charset}`, site()[content], headers);
+      return replyPrepared(`${produces}${charset}`, site(content), headers);
     },
   });
 
+const { 'Cache-Control': _, ...events_headers } = renderEvents().headers;
+
 export { makeAsyncApi } from './asyncapi.js';
-export { createSite, type Site } from './site.js';
 export const routes = [
   serve({
     ...{ id: 'openapi', path: '/openapi.json', produces: 'application/json', content: 'openapi' },
@@ -47,25 +107,29 @@ export const routes = [
   }),
   serve({
     ...{ id: 'docs', path: '/docs', produces: 'text/html', content: 'reference' },
-    summary: 'The reference as a page: every operation with examples, nothing from elsewhere',
-    headers: docs_headers,
+    summary: 'The reference as a page: every operation, nothing from elsewhere',
+    headers: reference_headers,
   }),
   serve({
     ...{ id: 'home', path: '/', produces: 'text/html', content: 'reference' },
-    summary: 'The same page, for whoever comes to the address of the service',
-    headers: docs_headers,
+    summary: 'The same page, at the address of the service',
+    headers: reference_headers,
+  }),
+  serve({
+    ...{ id: 'docsScript', path: '/docs/viewer.js', produces: 'text/javascript' },
+    ...{ summary: 'The script of the reference', content: 'viewer_script', documented: false },
+  }),
+  serve({
+    ...{ id: 'docsStyle', path: '/docs/viewer.css', produces: 'text/css' },
+    ...{ summary: 'The style of the reference', content: 'viewer_style', documented: false },
   }),
   serve({
     ...{ id: 'eventDocs', path: '/docs/events', produces: 'text/html', content: 'events' },
-    summary: 'A page about events: fields, frames, deliveries, topics and close codes',
-    headers: docs_headers,
+    summary: 'A page about events: fields, topics and close codes',
+    headers: events_headers,
   }),
   serve({
     ...{ id: 'llms', path: '/llms.txt', produces: 'text/plain', content: 'llms' },
     summary: 'The service in one short text with links, for agents: llmstxt.org',
-  }),
-  serve({
-    ...{ id: 'llmsFull', path: '/llms-full.txt', produces: 'text/plain', content: 'llms_full' },
-    summary: 'The whole reference as Markdown',
   }),
 ];

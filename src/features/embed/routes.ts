@@ -7,7 +7,7 @@ import { isId } from '../../kit/ids.js';
 import type { ConsensusParts } from '../consensus/index.js';
 import type { HistoryParts } from '../history/index.js';
 import { findVisible, type QuestionRow, question_faults } from '../questions/index.js';
-import { drawCourse } from './draw-course.js';
+import { drawCourse } from './draw.js';
 import { makeOembed, readAddress, writeOembedXml } from './oembed.js';
 import { embedHeaders, renderNothing, renderWidget } from './page.js';
 import { themeOf, viewOf } from './rules.js';

@@ -7,8 +7,8 @@ import {
   drawLine,
   drawNote,
   type Plot,
+  percentAxis,
 } from '../../kit/svg-chart.js';
-import { percentAxis } from '../../kit/svg-scale.js';
 import type { Calibration } from './calibration-rules.js';
 
 /** The reliability diagram: how often came about what was stated with each probability. */
@@ -87,8 +87,8 @@ export const drawDiagram = ({ groups, event, as_of, theme }: DiagramParts): stri
       })),
     ],
     source: `Bars: Wilson 95 %. Dots: by share of forecasts. As of ${as_of}`,
-    x: percentAxis(20, `Mean ${what}`),
-    y: percentAxis(20, 'Came about'),
+    x: percentAxis(5, `Mean ${what}`),
+    y: percentAxis(5, 'Came about'),
     width: 640,
     height: 620,
     theme,

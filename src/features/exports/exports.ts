@@ -8,7 +8,7 @@ import { copyLines, countRows, type Lines, type Selected } from './copy-store.js
 import { textFormat } from './formats.js';
 import { fillPseudonyms } from './pseudonym-store.js';
 import { type ExportAsk, selectPredictions, selectStated, settingsOf } from './select-store.js';
-import { connection_name } from './snapshot.js';
+import { connection_name } from './snapshot-store.js';
 
 /** Exports under way in an api process: so many at once, each at the pace of its reader. */
 

@@ -1,4 +1,4 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer';
 import type { Column, ColumnType } from './columns.js';
 import type { ParquetCall } from './parquet.js';
@@ -31,57 +31,51 @@ const toValue = (type: ColumnType, value: unknown): unknown => {
   return type === 'time' ? new Date(value as string) : value;
 };
 
-const columns = workerData as readonly Column[];
-const bytes = new ByteWriter(1_048_576);
-const writer = new ParquetWriter({
-  writer: bytes,
-  schema: [
-    { name: 'root', num_children: columns.length },
-    ...columns.map(
-      ({ name, type }): Element => ({ name, repetition_type: 'OPTIONAL', ...kinds[type] }),
-    ),
-  ],
-  createdBy: 'prediction-forum',
-});
-
-/** Values of the group, column by column. */
-let values: unknown[][] = columns.map(() => []);
-let waiting = 0;
-
-const writeGroup = (): void => {
-  if (waiting === 0) return;
-  const columnData = columns.map(
-    ({ name }, n): ColumnSource => ({ name, data: values[n] as unknown[] }),
+const serve = (port: MessagePort, columns: readonly Column[]): void => {
+  const bytes = new ByteWriter(1_048_576);
+  const elements = columns.map(
+    ({ name, type }): Element => ({ name, repetition_type: 'OPTIONAL', ...kinds[type] }),
   );
-  writer.write({ columnData, rowGroupSize: group_rows });
-  values = columns.map(() => []);
-  waiting = 0;
+  const writer = new ParquetWriter({
+    writer: bytes,
+    schema: [{ name: 'root', num_children: columns.length }, ...elements],
+    createdBy: 'prediction-forum',
+  });
+  /** Values of the group, column by column. */
+  let values: unknown[][] = columns.map(() => []);
+  let waiting = 0;
+
+  const writeGroup = (): void => {
+    if (waiting === 0) return;
+    const columnData = columns.map(
+      ({ name }, n): ColumnSource => ({ name, data: values[n] as unknown[] }),
+    );
+    writer.write({ columnData, rowGroupSize: group_rows });
+    values = columns.map(() => []);
+    waiting = 0;
+  };
+
+  const add = (line: string): void => {
+    const row = JSON.parse(line) as Readonly<Record<string, unknown>>;
+    for (const [n, { name, type }] of columns.entries()) values[n]?.push(toValue(type, row[name]));
+    waiting += 1;
+    if (waiting === group_rows) writeGroup();
+  };
+
+  port.on('message', (call: ParquetCall) => {
+    if ('lines' in call) {
+      const text = Buffer.from(call.lines).toString();
+      for (const line of text.split('\n')) if (line !== '') add(line);
+    } else {
+      writeGroup();
+      writer.kvMetadata = Object.entries(call.described).map(([key, value]) => ({ key, value }));
+      writer.finish();
+    }
+    // What was written so far; offsets inside the file go on.
+    const taken = bytes.getBytes().slice();
+    bytes.index = 0;
+    port.postMessage(taken, [taken.buffer as ArrayBuffer]);
+  });
 };
 
-const add = (line: string): void => {
-  const row = JSON.parse(line) as Readonly<Record<string, unknown>>;
-  for (const [n, { name, type }] of columns.entries()) values[n]?.push(toValue(type, row[name]));
-  waiting += 1;
-  if (waiting === group_rows) writeGroup();
-};
-
-/** What was written so far; offsets inside the file go on. */
-const take = (): Uint8Array => {
-  const taken = bytes.getBytes().slice();
-  bytes.index = 0;
-  return taken;
-};
-
-parentPort?.on('message', (call: ParquetCall) => {
-  if ('lines' in call) {
-    const { buffer, byteOffset, byteLength } = call.lines;
-    const text = Buffer.from(buffer, byteOffset, byteLength).toString();
-    for (const line of text.split('\n')) if (line !== '') add(line);
-  } else {
-    writeGroup();
-    writer.kvMetadata = Object.entries(call.described).map(([key, value]) => ({ key, value }));
-    writer.finish();
-  }
-  const taken = take();
-  parentPort?.postMessage(taken, [taken.buffer as ArrayBuffer]);
-});
+if (parentPort !== null) serve(parentPort, workerData as readonly Column[]);

@@ -1,15 +1,18 @@
 import type { Markup, SvgTheme } from '../../kit/svg.js';
 import {
+  type Axis,
   drawBand,
   drawChart,
   drawDot,
   drawNote,
   drawSteps,
   type LegendItem,
+  month_names,
   type Plot,
   type Point,
+  percentAxis,
+  timeAxis,
 } from '../../kit/svg-chart.js';
-import { type Axis, month_names, percentAxis, timeAxis } from '../../kit/svg-scale.js';
 import type { Chart, ChartPoint } from './chart.js';
 
 /** The chart of a question as a picture. */
@@ -198,7 +201,7 @@ export const drawPicture = (parts: PictureParts): string => {
     legend: legendOf(chart),
     source: `${site}${as_of} · log offset ${chart.offset} · times in UTC`,
     x,
-    y: percentAxis(25),
+    y: percentAxis(4),
     theme,
     width,
     height: heightOf(width),

@@ -10,20 +10,15 @@ export interface DocumentInfo {
   readonly description: string;
 }
 
-/** How a route is called, as text that runs. */
-export interface Sample {
-  /** The language: `Shell`, `TypeScript`. */
-  readonly lang: string;
-  readonly label: string;
-  readonly source: string;
-}
-
 export interface DocumentParts {
   readonly info: DocumentInfo;
   readonly server_url: string;
   /** What each tag is about, by its name. */
   readonly tags?: Readonly<Record<string, string>>;
-  readonly samplesOf?: (route: Route) => readonly Sample[];
+  /** What query parameters mean that say nothing of themselves, by their names. */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** An example of a body. */
+  readonly bodyOf?: (route: Route) => unknown;
 }
 
 const security_of: Record<Auth, readonly Record<string, readonly string[]>[]> = {
@@ -162,7 +157,7 @@ const idempotency_parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 } as const;
 
-const parametersOf = (route: Route): unknown[] => {
+const parametersOf = (route: Route, texts: Readonly<Record<string, string>>): unknown[] => {
   const list: unknown[] = [];
   for (const [name, schema] of Object.entries(route.params?.properties ?? {})) {
     list.push({ name, in: 'path', required: true, schema });
@@ -170,7 +165,9 @@ const parametersOf = (route: Route): unknown[] => {
   const required = new Set(route.query?.required ?? []);
   for (const [name, schema] of Object.entries(route.query?.properties ?? {})) {
     const must = required.has(name) && schema.default === undefined;
-    list.push({ name, in: 'query', required: must, schema });
+    const description = schema.description ?? texts[name];
+    const about = description === undefined ? {} : { description };
+    list.push({ name, in: 'query', required: must, ...about, schema });
   }
   if (route.method === 'POST') list.push(idempotency_parameter);
   return list;
@@ -178,7 +175,7 @@ const parametersOf = (route: Route): unknown[] => {
 
 const operationOf = (
   route: Route,
-  samplesOf: DocumentParts['samplesOf'],
+  { parameters = {}, bodyOf }: DocumentParts,
 ): Record<string, unknown> => ({
   operationId: route.id,
   summary: route.summary,
@@ -186,39 +183,40 @@ const operationOf = (
   security: route.takes_key
     ? [{ human_token: [] }, { human_token: [], agent_key: [] }]
     : security_of[route.auth],
-  parameters: parametersOf(route),
+  parameters: parametersOf(route, parameters),
   ...(route.body === undefined
     ? {}
     : {
         requestBody: {
           required: !route.takes_key,
-          content: content('application/json', route.body),
+          content: {
+            'application/json': { schema: route.body, example: bodyOf?.(route) },
+          },
         },
       }),
   responses: { ...successes(route), ...refusals(route) },
   'x-auth': route.auth,
   ...(route.limits.length > 0 ? { 'x-limits': route.limits } : {}),
   ...(route.cacheable ? { 'x-cacheable': true } : {}),
-  ...(samplesOf === undefined ? {} : { 'x-codeSamples': samplesOf(route) }),
 });
 
 /** The document; routes with `documented: false` are left out. */
 export const makeOpenApi = (
   routes: readonly Route[],
-  { info, server_url, tags = {}, samplesOf }: DocumentParts,
+  parts: DocumentParts,
 ): Record<string, unknown> => {
+  const { info, server_url, tags = {} } = parts;
   const names = routes.filter(({ documented }) => documented).map(({ tag }) => tag);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     if (!route.documented) continue;
     const path = paths[route.path] ?? {};
-    path[route.method.toLowerCase()] = operationOf(route, samplesOf);
+    path[route.method.toLowerCase()] = operationOf(route, parts);
     paths[route.path] = path;
   }
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
-    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     servers: [{ url: server_url }],
     tags: [...new Set(names)].map((name) => ({
       name,

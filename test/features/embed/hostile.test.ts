@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { SaxesParser } from 'saxes';
 import { t } from 'tap';
 import { computeConsensus } from '../../../src/features/consensus/index.js';
-import { drawCourse } from '../../../src/features/embed/draw-course.js';
+import { drawCourse } from '../../../src/features/embed/draw.js';
 import { makeOembed, writeOembedXml } from '../../../src/features/embed/oembed.js';
 import { renderWidget } from '../../../src/features/embed/page.js';
 import { views } from '../../../src/features/embed/schema.js';

@@ -79,7 +79,7 @@ t.test('the chart has a line for what is forecast, from the first forecast on', 
     const { body } = await app.call('GET', `/embed/${id}?view=chart`);
     return body.includes('class="course"') && body;
   });
-  t.match(page, /<path class="line l0" d="M0 20H100"\/>/);
+  t.match(page, /<path class="line l0" d="M0,20L100,20(?:L100,20)*"\/>/);
   t.match(page, /At the end: Chance of Yes 80%/);
   const multi = await makeOpenQuestion(app, { question_type: 'multi', options });
   await predict(multi, { selected_option: 'Europa', confidence: 60 });
