@@ -1,7 +1,6 @@
-import { type AddressRules, isPortOpenAt, makeAddressRules } from './addresses.js';
+import { isPortOpenAt, makeAddressRules } from './addresses.js';
 import type { CallErrorCode } from './call-errors.js';
-import { makeConnections } from './connections.js';
-import { type Answered, exchangeOnce, failedAs, type Request } from './exchange.js';
+import { type Answered, failedAs, makeConnections, type Request } from './connection.js';
 import { makeResolve, type Resolve, type Vetted, vetName } from './resolve.js';
 import { parseTarget, type Target, type TargetProblem } from './target.js';
 
@@ -88,29 +87,12 @@ export interface GuardedClient {
 
 /** A name with more addresses is tried at this many of them. */
 const most_addresses = 3;
-/** Addresses that are kept parsed. */
-const most_parsed = 1_000;
-
-/** What was parsed before is kept: the rules of a client do not change. */
-const makeParse = (rules: AddressRules, allow_plain = false): GuardedClient['parse'] => {
-  const parsed = new Map<string, Target>();
-  return (url) => {
-    const known = parsed.get(url);
-    if (known !== undefined) return known;
-    const target = parseTarget(url, rules, allow_plain);
-    if (target.kind === 'problem') return target;
-    if (parsed.size >= most_parsed) parsed.clear();
-    parsed.set(url, target);
-    return target;
-  };
-};
-
 export const createGuardedClient = (options: ClientOptions): GuardedClient => {
   const limits: ClientLimits = { ...client_limits, ...options.limits };
   const rules = makeAddressRules(options.allow_cidrs);
   const { dns_servers: servers = [] } = options;
   const resolve = options.resolve ?? makeResolve({ timeout_ms: limits.lookup_ms, servers });
-  const connections = makeConnections({ ...limits, ca_pem: options.ca_pem });
+  const connections = makeConnections(limits, options.ca_pem);
 
   const judgeLiteral = (name: string): Vetted =>
     rules.mayReach(name)
@@ -138,10 +120,8 @@ export const createGuardedClient = (options: ClientOptions): GuardedClient => {
     const connect_ms = limits.connect_ms / tried.length;
     let last = failedAs('connect_failed');
     for (const address of tried) {
-      do {
-        if (performance.now() >= ends_ms) return failedAs('timeout');
-        last = await exchangeOnce(call, { connections, address, ends_ms, connect_ms, limits });
-      } while (last.is_stale);
+      if (performance.now() >= ends_ms) return failedAs('timeout');
+      last = await connections.exchange(call, { address, ends_ms, connect_ms });
       if (last.error !== 'connect_failed' && last.error !== 'connect_timeout') return last;
     }
     return last;
@@ -155,18 +135,11 @@ export const createGuardedClient = (options: ClientOptions): GuardedClient => {
       vetted.kind === 'refused'
         ? failedAs(vetted.code)
         : await sendInTurn(call, vetted.addresses, ends_ms);
-    return {
-      status: answered.status,
-      error: answered.error,
-      latency_ms: Math.round(performance.now() - started_ms),
-      answer: answered.answer,
-      retry_after: answered.retry_after,
-      location: answered.location,
-    };
+    return { ...answered, latency_ms: Math.round(performance.now() - started_ms) };
   };
 
   return {
-    parse: makeParse(rules, options.allow_plain),
+    parse: (url) => parseTarget(url, rules, options.allow_plain),
     vet,
     post: (post) => send(post),
     look: (look) => send(look),

@@ -37,10 +37,8 @@ const good: Cases = {
     does: say(`${answer('200 OK')}until the end`),
     ...{ state: 'delivered', status: 200, answer: 'until the end' },
   },
-  '/202-after-100-and-103': {
-    does: say(
-      answer('100 Continue') + answer('103 Early Hints') + answer('202 OK', 'Content-Length: 0'),
-    ),
+  '/202-after-103': {
+    does: say(answer('103 Early Hints') + answer('202 OK', 'Content-Length: 0')),
     ...{ state: 'delivered', status: 202 },
   },
   '/299': { does: plain('299 Odd'), state: 'delivered', status: 299 },
@@ -57,6 +55,10 @@ const failures: Cases = {
 
 const broken_answers: Cases = {
   '/199': { does: say(answer('199 Odd')), ...broken, error: 'connection_lost' },
+  '/100-not-asked-for': {
+    does: say(answer('100 Continue') + answer('202 OK', 'Content-Length: 0')),
+    ...{ ...broken, error: 'answer_invalid' },
+  },
   '/101': {
     does: say(answer('101 Switching Protocols', 'Upgrade: x', 'Connection: upgrade')),
     ...broken,

@@ -6,7 +6,6 @@ import {
   type LeaseAsk,
   type Leased,
   leasedColumns,
-  lockPlan,
   withLeased,
 } from './store.js';
 
@@ -56,14 +55,14 @@ export const planDeliveries = async (
   { first, last }: Range,
   ask?: LeaseAsk,
 ): Promise<readonly Leased[]> => {
-  await lockPlan(tx);
   const [plan] = await tx<{ first: number; last: number; has_webhooks: boolean }[]>`
     select
       greatest(${first}, p.planned_offset + 1) as first,
       least(${last}, h."offset") as last,
       exists (select from webhooks) as has_webhooks
     from delivery_plan p
-    cross join log_head h`;
+    cross join log_head h
+    for no key update of p`;
   if (plan === undefined || plan.first > plan.last) return [];
   const planned = plan.has_webhooks ? await insertPlanned(tx, plan, ask) : [];
   await notePlanned(tx, plan);
@@ -131,12 +130,12 @@ const insertPlanned = async (
 
 /** Moves `planned_offset` over all ranges that touch it. */
 const notePlanned = async (tx: Tx, { first, last }: Range): Promise<void> => {
-  await tx`
+  const noted = tx`
     insert into planned_ranges as r (first_offset, last_offset)
     values (${first}, ${last})
     on conflict (first_offset) do update
       set last_offset = greatest(r.last_offset, excluded.last_offset)`;
-  await tx`
+  const moved = tx`
     with recursive reach (upto) as (
       select planned_offset from delivery_plan
       union
@@ -152,6 +151,7 @@ const notePlanned = async (tx: Tx, { first, last }: Range): Promise<void> => {
     delete from planned_ranges r
     using moved m
     where r.last_offset <= m.planned_offset`;
+  await Promise.all([noted, moved]);
 };
 
 export const readPlannedOffset = async (db: Db): Promise<number> => {

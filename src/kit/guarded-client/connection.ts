@@ -1,0 +1,225 @@
+import { constants } from 'node:crypto';
+import net from 'node:net';
+import tls from 'node:tls';
+import { Client, type Dispatcher } from 'undici';
+import { canonicalAddress } from './addresses.js';
+import type { CallErrorCode } from './call-errors.js';
+import type { ClientLimits } from './client.js';
+import type { Target } from './target.js';
+
+/**
+ * Connections to vetted addresses, one call of HTTP/1.1 at a time, kept for the next one. No name
+ * is looked up here: a socket is opened to the address that was vetted, and handed to undici only
+ * after the handshake and after the peer's address was compared, so that no byte of a request goes
+ * anywhere else. A kept connection is found again by scheme, address, port and certificate name: it
+ * serves only a target that was vetted to this same address again.
+ */
+
+export interface Request {
+  readonly target: Target;
+  /** POST when absent. */
+  readonly method?: 'POST' | 'HEAD' | 'GET';
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of a POST. */
+  readonly body?: Uint8Array;
+}
+
+export interface Answered {
+  readonly status: number | null;
+  /** Null when a whole answer, or as much of it as is read, came. */
+  readonly error: CallErrorCode | null;
+  readonly answer: string;
+  readonly retry_after: string;
+  /** The Location header as sent; '' when absent. */
+  readonly location: string;
+}
+
+export const failedAs = (error: CallErrorCode): Answered => ({
+  ...{ status: null, error, answer: '', retry_after: '', location: '' },
+});
+
+const most_idle = 256;
+const most_header_bytes = 8_192;
+
+interface Dial {
+  readonly target: Target;
+  readonly address: string;
+  readonly connect_ms: number;
+  /** The wall clock of the call, on `performance.now()`. */
+  readonly ends_ms: number;
+}
+
+/** A connected socket whose peer is the one that was vetted, or what went wrong. */
+const dial = (
+  { target, address: host, connect_ms, ends_ms }: Dial,
+  secureContext: tls.SecureContext,
+): Promise<net.Socket | CallErrorCode> =>
+  new Promise((resolve) => {
+    const { is_plain, is_literal, port, name } = target;
+    const servername = is_literal ? '' : name;
+    const safe = { secureContext, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] } as const;
+    const socket = is_plain
+      ? net.connect({ host, port })
+      : tls.connect({ host, port, servername, ...safe });
+    let is_connected = false;
+    const finish = (problem: CallErrorCode | null): void => {
+      clearTimeout(connect_timer);
+      clearTimeout(wall_timer);
+      socket.off('close', fail);
+      if (problem !== null) socket.destroy();
+      resolve(problem ?? socket);
+    };
+    const fail = (): void => finish(is_connected ? 'tls_failed' : 'connect_failed');
+    const connect_timer = setTimeout(() => finish('connect_timeout'), connect_ms);
+    const wall_timer = setTimeout(() => finish('timeout'), ends_ms - performance.now());
+    // A peer that breaks the connection with the end of the handshake makes an error without a
+    // close.
+    socket.on('error', () => socket.destroy()).setNoDelay(true);
+    socket.once('close', fail);
+    socket.once('connect', () => {
+      is_connected = true;
+      clearTimeout(connect_timer);
+    });
+    socket.once(is_plain ? 'connect' : 'secureConnect', () => {
+      const is_same = canonicalAddress(socket.remoteAddress ?? '') === canonicalAddress(host);
+      finish(is_same ? null : 'address_refused');
+    });
+  });
+
+const invalid = /^(HTTPParser|HeadersOverflow|ResponseContentLengthMismatch)Error$/;
+
+const errorOf = ({ name, message }: Error): CallErrorCode =>
+  invalid.test(name) || /^bad (response|upgrade)$/.test(message)
+    ? 'answer_invalid'
+    : 'connection_lost';
+
+/** Text that any store takes: broken UTF-8 and NUL are replaced. */
+const toText = (chunks: readonly Buffer[]): string =>
+  Buffer.concat(chunks).toString('utf8').replaceAll('\0', '\uFFFD');
+
+/** Sends a request and reads its answer as far as the limits say. Never rejects. */
+const talk = (
+  client: Client,
+  { target, method = 'POST', headers, body }: Request,
+  { answer_bytes, kept_bytes, ends_ms }: ClientLimits & { readonly ends_ms: number },
+): Promise<Answered> =>
+  new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let [size, status, retry_after, location] = [0, null as number | null, '', ''];
+    const settle = (error: CallErrorCode | null): void => {
+      clearTimeout(wall);
+      resolve({ status, error, answer: toText(chunks), retry_after, location });
+    };
+    const end = (error: CallErrorCode | null): void => {
+      settle(error);
+      void client.destroy().catch(() => undefined);
+    };
+    const wall = setTimeout(() => end('timeout'), ends_ms - performance.now());
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart: () => undefined,
+      onRequestUpgrade: () => end('answer_invalid'),
+      onResponseStart(_, code, fields) {
+        if (code < 200) return;
+        status = code;
+        retry_after = String(fields['retry-after'] ?? '');
+        location = String(fields['location'] ?? '');
+      },
+      onResponseData(_, chunk) {
+        // Copied, so that no more than this is kept of what came.
+        if (size < kept_bytes) chunks.push(Buffer.from(chunk.subarray(0, kept_bytes - size)));
+        size += chunk.length;
+        if (size > answer_bytes) end(null);
+      },
+      onResponseEnd: () => settle(null),
+      onResponseError: (_, error) => end(errorOf(error)),
+    };
+    const sent = { path: target.path, method, headers, ...(body === undefined ? {} : { body }) };
+    client.dispatch({ ...sent, body: body ?? null }, handler);
+  });
+
+/** undici on a connection of ours; it makes none by itself. */
+const makeClient = ({ is_plain, host }: Target, socket: net.Socket, keep_ms: number): Client => {
+  let is_used = false;
+  return new Client(`${is_plain ? 'http' : 'https'}://${host}`, {
+    connect: (_, done) => {
+      const is_first = !is_used;
+      is_used = true;
+      // It is not ready for an answer in the same turn.
+      queueMicrotask(() => {
+        if (is_first && !socket.destroyed) done(null, socket);
+        else done(new Error('the connection is over'), null);
+      });
+    },
+    ...{ maxHeaderSize: most_header_bytes, headersTimeout: 0, bodyTimeout: 0 },
+    ...{ keepAliveTimeout: keep_ms, keepAliveMaxTimeout: keep_ms },
+  });
+};
+
+export interface Connections {
+  /** One call over one connection to one vetted address, kept or new. */
+  exchange(request: Request, way: Omit<Dial, 'target'>): Promise<Answered>;
+  destroy(): void;
+}
+
+export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined): Connections => {
+  const secureContext = tls.createSecureContext({
+    // A peer could make it handshake for as long as the call lasts.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    ...(ca_pem === undefined ? {} : { ca: [...tls.rootCertificates, ca_pem] }),
+  });
+  /** By what they lead to; those used last are at the end. */
+  const idle = new Map<string, Client[]>();
+  let count = 0;
+  let is_over = false;
+
+  const take = (key: string): Client | undefined => {
+    const client = idle.get(key)?.pop();
+    if (client !== undefined) count -= 1;
+    return client;
+  };
+  const forget = (key: string, client: Client): void => {
+    const kept = idle.get(key) ?? [];
+    const at = kept.indexOf(client);
+    if (at >= 0) {
+      kept.splice(at, 1);
+      count -= 1;
+    }
+    if (kept.length === 0) idle.delete(key);
+    void client.destroy().catch(() => undefined);
+  };
+  const keep = (key: string, client: Client): void => {
+    if (client.destroyed) return;
+    if (is_over || count >= most_idle) {
+      void client.destroy().catch(() => undefined);
+      return;
+    }
+    idle.set(key, [...(idle.get(key) ?? []), client]);
+    count += 1;
+  };
+
+  return {
+    async exchange(request, way) {
+      const { target } = request;
+      const { is_plain, is_literal, port, name } = target;
+      const key = `${is_plain} ${way.address} ${port} ${is_literal ? '' : name}`;
+      for (;;) {
+        const kept = take(key);
+        const opened = kept ?? (await dial({ ...way, target }, secureContext));
+        if (typeof opened === 'string') return failedAs(opened);
+        const client =
+          opened instanceof Client ? opened : makeClient(target, opened, limits.keep_ms);
+        if (kept === undefined) client.on('disconnect', () => forget(key, client));
+        const answered = await talk(client, request, { ...limits, ends_ms: way.ends_ms });
+        const is_stale = answered.status === null && answered.error === 'connection_lost';
+        // One that had been used before and broke before any answer: worth another one.
+        if (kept !== undefined && is_stale && performance.now() < way.ends_ms) continue;
+        keep(key, client);
+        return answered;
+      }
+    },
+    destroy() {
+      is_over = true;
+      for (const [key, clients] of idle) for (const client of [...clients]) forget(key, client);
+    },
+  };
+};
