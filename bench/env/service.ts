@@ -100,6 +100,7 @@ export const startService = async (options: ServiceOptions): Promise<RunningServ
   mkdirSync(options.folder, { recursive: true });
   const log_file = path.join(options.folder, 'service.log');
   if (options.cpu_prof !== undefined) mkdirSync(options.cpu_prof, { recursive: true });
+  mkdirSync(options.folder, { recursive: true });
   const log = openSync(log_file, 'a');
   // The role processes are forked, so they take these flags over.
   const flags =

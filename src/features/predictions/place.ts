@@ -167,9 +167,12 @@ export const place = async (
   const { question, examined } = prepared;
   const verdict = await addToQueue(deps, ask, prepared);
   if (verdict.placed !== null) return placedOf(verdict.placed, question, ask.agent);
-  const first = verdict.own_id === null ? null : await findFirstResult(deps, ask);
+  const is_repeat = verdict.own_id !== null && examined.failures.length === 0;
+  const first = is_repeat ? await findFirstResult(deps, ask) : null;
   if (first !== null) return 'replayed' in first ? first : refuseDuplicate(first);
-  if (!verdict.is_open) return refuseChanged(deps, ask.question_id);
+  if (!verdict.is_open && examined.failures.length === 0) {
+    return refuseChanged(deps, ask.question_id);
+  }
   const failures = allFailures(examined.failures, verdict.findings);
   if (!hasFailures(failures)) throw new Error('a refusal without a reason');
   return refuseFailures(failures, await similarExtra(deps, question.id, verdict.findings));

@@ -197,6 +197,7 @@ const script_words: Readonly<Record<string, string>> = {
   faults:
     'Webhooks under load while signers sleep for 45 s and Redis for a minute; settling while its timers are killed and sleep; full disks, a read-only Postgres and lost connections for 30 s',
   mixed: 'Mixed operations of 32 clients, then verify; takes a number of operations and a seed',
+  walk: 'The files and functions that one prediction enters, from the socket to the commit',
   docs: 'Writes the tables of this file; with `-- --check` only says whether they are right',
   build: 'Installs and compiles, and starts nothing',
   check: 'Looks for faults of form and type',
