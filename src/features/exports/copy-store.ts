@@ -80,7 +80,6 @@ async function* readTuples(
   let is_first = true;
   for await (const chunk of chunks) {
     const bytes = rest.byteLength === 0 ? chunk : Buffer.concat([rest, chunk]);
-    const text = Buffer.allocUnsafe(bytes.byteLength);
     let at = Math.min(to_skip, bytes.byteLength);
     to_skip -= at;
     let used = 0;
@@ -89,14 +88,16 @@ async function* readTuples(
       const from = at + tuple_head_bytes;
       const to = from + bytes.readInt32BE(from - 4);
       if (to > bytes.byteLength) break;
-      if (!is_first) used += separator.copy(text, used);
-      used += bytes.copy(text, used, from, to);
+      // In place: a separator is shorter than the head of a tuple.
+      if (!is_first) used += separator.copy(bytes, used);
+      bytes.copyWithin(used, from, to);
+      used += to - from;
       is_first = false;
       rows += 1;
       at = to;
     }
     rest = bytes.subarray(at);
-    if (rows > 0) yield { rows, text: text.subarray(0, used) };
+    if (rows > 0) yield { rows, text: bytes.subarray(0, used) };
   }
   if (rest.byteLength !== 2 || rest.readInt16BE() !== end_mark) {
     throw new Error('Postgres ended a copy before its end.');
