@@ -1,13 +1,12 @@
 import { createRequire } from 'node:module';
-import os from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { Resvg } from '@resvg/resvg-js';
 import type { PngDone, PngJob } from './svg-png.js';
 
 /**
  * The thread of `createPngMaker`. Its letters come with a package, so that a machine without fonts
- * draws the same picture as every other. It draws while it is here, not on the threads that the
- * whole process shares, and with a low priority where threads have one of their own.
+ * draws the same picture as every other. It draws here, not on the threads that the whole
+ * process shares.
  */
 
 const require = createRequire(import.meta.url);
@@ -26,12 +25,6 @@ const draw = ({ svg, width }: PngJob): PngDone => {
     return { problem: error instanceof Error ? error.message : String(error) };
   }
 };
-
-try {
-  if (process.platform === 'linux') os.setPriority(5);
-} catch {
-  // It draws as it is.
-}
 
 parentPort?.on('message', (job: PngJob) => {
   const done = draw(job);

@@ -3,7 +3,6 @@ import type { Deps } from '../../kit/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
-import { inShort } from '../../kit/pg/short-transaction.js';
 import type { Service } from '../../kit/service.js';
 import { type LogEntry, nudgeChannel } from './log-entry.js';
 import { createProjection, type Projector } from './projection.js';
@@ -70,7 +69,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
 
   /** Statements that do not wait for each other go together; a lost lease undoes them all. */
   const handOverOnce = (held: Lease): Promise<readonly LogEntry[]> =>
-    inShort(sql, async (tx) => {
+    sql.begin(async (tx) => {
       const [is_held, entries] = await Promise.all([
         holdLease(tx, held, lease_seconds),
         handOver(tx, most_a_turn),

@@ -1,6 +1,5 @@
 import { makeId } from '../../kit/ids.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { type SendLast, sendOne } from '../../kit/pg/short-transaction.js';
 import { starting_points, tierOf, tiers } from '../points/index.js';
 
 /** Which tier each agent was last told of. */
@@ -19,10 +18,9 @@ export const noteTiers = async (
   tx: Tx,
   agent_ids: readonly string[],
   at: Date,
-  send: SendLast = sendOne,
 ): Promise<readonly string[]> => {
   if (agent_ids.length === 0) return [];
-  const rows = await send(tx<{ agent_id: string }[]>`
+  const rows = await tx<{ agent_id: string }[]>`
     with now as (
       select
         a.agent_id,
@@ -68,6 +66,6 @@ export const noteTiers = async (
     from numbered
     order by agent_id
     on conflict do nothing
-    returning agent_id`);
+    returning agent_id`;
   return rows.map(({ agent_id }) => agent_id);
 };

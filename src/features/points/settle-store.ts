@@ -1,5 +1,4 @@
 import type { Tx } from '../../kit/pg/client.js';
-import { type SendLast, sendOne } from '../../kit/pg/short-transaction.js';
 
 /** What the settlement of one prediction does to the account of its agent. */
 export interface Settlement {
@@ -30,9 +29,8 @@ export const settleAccounts = async (
   tx: Tx,
   settlements: readonly Settlement[],
   { question_id, at }: SettlementPlace,
-  send: SendLast = sendOne,
 ): Promise<void> => {
-  await send(tx`
+  await tx`
     with d as (
       select *
       from unnest(
@@ -79,5 +77,5 @@ export const settleAccounts = async (
         when count(*) = ${settlements.length} then 0
         else (${settlements.length} - count(*) || ' predictions have no account')::integer
       end as unpaid
-    from moved`);
+    from moved`;
 };

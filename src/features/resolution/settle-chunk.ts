@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Deps } from '../../kit/deps.js';
 import type { Sql } from '../../kit/pg/client.js';
-import { inShort, sendNow } from '../../kit/pg/short-transaction.js';
 import type { Lease } from '../events/index.js';
 import { noteTiers } from '../notifications/index.js';
 import { settleAccounts } from '../points/index.js';
@@ -60,21 +59,7 @@ export interface Chunk {
   readonly is_last: boolean;
 }
 
-/** All of these were sent together; what failed first is what went wrong. */
-const allDone = async (sent: readonly unknown[]): Promise<void> => {
-  const outcomes = await Promise.allSettled(sent);
-  for (const outcome of outcomes) {
-    if (outcome.status === 'rejected') throw outcome.reason;
-    if (outcome.value === false) throw new NotOurs();
-  }
-};
-
-/**
- * One transaction. First, together, what no prediction waits for, and the answer of one of these
- * decides: when the lease or the cursor is somebody else's now, everything is rolled back. Then,
- * together with the commit, what holds accounts: they are let go of as soon as Postgres is done,
- * and not when this process gets to hear of it.
- */
+/** One transaction; rolled back where the lease or the cursor is somebody else's by now. */
 export const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
   const { job, lease, predictions, is_last } = chunk;
   const { question_id } = job;
@@ -87,22 +72,17 @@ export const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> =
   const n_options = countOptions(job.options);
   const cursor_agent = agent_ids[agent_ids.length - 1] ?? job.cursor_agent;
   const at = clock();
-  return inShort(sql, async (tx, sendLast) => {
-    await allDone([
-      moveCursor(tx, job, lease, { cursor_agent, count: predictions.length, is_last, at }),
+  return sql.begin(async (tx) => {
+    const place = { cursor_agent, count: predictions.length, is_last, at };
+    if (!(await moveCursor(tx, job, lease, place))) throw new NotOurs();
+    await Promise.all([
       scores.length > 0 ? putScores(tx, job, { scores, n_options, at }) : null,
       tellSettled(tx, job, { settled, at }),
       markStanding(tx, agent_ids, job.category),
     ]);
     if (paid.length === 0) return;
-    await allDone([
-      settleAccounts(tx, paid, { question_id, at }, sendNow),
-      noteTiers(
-        tx,
-        paid.map(({ agent_id }) => agent_id),
-        at,
-        sendLast,
-      ),
-    ]);
+    await settleAccounts(tx, paid, { question_id, at });
+    const paid_ids = paid.map(({ agent_id }) => agent_id);
+    await noteTiers(tx, paid_ids, at);
   });
 };
