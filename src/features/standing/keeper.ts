@@ -23,13 +23,13 @@ import {
 } from './store.js';
 
 /**
- * Makes the boards in Redis from the record. Any number of keepers may run: a turn is one
- * transaction that holds the row `board_head`, takes marks away, makes the boards that they moved
- * anew, and commits. What fails leaves its marks.
+ * Makes the boards in Redis from the record. Redis tells of each slice from what it was made: the
+ * form of the boards, the UTC day (periods move with it), the life of the Redis server, and a
+ * number that is lost when Redis is emptied. A slice that was made from something else is due.
  *
- * Redis tells of each slice from what it was made: the form of the boards, the UTC day (periods
- * move with it), the life of the Redis server, and a number that is lost when Redis is emptied. A
- * slice that was made from something else is made anew.
+ * A turn takes marks away and, before it commits, makes Redis forget of what they moved; then it
+ * makes what is due, one slice in a transaction. Any number of keepers may run: each transaction
+ * holds the row `board_head`. So nothing is made from what was read before a mark was taken.
  */
 
 /** What boards rank and how members are written; those of another program are made anew. */
@@ -37,14 +37,15 @@ const boards_form = 'rows';
 
 const marks_a_time = 10_000;
 const most_marks = 200_000;
-/** Others need the stores too: after a turn it rests for so many times as long. */
+/** Others need the stores too: after making boards it rests for so many times as long. */
 const rest_of_turn = 3;
 const longest_rest_ms = 5_000;
+const longest_turn_ms = 3_000;
+/** A pass over all scores may take a while. */
+const patient = { statement_ms: 30_000 };
 
 /** Redis lost what was being made; the next turn makes it again. */
 class BoardsLost extends Error {}
-
-const debaters_slot = 'debaters';
 
 export interface Made {
   readonly key: string;
@@ -95,34 +96,56 @@ const takeAllMarks = async (tx: Tx): Promise<ReadonlySet<string | null>> => {
   return categories;
 };
 
-/** Whether anything was made. */
-const turnBoards = async ({ redis, clock, config }: Deps, tx: Tx): Promise<boolean> => {
-  if (!(await holdBoards(tx))) return false;
+/** Takes marks away; what is due then, or null while another keeper is at it. */
+const findDue = async (deps: Deps, tx: Tx): Promise<readonly (() => Promise<void>)[] | null> => {
+  const { redis, clock, config, sql } = deps;
+  if (!(await holdBoards(tx))) return null;
   const prefix = config.REDIS_PREFIX;
   const day = dayOf(clock());
   const { built, stamp } = await readBuilt(redis, prefix, day);
   const moved = await takeAllMarks(tx);
   const debaters_moved = await takeDebaterMarks(tx);
-  const put = async (slot: string, boards: readonly Made[]): Promise<void> => {
-    for (const { key, members } of boards) {
-      if (!(await writeBoard(redis, key, members))) throw new BoardsLost('Redis was emptied');
-    }
-    await redis.hset(builtKey(prefix), slot, stamp);
-  };
   const isMoved = ({ category }: Slice): boolean =>
     moved.has(null) || (category === null ? moved.size > 0 : moved.has(category));
-  const due = (await pairedSlices(tx, day)).filter(
-    (slice) => built[slice.slot] !== stamp || isMoved(slice),
+  const jobs = [
+    ...(await pairedSlices(tx, day)).map((slice) => ({
+      ...{ slot: slice.slot, is_moved: isMoved(slice) },
+      make: (db: Db) => makeTops(db, prefix, slice),
+    })),
+    {
+      ...{ slot: 'debaters', is_moved: debaters_moved },
+      make: (db: Db) => makeDebaters(db, prefix),
+    },
+  ];
+  const gone = jobs.filter(({ is_moved }) => is_moved).map(({ slot }) => slot);
+  if (gone.length > 0) await redis.hdel(builtKey(prefix), ...gone);
+  const due = jobs.filter(({ slot, is_moved }) => is_moved || built[slot] !== stamp);
+  return due.map(
+    ({ slot, make }) =>
+      () =>
+        sql.begin(patient, async (held) => {
+          if (!(await holdBoards(held))) return;
+          for (const { key, members } of await make(held)) {
+            if (!(await writeBoard(redis, key, members))) throw new BoardsLost('Redis was emptied');
+          }
+          await redis.hset(builtKey(prefix), slot, stamp);
+        }),
   );
-  for (const slice of due) await put(slice.slot, await makeTops(tx, prefix, slice));
-  const is_debaters_due = built[debaters_slot] !== stamp || debaters_moved;
-  if (is_debaters_due) await put(debaters_slot, await makeDebaters(tx, prefix));
-  return is_debaters_due || due.length > 0;
 };
 
 export const createBoardKeeper = (deps: Deps, every_ms = 500): Loop => {
   const { sql, redis, log } = deps;
   let rests_until_ms = 0;
+  let busy_ms = 0;
+  /** False when there is more to do than fits into a turn. */
+  const turn = async (started_ms: number): Promise<boolean> => {
+    const due = await sql.begin(patient, (tx) => findDue(deps, tx));
+    for (const make of due ?? []) {
+      if (performance.now() - started_ms > longest_turn_ms) return false;
+      await make();
+    }
+    return true;
+  };
   return makeLoop({
     name: 'board keeper',
     log,
@@ -131,10 +154,11 @@ export const createBoardKeeper = (deps: Deps, every_ms = 500): Loop => {
       const started_ms = performance.now();
       if (redis.status !== 'ready' || started_ms < rests_until_ms) return 'rest';
       try {
-        const has_made = await sql.begin((tx) => turnBoards(deps, tx));
-        const took_ms = performance.now() - started_ms;
-        const rest_ms = Math.min(rest_of_turn * took_ms, longest_rest_ms);
-        if (has_made) rests_until_ms = performance.now() + rest_ms;
+        const is_done = await turn(started_ms);
+        busy_ms += performance.now() - started_ms;
+        if (!is_done) return 'again';
+        rests_until_ms = performance.now() + Math.min(rest_of_turn * busy_ms, longest_rest_ms);
+        busy_ms = 0;
       } catch (error) {
         if (!(error instanceof BoardsLost) && redis.status === 'ready') throw error;
         log.info('boards: Redis was lost or emptied, looking again');
