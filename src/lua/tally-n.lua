@@ -1,38 +1,47 @@
 #!lua
 -- Counts predictions into the tallies of questions that share a hash tag, each event once.
--- KEYS     tallies: hashes of count by field; 'o' is the offset of the last event counted, 't' its
---          time
--- ARGV     for each key: number of its events, time of the last, then pairs (offset, field), offsets
---          growing
--- returns  for each key 1, or 0 when there is no tally: it has to be set from the record first
-local call, format = redis.call, string.format
+-- KEYS     for each question its tally and its owners; the tally has counts by field, 'o' is the
+--          offset of the last event counted, 't' its time; owners have what each said
+-- ARGV     for each question the number of its events, then for each event, offsets growing: offset,
+--          time, owner, what is said, and what each option is given, with commas between
+-- returns  for each question 1, or 0 when there is no tally: it has to be set from the record first
+local call = redis.call
 local answers, arg = {}, 1
 
--- A tally is read once and written once, however many events there are.
-local function count(name, at, first, last, time)
-  local fields, more = {}, {}
-  for n = first, last, 2 do
-    if tonumber(ARGV[n]) > at then
-      local field = ARGV[n + 1]
-      if more[field] == nil then fields[#fields + 1] = field end
-      more[field] = (more[field] or 0) + 1
-    end
-  end
-  if #fields == 0 then return end
-  local before = call('HMGET', name, unpack(fields))
-  local put = { 'o', ARGV[last], 't', time }
-  for n, field in ipairs(fields) do
-    put[2 * n + 3] = field
-    put[2 * n + 4] = format('%d', (before[n] or 0) + more[field])
-  end
-  call('HSET', name, unpack(put))
+local function move(tally, said, size, by)
+  local field = said .. '|' .. size
+  if call('HINCRBY', tally, field, by) == 0 then call('HDEL', tally, field) end
 end
 
-for k = 1, #KEYS do
-  local events = tonumber(ARGV[arg])
-  local at = tonumber(call('HGET', KEYS[k], 'o'))
-  if at ~= nil then count(KEYS[k], at, arg + 2, arg + 2 * events, ARGV[arg + 1]) end
-  answers[k] = at == nil and 0 or 1
-  arg = arg + 2 + 2 * events
+-- All predictions of an owner share one weight: another one moves those before it.
+local function count(tally, owners, owner, said, given)
+  local before = call('HGET', owners, owner) or ''
+  local size = 1
+  for _ in string.gmatch(before, '%S+') do size = size + 1 end
+  for one in string.gmatch(before, '%S+') do
+    move(tally, one, size - 1, -1)
+    move(tally, one, size, 1)
+  end
+  move(tally, said, size, 1)
+  call('HSET', owners, owner, size == 1 and said or before .. ' ' .. said)
+  local family, n = string.match(said, '^[^|]*'), 0
+  for units in string.gmatch(given, '[^,]+') do
+    call('HINCRBY', tally, family .. '|' .. n, units)
+    n = n + 1
+  end
+end
+
+for k = 1, #KEYS, 2 do
+  local tally, events = KEYS[k], tonumber(ARGV[arg])
+  local at = tonumber(call('HGET', tally, 'o') or nil)
+  local last = arg + 5 * events
+  for n = arg + 1, last, 5 do
+    if at ~= nil and tonumber(ARGV[n]) > at then
+      count(tally, KEYS[k + 1], ARGV[n + 2], ARGV[n + 3], ARGV[n + 4])
+      call('HSET', tally, 'o', ARGV[n], 't', ARGV[n + 1])
+    end
+  end
+  answers[#answers + 1] = at == nil and 0 or 1
+  arg = last + 1
 end
 return answers

@@ -36,6 +36,11 @@ const breakages: readonly (readonly [RegExp, string])[] = [
     where event_offset = 1`,
   ],
   [/is on and says: x/, "update webhooks set disabled_reason = 'x'"],
+  [/are planned up to 9, and the log has 2/, 'update delivery_plan set planned_offset = 9'],
+  [
+    /a range is planned from 3/,
+    'insert into planned_ranges (first_offset, last_offset) values (3, 4)',
+  ],
   [
     /a replay is of webhook/,
     `insert into webhook_replays (webhook_id, id, after_offset, next_offset, until_offset)

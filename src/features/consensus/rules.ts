@@ -54,9 +54,6 @@ export interface Tally {
   readonly updated_at: string | null;
 }
 
-export const cellField = ({ family, yes, option, value }: Said): string =>
-  `${family}|${option === null ? (yes ? 'y' : 'n') : option}|${value}`;
-
 /**
  * `part / whole` with at most two decimals, a half up as in SQL. The hundredfold is taken before
  * the division: only then is every half exact (2.175 · 100 is 217.49999999999997).

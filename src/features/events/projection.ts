@@ -36,10 +36,7 @@ export interface ProjectionParts {
 }
 
 export interface Projection {
-  /**
-   * Projects up to `head`, at once when nothing comes and else in portions; `fresh` are the newest
-   * entries where they are at hand.
-   */
+  /** Projects up to `head`; `fresh` are the newest entries where they are at hand. */
   update(head: number, fresh: readonly LogEntry[]): Promise<void>;
   /** What was known about Redis may no longer hold. */
   forget(): void;
@@ -48,32 +45,8 @@ export interface Projection {
 /** Further behind than this, making Redis anew is cheaper than replaying. */
 const most_replayed = 50_000;
 const replay_chunk = 2_000;
-/** Many events of a busy question are one update of what Redis keeps of it. */
-const gather_ms = 250;
 const ask_every_ms = 1_000;
 const rebuild_rest_ms = 500;
-
-/** The newest entries, as far as they follow each other, until they are projected. */
-const makeGathered = () => {
-  let kept: LogEntry[] = [];
-  return {
-    add(fresh: readonly LogEntry[]): void {
-      const last = kept[kept.length - 1];
-      const follows = last !== undefined && fresh[0]?.offset === last.offset + 1;
-      if (fresh.length > 0) kept = follows && kept.length < replay_chunk ? kept : [];
-      for (const entry of fresh) kept.push(entry);
-    },
-    isFull: (): boolean => kept.length >= replay_chunk,
-    /** Those after an offset; undefined where the next one is not here. */
-    after(offset: number): readonly LogEntry[] | undefined {
-      const from = offset + 1 - (kept[0]?.offset ?? 0);
-      return kept[from] === undefined ? undefined : kept.slice(from, from + replay_chunk);
-    },
-    clear(): void {
-      kept = [];
-    },
-  };
-};
 
 export const createProjection = (parts: ProjectionParts): Projection => {
   const { sql, redis, prefix, log, projectors } = parts;
@@ -83,8 +56,6 @@ export const createProjection = (parts: ProjectionParts): Projection => {
   let asked_ms = 0;
   let is_rebuilding = false;
   let rebuild_not_before_ms = 0;
-  let updated_ms = 0;
-  const gathered = makeGathered();
   redis.on('close', () => {
     connections += 1;
     projected = undefined;
@@ -139,16 +110,12 @@ export const createProjection = (parts: ProjectionParts): Projection => {
       projected = undefined;
     },
     async update(head, fresh) {
-      gathered.add(fresh);
-      const now_ms = performance.now();
-      const may_wait = fresh.length > 0 && !gathered.isFull();
-      if (may_wait && now_ms - updated_ms < gather_ms) return;
-      updated_ms = now_ms;
       const checkConnection = holdConnection();
       if (performance.now() - asked_ms > ask_every_ms) projected = undefined;
       let from = projected ?? (await askRedis(head));
       while (from !== undefined && from < head) {
-        const entries = gathered.after(from) ?? (await readEvents(sql, from, replay_chunk));
+        const is_next = fresh[0]?.offset === from + 1;
+        const entries = is_next ? fresh : await readEvents(sql, from, replay_chunk);
         const last = entries[entries.length - 1];
         if (last === undefined) return;
         checkConnection();
@@ -159,7 +126,6 @@ export const createProjection = (parts: ProjectionParts): Projection => {
       }
       checkConnection();
       projected = from;
-      gathered.clear();
     },
   };
 };

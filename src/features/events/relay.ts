@@ -24,10 +24,9 @@ import { createStreamWriter } from './stream-writer.js';
  *   waiting ──lease taken──▶ active ──lease lost or stopped──▶ waiting
  *
  * A turn while active: (1) one transaction: check the fence, move events from the outbox to the
- * log, let every projector write what belongs to the same commit (counters); (2) append
- * to the Redis stream; (3) let every projector update Redis, while more comes in portions. Steps 2
- * and 3 may fail or be repeated at any time: both are guarded by offsets and catch up from
- * Postgres.
+ * log, let every projector write what belongs to the same commit (counters); (2) let every
+ * projector update Redis; (3) append to the Redis stream. Steps 2 and 3 may fail or be repeated at
+ * any time: both are guarded by offsets and catch up from Postgres.
  */
 
 export interface RelayOptions {
@@ -84,8 +83,9 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const feedRedis = async (fresh: readonly LogEntry[]): Promise<void> => {
     if (redis.status !== 'ready') return;
     try {
-      await writer.write(head, fresh);
+      // In this order: whoever hears of an event finds it counted.
       await projection.update(head, fresh);
+      await writer.write(head, fresh);
     } catch (error) {
       projection.forget();
       log.warn(describeError(error), 'relay: Redis is away, the log goes on in Postgres');

@@ -1,4 +1,4 @@
-import { cellField, tallyKey } from '../../features/consensus/index.js';
+import { cellField, givenBy, tallyKey } from '../../features/consensus/index.js';
 import { projectedKey, readHead } from '../../features/events/index.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { chunk, makeFindings, type VerifyParts } from './parts.js';
@@ -46,11 +46,12 @@ const checkPage = async (parts: VerifyParts, ids: readonly string[]): Promise<st
   }));
   const wanted = new Map<string, Map<string, number>>();
   for (const row of await readStatedValues(parts.sql, standing)) {
-    const { question_id, model_family, prediction, selected_option, value } = row;
-    const cells = wanted.get(question_id) ?? new Map<string, number>();
-    const cell = { family: model_family, yes: prediction, option: selected_option, value };
-    cells.set(cellField(cell), row.count);
-    wanted.set(question_id, cells);
+    const cells = wanted.get(row.question_id) ?? new Map<string, number>();
+    wanted.set(row.question_id, cells);
+    const add = (field: string, count: number) => cells.set(field, (cells.get(field) ?? 0) + count);
+    add(`${cellField(row)}|${row.size}`, row.count);
+    const given = givenBy(row, row.probabilities, row.options) ?? [];
+    for (const [n, units] of given.entries()) add(`${row.family}|${n}`, units * row.count);
   }
   return ids.flatMap((id) => {
     const hash = tallies.get(id) ?? {};

@@ -21,16 +21,20 @@ export interface StandingTally {
 
 export interface Expected {
   readonly question_id: string;
-  readonly model_family: string;
-  readonly prediction: boolean | null;
-  readonly selected_option: number | null;
+  readonly options: number;
+  readonly family: string;
+  readonly yes: boolean | null;
+  readonly option: number | null;
   readonly value: number;
+  readonly probabilities: readonly number[] | null;
+  /** How many predictions on the question the owner of each has. */
+  readonly size: number;
   readonly count: number;
 }
 
 /**
- * How often each value is stated, by question and family, as of the offset at which the tally of
- * the question stands: what the log has by now, without what it got after that offset.
+ * What is stated how often, by question, family and size of owner, as of the offset at which the
+ * tally of the question stands: what the log has by now, without what it got after that offset.
  */
 export const readStatedValues = (
   sql: Sql,
@@ -49,19 +53,29 @@ export const readStatedValues = (
     join asked on asked.question_id = e.question_id and e."offset" > asked."offset"
     where e."offset" > ${Math.min(...tallies.map(({ offset }) => offset))}
       and e.event = 'prediction.placed'
+  ),
+  placed as (
+    select
+      p.*,
+      count(*) over (partition by p.question_id, coalesce(p.owner_id, p.agent_id)) as size
+    from predictions p
+    where p.question_id = any (array(select question_id from asked))
+      and not exists (select from outbox o where o.id = p.event_id)
+      and not exists (select from later where later.id = p.event_id)
   )
   select
     p.question_id,
-    p.model_family,
-    p.prediction,
-    p.selected_option,
+    cardinality(q.options) as options,
+    p.model_family as family,
+    p.prediction as yes,
+    p.selected_option as option,
     coalesce(p.probability, p.confidence) as value,
+    p.probabilities,
+    p.size,
     count(*)::integer as count
-  from predictions p
-  where p.question_id = any (array(select question_id from asked))
-    and not exists (select from outbox o where o.id = p.event_id)
-    and not exists (select from later where later.id = p.event_id)
-  group by 1, 2, 3, 4, 5`;
+  from placed p
+  join questions q on q.id = p.question_id
+  group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
 export interface LastEvent {
   readonly question_id: string;

@@ -5,10 +5,10 @@ import type { Query, Sentence } from './query.js';
 /**
  * Deliveries against the log, and against themselves.
  *
- * A webhook that was not touched since an event has one delivery of it when it wants it and may see
- * it, and none otherwise; or a gap says that it was left out. What was touched within some seconds
- * of the hand-over may go either way, because its change and the hand-over may have passed each
- * other. Deliveries are kept for eight days at least.
+ * A webhook that was not touched since a planned event has one delivery of it when it wants it and
+ * may see it, and none otherwise; or a gap says that it was left out. What was touched within some
+ * seconds of the hand-over may go either way, because its change and the hand-over may have passed
+ * each other. Deliveries are kept for eight days at least.
  */
 const unchanged_s = 3;
 const surely_kept_days = 7;
@@ -34,7 +34,10 @@ const missing_deliveries: Query = (tx) => tx<Sentence[]>`
   select 'webhook ' || w.id || ' has no delivery of event ' || e.id as what
   from webhooks w
   cross join lateral (select distinct event from unnest(w.events) as named (event)) wanted
+  cross join delivery_plan p
   join events e on e.event = wanted.event
+    and e."offset" > w.after_offset
+    and e."offset" <= p.planned_offset
     and e.recorded_at > w.updated_at + make_interval(secs => ${unchanged_s})
     and e.recorded_at > now() - make_interval(days => ${surely_kept_days})
   where ${isListed(tx)}
@@ -162,6 +165,15 @@ const disabled_without_reason: Query = (tx) => tx<Sentence[]>`
     or (cardinality(gone_events) >= 2 and active and updated_at < now() - interval '1 minute')
   limit ${shown}`;
 
+/** The log is ahead of what is planned, and a range that touches it is part of it. */
+const plan: Query = (tx) => tx<Sentence[]>`
+  select 'deliveries are planned up to ' || p.planned_offset || ', and the log has ' || h."offset"
+    || ' events; a range is planned from ' || coalesce(r.first::text, 'nowhere') as what
+  from delivery_plan p
+  cross join log_head h
+  cross join (select min(first_offset) as first from planned_ranges) r
+  where p.planned_offset > h."offset" or r.first <= p.planned_offset + 1`;
+
 const replays: Query = (tx) => tx<Sentence[]>`
   select 'a replay is of webhook ' || r.webhook_id || ', which there is not' as what
   from webhook_replays r
@@ -178,5 +190,6 @@ export const webhook_queries: readonly Query[] = [
   gaps,
   queues_of_disabled,
   disabled_without_reason,
+  plan,
   replays,
 ];

@@ -1,7 +1,6 @@
 import { t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
-import { readInPortions } from '../../../src/features/consensus/in-portions.js';
-import { readStated } from '../../../src/features/consensus/store.js';
+import { readInPortions, readStated } from '../../../src/features/consensus/store.js';
 import { consensusBySql } from '../../help/consensus-sql.js';
 import { openParts } from '../../help/parts.js';
 import { addPredictions, addQuestions, type Placed } from '../history/world.js';

@@ -51,50 +51,52 @@ t.test('of a portion that is counted in part, the rest is counted', async (t) =>
   const probabilities = [70, 70, 80, 70];
   const entries = probabilities.map((one, i) => entryAt(question_id, i + 1, one));
   const tally = tallyKey(prefix, question_id);
-  await deps.redis.hset(tally, 'o', 2, 't', '2026-01-01T00:00:02.000Z', 'gpt|y|70', 2);
+  await deps.redis.hset(tally, 'o', 2, 't', '2026-01-01T00:00:02.000Z', 'gpt|y|70|1', 2);
   for (const times of [1, 2]) {
     await projector.project?.(entries);
     t.same(
       { ...(await deps.redis.hgetall(tally)) },
-      { o: '4', t: '2026-01-01T00:00:04.000Z', 'gpt|y|70': '3', 'gpt|y|80': '1' },
+      { o: '4', t: '2026-01-01T00:00:04.000Z', 'gpt|y|70|1': '3', 'gpt|y|80|1': '1' },
       `projected ${times} times`,
     );
   }
 });
 
-t.test(
-  'a tally begins with the portion where the log has no more, else with the record',
-  async (t) => {
-    const { deps } = await openParts(t);
-    const { sql, redis, config } = deps;
-    const projector = createConsensusProjector(deps);
-    const tallyOf = async (id: string) => ({
-      ...(await redis.hgetall(tallyKey(config.REDIS_PREFIX, id))),
-    });
-    // The record has no predictions: what it would give is an empty tally.
-    const [whole, longer, unknown] = [makeId(), makeId(), makeId()];
-    await sql`
+t.test('predictions of one owner move together, and options add up', async (t) => {
+  const { deps } = await openParts(t);
+  const { sql, redis, config } = deps;
+  const question_id = makeId();
+  await sql`
     insert into questions (
-      id, question, category, subcategory, question_type, status, timeframe, weight, opens_at,
-      closes_at, resolution_date, published_at
+      id, question, category, question_type, options, status, timeframe, opens_at, closes_at,
+      resolution_date, published_at
     )
-    select
-      id, 'Will the tally begin with the portion of the log?', 'technology', 'data', 'binary',
-      'open', 'long', 1, now(),
-      now() + interval '1 day', now() + interval '1 day', now()
-    from unnest(${[whole, longer]}::uuid[]) as d (id)`;
-    await sql`
-    insert into question_counts (question_id, prediction_count)
-    values (${whole}, 3), (${longer}, 4)`;
-    const ids = [whole, longer, unknown];
-    const entries = ids.flatMap((id, n) =>
-      [70, 80, 70].map((probability, i) => entryAt(id, 3 * n + i + 1, probability)),
-    );
-    await projector.project?.(entries);
-    t.same(await tallyOf(whole), {
-      ...{ o: '3', t: '2026-01-01T00:00:03.000Z' },
-      ...{ 'gpt|y|70': '2', 'gpt|y|80': '1' },
-    });
-    for (const id of [longer, unknown]) t.same(await tallyOf(id), { o: '0', t: '' });
-  },
-);
+    values (
+      ${question_id}, 'Which of them will it be?', 'technology', 'multi', '{2026,Rain}', 'open',
+      'long', now(), now() + interval '1 day', now() + interval '1 day', now()
+    )`;
+  const tally = tallyKey(config.REDIS_PREFIX, question_id);
+  await redis.hset(tally, 'o', 0, 't', '');
+  const owner_id = makeId();
+  const says = (offset: number, more: object): LogEntry => ({
+    ...entryAt(question_id, offset, 0),
+    owner_id,
+    body: JSON.stringify({
+      data: { model_family: 'gpt', confidence: 60, option_index: 1, option_count: 2, ...more },
+      timestamp: `2026-01-01T00:00:0${offset}.000Z`,
+    }),
+  });
+  const entries = [
+    says(1, {}),
+    says(2, { probabilities: { Rain: 60, 2026: 40 } }),
+    { ...says(3, { model_family: 'claude' }), owner_id: null },
+  ];
+  await createConsensusProjector(deps).project?.(entries);
+  t.same(
+    { ...(await redis.hgetall(tally)) },
+    {
+      ...{ o: '3', t: '2026-01-01T00:00:03.000Z', 'gpt|1|60|2': '2', 'claude|1|60|1': '1' },
+      ...{ 'gpt|0': '80', 'gpt|1': '120', 'claude|0': '40', 'claude|1': '60' },
+    },
+  );
+});

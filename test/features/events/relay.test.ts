@@ -80,10 +80,13 @@ const newQuestion = async ({ deps }: Parts): Promise<string> => {
 const counter: Projector = {
   name: 'counter',
   async record(tx, entries) {
-    for (const { question_id } of entries) {
+    for (const { question_id, offset } of entries) {
       await tx`
         update question_counts
-        set prediction_count = prediction_count + 1, yes_count = yes_count + 1
+        set
+          prediction_count = prediction_count + 1,
+          yes_count = yes_count + 1,
+          prediction_offset = ${offset}
         where question_id = ${question_id}`;
     }
   },
@@ -217,7 +220,8 @@ t.test('a Redis that comes back with an older state is brought up to the log', a
   await world.nudge();
   await world.settle();
   const tally = tallyKey(prefix, question_id);
-  const older = await redis.hgetall(tally);
+  const owners = `${tally}:owners`;
+  const [older, older_owners] = [await redis.hgetall(tally), await redis.hgetall(owners)];
   const stream = `${prefix}:{log}:events`;
   const [first] = await redis.xrange(stream, '-', '+');
   await world.place(question_id);
@@ -226,8 +230,9 @@ t.test('a Redis that comes back with an older state is brought up to the log', a
   // As after a failover to a replica that had not heard of the last event.
   await redis
     .multi()
-    .del(tally)
+    .del(tally, owners)
     .hset(tally, older)
+    .hset(owners, older_owners)
     .set(`${prefix}:{log}:projected`, 1)
     .del(stream)
     .xadd(stream, '1-0', ...(first?.[1] ?? []))
@@ -241,7 +246,7 @@ t.test('a Redis that comes back with an older state is brought up to the log', a
   await world.nudge();
   await until('the third is counted', async () => (await redis.hget(tally, 'o')) === '3');
   const { o, t: _, ...counts } = await redis.hgetall(tally);
-  t.same(counts, { 'gpt|y|70': '3' });
+  t.same(counts, { 'gpt|y|70|1': '3' });
   await world.settle();
 });
 

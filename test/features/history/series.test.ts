@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { t } from 'tap';
-import { computeConsensus, givenBy, makeLiveTally } from '../../../src/features/consensus/index.js';
+import {
+  computeConsensus,
+  countAll,
+  givenBy,
+  readCells,
+} from '../../../src/features/consensus/index.js';
 import {
   makeChart,
   makeSeries,
@@ -50,9 +55,10 @@ const consensusOf = (shape: RunShape, all: readonly Stated[]) => {
     yes: is_binary ? side === 1 : null,
     option: is_binary ? null : side,
     value,
-    owners: [owner],
+    owner,
   }));
-  const tally = makeLiveTally({ said, offset: all.length, updated_at: null }).read();
+  const at = { offset: all.length, updated_at: null };
+  const tally = readCells(countAll(said).cells, at);
   const found = computeConsensus({ id: 'q', ...shape }, tally);
   return {
     count: found.total_predictions,

@@ -1,0 +1,133 @@
+import type { Redis } from 'ioredis';
+import { loadScript } from '../../kit/redis/scripts.js';
+import { type LogEntry, readData } from '../events/index.js';
+import { givenBy, type Said, type Stated, type Tally } from './rules.js';
+
+/**
+ * The tally of a question: how many predictions say the same and have owners of the same size, and
+ * with options what each family gives to each. Redis has it in one hash, whole numbers by field:
+ *
+ *   family|y or n or option|value|size   predictions; size: how many the owner of each has
+ *   family|option                        sum of what it is given
+ *   o, t                                 offset and time of the last prediction counted in
+ *
+ * A second hash, which only scripts read, has by owner what it said: with one more prediction of
+ * the owner those before it move into the cells of the next size.
+ */
+
+const setScript = loadScript('tally-set-2.lua');
+
+/**
+ * Questions share sixteen hash tags, by the last digit of their id: a batch of the log that touches
+ * many questions takes at most sixteen script calls, and a cluster still spreads them.
+ */
+export const tagOf = (question_id: string): string => `q${question_id.slice(-1)}`;
+
+/** The number is that of the format. */
+export const tallyKey = (prefix: string, question_id: string): string =>
+  `${prefix}:{${tagOf(question_id)}}:tally:2:${question_id}`;
+export const tallyKeys = (prefix: string, question_id: string): readonly string[] => {
+  const key = tallyKey(prefix, question_id);
+  return [key, `${key}:owners`];
+};
+
+/** What a prediction says, without blanks. */
+export const cellField = ({ family, yes, option, value }: Said): string =>
+  `${family}|${option === null ? (yes ? 'y' : 'n') : option}|${value}`;
+
+/** What the event of a prediction says. */
+export const saidIn = (entry: LogEntry): Said => {
+  const data = readData(entry);
+  const option = data['option_index'];
+  const has_option = typeof option === 'number';
+  return {
+    family: String(data['model_family']),
+    yes: has_option ? null : data['prediction'] === true,
+    option: has_option ? option : null,
+    value: Number(has_option ? data['confidence'] : data['probability']),
+  };
+};
+
+const givenIn = (entry: LogEntry, said: Said, options: readonly string[]) => {
+  const named = readData(entry)['probabilities'] as Readonly<Record<string, number>> | undefined;
+  const percents = named === undefined ? null : options.map((option) => Number(named[option]));
+  return givenBy(said, percents, options.length);
+};
+
+/** The same with the distribution over the options of its question. */
+export const statedIn = (entry: LogEntry, options: readonly string[]): Stated => {
+  const said = saidIn(entry);
+  return { ...said, given: givenIn(entry, said, options) };
+};
+
+/** Bodies end with their time: `…,"timestamp":"2026-01-31T12:00:00.000Z"}`. */
+export const timeOf = ({ body }: LogEntry): string => body.slice(-26, -2);
+
+export type StatedBy = Stated & { readonly owner: string };
+
+export interface Counts {
+  /** By field of the hash. */
+  readonly cells: Map<string, number>;
+  /** By owner what it said, each once more for each time. */
+  readonly owners: Map<string, string[]>;
+}
+
+const add = (to: Map<string, number>, field: string, count: number): void => {
+  to.set(field, (to.get(field) ?? 0) + count);
+};
+
+/** Counts predictions; those of one owner are known in full. */
+export const countAll = (all: Iterable<StatedBy>): Counts => {
+  const cells = new Map<string, number>();
+  const owners = new Map<string, string[]>();
+  for (const { owner, given, ...said } of all) {
+    const of_owner = owners.get(owner);
+    if (of_owner === undefined) owners.set(owner, [cellField(said)]);
+    else of_owner.push(cellField(said));
+    for (const [n, units] of (given ?? []).entries()) add(cells, `${said.family}|${n}`, units);
+  }
+  for (const fields of owners.values()) {
+    for (const field of fields) add(cells, `${field}|${fields.length}`, 1);
+  }
+  return { cells, owners };
+};
+
+/** The tally that the fields of a hash stand for. */
+export const readCells = (
+  fields: Iterable<readonly [field: string, count: number]>,
+  { offset, updated_at }: Pick<Tally, 'offset' | 'updated_at'>,
+): Tally => {
+  const tally = { cells: [] as Tally['cells'][number][], given: new Map<string, number[]>() };
+  for (const [field, count] of fields) {
+    const [family = '', side = '', value, size] = field.split('|');
+    if (size === undefined) {
+      const sums = tally.given.get(family) ?? [];
+      sums[Number(side)] = count;
+      tally.given.set(family, sums);
+      continue;
+    }
+    const option = /^\d/.test(side) ? Number(side) : null;
+    const yes = option === null ? side === 'y' : null;
+    tally.cells.push({ family, yes, option, value: Number(value), size: Number(size), count });
+  }
+  return { ...tally, offset, updated_at };
+};
+
+/** Undefined where there is none. */
+export const readHash = ({ o, t, ...fields }: Record<string, string>): Tally | undefined => {
+  if (o === undefined) return undefined;
+  const counts = Object.entries(fields).map(([field, count]) => [field, Number(count)] as const);
+  return readCells(counts, { offset: Number(o), updated_at: t === '' ? null : (t ?? null) });
+};
+
+/** Sets a tally from the record, unless the one in Redis is newer. */
+export const setTally = async (
+  redis: Redis,
+  keys: readonly string[],
+  { cells, owners, offset, updated_at }: Counts & Pick<Tally, 'offset' | 'updated_at'>,
+): Promise<void> => {
+  const args: (string | number)[] = [offset, updated_at ?? '', cells.size];
+  for (const [field, count] of cells) args.push(field, count);
+  for (const [owner, fields] of owners) args.push(owner, fields.join(' '));
+  await setScript(redis, keys, args);
+};
