@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { makeLocalWindows } from './local-windows.js';
 import { describeError } from './log.js';
-import { loadScript } from './redis/scripts.js';
+import { loadScript } from './redis/client.js';
 import { withDeadline } from './service.js';
 
 /**

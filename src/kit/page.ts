@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { common_faults, type Fault, refuse } from './fault.js';
-import { parseTime } from './http/validate.js';
+import { parseTime } from './http/validation.js';
 import { isId } from './ids.js';
 
 /**

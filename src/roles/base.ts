@@ -3,8 +3,7 @@ import { type Config, publicUrl, type RoleName } from '../config.js';
 import type { Deps } from '../kit/deps.js';
 import { makeLog } from '../kit/log.js';
 import { createMonitor, type Measure } from '../kit/metrics.js';
-import { openSql, probeSql, type Sql } from '../kit/pg/client.js';
-import { type DatabaseClock, followClock } from '../kit/pg/clock.js';
+import { type DatabaseClock, followClock, openSql, probeSql, type Sql } from '../kit/pg/client.js';
 import { closeRedis, connectRedis, openRedis } from '../kit/redis/client.js';
 import { type Service, withDeadline } from '../kit/service.js';
 

@@ -1,7 +1,7 @@
 import type { Config } from '../config.js';
 import { type Running, withDeadline } from '../kit/service.js';
-import { startBeating } from './heartbeat.js';
 import type { FromRole, RoleArgs, ToRole } from './role-process.js';
+import { startBeating } from './role-process.js';
 
 /**
  * The inside of a role process. It obeys the supervisor alone: signals are ignored, because a

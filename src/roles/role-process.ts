@@ -3,7 +3,58 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { findProcesses } from '../boot/processes.mjs';
 import { type RoleName, role_names } from '../config.js';
 import { type Say, stopProcess } from '../embedded/processes.js';
-import { listenToBeats } from './heartbeat.js';
+
+/**
+ * A role process says every second that its event loop turns. One that is silent for 5 s stands
+ * still (stopped, or in a loop without end): no job of it may take so long, and nobody else does
+ * its work meanwhile.
+ */
+
+const beat_ms = 1_000;
+const silent_ms = 5_000;
+/** Until it is ready a process loads, and may do so in one piece. */
+const starting_ms = 60_000;
+const look_ms = 500;
+
+/** The side of the role process. */
+export const startBeating = (say: () => void): void => {
+  setInterval(say, beat_ms).unref();
+};
+
+interface Listening {
+  heard(): void;
+  /** It has started: from now on the short limit counts. */
+  ready(): void;
+  stop(): void;
+}
+
+/** The side of the supervisor: calls `onSilent` once. */
+const listenToBeats = (onSilent: () => void): Listening => {
+  let limit_ms = starting_ms;
+  let silence_ms = 0;
+  let looked_ms = performance.now();
+  const look = (): void => {
+    const now_ms = performance.now();
+    const passed_ms = now_ms - looked_ms;
+    // What passes while this process stands still itself does not count.
+    if (passed_ms < 4 * look_ms) silence_ms += passed_ms;
+    looked_ms = now_ms;
+    if (silence_ms < limit_ms) return;
+    clearInterval(timer);
+    onSilent();
+  };
+  const timer = setInterval(look, look_ms);
+  timer.unref();
+  return {
+    heard() {
+      silence_ms = 0;
+    },
+    ready() {
+      limit_ms = silent_ms;
+    },
+    stop: () => clearInterval(timer),
+  };
+};
 
 /**
  * One role in a process of its own, started again whenever it ends, and killed when it stands
@@ -36,7 +87,7 @@ export interface RoleProcess {
   kill(): void;
 }
 
-export interface RoleProcessOptions {
+interface RoleProcessOptions {
   readonly args: RoleArgs;
   readonly entry: string;
   readonly data_dir: string;

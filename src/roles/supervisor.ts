@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Config, RoleName } from '../config.js';
 import { publicUrl } from '../config.js';
 import { claimDataDir, type DataDirClaim } from '../embedded/data-dir.js';
@@ -6,15 +7,199 @@ import { type DevCaFiles, keepDevCa } from '../embedded/dev-ca.js';
 import { keepSecret } from '../embedded/files.js';
 import { keepLogsSmall, openLog } from '../embedded/logs.js';
 import { startPostgres } from '../embedded/postgres.js';
-import { pickPort, probePort, type Say } from '../embedded/processes.js';
+import { placeOutside } from '../embedded/postgres-home.js';
+import {
+  type EmbeddedStore,
+  pickPort,
+  probePort,
+  type Say,
+  signalProcess,
+} from '../embedded/processes.js';
 import { startRedis } from '../embedded/redis.js';
 import { isOutage } from '../kit/pg/client.js';
 import { migrate } from '../kit/pg/migrate.js';
-import { lookAtRedis } from '../kit/redis/look.js';
-import { banner } from './banner.js';
-import { type KeptStore, keepStore } from './kept-store.js';
+import { lookAtRedis } from '../kit/redis/client.js';
 import { endOrphans, keepRole, type RoleProcess } from './role-process.js';
-import { type StopSignals, watchStopSignals } from './stop-signals.js';
+
+/** What a person at the terminal wants to know once the service runs. Never a secret itself. */
+export interface BannerParts {
+  readonly config: Config;
+  /** Undefined when no api runs here. */
+  readonly url: string | undefined;
+  readonly dev_ca: DevCaFiles | null;
+}
+
+export const banner = ({ config, url, dev_ca }: BannerParts): readonly string[] => {
+  const { ADMIN_KEY, DATA_DIR, DATABASE_URL, NODE_ENV, REDIS_URL } = config;
+  const here = (name: string): string => path.relative('', path.join(DATA_DIR, name));
+  const production = NODE_ENV === 'production';
+  const embedded = DATABASE_URL === undefined || REDIS_URL === undefined;
+  const folders = [here(''), placeOutside(DATA_DIR)].filter((folder) => folder !== '');
+  const facts: readonly (readonly [string, string])[] = [
+    ['admin key', ADMIN_KEY === undefined ? here('admin-key') : 'as set in ADMIN_KEY'],
+    ['data', embedded ? `${folders.join(' and ')} (npm run backup)` : 'in the stores that are set'],
+    ['logs', production ? 'this output, one JSON line each' : here('log/forum.log')],
+  ];
+  const lines = facts.map(([name, value]) => `  ${name.padEnd(10)} ${value}`);
+  const headline =
+    url === undefined ? 'Prediction Forum runs without an api.' : `Prediction Forum runs at ${url}`;
+  if (production) return [headline, ...lines.map((line) => line.trim())];
+  if (!isLoopback(config.HOST)) lines.push('', ...open_warning);
+  return ['', headline, '', ...lines, ...(url === undefined ? [] : tryNext(url, dev_ca)), ''];
+};
+
+const isLoopback = (host: string): boolean => /^(localhost|::1|127(\.\d{1,3}){3})$/.test(host);
+
+const open_warning = [
+  '  WARNING: this is development mode, and other machines can reach it: /dev/outbox shows every',
+  '  mail, with its links, to anybody. Set NODE_ENV=production or HOST=127.0.0.1.',
+];
+
+const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
+  const body = '{"name":"First Light","model":"claude-sonnet-4"}';
+  const lines = [
+    '',
+    '  Try next:',
+    `    curl -X POST ${url}/api/register \\`,
+    `      -H 'content-type: application/json' -d '${body}'`,
+    '    npm run demo          25 agents play the whole story',
+    `    ${url}/docs`,
+  ];
+  if (dev_ca === null) return lines;
+  return [
+    ...lines,
+    '',
+    '  Webhooks may go to https://127.0.0.1:PORT (10000 or more) with the certificate',
+    `    ${path.relative('', dev_ca.cert_file)} and its key ${path.relative('', dev_ca.key_file)}`,
+  ];
+};
+
+/** An embedded store that is started again at once, at the same address, whenever it ends. */
+export interface KeptStore {
+  readonly name: string;
+  readonly url: string;
+  stop(): Promise<void>;
+  /** Ends it without ceremony. */
+  kill(): Promise<void>;
+}
+
+export interface KeptStoreOptions {
+  readonly name: string;
+  readonly start: (again: boolean) => Promise<EmbeddedStore>;
+  readonly say: Say;
+  /** What ends it at once and leaves files that the next start can use. */
+  readonly kill_signal: NodeJS.Signals;
+}
+
+/** A store that lacks room on its disk is to be back soon after there is some. */
+const longest_backoff_ms = 1_000;
+const kill_ms = 2_000;
+
+export const keepStore = async (options: KeptStoreOptions): Promise<KeptStore> => {
+  const { name, start, say, kill_signal } = options;
+  const stopped = new AbortController();
+  let store = await start(false);
+  const { url } = store;
+
+  const startAgain = async (): Promise<void> => {
+    for (let backoff_ms = 50; !stopped.signal.aborted; backoff_ms *= 2) {
+      try {
+        store = await start(true);
+        return say(`${name} runs again.`);
+      } catch (error) {
+        say(`${name}: ${error instanceof Error ? error.message : error}`);
+      }
+      const rest_ms = Math.min(backoff_ms, longest_backoff_ms);
+      await wait(rest_ms, undefined, { signal: stopped.signal }).catch(() => undefined);
+    }
+  };
+  let starting: Promise<void> = Promise.resolve();
+  const watch = async (): Promise<void> => {
+    for (;;) {
+      await store.exited;
+      if (stopped.signal.aborted) return;
+      say(`${name} ended; it is started again.`);
+      starting = startAgain();
+      await starting;
+    }
+  };
+  const done = watch();
+  return {
+    name,
+    url,
+    async stop() {
+      stopped.abort();
+      // A start that is under way makes another one to stop.
+      await starting;
+      await store.stop();
+      await done;
+    },
+    async kill() {
+      stopped.abort();
+      signalProcess(store.pid, kill_signal);
+      await Promise.race([store.exited, wait(kill_ms)]);
+      signalProcess(store.pid, 'SIGKILL');
+    },
+  };
+};
+
+/** What tells a service to stop, as promises to wait for. */
+export interface StopSignals {
+  /** The first signal, or the end of the npm that started this process. */
+  readonly stop: Promise<undefined>;
+  /** The second signal. */
+  readonly force: Promise<undefined>;
+  stopped(): boolean;
+  /** Rests, less long when it is told to stop. */
+  rest(ms: number): Promise<void>;
+  /** Fulfilled after the time; does not keep the process alive. */
+  after(ms: number): Promise<undefined>;
+}
+
+/** A terminal sends Ctrl-C to everybody, and npm passes a signal on: both come at once. */
+const same_ms = 300;
+const parent_every_ms = 500;
+
+export const watchStopSignals = (env: NodeJS.ProcessEnv): StopSignals => {
+  let first_at = 0;
+  let onStop = (_: undefined): void => undefined;
+  let onForce = (_: undefined): void => undefined;
+  const stop = new Promise<undefined>((resolve) => {
+    onStop = resolve;
+  });
+  const force = new Promise<undefined>((resolve) => {
+    onForce = resolve;
+  });
+  const tell = (): void => {
+    if (first_at === 0) {
+      first_at = Date.now();
+      onStop(undefined);
+    } else if (Date.now() - first_at > same_ms) onForce(undefined);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, tell);
+  // A closed terminal or a killed npm must not end this process before its children.
+  process.stdout.on('error', () => undefined);
+  process.stderr.on('error', () => undefined);
+  if (env['npm_lifecycle_event'] !== undefined) watchParent(tell);
+  return {
+    stop,
+    force,
+    stopped: () => first_at !== 0,
+    rest: (ms) => Promise.race([wait(ms), stop]),
+    after: (ms) => wait(ms, undefined, { ref: false }),
+  };
+};
+
+/** npm may be killed in a way that it cannot pass on; then nobody could stop this process. */
+const watchParent = (tell: () => void): void => {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    tell();
+  }, parent_every_ms);
+  timer.unref();
+};
 
 /**
  * Runs the whole service. Order of the start: claim DATA_DIR → port free? → keys, stores →

@@ -7,7 +7,7 @@ import { embeddedPostgresVersion } from '../embedded/postgres-home.js';
 import { probePort } from '../embedded/processes.js';
 import { findInstaller, lookUp } from '../embedded/redis-binary.js';
 import { openSql } from '../kit/pg/client.js';
-import { lookAtRedis } from '../kit/redis/look.js';
+import { lookAtRedis } from '../kit/redis/client.js';
 import { printable } from './shared/terminal.js';
 
 /**

@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { type Config, readConfig } from '../../src/config.js';
-import { banner } from '../../src/roles/banner.js';
+import { banner } from '../../src/roles/supervisor.js';
 
 const said = (changes: Partial<Config>): string => {
   const config = { ...readConfig({}), ...changes };

@@ -10,8 +10,8 @@ import {
   type StreamStatus,
   type Topic,
 } from '../../src/client/node.js';
-import type { Caller } from '../../src/kit/http/caller.js';
-import type { HubLimits } from '../../src/kit/ws/options.js';
+import type { Caller } from '../../src/kit/http/route.js';
+import type { HubLimits } from '../../src/kit/ws/frames.js';
 import { range, startHub } from '../help/hub.js';
 import { startSocketFront } from '../help/socket-front.js';
 import { until } from '../help/until.js';

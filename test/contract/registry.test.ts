@@ -5,7 +5,7 @@ import { link_key_refused } from '../../src/features/agents/schema.js';
 import { common_faults, type FaultCategory, type FaultDef } from '../../src/kit/fault.js';
 import { faultsOf } from '../../src/kit/http/openapi.js';
 import type { Route } from '../../src/kit/http/route.js';
-import { compileCheck, compileQuery } from '../../src/kit/http/validate.js';
+import { compileCheck, compileQuery } from '../../src/kit/http/validation.js';
 import { all_routes } from '../../src/routes.js';
 import { collectFaults, listModules } from '../help/modules.js';
 

@@ -10,16 +10,16 @@ import {
 import { makeWindowsOf } from '../../src/features/limits/index.js';
 import { createBoards, type StandingParts } from '../../src/features/standing/index.js';
 import type { Deps } from '../../src/kit/deps.js';
-import { anonymous } from '../../src/kit/http/caller.js';
 import { mount } from '../../src/kit/http/mount.js';
-import { createResponseCache } from '../../src/kit/http/response-cache.js';
-import type { Route } from '../../src/kit/http/route.js';
 import {
   App,
   exclusive_port,
   us_listen_socket_close,
   us_socket_local_port,
-} from '../../src/kit/http/uws.js';
+} from '../../src/kit/http/request.js';
+import { createResponseCache } from '../../src/kit/http/response-cache.js';
+import type { Route } from '../../src/kit/http/route.js';
+import { anonymous } from '../../src/kit/http/route.js';
 import { createLimiter } from '../../src/kit/limits.js';
 import { openParts, type PartsOptions } from './parts.js';
 import type { Teardown } from './stores.js';

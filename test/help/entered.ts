@@ -12,10 +12,38 @@ export interface EnteredFile {
 
 const source = /\/dist\/(src\/.*)\.js$/;
 
+const idle_ms = 2_500;
+
+type Coverage = Awaited<ReturnType<typeof take>>;
+
+/** The functions entered since the last call, by file. */
+const take = async (session: Session) => {
+  const { result } = await session.post('Profiler.takePreciseCoverage');
+  const found = new Map<string, Set<string>>();
+  for (const { url, functions } of result) {
+    const file = source.exec(url)?.[1];
+    if (file === undefined) continue;
+    for (const { functionName, ranges } of functions) {
+      const [range] = ranges;
+      if (range === undefined || range.count === 0) continue;
+      const names = found.get(file) ?? new Set();
+      found.set(file, names.add(`${functionName || '(anonymous)'} ${range.startOffset}`));
+    }
+  }
+  return found;
+};
+
+const without = (all: Coverage, other: Coverage): EnteredFile[] =>
+  [...all].flatMap(([file, names]) => {
+    const left = [...names].filter((name) => other.get(file)?.has(name) !== true);
+    const functions = [...new Set(left.map((name) => name.slice(0, name.lastIndexOf(' '))))];
+    return functions.length === 0 ? [] : [{ file: `${file}.ts`, functions }];
+  });
+
 /**
  * Places one prediction and tells which files and functions of `src` were entered between the
  * socket and the commit, by the coverage of that one request. The api process does nothing else
- * meanwhile; what it does by the clock may be in it too.
+ * meanwhile; functions that it enters by the clock, without a request, are left out.
  */
 export const enteredByPrediction = async (t: Test): Promise<readonly EnteredFile[]> => {
   const app = await startApp(t, { roles: ['api'], check_answers: false });
@@ -30,18 +58,12 @@ export const enteredByPrediction = async (t: Test): Promise<readonly EnteredFile
     await session.post('Profiler.enable');
     await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
     await session.post('Profiler.takePreciseCoverage');
+    await new Promise((resolve) => setTimeout(resolve, idle_ms));
+    const idle = await take(session);
     const answer = await predict(app, agent, { id });
     t.equal(answer.status, 201);
-    const { result } = await session.post('Profiler.takePreciseCoverage');
-    return result
-      .flatMap(({ url, functions }) => {
-        const file = source.exec(url)?.[1];
-        if (file === undefined) return [];
-        const entered = functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0);
-        const names = entered.map(({ functionName }) => functionName || '(anonymous)');
-        return names.length === 0 ? [] : [{ file: `${file}.ts`, functions: [...new Set(names)] }];
-      })
-      .sort((a, b) => a.file.localeCompare(b.file));
+    const entered = without(await take(session), idle);
+    return entered.sort((one, other) => one.file.localeCompare(other.file));
   } finally {
     session.disconnect();
   }

@@ -1,15 +1,19 @@
 import { pino } from 'pino';
 import type { Test } from 'tap';
 import { common_faults, refuse } from '../../src/kit/fault.js';
-import { makeAddressReader } from '../../src/kit/http/address.js';
-import type { AgentCaller } from '../../src/kit/http/caller.js';
-import { anonymous } from '../../src/kit/http/caller.js';
-import { App, exclusive_port, us_socket_local_port } from '../../src/kit/http/uws.js';
-import { passes } from '../../src/kit/ws/channels.js';
+import {
+  App,
+  exclusive_port,
+  makeAddressReader,
+  us_socket_local_port,
+} from '../../src/kit/http/request.js';
+import type { AgentCaller } from '../../src/kit/http/route.js';
+import { anonymous } from '../../src/kit/http/route.js';
+import type { HubLimits, HubOptions } from '../../src/kit/ws/frames.js';
 import { keyOf, type Publication, type TopicRef, ws_faults } from '../../src/kit/ws/frames.js';
 import { type Hub, mountHub } from '../../src/kit/ws/hub.js';
-import type { HubLimits, HubOptions } from '../../src/kit/ws/options.js';
 import { makeRecent, type Recent } from '../../src/kit/ws/recent.js';
+import { passes } from '../../src/kit/ws/session.js';
 
 export const makeTestRecent = (): Recent<Publication> =>
   makeRecent({ most: 4_096, most_chars: 8_388_608 });

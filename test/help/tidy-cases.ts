@@ -123,10 +123,10 @@ export const tidy_cases: Readonly<Record<string, TidyCase>> = {
       file('src/Kit/a.ts'),
     ),
   },
-  'files have at most 500 lines': {
+  'files have at most 600 lines': {
     rule: tidy.shortFiles,
     scope: 'everything',
-    broken: alone(file('src/kit/a.ts', ...Array(501).fill('a'))),
+    broken: alone(file('src/kit/a.ts', ...Array(601).fill('a'))),
   },
   'lines have at most 100 characters': {
     rule: tidy.shortLines,

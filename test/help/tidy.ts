@@ -163,7 +163,7 @@ export const bannedInSource: Rule = (sources) =>
   });
 
 const homes: Readonly<Record<string, readonly string[]>> = {
-  'uWebSockets.js': ['src/kit/http/uws.ts'],
+  'uWebSockets.js': ['src/kit/http/request.ts'],
   postgres: ['src/kit/pg/connection.ts'],
   ioredis: ['src/kit/redis/', 'src/embedded/', 'src/tools/'],
 };
@@ -191,7 +191,7 @@ export const kebabCase: Rule = (sources) =>
     .filter(({ path }) => !/^(?:[a-z0-9-]+\/)*[a-z0-9]+(?:[.-][a-z0-9]+)*$/.test(path))
     .map(({ path }) => path);
 
-export const file_lines = 500;
+export const file_lines = 600;
 export const function_lines = 70;
 export const line_characters = 100;
 

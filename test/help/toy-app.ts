@@ -1,23 +1,23 @@
 import { Type } from '@sinclair/typebox';
 import { pino } from 'pino';
 import { common_faults, type Fault, refuse } from '../../src/kit/fault.js';
-import type { StreamParts } from '../../src/kit/http/body-stream.js';
-import type { Caller } from '../../src/kit/http/caller.js';
-import type { Credentials } from '../../src/kit/http/credentials.js';
 import { type Mounted, mount } from '../../src/kit/http/mount.js';
-import { createResponseCache } from '../../src/kit/http/response-cache.js';
-import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/kit/http/route.js';
+import type { Credentials } from '../../src/kit/http/pipeline.js';
+import type { StreamParts } from '../../src/kit/http/reply.js';
 import {
   App,
   exclusive_port,
   us_listen_socket_close,
   us_socket_local_port,
-} from '../../src/kit/http/uws.js';
+} from '../../src/kit/http/request.js';
+import { createResponseCache } from '../../src/kit/http/response-cache.js';
+import type { Caller } from '../../src/kit/http/route.js';
+import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/kit/http/route.js';
 import type { Limiter, Window } from '../../src/kit/limits.js';
 import { makeLocalWindows } from '../../src/kit/local-windows.js';
 import { QueueFullError } from '../../src/kit/pg/group-commit.js';
+import type { HubLimits } from '../../src/kit/ws/frames.js';
 import type { Hub } from '../../src/kit/ws/hub.js';
-import type { HubLimits } from '../../src/kit/ws/options.js';
 import { makeCaller } from './app.js';
 import type { Teardown } from './stores.js';
 import { mountToySocket } from './toy-socket.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { t } from 'tap';
-import { findJsonProblem, parseJson } from '../../src/kit/http/json.js';
+import { findJsonProblem, parseJson } from '../../src/kit/http/validation.js';
 import { holds } from '../help/property.js';
 
 const parse = (text: string) => parseJson(Buffer.from(text));

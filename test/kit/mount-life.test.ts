@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { exchange_counters } from '../../src/kit/http/exchange.js';
+import { exchange_counters } from '../../src/kit/http/request.js';
 import { openRaw, writeRequest } from '../help/raw-http.js';
 import { startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';

@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap';
-import type { WebSocket } from '../../src/kit/http/uws.js';
+import type { WebSocket } from '../../src/kit/http/request.js';
 import { type Bare, startBare, startChild } from '../help/native.js';
 import { until } from '../help/until.js';
 import { type Client, connect } from '../help/ws-client.js';

@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { followClock } from '../../src/kit/pg/clock.js';
+import { followClock } from '../../src/kit/pg/client.js';
 import { openAdmin } from '../help/own-stores.js';
 import { withSkewedClock } from '../help/skewed-clock.js';
 import { openStores } from '../help/stores.js';

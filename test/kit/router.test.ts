@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { t } from 'tap';
 import type { Method } from '../../src/kit/http/route.js';
-import { makeRouter } from '../../src/kit/http/router.js';
+import { makeRouter } from '../../src/kit/http/route.js';
 import { holds } from '../help/property.js';
 
 const routerOf = (...routes: readonly string[]) =>

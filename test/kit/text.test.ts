@@ -1,14 +1,13 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { findLinks } from '../../src/kit/links.js';
-import { isProfane } from '../../src/kit/profanity.js';
 import {
   countCharacters,
+  findLinks,
   hasControls,
   normaliseText,
   withoutControls,
 } from '../../src/kit/text.js';
-import { findObjection, readProse } from '../../src/kit/words.js';
+import { findObjection, isProfane, readProse } from '../../src/kit/words.js';
 import { timeAtBest } from '../help/stopwatch.js';
 
 const linksOf = (text: string): string[] => {

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import fc from 'fast-check';
 import { t } from 'tap';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../src/kit/http/schema.js';
-import { compileCheck, compileQuery, parseTime } from '../../src/kit/http/validate.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../src/kit/http/openapi.js';
+import { compileCheck, compileQuery, parseTime } from '../../src/kit/http/validation.js';
 import { makeId } from '../../src/kit/ids.js';
 import { holds } from '../help/property.js';
 

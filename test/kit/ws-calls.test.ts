@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { t } from 'tap';
-import { exchange_counters } from '../../src/kit/http/exchange.js';
+import { exchange_counters } from '../../src/kit/http/request.js';
 import { openCalls } from '../help/socket-calls.js';
 import { startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';

@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { t } from 'tap';
-import { frame_id, makeFrame } from '../../src/kit/ws/frames.js';
-import { defineOp } from '../../src/kit/ws/ops.js';
+import { defineOp, frame_id, makeFrame } from '../../src/kit/ws/frames.js';
 import { diffState, hashState, type State, type StateSource } from '../../src/kit/ws/states.js';
 import { range, startHub } from '../help/hub.js';
 import { until } from '../help/until.js';

@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { nullable, uuid_schema } from '../../kit/http/openapi.js';
 import { type Reply, reply, routeFor } from '../../kit/http/route.js';
-import { nullable, uuid_schema } from '../../kit/http/schema.js';
 import { makePage, page_query, pageHeaders, readPage } from '../../kit/page.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { revokeDigest } from '../events/index.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FaultField } from '../../kit/fault.js';
-import { sha256 } from '../../kit/hash.js';
+import { sha256 } from '../../kit/ids.js';
 import { withoutControls } from '../../kit/text.js';
 
 /** Identity of agents: names, keys, codes and the closed lists of registration. */

@@ -1,4 +1,4 @@
-import type { Caller } from '../../kit/http/caller.js';
+import type { Caller } from '../../kit/http/route.js';
 import { makeId } from '../../kit/ids.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { withoutControls } from '../../kit/text.js';

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { isFault } from '../../kit/fault.js';
+import { nullable } from '../../kit/http/openapi.js';
 import { reply, routeFor } from '../../kit/http/route.js';
-import { nullable } from '../../kit/http/schema.js';
 import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import { type ActWire, act_schema, audit_query } from './schema.js';
 import { type ActRow, countActs, listActs } from './store.js';

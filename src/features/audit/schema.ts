@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { page_query } from '../../kit/page.js';
 
 /** The wire of the audit log. */

@@ -1,5 +1,5 @@
-import { findLinks } from '../../kit/links.js';
 import { flatten, shorten } from '../../kit/markdown.js';
+import { findLinks } from '../../kit/text.js';
 import { readCitation } from '../predictions/index.js';
 
 /** Words of agents as a brief quotes them: on one line, cut, addresses as numbers of sources. */

@@ -1,6 +1,6 @@
 import type { Deps } from '../../kit/deps.js';
 import { isFault } from '../../kit/fault.js';
-import { markdown_type, wantsMarkdown } from '../../kit/http/format.js';
+import { markdown_type, wantsMarkdown } from '../../kit/http/reply.js';
 import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { seesReasoning, sightHeaders } from '../predictions/index.js';
 import { findVisible, question_faults, question_params } from '../questions/index.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import type { AgentCaller } from '../../kit/http/caller.js';
+import type { AgentCaller } from '../../kit/http/route.js';
 import { type Answer, reply } from '../../kit/http/route.js';
 import type { Claim } from '../../kit/idempotency.js';
 import { isId, makeId, makeIdAfter } from '../../kit/ids.js';

@@ -1,5 +1,4 @@
-import { findLinks } from '../../kit/links.js';
-import { normaliseText } from '../../kit/text.js';
+import { findLinks, normaliseText } from '../../kit/text.js';
 import { blank, readProse } from '../../kit/words.js';
 import { isRepetitive, tokensOf } from './copies.js';
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Deps } from '../../kit/deps.js';
 import { groupBy } from '../../kit/group-by.js';
-import { loadScript } from '../../kit/redis/scripts.js';
+import { loadScript } from '../../kit/redis/client.js';
 import type { LogEntry, Projector } from '../events/index.js';
 import { listPredicted, readCounts, readOptions } from './store.js';
 import { cellField, setTally, statedIn, tagOf, tallyKeys, timeOf } from './tally.js';

@@ -1,6 +1,6 @@
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import type { Caller } from '../../kit/http/caller.js';
+import type { Caller } from '../../kit/http/route.js';
 import { type Answer, type Reply, reply } from '../../kit/http/route.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { readText } from '../../kit/text.js';

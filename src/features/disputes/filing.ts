@@ -1,7 +1,7 @@
 import type { Deps } from '../../kit/deps.js';
 import { emit } from '../../kit/event.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import type { AgentCaller } from '../../kit/http/caller.js';
+import type { AgentCaller } from '../../kit/http/route.js';
 import { type Answer, type Reply, reply } from '../../kit/http/route.js';
 import { makeId } from '../../kit/ids.js';
 import type { Tx } from '../../kit/pg/client.js';

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { page_query } from '../../kit/page.js';
 import { resolve_body } from '../resolution/index.js';
 

@@ -1,8 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { isFault, refuse } from '../../kit/fault.js';
-import { anonymous } from '../../kit/http/caller.js';
-import { type Reply, reply, replyRaw, routeFor } from '../../kit/http/route.js';
+import { anonymous, type Reply, reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { isId } from '../../kit/ids.js';
 import type { ConsensusParts } from '../consensus/index.js';
 import type { HistoryParts } from '../history/index.js';

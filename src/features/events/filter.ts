@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { type Fault, type FaultField, refuse } from '../../kit/fault.js';
-import { textEnum, uuid_schema } from '../../kit/http/schema.js';
-import { compileCheck, sayFirst } from '../../kit/http/validate.js';
+import { textEnum, uuid_schema } from '../../kit/http/openapi.js';
+import { compileCheck, sayFirst } from '../../kit/http/validation.js';
 import { type Filter, type Publication, ws_faults } from '../../kit/ws/frames.js';
 import { isCategory, listCategories, model_families, type Pillar } from '../taxonomy/index.js';
 import { event_names } from './catalogue.js';

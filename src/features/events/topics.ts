@@ -1,5 +1,5 @@
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
-import type { Caller } from '../../kit/http/caller.js';
+import type { Caller } from '../../kit/http/route.js';
 import { isId } from '../../kit/ids.js';
 import { type Publication, type TopicRef, ws_faults } from '../../kit/ws/frames.js';
 import { makeRecent, type Recent } from '../../kit/ws/recent.js';

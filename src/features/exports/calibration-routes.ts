@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { nullable, textEnum, time_schema } from '../../kit/http/openapi.js';
 import { type Reply, reply, replyRaw, routeFor } from '../../kit/http/route.js';
-import { nullable, textEnum, time_schema } from '../../kit/http/schema.js';
 import { brier_convention } from '../scores/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { type Calibration, calibrate } from './calibration-rules.js';

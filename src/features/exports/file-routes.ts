@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import { readAddressText } from '../../kit/http/address.js';
+import { readAddressText } from '../../kit/http/request.js';
 import { type Context, type Reply, reply, replyStream, routeFor } from '../../kit/http/route.js';
 import { firstIdAt } from '../../kit/ids.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';

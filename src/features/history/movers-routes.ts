@@ -2,7 +2,7 @@ import { BusyError } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, refuse } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
-import { parseTime } from '../../kit/http/validate.js';
+import { parseTime } from '../../kit/http/validation.js';
 import { windowMs } from './drift.js';
 import type { Mover } from './movers.js';
 import { type NamedQuestion, readNamed } from './movers-store.js';

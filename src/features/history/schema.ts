@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { limit_query, page_query } from '../../kit/page.js';
 import { consensus_schema } from '../consensus/index.js';
 import { model_families } from '../taxonomy/index.js';

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
+import { nullable, uuid_schema } from '../../kit/http/openapi.js';
 import { type Reply, reply, routeFor } from '../../kit/http/route.js';
-import { nullable, uuid_schema } from '../../kit/http/schema.js';
 import { makePage, page_query, pageHeaders, readPage } from '../../kit/page.js';
 import {
   type AgentRow,

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
-import type { HumanCaller } from '../../kit/http/caller.js';
+import type { HumanCaller } from '../../kit/http/route.js';
 import { isWriteRefused } from '../../kit/pg/client.js';
 import { createPasswords, type Passwords } from './passwords.js';
 import { adminKeys, isTokenOf, session_touch_ms, type TokenKind, tokenText } from './rules.js';

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { Config } from '../../config.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
-import { sha256 } from '../../kit/hash.js';
-import { readAddressText } from '../../kit/http/address.js';
+import { readAddressText } from '../../kit/http/request.js';
+import { sha256 } from '../../kit/ids.js';
 import type { Limiter, Window } from '../../kit/limits.js';
 import { deriveKey } from '../../kit/sealing.js';
 

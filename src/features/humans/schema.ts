@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, time_schema, uuid_schema } from '../../kit/http/schema.js';
+import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { email_max, password_max, password_min } from './rules.js';
 
 /** The wire of human accounts. It appears in answers to the person and nowhere else. */

@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, isFault, refusedItem, unreadableItem } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
-import { compileCheck } from '../../kit/http/validate.js';
+import { compileCheck } from '../../kit/http/validation.js';
 import { adminName } from '../audit/index.js';
 import type { PlaceParts } from '../predictions/index.js';
 import { importAgent } from './agents.js';

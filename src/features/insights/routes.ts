@@ -1,7 +1,7 @@
 import { BusyError } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, refuse } from '../../kit/fault.js';
-import { markdown_type, wantsMarkdown } from '../../kit/http/format.js';
+import { markdown_type, wantsMarkdown } from '../../kit/http/reply.js';
 import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import type { Days } from './live.js';
 import { readDay } from './rules.js';

@@ -1,7 +1,7 @@
 import type { Config } from '../../config.js';
-import { readAddressText } from '../../kit/http/address.js';
-import { type Caller, isAdmin } from '../../kit/http/caller.js';
+import { readAddressText } from '../../kit/http/request.js';
 import type { Route } from '../../kit/http/route.js';
+import { type Caller, isAdmin } from '../../kit/http/route.js';
 import type { Left, Limiter, Window } from '../../kit/limits.js';
 import { countedBy, type LimitName, limit_table, windowOf } from './rules.js';
 import type { LimitWire } from './schema.js';

@@ -1,7 +1,7 @@
 import type { Config } from '../../config.js';
-import type { Address } from '../../kit/http/address.js';
-import { type Caller, callerKey, isAdmin } from '../../kit/http/caller.js';
+import type { Address } from '../../kit/http/request.js';
 import type { Route } from '../../kit/http/route.js';
+import { type Caller, callerKey, isAdmin } from '../../kit/http/route.js';
 import type { Window } from '../../kit/limits.js';
 
 /** The limits of the service: which setting, and whether the address or the key is counted. */

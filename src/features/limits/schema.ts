@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable } from '../../kit/http/schema.js';
+import { nullable } from '../../kit/http/openapi.js';
 
 /** The wire of the limits. */
 

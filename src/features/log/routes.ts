@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { sha256 } from '../../kit/hash.js';
 import type { Context } from '../../kit/http/route.js';
 import { type Reply, replyRaw, replyStream, routeFor } from '../../kit/http/route.js';
+import { sha256 } from '../../kit/ids.js';
 import { pageHeaders, refuseCursor } from '../../kit/page.js';
 import { type TopicRef, ws_faults } from '../../kit/ws/frames.js';
 import { readFilter, resolveTopic } from '../events/index.js';

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { isFault } from '../../kit/fault.js';
+import { nullable, uuid_schema } from '../../kit/http/openapi.js';
 import { reply, routeFor } from '../../kit/http/route.js';
-import { nullable, uuid_schema } from '../../kit/http/schema.js';
 import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import { type AgentDeps, agents_faults } from '../agents/index.js';
 import { comment_faults, setCommentHidden } from '../comments/index.js';

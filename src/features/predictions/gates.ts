@@ -1,19 +1,20 @@
 import type { Config } from '../../config.js';
-import { hashText } from '../../kit/hash.js';
-import { findLinks } from '../../kit/links.js';
-import { countCharacters, normaliseText } from '../../kit/text.js';
+import { hashText } from '../../kit/ids.js';
+import { countCharacters, findLinks, normaliseText } from '../../kit/text.js';
 import { type Prose, readProse } from '../../kit/words.js';
 import type { QuestionRow } from '../questions/index.js';
-import { checkCitations, citation_limits, describePages } from './citations.js';
-import type { Failure } from './faults.js';
-import { type PredictBody, protocol_limits } from './schema.js';
 import {
+  checkCitations,
+  citation_limits,
+  describePages,
   explainSections,
   findHeadings,
   type Heading,
   headingRanges,
   restoreBreaks,
-} from './sections.js';
+} from './reasoning.js';
+import type { Failure } from './schema.js';
+import { type PredictBody, protocol_limits } from './schema.js';
 import { readPercent, readStated, type StatedForecast } from './stated.js';
 
 /**

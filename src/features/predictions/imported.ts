@@ -1,11 +1,11 @@
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
 import { question_faults } from '../questions/index.js';
-import { readCitation } from './citations.js';
-import { composePlaced } from './events.js';
-import { hasFailures, prediction_faults, refuseFailures } from './faults.js';
 import { checkReasoning, hashSources, readWords } from './gates.js';
 import type { Placing } from './placing.js';
+import { composePlaced } from './placing.js';
+import { readCitation } from './reasoning.js';
+import { hasFailures, prediction_faults, refuseFailures } from './schema.js';
 import { readStated, type StatedBody, type StatedForecast } from './stated.js';
 import { type PredictionRow, readOwnPrediction } from './store.js';
 

@@ -1,5 +1,3 @@
-export { readCitation } from './citations.js';
-export { hasFailures, prediction_faults, refuseFailures } from './faults.js';
 export { checkReasoning, hashSources } from './gates.js';
 export {
   type Imported,
@@ -8,12 +6,12 @@ export {
   recordImported,
 } from './imported.js';
 export { createOriginality, QuestionMemory } from './originality.js';
-export type { PlaceParts } from './place.js';
 export { createPlacing } from './placing.js';
 export { createReach } from './reach.js';
+export { readCitation, readSections, type Sections } from './reasoning.js';
+export type { PlaceParts } from './routes.js';
 export { routes } from './routes.js';
-export { prediction_schema } from './schema.js';
-export { readSections, type Sections } from './sections.js';
+export { hasFailures, prediction_faults, prediction_schema, refuseFailures } from './schema.js';
 export { seesReasoning, showPredictions, sightHeaders } from './sight.js';
 export {
   distributionOf,

@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config.js';
 import type { Db } from '../../kit/pg/client.js';
 import { SimilarSets } from '../../kit/similar-sets.js';
-import { readCitation } from './citations.js';
 import { type ComparedText, type Finding, hashSources, readWords } from './gates.js';
 import { type EarlierRow, readCitedSince, readStoredSince } from './placing-store.js';
+import { readCitation } from './reasoning.js';
 
 /**
  * What gates 5 and 6 and the cap of a family compare a prediction with, in the memory of an api

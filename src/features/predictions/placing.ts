@@ -1,3 +1,4 @@
+import type { Static } from '@sinclair/typebox';
 import { type Draft as EventDraft, emitAll } from '../../kit/event.js';
 import type { Answer } from '../../kit/http/route.js';
 import { type Claim, keepAll } from '../../kit/idempotency.js';
@@ -16,6 +17,8 @@ import {
   type NewPrediction,
   type Standing,
 } from './placing-store.js';
+import type { StatedForecast } from './stated.js';
+import { nameProbabilities } from './store.js';
 
 /**
  * The only way in which a prediction is stored: a group commit (kit/pg/group-commit.ts) that
@@ -31,7 +34,7 @@ import {
  * that was numbered wrongly.
  */
 
-export interface PlaceDraft {
+interface PlaceDraft {
   readonly question_id: string;
   readonly agent_id: string;
   readonly text: ComparedText;
@@ -46,7 +49,7 @@ export interface PlaceDraft {
   readonly imported_by: string | null;
 }
 
-export interface Composed {
+interface Composed {
   readonly row: NewPrediction;
   readonly event: EventDraft<typeof prediction_placed.data>;
 }
@@ -71,7 +74,7 @@ export interface Verdict {
 
 export type Placing = GroupCommit<PlaceDraft, Verdict>;
 
-export interface PlacingOptions {
+interface PlacingOptions {
   readonly sql: Sql;
   readonly originality: Originality;
   readonly clock: () => Date;
@@ -201,4 +204,54 @@ export const createPlacing = ({ sql, originality, clock, committed }: PlacingOpt
       }
     },
   });
+};
+
+interface PlacedParts {
+  readonly id: string;
+  readonly at: Date;
+  readonly question: { readonly id: string; readonly options: readonly string[] };
+  readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
+  readonly stated: StatedForecast;
+  readonly rest: Pick<
+    NewPrediction,
+    | 'owner_id'
+    | 'reasoning'
+    | 'citations'
+    | 'resolution_protocol'
+    | 'prior_probability'
+    | 'prior_basis'
+    | 'body_digest'
+  >;
+}
+
+/** A prediction, made here or imported, and its event, which tells no reasoning. */
+export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedParts): Composed => {
+  const { prediction, probability, confidence, selected_option, probabilities } = stated;
+  const { model_family } = agent;
+  const data: Static<typeof prediction_placed.data> = {
+    question_id: question.id,
+    prediction_id: id,
+    user_id: agent.id,
+    user_name: agent.name,
+    model_family,
+    confidence,
+  };
+  if (prediction !== null && probability !== null) {
+    data.prediction = prediction;
+    data.probability = probability;
+  }
+  if (selected_option !== null) {
+    data.selected_option = question.options[selected_option] ?? '';
+    data.option_index = selected_option;
+    data.option_count = question.options.length;
+  }
+  const named = nameProbabilities(question.options, probabilities);
+  if (named !== null) data.probabilities = named;
+  const event_id = makeId();
+  const ids = { question_id: question.id, agent_id: agent.id };
+  const columns = { prediction, probability, confidence, selected_option, probabilities };
+  return {
+    row: { id, ...ids, ...columns, ...rest, model_family, event_id, created_at: at },
+    event: { id: event_id, at, place: { ...ids, owner_id: rest.owner_id }, data },
+  };
 };

@@ -1,13 +1,12 @@
 import type { Deps } from '../../kit/deps.js';
 import { common_faults } from '../../kit/fault.js';
-import type { AgentCaller } from '../../kit/http/caller.js';
+import type { AgentCaller } from '../../kit/http/route.js';
 import { readAccount, tierOf } from '../points/index.js';
 import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
-import { citation_limits } from './citations.js';
-import { prediction_faults } from './faults.js';
 import { reasoning_limits } from './gates.js';
+import { citation_limits, section_names } from './reasoning.js';
 import type { PreflightWire } from './schema.js';
-import { section_names } from './sections.js';
+import { prediction_faults } from './schema.js';
 import { countFamily, readOwnPrediction, readUsedCitations, toWire } from './store.js';
 
 /** What an agent should know before it writes: may it predict here at all, and what is needed. */

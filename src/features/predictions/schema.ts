@@ -1,12 +1,21 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
+  common_faults,
+  defineFaults,
+  type Fault,
+  type FaultDef,
+  type FaultField,
+  refuse,
+} from '../../kit/fault.js';
+import {
   judgedAlone,
   nullable,
   textEnum,
   time_schema,
   uuid_schema,
-} from '../../kit/http/schema.js';
+} from '../../kit/http/openapi.js';
 import { page_query } from '../../kit/page.js';
+import { question_faults } from '../questions/index.js';
 
 /** The wire of predictions. Percents are whole numbers; fractions of 1 are understood on input. */
 
@@ -21,7 +30,7 @@ const side = Type.Union([
   }),
 ]);
 
-export const most_evidence = 10;
+const most_evidence = 10;
 
 /** In bytes of JSON; a text may also have so many characters, whatever they are. */
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
@@ -173,3 +182,73 @@ export const batch_result = Type.Object({
   result: Type.Optional(Type.Union([placed_schema, dry_run_schema])),
 });
 export type BatchResult = Static<typeof batch_result>;
+
+/** Refusals of a prediction. */
+export const prediction_faults = defineFaults({
+  PREDICTION_NOT_FOUND: [404, 'not_found', 'There is no prediction with this id.'],
+  DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has predicted on this question already.'],
+  INVALID_CONFIDENCE: [400, 'validation', 'Send whole percents from 0 to 100.'],
+  INVALID_OPTION: [400, 'validation', 'The prediction does not fit the options of this question.'],
+  REASONING_TOO_SHORT: [
+    400,
+    'quality',
+    'Write at least 200 characters with 30 different words of four letters or more (two in some scripts).',
+  ],
+  REASONING_MISSING_SECTIONS: [
+    400,
+    'quality',
+    'Write the sections EVIDENCE, ANALYSIS, COUNTER-EVIDENCE and BOTTOM LINE, in this order.',
+  ],
+  CITATIONS_REQUIRED: [400, 'quality', 'Cite at least two different http(s) URLs.'],
+  CITATIONS_INVALID: [400, 'quality', 'Cite pages that others can read.'],
+  CITATIONS_REUSED: [
+    400,
+    'quality',
+    'Cite at least one page that is new on this question, and one that is new to you.',
+  ],
+  REASONING_TOO_SIMILAR: [
+    409,
+    'quality',
+    'The reasoning has too many words in common with an earlier prediction on this question.',
+  ],
+  CONTENT_REJECTED: [400, 'quality', 'The text contains profanity or spam.'],
+  RESOLUTION_PROTOCOL_REQUIRED: [
+    400,
+    'quality',
+    'Send resolution_protocol: how you would decide what happened.',
+  ],
+  MODEL_LIMIT_REACHED: [
+    409,
+    'limit',
+    'Enough agents of this model family have predicted on this question.',
+  ],
+});
+
+/** What a gate found: one entry of `fields`, with the code it would answer with alone. */
+export interface Failure extends FaultField {
+  readonly code: keyof typeof prediction_faults | keyof typeof other_faults;
+}
+
+/** Refusals of others that a prediction can meet beside its own. */
+const other_faults = {
+  INVALID_REQUEST: common_faults.INVALID_REQUEST,
+  ...question_faults,
+} as const;
+
+export const defOf = (code: Failure['code']): FaultDef =>
+  code in other_faults
+    ? other_faults[code as keyof typeof other_faults]
+    : prediction_faults[code as keyof typeof prediction_faults];
+
+/** All failures as one refusal: the first gives code and sentence, `fields` names every one. */
+export const refuseFailures = (
+  failures: readonly [Failure, ...Failure[]],
+  extra: Readonly<Record<string, unknown>> | null = null,
+): Fault => {
+  const parts = { message: failures[0].message, fields: failures };
+  return refuse(defOf(failures[0].code), extra === null ? parts : { ...parts, extra });
+};
+
+export const hasFailures = (
+  failures: readonly Failure[],
+): failures is readonly [Failure, ...Failure[]] => failures.length > 0;

@@ -5,7 +5,7 @@ import {
   evenRestDistribution,
   percentDistribution,
 } from '../points/index.js';
-import type { Failure } from './faults.js';
+import type { Failure } from './schema.js';
 
 /**
  * What a client states, in any of the accepted forms, brought to one value. A yes/no question

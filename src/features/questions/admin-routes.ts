@@ -1,12 +1,11 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { nullable } from '../../kit/http/openapi.js';
 import { type Answer, type Context, reply, routeFor } from '../../kit/http/route.js';
-import { nullable } from '../../kit/http/schema.js';
 import { adminName } from '../audit/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { type Created, createQuestion } from './actions.js';
-import type { QuestionCache } from './cache.js';
 import { importQuestions } from './import-routes.js';
 import {
   changeQuestion,
@@ -18,6 +17,7 @@ import {
 } from './life.js';
 import { readListing } from './listing.js';
 import { askOf, type Backstage, readBackstage } from './lists-store.js';
+import type { QuestionCache } from './rules.js';
 import {
   admin_list_query,
   admin_question_schema,

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { isFault, refusedItem, unreadableItem } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
-import { compileCheck } from '../../kit/http/validate.js';
+import { compileCheck } from '../../kit/http/validation.js';
 import { adminName } from '../audit/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { createQuestion } from './actions.js';

@@ -1,10 +1,9 @@
 export { createQuestion } from './actions.js';
-export { createQuestionCache, type QuestionCache } from './cache.js';
 export { question_counts } from './counts.js';
 export { closeQuestion, markResolved, markVoided } from './life.js';
 export type { Resolution, Voiding } from './life-store.js';
 export { findVisible, lists_tag, type QuestionParts, routes } from './routes.js';
-export { whyNotOpen } from './rules.js';
+export { createQuestionCache, type QuestionCache, whyNotOpen } from './rules.js';
 export { question_faults, question_params, question_schema } from './schema.js';
 export { type NumberedQuestion, type QuestionRow, readQuestion, toWire } from './store.js';
 export { createQuestionTimer } from './timer.js';

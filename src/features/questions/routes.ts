@@ -1,14 +1,13 @@
 import type { Deps } from '../../kit/deps.js';
 import { isFault, refuse } from '../../kit/fault.js';
-import { type Caller, isAdmin } from '../../kit/http/caller.js';
-import { reply, routeFor } from '../../kit/http/route.js';
+import { type Caller, isAdmin, reply, routeFor } from '../../kit/http/route.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { suggestQuestion } from './actions.js';
 import { admin_routes } from './admin-routes.js';
-import type { QuestionCache } from './cache.js';
 import { readListing } from './listing.js';
 import { askOf } from './lists-store.js';
+import type { QuestionCache } from './rules.js';
 import {
   list_query,
   own_list_query,

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, textEnum } from '../../kit/http/schema.js';
+import { nullable, textEnum } from '../../kit/http/openapi.js';
 import { page_query } from '../../kit/page.js';
 
 export const question_faults = defineFaults({

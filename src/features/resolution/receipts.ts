@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { refuse } from '../../kit/fault.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { reply, routeFor } from '../../kit/http/route.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/schema.js';
 import { points_rule } from '../points/index.js';
 import { distributionOf, prediction_faults } from '../predictions/index.js';
 import { brier_convention } from '../scores/index.js';

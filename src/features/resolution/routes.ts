@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { isFault, refuse } from '../../kit/fault.js';
+import { nullable } from '../../kit/http/openapi.js';
 import { type Answer, type Context, reply, routeFor } from '../../kit/http/route.js';
-import { nullable } from '../../kit/http/schema.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { adminName, recordAct } from '../audit/index.js';
 import {

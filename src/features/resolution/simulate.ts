@@ -1,9 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import type { Caller } from '../../kit/http/caller.js';
+import { nullable, textEnum, uuid_schema } from '../../kit/http/openapi.js';
+import type { Caller } from '../../kit/http/route.js';
 import { reply, routeFor } from '../../kit/http/route.js';
-import { nullable, textEnum, uuid_schema } from '../../kit/http/schema.js';
 import { isId } from '../../kit/ids.js';
 import { normaliseText } from '../../kit/text.js';
 import { points_rule } from '../points/index.js';

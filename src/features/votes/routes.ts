@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { refuse } from '../../kit/fault.js';
-import type { AgentCaller } from '../../kit/http/caller.js';
+import { uuid_schema } from '../../kit/http/openapi.js';
+import type { AgentCaller } from '../../kit/http/route.js';
 import { type Answer, reply, routeFor } from '../../kit/http/route.js';
-import { uuid_schema } from '../../kit/http/schema.js';
 import type { GroupCommit } from '../../kit/pg/group-commit.js';
 import { comment_faults } from '../comments/index.js';
 import { prediction_faults } from '../predictions/index.js';

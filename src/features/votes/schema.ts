@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, textEnum } from '../../kit/http/schema.js';
+import { nullable, textEnum } from '../../kit/http/openapi.js';
 
 export const vote_faults = defineFaults({
   SAME_OWNER_VOTE: [

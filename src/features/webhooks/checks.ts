@@ -1,7 +1,7 @@
 import { common_faults, type Fault, type FaultDef, refuse } from '../../kit/fault.js';
 import { call_errors } from '../../kit/guarded-client/call-errors.js';
 import type { TargetProblemCode } from '../../kit/guarded-client/target.js';
-import { sayFirst } from '../../kit/http/validate.js';
+import { sayFirst } from '../../kit/http/validation.js';
 import { event_names, type FilterMembers, readFilter } from '../events/index.js';
 import type { Pillar } from '../taxonomy/index.js';
 import type { Webhooks } from './parts.js';

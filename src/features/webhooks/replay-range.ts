@@ -1,5 +1,5 @@
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
-import { parseTime } from '../../kit/http/validate.js';
+import { parseTime } from '../../kit/http/validation.js';
 import type { Sql } from '../../kit/pg/client.js';
 import { offsetBefore, readBounds } from './deliveries-store.js';
 import { type ReplayBody, replay_days } from './schema.js';

@@ -1,15 +1,27 @@
 import { common_faults, type Fault, refuse } from '../fault.js';
 import { describeError } from '../log.js';
-import { makeAddressReader } from './address.js';
-import { type Finish, makeFinish, sendOptions } from './answer.js';
-import { type CompiledRoute, compileRoute } from './call.js';
-import { commonHeaders, commonLines, type Desk, Exchange, exchange_counters } from './exchange.js';
-import type { Headers } from './header-lines.js';
+import {
+  type CompiledRoute,
+  compileRoute,
+  makeServer,
+  type ServeOptions,
+  type Server,
+} from './pipeline.js';
+import { type Finish, makeFinish, sendOptions } from './reply.js';
+import type { Headers, TemplatedApp } from './request.js';
+import {
+  type Asked,
+  commonHeaders,
+  commonLines,
+  type Desk,
+  Exchange,
+  exchange_counters,
+  makeAddressReader,
+  startTalk,
+  type Talk,
+} from './request.js';
 import type { Route } from './route.js';
-import { type Found, makeRouter } from './router.js';
-import { makeServer, type ServeOptions, type Server } from './serve.js';
-import { type Asked, startTalk, type Talk } from './talk.js';
-import type { TemplatedApp } from './uws.js';
+import { type Found, makeRouter } from './route.js';
 
 /**
  * The doors of the route values: HTTP over uWebSockets.js, and `call` for whoever else carries
@@ -139,7 +151,8 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
   app.any('/*', (res, req) => {
     let exchange: Exchange | undefined;
     try {
-      if (!draining && options.cache.answer(res, req, common_headers)) return;
+      const is_get = req.getCaseSensitiveMethod() === 'GET';
+      if (is_get && !draining && options.cache.answer(res, req, common_headers)) return;
       exchange = new Exchange(res, req, desk);
       const talk = startTalk(exchange);
       if (draining) refuseAway(talk);

@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { isFault } from '../fault.js';
-import { etagOf, matchesEtag } from './etag.js';
-import type { Headers } from './header-lines.js';
+import { etagOf, matchesEtag } from './reply.js';
+import type { Headers, HttpRequest, HttpResponse } from './request.js';
+import { type Asked, requestId } from './request.js';
 import type { Answer, Reply, Route } from './route.js';
-import { type Asked, requestId } from './talk.js';
-import type { HttpRequest, HttpResponse } from './uws.js';
 
 /**
  * Keeps the responses of cacheable routes as bytes, for anonymous GET requests. A cached response
@@ -13,7 +12,7 @@ import type { HttpRequest, HttpResponse } from './uws.js';
  * because votes, edits and hiding have no event. While one caller renews an entry, others wait.
  */
 export interface ResponseCache {
-  /** Sends the response from the cache, with the headers of every one; false: nothing was done. */
+  /** Answers a GET with the response it has, and the headers of every one; false: it has none. */
   answer(res: HttpResponse, req: HttpRequest, common_headers: Headers): boolean;
   /** What `make` returns; it runs once for all who ask for the same response at that time. */
   share(asked: Asked, entry: Cached, make: () => Answer | Promise<Answer>): Promise<Answer>;
@@ -146,7 +145,7 @@ export const createResponseCache = (): ResponseCache => {
     answer(res, req, common_headers) {
       const key = keyOf(req.getUrl(), req.getQuery() ?? '', req.getHeader('accept'));
       const entry = entries.get(key);
-      if (entry === undefined || req.getCaseSensitiveMethod() !== 'GET') return false;
+      if (entry === undefined) return false;
       if (credentials.some((name) => req.getHeader(name) !== '')) return false;
       hits += 1;
       send(res, req, { ...entry, headers: [...entry.headers, ...common_headers] });

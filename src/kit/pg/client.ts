@@ -1,13 +1,91 @@
-import { array_types } from './arrays.js';
+import type { PostgresType } from 'postgres';
+import type { Db, Query } from './pool.js';
 import { openPool, type Sql, type Tx } from './pool.js';
-import type { Db, Query } from './statement.js';
 
-export type { Sql, Tx } from './pool.js';
-export type { Db, Fragment, Query, Row } from './statement.js';
+/**
+ * Arrays of the types that the schema and its queries use, one-dimensional. postgres.js would ask
+ * every new connection for them, in a query that nobody waits for: a Postgres that goes away in the
+ * middle of it then ends the process with an unhandled rejection, and each connect costs one round
+ * trip more.
+ */
+
+interface Element {
+  readonly array_oid: number;
+  /** What it writes never needs quotes. */
+  readonly bare?: true;
+  readonly write: (value: never) => string;
+  readonly read: (text: string) => unknown;
+}
+
+const asItIs = (value: unknown): string => String(value);
+
+const elements = {
+  booleans: { array_oid: 1000, bare: true, write: asItIs, read: (text) => text === 't' },
+  smallints: { array_oid: 1005, bare: true, write: asItIs, read: Number },
+  integers: { array_oid: 1007, bare: true, write: asItIs, read: Number },
+  bigints: { array_oid: 1016, bare: true, write: asItIs, read: Number },
+  doubles: { array_oid: 1022, bare: true, write: asItIs, read: Number },
+  texts: {
+    array_oid: 1009,
+    write: asItIs,
+
+    read: (text) => text,
+  },
+  varchars: { array_oid: 1015, write: asItIs, read: (text) => text },
+  uuids: { array_oid: 2951, write: asItIs, read: (text) => text },
+  byteas: {
+    array_oid: 1001,
+    write: (bytes: Uint8Array) => `\\x${Buffer.from(bytes).toString('hex')}`,
+    read: (text) => Buffer.from(text.slice(2), 'hex'),
+  },
+  dates: { array_oid: 1182, write: asItIs, read: (text) => new Date(text) },
+  timestamptzs: {
+    array_oid: 1185,
+    write: (time: Date | string) => (time instanceof Date ? time.toISOString() : time),
+    read: (text) => new Date(text),
+  },
+} satisfies Record<string, Element>;
+
+const quoteElement = (text: string): string =>
+  text.includes('"') || text.includes('\\') ? `"${text.replace(/[\\"]/g, '\\$&')}"` : `"${text}"`;
+
+/** The text of an array as Postgres reads it; texts are quoted, so that none is mistaken. */
+const writeArray = (values: readonly unknown[], { write, bare }: Element): string => {
+  const texts = values.map((value) => {
+    if (value === null) return 'null';
+    const text = write(value as never);
+    return bare === true ? text : quoteElement(text);
+  });
+  return `{${texts.join(',')}}`;
+};
+
+const element_pattern = /"([^"\\]*(?:\\.[^"\\]*)*)"|([^,{}"]+)/gs;
+
+const readArray = (text: string, read: (text: string) => unknown): unknown[] =>
+  Array.from(text.matchAll(element_pattern), ([, quoted, bare]) => {
+    if (quoted !== undefined) return read(quoted.replace(/\\(.)/gs, '$1'));
+    return bare === 'NULL' ? null : read(bare as string);
+  });
+
+/** For the `types` of a client that does not fetch any. A text that is given passes as it is. */
+const array_types: Readonly<Record<string, PostgresType>> = Object.fromEntries(
+  Object.entries<Element>(elements).map(([name, element]) => [
+    name,
+    {
+      to: element.array_oid,
+      from: [element.array_oid],
+      serialize: (values: readonly unknown[] | string) =>
+        typeof values === 'string' ? values : writeArray(values, element),
+      parse: (text: string) => readArray(text, element.read),
+    },
+  ]),
+);
+
+export type { Db, Fragment, Query, Row, Sql, Tx } from './pool.js';
 
 /** How the service asks Postgres, and what Postgres may answer when it does not do as asked. */
 
-export interface SqlOptions {
+interface SqlOptions {
   readonly url: string;
   readonly pool: number;
   readonly prepare: boolean;
@@ -77,7 +155,7 @@ const code = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 
 /** Serialisation failure or deadlock: the same statement may succeed when it is run again. */
-export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(code(error));
+const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(code(error));
 
 const outage_codes = new Set([
   'CONNECTION_CLOSED',
@@ -138,3 +216,51 @@ export const brokenConstraint = (error: unknown): string =>
   ['23505', '23514', '23503'].includes(code(error))
     ? String((error as { constraint_name?: unknown }).constraint_name ?? '')
     : '';
+
+/**
+ * The time of Postgres in this process. What opens, closes and runs out is decided in many
+ * processes and in statements; they agree because all of them go by one clock, whatever their
+ * machines say.
+ *
+ * The time lies between what Postgres answers and that plus the time the question took. The clock
+ * is put into these bounds with each answer, and runs by the process's own monotonic time in
+ * between. Until the first answer it is the process's clock.
+ */
+export interface DatabaseClock {
+  now(): Date;
+  /** Asks again; keeps what is known where Postgres is away. */
+  ask(): Promise<void>;
+  stop(): void;
+}
+
+const ask_every_ms = 5_000;
+
+export const followClock = (db: Db): DatabaseClock => {
+  let ahead_ms = Date.now() - performance.now();
+  const ask = async (): Promise<void> => {
+    const asked_ms = performance.now();
+    const [row] = await db<{ now: Date }[]>`select clock_timestamp() as now`;
+    if (row === undefined) return;
+    const answered_ms = performance.now();
+    const least = row.now.getTime() - answered_ms;
+    const most = row.now.getTime() - asked_ms;
+    ahead_ms = Math.min(Math.max(ahead_ms, least), most);
+  };
+  let asking: Promise<void> | undefined;
+  /** One question at a time: a Postgres that stands still collects none. */
+  const askOnce = (): Promise<void> => {
+    asking ??= ask()
+      .catch(() => undefined)
+      .finally(() => {
+        asking = undefined;
+      });
+    return asking;
+  };
+  const timer = setInterval(askOnce, ask_every_ms);
+  timer.unref();
+  return {
+    now: () => new Date(performance.now() + ahead_ms),
+    ask: askOnce,
+    stop: () => clearInterval(timer),
+  };
+};

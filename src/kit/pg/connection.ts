@@ -4,7 +4,7 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import tls from 'node:tls';
 import postgres from 'postgres';
-import type { Run } from './statement.js';
+import type { Run } from './pool.js';
 
 /**
  * One connection: a client of the published package with `max: 1` on a socket of our own. Once the

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 
@@ -7,7 +9,7 @@ import type { Logger } from 'pino';
  * that timed out may still have run: every write is an idempotent absolute or guarded by an offset.
  */
 
-export interface RedisParams {
+interface RedisParams {
   /** redis://, rediss:// or unix:/path/to/socket. */
   readonly url: string;
   readonly name: string;
@@ -79,4 +81,67 @@ export const connectRedis = async (redis: Redis): Promise<void> => {
 /** Lets go of the connection without waiting for a Redis that may be away. */
 export const closeRedis = (redis: Redis): void => {
   redis.disconnect(false);
+};
+
+/**
+ * Lua scripts live in `src/lua/<name>-<keys>.lua`, one a file; the number in the name is how many
+ * keys the script takes, `n` for any number. EVALSHA is sent, and EVAL when Redis does not know the
+ * script yet, or no more.
+ */
+type Script = (
+  redis: Redis,
+  keys: readonly string[],
+  args: readonly (string | number | Buffer)[],
+) => Promise<unknown>;
+
+export const loadScript = (file: string): Script => {
+  const match = /^([a-z-]+)-(\d+|n)\.lua$/.exec(file);
+  if (match === null) throw new Error(`${file}: a script is named <name>-<keys>.lua`);
+  const keys = match[2] === 'n' ? null : Number(match[2]);
+  const lua = readFileSync(new URL(`../../lua/${file}`, import.meta.url), 'utf8');
+  const sha = createHash('sha1').update(lua).digest('hex');
+  return (redis, key_names, args) => {
+    if (keys !== null && key_names.length !== keys) throw new Error(`${file} takes ${keys} keys`);
+    return redis.evalsha(sha, key_names.length, ...key_names, ...args).catch((error: unknown) => {
+      if (!String((error as Error).message).startsWith('NOSCRIPT')) throw error;
+      return redis.eval(lua, key_names.length, ...key_names, ...args);
+    });
+  };
+};
+
+const oldest = 7;
+const wait_ms = 5_000;
+
+/**
+ * Looks at a Redis that somebody else runs: what it is, in a few words. Throws, with a sentence for
+ * a person, when it does not answer within seconds or is not one that the service can build on.
+ */
+export const lookAtRedis = async (url: string): Promise<string> => {
+  const redis = new Redis(url.replace(/^unix:/, ''), {
+    lazyConnect: true,
+    maxRetriesPerRequest: 0,
+    commandTimeout: wait_ms,
+    connectTimeout: wait_ms,
+    retryStrategy: () => null,
+  });
+  let reason = '';
+  redis.on('error', (error: Error) => {
+    reason = error.message;
+  });
+  try {
+    await redis.connect().catch((error: Error) => {
+      throw new Error(reason || error.message);
+    });
+    const version = /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '0';
+    if (Number.parseInt(version, 10) < oldest) {
+      throw new Error(`${version} is too old; ${oldest} or newer is needed`);
+    }
+    const memory = await redis.info('memory');
+    const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? 'unknown';
+    if (policy !== 'noeviction') throw new Error(`maxmemory-policy is ${policy}, not noeviction`);
+    const aof = /aof_enabled:1/.test(await redis.info('persistence'));
+    return `${version} answers${aof ? '' : ', without AOF: live state is rebuilt after a restart'}`;
+  } finally {
+    redis.disconnect();
+  }
 };

@@ -146,9 +146,12 @@ const queries: readonly Query[] = [
 
 const latest_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
+/** The checks of a large record take long. */
+const statement_ms = 120_000;
+
 /** What the record holds against itself, all of it as of one moment. */
 export const checkRecord = (sql: Sql, under_way_ms: number): Promise<readonly string[]> =>
-  sql.begin('isolation level repeatable read read only', async (tx) => {
+  sql.begin({ mode: 'isolation level repeatable read read only', statement_ms }, async (tx) => {
     const found: string[] = [];
     const settled_before_id = under_way_ms === 0 ? latest_id : firstIdAt(Date.now() - under_way_ms);
     for (const query of queries) {

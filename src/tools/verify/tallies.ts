@@ -100,6 +100,8 @@ export const checkTallies = async (parts: VerifyParts): Promise<readonly string[
     for (const line of await checkPage(parts, ids)) found.add(line);
     after = last;
   }
-  const offsets = await parts.sql.begin('read only', (tx) => checkOffsets(parts, tx, projected));
+  const offsets = await parts.sql.begin({ mode: 'read only', statement_ms: 120_000 }, (tx) =>
+    checkOffsets(parts, tx, projected),
+  );
   return [...found.lines, ...offsets];
 };

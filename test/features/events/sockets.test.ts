@@ -4,7 +4,7 @@ import { type Test, t } from 'tap';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { defaultTopics, resolveTopic, topicsOf } from '../../../src/features/events/topics.js';
 import { isFault } from '../../../src/kit/fault.js';
-import { anonymous, type Caller } from '../../../src/kit/http/caller.js';
+import { anonymous, type Caller } from '../../../src/kit/http/route.js';
 import { type AppOptions, startApp, type TestApp } from '../../help/app.js';
 import { agentNamed, range } from '../../help/hub.js';
 import { type LogWriter, makeEntry, makeLogWriter } from '../../help/log.js';

@@ -5,7 +5,7 @@ import { queueMail } from '../../../src/features/humans/index.js';
 import { common_faults, faultBody, refuse } from '../../../src/kit/fault.js';
 import { faultsOf } from '../../../src/kit/http/openapi.js';
 import type { Route } from '../../../src/kit/http/route.js';
-import { sayFirst } from '../../../src/kit/http/validate.js';
+import { sayFirst } from '../../../src/kit/http/validation.js';
 import { all_routes } from '../../../src/routes.js';
 import { shared_script } from '../../../src/web/account-script.js';
 import { escapeHtml } from '../../../src/web/page.js';

@@ -3,8 +3,8 @@ import {
   checkCitations,
   citation_limits,
   readCitation,
-} from '../../../src/features/predictions/citations.js';
-import { findLinks } from '../../../src/kit/links.js';
+} from '../../../src/features/predictions/reasoning.js';
+import { findLinks } from '../../../src/kit/text.js';
 
 const check = (text: string) => checkCitations(text, findLinks(text));
 const codes = (text: string) => check(text).failures.map(({ code }) => code);

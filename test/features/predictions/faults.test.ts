@@ -4,7 +4,7 @@ import {
   hasFailures,
   prediction_faults,
   refuseFailures,
-} from '../../../src/features/predictions/faults.js';
+} from '../../../src/features/predictions/schema.js';
 import { common_faults } from '../../../src/kit/fault.js';
 
 t.test('each gate on a prediction has the status and category of the contract', (t) => {

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { t } from 'tap';
 import { makeReasoning } from '../../../bench/load/predict-texts.js';
 import { checkReasoning, readWords } from '../../../src/features/predictions/gates.js';
-import { findHeadings } from '../../../src/features/predictions/sections.js';
-import { findLinks } from '../../../src/kit/links.js';
+import { findHeadings } from '../../../src/features/predictions/reasoning.js';
 import { SimilarSets } from '../../../src/kit/similar-sets.js';
+import { findLinks } from '../../../src/kit/text.js';
 import { holds } from '../../help/property.js';
 import { in_scripts } from './scripts.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { checkReasoning } from '../../../src/features/predictions/gates.js';
-import { readSections } from '../../../src/features/predictions/sections.js';
+import { readSections } from '../../../src/features/predictions/reasoning.js';
 import { withoutControls } from '../../../src/kit/text.js';
 import { timeAtBest } from '../../help/stopwatch.js';
 import { good_reasonings } from './samples.js';

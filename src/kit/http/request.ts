@@ -1,11 +1,195 @@
+import uWS, {
+  type HttpRequest,
+  type HttpResponse,
+  type TemplatedApp,
+  type us_listen_socket,
+  type us_socket_context_t,
+  type WebSocket,
+} from 'uWebSockets.js';
+import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
+import ipaddr from 'ipaddr.js';
+import type { Fault } from '../fault.js';
 import { common_faults, refuse } from '../fault.js';
-import type { Address, AddressReader } from './address.js';
-import type { BodyStream } from './body-stream.js';
-import { type Headers, linesOf } from './header-lines.js';
-import { parseJson } from './json.js';
-import type { Asked, BodyRead, Outgoing, OutgoingHead } from './talk.js';
-import { type HttpRequest, type HttpResponse, remoteAddress } from './uws.js';
+import { hasCredential } from '../secrets.js';
+import type { BodyStream } from './reply.js';
+import { anonymous, type Caller } from './route.js';
+import { parseJson } from './validation.js';
+
+/**
+ * The only module that imports uWebSockets.js. The dependency is CommonJS; its types come with it.
+ * What bites in it is listed, and held, in `test/kit/native.test.ts`.
+ */
+
+export type {
+  HttpRequest,
+  HttpResponse,
+  TemplatedApp,
+  us_listen_socket,
+  us_socket_context_t,
+  WebSocket,
+};
+
+/** The remote address of a connection: its raw bytes as latin1. */
+export const remoteAddress = (res: HttpResponse): string =>
+  Buffer.from(res.getRemoteAddress()).toString('latin1');
+
+export const { App, DISABLED, us_listen_socket_close, us_socket_local_port } = uWS;
+
+/** Listen option: a second process on the same port fails instead of taking half of its traffic. */
+export const exclusive_port: number = (
+  uWS as unknown as { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
+).LIBUS_LISTEN_EXCLUSIVE_PORT;
+
+/** The address a request comes from, and under which name limits count it. */
+export interface Address {
+  readonly text: string;
+  /** IPv4: the address; IPv6: its /64. */
+  readonly limit_key: string;
+}
+
+type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+export const parseRanges = (ranges: readonly string[]): readonly Range[] =>
+  ranges.map((text) => {
+    const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
+    return ipaddr.parseCIDR(cidr) as Range;
+  });
+
+const isInside = (address: ipaddr.IPv4 | ipaddr.IPv6, ranges: readonly Range[]): boolean =>
+  ranges.some(([range, bits]) => address.kind() === range.kind() && address.match(range, bits));
+
+const describe = (address: ipaddr.IPv4 | ipaddr.IPv6): Address => {
+  const text = address.toString();
+  if (address.kind() === 'ipv4') return { text, limit_key: text };
+  const prefix = (address as ipaddr.IPv6).parts.slice(0, 4).map((part) => part.toString(16));
+  return { text, limit_key: `${prefix.join(':')}::/64` };
+};
+
+/** The address that `text` is, as an `AddressReader` gave it. */
+export const readAddressText = (text: string): Address => describe(ipaddr.process(text));
+
+export type AddressReader = (remote: string, forwarded_for: string) => Address;
+
+/**
+ * Reads the raw remote address (the bytes that uWS gives, as latin1) and X-Forwarded-For. The
+ * header is believed only as far as it was written by trusted proxies: read from its right end, the
+ * first address that is not a trusted proxy is the client.
+ */
+export const makeAddressReader = (trusted_proxies: readonly string[]): AddressReader => {
+  const trusted = parseRanges(trusted_proxies);
+  const cache = new Map<string, Address>();
+  const readRemote = (remote: string): ipaddr.IPv4 | ipaddr.IPv6 =>
+    ipaddr.process(ipaddr.fromByteArray([...Buffer.from(remote, 'latin1')]).toString());
+
+  const read = (remote: string, forwarded_for: string): Address => {
+    let address = readRemote(remote);
+    if (forwarded_for === '') return describe(address);
+    for (const hop of forwarded_for.split(',').reverse()) {
+      if (!isInside(address, trusted)) break;
+      const text = hop.trim();
+      if (!ipaddr.isValid(text)) break;
+      address = ipaddr.process(text);
+    }
+    return describe(address);
+  };
+
+  return (remote, forwarded_for) => {
+    const header = trusted.length === 0 ? '' : forwarded_for.slice(-500);
+    const key = header === '' ? remote : `${remote} ${header}`;
+    const known = cache.get(key);
+    if (known !== undefined) return known;
+    const address = read(remote, header);
+    if (cache.size >= 10_000) cache.clear();
+    cache.set(key, address);
+    return address;
+  };
+};
+
+export interface Outgoing {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: string | Uint8Array;
+  /** Null where there is no body. */
+  readonly content_type: string | null;
+}
+
+/** An answer whose body is sent piece by piece. */
+type OutgoingHead = Omit<Outgoing, 'body'>;
+
+export type BodyRead =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly fault: Fault };
+
+/** What is asked of a route, whichever door it came through: an HTTP request, or a frame. */
+export interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  /** By lower-case name; the credentials of who asks are among them. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly address: Address;
+  readonly started_ms: number;
+  /** The websocket that it came through. */
+  readonly socket?: string;
+  /** The client went away. */
+  readonly aborted: boolean;
+  /** True while the body is still on its way. */
+  readonly awaits_body: boolean;
+  /** The text of the body; empty without one. */
+  readonly raw_body: Uint8Array | string;
+  /** Longest that the answer may take, where that is not the usual deadline. */
+  longest_ms?: number | undefined;
+  /** True while an answer is sent piece by piece: that has no deadline, only a reader who reads. */
+  readonly is_streaming?: boolean;
+  header(name: string): string;
+  /** The body as a value; called once, and only for a route that takes one. */
+  readBody(): BodyRead;
+  /** Sends the one answer; false when it comes too late. */
+  send(outgoing: Outgoing): boolean;
+  /** Calls back, once, when whoever asked goes away before the answer is there; one at a time. */
+  onGone?(listener: () => void): void;
+  /** Sends a body piece by piece; a door without this carries whole answers only. */
+  stream?(head: OutgoingHead, body: BodyStream): Promise<void>;
+}
+
+/**
+ * One call while it is worked on: what was asked, its id, and the headers of the answer so far.
+ */
+export interface Talk {
+  readonly asked: Asked;
+  readonly request_id: string;
+  readonly headers: [name: string, value: string][];
+  caller: Caller;
+}
+
+const node_id = randomBytes(4).toString('hex');
+let request_count = 0;
+const sane_id = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** The id a client sent when it is sane and holds no credential, else one of this process. */
+export const requestId = (given: string): string => {
+  if (given !== '' && sane_id.test(given) && !hasCredential(given)) return given;
+  request_count += 1;
+  return `${node_id}-${request_count.toString(36)}`;
+};
+
+export const startTalk = (asked: Asked): Talk => ({
+  asked,
+  request_id: requestId(asked.header('x-request-id')),
+  headers: [],
+  caller: anonymous,
+});
+
+/** Headers as uWS writes them behind another one, in one piece: each line after a line break. */
+
+export type Headers = readonly (readonly [name: string, value: string])[];
+
+const linesOf = (headers: Headers): string => {
+  let lines = '';
+  for (const [name, value] of headers) lines += `\r\n${name}: ${value}`;
+  return lines;
+};
 
 /**
  * One request and its one answer. An exchange is opened by the first statement of every uWS
