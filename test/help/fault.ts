@@ -26,6 +26,8 @@ export interface Fault {
   readonly after?: number;
   /** The log is to be whole so soon after it; 10 s unless told. */
   readonly recovery_ms?: number;
+  /** Everything that follows from the log is to be right so soon after the load; 10 s. */
+  readonly right_ms?: number;
 }
 
 const usual_recovery_ms = 10_000;
@@ -86,7 +88,7 @@ const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 /** Runs the fault and proves that nothing came of it; says how long the recovery took. */
 export const survive = async (t: Test, fault: Fault): Promise<FaultWorld> => {
   const { before = 300, after = 400, per_second = 300 } = fault;
-  const { recovery_ms = usual_recovery_ms } = fault;
+  const { recovery_ms = usual_recovery_ms, right_ms: right_within = usual_recovery_ms } = fault;
   const parts = await makeFaultWorld(t, fault.service);
   const { service, listener } = parts;
   const load = startLoad({ ...service, per_second });
@@ -103,7 +105,7 @@ export const survive = async (t: Test, fault: Fault): Promise<FaultWorld> => {
   await load.reach(load.acknowledged.length + after);
   await load.stop();
   const stopped_ms = performance.now();
-  const { right_ms, delivered_ms } = await awaitTruth(t, world, usual_recovery_ms);
+  const { right_ms, delivered_ms } = await awaitTruth(t, world, right_within);
   const repeats = countRepeats(world);
   t.ok(repeats <= most_repeats, `${repeats} deliveries were made twice`);
   const retried = load.acknowledged.filter(({ tries }) => tries > 1);
