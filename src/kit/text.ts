@@ -1,3 +1,12 @@
+import {
+  DataSet,
+  englishDataset,
+  type ParsedPattern,
+  parseRawPattern,
+  resolveConfusablesTransformer,
+  resolveLeetSpeakTransformer,
+  SyntaxKind,
+} from 'obscenity';
 import { common_faults, type Fault, refuse } from './fault.js';
 
 /** Text that agents write, as it is kept: normal form, controls and length. */
@@ -101,3 +110,420 @@ export const findLinks = (text: string): number[] => {
   }
   return links;
 };
+
+/**
+ * Whether one word is profane. The word list, its patterns and the tables of look-alike characters
+ * are the `obscenity` library's. Its matcher runs some 120 expressions over the text one after the
+ * other (18 µs a word), so the same patterns are joined here into one expression (below 1 µs).
+ *
+ * The list is cut down for a forum that talks about medicine, law, war, football and people called
+ * Dick: words with an ordinary meaning are out, and patterns that would hit inside ordinary words
+ * are replaced by ones that ask for the whole word.
+ */
+
+type Phrase = typeof englishDataset extends DataSet<infer M> ? M : never;
+
+/** Dropped, because forecasts need the word (courts, clinics, names, units, birds). */
+const ordinary = `
+  abo anal anus arse ass bestiality chink cum dick dyke ejaculate hooker incest negro orgasm
+  penis porn prick pussy rape scat semen sex spastic vagina
+`;
+
+/** Replaced: the listed patterns hit inside Fukuyama, feckless, Slutsky, Dikshit, retardant, … */
+const replaced = `
+  bitch boob cock cuck cunt fag fuck kike nigger orgy piss retard shit slut tit tranny turd twat
+  wank
+`;
+
+const own_patterns = `
+  asshole arsehole |asshat dumbass jackass bitch |boobs| |cocks| cocksuck |cuck| |cucks| |cunt|
+  |cunts| dickhead faggot |fags| fuck |fck| |fcking |fcked |fuk| |fuking |fuked phuck |kikes|
+  nigger nigga |orgies| |piss| |pissed| |pissing pisser |retard| |retards| |shit| |shits| |shity
+  |shiting shithead shithole |shitshow bullshit horseshit batshit |slut| |sluts| |sluty|
+  |tities| |trany| |tranies| |turd| |turds| |twat| |twats| |wank| |wanker |wanking f*ck sh*t
+  b*tch c*nt
+`;
+
+/** Ordinary words that a pattern would still hit; replaced by a neutral filler beforehand. */
+const innocent_terms = ['shii', 'shitak', 'niggard', 'snigger', 'twatt'];
+
+const words = (list: string): string[] => list.trim().split(/\s+/);
+
+const removed = new Set([...words(ordinary), 'double penetration', ...words(replaced)]);
+const dataset = new DataSet<Phrase>()
+  .addAll(englishDataset)
+  .removePhrasesIf(({ metadata }) => metadata !== undefined && removed.has(metadata.originalWord))
+  .build();
+
+type PatternNode = ParsedPattern['nodes'][number];
+const sourceOfNode = (node: PatternNode): string => {
+  if (node.kind === SyntaxKind.Literal) {
+    return String.fromCodePoint(...node.chars).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  }
+  if (node.kind === SyntaxKind.Wildcard) return '.';
+  if (node.kind === SyntaxKind.Optional) return `(?:${sourceOfNode(node.childNode)})?`;
+  return '\\b';
+};
+const sourceOf = (parsed: ParsedPattern): string => {
+  const middle = parsed.nodes.map(sourceOfNode).join('');
+  const start = parsed.requireWordBoundaryAtStart ? '\\b' : '';
+  return `${start}${middle}${parsed.requireWordBoundaryAtEnd ? '\\b' : ''}`;
+};
+
+const patterns = [
+  ...dataset.blacklistedTerms.map((term) => term.pattern),
+  ...words(own_patterns).map(parseRawPattern),
+];
+const profane = new RegExp(patterns.map(sourceOf).join('|'));
+
+const one_word = /^[a-z]+$/;
+const harmless = new RegExp(
+  [...(dataset.whitelistedTerms ?? []), ...innocent_terms]
+    .filter((term) => one_word.test(term))
+    .join('|'),
+  'g',
+);
+
+interface CharTransform {
+  readonly transform: (code: number) => number | undefined;
+}
+const transforms = [resolveConfusablesTransformer(), resolveLeetSpeakTransformer()].map(
+  (container) => (container as unknown as CharTransform).transform,
+);
+
+const unspoken = /[\p{M}\p{Cf}]/gu;
+
+/** Look-alikes, accents and digits to the letters they stand for. */
+const resolveLookalikes = (word: string): string => {
+  let plain = '';
+  for (const char of word.normalize('NFKD').replace(unspoken, '')) {
+    let code: number | undefined = char.codePointAt(0);
+    for (const transform of transforms) if (code !== undefined) code = transform(code);
+    if (code !== undefined) plain += String.fromCodePoint(code);
+  }
+  return plain.toLowerCase();
+};
+
+/** As the library does it: a letter written many times counts once, or twice where words double. */
+const collapseRepeats = (word: string): string =>
+  word.replace(/([^beolsg])\1+/g, '$1').replace(/([beolsg])\1{2,}/g, '$1$1');
+
+const has_repeat = /(.)\1/;
+const latin_letter = /[a-z]/i;
+
+/**
+ * Judges one word (letters, digits and the symbols people write for letters). A word without a
+ * single Latin letter is not judged: the list is English, and a Cyrillic or Greek word that only
+ * looks like something is harmless.
+ */
+export const isProfane = (word: string): boolean => {
+  let plain = word.toLowerCase();
+  if (!one_word.test(plain)) {
+    if (!latin_letter.test(word.normalize('NFKC'))) return false;
+    plain = resolveLookalikes(word);
+  }
+  const bare = plain.replace(harmless, '_');
+  return profane.test(has_repeat.test(bare) ? collapseRepeats(bare) : bare);
+};
+
+/**
+ * Words of a text, and what speaks against it: profanity and spam. A word is a run of letters of
+ * any script, with the combining marks on them; everything else separates, so that `don't` is two.
+ * A run in a script without blanks is cut into what `Intl.Segmenter` takes for words. Case and
+ * invisible characters (zero-width, soft hyphen, direction) do not matter.
+ */
+
+/** Flat, sorted, apart: `[start, end, start, end, …]`. */
+type Ranges = readonly number[];
+
+interface ProseRequest {
+  /** Not read at all. */
+  readonly links: Ranges;
+  /** Ranges whose words do not count towards `distinct`, such as headings. */
+  readonly uncounted: Ranges;
+  /** Least letters of a word that counts; in scripts without blanks and in Korean it is two. */
+  readonly min_letters: number;
+}
+
+interface Objection {
+  readonly kind: 'profanity' | 'spam';
+  /** One sentence that says what it is. */
+  readonly detail: string;
+}
+
+export interface Prose {
+  /** Different words that count, folded, in the order of their first use. */
+  readonly distinct: ReadonlySet<string>;
+  readonly objection: Objection | null;
+}
+
+const link_limit = 30;
+const run_limit = 30;
+const share_limit = 0.4;
+const share_from_words = 20;
+
+/** Only a text with one of these words is searched for the phrases below. */
+const promo_words = [
+  'click',
+  'buy',
+  'money',
+  'offer',
+  'promo',
+  'discount',
+  'coupon',
+  'giveaway',
+  'whatsapp',
+  'telegram',
+  'viagra',
+  'cialis',
+  'casino',
+  'subscribe',
+  'guaranteed',
+  'followers',
+];
+
+/** One of these is enough. */
+const blatant = new RegExp(
+  [
+    'click here (?:to|for|now)',
+    'buy cheap',
+    'buy (?:followers|likes|upvotes)',
+    'make money (?:fast|online|from home)',
+    'double your (?:money|bitcoin|crypto)',
+    'guaranteed (?:profits?|returns|winnings|income)',
+    '(?:bitcoin|crypto|token) giveaway',
+    '(?:whatsapp|telegram) me',
+    'no deposit (?:bonus|casino)',
+  ]
+    .map((phrase) => `\\b${phrase}\\b`)
+    .join('|'),
+  'i',
+);
+
+/** Two different ones of these together; one alone may be a quotation. */
+const pushy = new RegExp(
+  [
+    'buy now',
+    'click (?:here|below|the link)',
+    'order now',
+    'act now',
+    'limited[- ]time offer',
+    'special offer',
+    'promo code',
+    'discount code',
+    'coupon code',
+    'subscribe now',
+    'sign up now',
+    'join (?:my|our) (?:telegram|whatsapp)',
+    'free (?:bitcoin|crypto|money|gift cards?)',
+    '100% free',
+    'online casino',
+    'cheap viagra',
+    'buy viagra',
+    'special discount',
+    'dm me',
+  ]
+    .map((phrase) => `\\b${phrase}\\b`)
+    .join('|'),
+  'gi',
+);
+
+/** A normal form can be eighteen times as long as its text. */
+const longest_text = 80_000;
+const format = /\p{Cf}/gu;
+const letters = /\p{L}/gu;
+const letter_runs = /\p{L}[\p{L}\p{M}]*/gu;
+/** Characters that are more or less than one letter each. */
+const odd_letters = /[\p{M}\u{10000}-\u{10ffff}]/u;
+/** Scripts that are written without blanks between words, and for which ICU has dictionaries. */
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const dense = new RegExp(`${unspaced.source}|\\p{Script=Hangul}`, 'u');
+const least_of_dense = 2;
+const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
+/** Cutting costs a hundred times what reading does: of each run, and of all runs of a text. */
+const most_cut = { at_once: 300, of_run: 1_000, of_text: 20_000 } as const;
+
+/** The small sigma at the end of a word is the same letter. */
+const fold = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ');
+
+/** The same text with blanks in the place of the ranges. */
+export const blank = (text: string, ranges: Ranges): string => {
+  let rest = '';
+  let from = 0;
+  for (let n = 0; n < ranges.length; n += 2) {
+    const [start = 0, end = 0] = [ranges[n], ranges[n + 1]];
+    rest += text.slice(from, start) + ' '.repeat(end - start);
+    from = end;
+  }
+  return rest + text.slice(from);
+};
+
+/** The ranges alone. */
+const pick = (text: string, ranges: Ranges): string => {
+  let picked = '';
+  for (let n = 0; n < ranges.length; n += 2) picked += `${text.slice(ranges[n], ranges[n + 1])}   `;
+  return picked;
+};
+
+/** Short runs go together, because a call of the segmenter costs as much as twenty words of it. */
+const cutRuns = (runs: readonly string[]): string[] => {
+  const words: string[] = [];
+  let lines = '';
+  let left = most_cut.of_text;
+  const cut = (): void => {
+    for (const { segment } of segmenter.segment(lines)) if (segment !== '\n') words.push(segment);
+    lines = '';
+  };
+  for (const run of runs) {
+    if (!unspaced.test(run)) words.push(run);
+    else {
+      const line = run.slice(0, Math.min(left, most_cut.of_run));
+      left -= line.length;
+      lines += `${line}\n`;
+    }
+    if (lines.length >= most_cut.at_once) cut();
+  }
+  cut();
+  return words;
+};
+
+/** Words of a folded text. */
+const wordsOf = (text: string): string[] => {
+  const runs = text.match(letter_runs) ?? [];
+  return unspaced.test(text) ? cutRuns(runs) : runs;
+};
+
+const countLetters = (word: string): number => word.match(letters)?.length ?? 0;
+
+/** Tells whether a word of the text has so many letters; two are enough in a dense script. */
+const makeLengthCheck = (text: string, least: number): ((word: string) => boolean) => {
+  const count = odd_letters.test(text) ? countLetters : ({ length }: string) => length;
+  if (least <= least_of_dense || !dense.test(text)) return (word) => count(word) >= least;
+  return (word) => count(word) >= (dense.test(word) ? least_of_dense : least);
+};
+
+/** Words that were found innocent: judging one costs a microsecond, looking it up a tenth. */
+const innocent = new Set<string>();
+const most_innocent = { words: 50_000, length: 30 } as const;
+
+const isOffence = (word: string): boolean => {
+  if (innocent.has(word)) return false;
+  if (isProfane(word)) return true;
+  if (word.length > most_innocent.length) return false;
+  if (innocent.size >= most_innocent.words) innocent.clear();
+  // A copy, because a slice would keep the whole text it was cut from.
+  innocent.add(Buffer.from(word).toString());
+  return false;
+};
+
+/** Letters with one or two of what people write for letters between them, as in `sh1t`. */
+const disguised = /(?<!\p{L})\p{L}{1,24}(?:[0-9@$!*]{1,2}\p{L}{1,24}){1,12}/gu;
+const may_be_disguised = /\p{L}[0-9@$!*]{1,2}\p{L}/u;
+/** Four or more letters alone, as in `f u c k`. */
+const spelt = /(?<!\p{L})\p{L}(?:\P{L}{1,2}\p{L}(?!\p{L})){3,}/gu;
+const most_spelt = 200;
+
+/** The first profane word, as written. */
+const findProfanity = (text: string, words: Iterable<string>): string | null => {
+  for (const word of words) if (isOffence(word)) return word;
+  if (may_be_disguised.test(text)) {
+    for (const [token] of text.matchAll(disguised)) {
+      if (token.length >= 4 && isOffence(token)) return token;
+    }
+  }
+  for (const [token] of text.matchAll(spelt)) {
+    if (isOffence((token.match(letters) ?? []).join('').slice(0, most_spelt))) return token;
+  }
+  return null;
+};
+
+/** Runs of the excepted characters draw lines and tables. */
+const run = new RegExp(`([^\\s=_*~.#|+:─━═—–…-])\\1{${run_limit},}`);
+
+const findFrequent = (
+  words: readonly string[],
+  different: number,
+): { word: string; count: number } | null => {
+  const most_others = (1 - share_limit) * words.length;
+  if (words.length < share_from_words || different > most_others + 1) return null;
+  const counts = new Map<string, number>();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  for (const [word, count] of counts) {
+    if (count > share_limit * words.length) return { word, count };
+  }
+  return null;
+};
+
+const isPromotion = (text: string): boolean => {
+  if (blatant.test(text)) return true;
+  const found = new Set<string>();
+  for (const [phrase] of text.matchAll(pushy)) found.add(phrase.toLowerCase());
+  return found.size >= 2;
+};
+
+interface ObjectionRequest {
+  readonly text: string;
+  /** Without links and invisible characters. */
+  readonly plain: string;
+  readonly folded: string;
+  readonly links: Ranges;
+  readonly words: readonly string[];
+}
+
+const objectionOf = (request: ObjectionRequest): Objection | null => {
+  const { text, plain, folded } = request;
+  const words = request.words.filter(makeLengthCheck(folded, 2));
+  const different = new Set(words);
+  const links = request.links.length / 2;
+  const shownAs = (word: string): string => {
+    const at = folded.length === plain.length ? folded.indexOf(word) : -1;
+    return at === -1 ? word : plain.slice(at, at + word.length);
+  };
+  const profanity = findProfanity(folded, different);
+  if (profanity !== null) {
+    const shown = shownAs(profanity).slice(0, 40);
+    return { kind: 'profanity', detail: `It contains profanity (“${shown}”).` };
+  }
+  const spam = (detail: string): Objection => ({ kind: 'spam', detail });
+  if (links > link_limit) return spam(`It contains ${links} links; ${link_limit} are the limit.`);
+  const long_run = run.exec(plain);
+  if (long_run !== null) {
+    return spam(`It repeats one character ${long_run[0].length} times in a row.`);
+  }
+  const frequent = findFrequent(words, different.size);
+  if (frequent !== null) {
+    const { word, count } = frequent;
+    const shown = shownAs(word).slice(0, 40);
+    return spam(`“${shown}” makes up ${count} of its ${words.length} words.`);
+  }
+  const is_suspect = promo_words.some((word) => different.has(word));
+  return is_suspect && isPromotion(text) ? spam('It reads like advertising.') : null;
+};
+
+/** Words and objections of a text, for callers that have found its links already. */
+export const readProse = (text: string, request: ProseRequest): Prose => {
+  const { links, uncounted, min_letters } = request;
+  const readable = blank(text.slice(0, longest_text), links);
+  const plain = readable.replace(format, '');
+  const folded = fold(plain);
+  const is_counted = makeLengthCheck(folded, min_letters);
+  if (uncounted.length === 0) {
+    const words = wordsOf(folded);
+    const distinct = new Set(words.filter(is_counted));
+    return { distinct, objection: objectionOf({ text, plain, folded, links, words }) };
+  }
+  const body = wordsOf(fold(blank(readable, uncounted).replace(format, '')));
+  const rest = wordsOf(fold(pick(readable, uncounted).replace(format, '')));
+  const distinct = new Set(body.filter(is_counted));
+  const words = [...rest, ...body];
+  return { distinct, objection: objectionOf({ text, plain, folded, links, words }) };
+};
+
+/**
+ * What speaks against publishing a text: profanity, or spam (more than 30 links, one character
+ * more than 30 times in a row, one word for more than 40 % of 20 or more words, advertising).
+ * Links are not read for profanity. Linear in the length of the text.
+ */
+export const findObjection = (text: string): Objection | null =>
+  readProse(text, { links: findLinks(text), uncounted: [], min_letters: 1 }).objection;

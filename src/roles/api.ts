@@ -72,7 +72,7 @@ import { createWriteWatch } from '../kit/pg/client.js';
 import { type Running, startAll } from '../kit/service.js';
 import { makeCallOp } from '../kit/ws/calls.js';
 import type { Recent } from '../kit/ws/recent.js';
-import { createSeats } from '../kit/ws/session.js';
+import { createSeats } from '../kit/ws/seats.js';
 import { all_routes, api_info } from '../routes.js';
 import { type Base, openBase, type RoleOptions } from './base.js';
 import { makeStateTopics } from './state-topics.js';

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { pino } from 'pino';
 import { common_faults, type Fault, refuse } from '../../src/kit/fault.js';
+import type { StreamParts } from '../../src/kit/http/body.js';
 import { type Mounted, mount } from '../../src/kit/http/mount.js';
 import type { Credentials } from '../../src/kit/http/pipeline.js';
-import type { StreamParts } from '../../src/kit/http/reply.js';
 import {
   App,
   exclusive_port,
@@ -16,8 +16,8 @@ import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/ki
 import type { Limiter, Window } from '../../src/kit/limits.js';
 import { makeLocalWindows } from '../../src/kit/local-windows.js';
 import { QueueFullError } from '../../src/kit/pg/group-commit.js';
-import type { HubLimits } from '../../src/kit/ws/frames.js';
 import type { Hub } from '../../src/kit/ws/hub.js';
+import type { HubLimits } from '../../src/kit/ws/options.js';
 import { makeCaller } from './app.js';
 import type { Teardown } from './stores.js';
 import { mountToySocket } from './toy-socket.js';

@@ -5,9 +5,9 @@ import type { Credentials } from '../../src/kit/http/pipeline.js';
 import type { TemplatedApp } from '../../src/kit/http/request.js';
 import { makeAddressReader } from '../../src/kit/http/request.js';
 import { makeCallOp } from '../../src/kit/ws/calls.js';
-import type { HubLimits, HubOptions } from '../../src/kit/ws/frames.js';
 import { ws_faults } from '../../src/kit/ws/frames.js';
 import { type Hub, mountHub } from '../../src/kit/ws/hub.js';
+import type { HubLimits, HubOptions } from '../../src/kit/ws/options.js';
 import { makeTestRecent } from './hub.js';
 
 /** Sockets of a toy server: an empty log, and calls. */

@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import type { StreamParts } from '../../src/kit/http/reply.js';
+import type { StreamParts } from '../../src/kit/http/body.js';
 import { openTcp, request } from '../help/native.js';
 import { makeGate, startToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';

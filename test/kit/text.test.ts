@@ -3,11 +3,13 @@ import t from 'tap';
 import {
   countCharacters,
   findLinks,
+  findObjection,
   hasControls,
+  isProfane,
   normaliseText,
+  readProse,
   withoutControls,
 } from '../../src/kit/text.js';
-import { findObjection, isProfane, readProse } from '../../src/kit/words.js';
 import { timeAtBest } from '../help/stopwatch.js';
 
 const linksOf = (text: string): string[] => {

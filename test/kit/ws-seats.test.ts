@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
 import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.js';
-import { createSeats, type SharedSeats } from '../../src/kit/ws/session.js';
+import { createSeats, type SharedSeats } from '../../src/kit/ws/seats.js';
 import { range } from '../help/hub.js';
 import { openParts } from '../help/parts.js';
 import { until } from '../help/until.js';

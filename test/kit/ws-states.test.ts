@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { t } from 'tap';
-import { defineOp, frame_id, makeFrame } from '../../src/kit/ws/frames.js';
+import { frame_id, makeFrame } from '../../src/kit/ws/frames.js';
+import { defineOp } from '../../src/kit/ws/ops.js';
 import { diffState, hashState, type State, type StateSource } from '../../src/kit/ws/states.js';
 import { range, startHub } from '../help/hub.js';
 import { until } from '../help/until.js';

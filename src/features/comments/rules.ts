@@ -1,5 +1,4 @@
-import { findLinks, normaliseText } from '../../kit/text.js';
-import { blank, readProse } from '../../kit/words.js';
+import { blank, findLinks, normaliseText, readProse } from '../../kit/text.js';
 import { isRepetitive, tokensOf } from './copies.js';
 
 /** What a comment must be: length, words, no profanity, no spam. Pure, and linear in the text. */

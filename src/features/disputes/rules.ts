@@ -1,6 +1,5 @@
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { hasControls, readText } from '../../kit/text.js';
-import { findObjection } from '../../kit/words.js';
+import { findObjection, hasControls, readText } from '../../kit/text.js';
 import { prediction_faults } from '../predictions/index.js';
 import { dispute_faults, type FileBody, reason_limits } from './schema.js';
 

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
+import { Prepared } from '../../kit/http/body.js';
 import { type DocumentInfo, makeOpenApi } from '../../kit/http/openapi.js';
-import { Prepared } from '../../kit/http/reply.js';
 import { type Route, replyPrepared, routeFor } from '../../kit/http/route.js';
 import { makeAsyncApi } from './asyncapi.js';
 import { exampleOf } from './examples.js';

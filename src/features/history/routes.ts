@@ -2,7 +2,7 @@ import type { Static } from '@sinclair/typebox';
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { matchesEtag } from '../../kit/http/reply.js';
+import { matchesEtag } from '../../kit/http/body.js';
 import type { Caller } from '../../kit/http/route.js';
 import { type Context, type Reply, reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { parseTime } from '../../kit/http/validation.js';

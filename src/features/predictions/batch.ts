@@ -12,8 +12,8 @@ import type { AgentCaller, Reply } from '../../kit/http/route.js';
 import { compileCheck } from '../../kit/http/validation.js';
 import { isId } from '../../kit/ids.js';
 import { question_faults } from '../questions/index.js';
+import { answerPrepared, type Needs, type PlaceAsk, prepare } from './place.js';
 import { reach_ms } from './reach.js';
-import { answerPrepared, type Needs, type PlaceAsk, prepare } from './routes.js';
 import { type BatchResult, predictions_body } from './schema.js';
 
 /**

@@ -1,7 +1,12 @@
 import type { Config } from '../../config.js';
 import { hashText } from '../../kit/ids.js';
-import { countCharacters, findLinks, normaliseText } from '../../kit/text.js';
-import { type Prose, readProse } from '../../kit/words.js';
+import {
+  countCharacters,
+  findLinks,
+  normaliseText,
+  type Prose,
+  readProse,
+} from '../../kit/text.js';
 import type { QuestionRow } from '../questions/index.js';
 import {
   checkCitations,

@@ -6,10 +6,10 @@ export {
   recordImported,
 } from './imported.js';
 export { createOriginality, QuestionMemory } from './originality.js';
+export type { PlaceParts } from './place.js';
 export { createPlacing } from './placing.js';
 export { createReach } from './reach.js';
 export { readCitation, readSections, type Sections } from './reasoning.js';
-export type { PlaceParts } from './routes.js';
 export { routes } from './routes.js';
 export { hasFailures, prediction_faults, prediction_schema, refuseFailures } from './schema.js';
 export { seesReasoning, showPredictions, sightHeaders } from './sight.js';

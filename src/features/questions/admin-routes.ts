@@ -17,7 +17,6 @@ import {
 } from './life.js';
 import { readListing } from './listing.js';
 import { askOf, type Backstage, readBackstage } from './lists-store.js';
-import type { QuestionCache } from './rules.js';
 import {
   admin_list_query,
   admin_question_schema,
@@ -28,6 +27,7 @@ import {
   question_params,
   reopen_body,
 } from './schema.js';
+import type { QuestionCache } from './store.js';
 import { type QuestionRow, readQuestion, toWire } from './store.js';
 
 type Needs = Deps & TaxonomyParts & { readonly questions: QuestionCache };

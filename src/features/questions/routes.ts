@@ -7,7 +7,6 @@ import { suggestQuestion } from './actions.js';
 import { admin_routes } from './admin-routes.js';
 import { readListing } from './listing.js';
 import { askOf } from './lists-store.js';
-import type { QuestionCache } from './rules.js';
 import {
   list_query,
   own_list_query,
@@ -16,6 +15,7 @@ import {
   question_suggestion,
   questions_answer,
 } from './schema.js';
+import type { QuestionCache } from './store.js';
 import { type QuestionRow, readQuestion, toWire } from './store.js';
 
 export interface QuestionParts {

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 import type { Config } from '../../config.js';
 import type { Deps } from '../../kit/deps.js';
 import { client_limits } from '../../kit/guarded-client/client.js';
-import { Prepared } from '../../kit/http/reply.js';
+import { Prepared } from '../../kit/http/body.js';
 import { replyPrepared, routeFor } from '../../kit/http/route.js';
 import { renderWebhookPage } from '../../web/webhook-page.js';
 import { catalogue } from '../events/index.js';

@@ -12,9 +12,9 @@ import { sha256 } from '../ids.js';
 import type { Limiter, Taken, Window } from '../limits.js';
 import { describeError } from '../log.js';
 import type { Tx } from '../pg/client.js';
+import { BodyStream } from './body.js';
 import {
   applyLimits,
-  BodyStream,
   type Finish,
   makeAnswerChecker,
   refuseThrown,

@@ -12,7 +12,7 @@ import ipaddr from 'ipaddr.js';
 import type { Fault } from '../fault.js';
 import { common_faults, refuse } from '../fault.js';
 import { hasCredential } from '../secrets.js';
-import type { BodyStream } from './reply.js';
+import type { BodyStream } from './body.js';
 import { anonymous, type Caller } from './route.js';
 import { parseJson } from './validation.js';
 

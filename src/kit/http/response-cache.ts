@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { isFault } from '../fault.js';
-import { etagOf, matchesEtag } from './reply.js';
+import { etagOf, matchesEtag } from './body.js';
 import type { Headers, HttpRequest, HttpResponse } from './request.js';
 import { type Asked, requestId } from './request.js';
 import type { Answer, Reply, Route } from './route.js';

@@ -2,8 +2,8 @@ import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import type { Fault, FaultDef } from '../fault.js';
 import type { Claim } from '../idempotency.js';
 import type { Tx } from '../pg/client.js';
-import type { Prepared } from './reply.js';
-import { BodyStream, type StreamParts } from './reply.js';
+import type { Prepared } from './body.js';
+import { BodyStream, type StreamParts } from './body.js';
 import type { CacheRule } from './response-cache.js';
 
 /**

@@ -1,14 +1,8 @@
+import { type Channel, leaveChannel, passes } from './channels.js';
+import { type Core, isOverloaded, lookUnread, markBroken } from './core.js';
 import { eventFrame, frameTail, type Publication } from './frames.js';
-import { type Core, isOverloaded, lookUnread, markBroken } from './hub.js';
-import {
-  type Channel,
-  isUsable,
-  type Join,
-  leaveChannel,
-  passes,
-  type Session,
-} from './session.js';
-import { startReplay } from './subscribe.js';
+import { startReplay } from './replay.js';
+import { isUsable, type Join, type Session } from './session.js';
 
 /**
  * From publications to sockets. A frame is made once for each topic that has listeners; each socket

@@ -9,7 +9,7 @@ import {
   type Placed,
   place,
   prepare,
-} from '../../../src/features/predictions/routes.js';
+} from '../../../src/features/predictions/place.js';
 import { createQuestionCache } from '../../../src/features/questions/index.js';
 import { type Fault, isFault } from '../../../src/kit/fault.js';
 import type { Sql } from '../../../src/kit/pg/client.js';

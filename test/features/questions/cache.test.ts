@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { questionId, seed } from '../../../bench/env/seed.js';
-import { createQuestionCache } from '../../../src/features/questions/rules.js';
+import { createQuestionCache } from '../../../src/features/questions/store.js';
 import { openParts } from '../../help/parts.js';
 import { until } from '../../help/until.js';
 
