@@ -3,7 +3,7 @@
 -- Credentials that hold no longer, written in the transaction that ends them. Every api process
 -- reads the newest and closes the sockets, streams and waits that they opened.
 create table revocations (
-  id bigint generated always as identity primary key,
+  id uuid primary key default gen_random_uuid(),
   digest bytea not null check (octet_length(digest) = 32),
   reason text not null check (reason in ('revoked', 'suspended')),
   created_at timestamptz not null default clock_timestamp()

@@ -46,7 +46,7 @@ export const readRevoked = async (db: Db): Promise<Revoked> => {
     select encode(digest, 'hex') as digest, reason
     from revocations
     where created_at > clock_timestamp() - make_interval(secs => ${told_for_s})
-    order by id`;
+    order by created_at`;
   return new Map(rows.map(({ digest, reason }) => [digest, reason]));
 };
 
