@@ -222,6 +222,8 @@ const compile = async () => {
  */
 const compileClient = async () => {
   if (!existsSync(at(client_project))) return { code: 0, output: '' };
+  // What an earlier build made of files that are gone would be part of the library.
+  rmSync(at('dist', 'client'), { recursive: true, force: true });
   const types_only = ['--declaration', '--emitDeclarationOnly', '--removeComments', 'false'];
   const runs = await Promise.all([tsc(client_project), tsc(client_project, ...types_only)]);
   return runs.find(({ code }) => code !== 0) ?? runs[0];
