@@ -5,12 +5,12 @@ import { leastOverlap } from '../../src/kit/similar-sets.js';
  * numbers, the sizes are looked at first, and what is common is counted by marks.
  */
 export const makeBruteForce = () => {
-  const ids = new Map<number, number>();
+  const ids = new Map<string, number>();
   const sets: Int32Array[] = [];
   let marks = new Int32Array(1 << 17);
   let mark = 0;
 
-  const idOf = (word: number): number => {
+  const idOf = (word: string): number => {
     let id = ids.get(word);
     if (id === undefined) {
       id = ids.size;
@@ -20,10 +20,10 @@ export const makeBruteForce = () => {
   };
 
   return {
-    add(words: readonly number[]): void {
+    add(words: readonly string[]): void {
       sets.push(Int32Array.from(words, idOf));
     },
-    check(words: readonly number[]): boolean {
+    check(words: readonly string[]): boolean {
       mark += 1;
       if (ids.size + words.length > marks.length) {
         const grown = new Int32Array(2 * marks.length);

@@ -32,11 +32,11 @@ const countIn = (own: ReadonlySet<number>, members: Int32Array): number => {
 };
 
 /** What a member, a place in a list and a set take, as measured. */
-const bytes_each = { member: 100, place: 16, set: 250 } as const;
+const bytes_each = { member: 120, place: 16, set: 250 } as const;
 
 export class SimilarSets {
-  /** Members as they are given → their places in `lists`. */
-  private readonly ids = new Map<number, number>();
+  /** Members → their places in `lists`. */
+  private readonly ids = new Map<string, number>();
   /** By member: the sets that have it. */
   private readonly lists: number[][] = [];
   /** By set: the ids of its members. */
@@ -58,7 +58,7 @@ export class SimilarSets {
   }
 
   /** The most similar set, the earliest of equals; null when none reaches 3/5. */
-  find(set: readonly number[]): SimilarSet | null {
+  find(set: readonly string[]): SimilarSet | null {
     const known: number[] = [];
     for (const one of set) {
       const id = this.ids.get(one);
@@ -68,17 +68,18 @@ export class SimilarSets {
   }
 
   /** Keeps the set; its number. Different members only. */
-  add(set: readonly number[]): number {
+  add(set: readonly string[]): number {
     const entry = this.sets.length;
     const members = new Int32Array(set.length);
-    for (let n = 0; n < set.length; n += 1) {
-      const id = this.ids.get(set[n]!) ?? this.lists.length;
-      members[n] = id;
-      if (id < this.lists.length) this.lists[id]!.push(entry);
-      else {
-        this.ids.set(set[n]!, id);
-        this.lists.push([entry]);
+    for (const [n, member] of set.entries()) {
+      let id = this.ids.get(member);
+      if (id === undefined) {
+        id = this.lists.push([]) - 1;
+        // A copy, because a slice would keep the whole text it was cut from.
+        this.ids.set(Buffer.from(member).toString(), id);
       }
+      members[n] = id;
+      this.lists[id]!.push(entry);
     }
     this.sets.push(members);
     this.sizes.push(set.length);

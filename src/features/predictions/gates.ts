@@ -1,5 +1,4 @@
 import type { Config } from '../../config.js';
-import { hashText } from '../../kit/ids.js';
 import {
   countCharacters,
   findLinks,
@@ -30,9 +29,9 @@ import { readPercent, readStated, type StatedForecast } from './stated.js';
 
 /** What of a prediction is compared with others. */
 export interface ComparedText {
-  readonly words: readonly number[];
-  /** Hashes of the pages it cites. */
-  readonly sources: readonly number[];
+  readonly words: readonly string[];
+  /** The pages it cites, in the form in which pages are compared. */
+  readonly sources: readonly string[];
   readonly model_family: string;
 }
 
@@ -41,8 +40,6 @@ export type Finding =
   | { readonly kind: 'family'; readonly cap: number }
   /** `seq`: the number of the most similar prediction on the question. */
   | { readonly kind: 'similar'; readonly similarity: number; readonly seq: number };
-
-export const hashSources = (keys: readonly string[]): number[] => keys.map(hashText);
 
 export const reasoning_limits = {
   min_characters: 200,
@@ -61,7 +58,7 @@ export interface ReasoningCheck {
   /** Different words of four letters or more, without headings and URLs. */
   readonly distinct_words: number;
   /** The words that are compared with those of other predictions; see `readWords`. */
-  readonly words: readonly number[];
+  readonly words: readonly string[];
   /** Empty when the reasoning passes; the first failing gate comes first. */
   readonly failures: readonly Failure[];
 }
@@ -85,7 +82,7 @@ export const checkReasoning = (
   const parts = findParts(text);
   const { links, headings } = parts;
   const { distinct, objection } = readCompatible(text, parts);
-  const words = Array.from(distinct, hashText);
+  const words = [...distinct];
   const distinct_words = words.length;
   const sources = checkCitations(text, links, evidence_urls);
   const failures: Failure[] = [];
@@ -115,11 +112,11 @@ const readCompatible = (text: string, parts: Parts): Prose => {
 /**
  * Gate 1 counts words, and gate 6 compares sets of them: of the text in NFKC, what each script has
  * for words, of four or more letters, or of two in scripts without blanks and in Korean, outside of
- * headings and URLs. Case does not matter. The numbers stand for the words within this process: two
- * words share one with a chance of 2^-53.
+ * headings and URLs. Case does not matter.
  */
-export const readWords = (reasoning: string): readonly number[] =>
-  Array.from(readCompatible(reasoning, findParts(reasoning)).distinct, hashText);
+export const readWords = (reasoning: string): readonly string[] => [
+  ...readCompatible(reasoning, findParts(reasoning)).distinct,
+];
 
 /** Code points are counted only where they can decide; a pair of code units is at most one. */
 const checkLength = (text: string, failures: Failure[]): void => {
@@ -175,12 +172,11 @@ export const examine = (
   if (unfit !== null) failures.push(unfit);
   const checked = checkReasoning(body.reasoning, body.evidence_urls);
   failures.push(...checked.failures);
-  const sources = hashSources(checked.citation_keys);
   return {
     stated: 'failures' in stated ? null : stated,
     checked,
     prior: typeof prior === 'object' ? null : prior,
-    text: { words: checked.words, sources, model_family },
+    text: { words: checked.words, sources: checked.citation_keys, model_family },
     failures,
   };
 };
@@ -204,7 +200,7 @@ export const withoutPages = (
   return {
     ...examined,
     checked: { ...checked, citations, citation_keys },
-    text: { ...text, sources: hashSources(citation_keys) },
+    text: { ...text, sources: citation_keys },
     failures,
   };
 };

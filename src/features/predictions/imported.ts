@@ -1,7 +1,7 @@
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
 import { question_faults } from '../questions/index.js';
-import { checkReasoning, hashSources, readWords } from './gates.js';
+import { checkReasoning, readWords } from './gates.js';
 import type { Placing } from './placing.js';
 import { composePlaced } from './placing.js';
 import { readCitation } from './reasoning.js';
@@ -115,15 +115,15 @@ const whyUntimely = ({ question, at }: Imported, now: Date): string | null => {
 interface Text {
   readonly reasoning: string;
   readonly citations: readonly string[];
-  readonly words: readonly number[];
-  readonly sources: readonly number[];
+  readonly words: readonly string[];
+  readonly sources: readonly string[];
 }
 
 const readText = (item: Imported, stated: StatedForecast): Text | Fault => {
   if (item.reasoning === null) return makeNote(item, stated);
   const { text, citations, citation_keys, words, failures } = checkReasoning(item.reasoning);
   if (hasFailures(failures)) return refuseFailures(failures);
-  return { reasoning: text, citations, words, sources: hashSources(citation_keys) };
+  return { reasoning: text, citations, words, sources: citation_keys };
 };
 
 /** Says in the form of a reasoning that there is none. */
@@ -139,6 +139,6 @@ const makeNote = ({ question, at }: Imported, { confidence }: StatedForecast): T
   const { resolution_url } = question;
   const is_page = resolution_url !== null && /^https?:\/\//.test(resolution_url);
   const citations = is_page ? [resolution_url] : [];
-  const sources = hashSources(citations.map((url) => readCitation(url).key));
+  const sources = citations.map((url) => readCitation(url).key);
   return { reasoning, citations, words: readWords(reasoning), sources };
 };

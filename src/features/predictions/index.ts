@@ -1,4 +1,4 @@
-export { checkReasoning, hashSources } from './gates.js';
+export { checkReasoning } from './gates.js';
 export {
   type Imported,
   type ImportedQuestion,

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config.js';
 import type { Db } from '../../kit/pg/client.js';
 import { SimilarSets } from '../../kit/similar-sets.js';
-import { type ComparedText, type Finding, hashSources, readWords } from './gates.js';
+import { type ComparedText, type Finding, readWords } from './gates.js';
 import { type EarlierRow, readCitedSince, readStoredSince } from './placing-store.js';
 import { readCitation } from './reasoning.js';
 
@@ -13,8 +13,8 @@ import { readCitation } from './reasoning.js';
  * lock of its question or agent and brings it up to date first (placing.ts).
  */
 
-const hashesOf = (citations: readonly string[]): number[] =>
-  hashSources(citations.map((url) => readCitation(url).key));
+const pagesOf = (citations: readonly string[]): string[] =>
+  citations.map((url) => readCitation(url).key);
 
 /** The predictions of one question up to number `seq`. */
 export class QuestionMemory {
@@ -22,7 +22,7 @@ export class QuestionMemory {
   private readonly sets = new SimilarSets();
   /** By set. */
   private readonly seqs: number[] = [];
-  private readonly sources = new Set<number>();
+  private readonly sources = new Set<string>();
   private readonly families = new Map<string, number>();
 
   constructor(
@@ -32,7 +32,7 @@ export class QuestionMemory {
 
   /** About how many bytes of memory this takes. */
   get size(): number {
-    return this.sets.bytes + 8 * this.seqs.length + 40 * this.sources.size + 1_000;
+    return this.sets.bytes + 8 * this.seqs.length + 150 * this.sources.size + 1_000;
   }
 
   /** What speaks against the text. */
@@ -66,14 +66,14 @@ export class QuestionMemory {
   /** One that another process stored. */
   take({ seq, reasoning, citations, model_family }: EarlierRow): void {
     this.seq = seq - 1;
-    this.add({ words: readWords(reasoning), sources: hashesOf(citations), model_family });
+    this.add({ words: readWords(reasoning), sources: pagesOf(citations), model_family });
   }
 }
 
 /** What an agent cited, up to its prediction `last_id`; null: it has none. */
 export class AgentMemory {
   last_id: string | null = null;
-  private readonly cited = new Set<number>();
+  private readonly cited = new Set<string>();
 
   constructor(readonly agent_id: string) {}
 
@@ -81,12 +81,12 @@ export class AgentMemory {
     return 1 + this.cited.size;
   }
 
-  check(sources: readonly number[]): Finding[] {
+  check(sources: readonly string[]): Finding[] {
     const is_reused = sources.length > 0 && sources.every((source) => this.cited.has(source));
     return is_reused ? [{ kind: 'reused', by: 'self' }] : [];
   }
 
-  add(id: string, sources: readonly number[]): void {
+  add(id: string, sources: readonly string[]): void {
     this.last_id = id;
     for (const source of sources) this.cited.add(source);
   }
@@ -154,7 +154,7 @@ const openAgents = async (
     if (known.last_id !== last_id) behind.push(known);
   }
   for (const { agent_id, id, citations } of await readCitedSince(tx, behind)) {
-    opened.get(agent_id)?.add(id, hashesOf(citations));
+    opened.get(agent_id)?.add(id, pagesOf(citations));
   }
   return opened;
 };
