@@ -80,15 +80,18 @@ export const emit = async <S extends TObject>(
   return row.id;
 };
 
-/** Stores events of one kind in the transaction that causes them, in one statement. */
-export const emitAll = async <S extends TObject>(
+/**
+ * Stores events of one kind in the transaction that causes them, in one statement, which is sent at
+ * once.
+ */
+export const emitAll = <S extends TObject>(
   tx: Db,
   def: EventDef<S>,
   drafts: readonly Draft<S>[],
-): Promise<void> => {
-  if (drafts.length === 0) return;
+): Promise<unknown> => {
+  if (drafts.length === 0) return Promise.resolve();
   const rows = drafts.map((draft) => makeOutboxRow(def, draft));
-  await tx`
+  return tx`
     insert into outbox (id, event, question_id, agent_id, audience_id, owner_id, body)
     select *
     from unnest(
@@ -99,5 +102,5 @@ export const emitAll = async <S extends TObject>(
       ${rows.map(({ audience_id }) => audience_id)}::uuid[],
       ${rows.map(({ owner_id }) => owner_id)}::uuid[],
       ${rows.map(({ body }) => body)}::text[]
-    )`;
+    )`.execute();
 };

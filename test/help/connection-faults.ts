@@ -28,7 +28,9 @@ const writeBoth = (sql: Sql, n: number): Promise<unknown> =>
     }
     if (n % 4 === 1) {
       tx`insert into kept values (${n}, 0)`.execute();
-      return tx.commitAfter(tx`insert into kept values (${n}, 1)`);
+      const second = tx`insert into kept values (${n}, 1)`.execute();
+      tx.commit();
+      return second;
     }
     await Promise.all([0, 1].map((side) => tx`insert into kept values (${n}, ${side})`));
     if (n % 4 === 3) for await (const _ of readPages(tx, tx`select * from kept`, 500));

@@ -162,12 +162,12 @@ export interface NewPrediction {
   readonly created_at: Date;
 }
 
-/** Stores predictions under their numbers, and the last number of each question. */
-export const insertPredictions = async (
+/** Stores predictions under their numbers, and the last number of each question; sent at once. */
+export const insertPredictions = (
   tx: Tx,
   rows: readonly (NewPrediction & { readonly seq: number })[],
-): Promise<void> => {
-  await tx`
+): Promise<unknown> =>
+  tx`
     with d as (
       select *
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
@@ -193,5 +193,4 @@ export const insertPredictions = async (
     update question_seqs s
     set seq = last.seq
     from (select question_id, max(seq) as seq from d group by question_id) as last
-    where s.question_id = last.question_id`;
-};
+    where s.question_id = last.question_id`.execute();

@@ -129,7 +129,7 @@ interface Written {
   readonly at: Date;
 }
 
-/** Predictions, events and kept answers, all on their way at once. */
+/** Predictions, events and kept answers, and the commit with them unless a claim may be lost. */
 const write = async (tx: Tx, { drafts, judged, at }: Written): Promise<void> => {
   const made = judged.flatMap(({ composed, seq }) => (composed === null ? [] : { composed, seq }));
   if (made.length === 0) return;
@@ -139,19 +139,16 @@ const write = async (tx: Tx, { drafts, judged, at }: Written): Promise<void> => 
       ? []
       : { claim: keep.claim, answer: keep.answer(placed) };
   });
-  await Promise.all([
-    insertPredictions(
-      tx,
-      made.map(({ composed, seq }) => ({ ...composed.row, seq })),
-    ),
-    emitAll(
-      tx,
-      prediction_placed,
-      made.map(({ composed }) => composed.event),
-    ),
+  await recordImports(tx, { drafts, judged, at });
+  const rows = made.map(({ composed, seq }) => ({ ...composed.row, seq }));
+  const events = made.map(({ composed }) => composed.event);
+  const sent = [
+    insertPredictions(tx, rows),
+    emitAll(tx, prediction_placed, events),
     keepAll(tx, kept),
-    recordImports(tx, { drafts, judged, at }),
-  ]);
+  ];
+  if (kept.length === 0) tx.commit();
+  await Promise.all(sent);
 };
 
 /** One line of the audit log for what an admin imported in this batch. */

@@ -56,7 +56,7 @@ const takeQuestion = async (tx: Tx, id: string): Promise<QuestionRow | Fault> =>
 const refuseStep = (row: QuestionRow, rule: string): Fault =>
   refuse(question_faults.INVALID_TRANSITION, { message: `${rule}; this one is ${row.status}.` });
 
-const announceSoon = (tx: Tx, closings: readonly Closing[], now: Date): Promise<void> =>
+const announceSoon = (tx: Tx, closings: readonly Closing[], now: Date): Promise<unknown> =>
   emitAll(
     tx,
     question_closing_soon,
@@ -73,7 +73,7 @@ interface Closed {
   readonly closed_at: Date;
 }
 
-const announceClosed = (tx: Tx, closed: readonly Closed[]): Promise<void> =>
+const announceClosed = (tx: Tx, closed: readonly Closed[]): Promise<unknown> =>
   emitAll(
     tx,
     question_closed,

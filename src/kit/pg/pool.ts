@@ -111,8 +111,8 @@ const makeDb = (run: Run, helper: Client): Db => {
  */
 
 export interface Tx extends Db {
-  /** Sends the statement and the commit behind it in one write; none may follow. */
-  commitAfter<Q extends Fragment>(statement: Q): Q;
+  /** Sends the commit after what was sent already, without waiting for that; none may follow. */
+  commit(): void;
   /** The rows of `copy … to stdout`; whoever stops reading ends the transaction. */
   copyOut(text: string, idle_ms?: number): Readable;
   copyIn(text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void>;
@@ -300,11 +300,7 @@ class Transaction {
       return sent;
     };
     this.tx = Object.assign(makeDb(run, helper), {
-      commitAfter: <Q extends Fragment>(statement: Q): Q => {
-        statement.execute();
-        this.#sendCommit();
-        return statement;
-      },
+      commit: () => void this.#sendCommit(),
       copyOut: (text: string, idle = idle_ms) => connection.copyOut(text, idle),
       copyIn: (text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>) =>
         connection.copyIn(text, bytes),
