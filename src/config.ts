@@ -5,8 +5,8 @@ import { z } from 'zod';
 
 /**
  * Settings: environment variables → one frozen Config. This is the only reader of `process.env`.
- * Every setting is one entry of `settings` below, from which the README's table and `doctor` come.
- * `NAME_FILE` reads any setting from a file; `PF_NAME` is a synonym of `NAME`, and an unknown
+ * Every setting is one entry of `settings` below, from which the table of settings and `doctor`
+ * come. `NAME_FILE` reads any setting from a file; `PF_NAME` is a synonym of `NAME`, and an unknown
  * `PF_` name is refused, so that a typing error cannot pass unseen.
  */
 

@@ -1,7 +1,7 @@
 /**
  * A fault is a refusal: one value that names its code, its status and a sentence a person can act
  * on. Handlers return faults and never throw them; a throw is a bug or an outage. One code has one
- * status for ever, and a contract test holds the codes and the README's table equal.
+ * status for ever, and a contract test holds the codes and the reference's table equal.
  */
 
 export type FaultCategory =

@@ -1,10 +1,18 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import t from 'tap';
 import { settings } from '../../src/config.js';
 import { fillBlocks, makeTable } from '../../src/tools/docs/markdown.js';
-import { fillReadme, runDocs } from '../../src/tools/docs/run.js';
+import { fillReference, runDocs } from '../../src/tools/docs/run.js';
 import { allFaults } from '../../src/tools/docs/tables.js';
 import { project_root } from '../help/own-stores.js';
 import { readDocument } from '../help/readme.js';
@@ -16,7 +24,7 @@ const package_json = JSON.parse(readDocument('package.json')) as {
 };
 
 const markdownFiles = (): readonly string[] =>
-  ['', 'bench', 'src', 'test']
+  ['', 'bench', 'docs', 'src', 'test']
     .flatMap((folder) =>
       readdirSync(path.join(project_root, folder), { recursive: folder !== '' }).map((name) =>
         path.join(folder, String(name)),
@@ -25,28 +33,34 @@ const markdownFiles = (): readonly string[] =>
     .filter((name) => name.endsWith('.md'));
 
 const documents = new Map(markdownFiles().map((name) => [name, readDocument(name)]));
-const own = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'];
+const own = [...documents.keys()].filter((name) => /^(?:[^/]*|docs\/.*)$/.test(name));
 
 t.test('all documents are there', async (t) => {
-  for (const name of own) t.ok(documents.has(name), name);
+  for (const name of ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']) {
+    t.ok(documents.has(name), name);
+  }
   t.match(readDocument('LICENSE'), /Apache License\s+Version 2\.0, January 2004/);
 });
 
-t.test('the tables of the README are those of the service', async (t) => {
-  const readme = readDocument('README.md');
-  const { text, changed, problems } = fillReadme(project_root, readme);
+t.test('the tables of the reference are those of the service', async (t) => {
+  const reference = readDocument('docs/reference.md');
+  const { text, changed, problems } = fillReference(project_root, reference);
   t.same(problems, []);
   t.same(changed, [], 'run `npm run docs`');
-  t.equal(text, readme);
+  t.equal(text, reference);
 });
 
 t.test('a table that was changed by hand is found and written anew', async (t) => {
-  const readme = readDocument('README.md');
-  const altered = readme.replace('| `QUESTION_NOT_OPEN` | 409 |', '| `QUESTION_NOT_OPEN` | 410 |');
-  t.not(altered, readme);
+  const reference = readDocument('docs/reference.md');
+  const altered = reference.replace(
+    '| `QUESTION_NOT_OPEN` | 409 |',
+    '| `QUESTION_NOT_OPEN` | 410 |',
+  );
+  t.not(altered, reference);
   const root = mkdtempSync(path.join(os.tmpdir(), 'pf-docs-'));
   t.teardown(() => rmSync(root, { recursive: true, force: true }));
-  const file = path.join(root, 'README.md');
+  const file = path.join(root, 'docs/reference.md');
+  mkdirSync(path.dirname(file));
   writeFileSync(path.join(root, 'package.json'), readDocument('package.json'));
   writeFileSync(file, altered);
   const said: string[] = [];
@@ -57,7 +71,7 @@ t.test('a table that was changed by hand is found and written anew', async (t) =
   t.match(said.pop(), /not what the service is: faults\./);
   t.equal(readFileSync(file, 'utf8'), altered, 'a check changes nothing');
   t.equal(run(), 0);
-  t.equal(readFileSync(file, 'utf8'), readme);
+  t.equal(readFileSync(file, 'utf8'), reference);
   t.equal(run('--check'), 0);
   t.equal(run('--nonsense'), 1);
 });
@@ -182,10 +196,19 @@ t.test('every setting that an example gives is one', async (t) => {
   t.ok(given.includes('DATABASE_URL'), 'settings were found at all');
 });
 
-t.test('the README says why each dependency is there', async (t) => {
-  const readme = readDocument('README.md');
+t.test('the architecture says why each dependency is there', async (t) => {
+  const architecture = readDocument('docs/architecture.md');
   const { dependencies, devDependencies } = package_json;
   for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
-    t.ok(readme.includes(`\`${name}\``), name);
+    t.ok(architecture.includes(`\`${name}\``), name);
+  }
+});
+
+t.test('the README is short', async (t) => {
+  const readme = readDocument('README.md');
+  t.ok(readme.split('\n').length <= 200, 'lines');
+  t.ok(readme.split(/\s+/).length <= 1_500, 'words');
+  for (const name of documents.keys()) {
+    if (name.startsWith('docs/')) t.ok(readme.includes(`(${name})`), `it names ${name}`);
   }
 });

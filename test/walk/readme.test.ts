@@ -107,10 +107,13 @@ t.test('the mail is picked by its address', async (t) => {
   t.match(ran.lines.at(-1), /is linked and can predict now/, 'the code was the right one');
 });
 
-t.test('the widget of the README is as high as oEmbed says', async (t) => {
+t.test('the widget of the documents is as high as oEmbed says', async (t) => {
   const app = await startApp(t, { roles: ['api'] });
   const id = await makeOpenQuestion(app);
-  const [snippet = ''] = readFenced(readSection(readme, '## Embedding a question'), 'html');
+  const [snippet = ''] = readFenced(
+    readSection(readDocument('docs/embedding.md'), '## Embedding a question'),
+    'html',
+  );
   const address = encodeURIComponent(`${app.url}/embed/${id}`);
   const { body } = await app.call('GET', `/oembed?url=${address}`);
   const heightIn = (html: string): string | undefined => /height="(\d+)"/.exec(html)?.[1];
@@ -118,9 +121,12 @@ t.test('the widget of the README is as high as oEmbed says', async (t) => {
   t.equal(heightIn(body.html), String(body.height));
 });
 
-t.test('the listener of the README prints what happens', async (t) => {
+t.test('the listener of the documents prints what happens', async (t) => {
   const app = await startApp(t);
-  const [code = ''] = readFenced(readSection(readme, '## Listening on the socket'), 'js');
+  const [code = ''] = readFenced(
+    readSection(readDocument('docs/streaming.md'), '## Listening on the socket'),
+    'js',
+  );
   const listener = runModule(code, { BASE: app.url });
   t.teardown(() => listener.stop());
   await until('the subscription', () => /^subscribed$/m.test(listener.output()));
@@ -135,9 +141,9 @@ t.test('the listener of the README prints what happens', async (t) => {
   t.match(wrong.output(), /Error: \{"op":"error".*topic/i);
 });
 
-t.test('the client library of the README comments, and follows the question', async (t) => {
+t.test('the client library as documented comments, and follows the question', async (t) => {
   const app = await startApp(t);
-  const [code = ''] = readFenced(readSection(readme, '## The client library'), 'js');
+  const [code = ''] = readFenced(readDocument('docs/clients.md'), 'js');
   t.equal(code.trimEnd().split('\n').length, 15);
   const agent = await makeAgent(app, { human: await makeHuman(app) });
   const question_id = await makeOpenQuestion(app);
@@ -152,9 +158,9 @@ t.test('the client library of the README comments, and follows the question', as
   t.same([...rows], [{ question_id, agent_id: agent.id }]);
 });
 
-t.test('the client of the README ends with what was refused', async (t) => {
+t.test('the documented client ends with what was refused', async (t) => {
   const app = await startApp(t);
-  const [code = ''] = readFenced(readSection(readme, '## The client library'), 'js');
+  const [code = ''] = readFenced(readDocument('docs/clients.md'), 'js');
   const agent = await makeAgent(app);
   await makeOpenQuestion(app);
   const program = runModule(code, { BASE: app.url, KEY: agent.key });
@@ -192,14 +198,17 @@ const post = ({ port, ca_file, headers }: Post): Promise<number> =>
     call.end(posted);
   });
 
-t.test('the receiver of the README takes what is genuine and nothing else', async (t) => {
+t.test('the documented receiver takes what is genuine and nothing else', async (t) => {
   const folder = makeFolder(t);
   const { ca_file } = await keepDevCa(folder);
   const app = await startApp(t, {
     env: { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128', WEBHOOK_CA_FILE: ca_file },
   });
   const port = await findPort();
-  const section = readSection(readme, '## Receiving webhooks').replaceAll('10443', String(port));
+  const section = readSection(readDocument('docs/webhooks.md'), '## Receiving webhooks').replaceAll(
+    '10443',
+    String(port),
+  );
   const [create = '', test = ''] = readFenced(section, 'bash');
   const [code = ''] = readFenced(section, 'js');
   const agent = await makeAgent(app, { human: await makeHuman(app) });

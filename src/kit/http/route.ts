@@ -8,8 +8,8 @@ import type { CacheRule } from './response-cache.js';
 
 /**
  * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI
- * operation, the README's route table, the route × principal test matrix and the check that every
- * real answer matches `returns`. Handlers take the process's `deps` as an argument, so a route
+ * operation, the table of routes, the route × principal test matrix and the check that every real
+ * answer matches `returns`. Handlers take the process's `deps` as an argument, so a route
  * value can be imported and read without starting anything.
  */
 

@@ -15,19 +15,18 @@ export interface DocsOptions {
 
 const help = `Usage: npm run docs [-- --check]
 
-Writes the tables of README.md from the routes, events, faults, limits and settings of the service.
+Writes the tables of docs/reference.md from the routes, events, faults, limits and settings of the service.
 
   --check   change nothing; exit code 1 when something is not what it should be`;
 
-/** Marked in the README for its tests, and written by hand. */
-const written_by_hand = ['first-prediction', 'look'];
+const reference = 'docs/reference.md';
 
-/** What the README should be; its text as it is comes in, so that a test can try others. */
-export const fillReadme = (root: string, readme: string): Filled => {
+/** What the reference should be; its text as it is comes in, so that a test can try others. */
+export const fillReference = (root: string, text: string): Filled => {
   const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };
-  return fillBlocks(readme, makeTables(scripts), written_by_hand);
+  return fillBlocks(text, makeTables(scripts));
 };
 
 const readOptions = (argv: readonly string[]): { readonly check: boolean } | string => {
@@ -53,21 +52,20 @@ export const runDocs = (asked: DocsOptions): number => {
     say(options);
     return argv.includes('--help') ? 0 : 1;
   }
-  const file = path.join(root, 'README.md');
-  const readme = readFileSync(file, 'utf8');
-  const { text, changed, problems } = fillReadme(root, readme);
-  for (const problem of problems) say(`README.md: ${problem}`);
+  const file = path.join(root, reference);
+  const { text, changed, problems } = fillReference(root, readFileSync(file, 'utf8'));
+  for (const problem of problems) say(`${reference}: ${problem}`);
   if (problems.length > 0) return 1;
   if (changed.length === 0) {
-    say('README.md: every table is right.');
+    say(`${reference}: every table is right.`);
     return 0;
   }
   if (!options.check) writeFileSync(file, text);
   const names = changed.join(', ');
   say(
     options.check
-      ? `README.md: not what the service is: ${names}. Run: npm run docs`
-      : `README.md: written anew: ${names}.`,
+      ? `${reference}: not what the service is: ${names}. Run: npm run docs`
+      : `${reference}: written anew: ${names}.`,
   );
   return options.check ? 1 : 0;
 };

@@ -11,7 +11,7 @@ import { default_limits, type HubLimits } from '../../kit/ws/options.js';
 import { all_routes } from '../../routes.js';
 import { asCode, asPhrase, makeTable } from './markdown.js';
 
-/** The README's tables, each from the values that the service itself is made of. */
+/** The tables of docs/reference.md, each from the values that the service itself is made of. */
 
 const callers: Readonly<Record<Auth, string>> = {
   public: 'anybody',

@@ -73,10 +73,10 @@ t.test('a multi question moves too, and begins with its first forecast', async (
   t.same(page.mistakes, []);
 });
 
-t.test('the snippet of the README makes the iframe as high as the widget', async (t) => {
+t.test('the documented snippet makes the iframe as high as the widget', async (t) => {
   const id = await makeOpenQuestion(app);
   await predict(id, { prediction: true, confidence: 80 });
-  const section = readSection(readDocument('README.md'), '## Embedding a question');
+  const section = readSection(readDocument('docs/embedding.md'), '## Embedding a question');
   const snippet = readFenced(section, 'html')
     .join('')
     .replaceAll('https://forum.example', app.url)
