@@ -15,6 +15,8 @@ import { readEvents, readHead } from './store.js';
  *                           Postgres first, whatever made it
  *   nothing within a block  Postgres is asked too, so a stream that stands still (relay killed
  *                           before its append, Redis emptied) delays events by a second at most
+ *   ahead of the record     the record was replaced, or lost its last transactions: the stream is
+ *                           not read until the relay made it anew, and the cursor goes back
  *   Redis away              Postgres is asked, four times a second
  *   Postgres away           nothing new can be in the log; wait
  */
@@ -86,7 +88,8 @@ interface Following {
   cursor: number;
   stopped: boolean;
   suspected_hole: number;
-  told_ahead: boolean;
+  /** Whether the stream is within the record; undefined until they are compared. */
+  is_within: boolean | undefined;
 }
 
 const deliver = (f: Following, batch: readonly LogEntry[], source: 'stream' | 'record'): void => {
@@ -149,22 +152,33 @@ const readRecord = async (f: Following): Promise<void> => {
   }
 };
 
+/** Compares the cursor, and the stream's newest entry that was read, with the record. */
+const compare = async (f: Following, there: number): Promise<void> => {
+  const head = await withDeadline(readHead(f.options.sql), read_deadline_ms, 'Reading the head');
+  const is_ahead = there > head;
+  if (is_ahead && f.is_within !== false) {
+    f.options.log.error({ there, head }, 'follower: the stream is ahead of the record');
+  }
+  f.is_within = !is_ahead;
+  f.cursor = Math.min(f.cursor, head);
+};
+
 const takeTurn = async (f: Following): Promise<'again' | 'rest'> => {
   const asked_ms = performance.now();
   const entries = await f.reader.readAfter(f.cursor);
   if (f.stopped) return 'rest';
   if (entries === null || entries.length === 0) {
     await readRecord(f);
+    await compare(f, f.cursor);
     // An empty answer that did not wait is no answer: without a rest it would come again at once.
     return entries !== null && performance.now() - asked_ms > away_ms ? 'again' : 'rest';
   }
-  if (accept(f, entries)) return 'again';
+  const there = entries.at(-1)?.offset ?? 0;
+  if (f.is_within !== true) await compare(f, there);
+  if (f.is_within && accept(f, entries)) return 'again';
   await readRecord(f);
-  if (accept(f, entries)) return 'again';
-  if (!f.told_ahead) {
-    f.options.log.error({ cursor: f.cursor }, 'follower: the stream is ahead of the record');
-  }
-  f.told_ahead = true;
+  if (f.is_within && accept(f, entries)) return 'again';
+  await compare(f, there);
   return 'rest';
 };
 
@@ -195,7 +209,7 @@ export const createFollower = (options: FollowerOptions): Follower => {
     cursor: 0,
     stopped: false,
     suspected_hole: -1,
-    told_ahead: false,
+    is_within: undefined,
   };
   const turn = () => takeTurn(f);
   const loop = makeLoop({ name: 'follower', log, every_ms: away_ms, turn });

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { describeError } from '../../kit/log.js';
 import type { Sql, Tx } from '../../kit/pg/client.js';
+import { deleteKeys } from '../../kit/redis/client.js';
 import { type LogEntry, projectedKey } from './log-entry.js';
 import { readEvents, readHead } from './store.js';
 
@@ -11,7 +12,8 @@ import { readEvents, readHead } from './store.js';
  * an older state are all found out:
  *
  *   unknown ──asked──▶ known: the events after it are projected, in order
- *      ▲        └─ missing or too far behind ─▶ made anew beside the log, then asked again
+ *      ▲        ├─ missing or too far behind ─▶ made anew beside the log, then asked again
+ *      │        └─ ahead of the record ─▶ emptied, then made anew
  *      └── each second, after an error, and when the connection ends
  *
  * A step of one connection never follows a step of another: in between Redis may have become older.
@@ -97,10 +99,11 @@ export const createProjection = (parts: ProjectionParts): Projection => {
     const kept = await redis.get(key);
     asked_ms = performance.now();
     const at = kept === null ? -1 : Number(kept);
-    if (at >= 0 && head - at <= most_replayed) {
-      // Ahead: another relay took over. Ahead of the record too: of another life of the database.
-      if (at <= head || at <= (await readHead(sql))) return at;
-    }
+    if (at > head && at > (await readHead(sql))) {
+      // Not another relay that took over: the database was replaced, or lost its last transactions.
+      log.error({ at, head }, 'relay: Redis is ahead of the record, and is emptied');
+      await deleteKeys(redis, prefix);
+    } else if (at >= 0 && head - at <= most_replayed) return at;
     startRebuild(head);
     return undefined;
   };

@@ -83,6 +83,13 @@ export const closeRedis = (redis: Redis): void => {
   redis.disconnect(false);
 };
 
+/** Deletes every key of a forum: what is there tells of another history of its database. */
+export const deleteKeys = async (redis: Redis, prefix: string): Promise<void> => {
+  for await (const keys of redis.scanStream({ match: `${prefix}:*`, count: 1_000 })) {
+    if (keys.length > 0) await redis.unlink(...(keys as string[]));
+  }
+};
+
 /**
  * Lua scripts live in `src/lua/<name>-<keys>.lua`, one a file; the number in the name is how many
  * keys the script takes, `n` for any number. EVALSHA is sent, and EVAL when Redis does not know the

@@ -8,7 +8,7 @@ import { embeddedPostgresUrl, startPostgres } from '../../embedded/postgres.js';
 import { readOrEmpty } from '../../embedded/processes.js';
 import { emptyRedis, stopRedisLeftover } from '../../embedded/redis.js';
 import { openSql, type Sql } from '../../kit/pg/client.js';
-import { closeRedis, connectRedis, openRedis } from '../../kit/redis/client.js';
+import { closeRedis, connectRedis, deleteKeys, openRedis } from '../../kit/redis/client.js';
 import { deriveKey } from '../../kit/sealing.js';
 
 /** Where backup and restore find the database, the key and Redis: running, resting or set. */
@@ -78,9 +78,7 @@ export const forgetRedis = async ({ REDIS_URL, REDIS_PREFIX, DATA_DIR }: Config)
     if (redis.status !== 'ready') {
       throw new Error('Redis (REDIS_URL) does not answer, and what it keeps has to go first.');
     }
-    for await (const keys of redis.scanStream({ match: `${REDIS_PREFIX}:*`, count: 1_000 })) {
-      if (keys.length > 0) await redis.unlink(...(keys as string[]));
-    }
+    await deleteKeys(redis, REDIS_PREFIX);
   } finally {
     closeRedis(redis);
   }

@@ -27,6 +27,8 @@ interface Followed {
 interface FollowOptions {
   readonly stores?: Stores;
   readonly before?: number;
+  /** What the stream has of another history. */
+  readonly alien?: readonly (readonly [id: string, fields: readonly string[]])[];
   readonly onEvents?: (batch: readonly LogEntry[]) => void;
 }
 
@@ -47,6 +49,9 @@ const follow = async (t: Test, options: FollowOptions = {}): Promise<Followed> =
   const { sql, redis, config } = parts.deps;
   const log = makeLogWriter(sql, redis, config.REDIS_PREFIX);
   await log.write(options.before ?? 0);
+  for (const [id, fields] of options.alien ?? []) {
+    await redis.xadd(streamKey(config.REDIS_PREFIX), id, ...fields);
+  }
   const got: LogEntry[] = [];
   const logged: string[] = [];
   const counted = counting(sql);
@@ -214,6 +219,30 @@ t.test('a stream that is ahead of the record is not believed', async (t) => {
   await f.settle();
   t.match(f.logged, { length: 1 });
   t.match(f.logged[0], /ahead/);
+});
+
+t.test('a stream of another history is not believed, whatever its offsets are', async (t) => {
+  const other = await follow(t);
+  await other.log.write(5);
+  await other.follower.stop();
+  const f = await follow(t, { alien: await other.parts.deps.redis.xrange(other.key, '-', '+') });
+  await f.log.record(2);
+  await f.settle();
+  await f.parts.deps.redis.del(f.key);
+  await f.log.write(4);
+  await f.settle();
+  t.match(f.logged, { length: 1 });
+  t.match(f.logged[0], /ahead/);
+});
+
+t.test('a record that lost its end is followed from where it ends now', async (t) => {
+  const f = await follow(t);
+  await f.log.write(6);
+  await f.settle();
+  await f.parts.deps.sql`delete from events where "offset" > 4`;
+  await f.parts.deps.sql`update log_head set "offset" = 4`;
+  await until('the cursor goes back', () => f.follower.head() === 4);
+  t.match(f.logged, { length: 1 });
 });
 
 t.test('stopping takes no longer than a moment, whatever is under way', async (t) => {

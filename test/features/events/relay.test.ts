@@ -250,6 +250,28 @@ t.test('a Redis that comes back with an older state is brought up to the log', a
   await world.settle();
 });
 
+t.test('a Redis that is ahead of the record is emptied and made anew', async (t) => {
+  const world = await makeWorld(t);
+  const { redis, config } = world.deps;
+  const prefix = config.REDIS_PREFIX;
+  const question_id = await world.newQuestion();
+  await world.place(question_id);
+  // As after a restore to an earlier moment: the same question, further on.
+  const tally = tallyKey(prefix, question_id);
+  await redis.hset(tally, 'o', 900, 't', '', 'gpt|y|99|1', 9);
+  await redis.set(`${prefix}:{log}:projected`, 900);
+  await redis.xadd(`${prefix}:{log}:events`, '900-0', 'h', 'x', 'b', '{}');
+  await redis.hset(`${prefix}:{boards}:built`, 'life', 'another');
+  await world.startRelay();
+  await until('it is counted', async () => (await redis.hget(tally, 'o')) === '1');
+  const { o, t: _, ...counts } = await redis.hgetall(tally);
+  t.same(counts, { 'gpt|y|70|1': '1' });
+  t.equal(await redis.exists(`${prefix}:{boards}:built`), 0, 'boards are made anew as well');
+  await world.place(question_id);
+  await world.nudge();
+  await world.settle();
+});
+
 t.test('the log goes on while the state in Redis is made anew', async (t) => {
   const world = await makeWorld(t);
   const { redis, config } = world.deps;
