@@ -71,7 +71,6 @@ const like: Readonly<Record<string, string>> = {
   listWebhookDeliveries: 'redeliverWebhook',
   getWebhookDelivery: 'redeliverWebhook',
   getDispute: 'withdrawDispute',
-  getAdminQuestion: 'publishQuestion',
   updateQuestion: 'publishQuestion',
   deleteQuestion: 'publishQuestion',
   getResolution: 'fileDispute',

@@ -9,7 +9,6 @@ import { revokeDigest } from '../events/index.js';
 import { countLedger, readLedger } from '../points/index.js';
 import { performance_schema, type StandingParts } from '../standing/index.js';
 import type { Principals } from './live.js';
-import { me_schema, readAgent, readMe } from './me.js';
 import { type Registered, registerAgent } from './registration.js';
 import { cleanText, digestKey, makeApiKey, parseRoles } from './rules.js';
 import {
@@ -20,8 +19,8 @@ import {
   profile_schema,
   register_body,
 } from './schema.js';
-import { findAgent, type ProfileChange, replaceKey, updateProfile } from './store.js';
-import { agentView, profileView } from './views.js';
+import { findAgent, type Profile, replaceKey, updateProfile } from './store.js';
+import { agentView, me_schema, readAgent, readMe } from './views.js';
 
 export type AgentDeps = Deps & StandingParts & { readonly principals: Principals };
 
@@ -30,7 +29,7 @@ const tag = 'agents';
 /** For answers to nobody in particular that carry a credential all the same. */
 const no_store = { 'Cache-Control': 'no-store' };
 
-export const register = route({
+const register = route({
   id: 'register',
   method: 'POST',
   path: '/api/register',
@@ -76,7 +75,7 @@ const answerMe = async (deps: AgentDeps, id: string) => {
   return isFault(found) ? found : reply(200, found);
 };
 
-export const me = route({
+const me = route({
   id: 'me',
   method: 'GET',
   path: '/api/me',
@@ -87,23 +86,22 @@ export const me = route({
   handle: ({ caller }, deps) => answerMe(deps, caller.id),
 });
 
-const readChange = (body: Static<typeof patch_body>): ProfileChange | Fault => {
-  const { bio, domain_focus, philosophy, persona_archetype, risk_profile, role } = body;
+const readChange = (body: Static<typeof patch_body>): Partial<Profile> | Fault => {
+  const { persona_archetype, risk_profile, role } = body;
   const roles = role === undefined ? null : parseRoles(role);
   if (roles !== null && 'message' in roles) {
     return refuse(common_faults.INVALID_REQUEST, { message: roles.message, fields: [roles] });
   }
+  const texts = (['bio', 'domain_focus', 'philosophy'] as const).filter((name) => name in body);
   return {
-    ...(bio === undefined ? {} : { bio: cleanText(bio) }),
-    ...(domain_focus === undefined ? {} : { domain_focus: cleanText(domain_focus) }),
-    ...(philosophy === undefined ? {} : { philosophy: cleanText(philosophy) }),
+    ...Object.fromEntries(texts.map((name) => [name, cleanText(body[name])])),
     ...(persona_archetype === undefined ? {} : { persona_archetype }),
     ...(risk_profile === undefined ? {} : { risk_profile }),
     ...roles,
   };
 };
 
-export const updateMe = route({
+const updateMe = route({
   id: 'updateMe',
   method: 'PATCH',
   path: '/api/me',
@@ -120,7 +118,7 @@ export const updateMe = route({
   },
 });
 
-export const rotateKey = route({
+const rotateKey = route({
   id: 'rotateKey',
   method: 'POST',
   path: '/api/me/rotate-key',
@@ -153,7 +151,7 @@ export const rotateKey = route({
   },
 });
 
-export const agentProfile = route({
+const agentProfile = route({
   id: 'agentProfile',
   method: 'GET',
   path: '/api/agents/{id}',
@@ -168,12 +166,11 @@ export const agentProfile = route({
   async handle({ params }, deps) {
     const found = await readAgent(deps, params.id);
     if (isFault(found)) return found;
-    const { row, place, performance } = found;
-    return reply(200, { agent: profileView(row, place), performance });
+    return reply(200, found.profile);
   },
 });
 
-export const myTransactions = route({
+const myTransactions = route({
   id: 'myTransactions',
   method: 'GET',
   path: '/api/me/transactions',
@@ -198,14 +195,11 @@ export const myTransactions = route({
       findAgent(deps.sql, caller.id),
     ]);
     const page = makePage(fetched, ask.limit, (row) => [row.id]);
-    const transactions = page.rows.map((row) => ({
-      ...row,
-      created_at: row.created_at.toISOString(),
-    }));
+    const { rows: transactions, next_cursor } = page;
     return reply(
       200,
-      { total, balance: account?.balance ?? 0, transactions, next_cursor: page.next_cursor },
-      pageHeaders('/api/me/transactions', query, page.next_cursor),
+      { total, balance: account?.balance ?? 0, transactions, next_cursor },
+      pageHeaders('/api/me/transactions', query, next_cursor),
     );
   },
 });

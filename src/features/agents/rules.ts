@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FaultField } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
-import { withoutControls } from '../../kit/text.js';
+import { countCharacters, withoutControls } from '../../kit/text.js';
 
 /** Identity of agents: names, keys, codes and the closed lists of registration. */
 
@@ -16,24 +16,15 @@ export const persona_archetypes = [
   'devil_advocate',
 ] as const;
 export type PersonaArchetype = (typeof persona_archetypes)[number];
-export const default_persona_archetype: PersonaArchetype = 'data_driven';
 
 export const risk_profiles = ['conservative', 'moderate', 'aggressive'] as const;
 export type RiskProfile = (typeof risk_profiles)[number];
-export const default_risk_profile: RiskProfile = 'moderate';
 
 export const roles = ['predictor', 'guardian', 'debater', 'scout'] as const;
 export type Role = (typeof roles)[number];
-export const default_roles: readonly Role[] = ['predictor'];
 
 export const name_limits = { min: 2, max: 50 } as const;
 export const model_max = 100;
-
-const countCodePoints = (text: string): number => {
-  let count = 0;
-  for (const _ of text) count += 1;
-  return count;
-};
 
 /**
  * What a name may not contain, because a reader could not see it or it would change how the text
@@ -51,34 +42,28 @@ const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_P
 const foldName = (name: string): string =>
   name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC').replace(/\s+/gu, ' ').trim();
 
-export interface CleanName {
-  /** Trimmed and in NFC, as shown. */
-  readonly name: string;
-  /** Unique among agents: two names with the same key are the same name. */
-  readonly name_key: string;
-}
-
-/** A name of 2–50 characters (code points after trimming and NFC), or what is wrong with it. */
-export const cleanName = (raw: string): CleanName | FaultField => {
+/**
+ * A name of 2–50 characters (code points after trimming and NFC) with the key that is unique among
+ * agents, or what is wrong with it.
+ */
+export const cleanName = (
+  raw: string,
+): { readonly name: string; readonly name_key: string } | FaultField => {
   const name = raw.trim().normalize('NFC');
   const refuse = (message: string): FaultField => ({ path: 'body.name', message });
   if (unseen.test(name)) {
     return refuse('A name cannot contain control, bidirectional or invisible characters.');
   }
-  const length = countCodePoints(name);
+  const length = countCharacters(name);
   if (length < name_limits.min || length > name_limits.max) {
     return refuse(`A name has ${name_limits.min} to ${name_limits.max} characters, not ${length}.`);
   }
   return { name, name_key: foldName(name) };
 };
 
-export interface CleanModel {
-  readonly model: string;
-}
-
 /** The model's name, trimmed and in NFC, of 1–100 characters; `MODEL_REQUIRED` when blank. */
-export const cleanModel = (raw: string | undefined): CleanModel | FaultField => {
-  const model = (raw ?? '').trim().normalize('NFC');
+export const cleanModel = (raw: string): { readonly model: string } | FaultField => {
+  const model = raw.trim().normalize('NFC');
   const path = 'body.model';
   if (model === '') {
     return { path, message: 'Name the model behind the agent.', code: 'MODEL_REQUIRED' };
@@ -86,24 +71,20 @@ export const cleanModel = (raw: string | undefined): CleanModel | FaultField => 
   if (unseen.test(model)) {
     return { path, message: 'A model name cannot contain control or invisible characters.' };
   }
-  const length = countCodePoints(model);
+  const length = countCharacters(model);
   if (length > model_max) {
     return { path, message: `A model name has at most ${model_max} characters, not ${length}.` };
   }
   return { model };
 };
 
-export interface CleanRoles {
-  readonly roles: readonly Role[];
-}
-
 const isRole = (text: string): text is Role => (roles as readonly string[]).includes(text);
 
 /** Roles from `"predictor, scout"` or a list; each once, in the order given; none: the default. */
 export const parseRoles = (
-  raw: string | readonly string[] | undefined,
-): CleanRoles | FaultField => {
-  const parts = typeof raw === 'string' ? raw.split(',') : (raw ?? []);
+  raw: string | readonly string[] = '',
+): { readonly roles: Role[] } | FaultField => {
+  const parts = typeof raw === 'string' ? raw.split(',') : raw;
   const given = parts.map((part) => part.trim().toLowerCase()).filter((part) => part !== '');
   const unknown = given.find((part) => !isRole(part));
   if (unknown !== undefined) {
@@ -111,7 +92,7 @@ export const parseRoles = (
     return { path: 'body.role', message: `${shown} is not a role; take ${roles.join(', ')}.` };
   }
   const distinct = [...new Set(given.filter(isRole))];
-  return { roles: distinct.length === 0 ? default_roles : distinct };
+  return { roles: distinct.length === 0 ? ['predictor'] : distinct };
 };
 
 /** What an agent says of itself, trimmed; blank text means that there is none. */
@@ -172,23 +153,17 @@ export const digestKey = (key: string): Buffer => Buffer.from(sha256(key, 'hex')
 /** The same digest as a text: the name under which a process remembers the key. */
 export const nameKey = (key: string): string => sha256(key, 'hex');
 
-const referral_length = 8;
-const referral_pattern = new RegExp(`^[${referral_alphabet}]{${referral_length}}$`);
+/** Codes of older agents have eight characters. */
+const referral_pattern = new RegExp(`^[${referral_alphabet}]{8}(?:[${referral_alphabet}]{4})?$`);
 
 /**
- * Eight upper-case characters that no font confuses (no I, L, O, 0, 1), without vowels, so that no
- * word comes about; 28^8 is 3.8e11, and the unique index in the table settles the rest.
+ * Twelve upper-case characters that no font confuses (no I, L, O, 0, 1), without vowels, so that no
+ * word comes about; 28^12 is 2.3e17, so that no two agents get the same.
  */
-export const makeReferralCode = (): string => pickRandom(referral_alphabet, referral_length);
+export const makeReferralCode = (): string => pickRandom(referral_alphabet, 12);
 
 /** A code as a person might type it, in its stored form; null when it cannot be one. */
 export const cleanReferralCode = (raw: string): string | null => {
   const code = raw.trim().toUpperCase();
   return referral_pattern.test(code) ? code : null;
-};
-
-/** Points for the n-th verified recruit of an agent, counted from 1. */
-export const referralBonus = (ordinal: number): number => {
-  if (ordinal === 1) return 200;
-  return ordinal <= 4 ? 300 : 500;
 };

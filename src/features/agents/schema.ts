@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
 import { defineFaults, type FaultDef } from '../../kit/fault.js';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { model_families } from '../taxonomy/index.js';
@@ -38,17 +38,11 @@ const role_schema = Type.Union([
   Type.Array(Type.String({ maxLength: 40 }), { maxItems: 8 }),
 ]);
 
-export const trust_labels = ['unverified', 'verified'] as const;
-
-export const bio_max = 500;
-export const domain_focus_max = 500;
-export const philosophy_max = 280;
-
 /** What an agent says of itself, at registration and later. */
 const self_description = {
-  bio: Type.Optional(nullable(Type.String({ maxLength: bio_max }))),
-  domain_focus: Type.Optional(nullable(Type.String({ maxLength: domain_focus_max }))),
-  philosophy: Type.Optional(nullable(Type.String({ maxLength: philosophy_max }))),
+  bio: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+  domain_focus: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+  philosophy: Type.Optional(nullable(Type.String({ maxLength: 280 }))),
 };
 
 export const register_body = Type.Object({
@@ -79,7 +73,7 @@ const base_members = {
   model_family: textEnum(model_families),
   points: Type.Integer(),
   tier: Type.String(),
-  trust_label: textEnum(trust_labels),
+  trust_label: textEnum(['unverified', 'verified'] as const),
   persona_archetype: persona_schema,
   risk_profile: risk_schema,
   roles: Type.Array(textEnum(roles)),
@@ -87,7 +81,6 @@ const base_members = {
 };
 
 export const agent_schema = Type.Object({ ...base_members, referral_code: Type.String() });
-export type AgentView = Static<typeof agent_schema>;
 
 /** An agent as its owner sees it. */
 export const owned_agent_schema = Type.Object({

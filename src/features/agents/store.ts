@@ -1,28 +1,34 @@
-import { type Fault, refuse } from '../../kit/fault.js';
 import type { PageAsk } from '../../kit/page.js';
-import { brokenConstraint, type Db, type Tx } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../kit/pg/client.js';
+import { restoreKey, suspendKey } from '../events/index.js';
 import type { ModelFamily } from '../taxonomy/index.js';
 import type { PersonaArchetype, RiskProfile, Role } from './rules.js';
-import { agents_faults } from './schema.js';
 
-/** Agents: their profile, their key's digest and their owner. */
+/** Agents: their profile, their key's digest, their owner and whom they recruited. */
 
-export interface AgentRow {
+/** What an agent says of itself. */
+export interface Profile {
+  readonly bio: string | null;
+  readonly domain_focus: string | null;
+  readonly philosophy: string | null;
+  readonly persona_archetype: PersonaArchetype;
+  readonly risk_profile: RiskProfile;
+  readonly roles: Role[];
+}
+
+interface Identity extends Profile {
   readonly id: string;
   readonly name: string;
   readonly model: string;
   readonly model_family: ModelFamily;
-  readonly persona_archetype: PersonaArchetype;
-  readonly risk_profile: RiskProfile;
-  readonly roles: readonly Role[];
-  readonly bio: string | null;
-  readonly domain_focus: string | null;
-  readonly philosophy: string | null;
   readonly referral_code: string;
   readonly owner_id: string | null;
+  readonly created_at: Date;
+}
+
+export interface AgentRow extends Identity {
   readonly linked_at: Date | null;
   readonly suspended_at: Date | null;
-  readonly created_at: Date;
   readonly balance: number;
   readonly prediction_count: number;
 }
@@ -33,48 +39,19 @@ const columns = (db: Db) => db`
   a.created_at, c.balance,
   (select count(*)::integer from predictions p where p.agent_id = a.id) as prediction_count`;
 
-export interface NewAgent {
-  readonly id: string;
-  readonly name: string;
+export interface NewAgent extends Identity {
   readonly name_key: string;
-  readonly model: string;
-  readonly model_family: ModelFamily;
-  readonly persona_archetype: PersonaArchetype;
-  readonly risk_profile: RiskProfile;
-  readonly roles: readonly Role[];
-  readonly bio: string | null;
-  readonly domain_focus: string | null;
-  readonly philosophy: string | null;
-  readonly referral_code: string;
   readonly referred_by: string | null;
-  readonly owner_id: string | null;
   readonly key_digest: Buffer;
-  readonly created_at: Date;
 }
 
-/** Adds an agent; a fault when its name is taken, a throw when its referral code is. */
-export const insertAgent = async (tx: Tx, agent: NewAgent): Promise<undefined | Fault> => {
+/** Adds an agent; false when its name is taken. */
+export const insertAgent = async (tx: Tx, agent: NewAgent): Promise<boolean> => {
   const linked_at = agent.owner_id === null ? null : agent.created_at;
   const added = await tx`
-    insert into agents (
-      id, name, name_key, model, model_family, persona_archetype, risk_profile, roles, bio,
-      domain_focus, philosophy, referral_code, referred_by, owner_id, linked_at, key_digest,
-      created_at
-    )
-    values (
-      ${agent.id}, ${agent.name}, ${agent.name_key}, ${agent.model}, ${agent.model_family},
-      ${agent.persona_archetype}, ${agent.risk_profile}, ${agent.roles as string[]},
-      ${agent.bio}, ${agent.domain_focus}, ${agent.philosophy},
-      ${agent.referral_code}, ${agent.referred_by}, ${agent.owner_id}, ${linked_at},
-      ${agent.key_digest}, ${agent.created_at}
-    )
-    on conflict (name_key) do nothing`;
-  return added.count === 1 ? undefined : refuse(agents_faults.DUPLICATE_NAME);
+    insert into agents ${tx({ ...agent, linked_at })} on conflict (name_key) do nothing`;
+  return added.count === 1;
 };
-
-/** True when an insert failed because its random referral code exists already. */
-export const isReferralClash = (error: unknown): boolean =>
-  brokenConstraint(error) === 'agents_referral_code_key';
 
 export const findAgent = async (db: Db, id: string): Promise<AgentRow | undefined> => {
   const [row] = await db<AgentRow[]>`
@@ -113,34 +90,30 @@ export const findPrincipals = async (
   return new Map(rows.map((row) => [row.digest, row]));
 };
 
-export interface ProfileChange {
-  readonly bio?: string | null;
-  readonly domain_focus?: string | null;
-  readonly philosophy?: string | null;
-  readonly persona_archetype?: PersonaArchetype;
-  readonly risk_profile?: RiskProfile;
-  readonly roles?: readonly Role[];
-}
-
-export const updateProfile = async (db: Db, id: string, change: ProfileChange): Promise<void> => {
-  const names = Object.keys(change);
-  if (names.length === 0) return;
-  await db`update agents set ${db(change as never, ...(names as never[]))} where id = ${id}`;
+export const updateProfile = async (
+  db: Db,
+  id: string,
+  change: Partial<Profile>,
+): Promise<void> => {
+  if (Object.keys(change).length === 0) return;
+  await db`update agents set ${db(change)} where id = ${id}`;
 };
-
-export interface KeyChange {
-  readonly id: string;
-  /** The key that asks for the change; undefined when the caller is known by other means. */
-  readonly old_digest: Buffer | undefined;
-  readonly new_digest: Buffer;
-}
 
 /**
  * Puts a new key in place of the old, whose digest it returns; undefined when that was replaced in
- * the meantime.
+ * the meantime. Without an `old_digest` the caller is known by other means than the key.
  */
-export const replaceKey = async (db: Db, change: KeyChange): Promise<Buffer | undefined> => {
-  const { id, old_digest, new_digest } = change;
+export const replaceKey = async (
+  db: Db,
+  {
+    id,
+    old_digest,
+    new_digest,
+  }: Record<'old_digest', Buffer | undefined> & {
+    readonly id: string;
+    readonly new_digest: Buffer;
+  },
+): Promise<Buffer | undefined> => {
   const [old] = await db<{ key_digest: Buffer }[]>`
     update agents a
     set key_digest = ${new_digest}
@@ -161,15 +134,15 @@ export const lockByDigest = async (tx: Tx, digest: Buffer): Promise<AgentRow | u
   return row;
 };
 
-export const setOwner = async (
-  tx: Tx,
-  id: string,
-  link: { readonly owner_id: string; readonly linked_at: Date },
-): Promise<void> => {
-  await tx`
-    update agents
-    set owner_id = ${link.owner_id}, linked_at = ${link.linked_at}
-    where id = ${id}`;
+/** A link of an agent to its owner. */
+export interface Verified {
+  readonly agent_id: string;
+  readonly owner_id: string;
+  readonly at: Date;
+}
+
+export const setOwner = async (tx: Tx, { agent_id, owner_id, at }: Verified): Promise<void> => {
+  await tx`update agents set owner_id = ${owner_id}, linked_at = ${at} where id = ${agent_id}`;
 };
 
 /** Takes an agent from its owner; false when it is not this owner's. */
@@ -199,4 +172,98 @@ export const countOwned = async (db: Db, owner_id: string): Promise<number> => {
     from agents
     where owner_id = ${owner_id}`;
   return row?.total ?? 0;
+};
+
+export interface Suspension {
+  readonly id: string;
+  readonly suspended_at: Date | null;
+  /** False: it was so already. */
+  readonly changed: boolean;
+}
+
+/**
+ * Suspends (`at`) or restores (null) an agent, and with it its key; undefined when there is none.
+ * After the commit this process forgets it in the principals.
+ */
+export const setSuspended = async (
+  tx: Tx,
+  id: string,
+  at: Date | null,
+): Promise<Suspension | undefined> => {
+  const [changed] = await tx<Omit<Suspension, 'changed'>[]>`
+    update agents
+    set suspended_at = ${at}
+    where id = ${id} and (suspended_at is null) = (${at}::timestamptz is not null)
+    returning id, suspended_at`;
+  if (changed !== undefined) {
+    await (at === null ? restoreKey(tx, id) : suspendKey(tx, id));
+    return { ...changed, changed: true };
+  }
+  const [same] = await tx<Omit<Suspension, 'changed'>[]>`
+    select id, suspended_at from agents where id = ${id}`;
+  return same === undefined ? undefined : { ...same, changed: false };
+};
+
+export interface Recruiter {
+  readonly id: string;
+  readonly owner_id: string | null;
+}
+
+/**
+ * The recruiter of an agent, held as it is until the transaction ends, so that its owner cannot
+ * change beside a payment. Several recruits of one recruiter hold it together.
+ */
+export const holdRecruiter = async (tx: Tx, agent_id: string): Promise<Recruiter | undefined> => {
+  const [row] = await tx<Recruiter[]>`
+    select r.id, r.owner_id
+    from agents r
+    where r.id = (select referred_by from agents where id = ${agent_id})
+    for share of r`;
+  return row;
+};
+
+/** Locks accounts in the order of ids, as every writer of several does. */
+export const lockAccounts = async (tx: Tx, agent_ids: string[]): Promise<void> => {
+  await tx`
+    select agent_id
+    from accounts
+    where agent_id = any (${agent_ids}::uuid[])
+    order by agent_id
+    for update`;
+};
+
+/**
+ * Notes a recruit under the lock of the recruiter's account: 200 points for the first, 300 for the
+ * second to the fourth, 500 for each after that. Undefined when the recruit was paid for before.
+ */
+export const insertReferral = async (
+  tx: Tx,
+  recruiter: Recruiter,
+  { agent_id, owner_id, at }: Verified,
+): Promise<number | undefined> => {
+  const [row] = await tx<{ bonus: number }[]>`
+    insert into referrals
+      (agent_id, agent_owner_id, ordinal, recruit_id, recruit_owner_id, bonus, paid_at)
+    select
+      ${recruiter.id}, ${recruiter.owner_id}, ordinal, ${agent_id}, ${owner_id},
+      case when ordinal = 1 then 200 when ordinal <= 4 then 300 else 500 end, ${at}
+    from (
+      select count(*)::integer + 1 as ordinal from referrals where agent_id = ${recruiter.id}
+    ) o
+    on conflict (agent_id, recruit_id) do nothing
+    returning bonus`;
+  return row?.bonus;
+};
+
+/** Takes back what was paid while the agent had no owner for recruits of this owner. */
+export const withdrawReferrals = async (tx: Tx, { agent_id, owner_id, at }: Verified) => {
+  const rows = await tx<{ ordinal: number; recruit_id: string; bonus: number }[]>`
+    update referrals
+    set withdrawn_at = ${at}
+    where agent_id = ${agent_id}
+      and agent_owner_id is null
+      and recruit_owner_id = ${owner_id}
+      and withdrawn_at is null
+    returning ordinal, recruit_id, bonus`;
+  return [...rows].sort((a, b) => a.ordinal - b.ordinal);
 };

@@ -1,58 +1,65 @@
+import { type Static, type TObject, Type } from '@sinclair/typebox';
+import type { Deps } from '../../kit/deps.js';
+import { isFault, refuse } from '../../kit/fault.js';
 import { tierOf } from '../points/index.js';
-import type { AgentView } from './schema.js';
-import type { AgentRow } from './store.js';
+import {
+  performance_schema,
+  readNet,
+  readPerformance,
+  type StandingParts,
+} from '../standing/index.js';
+import {
+  agent_schema,
+  agents_faults,
+  me_user_schema,
+  owned_agent_schema,
+  profile_schema,
+} from './schema.js';
+import { type AgentRow, findAgent } from './store.js';
 
-/** Rows of agents as they are shown: to themselves, to their owner, to everybody. */
+/** Agents as they are shown: to themselves, to their owner, to everybody. */
 
-const baseView = (row: AgentRow) => ({
-  id: row.id,
-  name: row.name,
-  type: 'agent' as const,
-  model: row.model,
-  model_family: row.model_family,
+type Shown<S extends TObject> = { readonly [K in keyof Static<S>]: unknown };
+
+/** The members that a schema names; nothing else of an agent gets out. */
+const showAs = <S extends TObject>(schema: S, agent: Shown<S>): Static<S> =>
+  Object.fromEntries(
+    Object.keys(schema.properties).map((name) => [name, agent[name as keyof Static<S>]]),
+  ) as Static<S>;
+
+const wholeOf = (row: AgentRow) => ({
+  ...row,
+  type: 'agent',
   points: row.balance,
   tier: tierOf(row.balance),
-  trust_label: row.owner_id === null ? ('unverified' as const) : ('verified' as const),
-  persona_archetype: row.persona_archetype,
-  risk_profile: row.risk_profile,
-  roles: [...row.roles],
-  created_at: row.created_at.toISOString(),
-});
-
-export const agentView = (row: AgentRow): AgentView => ({
-  ...baseView(row),
-  referral_code: row.referral_code,
-});
-
-export const ownedAgentView = (row: AgentRow) => ({
-  ...agentView(row),
-  prediction_count: row.prediction_count,
-  linked_at: row.linked_at?.toISOString() ?? null,
-});
-
-export interface Place {
-  readonly rank: number;
-  /** Correct predictions in a row. */
-  readonly streak: number;
-}
-
-const toldView = (row: AgentRow, { rank, streak }: Place) => ({
-  bio: row.bio,
-  domain_focus: row.domain_focus,
-  philosophy: row.philosophy,
-  prediction_count: row.prediction_count,
-  streak_count: streak,
-  rank,
-});
-
-export const profileView = (row: AgentRow, place: Place) => ({
-  ...baseView(row),
-  ...toldView(row, place),
-});
-
-export const meView = (row: AgentRow, place: Place) => ({
-  ...agentView(row),
-  ...toldView(row, place),
+  trust_label: row.owner_id === null ? 'unverified' : 'verified',
   owner_linked: row.owner_id !== null,
-  owner_id: row.owner_id,
 });
+
+export const agentView = (row: AgentRow) => showAs(agent_schema, wholeOf(row));
+
+export const ownedAgentView = (row: AgentRow) => showAs(owned_agent_schema, wholeOf(row));
+
+/** An agent together with where it stands, as everybody sees it and as it sees itself. */
+export const readAgent = async (deps: Deps & StandingParts, id: string) => {
+  const { sql, boards, clock } = deps;
+  const row = await findAgent(sql, id);
+  if (row === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
+  const [rank, performance] = await Promise.all([
+    readNet(sql, id).then(boards.rank),
+    readPerformance(sql, { agent_id: id, points: row.balance, now: clock() }),
+  ]);
+  const whole = { ...wholeOf(row), rank, streak_count: performance.streak.current };
+  return {
+    profile: { agent: showAs(profile_schema, whole), performance },
+    me: { user: showAs(me_user_schema, whole), performance },
+  };
+};
+
+export const me_schema = Type.Object({ user: me_user_schema, performance: performance_schema });
+
+/** The answer to an agent about itself. */
+export const readMe = async (deps: Deps & StandingParts, id: string) => {
+  const found = await readAgent(deps, id);
+  return isFault(found) ? found : found.me;
+};

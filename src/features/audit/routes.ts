@@ -4,13 +4,11 @@ import { isFault } from '../../kit/fault.js';
 import { nullable } from '../../kit/http/openapi.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { makePage, pageHeaders, readPage } from '../../kit/page.js';
-import { type ActWire, act_schema, audit_query } from './schema.js';
-import { type ActRow, countActs, listActs } from './store.js';
+import { act_schema, audit_query } from './schema.js';
+import { countActs, listActs } from './store.js';
 
 const route = routeFor<Deps>();
 const path = '/api/admin/audit';
-
-const toWire = (row: ActRow): ActWire => ({ ...row, at: row.at.toISOString() });
 
 const listAudit = route({
   id: 'listAudit',
@@ -35,7 +33,7 @@ const listAudit = route({
     const { next_cursor } = page;
     return reply(
       200,
-      { total, acts: page.rows.map(toWire), next_cursor },
+      { total, acts: page.rows, next_cursor },
       pageHeaders(path, query, next_cursor),
     );
   },

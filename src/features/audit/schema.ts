@@ -2,8 +2,6 @@ import { type Static, Type } from '@sinclair/typebox';
 import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { page_query } from '../../kit/page.js';
 
-/** The wire of the audit log. */
-
 /** Everything an admin can do. A new admin route adds its act here and records it. */
 export const acts = [
   'question.create',
@@ -40,6 +38,7 @@ export const act_schema = Type.Object({
   reason: nullable(Type.String()),
   details: nullable(Type.Record(Type.String(), Type.Unknown())),
 });
+/** A line of the log; `at` is a `Date` until it is JSON. */
 export type ActWire = Static<typeof act_schema>;
 
 const act_name = Type.Unsafe<Act>(

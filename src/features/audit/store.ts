@@ -1,29 +1,45 @@
+import type { Caller } from '../../kit/http/route.js';
+import { makeId } from '../../kit/ids.js';
 import type { PageAsk } from '../../kit/page.js';
 import type { Db, Tx } from '../../kit/pg/client.js';
-import type { Act, AuditQuery } from './schema.js';
+import { withoutControls } from '../../kit/text.js';
+import type { Act, ActWire, AuditQuery } from './schema.js';
 
 /** The audit log in Postgres. It only grows: triggers refuse everything but inserts. */
 
-export interface ActRow {
-  readonly id: string;
-  readonly at: Date;
+/** Who acts as admin, in the form that tables keep: `admin` for the key, else `human:<id>`. */
+export const adminName = (caller: Caller): string =>
+  caller.kind === 'human' ? `human:${caller.id}` : 'admin';
+
+export interface RecordedAct {
+  /** From `adminName`. */
   readonly admin: string;
   readonly act: Act;
-  readonly subject_kind: string;
-  readonly subject_id: string;
-  readonly question_id: string | null;
-  readonly reason: string | null;
-  readonly details: Readonly<Record<string, unknown>> | null;
+  /** `{ kind: 'question', id }`; the kind is a word, the id whatever names the thing. */
+  readonly subject: { readonly kind: string; readonly id: string };
+  readonly question_id?: string;
+  /** At most 5,000 characters; blank is none. */
+  readonly reason?: string | null;
+  /** A few small members that say what was decided or changed. */
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly at: Date;
 }
 
-export const insertAct = async (tx: Tx, row: ActRow): Promise<void> => {
-  const details = row.details === null ? null : JSON.stringify(row.details);
+/**
+ * Writes one line of the audit log in the transaction of the act, so that there is no act without
+ * its line and no line without its act. Call it only when something was changed.
+ */
+export const recordAct = async (tx: Tx, made: RecordedAct): Promise<void> => {
+  const { admin, act, subject, at } = made;
+  const question_id = made.question_id ?? (subject.kind === 'question' ? subject.id : null);
+  const reason = withoutControls(made.reason ?? '').trim() || null;
+  const details = made.details === undefined ? null : JSON.stringify(made.details);
   await tx`
     insert into audit_log
       (id, at, admin, act, subject_kind, subject_id, question_id, reason, details)
     values (
-      ${row.id}, ${row.at}, ${row.admin}, ${row.act}, ${row.subject_kind}, ${row.subject_id},
-      ${row.question_id}, ${row.reason}, ${details}::text::jsonb
+      ${makeId()}, ${at}, ${admin}, ${act}, ${subject.kind}, ${subject.id}, ${question_id},
+      ${reason}, ${details}::text::jsonb
     )`;
 };
 
@@ -40,8 +56,8 @@ const conditions = (
   ${until === undefined ? db`` : db`and at < ${until}::timestamptz`}`;
 
 /** Newest first; one row more than the page. */
-export const listActs = (db: Db, query: AuditQuery, page: PageAsk): Promise<ActRow[]> =>
-  db<ActRow[]>`
+export const listActs = (db: Db, query: AuditQuery, page: PageAsk): Promise<ActWire[]> =>
+  db<ActWire[]>`
     select id, at, admin, act, subject_kind, subject_id, question_id, reason, details
     from audit_log
     where ${conditions(db, query)}

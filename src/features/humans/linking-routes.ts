@@ -16,7 +16,7 @@ import {
   readOwned,
   unlinkAgent,
 } from '../agents/index.js';
-import type { AccountDeps } from './accounts.js';
+import type { AccountDeps } from './auth-routes.js';
 
 const route = routeFor<AccountDeps & { readonly principals: Principals }>();
 const tag = 'humans';

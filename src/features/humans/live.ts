@@ -21,13 +21,8 @@ export interface Sessions {
 
 export const digestToken = (token: string): Buffer => createHash('sha256').update(token).digest();
 
-export interface MadeToken {
-  /** Shown once, never stored. */
-  readonly token: string;
-  readonly digest: Buffer;
-}
-
-export const makeToken = (kind: TokenKind): MadeToken => {
+/** A token, which is shown once and never stored, and the digest that is. */
+export const makeToken = (kind: TokenKind) => {
   const token = tokenText(kind, randomBytes(32));
   return { token, digest: digestToken(token) };
 };
@@ -46,7 +41,7 @@ export const createSessions = (deps: Deps): Sessions => {
       if (session === undefined) return refuse(common_faults.INVALID_TOKEN);
       if (now.getTime() - session.last_used_at.getTime() >= session_touch_ms) {
         await touchSession(deps.sql, digest, now).catch((error: unknown) => {
-          // Who reads goes on while Postgres takes no writes.
+          // People go on reading while Postgres takes no writes.
           if (!isWriteRefused(error)) throw error;
         });
       }

@@ -4,7 +4,7 @@ import { common_faults, refuse } from '../../kit/fault.js';
 import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { link_page, renderOutbox, reset_page, verify_page } from '../../web/account-pages.js';
 import type { Page } from '../../web/page.js';
-import { createMailSealer, readUnsent } from './mail/index.js';
+import { makeMailOpener, readUnsent } from './mail/store.js';
 import { mail_schema } from './schema.js';
 
 const route = routeFor<Deps>();
@@ -55,10 +55,10 @@ export const outbox = route({
       ['cross-site', 'same-site'].includes(ctx.header('sec-fetch-site')) ||
       !isForUs(ctx.header('host'), deps.public_url);
     if (deps.config.NODE_ENV === 'production' || foreign) return refuse(common_faults.NOT_FOUND);
-    const sealer = createMailSealer(deps.config);
+    const open = makeMailOpener(deps.config);
     const rows = await readUnsent(deps.sql, mails_shown);
     const mails = rows.map((row) => {
-      const { text, links } = sealer.open(row) ?? unreadable;
+      const { text, links } = open(row) ?? unreadable;
       const [to, created_at] = [row.recipient, row.created_at.toISOString()];
       return { to, subject: row.subject, text, links: [...links], created_at };
     });

@@ -23,33 +23,25 @@ const argon2_params = {
 export const decoy_hash =
   '$argon2id$v=19$m=19456,t=2,p=1$Vj696zO1DT9geSbCMx0FDQ$N6D+jQ9YjTLeZc4935HOQOfJuY5ZCZvyPVsN8cshaU4';
 
-export interface Gate {
-  /** Runs the work when there is room; a fault at once when too many wait already. */
-  run<T>(work: () => Promise<T>): Promise<T | Fault>;
-}
-
-export const createGate = (at_once: number, most_waiting: number): Gate => {
-  const run = makeQueue(at_once, most_waiting);
-  return {
-    run: (work) =>
-      run(work).catch((error: unknown) => {
-        if (!(error instanceof BusyError)) throw error;
-        return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '2' } });
-      }),
-  };
-};
-
 export interface Passwords {
   hash(password: string): Promise<string | Fault>;
   /** Takes the same time with null, the hash of nobody, and is then false. */
   verify(stored: string | null, password: string): Promise<boolean | Fault>;
 }
 
-export const createPasswords = (gate: Gate = createGate(2, 50)): Passwords => ({
-  hash: (password) => gate.run(() => hash(canonicalPassword(password), argon2_params)),
-  verify: (stored, password) =>
-    gate.run(async () => {
-      const same = await verify(stored ?? decoy_hash, canonicalPassword(password));
-      return same && stored !== null;
-    }),
-});
+export const createPasswords = (at_once = 2, most_waiting = 50): Passwords => {
+  const queue = makeQueue(at_once, most_waiting);
+  const run = <T>(work: () => Promise<T>): Promise<T | Fault> =>
+    queue(work).catch((error: unknown) => {
+      if (!(error instanceof BusyError)) throw error;
+      return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '2' } });
+    });
+  return {
+    hash: (password) => run(() => hash(canonicalPassword(password), argon2_params)),
+    verify: (stored, password) =>
+      run(async () => {
+        const same = await verify(stored ?? decoy_hash, canonicalPassword(password));
+        return same && stored !== null;
+      }),
+  };
+};

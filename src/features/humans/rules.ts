@@ -7,11 +7,10 @@ const hour_ms = 60 * minute_ms;
 const day_ms = 24 * hour_ms;
 
 export const session_idle_ms = day_ms;
-export const session_life_ms = 30 * day_ms;
 /** `last_used_at` moves at most this often, so that reads do not write all the time. */
 export const session_touch_ms = minute_ms;
-export const verify_life_ms = 2 * day_ms;
-export const reset_life_ms = hour_ms;
+export const token_life_ms = { session: 30 * day_ms, verify: 2 * day_ms, reset: hour_ms } as const;
+export type TokenKind = keyof typeof token_life_ms;
 /** A network address where a person was not seen for so long is like any other. */
 export const address_life_ms = 180 * day_ms;
 /** Mails that anybody can cause to one address within an hour; more are silently left out. */
@@ -45,17 +44,17 @@ export const readAddress = (text: string): Address | null => {
   return email_key.length > email_max ? null : { email, email_key };
 };
 
-/** A person's name for mails; undefined when it is left out, null when it cannot be one. */
-export const readHumanName = (text: string | undefined): string | null | undefined => {
-  const name = text?.normalize('NFC').trim();
-  if (name === undefined || name === '') return undefined;
-  return /[\p{C}\p{Zl}\p{Zp}]/u.test(name) || [...name].length > human_name_max ? null : name;
+/** A person's name for mails: null without one, undefined when it cannot be one. */
+export const readHumanName = (text = ''): string | null | undefined => {
+  const name = text.normalize('NFC').trim();
+  if (name === '') return null;
+  const is_fit = !/[\p{C}\p{Zl}\p{Zp}]/u.test(name) && [...name].length <= human_name_max;
+  return is_fit ? name : undefined;
 };
 
 /** The same password typed on another keyboard is the same password (NIST SP 800-63B §5.1.1.2). */
 export const canonicalPassword = (password: string): string => password.normalize('NFKC');
 
-export type TokenKind = 'session' | 'verify' | 'reset';
 const token_prefix = { session: 'hs_', verify: 'hv_', reset: 'hr_' } as const;
 
 export const tokenText = (kind: TokenKind, random: Buffer): string =>

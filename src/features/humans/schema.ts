@@ -1,8 +1,14 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { defineFaults } from '../../kit/fault.js';
 import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { email_max, password_max, password_min } from './rules.js';
 
 /** The wire of human accounts. It appears in answers to the person and nowhere else. */
+
+export const humans_faults = defineFaults({
+  INVALID_CREDENTIALS: [401, 'auth', 'The address or the password is not right.'],
+  INVALID_LINK: [400, 'auth', 'This link is not valid or has expired; ask for a new one.'],
+});
 
 const email = Type.String({ minLength: 3, maxLength: email_max });
 const new_password = Type.String({ minLength: password_min, maxLength: password_max });

@@ -1,5 +1,11 @@
-import type { Db, Tx } from '../../kit/pg/client.js';
-import { address_life_ms, session_idle_ms, session_touch_ms, type TokenKind } from './rules.js';
+import type { Db, Fragment, Tx } from '../../kit/pg/client.js';
+import {
+  address_life_ms,
+  session_idle_ms,
+  session_touch_ms,
+  type TokenKind,
+  token_life_ms,
+} from './rules.js';
 
 /** People and their tokens. A token is stored as its SHA-256 digest only. */
 
@@ -13,54 +19,43 @@ export interface HumanRow {
   readonly created_at: Date;
 }
 
-export interface NewHuman {
-  readonly id: string;
-  readonly email: string;
-  readonly email_key: string;
-  readonly name: string | null;
-  readonly password_hash: string;
-  readonly created_at: Date;
-}
-
 /** Adds a person; false when the address has an account already. */
-export const insertHuman = async (tx: Tx, human: NewHuman): Promise<boolean> => {
-  const rows = await tx`
-    insert into humans (id, email, email_key, name, password_hash, created_at)
-    values (
-      ${human.id}, ${human.email}, ${human.email_key}, ${human.name}, ${human.password_hash},
-      ${human.created_at}
-    )
-    on conflict (email_key) do nothing`;
+export const insertHuman = async (
+  tx: Tx,
+  human: Omit<HumanRow, 'email_verified_at'>,
+): Promise<boolean> => {
+  const rows = await tx`insert into humans ${tx(human)} on conflict (email_key) do nothing`;
   return rows.count === 1;
 };
 
-export const findHumanByEmail = async (
-  db: Db,
-  email_key: string,
-): Promise<HumanRow | undefined> => {
+const readHuman = async (db: Db, condition: Fragment): Promise<HumanRow | undefined> => {
   const [row] = await db<HumanRow[]>`
     select id, email, email_key, name, password_hash, email_verified_at, created_at
     from humans
-    where email_key = ${email_key}`;
+    where ${condition}`;
   return row;
 };
 
-export const findHuman = async (db: Db, id: string): Promise<HumanRow | undefined> => {
-  const [row] = await db<HumanRow[]>`
-    select id, email, email_key, name, password_hash, email_verified_at, created_at
-    from humans
-    where id = ${id}`;
-  return row;
-};
+export const findHumanByEmail = (db: Db, email_key: string) =>
+  readHuman(db, db`email_key = ${email_key}`);
+
+export const findHuman = (db: Db, id: string) => readHuman(db, db`id = ${id}`);
 
 /** Locks the person's row, so that two changes of one account follow each other. */
-export const lockHuman = async (tx: Tx, id: string): Promise<HumanRow | undefined> => {
-  const [row] = await tx<HumanRow[]>`
-    select id, email, email_key, name, password_hash, email_verified_at, created_at
-    from humans
-    where id = ${id}
-    for update`;
-  return row;
+export const lockHuman = (tx: Tx, id: string) => readHuman(tx, tx`id = ${id} for update`);
+
+/**
+ * The owner of agents that an import made. It is nobody: its address is none and its password no
+ * hash, so that nobody can sign up as it, log in or be mailed.
+ */
+export const import_owner_id = '00000000-0000-7000-8000-000000000001';
+
+export const ensureImportOwner = async (db: Db): Promise<string> => {
+  await db`
+    insert into humans (id, email, email_key, name, password_hash, email_verified_at)
+    values (${import_owner_id}, '(imports)', '(imports)', 'Imports', '!', now())
+    on conflict do nothing`;
+  return import_owner_id;
 };
 
 export const markVerified = async (tx: Tx, id: string, now: Date): Promise<void> => {
@@ -74,28 +69,24 @@ export const setPassword = async (tx: Tx, id: string, password_hash: string): Pr
   await tx`update humans set password_hash = ${password_hash} where id = ${id}`;
 };
 
-export interface NewToken {
-  readonly digest: Buffer;
-  readonly human_id: string;
-  readonly kind: TokenKind;
-  readonly created_at: Date;
-  readonly expires_at: Date;
-}
-
-export const insertToken = async (tx: Db, token: NewToken): Promise<void> => {
-  await tx`
-    insert into human_tokens (digest, human_id, kind, created_at, last_used_at, expires_at)
-    values (
-      ${token.digest}, ${token.human_id}, ${token.kind}, ${token.created_at},
-      ${token.created_at}, ${token.expires_at}
-    )`;
-};
-
 export interface TokenUse {
   readonly digest: Buffer;
   readonly kind: TokenKind;
   readonly now: Date;
 }
+
+/** Stores a token; the time at which it ends. */
+export const insertToken = async (
+  tx: Db,
+  human_id: string,
+  { digest, kind, now }: TokenUse,
+): Promise<Date> => {
+  const expires_at = new Date(now.getTime() + token_life_ms[kind]);
+  await tx`
+    insert into human_tokens (digest, human_id, kind, created_at, last_used_at, expires_at)
+    values (${digest}, ${human_id}, ${kind}, ${now}, ${now}, ${expires_at})`;
+  return expires_at;
+};
 
 /**
  * The person of a token that has not expired; the row is locked, so that one use follows another.
@@ -161,26 +152,17 @@ export const pruneTokens = async (tx: Tx, human_id: string, now: Date): Promise<
       )`;
 };
 
-export const countTokensSince = async (
-  tx: Tx,
-  human_id: string,
-  use: { readonly kind: TokenKind; readonly since: Date },
-): Promise<number> => {
+/** Links for a new password that were made for a person since then. */
+export const countResets = async (tx: Tx, human_id: string, since: Date): Promise<number> => {
   const [row] = await tx<{ total: number }[]>`
     select count(*)::int as total
     from human_tokens
-    where human_id = ${human_id} and kind = ${use.kind} and created_at > ${use.since}`;
+    where human_id = ${human_id} and kind = 'reset' and created_at > ${since}`;
   return row?.total ?? 0;
 };
 
-export interface KeptAddress {
-  readonly human_id: string;
-  readonly digest: Buffer;
-  readonly now: Date;
-}
-
 /** Notes where a person was seen, and forgets where that was long ago. */
-export const keepAddress = async (tx: Tx, { human_id, digest, now }: KeptAddress) => {
+export const keepAddress = async (tx: Tx, human_id: string, digest: Buffer, now: Date) => {
   await tx`
     insert into known_addresses (human_id, digest, last_used_at)
     values (${human_id}, ${digest}, ${now})

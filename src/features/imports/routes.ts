@@ -1,124 +1,122 @@
-import type { TSchema } from '@sinclair/typebox';
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, isFault, refusedItem, unreadableItem } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { compileCheck } from '../../kit/http/validation.js';
 import { adminName } from '../audit/index.js';
 import type { PlaceParts } from '../predictions/index.js';
-import { importAgent } from './agents.js';
-import { importForecasts } from './forecasts.js';
-import { importResolution } from './resolutions.js';
+import { createQuestion, question_draft } from '../questions/index.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
+import { importAgent, importForecasts, importResolution } from './items.js';
 import {
-  type AgentItem,
   agent_item,
-  type ForecastItem,
+  agent_members,
   forecast_item,
-  type ItemResult,
   items_body,
-  type ResolutionItem,
+  prediction_members,
+  question_members,
   resolution_item,
-  results_answer,
+  result_members,
 } from './schema.js';
 
 /**
- * Beside questions, what a season consists of: agents, forecasts, outcomes. Up to 100 items a call,
- * each with its own result; an item that is there already is left as it is.
+ * What a season consists of: questions, agents, forecasts, outcomes. Up to 100 items a call, each
+ * with its own result; an item that is there already is left as it is.
  */
 
-const route = routeFor<Deps & PlaceParts>();
-const body_limit = 4 * 1024 * 1024;
-const returns = { 200: results_answer };
+type Needs = Deps & PlaceParts & TaxonomyParts;
+const route = routeFor<Needs>();
 
-type Outcome =
-  | (Omit<ItemResult, 'index' | 'status'> & { readonly kind: 'created' | 'exists' })
-  | Fault;
+type Outcome = { readonly kind: 'created' | 'exists' } | Fault;
 
-const resultOf = (outcome: Outcome, index: number): ItemResult => {
-  if (!isFault(outcome)) {
-    const { kind: status, ...named } = outcome;
-    return { index, status, ...named };
-  }
-  return { index, status: 'refused', ...refusedItem(outcome) };
+/** Does the items in their order; the outcome of each. */
+type Work<T> = (deps: Needs, items: readonly T[], admin: string) => Promise<readonly Outcome[]>;
+
+interface Import<S extends TSchema> {
+  readonly id: string;
+  readonly tag?: string;
+  readonly path: string;
+  readonly summary: string;
+  readonly item: S;
+  /** What the result of an item names, beside its status. */
+  readonly members: Readonly<Record<string, TSchema>>;
+  readonly work: Work<Static<S>>;
+}
+
+const resultOf = (outcome: Outcome, index: number) => {
+  if (isFault(outcome)) return { index, status: 'refused', ...refusedItem(outcome) };
+  const { kind: status, ...named } = outcome;
+  return { index, status, ...named };
 };
 
-/** Items that cannot be read are refused one by one; `work` gets the others, in order. */
-const makeReader = <T>(schema: TSchema) => {
-  const check = compileCheck(schema, 'item');
-  return async (
-    items: readonly unknown[],
-    work: (good: readonly T[]) => Promise<readonly Outcome[]>,
-  ): Promise<ItemResult[]> => {
-    const wrong = items.map(check);
-    const good = items.filter((_, index) => wrong[index] === null) as T[];
-    const outcomes = (good.length === 0 ? [] : await work(good))[Symbol.iterator]();
-    return wrong.map((fields, index) =>
-      fields === null
-        ? resultOf(outcomes.next().value as Outcome, index)
-        : resultOf(unreadableItem(fields), index),
-    );
-  };
+/** Items that cannot be read are refused one by one; `work` gets the others. */
+const importRoute = <S extends TSchema>({ item, members, work, ...named }: Import<S>) => {
+  const check = compileCheck(item, 'item');
+  const results = Type.Array(Type.Object({ ...result_members, ...members }));
+  return route({
+    ...{ tag: 'import', method: 'POST', auth: 'admin', ...named },
+    ...{ body: items_body, body_limit: 4 * 1024 * 1024 },
+    returns: { 200: Type.Object({ results }) },
+    handle: async ({ body: { items }, caller }, deps) => {
+      const wrong = items.map(check);
+      const good = items.filter((_, index) => wrong[index] === null) as Static<S>[];
+      const outcomes = (await work(deps, good, adminName(caller))).values();
+      return reply(200, {
+        results: wrong.map((fields, index) =>
+          resultOf(fields === null ? outcomes.next().value! : unreadableItem(fields), index),
+        ),
+      });
+    },
+  });
 };
-
-/** What an import goes through with. */
-type Work<T> = (
-  deps: Deps & PlaceParts,
-  items: readonly T[],
-  admin: string,
-) => Promise<readonly Outcome[]>;
 
 const eachInTurn =
-  <T>(work: (deps: Deps & PlaceParts, item: T, admin: string) => Promise<Outcome>): Work<T> =>
+  <T>(work: (deps: Needs, item: T, admin: string) => Promise<Outcome>): Work<T> =>
   async (deps, items, admin) => {
     const outcomes: Outcome[] = [];
     for (const item of items) outcomes.push(await work(deps, item, admin));
     return outcomes;
   };
 
-const importRoute = <T>(
-  named: { readonly id: string; readonly path: string; readonly summary: string },
-  schema: TSchema,
-  work: Work<T>,
-) => {
-  const read = makeReader<T>(schema);
-  return route({
-    ...named,
-    ...({ method: 'POST', tag: 'import', auth: 'admin' } as const),
-    ...{ body: items_body, body_limit, returns },
-    handle: async ({ body, caller }, deps) => {
-      const admin = adminName(caller);
-      return reply(200, { results: await read(body.items, (items) => work(deps, items, admin)) });
-    },
-  });
-};
+const importQuestions = importRoute({
+  id: 'importQuestions',
+  tag: 'questions',
+  path: '/api/admin/questions/import',
+  summary: 'Create up to 100 questions; each item has its own result, known sources are kept',
+  item: question_draft,
+  members: question_members,
+  work: eachInTurn(async (deps, item, admin) => {
+    const made = await createQuestion(deps, item, { admin, act: 'question.import' });
+    if (isFault(made)) return made;
+    return { kind: made.created ? 'created' : 'exists', question_id: made.row.id };
+  }),
+});
 
-const importAgents = importRoute<AgentItem>(
-  {
-    id: 'importAgents',
-    path: '/api/admin/agents/import',
-    summary: 'Register up to 100 agents for imported forecasts, linked to the owner of imports',
-  },
-  agent_item,
-  eachInTurn(importAgent),
-);
+const importAgents = importRoute({
+  id: 'importAgents',
+  path: '/api/admin/agents/import',
+  summary: 'Register up to 100 agents for imported forecasts, linked to the owner of imports',
+  item: agent_item,
+  members: agent_members,
+  work: eachInTurn(importAgent),
+});
 
-const importPredictions = importRoute<ForecastItem>(
-  {
-    id: 'importPredictions',
-    path: '/api/admin/predictions/import',
-    summary: 'Record up to 100 forecasts of imported agents on imported, undecided questions',
-  },
-  forecast_item,
-  importForecasts,
-);
+const importPredictions = importRoute({
+  id: 'importPredictions',
+  path: '/api/admin/predictions/import',
+  summary: 'Record up to 100 forecasts of imported agents on imported, undecided questions',
+  item: forecast_item,
+  members: prediction_members,
+  work: importForecasts,
+});
 
-const importResolutions = importRoute<ResolutionItem>(
-  {
-    id: 'importResolutions',
-    path: '/api/admin/resolutions/import',
-    summary: 'Decide up to 100 imported questions; what is decided already is left as it is',
-  },
-  resolution_item,
-  eachInTurn(importResolution),
-);
+const importResolutions = importRoute({
+  id: 'importResolutions',
+  path: '/api/admin/resolutions/import',
+  summary: 'Decide up to 100 imported questions; what is decided already is left as it is',
+  item: resolution_item,
+  members: question_members,
+  work: eachInTurn(importResolution),
+});
 
-export const routes = [importAgents, importPredictions, importResolutions];
+export const routes = [importQuestions, importAgents, importPredictions, importResolutions];

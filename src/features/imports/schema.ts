@@ -40,18 +40,17 @@ export const items_body = Type.Object({
   items: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 100 }),
 });
 
-const statuses = ['created', 'exists', 'refused'] as const;
-
-export const item_result = Type.Object({
+/** Of the result of an item: every kind has these, and names what it made or found. */
+export const result_members = {
   index: Type.Integer(),
-  status: textEnum(statuses),
-  question_id: Type.Optional(uuid_schema),
-  agent_id: Type.Optional(uuid_schema),
-  prediction_id: Type.Optional(uuid_schema),
-  api_key: Type.Optional(Type.String({ description: 'Of a new agent; shown once.' })),
+  status: textEnum(['created', 'exists', 'refused'] as const),
   code: Type.Optional(Type.String()),
   error: Type.Optional(Type.String()),
   fields: Type.Optional(Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
-});
-export type ItemResult = Static<typeof item_result>;
-export const results_answer = Type.Object({ results: Type.Array(item_result) });
+};
+export const question_members = { question_id: Type.Optional(uuid_schema) };
+export const prediction_members = { prediction_id: Type.Optional(uuid_schema) };
+export const agent_members = {
+  agent_id: Type.Optional(uuid_schema),
+  api_key: Type.Optional(Type.String({ description: 'Of a new agent; shown once.' })),
+};

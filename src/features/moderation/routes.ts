@@ -1,157 +1,187 @@
-import { Type } from '@sinclair/typebox';
-import { isFault } from '../../kit/fault.js';
-import { nullable, uuid_schema } from '../../kit/http/openapi.js';
+import { type TSchema, Type } from '@sinclair/typebox';
+import { type FaultDef, isFault, refuse } from '../../kit/fault.js';
+import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { reply, routeFor } from '../../kit/http/route.js';
-import { makePage, pageHeaders, readPage } from '../../kit/page.js';
-import { type AgentDeps, agents_faults } from '../agents/index.js';
+import { makeId } from '../../kit/ids.js';
+import type { Tx } from '../../kit/pg/client.js';
+import { readText } from '../../kit/text.js';
+import { type AgentDeps, agents_faults, setSuspended } from '../agents/index.js';
+import { type Act, adminName, type RecordedAct, recordAct } from '../audit/index.js';
 import { comment_faults, setCommentHidden } from '../comments/index.js';
-import { prediction_faults, setPredictionHidden } from '../predictions/index.js';
+import { notify } from '../notifications/index.js';
+import { type Hidden, prediction_faults, setPredictionHidden } from '../predictions/index.js';
 import type { QuestionParts } from '../questions/index.js';
-import { actOnAgent, actOnContent, type Content } from './acts.js';
-import {
-  act_body,
-  hidden_content_schema,
-  hidden_query,
-  hidden_schema,
-  suspension_schema,
-} from './schema.js';
-import { countHidden, type HiddenContent, listHidden } from './store.js';
+import { markDebaters, markStanding } from '../standing/index.js';
+
+/**
+ * What admins do to content and agents. Each act is one transaction: the change, its line in the
+ * audit log, what follows from it, and the answer kept for a repeat. What was so already stays as
+ * it is and leaves no line.
+ */
 
 const route = routeFor<AgentDeps & QuestionParts>();
-const tag = 'moderation';
 
-const predictions: Content = {
+/** Characters of the reason that goes with each act, after trimming. */
+const reason_limits = { min: 3, max: 2_000 } as const;
+
+/** The wire counts UTF-16 units before trimming; the limits above are checked after it. */
+const act_body = Type.Object({
+  reason: Type.String({ minLength: reason_limits.min, maxLength: 3 * reason_limits.max }),
+});
+
+const changed = Type.Boolean({ description: 'False where it was so already.' });
+
+const hidden_schema = Type.Object({
+  id: uuid_schema,
+  question_id: uuid_schema,
+  user_id: uuid_schema,
+  hidden: Type.Boolean(),
+  hidden_at: nullable(time_schema),
+  changed,
+});
+
+const suspension_schema = Type.Object({
+  id: uuid_schema,
+  suspended: Type.Boolean(),
+  suspended_at: nullable(time_schema),
+  changed,
+});
+
+interface Asked {
+  readonly id: string;
+  readonly reason: string;
+  readonly at: Date;
+  /** From when on it is hidden or suspended; null to end that. */
+  readonly since: Date | null;
+  /** Writes the line of the audit log. */
+  record(more: Partial<RecordedAct>): Promise<void>;
+}
+
+interface Subject {
+  readonly kind: 'prediction' | 'comment' | 'agent';
+  readonly absent: FaultDef;
+  /** Of the path. */
+  readonly parameter: 'id' | 'pid';
+  readonly returns: TSchema;
+  /** Does the act; the answer, or undefined when there is no subject with this id. */
+  work(
+    tx: Tx,
+    asked: Asked,
+  ): Promise<{ readonly changed: boolean; readonly question_id?: string } | undefined>;
+}
+
+type SetHidden = (tx: Tx, id: string, at: Date | null) => Promise<Hidden | undefined>;
+
+/** Hides content or shows it again, and tells its author. */
+const workOnContent =
+  (content_kind: string, setHidden: SetHidden): Subject['work'] =>
+  async (tx, { id, reason, at, since, record }) => {
+    const row = await setHidden(tx, id, since);
+    if (row === undefined) return undefined;
+    const { question_id, agent_id: user_id, hidden_at, changed } = row;
+    if (changed) {
+      await record({ question_id, details: { user_id } });
+      await notify(tx, [
+        {
+          ...{ agent_id: user_id, kind: since === null ? 'content.restored' : 'content.hidden' },
+          ...{ cause: `moderation:${makeId()}`, question_id, subject_id: row.id, at },
+          details: { content_kind, reason },
+        },
+      ]);
+    }
+    return { id: row.id, question_id, user_id, hidden: hidden_at !== null, hidden_at, changed };
+  };
+
+const predictions: Subject = {
   kind: 'prediction',
   absent: prediction_faults.PREDICTION_NOT_FOUND,
-  setHidden: setPredictionHidden,
+  parameter: 'pid',
+  returns: hidden_schema,
+  work: workOnContent('prediction', setPredictionHidden),
 };
 
-const comments: Content = {
+const comments: Subject = {
   kind: 'comment',
   absent: comment_faults.COMMENT_NOT_FOUND,
-  setHidden: setCommentHidden,
+  parameter: 'id',
+  returns: hidden_schema,
+  work: workOnContent('comment', setCommentHidden),
 };
 
-const on_prediction = {
-  ...({ method: 'POST', tag, auth: 'admin', keeps: 'inside', body: act_body } as const),
-  params: Type.Object({ pid: uuid_schema }),
-  absent: predictions.absent,
-  returns: { 200: hidden_schema },
-  faults: [predictions.absent],
-};
-
-const hidePrediction = route({
-  ...on_prediction,
-  id: 'hidePrediction',
-  path: '/api/admin/predictions/{pid}/hide',
-  summary: 'Hide the text of a prediction and take it out of lists; the forecast counts on',
-  handle: (ctx, deps) =>
-    actOnContent(ctx, deps, { content: predictions, id: ctx.params.pid, hide: true }),
-});
-
-const restorePrediction = route({
-  ...on_prediction,
-  id: 'restorePrediction',
-  path: '/api/admin/predictions/{pid}/restore',
-  summary: 'Show a hidden prediction again',
-  handle: (ctx, deps) =>
-    actOnContent(ctx, deps, { content: predictions, id: ctx.params.pid, hide: false }),
-});
-
-const on_comment = {
-  ...({ method: 'POST', tag, auth: 'admin', keeps: 'inside', body: act_body } as const),
-  params: Type.Object({ id: uuid_schema }),
-  absent: comments.absent,
-  returns: { 200: hidden_schema },
-  faults: [comments.absent],
-};
-
-const hideComment = route({
-  ...on_comment,
-  id: 'hideComment',
-  path: '/api/admin/comments/{id}/hide',
-  summary: 'Hide a comment: it leaves lists, counters and the board of debaters',
-  handle: (ctx, deps) =>
-    actOnContent(ctx, deps, { content: comments, id: ctx.params.id, hide: true }),
-});
-
-const restoreComment = route({
-  ...on_comment,
-  id: 'restoreComment',
-  path: '/api/admin/comments/{id}/restore',
-  summary: 'Show a hidden comment again',
-  handle: (ctx, deps) =>
-    actOnContent(ctx, deps, { content: comments, id: ctx.params.id, hide: false }),
-});
-
-const hiddenWire = (row: HiddenContent) => ({
-  ...row,
-  created_at: row.created_at.toISOString(),
-  hidden_at: row.hidden_at.toISOString(),
-});
-
-const listHiddenContent = route({
-  id: 'listHidden',
-  method: 'GET',
-  path: '/api/admin/hidden',
-  summary: 'Predictions and comments that are hidden, with their texts, newest first',
-  tag,
-  auth: 'admin',
-  query: hidden_query,
-  returns: {
-    200: Type.Object({
-      total: Type.Integer(),
-      hidden: Type.Array(hidden_content_schema),
-      next_cursor: nullable(Type.String()),
-    }),
+const agents: Subject = {
+  kind: 'agent',
+  absent: agents_faults.AGENT_NOT_FOUND,
+  parameter: 'id',
+  returns: suspension_schema,
+  async work(tx, { id, since, record }) {
+    const row = await setSuspended(tx, id, since);
+    if (row === undefined) return undefined;
+    if (row.changed) {
+      await record({});
+      await markStanding(tx, [row.id]);
+      await markDebaters(tx, [row.id]);
+    }
+    return { ...row, suspended: row.suspended_at !== null };
   },
-  handle: async ({ query }, { sql }) => {
-    const ask = readPage(query, ['id']);
-    if (isFault(ask)) return ask;
-    const [rows, total] = await Promise.all([
-      listHidden(sql, query.kind, ask),
-      countHidden(sql, query.kind),
-    ]);
-    const page = makePage(rows, ask.limit, (row) => [row.id]);
-    const { next_cursor } = page;
-    return reply(
-      200,
-      { total, hidden: page.rows.map(hiddenWire), next_cursor },
-      pageHeaders('/api/admin/hidden', query, next_cursor),
-    );
-  },
-});
-
-const absent = agents_faults.AGENT_NOT_FOUND;
-const on_agent = {
-  ...({ method: 'POST', tag, auth: 'admin', keeps: 'inside', body: act_body, absent } as const),
-  params: Type.Object({ id: uuid_schema }),
-  returns: { 200: suspension_schema },
-  faults: [absent],
 };
 
-const suspendAgent = route({
-  ...on_agent,
-  id: 'suspendAgent',
-  path: '/api/admin/agents/{id}/suspend',
-  summary: 'Suspend an agent: its key stops within a second',
-  handle: (ctx, deps) => actOnAgent(ctx, deps, { id: ctx.params.id, suspend: true, absent }),
-});
+type Verb = 'hide' | 'suspend' | 'restore';
 
-const restoreAgent = route({
-  ...on_agent,
-  id: 'restoreAgent',
-  path: '/api/admin/agents/{id}/restore',
-  summary: 'End the suspension of an agent',
-  handle: (ctx, deps) => actOnAgent(ctx, deps, { id: ctx.params.id, suspend: false, absent }),
-});
+const actRoute = (subject: Subject, verb: Verb, named: { id: string; summary: string }) => {
+  const { kind, parameter, absent } = subject;
+  return route({
+    ...named,
+    ...({ method: 'POST', tag: 'moderation', auth: 'admin', keeps: 'inside', absent } as const),
+    path: `/api/admin/${kind}s/{${parameter}}/${verb}`,
+    params: Type.Object({ [parameter]: uuid_schema }),
+    body: act_body,
+    returns: { 200: subject.returns },
+    faults: [absent],
+    async handle(ctx, { sql, clock, questions, principals }) {
+      const reason = readText(ctx.body.reason, 'body.reason', reason_limits);
+      if (isFault(reason)) return reason;
+      const id = (ctx.params as Record<string, string>)[parameter]!.toLowerCase();
+      const admin = adminName(ctx.caller);
+      const body = await sql.begin(async (tx) => {
+        const at = clock();
+        const line = { admin, act: `${kind}.${verb}` as Act, subject: { kind, id }, reason, at };
+        const record = (more: Partial<RecordedAct>) => recordAct(tx, { ...line, ...more });
+        const since = verb === 'restore' ? null : at;
+        const done = await subject.work(tx, { id, reason, at, since, record });
+        if (done !== undefined) await ctx.keep(tx, reply(200, done));
+        return done;
+      });
+      if (body === undefined) return refuse(absent);
+      if (body.question_id === undefined) principals.forget(id);
+      else questions.forget(body.question_id);
+      return reply(200, body);
+    },
+  });
+};
 
 export const routes = [
-  listHiddenContent,
-  hidePrediction,
-  restorePrediction,
-  hideComment,
-  restoreComment,
-  suspendAgent,
-  restoreAgent,
+  actRoute(predictions, 'hide', {
+    id: 'hidePrediction',
+    summary: 'Hide the text of a prediction and take it out of lists; the forecast counts on',
+  }),
+  actRoute(predictions, 'restore', {
+    id: 'restorePrediction',
+    summary: 'Show a hidden prediction again',
+  }),
+  actRoute(comments, 'hide', {
+    id: 'hideComment',
+    summary: 'Hide a comment: it leaves lists, counters and the board of debaters',
+  }),
+  actRoute(comments, 'restore', {
+    id: 'restoreComment',
+    summary: 'Show a hidden comment again',
+  }),
+  actRoute(agents, 'suspend', {
+    id: 'suspendAgent',
+    summary: 'Suspend an agent: its key stops within a second',
+  }),
+  actRoute(agents, 'restore', {
+    id: 'restoreAgent',
+    summary: 'End the suspension of an agent',
+  }),
 ];

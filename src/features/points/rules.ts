@@ -1,3 +1,5 @@
+import { defineFaults } from '../../kit/fault.js';
+
 /**
  * Points: what a forecast earns, and which tier that makes.
  *
@@ -113,6 +115,13 @@ export const termsOf = ({ units, whole }: Distribution, correct: readonly number
     u: sum(units.map(() => 1 / units.length)),
   };
 };
+
+export const points_faults = defineFaults({
+  TIER_REQUIRED: [403, 'permission', 'This agent needs a higher tier for that.'],
+});
+
+/** Points every agent begins with. */
+export const starting_points = 5_000;
 
 /** Tiers by points, lowest first. */
 export const tiers = [

@@ -1,10 +1,14 @@
-export { createQuestion } from './actions.js';
 export { question_counts } from './counts.js';
-export { closeQuestion, markResolved, markVoided } from './life.js';
-export type { Resolution, Voiding } from './life-store.js';
+export {
+  closeQuestion,
+  createQuestion,
+  createQuestionTimer,
+  markResolved,
+  markVoided,
+} from './life.js';
 export { findVisible, lists_tag, type QuestionParts, routes } from './routes.js';
 export { whyNotOpen } from './rules.js';
-export { question_faults, question_params, question_schema } from './schema.js';
+export { question_draft, question_faults, question_params, question_schema } from './schema.js';
 export {
   createQuestionCache,
   type NumberedQuestion,
@@ -13,4 +17,3 @@ export {
   readQuestion,
   toWire,
 } from './store.js';
-export { createQuestionTimer } from './timer.js';

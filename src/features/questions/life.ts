@@ -1,31 +1,43 @@
 import type { Deps } from '../../kit/deps.js';
 import { emit, emitAll } from '../../kit/event.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import { makeLoop } from '../../kit/loop.js';
 import type { Tx } from '../../kit/pg/client.js';
+import type { Service } from '../../kit/service.js';
 import { type Act, recordAct } from '../audit/index.js';
 import { question_closed, question_closing_soon, question_created } from '../events/index.js';
 import { notify } from '../notifications/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
-import { changedFields, editQuestion, reopenDates } from './edit.js';
 import {
-  type Closing,
+  changedFields,
+  checkEnd,
+  editQuestion,
+  makeQuestion,
+  reopenDates,
+  timeframeOf,
+} from './rules.js';
+import {
+  type QuestionDraft,
+  type QuestionEdit,
+  type QuestionStatus,
+  question_faults,
+  type ReopenBody,
+  statuses,
+} from './schema.js';
+import {
+  type Created,
   closeDue,
+  countDraftsLocked,
   deleteDraft,
+  type Ending,
+  insertQuestion,
   lockQuestion,
-  markManySoon,
   markSoon,
-  type Resolution,
-  setClosed,
-  setOpen,
-  setReopened,
-  setResolved,
-  setVoided,
+  most_a_turn,
+  type QuestionRow,
+  resetCounts,
   updateQuestion,
-  type Voiding,
-} from './life-store.js';
-import { timeframeOf } from './rules.js';
-import { type QuestionEdit, question_faults, type ReopenBody } from './schema.js';
-import { type QuestionRow, readQuestion } from './store.js';
+} from './store.js';
 
 /**
  * The life of a question:
@@ -34,214 +46,280 @@ import { type QuestionRow, readQuestion } from './store.js';
  *     │                 │ ◀──────reopen with a later closes_at─────┘ │           new revision ◀─┘
  *     └─▶ deleted       └──────────────void──────────────────────────┴─▶ voided
  *
- * Each step is one transaction with its event. It takes the row first, judges what it finds there
- * and changes it with an update that names the status again, so that of many steps at once each
- * sees the outcome of the one before it.
+ * Each step is one transaction with its event, and judges the question under its lock.
  *
- * Whoever ends a question from another feature calls `markResolved` or `markVoided` in its own
- * transaction, and `questions.forget` after the commit. Other processes believe their copy for a
- * moment longer, which is why the commit of a prediction looks at the status again.
+ * Another feature that ends a question calls `markResolved` or `markVoided` in its own transaction
+ * and `questions.forget` after the commit. Other processes use their copy for a moment longer, so
+ * that the commit of a prediction looks at the status again.
  */
 
-const mustRead = async (tx: Tx, id: string): Promise<QuestionRow> => {
-  const row = await readQuestion(tx, id);
-  if (row === undefined) throw new Error(`question ${id} vanished inside its transaction`);
-  return row;
-};
-
-/** The row, locked until the end of the transaction. */
-const takeQuestion = async (tx: Tx, id: string): Promise<QuestionRow | Fault> =>
-  (await lockQuestion(tx, id)) ? mustRead(tx, id) : refuse(question_faults.QUESTION_NOT_FOUND);
-
-const refuseStep = (row: QuestionRow, rule: string): Fault =>
-  refuse(question_faults.INVALID_TRANSITION, { message: `${rule}; this one is ${row.status}.` });
-
-const announceSoon = (tx: Tx, closings: readonly Closing[], now: Date): Promise<unknown> =>
-  emitAll(
-    tx,
-    question_closing_soon,
-    closings.map(({ id, question, closes_at }) => ({
-      at: now,
-      place: { question_id: id },
-      data: { question_id: id, question, closes_at: closes_at.toISOString() },
-    })),
-  );
-
-interface Closed {
-  readonly id: string;
-  readonly question: string;
-  readonly closed_at: Date;
+interface Rule {
+  readonly from: readonly QuestionStatus[];
+  /** Opens the refusal from another status. */
+  readonly rule: string;
 }
 
-const announceClosed = (tx: Tx, closed: readonly Closed[]): Promise<unknown> =>
-  emitAll(
-    tx,
-    question_closed,
-    closed.map(({ id, question, closed_at }) => ({
-      at: closed_at,
-      place: { question_id: id },
-      data: { question_id: id, question, closed_at: closed_at.toISOString() },
-    })),
-  );
+const rules = {
+  publish: { from: ['draft'], rule: 'Only a draft can be published' },
+  edit: { from: statuses, rule: '' },
+  delete: {
+    from: ['draft'],
+    rule: 'Only a draft can be deleted, and a published question can be voided',
+  },
+  close: { from: ['open'], rule: 'Only an open question can close' },
+  reopen: { from: ['closed'], rule: 'Only a closed question can be reopened' },
+  resolve: {
+    from: ['closed', 'resolved'],
+    rule: 'Only a closed question can be resolved, or a resolved one again',
+  },
+  void: { from: ['open', 'closed'], rule: 'Only an open or a closed question can be voided' },
+} satisfies Record<string, Rule>;
+
+/** The question, locked until the end of the transaction, when its status allows the step. */
+const takeQuestion = async (tx: Tx, id: string, step: Rule): Promise<QuestionRow | Fault> => {
+  const row = await lockQuestion(tx, id);
+  if (row === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
+  if (step.from.includes(row.status)) return row;
+  const message = `${step.rule}; this one is ${row.status}.`;
+  return refuse(question_faults.INVALID_TRANSITION, { message });
+};
+
+const announceSoon = async (tx: Tx, id: string | null, at: Date): Promise<number> => {
+  const endings = await markSoon(tx, id, at);
+  const drafts = endings.map(({ id: question_id, question, closes_at }) => ({
+    ...{ at, place: { question_id } },
+    data: { question_id, question, closes_at: closes_at.toISOString() },
+  }));
+  await emitAll(tx, question_closing_soon, drafts);
+  return endings.length;
+};
+
+const announceClosed = (tx: Tx, closed: readonly Omit<Ending, 'closes_at'>[], at: Date) => {
+  const drafts = closed.map(({ id: question_id, question }) => ({
+    ...{ at, place: { question_id } },
+    data: { question_id, question, closed_at: at.toISOString() },
+  }));
+  return emitAll(tx, question_closed, drafts);
+};
 
 /** draft → open with its event, and with the announcement where less than a day is left. */
-export const openDraft = async (
-  tx: Tx,
-  row: QuestionRow,
-  { opens_at, at }: { opens_at: Date; at: Date },
-): Promise<QuestionRow | Fault> => {
+const openDraft = async (tx: Tx, row: QuestionRow, opens_at: Date, at: Date) => {
   const { id } = row;
   const timeframe = timeframeOf(opens_at, row.resolution_date);
-  if (!(await setOpen(tx, { id, opens_at, timeframe, at }))) {
-    return refuseStep(row, 'Only a draft can be published');
-  }
-  const opened = await mustRead(tx, id);
+  const change = { status: 'open', opens_at, timeframe, published_at: at, updated_at: at } as const;
+  const opened = await updateQuestion(tx, id, change);
+  const { question, category, subcategory, tags, question_type, options } = opened;
   await emit(tx, question_created, {
     at,
     place: { question_id: id },
     data: {
-      question_id: id,
-      question: opened.question,
-      category: opened.category,
-      subcategory: opened.subcategory,
-      tags: [...opened.tags],
-      question_type: opened.question_type,
-      options: [...opened.options],
+      ...{ question_id: id, question, category, subcategory, tags, question_type, options },
       opens_at: opened.opens_at.toISOString(),
       closes_at: opened.closes_at.toISOString(),
     },
   });
-  await announceSoon(tx, await markSoon(tx, id, at), at);
+  await announceSoon(tx, id, at);
   return opened;
 };
 
-/** An admin's step: who takes it, and what is stored with its effect. */
-export interface Step {
+/** An admin who makes or changes a question, and how the answer is kept with the effect. */
+export interface By<R = QuestionRow> {
   readonly admin: string;
-  readonly reason?: string | null;
-  readonly keep: (tx: Tx, row: QuestionRow) => Promise<void>;
+  readonly keep?: (tx: Tx, result: R) => Promise<void>;
 }
 
-/** The question after a step, and what the audit log tells of it; null when nothing changed. */
+/** Stores a draft, and opens it at once when it asks for that. */
+export const createQuestion = async (
+  deps: Deps & TaxonomyParts,
+  draft: QuestionDraft,
+  { admin, act, keep }: By<Created> & { readonly act: 'question.create' | 'question.import' },
+): Promise<Created | Fault> => {
+  const at = deps.clock();
+  const question = makeQuestion(draft, at);
+  if (isFault(question)) return question;
+  const misplaced = await deps.taxonomy.check(question);
+  if (misplaced !== null) return misplaced;
+  return deps.sql.begin(async (tx) => {
+    const made = await insertQuestion(tx, question, null);
+    const { created } = made;
+    const opens = created && draft.publish === true;
+    const row = opens ? await openDraft(tx, made.row, made.row.opens_at, at) : made.row;
+    if (created) {
+      const subject = { kind: 'question', id: row.id };
+      await recordAct(tx, { admin, act, subject, details: { status: row.status }, at });
+    }
+    await keep?.(tx, { row, created });
+    return { row, created };
+  });
+};
+
+/** Drafts of one agent that wait for review at a time. */
+export const most_suggestions = 20;
+
+/** Stores what an agent suggests as a draft, which it sees and admins review. */
+export const suggestQuestion = async (
+  deps: Deps & TaxonomyParts,
+  suggestion: QuestionDraft,
+  by: { readonly agent_id: string; readonly keep: (tx: Tx, row: QuestionRow) => Promise<void> },
+): Promise<QuestionRow | Fault> => {
+  const now = deps.clock();
+  // Members that suggestions do not have are ignored, also where drafts have them.
+  const draft = { ...suggestion, weight: 1, source: null, source_id: null };
+  const question = makeQuestion(draft, now);
+  if (isFault(question)) return question;
+  const wrong = (await deps.taxonomy.check(question)) ?? checkEnd(draft, question.closes_at, now);
+  if (wrong !== null) return wrong;
+  return deps.sql.begin(async (tx) => {
+    const drafts = await countDraftsLocked(tx, by.agent_id, now);
+    if (drafts >= most_suggestions) {
+      const message = `${drafts} of your suggestions wait for review; suggest more when they are decided.`;
+      return refuse(question_faults.SUGGESTION_LIMIT_REACHED, { message });
+    }
+    const { row } = await insertQuestion(tx, question, by.agent_id);
+    await by.keep(tx, row);
+    return row;
+  });
+};
+
+/** The question after a step, and what the audit log says of it; null when nothing changed. */
 interface Taken {
   readonly row: QuestionRow;
   readonly details: Readonly<Record<string, unknown>> | null;
 }
 
-/** One step in one transaction: the row is taken, the step judged and done, and written down. */
+interface Step {
+  readonly id: string;
+  readonly act: Act;
+  readonly rule: Rule;
+  readonly by: By;
+  readonly reason?: string | null;
+}
+
+/** One step in one transaction: the row is locked, the step judged and done, and written down. */
 const takeStep = (
   deps: Deps,
-  { id, act, by }: { id: string; act: Act; by: Step },
-  work: (tx: Tx, row: QuestionRow, now: Date) => Promise<Taken | Fault>,
+  { id, act, rule, by, reason = null }: Step,
+  work: (tx: Tx, row: QuestionRow, at: Date) => Promise<Taken | Fault>,
 ): Promise<QuestionRow | Fault> =>
   deps.sql.begin(async (tx) => {
-    const before = await takeQuestion(tx, id);
+    const before = await takeQuestion(tx, id, rule);
     if (isFault(before)) return before;
     const at = deps.clock();
     const taken = await work(tx, before, at);
     if (isFault(taken)) return taken;
     const { row, details } = taken;
     if (details !== null) {
-      const { admin, reason = null } = by;
-      await recordAct(tx, { admin, act, subject: { kind: 'question', id }, reason, details, at });
+      const subject = { kind: 'question', id };
+      await recordAct(tx, { admin: by.admin, act, subject, reason, details, at });
     }
-    await by.keep(tx, row);
+    await by.keep?.(tx, row);
     return row;
   });
 
-/** An agent learns what became of what it suggested; nobody else is told of a draft. */
-const tellAuthor = async (
+/** Tells an agent what became of its suggestion; nobody else hears of a draft. */
+const notifyAuthor = async (
   tx: Tx,
   { id, author_id, question }: QuestionRow,
-  decision: { kind: 'suggestion.published' | 'suggestion.rejected'; reason?: string; at: Date },
+  { at, rejected }: { readonly at: Date; readonly rejected?: { readonly reason: string | null } },
 ): Promise<void> => {
   if (author_id === null) return;
-  const { kind, reason, at } = decision;
-  const is_there = kind === 'suggestion.published';
-  await notify(tx, [
-    {
-      ...{ agent_id: author_id, kind, cause: `suggestion:${id}`, subject_id: id, at },
-      ...(is_there ? { question_id: id } : {}),
-      details: { ...(is_there ? {} : { question }), ...(reason === undefined ? {} : { reason }) },
-    },
-  ]);
+  const about = { agent_id: author_id, cause: `suggestion:${id}`, subject_id: id, at };
+  if (rejected === undefined) {
+    await notify(tx, [{ ...about, kind: 'suggestion.published', question_id: id, details: {} }]);
+    return;
+  }
+  const details = { question, ...(rejected.reason === null ? {} : { reason: rejected.reason }) };
+  await notify(tx, [{ ...about, kind: 'suggestion.rejected', details }]);
 };
 
-/** What was to open before it is published opens now. */
-export const publishQuestion = (deps: Deps, id: string, by: Step): Promise<QuestionRow | Fault> =>
-  takeStep(deps, { id, act: 'question.publish', by }, async (tx, row, now) => {
-    if (row.status === 'draft' && row.closes_at <= now) {
+/** A question that was to open before it is published opens now. */
+export const publishQuestion = (deps: Deps, id: string, by: By) => {
+  const step = { id, act: 'question.publish', rule: rules.publish, by } as const;
+  return takeStep(deps, step, async (tx, row, at) => {
+    if (row.closes_at <= at) {
       return refuse(question_faults.INVALID_TRANSITION, {
         message: `It would have closed at ${row.closes_at.toISOString()}; change closes_at first.`,
       });
     }
-    const opens_at = row.opens_at > now ? row.opens_at : now;
-    const opened = await openDraft(tx, row, { opens_at, at: now });
-    if (isFault(opened)) return opened;
-    await tellAuthor(tx, row, { kind: 'suggestion.published', at: now });
+    const opened = await openDraft(tx, row, row.opens_at > at ? row.opens_at : at, at);
+    await notifyAuthor(tx, row, { at });
     return { row: opened, details: {} };
-  });
-
-/** open → closed before its time. */
-export const closeQuestion = (deps: Deps, id: string, by: Step): Promise<QuestionRow | Fault> =>
-  takeStep(deps, { id, act: 'question.close', by }, async (tx, row, now) => {
-    if (!(await setClosed(tx, id, now))) return refuseStep(row, 'Only an open question can close');
-    await announceClosed(tx, [{ id, question: row.question, closed_at: now }]);
-    return { row: await mustRead(tx, id), details: {} };
-  });
-
-/** closed → open until a later time, which gets an announcement of its own. */
-export const reopenQuestion = (
-  deps: Deps,
-  id: string,
-  { body, ...by }: Step & { readonly body: ReopenBody },
-): Promise<QuestionRow | Fault> =>
-  takeStep(deps, { id, act: 'question.reopen', by }, async (tx, row, now) => {
-    if (row.status !== 'closed') return refuseStep(row, 'Only a closed question can be reopened');
-    const dates = reopenDates(row, body, now);
-    if ('kind' in dates) return dates;
-    if (!(await setReopened(tx, { id, ...dates, at: now }))) {
-      throw new Error(`question ${id} changed under its lock`);
-    }
-    await announceSoon(tx, await markSoon(tx, id, now), now);
-    const details = { closes_at: dates.closes_at.toISOString() };
-    return { row: await mustRead(tx, id), details };
-  });
-
-/** Changes what may be changed in the status the question has. */
-export const changeQuestion = async (
-  deps: Deps & TaxonomyParts,
-  id: string,
-  { edit, ...by }: Step & { readonly edit: QuestionEdit },
-): Promise<QuestionRow | Fault> => {
-  // Read before the row is taken: nothing waits for the taxonomy while it holds a lock.
-  await deps.taxonomy.read();
-  return takeStep(deps, { id, act: 'question.update', by }, async (tx, row, now) => {
-    const question = editQuestion(row, edit, now);
-    if ('kind' in question) return question;
-    const misplaced = await deps.taxonomy.check(question);
-    if (misplaced !== null) return misplaced;
-    const changed = changedFields(row, question);
-    if (changed.length === 0) return { row, details: null };
-    if (!(await updateQuestion(tx, { id, status: row.status, question, at: now }))) {
-      throw new Error(`question ${id} changed under its lock`);
-    }
-    await announceSoon(tx, await markSoon(tx, id, now), now);
-    return { row: await mustRead(tx, id), details: { changed } };
   });
 };
 
-/** Rejects a suggestion, or drops a draft. What was published is voided instead. */
-export const dropDraft = (deps: Deps, id: string, by: Step): Promise<QuestionRow | Fault> =>
-  takeStep(deps, { id, act: 'question.reject', by }, async (tx, row, at) => {
-    if (await deleteDraft(tx, id)) {
-      const reason = by.reason ?? undefined;
-      const decision = { kind: 'suggestion.rejected', at } as const;
-      await tellAuthor(tx, row, reason === undefined ? decision : { ...decision, reason });
-      return { row, details: { question: row.question, author_id: row.author_id } };
-    }
-    return refuseStep(row, 'Only a draft can be deleted, and a published question can be voided');
+/** open → closed before its time. */
+export const closeQuestion = (deps: Deps, id: string, by: By) => {
+  const step = { id, act: 'question.close', rule: rules.close, by } as const;
+  return takeStep(deps, step, async (tx, before, at) => {
+    const change = { status: 'closed', closed_at: at, updated_at: at } as const;
+    const row = await updateQuestion(tx, id, change);
+    await announceClosed(tx, [before], at);
+    return { row, details: {} };
   });
+};
+
+/** closed → open until a later time, which gets an announcement of its own. */
+export const reopenQuestion = (deps: Deps, id: string, by: By, body: ReopenBody) => {
+  const step = { id, act: 'question.reopen', rule: rules.reopen, by } as const;
+  return takeStep(deps, step, async (tx, before, at) => {
+    const dates = reopenDates(before, body, at);
+    if (isFault(dates)) return dates;
+    const row = await updateQuestion(tx, id, {
+      ...dates,
+      ...{ status: 'open', closed_at: null, closing_soon_at: null, updated_at: at },
+    });
+    await announceSoon(tx, id, at);
+    return { row, details: { closes_at: dates.closes_at.toISOString() } };
+  });
+};
+
+/** Changes what may be changed in the status of the question; a new close is announced anew. */
+export const changeQuestion = async (
+  deps: Deps & TaxonomyParts,
+  id: string,
+  by: By,
+  edit: QuestionEdit,
+): Promise<QuestionRow | Fault> => {
+  // Read before the row is locked: nothing waits for the taxonomy while it holds a lock.
+  await deps.taxonomy.read();
+  const step = { id, act: 'question.update', rule: rules.edit, by } as const;
+  return takeStep(deps, step, async (tx, before, at) => {
+    const question = editQuestion(before, edit, at);
+    if (isFault(question)) return question;
+    const misplaced = await deps.taxonomy.check(question);
+    if (misplaced !== null) return misplaced;
+    const changed = changedFields(before, question);
+    if (changed.length === 0) return { row: before, details: null };
+    if (changed.includes('options')) await resetCounts(tx, id, question.options.length);
+    const row = await updateQuestion(tx, id, {
+      ...question,
+      ...(changed.includes('closes_at') ? { closing_soon_at: null } : {}),
+      updated_at: at,
+    });
+    await announceSoon(tx, id, at);
+    return { row, details: { changed } };
+  });
+};
+
+/** Rejects a suggestion, or drops a draft. A published question is voided instead. */
+export const dropDraft = (deps: Deps, id: string, by: By, reason: string | null) => {
+  const step = { id, act: 'question.reject', rule: rules.delete, by, reason } as const;
+  return takeStep(deps, step, async (tx, row, at) => {
+    await deleteDraft(tx, id);
+    await notifyAuthor(tx, row, { at, rejected: { reason } });
+    return { row, details: { question: row.question, author_id: row.author_id } };
+  });
+};
+
+interface Resolution {
+  readonly id: string;
+  /** Of a binary question; null for a multi question. */
+  readonly outcome: boolean | null;
+  /** Texts of the right options of a multi question; null for a binary one. */
+  readonly correct_options: readonly string[] | null;
+  readonly note: string | null;
+  readonly at: Date;
+}
 
 /**
  * closed → resolved, or resolved → resolved as a new revision; the row as it is then. That the
@@ -251,33 +329,45 @@ export const markResolved = async (
   tx: Tx,
   resolution: Resolution,
 ): Promise<QuestionRow | Fault> => {
-  const row = await takeQuestion(tx, resolution.id);
+  const { id, outcome, correct_options, note, at } = resolution;
+  const row = await takeQuestion(tx, id, rules.resolve);
   if (isFault(row)) return row;
-  if (await setResolved(tx, resolution)) return mustRead(tx, row.id);
-  return refuseStep(row, 'Only a closed question can be resolved, or a resolved one again');
+  return updateQuestion(tx, id, {
+    ...{ status: 'resolved', outcome, correct_options, resolution_note: note, resolved_at: at },
+    ...{ revision: row.revision + 1, updated_at: at },
+  });
 };
 
-/** open | closed → voided; the row as it is then. */
-export const markVoided = async (tx: Tx, voiding: Voiding): Promise<QuestionRow | Fault> => {
-  const row = await takeQuestion(tx, voiding.id);
+/** open | closed → voided, and the revision counts it like a resolution; the row as it is then. */
+export const markVoided = async (
+  tx: Tx,
+  { id, note, at }: Pick<Resolution, 'id' | 'note' | 'at'>,
+): Promise<QuestionRow | Fault> => {
+  const row = await takeQuestion(tx, id, rules.void);
   if (isFault(row)) return row;
-  if (await setVoided(tx, voiding)) return mustRead(tx, row.id);
-  return refuseStep(row, 'Only an open or a closed question can be voided');
+  return updateQuestion(tx, id, {
+    ...{ status: 'voided', resolution_note: note, voided_at: at },
+    ...{ revision: row.revision + 1, updated_at: at },
+  });
 };
-
-const most_a_turn = 200;
 
 /**
- * One turn of the timer: closes questions whose time is up and announces those that close within
- * a day. Rows are taken with `skip locked` and guarded by their status, so any number of timers
- * may run. Returns how many questions changed.
+ * One turn of the timer: announces questions that close within a day and closes those whose time is
+ * up; any number of timers may run. Returns how many questions changed.
  */
 export const turnQuestions = async (deps: Deps): Promise<number> =>
   deps.sql.begin(async (tx) => {
     const now = deps.clock();
-    const soon = await markManySoon(tx, now, most_a_turn);
-    await announceSoon(tx, soon, now);
-    const closed = await closeDue(tx, now, most_a_turn);
-    await announceClosed(tx, closed);
-    return soon.length + closed.length;
+    const announced = await announceSoon(tx, null, now);
+    const closed = await closeDue(tx, now);
+    await announceClosed(tx, closed, now);
+    return announced + closed.length;
+  });
+
+export const createQuestionTimer = (deps: Deps, every_ms = 500): Service =>
+  makeLoop({
+    name: 'question timer',
+    log: deps.log,
+    every_ms,
+    turn: async () => ((await turnQuestions(deps)) >= most_a_turn ? 'again' : 'rest'),
   });

@@ -10,13 +10,11 @@ import { type QuestionRow, questionColumns } from './store.js';
  * so that a key belongs to one row; counters may move between two pages, and a question with them.
  */
 
-/** Whose list it is: drafts are in those of admins and of their author only. */
-export type Scope = 'public' | 'admin' | { readonly author_id: string };
-
 export interface ListAsk {
   readonly filter: Omit<AdminListQuery, 'limit' | 'cursor' | 'offset' | 'sort'>;
   readonly sort: QuestionSort;
-  readonly scope: Scope;
+  /** Drafts are in the lists of admins and of their author only. */
+  readonly drafts: boolean;
 }
 
 export interface ListedRow extends QuestionRow {
@@ -30,12 +28,12 @@ export interface ListedRow extends QuestionRow {
  */
 export const askOf = (
   query: ListAsk['filter'] & { readonly sort?: QuestionSort },
-  scope: Scope,
+  drafts: boolean,
 ): ListAsk => {
   const { q, ...rest } = query;
   const is_search = q !== undefined && q.trim() !== '';
   const sort = query.sort ?? (is_search ? 'relevance' : 'newest');
-  return { filter: is_search ? { ...rest, q } : rest, sort, scope };
+  return { filter: is_search ? { ...rest, q } : rest, sort, drafts };
 };
 
 /** Two of the orders are about one status each; it is theirs unless another one is asked for. */
@@ -52,20 +50,14 @@ const isStatus = (db: Db, status: QuestionStatus | 'all') => {
   return status === 'resolved' ? db`q.status = 'resolved'` : db`q.status = ${status}`;
 };
 
-const isInScope = (db: Db, scope: Scope) => {
-  if (scope === 'admin') return db``;
-  if (scope === 'public') return db`and q.status <> 'draft'`;
-  return db`and q.author_id = ${scope.author_id}`;
-};
-
 const matches = (db: Db, text: string) => db`websearch_to_tsquery('english', ${text})`;
 
 const conditions = (db: Db, ask: ListAsk) => {
-  const { filter, sort, scope } = ask;
+  const { filter, sort, drafts } = ask;
   const { category, subcategory, tag, question_type, timeframe, q, author_id } = filter;
   return db`
     ${isStatus(db, statusOf(ask))}
-    ${isInScope(db, scope)}
+    ${drafts ? db`` : db`and q.status <> 'draft'`}
     ${sort === 'recently_resolved' ? db`and q.status = 'resolved'` : db``}
     ${category === undefined ? db`` : db`and q.category = ${category}`}
     ${subcategory === undefined ? db`` : db`and q.subcategory = ${subcategory}`}
@@ -179,23 +171,3 @@ export const countQuestions = async (db: Db, ask: ListAsk): Promise<number> => {
     where ${conditions(db, ask)}`;
   return row?.total ?? 0;
 };
-
-/** What only admins see of a question. */
-export interface Backstage {
-  readonly id: string;
-  readonly author_id: string | null;
-  readonly author_name: string | null;
-  readonly published_at: Date | null;
-  readonly closed_at: Date | null;
-  readonly voided_at: Date | null;
-}
-
-export const readBackstage = async (
-  db: Db,
-  ids: readonly string[],
-): Promise<readonly Backstage[]> => db<Backstage[]>`
-  select
-    q.id, q.author_id, g.name as author_name, q.published_at, q.closed_at, q.voided_at
-  from questions q
-  left join agents g on g.id = q.author_id
-  where q.id = any (${ids as string[]}::uuid[])`;

@@ -1,34 +1,96 @@
+import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { isFault, refuse } from '../../kit/fault.js';
-import { type Caller, isAdmin, reply, routeFor } from '../../kit/http/route.js';
-import type { Tx } from '../../kit/pg/client.js';
-import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
-import { suggestQuestion } from './actions.js';
-import { admin_routes } from './admin-routes.js';
-import { readListing } from './listing.js';
-import { askOf } from './lists-store.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import {
+  type Answer,
+  type Caller,
+  type Context,
+  isAdmin,
+  reply,
+  routeFor,
+} from '../../kit/http/route.js';
+import { makePage, pageHeaders, readPage } from '../../kit/page.js';
+import type { Tx } from '../../kit/pg/client.js';
+import { adminName } from '../audit/index.js';
+import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
+import {
+  type By,
+  changeQuestion,
+  closeQuestion,
+  createQuestion,
+  dropDraft,
+  publishQuestion,
+  reopenQuestion,
+  suggestQuestion,
+} from './life.js';
+import { askOf, countQuestions, keyOf, listQuestions, sort_kinds } from './lists-store.js';
+import {
+  type AdminListQuery,
+  admin_list_query,
+  admin_questions_answer,
   list_query,
   own_list_query,
   question_answer,
+  question_draft,
+  question_edit,
   question_faults,
+  question_params,
   question_suggestion,
   questions_answer,
+  reopen_body,
 } from './schema.js';
-import type { QuestionCache } from './store.js';
-import { type QuestionRow, readQuestion, toWire } from './store.js';
+import {
+  type Created,
+  type QuestionCache,
+  type QuestionRow,
+  readQuestion,
+  toWire,
+} from './store.js';
 
 export interface QuestionParts {
   readonly questions: QuestionCache;
 }
 
-const route = routeFor<Deps & TaxonomyParts & QuestionParts>();
+type Needs = Deps & TaxonomyParts & QuestionParts;
+const route = routeFor<Needs>();
 const tag = 'questions';
 
 /** The tag of cached lists of questions. */
 export const lists_tag = 'questions';
 
 const place_faults = Object.values(taxonomy_faults);
+const draft_faults = [
+  question_faults.INVALID_OPTIONS,
+  question_faults.INVALID_DATES,
+  ...place_faults,
+];
+
+interface ListCall {
+  readonly path: string;
+  readonly query: AdminListQuery;
+  readonly drafts: boolean;
+}
+
+/** One page of a list with its total and its link to the next one. */
+const answerList = async (
+  { sql, taxonomy }: Needs,
+  { path, query, drafts }: ListCall,
+  show: (row: QuestionRow) => object = toWire,
+): Promise<Answer> => {
+  const unknown = await taxonomy.checkQuery(query);
+  if (unknown !== null) return unknown;
+  const ask = askOf(query, drafts);
+  const page_ask = readPage(query, sort_kinds[ask.sort]);
+  if (isFault(page_ask)) return page_ask;
+  const [fetched, total] = await Promise.all([
+    listQuestions(sql, ask, page_ask),
+    countQuestions(sql, ask),
+  ]);
+  const { rows, next_cursor } = makePage(fetched, page_ask.limit, keyOf);
+  const questions = rows.map(({ sort_key: _, ...row }) => show(row));
+  const headers = pageHeaders(path, query, next_cursor);
+  return reply(200, { total, questions, next_cursor }, headers);
+};
 
 const getQuestions = route({
   id: 'listQuestions',
@@ -42,15 +104,7 @@ const getQuestions = route({
   faults: place_faults,
   cacheable: true,
   cache: { tag: () => lists_tag },
-  handle: async ({ query }, deps) => {
-    const unknown = await deps.taxonomy.checkQuery(query);
-    if (unknown !== null) return unknown;
-    const ask = askOf(query, 'public');
-    const listing = await readListing(deps, '/api/questions', { ask, query });
-    if (isFault(listing)) return listing;
-    const { total, rows, next_cursor, headers } = listing;
-    return reply(200, { total, questions: rows.map(toWire), next_cursor }, headers);
-  },
+  handle: ({ query }, deps) => answerList(deps, { path: '/api/questions', query, drafts: false }),
 });
 
 const suggest = route({
@@ -62,12 +116,7 @@ const suggest = route({
   auth: 'linked',
   body: question_suggestion,
   returns: { 201: question_answer },
-  faults: [
-    question_faults.SUGGESTION_LIMIT_REACHED,
-    question_faults.INVALID_OPTIONS,
-    question_faults.INVALID_DATES,
-    ...place_faults,
-  ],
+  faults: [question_faults.SUGGESTION_LIMIT_REACHED, ...draft_faults],
   keeps: 'inside',
   handle: async (ctx, deps) => {
     const answer = (row: QuestionRow) => reply(201, { question: toWire(row) });
@@ -86,13 +135,12 @@ const getOwn = route({
   auth: 'agent',
   query: own_list_query,
   returns: { 200: questions_answer },
-  handle: async ({ query, caller }, deps) => {
-    const ask = askOf(query, { author_id: caller.id });
-    const listing = await readListing(deps, '/api/me/suggestions', { ask, query });
-    if (isFault(listing)) return listing;
-    const { total, rows, next_cursor, headers } = listing;
-    return reply(200, { total, questions: rows.map(toWire), next_cursor }, headers);
-  },
+  handle: ({ query, caller }, deps) =>
+    answerList(deps, {
+      path: '/api/me/suggestions',
+      query: { ...query, author_id: caller.id },
+      drafts: true,
+    }),
 });
 
 /** A question as this caller may see it: drafts exist for admins and their author only. */
@@ -104,4 +152,153 @@ export const findVisible = async (deps: Deps, id: string, caller: Caller) => {
   return refuse(question_faults.QUESTION_NOT_FOUND);
 };
 
-export const routes = [getQuestions, suggest, getOwn, ...admin_routes];
+const postQuestion = route({
+  id: 'createQuestion',
+  method: 'POST',
+  path: '/api/admin/questions',
+  summary: 'Create a question as a draft, or published at once',
+  tag,
+  auth: 'admin',
+  body: question_draft,
+  returns: { 201: question_answer, 200: question_answer },
+  faults: draft_faults,
+  keeps: 'inside',
+  handle: async (ctx, deps) => {
+    const answer = ({ row, created }: Created) =>
+      reply(created ? 201 : 200, { question: toWire(row) });
+    const made = await createQuestion(deps, ctx.body, {
+      admin: adminName(ctx.caller),
+      act: 'question.create',
+      keep: (tx, made) => ctx.keep(tx, answer(made)),
+    });
+    return isFault(made) ? made : answer(made);
+  },
+});
+
+const getAdminQuestions = route({
+  id: 'listAdminQuestions',
+  method: 'GET',
+  path: '/api/admin/questions',
+  summary: 'Questions in every status, with their authors; status=draft is what waits for review',
+  tag,
+  auth: 'admin',
+  query: admin_list_query,
+  returns: { 200: admin_questions_answer },
+  faults: place_faults,
+  handle: ({ query }, deps) =>
+    answerList(deps, { path: '/api/admin/questions', query, drafts: true }, (row) => ({
+      ...toWire(row),
+      author_id: row.author_id,
+    })),
+});
+
+const one_question = {
+  tag,
+  auth: 'admin',
+  params: question_params,
+  absent: question_faults.QUESTION_NOT_FOUND,
+} as const;
+const step_faults = [question_faults.QUESTION_NOT_FOUND, question_faults.INVALID_TRANSITION];
+const one_step = {
+  ...one_question,
+  ...({ method: 'POST', keeps: 'inside' } as const),
+  returns: { 200: question_answer },
+  faults: step_faults,
+};
+
+/** Takes a step; after its commit this process forgets how the question was. */
+const answerStep = async (
+  ctx: Context<{ readonly id: string }>,
+  deps: Needs,
+  take: (by: By) => Promise<QuestionRow | Fault>,
+): Promise<Answer> => {
+  const answer = (row: QuestionRow) => reply(200, { question: toWire(row) });
+  const keep = (tx: Tx, row: QuestionRow) => ctx.keep(tx, answer(row));
+  const row = await take({ admin: adminName(ctx.caller), keep });
+  if (isFault(row)) return row;
+  deps.questions.forget(row.id);
+  return answer(row);
+};
+
+const patchQuestion = route({
+  ...one_question,
+  id: 'updateQuestion',
+  method: 'PATCH',
+  path: '/api/admin/questions/{id}',
+  summary: 'Edit a question: all of a draft, afterwards what no forecast depends on',
+  body: question_edit,
+  returns: { 200: question_answer },
+  faults: [
+    question_faults.QUESTION_NOT_FOUND,
+    question_faults.QUESTION_NOT_EDITABLE,
+    ...draft_faults,
+  ],
+  handle: async (ctx, deps) => {
+    const known = Object.keys(question_edit.properties);
+    if (!Object.keys(ctx.body).some((name) => known.includes(name))) {
+      const message = `Send at least one of ${known.join(', ')}.`;
+      return refuse(common_faults.INVALID_REQUEST, { message });
+    }
+    return answerStep(ctx, deps, (by) => changeQuestion(deps, ctx.params.id, by, ctx.body));
+  },
+});
+
+const publish = route({
+  ...one_step,
+  id: 'publishQuestion',
+  path: '/api/admin/questions/{id}/publish',
+  summary: 'Publish a draft',
+  handle: (ctx, deps) => answerStep(ctx, deps, (by) => publishQuestion(deps, ctx.params.id, by)),
+});
+
+const close = route({
+  ...one_step,
+  id: 'closeQuestion',
+  path: '/api/admin/questions/{id}/close',
+  summary: 'Close an open question before its time',
+  handle: (ctx, deps) => answerStep(ctx, deps, (by) => closeQuestion(deps, ctx.params.id, by)),
+});
+
+const reopen = route({
+  ...one_step,
+  id: 'reopenQuestion',
+  path: '/api/admin/questions/{id}/reopen',
+  summary: 'Open a closed question again, with a later closes_at',
+  body: reopen_body,
+  faults: [...step_faults, question_faults.INVALID_DATES],
+  handle: (ctx, deps) =>
+    answerStep(ctx, deps, (by) => reopenQuestion(deps, ctx.params.id, by, ctx.body)),
+});
+
+const removeDraft = route({
+  ...one_question,
+  id: 'deleteQuestion',
+  method: 'DELETE',
+  path: '/api/admin/questions/{id}',
+  summary: 'Delete a draft, such as a suggestion that is rejected',
+  returns: {
+    200: Type.Object({ message: Type.String(), deleted: Type.Boolean(), id: Type.String() }),
+  },
+  faults: step_faults,
+  query: Type.Object({ reason: Type.Optional(Type.String({ maxLength: 500 })) }),
+  handle: async ({ params, query, caller }, deps) => {
+    const by = { admin: adminName(caller) };
+    const row = await dropDraft(deps, params.id, by, query.reason ?? null);
+    if (isFault(row)) return row;
+    deps.questions.forget(params.id);
+    return reply(200, { message: 'Draft deleted.', deleted: true, id: row.id });
+  },
+});
+
+export const routes = [
+  getQuestions,
+  suggest,
+  getOwn,
+  postQuestion,
+  getAdminQuestions,
+  patchQuestion,
+  removeDraft,
+  publish,
+  close,
+  reopen,
+];

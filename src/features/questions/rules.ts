@@ -1,8 +1,15 @@
-import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { countCharacters, hasControls, normaliseText, withoutControls } from '../../kit/text.js';
-import { type QuestionDraft, type QuestionStatus, question_faults } from './schema.js';
+import {
+  type QuestionDraft,
+  type QuestionEdit,
+  type QuestionStatus,
+  question_edit,
+  question_faults,
+  type ReopenBody,
+} from './schema.js';
 
-/** Rules of a question's life, without I/O and without a clock of their own. */
+/** What a question has to be like, what may be changed when, and when it takes predictions. */
 
 const day_ms = 86_400_000;
 
@@ -18,9 +25,9 @@ export interface NewQuestion {
   readonly description: string;
   readonly category: string;
   readonly subcategory: string | null;
-  readonly tags: readonly string[];
+  readonly tags: string[];
   readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
+  readonly options: string[];
   readonly timeframe: 'short' | 'mid' | 'long';
   readonly weight: number;
   readonly opens_at: Date;
@@ -36,7 +43,7 @@ const tidy = (text: string): string => normaliseText(text).trim();
 const shownOrNone = (text: string | null | undefined): string | null =>
   text == null ? null : withoutControls(text);
 
-const checkOptions = (draft: QuestionDraft): readonly string[] | Fault => {
+const checkOptions = (draft: QuestionDraft): string[] | Fault => {
   const options = (draft.options ?? []).map(tidy);
   if ((draft.question_type ?? 'binary') === 'binary') {
     if (options.length === 0) return [];
@@ -56,10 +63,22 @@ const checkOptions = (draft: QuestionDraft): readonly string[] | Fault => {
 const refuseDate = (name: 'closes_at' | 'resolution_date', message: string): Fault =>
   refuse(question_faults.INVALID_DATES, { message, fields: [{ path: `body.${name}`, message }] });
 
-export const refusePast = (name: 'closes_at' | 'resolution_date', time: Date, now: Date): Fault =>
+/** The date by which a draft says when it ends. */
+const endOf = (draft: QuestionDraft) =>
+  draft.closes_at == null ? ('resolution_date' as const) : ('closes_at' as const);
+
+/** Null when the question still takes predictions at `now`. */
+export const checkEnd = (draft: QuestionDraft, closes_at: Date, now: Date): Fault | null => {
+  if (closes_at > now) return null;
+  const name = endOf(draft);
+  const [end, least] = [closes_at.toISOString(), now.toISOString()];
+  return refuseDate(name, `${name} is in the past (${end}); it has to be later than ${least}.`);
+};
+
+const refuseEarlyResolution = (closes_at: Date): Fault =>
   refuseDate(
-    name,
-    `${name} is in the past (${time.toISOString()}); it has to be later than ${now.toISOString()}.`,
+    'resolution_date',
+    `resolution_date must not be before closes_at, ${closes_at.toISOString()}.`,
   );
 
 /** Of the end and the resolution one is enough: it is the other's default. */
@@ -78,50 +97,41 @@ const checkDates = (draft: QuestionDraft, now: Date) => {
   if (opens_at < closes_at && closes_at <= resolution_date) {
     return { opens_at, closes_at, resolution_date };
   }
-  if (opens_at < closes_at) {
-    const least = closes_at.toISOString();
-    return refuseDate('resolution_date', `resolution_date must not be before closes_at, ${least}.`);
-  }
-  const name = draft.closes_at == null ? 'resolution_date' : 'closes_at';
-  if (draft.opens_at == null) return refusePast(name, closes_at, now);
-  return refuseDate(name, `${name} has to be later than opens_at, ${draft.opens_at}.`);
+  if (opens_at < closes_at) return refuseEarlyResolution(closes_at);
+  const past = draft.opens_at == null ? checkEnd(draft, closes_at, now) : null;
+  const message = `${endOf(draft)} has to be later than opens_at, ${opens_at.toISOString()}.`;
+  return past ?? refuseDate(endOf(draft), message);
 };
 
-/** Characters after tidying: the normal form of a text can be longer than the text. */
-export const text_limits = {
-  question: { min: 10, max: 500 },
-  description: { min: 0, max: 10_000 },
-  option: { min: 1, max: 100 },
-} as const;
-
-const misfit = (text: string, path: string, { min, max }: { min: number; max: number }) => {
+const misfit = (path: string, text: string, min: number, max: number) => {
   const length = countCharacters(text);
   if (length >= min && length <= max) return [];
   const range = min === 0 ? `At most ${max}` : `${min} to ${max}`;
   return [{ path, message: `${range} characters after trimming, not ${length}` }];
 };
 
-const checkTexts = (
-  question: string,
-  description: string,
-  options: readonly string[],
-): Fault | null => {
+/** After tidying, because the normal form of a text can be longer than the text. */
+const checkTexts = (question: string, description: string, options: string[]): Fault | null => {
   const fields = [
-    ...misfit(question, 'body.question', text_limits.question),
-    ...misfit(description, 'body.description', text_limits.description),
-    ...options.flatMap((text, n) => misfit(text, `body.options.${n}`, text_limits.option)),
+    ...misfit('body.question', question, 10, 500),
+    ...misfit('body.description', description, 0, 10_000),
+    ...options.flatMap((text, n) => misfit(`body.options.${n}`, text, 1, 100)),
   ];
   const first = fields[0];
   if (first === undefined) return null;
   const name = first.path.replace('body.', '');
-  return refuse(common_faults.INVALID_REQUEST, {
-    message: `The length of ${name} is not right: ${first.message}.`,
-    fields,
-  });
+  const message = `The length of ${name} is not right: ${first.message}.`;
+  return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
 
-/** By these a question is found again, so they stay as they are or are refused. */
-const checkSource = ({ source, source_id }: QuestionDraft): Fault | null => {
+/** A question is found again by both of these, so they are refused where they would be changed. */
+const checkSource = ({ source = null, source_id = null }: QuestionDraft): Fault | null => {
+  const together = 'source and source_id go together; send both or neither.';
+  if ((source === null) !== (source_id === null)) {
+    const path = source === null ? 'body.source' : 'body.source_id';
+    const fields = [{ path, message: 'Goes together with the other' }];
+    return refuse(common_faults.INVALID_REQUEST, { message: together, fields });
+  }
   const fields = Object.entries({ source, source_id }).flatMap(([name, text]) =>
     hasControls(text ?? '') ? [{ path: `body.${name}`, message: 'No control characters' }] : [],
   );
@@ -131,9 +141,9 @@ const checkSource = ({ source, source_id }: QuestionDraft): Fault | null => {
 /** Turns what was stated into a question that the store takes, or says what is wrong with it. */
 export const makeQuestion = (draft: QuestionDraft, now: Date): NewQuestion | Fault => {
   const options = checkOptions(draft);
-  if ('kind' in options) return options;
+  if (isFault(options)) return options;
   const dates = checkDates(draft, now);
-  if ('kind' in dates) return dates;
+  if (isFault(dates)) return dates;
   const question = tidy(draft.question);
   const description = tidy(draft.description ?? '');
   const misfitting = checkTexts(question, description, options) ?? checkSource(draft);
@@ -167,4 +177,88 @@ export const whyNotOpen = (
     return `The question closed at ${question.closes_at.toISOString()}.`;
   }
   return null;
+};
+
+/**
+ * What may be changed when. A forecast answers a wording, a set of options and a weight, so these
+ * stand from publishing on; what explains the question, files it or says when it ends may still be
+ * put right while its outcome is open.
+ */
+type Field = keyof QuestionEdit;
+
+const all_fields = Object.keys(question_edit.properties) as Field[];
+const of_a_closed: readonly Field[] = [
+  'description',
+  'category',
+  'subcategory',
+  'tags',
+  'resolution_date',
+  'resolution_source',
+  'resolution_url',
+];
+
+export const editable: Readonly<Record<QuestionStatus, readonly Field[]>> = {
+  draft: all_fields,
+  open: [...of_a_closed, 'closes_at'],
+  closed: of_a_closed,
+  resolved: [],
+  voided: [],
+};
+
+type Stored = NewQuestion & { readonly status: QuestionStatus };
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** What an edit changes, by name. */
+export const changedFields = (row: NewQuestion, edited: NewQuestion): readonly Field[] =>
+  all_fields.filter((name) => !isSame(edited[name], row[name]));
+
+/** Without a word about it the resolution is not before the close, and a binary has no options. */
+const merge = (row: Stored, edit: QuestionEdit): QuestionDraft => {
+  const closes_at = edit.closes_at ?? row.closes_at.toISOString();
+  const follows = row.resolution_date < new Date(closes_at);
+  return {
+    ...row,
+    options: edit.question_type === 'binary' ? [] : row.options,
+    opens_at: row.opens_at.toISOString(),
+    resolution_date: follows ? closes_at : row.resolution_date.toISOString(),
+    ...edit,
+    closes_at,
+    source: row.source,
+    source_id: row.source_id,
+  };
+};
+
+/** The question after the edit, or why it cannot be edited so. What stays as it is, is no edit. */
+export const editQuestion = (row: Stored, edit: QuestionEdit, now: Date): NewQuestion | Fault => {
+  const edited = makeQuestion(merge(row, edit), now);
+  if (isFault(edited)) return edited;
+  const { status } = row;
+  const allowed = editable[status];
+  const locked = changedFields(row, edited).filter((name) => !allowed.includes(name));
+  if (locked.length > 0) {
+    const rest = `${allowed.join(', ') || 'nothing'} can be changed`;
+    return refuse(question_faults.QUESTION_NOT_EDITABLE, {
+      message: `Of a question that is ${status}, ${rest}.`,
+      fields: locked.map((name) => ({ path: `body.${name}`, message: `Fixed once ${status}` })),
+    });
+  }
+  if (status === 'open' && !isSame(edited.closes_at, row.closes_at) && edited.closes_at <= now) {
+    const message = 'closes_at has to be in the future; close the question to end it now.';
+    return refuseDate('closes_at', message);
+  }
+  return edited;
+};
+
+/** The dates of a reopened question, or why they are none. */
+export const reopenDates = (row: NewQuestion, body: ReopenBody, now: Date) => {
+  const closes_at = new Date(body.closes_at);
+  const least = row.closes_at > now ? row.closes_at : now;
+  if (closes_at <= least) {
+    return refuseDate('closes_at', `closes_at has to be later than ${least.toISOString()}.`);
+  }
+  const kept = row.resolution_date > closes_at ? row.resolution_date : closes_at;
+  const resolution_date = body.resolution_date == null ? kept : new Date(body.resolution_date);
+  if (resolution_date < closes_at) return refuseEarlyResolution(closes_at);
+  return { closes_at, resolution_date, timeframe: timeframeOf(row.opens_at, resolution_date) };
 };

@@ -54,7 +54,6 @@ export const question_schema = Type.Object({
   created_at: time,
   updated_at: time,
 });
-export type QuestionWire = Static<typeof question_schema>;
 
 export const question_params = Type.Object({ id });
 
@@ -110,14 +109,10 @@ export const questions_answer = Type.Object({
   next_cursor: nullable(Type.String()),
 });
 
-/** What only admins see of a question, beside the rest of it. */
-export const admin_question_schema = Type.Object({
-  ...question_schema.properties,
-  author_id: nullable(id),
-  author_name: nullable(Type.String()),
-  published_at: nullable(time),
-  closed_at: nullable(time),
-  voided_at: nullable(time),
+/** The same with the authors of suggestions. */
+export const admin_questions_answer = Type.Object({
+  ...questions_answer.properties,
+  questions: Type.Array(Type.Object({ ...question_schema.properties, author_id: nullable(id) })),
 });
 
 const filters = {
@@ -159,13 +154,3 @@ export const own_list_query = Type.Object({
   status: Type.Optional(textEnum([...statuses, 'all'] as const)),
   ...page_query,
 });
-
-export const import_result = Type.Object({
-  index: Type.Integer(),
-  status: textEnum(['created', 'exists', 'refused'] as const),
-  question_id: Type.Optional(id),
-  code: Type.Optional(Type.String()),
-  error: Type.Optional(Type.String()),
-  fields: Type.Optional(Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
-});
-export type ImportResult = Static<typeof import_result>;

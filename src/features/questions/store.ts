@@ -1,11 +1,15 @@
 import { makeCache, makeLoader } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
+import { makeId } from '../../kit/ids.js';
 import type { Db, Tx } from '../../kit/pg/client.js';
-import type { NewQuestion } from './rules.js';
-import { whyNotOpen } from './rules.js';
-import type { QuestionStatus, QuestionWire } from './schema.js';
+import { type NewQuestion, whyNotOpen } from './rules.js';
+import type { QuestionStatus } from './schema.js';
 
-/** Questions in Postgres: rows, new ones, counters. Lists and transitions have their own files. */
+/**
+ * Questions in Postgres. A change of a question is judged and written under the lock of its row, so
+ * that of any number of calls at once each sees the outcome of the one before it. The timer takes
+ * the rows that are due with `skip locked`.
+ */
 
 export interface QuestionRow extends NewQuestion {
   readonly id: string;
@@ -25,41 +29,14 @@ export interface QuestionRow extends NewQuestion {
   readonly option_counts: readonly number[];
 }
 
-export const toWire = (row: QuestionRow): QuestionWire => ({
-  id: row.id,
+/** What everybody sees of a question; times become text with the JSON. */
+export const toWire = ({ author_id: _author, option_counts, ...row }: QuestionRow) => ({
+  ...row,
   question_id: row.id,
-  question: row.question,
-  description: row.description,
-  category: row.category,
-  subcategory: row.subcategory,
-  tags: [...row.tags],
-  question_type: row.question_type,
-  options: [...row.options],
-  status: row.status,
-  timeframe: row.timeframe,
-  weight: row.weight,
-  opens_at: row.opens_at.toISOString(),
-  closes_at: row.closes_at.toISOString(),
-  resolution_date: row.resolution_date.toISOString(),
-  resolution_source: row.resolution_source,
-  resolution_url: row.resolution_url,
-  source: row.source,
-  source_id: row.source_id,
-  outcome: row.outcome,
-  correct_options: row.correct_options === null ? null : [...row.correct_options],
-  resolution_note: row.resolution_note,
-  resolved_at: row.resolved_at?.toISOString() ?? null,
-  revision: row.revision,
-  prediction_count: row.prediction_count,
-  comment_count: row.comment_count,
-  yes_count: row.yes_count,
-  no_count: row.no_count,
   option_counts: row.options.map((option, index) => ({
     option,
-    count: row.option_counts[index] ?? 0,
+    count: option_counts[index] ?? 0,
   })),
-  created_at: row.created_at.toISOString(),
-  updated_at: row.updated_at.toISOString(),
 });
 
 /** The columns of a `QuestionRow`, of `questions q` and `question_counts c`. */
@@ -83,6 +60,195 @@ export const readQuestion = async (db: Db, id: string): Promise<QuestionRow | un
   return row;
 };
 
+const mustRead = async (tx: Tx, id: string): Promise<QuestionRow> => {
+  const row = await readQuestion(tx, id);
+  if (row === undefined) throw new Error(`question ${id} vanished inside its transaction`);
+  return row;
+};
+
+export interface Created {
+  readonly row: QuestionRow;
+  /** False: a question with this source and source_id was there already. */
+  readonly created: boolean;
+}
+
+/** Stores a draft, or finds the question that has its source and source_id. */
+export const insertQuestion = async (
+  tx: Tx,
+  question: NewQuestion,
+  author_id: string | null,
+): Promise<Created> => {
+  const { source, source_id } = question;
+  const [added] = await tx<{ id: string }[]>`
+    insert into questions ${tx({ id: makeId(), ...question, status: 'draft', author_id })}
+    on conflict (source, source_id) where source is not null do nothing
+    returning id`;
+  if (added !== undefined) {
+    await tx`
+      insert into question_counts (question_id, option_counts)
+      select id, array_fill(0, array[cardinality(options)])
+      from questions
+      where id = ${added.id}`;
+    return { row: await mustRead(tx, added.id), created: true };
+  }
+  const [known] = await tx<{ id: string }[]>`
+    select id from questions where source = ${source} and source_id = ${source_id}`;
+  return { row: await mustRead(tx, known!.id), created: false };
+};
+
+/**
+ * The question, locked until the end of the transaction. Predictions of the moment hold it shared,
+ * one batch after the other, so that it can take longer to get than most locks.
+ */
+export const lockQuestion = async (tx: Tx, id: string): Promise<QuestionRow | undefined> => {
+  await tx`set local lock_timeout = '3s'`;
+  const rows = await tx`select id from questions where id = ${id} for no key update`;
+  return rows.length === 0 ? undefined : mustRead(tx, id);
+};
+
+/** What a step can change; the times are those of the transitions. */
+type Columns = NewQuestion &
+  Pick<QuestionRow, 'status' | 'outcome' | 'correct_options' | 'resolution_note' | 'resolved_at'> &
+  Pick<QuestionRow, 'revision'> &
+  Record<'published_at' | 'closed_at' | 'closing_soon_at' | 'voided_at', Date | null>;
+
+/** Changes a question that is locked; the question as it is then. */
+export const updateQuestion = async (
+  tx: Tx,
+  id: string,
+  change: Partial<Columns> & { readonly updated_at: Date },
+): Promise<QuestionRow> => {
+  await tx`update questions set ${tx(change)} where id = ${id}`;
+  return mustRead(tx, id);
+};
+
+/** For a draft whose options changed: nobody has predicted yet. */
+export const resetCounts = async (tx: Tx, id: string, options: number): Promise<void> => {
+  await tx`
+    update question_counts
+    set option_counts = array_fill(0, array[${options}::integer])
+    where question_id = ${id}`;
+};
+
+export const deleteDraft = async (tx: Tx, id: string): Promise<void> => {
+  await tx`delete from questions where id = ${id} and status = 'draft'`;
+  await tx`delete from question_counts where question_id = ${id}`;
+};
+
+/** Most questions that one turn of the timer closes or announces. */
+export const most_a_turn = 200;
+const day_ms = 86_400_000;
+
+export interface Ending {
+  readonly id: string;
+  readonly question: string;
+  readonly closes_at: Date;
+}
+
+/**
+ * Marks open questions that close within a day, once for each closing time they get: the one of
+ * the id, or with null all that other transactions do not hold.
+ */
+export const markSoon = async (tx: Tx, id: string | null, now: Date) => tx<Ending[]>`
+  update questions
+  set closing_soon_at = ${now}
+  where closing_soon_at is null and id in (
+    select id
+    from questions
+    where status = 'open'
+      and closing_soon_at is null
+      and closes_at > ${now}
+      and closes_at <= ${new Date(now.getTime() + day_ms)}
+      ${id === null ? tx`` : tx`and id = ${id}`}
+    order by closes_at
+    limit ${most_a_turn}
+    for no key update skip locked
+  )
+  returning id, question, closes_at`;
+
+/** open → closed for questions whose time is up. */
+export const closeDue = async (tx: Tx, now: Date) => tx<Ending[]>`
+  update questions
+  set status = 'closed', closed_at = ${now}, updated_at = ${now}
+  where status = 'open' and id in (
+    select id
+    from questions
+    where status = 'open' and closes_at <= ${now}
+    order by closes_at
+    limit ${most_a_turn}
+    for no key update skip locked
+  )
+  returning id, question, closes_at`;
+
+/**
+ * Drafts of an author that can still be published. One suggestion of an author at a time, so that
+ * the count is exact.
+ */
+export const countDraftsLocked = async (tx: Tx, author_id: string, now: Date): Promise<number> => {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${`suggest ${author_id}`}, 0))`;
+  const [row] = await tx<{ count: number }[]>`
+    select count(*)::int as count
+    from questions
+    where author_id = ${author_id} and status = 'draft' and closes_at > ${now}`;
+  return row?.count ?? 0;
+};
+
+/** A prediction or a comment, as the counters see it. */
+export interface Counted {
+  readonly question_id: string;
+  /** Of a prediction its place in the log; null for a comment. */
+  readonly prediction_offset: number | null;
+  /** YES or NO of a binary question. */
+  readonly prediction?: unknown;
+  /** Of a multi question. */
+  readonly option_index?: unknown;
+  readonly option_count?: unknown;
+}
+
+/** Adds to the counters; runs in the transaction that hands the events over. */
+export const addCounts = async (tx: Tx, counted: readonly Counted[]): Promise<void> => {
+  await tx`
+    with given as (
+      select *
+      from json_to_recordset(${JSON.stringify(counted)}::text::json) as given (
+        question_id uuid, prediction_offset bigint, prediction boolean, option_index integer,
+        option_count integer
+      )
+    ),
+    chosen as (
+      select question_id, option_index, count(*)::integer as count
+      from given
+      where option_index is not null
+      group by question_id, option_index
+    )
+    update question_counts c
+    set
+      prediction_count = c.prediction_count + d.predictions,
+      comment_count = c.comment_count + d.comments,
+      yes_count = c.yes_count + d.yes,
+      no_count = c.no_count + d.no,
+      prediction_offset = greatest(c.prediction_offset, d.prediction_offset),
+      option_counts = array(
+        select coalesce(c.option_counts[n], 0) + coalesce(o.count, 0)
+        from generate_series(1, greatest(cardinality(c.option_counts), d.option_count)) n
+        left join chosen o on o.question_id = c.question_id and o.option_index = n - 1
+        order by n
+      )
+    from (
+      select
+        question_id,
+        count(prediction_offset)::integer as predictions,
+        (count(*) - count(prediction_offset))::integer as comments,
+        (count(*) filter (where prediction))::integer as yes,
+        (count(*) filter (where not prediction))::integer as no,
+        max(prediction_offset) as prediction_offset,
+        max(option_count) as option_count
+      from given
+      group by question_id
+    ) d
+    where c.question_id = d.question_id`;
+};
+
 /** A question, and how far its predictions were numbered when it was read; 0: it had none. */
 export interface NumberedQuestion extends QuestionRow {
   readonly last_seq: number;
@@ -97,86 +263,6 @@ const readQuestions = (db: Db, ids: readonly string[]): Promise<NumberedQuestion
   join question_seqs s on s.question_id = q.id
   left join question_counts c on c.question_id = q.id
   where q.id = any (${ids}::uuid[])`;
-
-interface Inserted {
-  readonly id: string;
-  readonly created: boolean;
-}
-
-/** Stores a draft; with source and source_id known already, gives the question that has them. */
-export const insertQuestion = async (
-  tx: Tx,
-  id: string,
-  question: NewQuestion,
-  author_id: string | null,
-): Promise<Inserted> => {
-  const [row] = await tx<{ id: string }[]>`
-    insert into questions ${tx({
-      id,
-      ...question,
-      tags: question.tags as string[],
-      options: question.options as string[],
-      status: 'draft',
-      author_id,
-    })}
-    on conflict (source, source_id) where source is not null do nothing
-    returning id`;
-  if (row !== undefined) {
-    await tx`insert into question_counts (question_id, option_counts)
-      values (${id}, ${question.options.map(() => 0)}::integer[])`;
-    return { id, created: true };
-  }
-  const [known] = await tx<{ id: string }[]>`
-    select id
-    from questions
-    where source = ${question.source} and source_id = ${question.source_id}`;
-  return { id: known?.id ?? id, created: false };
-};
-
-/** What one batch of the log adds to the counters of a question. */
-export interface CountDelta {
-  readonly question_id: string;
-  readonly predictions: number;
-  readonly comments: number;
-  readonly yes: number;
-  readonly no: number;
-  /** By index of the option; empty for a binary question. */
-  readonly options: readonly number[];
-  /** Offset of the newest of the predictions; 0 where there is none. */
-  readonly prediction_offset: number;
-}
-
-/** Adds to the counters; runs in the transaction that hands the events over. */
-export const addCounts = async (tx: Tx, deltas: readonly CountDelta[]): Promise<void> => {
-  const sorted = [...deltas].sort((a, b) => (a.question_id < b.question_id ? -1 : 1));
-  await tx`
-    update question_counts c
-    set
-      prediction_count = c.prediction_count + d.predictions,
-      comment_count = c.comment_count + d.comments,
-      yes_count = c.yes_count + d.yes,
-      no_count = c.no_count + d.no,
-      prediction_offset = greatest(c.prediction_offset, d.prediction_offset)
-    from unnest(
-      ${sorted.map((d) => d.question_id)}::uuid[],
-      ${sorted.map((d) => d.predictions)}::integer[],
-      ${sorted.map((d) => d.comments)}::integer[],
-      ${sorted.map((d) => d.yes)}::integer[],
-      ${sorted.map((d) => d.no)}::integer[],
-      ${sorted.map((d) => d.prediction_offset)}::bigint[]
-    ) as d (question_id, predictions, comments, yes, no, prediction_offset)
-    where c.question_id = d.question_id`;
-  for (const { question_id, options } of sorted) {
-    if (options.length === 0) continue;
-    await tx`
-      update question_counts c
-      set option_counts = (
-        select array_agg(coalesce(c.option_counts[n], 0) + coalesce(d.count, 0) order by n)
-        from unnest(${options as number[]}::integer[]) with ordinality as d (count, n)
-      )
-      where c.question_id = ${question_id}`;
-  }
-};
 
 /**
  * Questions in the memory of an api process, for the checks before a prediction. The commit checks

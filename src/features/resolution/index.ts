@@ -3,7 +3,7 @@ import { admin_routes } from './routes.js';
 import { simulate_routes } from './simulate.js';
 
 export { type Decided, decideQuestion, wakeSettling } from './decide.js';
-export { type Decision, readDecision } from './rules.js';
+export { type Decision, readDecision, readVoiding } from './rules.js';
 export { resolution_faults, resolve_body } from './schema.js';
 export { createSettling } from './settling.js';
 

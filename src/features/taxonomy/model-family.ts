@@ -34,24 +34,9 @@ const stripPrefixes = (name: string): string => {
 const firstMatch = (name: string): ModelFamily | undefined =>
   rules.find(({ pattern }) => pattern.test(name))?.family;
 
-const decide = (model: string): ModelFamily => {
+/** Family of a model by its name, from the ordered table in `model-families.json`. */
+export const modelFamily = (model: string): ModelFamily => {
   const name = stripPrefixes(model.toLowerCase().trim().replace(/\s+/g, '-'));
   const tail = stripPrefixes(name.slice(name.lastIndexOf('/') + 1));
   return firstMatch(tail) ?? firstMatch(name) ?? 'other';
-};
-
-const cache_limit = 2_000;
-const decided = new Map<string, ModelFamily>();
-
-/**
- * Family of a model by its name, from the ordered table in `model-families.json`. Names repeat, so
- * the last decisions are kept; the cache starts over when it is full.
- */
-export const modelFamily = (model: string): ModelFamily => {
-  const known = decided.get(model);
-  if (known !== undefined) return known;
-  const family = decide(model);
-  if (decided.size >= cache_limit) decided.clear();
-  decided.set(model, family);
-  return family;
 };

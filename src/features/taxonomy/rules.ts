@@ -1,7 +1,7 @@
 import { type Fault, refuse } from '../../kit/fault.js';
 import { type Pillar, taxonomy_faults } from './schema.js';
 
-/** Whether names stand in the taxonomy; a refusal names those that do. */
+/** Whether names are in the taxonomy; a refusal lists those that are. */
 
 export interface Named {
   readonly category?: string | null | undefined;
@@ -9,42 +9,24 @@ export interface Named {
   readonly tags?: readonly string[] | undefined;
 }
 
-/** Where the names were sent; refusals name it. */
-export type NamedIn = 'body' | 'query';
+type Slugs = readonly { readonly slug: string }[];
 
-const listSlugs = (all: readonly { readonly slug: string }[]): string =>
-  all.map(({ slug }) => slug).join(', ');
+export const listCategories = (all: Slugs): string => all.map(({ slug }) => slug).join(', ');
 
-const isIn = (all: readonly { readonly slug: string }[], slug: string): boolean =>
+export const isCategory = (all: Slugs, slug: string): boolean =>
   all.some((one) => one.slug === slug);
 
-export const listCategories = (pillars: readonly Pillar[]): string => listSlugs(pillars);
-
-export const isCategory = (pillars: readonly Pillar[], slug: string): boolean =>
-  isIn(pillars, slug);
-
 export const isSubcategory = (pillars: readonly Pillar[], slug: string): boolean =>
-  pillars.some(({ subcategories }) => isIn(subcategories, slug));
+  pillars.some(({ subcategories }) => isCategory(subcategories, slug));
 
 /** Tags begin with #, which has to be escaped in an address; there they do with or without it. */
 export const tagOf = (tag: string): string => (tag.startsWith('#') ? tag : `#${tag}`);
-
-const refuseSubcategory = (name: string, pillar: Pillar | undefined, where: NamedIn): Fault => {
-  const known =
-    pillar === undefined
-      ? 'GET /api/taxonomy lists them'
-      : `use one of ${listSlugs(pillar.subcategories)}`;
-  const of = pillar === undefined ? '' : ` of ${pillar.slug}`;
-  const message = `"${name}" is not a subcategory${of}; ${known}.`;
-  const fields = [{ path: `${where}.subcategory`, message }];
-  return refuse(taxonomy_faults.INVALID_SUBCATEGORY, { message, fields });
-};
 
 /** Null when all of the names exist and the subcategory is one of the category. */
 export const findUnknown = (
   pillars: readonly Pillar[],
   { category = null, subcategory = null, tags = [] }: Named,
-  where: NamedIn,
+  where: 'body' | 'query',
 ): Fault | null => {
   const pillar = pillars.find(({ slug }) => slug === category);
   if (category !== null && pillar === undefined) {
@@ -52,9 +34,17 @@ export const findUnknown = (
     const fields = [{ path: `${where}.category`, message }];
     return refuse(taxonomy_faults.INVALID_CATEGORY, { message, fields });
   }
-  const among = pillar === undefined ? pillars : [pillar];
-  if (subcategory !== null && !isSubcategory(among, subcategory)) {
-    return refuseSubcategory(subcategory, pillar, where);
+  if (
+    subcategory !== null &&
+    !isSubcategory(pillar === undefined ? pillars : [pillar], subcategory)
+  ) {
+    const rest =
+      pillar === undefined
+        ? '; GET /api/taxonomy lists them.'
+        : ` of ${pillar.slug}; use one of ${listCategories(pillar.subcategories)}.`;
+    const message = `"${subcategory}" is not a subcategory${rest}`;
+    const fields = [{ path: `${where}.subcategory`, message }];
+    return refuse(taxonomy_faults.INVALID_SUBCATEGORY, { message, fields });
   }
   const known = new Set(pillars.flatMap((one) => one.subcategories.flatMap((sub) => sub.tags)));
   const unknown = tags.filter((tag) => !known.has(tag));

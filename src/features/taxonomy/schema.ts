@@ -7,19 +7,18 @@ export const taxonomy_faults = defineFaults({
   INVALID_TAG: [400, 'validation', 'A tag is not in the taxonomy.'],
 });
 
-export const subcategory_schema = Type.Object({
+const subcategory_schema = Type.Object({
   slug: Type.String(),
   name: Type.String(),
   tags: Type.Array(Type.String()),
 });
 
-export const pillar_schema = Type.Object({
-  slug: Type.String(),
-  name: Type.String(),
-  subcategories: Type.Array(subcategory_schema),
-});
-
-export type Pillar = Static<typeof pillar_schema>;
-
 /** A bare array: existing clients read it so. */
-export const taxonomy_schema = Type.Array(pillar_schema);
+export const taxonomy_schema = Type.Array(
+  Type.Object({
+    slug: Type.String(),
+    name: Type.String(),
+    subcategories: Type.Array(subcategory_schema),
+  }),
+);
+export type Pillar = Static<typeof taxonomy_schema>[number];

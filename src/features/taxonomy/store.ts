@@ -1,11 +1,12 @@
+import { makeCache } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import type { Fault } from '../../kit/fault.js';
 import { describeError } from '../../kit/log.js';
 import type { Db, Tx } from '../../kit/pg/client.js';
-import { findUnknown, tagOf } from './rules.js';
+import { findUnknown, type Named, tagOf } from './rules.js';
 import type { Pillar } from './schema.js';
 
-/** The taxonomy is data: pillars, subcategories and tags are rows, read again once a minute. */
+/** Pillars, subcategories and tags are rows, read again once a minute. */
 
 export const readTaxonomy = async (db: Db): Promise<readonly Pillar[]> => db<Pillar[]>`
   select
@@ -43,28 +44,17 @@ export const addTags = async (tx: Tx, subcategory: string, tags: readonly string
   return rows.map(({ tag }) => tag);
 };
 
-export interface Placement {
-  readonly category: string;
-  readonly subcategory: string | null;
-  readonly tags: readonly string[];
-}
-
-/** What a query narrows by. */
-export interface PlacesQuery {
-  readonly category?: string | undefined;
-  readonly subcategory?: string | undefined;
-  readonly tag?: string | undefined;
-}
-
 export interface Taxonomy {
-  /** The whole taxonomy, at most `fresh_ms` old. */
+  /** The whole taxonomy, at most a minute old. */
   read(): Promise<readonly Pillar[]>;
-  /** As it was read last, without a wait; where that is long ago it is read again meanwhile. */
+  /** As it was read last, without a wait; an older one is read again meanwhile. */
   latest(): readonly Pillar[];
   /** Null when the pillar, its subcategory and the tags exist, else the fault that says which. */
-  check(placement: Placement): Promise<Fault | null>;
-  /** The same for what a query names. */
-  checkQuery(query: PlacesQuery): Promise<Fault | null>;
+  check(names: Named): Promise<Fault | null>;
+  /** The same for the names of a query. */
+  checkQuery(
+    query: Omit<Named, 'tags'> & { readonly tag?: string | undefined },
+  ): ReturnType<Taxonomy['check']>;
   forget(): void;
 }
 
@@ -72,43 +62,24 @@ export interface TaxonomyParts {
   readonly taxonomy: Taxonomy;
 }
 
-const fresh_ms = 60_000;
-
 export const createTaxonomy = ({ sql, log }: Pick<Deps, 'sql' | 'log'>): Taxonomy => {
-  let known: readonly Pillar[] = [];
-  let read_at = Number.NEGATIVE_INFINITY;
-  let is_reading = false;
-  const isFresh = (): boolean => performance.now() - read_at <= fresh_ms;
+  const cache = makeCache<readonly Pillar[]>({ most: 1, ttl_ms: 60_000 });
+  let latest: readonly Pillar[] = [];
   const read = async (): Promise<readonly Pillar[]> => {
-    if (!isFresh()) {
-      known = await readTaxonomy(sql);
-      read_at = performance.now();
-    }
-    return known;
-  };
-  const readAgain = async (): Promise<void> => {
-    is_reading = true;
-    try {
-      await read();
-    } catch (error) {
-      log.warn(describeError(error), 'taxonomy: could not be read');
-    } finally {
-      is_reading = false;
-    }
+    latest = await cache.get('', () => readTaxonomy(sql));
+    return latest;
   };
   return {
     read,
     latest() {
-      if (!isFresh() && !is_reading) void readAgain();
-      return known;
+      read().catch((error) => log.warn(describeError(error), 'taxonomy: could not be read'));
+      return latest;
     },
-    check: async (placement) => findUnknown(await read(), placement, 'body'),
-    checkQuery: async ({ category, subcategory, tag }) => {
+    check: async (names) => findUnknown(await read(), names, 'body'),
+    checkQuery: async ({ tag, ...names }) => {
       const tags = tag === undefined ? [] : [tagOf(tag)];
-      return findUnknown(await read(), { category, subcategory, tags }, 'query');
+      return findUnknown(await read(), { ...names, tags }, 'query');
     },
-    forget() {
-      read_at = Number.NEGATIVE_INFINITY;
-    },
+    forget: () => cache.forget(''),
   };
 };

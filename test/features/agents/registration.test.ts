@@ -35,7 +35,7 @@ t.test('registration gives a key once, an account and the defaults', async (t) =
       points: 5_000,
       tier: 'Analyst',
       trust_label: 'unverified',
-      referral_code: /^[A-Z0-9]{8}$/,
+      referral_code: /^[A-Z0-9]{12}$/,
       persona_archetype: 'data_driven',
       risk_profile: 'moderate',
       roles: ['predictor'],

@@ -5,7 +5,6 @@ import {
   cleanModel,
   cleanName,
   cleanReferralCode,
-  default_roles,
   digestKey,
   isWellFormedKey,
   makeApiKey,
@@ -113,7 +112,7 @@ t.test('a clean name is a fixed point, and so is its key', (t) => {
 t.test('a model is required and has at most 100 characters', (t) => {
   t.same(cleanModel(' gpt-4o '), { model: 'gpt-4o' });
   t.same(cleanModel('m'.repeat(100)), { model: 'm'.repeat(100) });
-  for (const raw of [undefined, '', ' \t ']) t.match(cleanModel(raw), { code: 'MODEL_REQUIRED' });
+  for (const raw of ['', ' \t ']) t.match(cleanModel(raw), { code: 'MODEL_REQUIRED' });
   const long = cleanModel('m'.repeat(101));
   t.match(long, { path: 'body.model', message: /at most 100/ });
   t.notHas(long, { code: 'MODEL_REQUIRED' });
@@ -123,7 +122,7 @@ t.test('a model is required and has at most 100 characters', (t) => {
 t.test('roles come from a comma-separated string or a list, each once', (t) => {
   t.same(parseRoles('predictor, Scout,,predictor '), { roles: ['predictor', 'scout'] });
   t.same(parseRoles(['guardian', 'debater']), { roles: ['guardian', 'debater'] });
-  for (const raw of [undefined, '', ' , ', []]) t.same(parseRoles(raw), { roles: default_roles });
+  for (const raw of [undefined, '', ' , ', []]) t.same(parseRoles(raw), { roles: ['predictor'] });
   for (const raw of ['king', 'predictor,king', ['scout', 'king']]) {
     t.match(parseRoles(raw), { path: 'body.role', message: /king is not a role; take predictor/ });
   }
@@ -171,14 +170,15 @@ t.test('the characters of keys and codes are drawn evenly', (t) => {
   t.ok(Math.min(...keys) > 2_774 - 330 && Math.max(...keys) < 2_774 + 330);
   const codes = count(Array.from({ length: 5_000 }, makeReferralCode));
   t.equal(codes.length, 28);
-  t.ok(Math.min(...codes) > 1_428 - 240 && Math.max(...codes) < 1_428 + 240);
+  t.ok(Math.min(...codes) > 2_142 - 300 && Math.max(...codes) < 2_142 + 300);
   t.end();
 });
 
 t.test('a referral code is read as people type it', (t) => {
   const code = makeReferralCode();
-  t.match(code, /^[BCDFGHJKMNPQRSTVWXYZ2-9]{8}$/);
+  t.match(code, /^[BCDFGHJKMNPQRSTVWXYZ2-9]{12}$/);
   t.equal(cleanReferralCode(` ${code.toLowerCase()} `), code);
+  t.equal(cleanReferralCode(code.slice(4)), code.slice(4), 'of an older agent');
   for (const raw of ['', code.slice(1), `${code}B`, 'AAAAAAAA', 'BBBBBBB0']) {
     t.equal(cleanReferralCode(raw), null, raw);
   }

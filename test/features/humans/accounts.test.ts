@@ -1,12 +1,10 @@
 import { t } from 'tap';
 import { createPasswords } from '../../../src/features/humans/passwords.js';
 import {
-  reset_life_ms,
   reset_mails_per_hour,
   session_idle_ms,
-  session_life_ms,
   session_touch_ms,
-  verify_life_ms,
+  token_life_ms,
 } from '../../../src/features/humans/rules.js';
 import { startAccountApp } from '../../help/account-app.js';
 import { type Client, makeClient } from '../../help/account-client.js';
@@ -69,7 +67,7 @@ t.test('sign-up, the mailed link and log-in make a session', async (t) => {
     body: { token: /^hs_/, user: { type: 'human', name: 'Ada', email_verified: true } },
   });
   const left_ms = Date.parse(late.body.expires_at) - Date.now();
-  t.ok(Math.abs(left_ms - session_life_ms) < 60_000);
+  t.ok(Math.abs(left_ms - token_life_ms.session) < 60_000);
   t.equal(late.headers.get('cache-control'), 'no-store');
   const session = await call('GET', '/api/auth/session', { token: late.body.token });
   t.match(session, { status: 200, body: { user: late.body.user } });
@@ -197,7 +195,7 @@ t.test('a mailed link works until it runs out, and only for its purpose', async 
   t.match(await reset(call, token, password), { status: 400, body: { code: 'INVALID_LINK' } });
   t.equal((await verify(call, token)).status, 200);
   t.equal((await verify(call, token)).status, 200, 'opened twice, as mail programs do');
-  forum.advance(verify_life_ms - 1_000);
+  forum.advance(token_life_ms.verify - 1_000);
   t.equal((await verify(makeClient(forum.url), token)).status, 200);
   forum.advance(1_001);
   t.match(await verify(makeClient(forum.url), token), { body: { code: 'INVALID_LINK' } });
@@ -227,7 +225,7 @@ t.test('a session ends after 30 days however often it is used', async (t) => {
   const { call, token } = await addPerson();
   const read = () => call('GET', '/api/auth/session', { token });
   const step_ms = session_idle_ms / 2;
-  for (let at_ms = step_ms; at_ms < session_life_ms; at_ms += step_ms) {
+  for (let at_ms = step_ms; at_ms < token_life_ms.session; at_ms += step_ms) {
     forum.advance(step_ms);
     t.equal((await read()).status, 200);
   }
@@ -281,7 +279,7 @@ t.test('a reset link runs out after an hour', async (t) => {
   const { call, email } = await addPerson();
   await call('POST', '/api/auth/forgot', { body: { email } });
   const token = tokenOf((await mailsTo(email))[0]);
-  forum.advance(reset_life_ms);
+  forum.advance(token_life_ms.reset);
   t.match(await reset(call, token, 'a new password'), { body: { code: 'INVALID_LINK' } });
 });
 

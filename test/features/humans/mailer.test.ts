@@ -1,15 +1,20 @@
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
-import { createMailer, queueMail } from '../../../src/features/humans/mail/index.js';
 import {
   backoffMs,
-  claim_ms,
-  letter_keep_ms,
-  letter_life_ms,
+  createMailer,
+  logDue,
   most_attempts,
-} from '../../../src/features/humans/mail/letter.js';
-import { logDue, openPost, sendDue } from '../../../src/features/humans/mail/mailer.js';
-import { pruneMails } from '../../../src/features/humans/mail/store.js';
+  openSmtp,
+  sendDue,
+} from '../../../src/features/humans/mail/mailer.js';
+import {
+  claim_ms,
+  mail_keep_ms,
+  mail_life_ms,
+  pruneMails,
+  queueMail,
+} from '../../../src/features/humans/mail/store.js';
 import { openParts, type Parts, type PartsOptions } from '../../help/parts.js';
 import { startSmtp } from '../../help/smtp.js';
 import { openStores } from '../../help/stores.js';
@@ -53,7 +58,7 @@ const readMail = async ({ deps }: Parts): Promise<MailState> => {
 const startPost = async (t: Test) => {
   const smtp = await startSmtp(t);
   const parts = await openEmpty(t, { env: { SMTP_URL: smtp.url } });
-  const post = openPost(smtp.url, parts.deps.config.MAIL_FROM);
+  const post = openSmtp(smtp.url, parts.deps.config.MAIL_FROM);
   t.teardown(() => post.close());
   return { smtp, parts, post };
 };
@@ -176,7 +181,7 @@ t.test('two senders at once take each mail once', async (t) => {
 t.test('a mail older than its links is given up', async (t) => {
   const { smtp, parts, post } = await startPost(t);
   await queue(parts);
-  parts.advance(letter_life_ms + 1);
+  parts.advance(mail_life_ms + 1);
   t.equal(await sendDue(parts.deps, post), 0);
   t.match(await readMail(parts), { failed: true, sealed: null });
   t.equal(smtp.connections, 0);
@@ -185,7 +190,7 @@ t.test('a mail older than its links is given up', async (t) => {
 t.test('old mails are deleted, younger ones stay', async (t) => {
   const parts = await openEmpty(t);
   await queue(parts);
-  parts.advance(letter_keep_ms);
+  parts.advance(mail_keep_ms);
   await pruneMails(parts.deps.sql, parts.deps.clock());
   t.match(await readMail(parts), { sent: false });
   parts.advance(1);
@@ -216,7 +221,7 @@ t.test('without a server production logs that, and nothing of the mail', async (
 t.test('the service finds mails by itself and stops', async (t) => {
   const smtp = await startSmtp(t);
   const parts = await openEmpty(t, { env: { SMTP_URL: smtp.url } });
-  const mailer = createMailer(parts.deps, { every_ms: 20 });
+  const mailer = createMailer(parts.deps, 20);
   await mailer.start();
   await queue(parts);
   await until('sent', () => smtp.taken.length === 1);

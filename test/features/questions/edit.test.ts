@@ -1,5 +1,5 @@
 import { t as root, test } from 'tap';
-import { editable } from '../../../src/features/questions/edit.js';
+import { editable } from '../../../src/features/questions/rules.js';
 import type { QuestionEdit, QuestionStatus } from '../../../src/features/questions/schema.js';
 import { startApp } from '../../help/app.js';
 import { makeOpenQuestion } from '../../help/story.js';
@@ -52,7 +52,7 @@ test('in each status what may be edited can be, and nothing else', async (t) => 
   for (const status of Object.keys(editable) as QuestionStatus[]) {
     const id = await makeOpenQuestion(app, { ...fields, publish: false });
     await bring(id, status);
-    const before = (await app.call('GET', `/api/admin/questions/${id}`, { admin: true })).body;
+    const before = (await app.call('GET', `/api/questions/${id}`, { admin: true })).body;
     for (const [name, value] of Object.entries(edits())) {
       const together = name === 'subcategory' ? { category: 'technology' } : {};
       const alone = name === 'category' ? { subcategory: null } : {};

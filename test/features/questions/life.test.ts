@@ -113,7 +113,7 @@ test('a step tells the question as it is then, and the world what happened', asy
 test('a draft opens when it is published, unless it is to open later', async (t) => {
   const fields = { publish: false, closes_at: inHours(500), resolution_date: inHours(29 * 24) };
   const past = await makeOpenQuestion(app, { ...fields, opens_at: inHours(-24 * 20) });
-  const draft = await app.call('GET', `/api/admin/questions/${past}`, { admin: true });
+  const draft = await app.call('GET', `/api/questions/${past}`, { admin: true });
   t.equal(draft.body.question.timeframe, 'long');
   const before = new Date().toISOString();
   const { question } = (await stepsOf(past).publish()).body;
@@ -222,7 +222,7 @@ test('a rejected suggestion and a dropped draft leave nothing behind', async (t)
   const gone = await stepsOf(id).delete();
   t.match(gone, { status: 200, body: { deleted: true, id } });
   t.equal((await stepsOf(id).delete()).status, 404);
-  t.equal((await app.call('GET', `/api/admin/questions/${id}`, { admin: true })).status, 404);
+  t.equal((await app.call('GET', `/api/questions/${id}`, { admin: true })).status, 404);
   t.same(await app.sql`select from question_counts where question_id = ${id}`, []);
 });
 
@@ -254,7 +254,7 @@ test('what was imported says where it is from, wherever it is shown', async (t) 
   t.match((await app.call('GET', `/api/questions/${id}`)).body.question, from);
   const listed = await app.call('GET', '/api/questions?q=imported+ferry');
   t.match(listed.body.questions, [{ id, ...from }]);
-  const seen = await app.call('GET', `/api/admin/questions/${id}`, { admin: true });
+  const seen = await app.call('GET', `/api/questions/${id}`, { admin: true });
   t.match(seen.body.question, from);
   const closed = await stepsOf(id).close();
   t.match(closed.body.question, { status: 'closed', ...from });

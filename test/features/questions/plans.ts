@@ -22,7 +22,7 @@ const explaining = (sql: Sql): Db => {
 
 /** The plan of the first page of a list, or of the one after so many rows. */
 export const readPlan = async (sql: Sql, query: string, after = 0): Promise<Plan> => {
-  const ask = askOf(Object.fromEntries(new URLSearchParams(query)), 'public');
+  const ask = askOf(Object.fromEntries(new URLSearchParams(query)), false);
   const page = { limit: 20, after: null, offset: 0 };
   const shown = after === 0 ? [] : await listQuestions(sql, ask, { ...page, limit: after });
   const last = shown[after - 1];

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createMailSealer, readUnsent } from '../../../src/features/humans/mail/index.js';
+import { makeMailOpener, readUnsent } from '../../../src/features/humans/mail/store.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { until } from '../../help/until.js';
 import { type Hook, makeWorld, newAgent, type World } from './world.js';
@@ -176,7 +176,7 @@ test('a person whose webhook is switched off gets a mail', async (t) => {
   const mails = await readUnsent(sql, 10);
   t.match(mails, [{ recipient: 'a@b.dev' }]);
   const [mail] = mails;
-  const said = mail === undefined ? null : createMailSealer(world.deps.config).open(mail);
+  const said = mail === undefined ? null : makeMailOpener(world.deps.config)(mail);
   t.match(said?.text, /410 Gone to two events/);
   t.same(await sql`select from notifications`, []);
 });

@@ -1,17 +1,15 @@
 import { createTransport } from 'nodemailer';
 import type { Deps } from '../../../kit/deps.js';
 import { describeError } from '../../../kit/log.js';
+import { makeLoop } from '../../../kit/loop.js';
 import type { Service } from '../../../kit/service.js';
-import { backoffMs, most_attempts } from './letter.js';
 import {
   claimForLog,
   claimMails,
-  createMailSealer,
+  endMail,
   type MailRow,
-  type MailSealer,
-  markFailed,
-  markRetry,
-  markSent,
+  makeMailOpener,
+  postponeMail,
   pruneMails,
 } from './store.js';
 
@@ -22,15 +20,20 @@ import {
  */
 
 const most_at_once = 10;
-const prune_every_ms = 3_600_000;
 
-export interface Post {
+/** Attempts before a mail is given up. */
+export const most_attempts = 8;
+/** The time until the next attempt: 10 s, then four times it. */
+export const backoffMs = (attempts: number): number =>
+  Math.min(10_000 * 4 ** (attempts - 1), 3_600_000);
+
+export interface SmtpClient {
   send(mail: MailRow, text: string): Promise<void>;
   close(): void;
 }
 
 /** The SMTP client; every phase of a conversation is bounded. */
-export const openPost = (smtp_url: string, from: string): Post => {
+export const openSmtp = (smtp_url: string, from: string): SmtpClient => {
   const transport = createTransport({
     url: smtp_url,
     connectionTimeout: 10_000,
@@ -56,117 +59,78 @@ export const openPost = (smtp_url: string, from: string): Post => {
 };
 
 /** The server refused the address itself: trying again changes nothing. */
-const isRefusal = (error: unknown): boolean =>
-  typeof error === 'object' &&
-  error !== null &&
-  (error as { code?: unknown }).code === 'EENVELOPE' &&
-  Number((error as { responseCode?: unknown }).responseCode) >= 500;
-
-/** Another SECRET_KEY sealed it: nobody here will ever read it. */
-const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: MailRow): Promise<void> => {
-  log.error({ mail_id: id }, 'mail: one does not open with SECRET_KEY and is given up');
-  await markFailed(sql, id, clock());
+const isRefusal = (error: unknown): boolean => {
+  const { code, responseCode } = error as { code?: unknown; responseCode?: unknown };
+  return code === 'EENVELOPE' && Number(responseCode) >= 500;
 };
 
-interface Sending {
-  readonly post: Post;
-  readonly sealer: MailSealer;
-}
+/** A mail that another SECRET_KEY sealed will never be read here. */
+const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: MailRow): Promise<void> => {
+  log.error({ mail_id: id }, 'mail: one does not open with SECRET_KEY and is given up');
+  await endMail(sql, id, { failed_at: clock() });
+};
 
-const sendOne = async (deps: Deps, { post, sealer }: Sending, mail: MailRow): Promise<void> => {
-  const content = sealer.open(mail);
+const sendOne = async (deps: Deps, smtp: SmtpClient, mail: MailRow): Promise<void> => {
+  const { sql, log, clock } = deps;
+  const content = makeMailOpener(deps.config)(mail);
   if (content === null) return giveUpSealed(deps, mail);
+  const { id, attempts } = mail;
   try {
-    await post.send(mail, content.text);
-    await markSent(deps.sql, mail.id, deps.clock());
-    deps.log.info({ mail_id: mail.id, attempt: mail.attempts }, 'mail: sent');
+    await smtp.send(mail, content.text);
+    await endMail(sql, id, { sent_at: clock() });
+    log.info({ mail_id: id, attempt: attempts }, 'mail: sent');
   } catch (error) {
-    const now = deps.clock();
-    const last = mail.attempts >= most_attempts || isRefusal(error);
-    deps.log.warn(
-      { ...describeError(error), mail_id: mail.id, attempt: mail.attempts, last },
-      'mail: not sent',
-    );
-    if (last) await markFailed(deps.sql, mail.id, now);
-    else {
-      await markRetry(deps.sql, mail.id, new Date(now.getTime() + backoffMs(mail.attempts)));
-    }
+    const last = attempts >= most_attempts || isRefusal(error);
+    log.warn({ ...describeError(error), mail_id: id, attempt: attempts, last }, 'mail: not sent');
+    const now = clock();
+    if (last) await endMail(sql, id, { failed_at: now });
+    else await postponeMail(sql, id, new Date(now.getTime() + backoffMs(attempts)));
   }
 };
 
 /** Sends what is due; returns how many mails were taken up. */
-export const sendDue = async (deps: Deps, post: Post): Promise<number> => {
+export const sendDue = async (deps: Deps, smtp: SmtpClient): Promise<number> => {
   const mails = await claimMails(deps.sql, deps.clock(), most_at_once);
-  const sending = { post, sealer: createMailSealer(deps.config) };
-  await Promise.all(mails.map((mail) => sendOne(deps, sending, mail)));
+  await Promise.all(mails.map((mail) => sendOne(deps, smtp, mail)));
   return mails.length;
 };
 
-/** Writes what nobody can send to the log; returns how many mails that were. */
+/** Writes mails to the log where there is no server; returns how many they were. */
 export const logDue = async (deps: Deps): Promise<number> => {
-  const mails = await claimForLog(deps.sql, most_at_once);
-  const revealing = deps.config.NODE_ENV === 'development';
-  const sealer = createMailSealer(deps.config);
+  const { sql, log, config } = deps;
+  const mails = await claimForLog(sql, most_at_once);
+  const open = makeMailOpener(config);
   for (const mail of mails) {
-    const { id, recipient, subject } = mail;
-    const content = sealer.open(mail);
-    if (content === null) {
-      await giveUpSealed(deps, mail);
-      continue;
-    }
-    const { links } = content;
-    if (revealing) deps.log.info({ mail_id: id, to: recipient, subject, links }, 'mail: not sent');
-    else deps.log.warn({ mail_id: id, subject }, 'mail: SMTP_URL is not set, nothing was sent');
+    const { id: mail_id, recipient: to, subject } = mail;
+    const content = open(mail);
+    if (content === null) await giveUpSealed(deps, mail);
+    else if (config.NODE_ENV === 'development') {
+      log.info({ mail_id, to, subject, links: content.links }, 'mail: not sent');
+    } else log.warn({ mail_id, subject }, 'mail: SMTP_URL is not set, nothing was sent');
   }
   return mails.length;
 };
 
-export interface MailerOptions {
-  /** How often the table is looked at when there was nothing to do. */
-  readonly every_ms?: number;
-}
-
 /** The mail service; any number of processes may run one, each mail is taken by one of them. */
-export const createMailer = (deps: Deps, { every_ms = 1_000 }: MailerOptions = {}): Service => {
-  let timer: NodeJS.Timeout | undefined;
-  let round: Promise<void> = Promise.resolve();
-  let stopped = true;
-  let post: Post | undefined;
-  let prune_at_ms = 0;
-
-  const runRound = async (): Promise<void> => {
-    let taken = 0;
-    try {
-      taken = post === undefined ? await logDue(deps) : await sendDue(deps, post);
-      if (Date.now() >= prune_at_ms) {
-        prune_at_ms = Date.now() + prune_every_ms;
-        await pruneMails(deps.sql, deps.clock());
-      }
-    } catch (error) {
-      deps.log.warn(describeError(error), 'mail: the store is away');
-    }
-    if (!stopped) plan(taken > 0 ? 0 : every_ms);
-  };
-
-  const plan = (ms: number): void => {
-    timer = setTimeout(() => {
-      round = runRound();
-    }, ms);
-  };
-
-  return {
+export const createMailer = (deps: Deps, every_ms = 1_000): Service => {
+  const { SMTP_URL, MAIL_FROM } = deps.config;
+  const smtp = SMTP_URL === undefined ? undefined : openSmtp(SMTP_URL, MAIL_FROM);
+  const loop = makeLoop({
     name: 'mailer',
-    async start() {
-      const url = deps.config.SMTP_URL;
-      if (url !== undefined) post = openPost(url, deps.config.MAIL_FROM);
-      stopped = false;
-      plan(0);
+    log: deps.log,
+    every_ms,
+    async turn() {
+      const taken = smtp === undefined ? await logDue(deps) : await sendDue(deps, smtp);
+      if (taken > 0) return 'again';
+      await pruneMails(deps.sql, deps.clock());
+      return 'rest';
     },
+  });
+  return {
+    ...loop,
     async stop() {
-      stopped = true;
-      clearTimeout(timer);
-      await round;
-      post?.close();
+      await loop.stop();
+      smtp?.close();
     },
   };
 };

@@ -2,14 +2,22 @@ import type { Config } from '../../../config.js';
 import { makeId } from '../../../kit/ids.js';
 import type { Db, Sql, Tx } from '../../../kit/pg/client.js';
 import { createSealer } from '../../../kit/sealing.js';
-import { claim_ms, type Letter, letter_keep_ms, letter_life_ms } from './letter.js';
 
 /**
  * Mails wait in their table, written in the transaction that causes them, so that a mail goes out
  * exactly when its cause was committed. A sender claims a mail by moving `next_at` past its own
  * time limit; a sender that dies leaves it to the next one, so a mail may arrive twice, with one
- * id. The links in a mail are credentials: what it says is sealed for as long as it waits.
+ * id. The links in a mail are credentials: its text is sealed for as long as it waits.
  */
+
+/** A mail that is to be sent. */
+export interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  /** The links in the text, for the outbox page and for programs that read it. */
+  readonly links: readonly string[];
+}
 
 export interface MailRow {
   readonly id: string;
@@ -20,44 +28,43 @@ export interface MailRow {
   readonly created_at: Date;
 }
 
-type Content = Pick<Letter, 'text' | 'links'>;
+/** A mail this old is not sent any more: the link in it has run out or soon will. */
+export const mail_life_ms = 24 * 3_600_000;
+/** A row is kept this long, for the outbox page. */
+export const mail_keep_ms = 7 * 24 * 3_600_000;
+/** One sender may hold a mail this long; longer than every time limit of the SMTP client. */
+export const claim_ms = 120_000;
 
-/** Seals and opens what mails say; every process with the same SECRET_KEY can open it. */
-export interface MailSealer {
-  seal(id: string, content: Content): Buffer;
-  /** Null when it was sealed with another SECRET_KEY. */
-  open(mail: Pick<MailRow, 'id' | 'sealed'>): Content | null;
-}
-
-export const createMailSealer = ({ SECRET_KEY }: Pick<Config, 'SECRET_KEY'>): MailSealer => {
+const sealerOf = ({ SECRET_KEY }: Pick<Config, 'SECRET_KEY'>) => {
   if (SECRET_KEY === undefined) throw new Error('SECRET_KEY is not set');
-  const sealer = createSealer(SECRET_KEY, 'prediction-forum mails 1');
-  return {
-    seal: (id, { text, links }) => sealer.seal(id, JSON.stringify({ text, links })),
-    open({ id, sealed }) {
-      const content = sealer.open(id, sealed);
-      return content === null ? null : JSON.parse(content);
-    },
+  return createSealer(SECRET_KEY, 'prediction-forum mails 1');
+};
+
+/** Opens mails; null for one that was sealed with another SECRET_KEY. */
+export const makeMailOpener = (config: Pick<Config, 'SECRET_KEY'>) => {
+  const sealer = sealerOf(config);
+  return ({ id, sealed }: MailRow): Pick<Mail, 'text' | 'links'> | null => {
+    const content = sealer.open(id, sealed);
+    return content === null ? null : JSON.parse(content);
   };
 };
 
-export interface Queueing {
-  readonly config: Pick<Config, 'SECRET_KEY'>;
-  readonly at: Date;
-}
-
 /** Queues a mail in the transaction that causes it. */
-export const queueMail = async (tx: Tx, letter: Letter, by: Queueing): Promise<void> => {
+export const queueMail = async (
+  tx: Tx,
+  { to, subject, text, links }: Mail,
+  { config, at }: { readonly config: Pick<Config, 'SECRET_KEY'>; readonly at: Date },
+): Promise<void> => {
   const id = makeId();
-  const sealed = createMailSealer(by.config).seal(id, letter);
+  const sealed = sealerOf(config).seal(id, JSON.stringify({ text, links }));
   await tx`
     insert into mails (id, recipient, subject, sealed, created_at, next_at)
-    values (${id}, ${letter.to}, ${letter.subject}, ${sealed}, ${by.at}, ${by.at})`;
+    values (${id}, ${to}, ${subject}, ${sealed}, ${at}, ${at})`;
 };
 
 /** Claims due mails; those that are too old are given up on the way. */
 export const claimMails = async (sql: Sql, now: Date, most: number): Promise<MailRow[]> => {
-  const oldest = new Date(now.getTime() - letter_life_ms);
+  const oldest = new Date(now.getTime() - mail_life_ms);
   await sql`
     update mails
     set failed_at = ${now}, sealed = null
@@ -91,27 +98,21 @@ export const claimForLog = (sql: Sql, most: number): Promise<MailRow[]> =>
     )
     returning id, recipient, subject, sealed, attempts, created_at`;
 
-/** A mail that went out keeps no text: its links are credentials. */
-export const markSent = async (sql: Sql, id: string, now: Date): Promise<void> => {
-  await sql`
-    update mails
-    set sent_at = ${now}, sealed = null
-    where id = ${id}`;
+/** A mail that went out or is given up keeps no text: its links are credentials. */
+export const endMail = async (
+  sql: Sql,
+  id: string,
+  end: { readonly sent_at: Date } | { readonly failed_at: Date },
+): Promise<void> => {
+  await sql`update mails set ${sql({ ...end, sealed: null })} where id = ${id}`;
 };
 
-export const markRetry = async (sql: Sql, id: string, next_at: Date): Promise<void> => {
+export const postponeMail = async (sql: Sql, id: string, next_at: Date): Promise<void> => {
   await sql`update mails set next_at = ${next_at} where id = ${id}`;
 };
 
-export const markFailed = async (sql: Sql, id: string, now: Date): Promise<void> => {
-  await sql`
-    update mails
-    set failed_at = ${now}, sealed = null
-    where id = ${id}`;
-};
-
 export const pruneMails = async (sql: Sql, now: Date): Promise<void> => {
-  await sql`delete from mails where created_at < ${new Date(now.getTime() - letter_keep_ms)}`;
+  await sql`delete from mails where created_at < ${new Date(now.getTime() - mail_keep_ms)}`;
 };
 
 /** The newest mails that were not sent. */

@@ -4,7 +4,7 @@ import { makeLoop } from '../../../kit/loop.js';
 import { dropDays, ensureDays } from '../../../kit/pg/partition-store.js';
 import type { Service } from '../../../kit/service.js';
 import { dropLease, type Lease, takeLease } from '../../events/index.js';
-import { type Letter, queueMail } from '../../humans/index.js';
+import { type Mail, queueMail } from '../../humans/index.js';
 import { type Notice, notify } from '../../notifications/index.js';
 import {
   type Backlog,
@@ -67,7 +67,7 @@ const noticeOf = ({ id, owner_id, disabled_reason, updated_at }: Sick): Notice =
   at: updated_at,
 });
 
-const letterOf = (email: string, { url, disabled_reason }: Sick): Letter => ({
+const letterOf = (email: string, { url, disabled_reason }: Sick): Mail => ({
   to: email,
   subject: 'A webhook of yours was switched off',
   text: `The webhook to ${url} was switched off. ${disabled_reason}

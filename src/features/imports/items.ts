@@ -1,0 +1,176 @@
+import type { Deps } from '../../kit/deps.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { agents_faults, cleanName, registerAgent } from '../agents/index.js';
+import { recordAct } from '../audit/index.js';
+import { ensureImportOwner, import_owner_id } from '../humans/index.js';
+import {
+  type Imported,
+  type ImportOutcome,
+  type PlaceParts,
+  recordImported,
+} from '../predictions/index.js';
+import {
+  closeQuestion,
+  type QuestionParts,
+  type QuestionRow,
+  question_faults,
+  readQuestion,
+} from '../questions/index.js';
+import {
+  type Decision,
+  decideQuestion,
+  readDecision,
+  readVoiding,
+  resolution_faults,
+  wakeSettling,
+} from '../resolution/index.js';
+import type { AgentItem, ForecastItem, ResolutionItem } from './schema.js';
+import { findByName, findBySource, type SourceName } from './store.js';
+
+/** What an import does with agents, forecasts and resolutions. */
+
+interface NewAgent {
+  readonly kind: 'created' | 'exists';
+  readonly agent_id: string;
+  readonly api_key?: string;
+}
+
+/**
+ * Agents whose forecasts are imported. They belong to the import's own owner, so that they are
+ * linked like every agent that predicts, and so that an import can never speak for an agent of
+ * somebody else. Their keys work, and are shown once.
+ */
+export const importAgent = async (
+  deps: Deps,
+  item: AgentItem,
+  admin: string,
+): Promise<NewAgent | Fault> => {
+  const clean = cleanName(item.name);
+  if ('message' in clean) {
+    return refuse(common_faults.INVALID_REQUEST, { message: clean.message, fields: [clean] });
+  }
+  const owner_id = await ensureImportOwner(deps.sql);
+  const [known] = await findByName(deps.sql, [clean.name_key]);
+  if (known !== undefined && known.owner_id !== owner_id) {
+    return refuse(agents_faults.DUPLICATE_NAME, {
+      message: 'An agent that was not imported has this name; name the imported one otherwise.',
+    });
+  }
+  if (known !== undefined) return { kind: 'exists', agent_id: known.id };
+  const at = deps.clock();
+  const body = { name: item.name, model: item.model };
+  const registered = await registerAgent(deps, body, {
+    owner_id,
+    async keep(tx, { agent }) {
+      const subject = { kind: 'agent', id: agent.id };
+      await recordAct(tx, { admin, act: 'agent.import', subject, at });
+    },
+  });
+  if (isFault(registered)) return registered;
+  return { kind: 'created', agent_id: registered.agent.id, api_key: registered.api_key };
+};
+
+const sourceKey = ({ source, source_id }: SourceName): string => `${source}\n${source_id}`;
+
+const refuseSource = ({ source, source_id }: SourceName): Fault =>
+  refuse(question_faults.QUESTION_NOT_FOUND, {
+    message: `There is no published question ${source_id} of ${source}.`,
+  });
+
+const nameKey = (name: string): string => {
+  const clean = cleanName(name);
+  return 'message' in clean ? '' : clean.name_key;
+};
+
+/**
+ * Forecasts by their question's source and their agent's name, recorded by the group commit; the
+ * outcome of each, in their order.
+ */
+export const importForecasts = async (
+  deps: Deps & Pick<PlaceParts, 'placing'>,
+  items: readonly ForecastItem[],
+  admin: string,
+): Promise<readonly ImportOutcome[]> => {
+  const now = deps.clock();
+  const [questions, agents] = await Promise.all([
+    findBySource(deps.sql, items),
+    findByName(
+      deps.sql,
+      items.map(({ agent }) => nameKey(agent)),
+    ),
+  ]);
+  const by_source = new Map(questions.map((question) => [sourceKey(question), question]));
+  const by_name = new Map(agents.map((agent) => [agent.name_key, agent]));
+  const read = (item: ForecastItem): Imported | Fault => {
+    const question = by_source.get(sourceKey(item));
+    if (question === undefined) return refuseSource(item);
+    const agent = by_name.get(nameKey(item.agent));
+    if (agent === undefined || agent.owner_id !== import_owner_id) {
+      const message = `There is no imported agent of the name ${item.agent.slice(0, 60)}.`;
+      return refuse(agents_faults.AGENT_NOT_FOUND, { message });
+    }
+    const at = item.forecast_at == null ? now : new Date(item.forecast_at);
+    return { question, agent, stated: item, reasoning: item.reasoning ?? null, at };
+  };
+  const forecasts = items.map(read);
+  const good = forecasts.filter((one): one is Imported => !isFault(one));
+  const recorded = (await recordImported(deps, good, { admin, now })).values();
+  return forecasts.map((one) => (isFault(one) ? one : recorded.next().value!));
+};
+
+const readItem = (item: ResolutionItem, question: QuestionRow): Decision | Fault => {
+  const body = { ...item, evidence_urls: [] };
+  if (item.void !== true) return readDecision(body, question);
+  if (item.outcome === undefined && item.correct_options === undefined) return readVoiding(body);
+  const message = 'A question is void, or it has an outcome; send one of them.';
+  return refuse(resolution_faults.INVALID_OUTCOME, { message });
+};
+
+const isDecided = ({ status }: QuestionRow): boolean =>
+  status === 'resolved' || status === 'voided';
+
+const isSameOutcome = (row: QuestionRow, { kind, outcome, correct_options }: Decision): boolean =>
+  kind === (row.status === 'voided' ? 'void' : 'resolve') &&
+  JSON.stringify([row.outcome, row.correct_options]) === JSON.stringify([outcome, correct_options]);
+
+const refuseOther = (row: QuestionRow): Fault =>
+  refuse(question_faults.INVALID_TRANSITION, {
+    message: `The question is ${row.status} otherwise already; an import does not decide it anew.`,
+  });
+
+/**
+ * Decides a question by its source. What is decided already stays as it is: the same outcome again
+ * is nothing new, and another one is refused, because a new revision is never an accident of an
+ * import. A question that is open is closed first.
+ */
+export const importResolution = async (
+  deps: Deps & QuestionParts,
+  item: ResolutionItem,
+  admin: string,
+) => {
+  const [named] = await findBySource(deps.sql, [item]);
+  const row = named === undefined ? undefined : await readQuestion(deps.sql, named.id);
+  if (row === undefined) return refuseSource(item);
+  const decision = readItem(item, row);
+  if (isFault(decision)) return decision;
+  const question_id = row.id;
+  if (isDecided(row)) {
+    return isSameOutcome(row, decision)
+      ? { kind: 'exists' as const, question_id }
+      : refuseOther(row);
+  }
+  // A question that closes by itself at this very moment is left to the decision.
+  if (row.status === 'open' && decision.kind === 'resolve') {
+    await closeQuestion(deps, question_id, { admin });
+  }
+  const decided = await deps.sql.begin((tx) =>
+    decideQuestion(tx, {
+      ...{ question_id, decided_by: admin, at: deps.clock() },
+      decide: (now) => (isDecided(now) ? refuseOther(now) : decision),
+    }),
+  );
+  if (isFault(decided)) return decided;
+  deps.questions.forget(question_id);
+  wakeSettling(deps);
+  return { kind: 'created' as const, question_id };
+};
