@@ -1,4 +1,9 @@
-export { createLiveConsensus, type LiveConsensus } from './live.js';
+export {
+  consensusTopic,
+  createLiveConsensus,
+  type LiveConsensus,
+  makeConsensusTopics,
+} from './live.js';
 export { extremize, type Family, logOdds, shown } from './pooling.js';
 export { createConsensusProjector } from './projector.js';
 export { type ConsensusParts, routes } from './routes.js';
@@ -14,6 +19,5 @@ export {
   share,
 } from './rules.js';
 export { consensus_schema } from './schema.js';
-export { readInPortions } from './store.js';
-export { cellField, countAll, readCells, statedIn, tallyKey, timeOf } from './tally.js';
-export { consensusTopic, makeConsensusTopics } from './topics.js';
+export { readConsensus } from './store.js';
+export { cellField, countAll, readCells, tallyKey } from './tally.js';

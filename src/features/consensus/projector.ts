@@ -25,7 +25,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
     const ids = new Set(entries.map(({ question_id }) => question_id ?? ''));
     const unknown = [...ids].filter((id) => !options_of.has(id));
     if (unknown.length === 0) return;
-    for (const [id, options] of await readOptions(sql, unknown)) options_of.set(id, options);
+    for (const { id, options } of await readOptions(sql, unknown)) options_of.set(id, options);
   };
 
   /** Questions of one tag; the ids of those that have no tally. */

@@ -54,6 +54,8 @@ export interface Tally {
   readonly updated_at: string | null;
 }
 
+export const no_tally: Tally = { cells: [], given: new Map(), offset: 0, updated_at: null };
+
 /**
  * `part / whole` with at most two decimals, a half up as in SQL. The hundredfold is taken before
  * the division: only then is every half exact (2.175 · 100 is 217.49999999999997).

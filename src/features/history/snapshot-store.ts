@@ -47,17 +47,6 @@ export const readEndings = (
   order by e."offset"
   limit ${most}`;
 
-/** Offset of the newest prediction on a question before an offset of the log; 0 where none is. */
-export const lastBefore = async (tx: Tx, question_id: string, offset: number): Promise<number> => {
-  const [row] = await tx<{ offset: number }[]>`
-    select "offset"
-    from events
-    where question_id = ${question_id} and event = 'prediction.placed' and "offset" < ${offset}
-    order by "offset" desc
-    limit 1`;
-  return row?.offset ?? 0;
-};
-
 /** Questions that moved since their latest snapshot and have none of this hour, by their ids. */
 export const listMoved = (
   tx: Tx,
@@ -107,11 +96,10 @@ export interface OutdatedSnapshot extends QuestionShape {
   readonly moment: Date;
   readonly reason: SnapshotReason;
   readonly offset: number;
-  readonly consensus: Consensus;
 }
 
 export const listOutdated = (tx: Tx, most: number) => tx<OutdatedSnapshot[]>`
-  select s.moment, s.reason, s."offset", s.consensus, q.id, q.question_type, q.options
+  select s.moment, s.reason, s."offset", q.id, q.question_type, q.options
   from consensus_snapshots s
   join questions q on q.id = s.question_id
   where s.format < ${tx.unsafe(String(format))}
@@ -128,54 +116,35 @@ export const updateSnapshot = async (
     where question_id = ${id} and moment = ${moment} and reason = ${reason}`;
 };
 
-export interface SnapshotAsk {
-  readonly question_id: string;
-  readonly since: Date | null;
-  readonly until: Date | null;
-  readonly oldest_first: boolean;
-  readonly page: PageAsk;
-}
-
 export interface SnapshotRow {
   readonly taken_at: Date;
   readonly reason: SnapshotReason;
   readonly consensus: Consensus;
 }
 
-/** Those of an older format come once they are made anew. */
-const matching = (db: Db, { question_id, since, until }: SnapshotAsk) => db`
-  question_id = ${question_id}
-  and format = ${format}
-  and (${since}::timestamptz is null or taken_at >= ${since})
-  and (${until}::timestamptz is null or taken_at <= ${until})`;
-
-/** One row more than the page, to know whether it ends. */
-export const listSnapshots = (db: Db, ask: SnapshotAsk): Promise<SnapshotRow[]> => {
-  const { after, offset, limit } = ask.page;
+/** Newest first, one more than the page; those of an older format come once they are made anew. */
+export const listSnapshots = (
+  db: Db,
+  question_id: string,
+  { after, offset, limit }: PageAsk,
+): Promise<SnapshotRow[]> => {
   const [taken_at = null, reason = null] = (after ?? []) as (string | null)[];
-  return ask.oldest_first
-    ? db<SnapshotRow[]>`
-        select taken_at, reason, consensus
-        from consensus_snapshots
-        where ${matching(db, ask)}
-          and (${taken_at}::timestamptz is null
-            or (taken_at, reason) > (${taken_at}::timestamptz, ${reason}))
-        order by taken_at, reason
-        offset ${offset}
-        limit ${limit + 1}`
-    : db<SnapshotRow[]>`
-        select taken_at, reason, consensus
-        from consensus_snapshots
-        where ${matching(db, ask)}
-          and (${taken_at}::timestamptz is null
-            or (taken_at, reason) < (${taken_at}::timestamptz, ${reason}))
-        order by taken_at desc, reason desc
-        offset ${offset}
-        limit ${limit + 1}`;
+  return db<SnapshotRow[]>`
+    select taken_at, reason, consensus
+    from consensus_snapshots
+    where question_id = ${question_id}
+      and format = ${format}
+      and (${taken_at}::timestamptz is null
+        or (taken_at, reason) < (${taken_at}::timestamptz, ${reason}))
+    order by taken_at desc, reason desc
+    offset ${offset}
+    limit ${limit + 1}`;
 };
 
-export const countSnapshots = async (db: Db, ask: SnapshotAsk): Promise<number> => {
+export const countSnapshots = async (db: Db, question_id: string): Promise<number> => {
   const [row] = await db<{ count: number }[]>`
-    select count(*)::integer as count from consensus_snapshots where ${matching(db, ask)}`;
+    select count(*)::integer as count
+    from consensus_snapshots
+    where question_id = ${question_id} and format = ${format}`;
   return row?.count ?? 0;
 };

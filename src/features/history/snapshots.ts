@@ -2,17 +2,15 @@ import type { Deps } from '../../kit/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Tx } from '../../kit/pg/client.js';
 import type { Service } from '../../kit/service.js';
-import { type Consensus, readInPortions } from '../consensus/index.js';
+import { readConsensus } from '../consensus/index.js';
 import { readHead } from '../events/index.js';
 import {
   type Ending,
   insertSnapshot,
-  lastBefore,
   listMoved,
   listOutdated,
   lockCursor,
   moveCursor,
-  type OutdatedSnapshot,
   readEndings,
   updateSnapshot,
 } from './snapshot-store.js';
@@ -31,17 +29,10 @@ const most_a_step = 50;
 const stretch = 20_000;
 const hour_ms = 3_600_000;
 
+/** What came since, after a reopening or by an import, is not of that moment. */
 const takeEnding = async (tx: Tx, ending: Ending): Promise<boolean> => {
   const { reason, moment, offset } = ending;
-  const now = await readInPortions(tx, ending);
-  // It was reopened since, or was given predictions by an import: those are not of that moment.
-  const consensus =
-    now.offset < offset
-      ? now
-      : {
-          ...(await readInPortions(tx, ending, offset)),
-          offset: await lastBefore(tx, ending.id, offset),
-        };
+  const consensus = await readConsensus(tx, ending, offset);
   return insertSnapshot(tx, { reason, moment, taken_at: moment, consensus });
 };
 
@@ -74,7 +65,7 @@ const followHour = (deps: Deps, { at, after }: Hour) =>
     const moved = await listMoved(tx, { hour: at, after, most: most_a_step });
     let taken = 0;
     for (const question of moved) {
-      const consensus = await readInPortions(tx, question);
+      const consensus = await readConsensus(tx, question);
       const taken_at = deps.clock();
       const snapshot = { reason: 'hourly', moment: at, taken_at, consensus } as const;
       taken += (await insertSnapshot(tx, snapshot)) ? 1 : 0;
@@ -83,20 +74,14 @@ const followHour = (deps: Deps, { at, after }: Hour) =>
     return { taken, next };
   });
 
-const renew = async (tx: Tx, snapshot: OutdatedSnapshot): Promise<Consensus> => {
-  const { consensus, offset, question_type } = snapshot;
-  if (question_type === 'binary') {
-    return { ...consensus, forecast: consensus.extremized, leading_option: null };
-  }
-  return { ...(await readInPortions(tx, snapshot, offset + 1)), offset };
-};
-
 /** Makes some snapshots of an older format anew; whether there may be more. */
 const renewSome = (deps: Deps): Promise<boolean> =>
   deps.sql.begin(async (tx) => {
     if ((await lockCursor(tx)) === undefined) return false;
     const outdated = await listOutdated(tx, most_a_step);
-    for (const one of outdated) await updateSnapshot(tx, one, await renew(tx, one));
+    for (const one of outdated) {
+      await updateSnapshot(tx, one, await readConsensus(tx, one, one.offset + 1));
+    }
     return outdated.length === most_a_step;
   });
 
