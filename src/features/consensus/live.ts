@@ -14,7 +14,7 @@ import {
   type Tally,
 } from './rules.js';
 import { readCounts } from './store.js';
-import { readCells, readHash, setTally, tallyKey, tallyKeys } from './tally.js';
+import { readCells, readHash, setTally, tallyKey } from './tally.js';
 
 /**
  * The consensus of the questions that somebody asks for. It is computed from the tally in Redis,
@@ -63,7 +63,7 @@ const makeReader = ({ sql, redis, config, log }: Parts) => {
     const [counted] = await limit(() => readCounts(sql, [question_id]));
     if (counted === undefined) return no_tally;
     if (found === 'missing') {
-      setTally(redis, tallyKeys(prefix, question_id), counted).catch((error: unknown) => {
+      setTally(redis, prefix, counted).catch((error: unknown) => {
         log.warn(describeError(error), 'consensus: a tally was not written back');
       });
     }

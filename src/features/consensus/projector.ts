@@ -48,9 +48,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
   const setFromRecord = async (question_ids: readonly string[]): Promise<void> => {
     for (let from = 0; from < question_ids.length; from += set_at_once) {
       const some = await readCounts(sql, question_ids.slice(from, from + set_at_once));
-      await Promise.all(
-        some.map((one) => setTally(redis, tallyKeys(prefix, one.question_id), one)),
-      );
+      await Promise.all(some.map((one) => setTally(redis, prefix, one)));
     }
   };
 

@@ -8,15 +8,9 @@ import {
   type QuestionShape,
   type Said,
 } from './rules.js';
-import { type Counts, countAll, readCells } from './tally.js';
+import { type Counted, countAll, readCells } from './tally.js';
 
 /** The tally of a question from the record, as of the log. */
-
-export interface Counted extends Counts {
-  readonly question_id: string;
-  readonly offset: number;
-  readonly updated_at: string | null;
-}
 
 interface CountRow extends Omit<Said, 'family'> {
   readonly question_id: string;

@@ -66,6 +66,11 @@ const add = (to: Map<string, number>, field: string, count: number): void => {
   to.set(field, (to.get(field) ?? 0) + count);
 };
 
+/** The tally of a question, as the record has it. */
+export interface Counted extends Counts, Pick<Tally, 'offset' | 'updated_at'> {
+  readonly question_id: string;
+}
+
 /** Counts predictions; those of one owner are known in full. */
 export const countAll = (all: Iterable<Stated & { readonly owner: string }>): Counts => {
   const cells = new Map<string, number>();
@@ -113,11 +118,11 @@ export const readHash = ({ o, t, ...fields }: Record<string, string>): Tally | u
 /** Sets a tally from the record, unless the one in Redis is newer. */
 export const setTally = async (
   redis: Redis,
-  keys: readonly string[],
-  { cells, owners, offset, updated_at }: Counts & Pick<Tally, 'offset' | 'updated_at'>,
+  prefix: string,
+  { question_id, cells, owners, offset, updated_at }: Counted,
 ): Promise<void> => {
   const args: (string | number)[] = [offset, updated_at ?? '', cells.size];
   for (const [field, count] of cells) args.push(field, count);
   for (const [owner, fields] of owners) args.push(owner, fields.join(' '));
-  await setScript(redis, keys, args);
+  await setScript(redis, tallyKeys(prefix, question_id), args);
 };

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { driftOf } from './drift.js';
 import { downsample } from './lttb.js';
-import { makeRun, type Point, type RunShape, type Stated } from './run.js';
-import type { MoveWire } from './schema.js';
+import { makeRun, type RunShape, type Stated } from './run.js';
+import { type MoveWire, most_points, type Point } from './schema.js';
 
 /**
  * How the consensus of a question came about, in as many points as a chart can show at most: of all
@@ -20,8 +20,6 @@ export interface Course {
   readonly points: readonly Point[];
   readonly drift_events: readonly MoveWire[];
 }
-
-export const most_points = 1_000;
 
 /** Predictions that are counted at a time; answers to others come in between. */
 const portion = 1_000;

@@ -15,7 +15,7 @@ import {
 } from '../../kit/svg-chart.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Course } from './course.js';
-import type { Point as Moment } from './run.js';
+import type { Point as Moment } from './schema.js';
 
 /** The chart of a question as a picture. */
 

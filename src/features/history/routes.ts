@@ -85,12 +85,7 @@ const getChart = route({
       moments,
       sampling: points.length < moments ? ('lttb' as const) : ('none' as const),
       offset,
-      points: points.map(({ at, option_probabilities, option_percents, ...point }) => ({
-        at: new Date(at).toISOString(),
-        ...point,
-        option_probabilities: [...option_probabilities],
-        option_percents: [...option_percents],
-      })),
+      points: points.map(({ at, ...moment }) => ({ at: new Date(at).toISOString(), ...moment })),
     });
   },
 });

@@ -9,6 +9,7 @@ import {
   share,
   shown,
 } from '../consensus/index.js';
+import type { Moment } from './schema.js';
 
 /**
  * The consensus as it moves, prediction by prediction. After each one its figures are those that
@@ -36,34 +37,11 @@ export interface RunShape {
   readonly options: readonly string[];
 }
 
-/** Percentages with at most two decimals; null where the consensus has null. */
-export interface Moment {
-  readonly count: number;
-  /** As the consensus has it: the pooled figure; multi: the mean of the option that leads. */
-  readonly forecast: number | null;
-  readonly leading_option: string | null;
-  /** Multi: the share of first choices on the option that leads. */
-  readonly yes_percent: number;
-  readonly mean_probability: number | null;
-  readonly median_probability: number | null;
-  readonly p25: number | null;
-  readonly p75: number | null;
-  readonly extremized: number | null;
-  /** Multi: what is stated for each option on average; empty for a binary question. */
-  readonly option_probabilities: readonly number[];
-  /** Multi: the share of first choices on each option. */
-  readonly option_percents: readonly number[];
-}
-
-export interface Point extends Moment {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-}
-
 export interface Run {
   add(one: Stated): void;
   /** Binary: yes_percent, mean_probability, extremized. Multi: the mean of each option. */
   figures(): readonly number[];
+  /** As the consensus has it. */
   read(): Moment;
 }
 

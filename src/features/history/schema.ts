@@ -3,6 +3,8 @@ import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/ope
 import { page_query } from '../../kit/page.js';
 import { consensus_schema } from '../consensus/index.js';
 
+export const most_points = 1_000;
+
 export const snapshot_reasons = ['hourly', 'closed', 'resolved'] as const;
 export type SnapshotReason = (typeof snapshot_reasons)[number];
 
@@ -23,22 +25,18 @@ export const snapshots_answer = Type.Object({
   next_cursor: nullable(Type.String()),
 });
 
-export const chart_points = { least: 2, most: 1_000, usual: 200 } as const;
-
 export const chart_query = Type.Object({
   points: Type.Integer({
-    minimum: chart_points.least,
-    maximum: chart_points.most,
-    default: chart_points.usual,
+    minimum: 2,
+    maximum: most_points,
+    default: 200,
     description: 'At most so many points.',
   }),
 });
 
-const themes = ['light', 'dark', 'auto'] as const;
-
 export const picture_query = Type.Object({
   ...chart_query.properties,
-  theme: Type.Optional(textEnum(themes)),
+  theme: Type.Optional(textEnum(['light', 'dark', 'auto'] as const)),
   width: Type.Integer({
     minimum: 320,
     maximum: 1_200,
@@ -67,6 +65,14 @@ const point_schema = Type.Object({
     description: 'Multi: the share of first choices on each option.',
   }),
 });
+
+/** The figures of a moment; percentages with at most two decimals. */
+export type Moment = Omit<Static<typeof point_schema>, 'at'>;
+
+export interface Point extends Moment {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
 
 export const chart_answer = Type.Object({
   question_id: uuid_schema,

@@ -66,55 +66,44 @@ export const listMoved = (
   order by c.question_id
   limit ${most}`;
 
-export interface NewSnapshot {
+export interface Snapshot {
   readonly reason: SnapshotReason;
   readonly moment: Date;
   readonly taken_at: Date;
-  readonly consensus: Consensus;
 }
 
 /** How the JSON of a snapshot is written; see the migration of the column. */
 const format = 2;
 
-/** False when the moment has its snapshot already, which stays as it is. */
-export const insertSnapshot = async (tx: Tx, snapshot: NewSnapshot): Promise<boolean> => {
-  const { reason, moment, taken_at, consensus } = snapshot;
+/** False when the moment has its snapshot already; one of an older format is written anew. */
+export const putSnapshot = async (
+  tx: Tx,
+  { reason, moment, taken_at }: Snapshot,
+  consensus: Consensus,
+): Promise<boolean> => {
   const rows = await tx`
-    insert into consensus_snapshots
+    insert into consensus_snapshots as s
       (question_id, moment, reason, taken_at, "offset", consensus, format)
     values (
       ${consensus.question_id}, ${moment}, ${reason}, ${taken_at}, ${consensus.offset},
       ${JSON.stringify(consensus)}::text::json, ${format}
     )
-    on conflict do nothing
+    on conflict (question_id, moment, reason) do update
+    set consensus = excluded.consensus, format = excluded.format
+    where s.format < excluded.format
     returning moment`;
   return rows.length === 1;
 };
 
-/** A snapshot that an older program took, with its question. */
-export interface OutdatedSnapshot extends QuestionShape {
-  readonly moment: Date;
-  readonly reason: SnapshotReason;
-  readonly offset: number;
-}
-
-export const listOutdated = (tx: Tx, most: number) => tx<OutdatedSnapshot[]>`
-  select s.moment, s.reason, s."offset", q.id, q.question_type, q.options
+/** Those that an older program took, with their questions. */
+export const listOutdated = (tx: Tx, most: number) => tx<
+  (Snapshot & QuestionShape & { readonly offset: number })[]
+>`
+  select s.moment, s.reason, s.taken_at, s."offset", q.id, q.question_type, q.options
   from consensus_snapshots s
   join questions q on q.id = s.question_id
   where s.format < ${tx.unsafe(String(format))}
   limit ${most}`;
-
-export const updateSnapshot = async (
-  tx: Tx,
-  { id, moment, reason }: OutdatedSnapshot,
-  consensus: Consensus,
-): Promise<void> => {
-  await tx`
-    update consensus_snapshots
-    set consensus = ${JSON.stringify(consensus)}::text::json, format = ${format}
-    where question_id = ${id} and moment = ${moment} and reason = ${reason}`;
-};
 
 export interface SnapshotRow {
   readonly taken_at: Date;
