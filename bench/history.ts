@@ -91,8 +91,7 @@ const askAll = async (port: number, question: number, size: number): Promise<Sam
   await ask('again', 'chart');
   await ask('not_modified', 'chart', 304, { 'if-none-match': etag });
   await ask('other', 'chart?points=1000');
-  await ask('family', 'chart?family=gpt');
-  await ask('drift', 'drift?points=1');
+  await ask('drift', 'drift');
   await ask('svg', 'chart.svg');
   await ask('png', 'chart.png');
   return figures;

@@ -34,10 +34,8 @@ const makePaths = (): (() => string) => {
   let n = 0;
   return () => {
     n += 1;
-    const size =
-      n % 3 === 0 ? 'width=1200&scale=2' : `width=${320 + (n % 480)}&scale=${1 + (n % 2)}`;
-    const since = new Date(946_684_800_000 + n * 1_000).toISOString();
-    return `/api/questions/${questionId(n % questions)}/chart.png?${size}&since=${since}`;
+    const size = `width=${n % 3 === 0 ? 1_200 : 320 + (n % 480)}&points=${2 + (n % 999)}`;
+    return `/api/questions/${questionId(n % questions)}/chart.png?${size}`;
   };
 };
 

@@ -8,7 +8,7 @@ import {
   round2,
   type SvgTheme,
   series_colours,
-  writeSvg,
+  styleOf,
 } from './svg.js';
 import { cutText, type Face, textWidth, wrapText } from './svg-text.js';
 
@@ -18,16 +18,11 @@ import { cutText, type Face, textWidth, wrapText } from './svg-text.js';
  * text, the same at every time, and has its colours by class. What a chart means is not known here.
  */
 
-export interface Tick {
-  readonly at: number;
-  readonly label: string;
-}
-
 export interface Axis {
   readonly from: number;
   readonly to: number;
-  readonly ticks: readonly Tick[];
-  readonly label?: string;
+  readonly ticks: readonly { readonly at: number; readonly label: string }[];
+  readonly label?: string | undefined;
 }
 
 /** From 0 to 100 per cent, with so many steps. */
@@ -37,7 +32,7 @@ export const percentAxis = (steps: number, label?: string): Axis => ({
   ticks: scaleLinear([0, 100], [0, 1])
     .ticks(steps)
     .map((at) => ({ at, label: `${at} %` })),
-  ...(label === undefined ? {} : { label }),
+  label,
 });
 
 export const month_names = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
@@ -83,19 +78,17 @@ export interface LegendItem {
 
 export interface ChartParts {
   readonly title: string;
-  readonly subtitle?: string;
+  readonly subtitle: string;
   /** For those who do not see it: what it shows, in a sentence or two. */
   readonly desc: string;
-  readonly legend?: readonly LegendItem[];
+  readonly legend: readonly LegendItem[];
   /** Where the figures come from and as of when. */
-  readonly source?: string;
+  readonly source: string;
   readonly x: Axis;
   readonly y: Axis;
-  readonly width?: number;
-  readonly height?: number;
+  readonly width: number;
+  readonly height: number;
   readonly theme: SvgTheme;
-  /** Room at the right of the plot, for labels at the ends of lines. */
-  readonly margin_right?: number;
   readonly draw: (plot: Plot) => readonly (Markup | null)[];
 }
 
@@ -105,33 +98,21 @@ const label_face: Face = { size: 12, weight: 400 };
 const source_face: Face = { size: 11, weight: 400 };
 const padding = 20;
 
-type Anchor = 'start' | 'middle' | 'end';
-
-export interface TextParts {
+interface TextParts {
   readonly x: number;
   readonly y: number;
   readonly face?: Face;
-  readonly anchor?: Anchor;
+  readonly anchor?: 'middle' | 'end';
   readonly class?: string;
   readonly transform?: string;
 }
 
 /** One line of text; `y` is its base line. */
-export const textLine = (text: string, parts: TextParts): Markup => {
-  const { x, y, face = label_face, anchor = 'start', transform } = parts;
-  return el(
-    'text',
-    {
-      x,
-      y,
-      class: parts.class ?? 'c-soft',
-      'font-size': face.size,
-      'font-weight': face.weight === 400 ? undefined : face.weight,
-      'text-anchor': anchor === 'start' ? undefined : anchor,
-      transform,
-    },
-    text,
-  );
+const textLine = (text: string, parts: TextParts): Markup => {
+  const { face = label_face, anchor, class: name = 'c-soft', ...place } = parts;
+  const weight = face.weight === 400 ? undefined : face.weight;
+  const font = { 'font-size': face.size, 'font-weight': weight, 'text-anchor': anchor };
+  return el('text', { class: name, ...font, ...place }, text);
 };
 
 const dashes = { line: undefined, dashed: '6 4', dotted: '1.5 4', band: undefined, dot: undefined };
@@ -151,7 +132,7 @@ const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup 
   return el('line', { ...ends, ...caps, 'stroke-dasharray': dashes[kind], class: `c-l${n}` });
 };
 
-/** Rows of marks with their names; says where the next line of text may stand. */
+/** Rows of marks with their names; says where the last line of text stands. */
 const drawLegend = (items: readonly LegendItem[], top: number, width: number) => {
   const parts: Markup[] = [];
   let x = padding;
@@ -166,24 +147,19 @@ const drawLegend = (items: readonly LegendItem[], top: number, width: number) =>
     parts.push(legendMark(item, x, y), textLine(label, { x: x + 24, y, class: 'c-ink' }));
     x += needed + 18;
   }
-  return { markup: join(parts), bottom: items.length === 0 ? top - 20 : y };
+  return { parts, bottom: items.length === 0 ? top - 20 : y };
 };
 
-const drawHead = (parts: ChartParts, width: number) => {
+const drawHead = ({ title, subtitle, legend, width }: ChartParts) => {
   const room = width - 2 * padding;
-  const markup: Markup[] = [];
-  let y = 14;
-  for (const line of wrapText(parts.title, { width: room, most: 3, face: title_face })) {
-    y += 23;
-    markup.push(textLine(line, { x: padding, y, face: title_face, class: 'c-ink' }));
-  }
-  if (parts.subtitle !== undefined) {
-    y += 21;
-    const text = cutText(parts.subtitle, room, subtitle_face);
-    markup.push(textLine(text, { x: padding, y, face: subtitle_face }));
-  }
-  const legend = drawLegend(parts.legend ?? [], y + 24, width);
-  return { markup: join([...markup, legend.markup]), bottom: legend.bottom };
+  const lines = wrapText(title, { width: room, most: 3, face: title_face }).map((line, n) =>
+    textLine(line, { x: padding, y: 37 + 23 * n, face: title_face, class: 'c-ink' }),
+  );
+  const y = 35 + 23 * lines.length;
+  const text = cutText(subtitle, room, subtitle_face);
+  const below = drawLegend(legend, y + 24, width);
+  const parts = [...lines, textLine(text, { x: padding, y, face: subtitle_face }), ...below.parts];
+  return { parts, bottom: below.bottom };
 };
 
 const drawAxes = (plot: Plot, { x, y }: ChartParts): Markup => {
@@ -215,13 +191,11 @@ const drawAxes = (plot: Plot, { x, y }: ChartParts): Markup => {
   return join(parts);
 };
 
-const plotOf = (parts: ChartParts, size: { width: number; height: number }, top: number): Plot => {
-  const { x, y, margin_right = padding } = parts;
+const plotOf = ({ x, y, width, height }: ChartParts, top: number): Plot => {
   const names = Math.max(0, ...y.ticks.map(({ label }) => textWidth(label, label_face)));
   const left = padding + names + 8 + (y.label === undefined ? 0 : 14);
-  const right = size.width - margin_right;
-  const below = 26 + (x.label === undefined ? 0 : 20) + (parts.source === undefined ? 8 : 30);
-  const bottom = size.height - below;
+  const right = width - padding;
+  const bottom = height - 56 - (x.label === undefined ? 0 : 20);
   return {
     ...{ left, right, top, bottom },
     x: scaleLinear([x.from, x.to], [left, right]),
@@ -229,24 +203,33 @@ const plotOf = (parts: ChartParts, size: { width: number; height: number }, top:
   };
 };
 
-/** The whole picture as an SVG document. */
+/** The whole picture as an SVG document, which scales with the place it is shown in. */
 export const drawChart = (parts: ChartParts): string => {
-  const { width = 800, height = 450, theme, title, desc, source } = parts;
-  const head = drawHead(parts, width);
-  const plot = plotOf(parts, { width, height }, head.bottom + 18);
-  const room = width - 2 * padding;
-  const body = join([
+  const { width, height, theme, title, desc } = parts;
+  const head = drawHead(parts);
+  const plot = plotOf(parts, head.bottom + 18);
+  const source = cutText(parts.source, width - 2 * padding, source_face);
+  const document = el(
+    'svg',
+    {
+      xmlns: 'http://www.w3.org/2000/svg',
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      role: 'img',
+      'aria-label': `${title}. ${desc}`,
+      class: 'c-root',
+    },
+    el('title', {}, title),
+    el('desc', {}, desc),
+    styleOf(theme),
     el('rect', { width, height, rx: 8, class: 'c-paper' }),
-    head.markup,
+    ...head.parts,
     drawAxes(plot, parts),
     ...parts.draw(plot),
-    source === undefined
-      ? null
-      : textLine(cutText(source, room, source_face), {
-          ...{ x: padding, y: height - 14, face: source_face },
-        }),
-  ]);
-  return writeSvg({ width, height, title, desc, theme, body });
+    textLine(source, { x: padding, y: height - 14, face: source_face }),
+  );
+  return `${document.svg}\n`;
 };
 
 export interface Point {
@@ -254,7 +237,7 @@ export interface Point {
   readonly y: number;
 }
 
-export interface LineStyle {
+interface LineStyle {
   readonly series: number;
   readonly kind?: 'line' | 'dashed' | 'dotted';
   readonly width?: number;

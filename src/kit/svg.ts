@@ -1,7 +1,7 @@
 /**
  * SVG by hand: markup whose texts and attributes are escaped by the only way to make it. A picture
  * names no other file, runs nothing and holds no characters that XML forbids, whatever its texts
- * are; it is told to those who do not see it by its `title` and `desc`.
+ * are.
  */
 
 /** Markup that `el` made; texts beside it are escaped. */
@@ -59,27 +59,8 @@ export const join = (parts: readonly (Markup | null)[]): Markup => ({
 /** `auto` follows the reader's scheme. */
 export type SvgTheme = 'light' | 'dark' | 'auto';
 
-export interface SvgParts {
-  readonly width: number;
-  readonly height: number;
-  /** What the picture is called, and what it shows, for those who do not see it. */
-  readonly title: string;
-  readonly desc: string;
-  readonly theme: SvgTheme;
-  readonly body: Markup;
-}
-
-/** The colours of charts: neutral inks, and ten for series that stay apart in both themes. */
-
-interface Colours {
-  readonly paper: string;
-  readonly ink: string;
-  readonly soft: string;
-  readonly grid: string;
-  readonly series: readonly string[];
-}
-
-const light: Colours = {
+/** Neutral inks, and ten colours for series that stay apart in both themes. */
+const light = {
   paper: '#ffffff',
   ink: '#1b1f24',
   soft: '#59636e',
@@ -89,7 +70,7 @@ const light: Colours = {
   ),
 };
 
-const dark: Colours = {
+const dark: typeof light = {
   paper: '#14171b',
   ink: '#e8ebef',
   soft: '#9aa5b1',
@@ -102,7 +83,7 @@ const dark: Colours = {
 /** So many series have a colour of their own. */
 export const series_colours = light.series.length;
 
-const rules = ({ paper, ink, soft, grid, series }: Colours): string =>
+const rules = ({ paper, ink, soft, grid, series }: typeof light): string =>
   [
     `.c-paper{fill:${paper}}.c-ink{fill:${ink}}.c-soft{fill:${soft}}`,
     `.c-grid{stroke:${grid}}.c-axis{stroke:${soft}}.c-halo{stroke:${paper}}`,
@@ -112,29 +93,9 @@ const rules = ({ paper, ink, soft, grid, series }: Colours): string =>
 /** The first is what a PNG is drawn with; the others are as wide or narrower. */
 const shape = '.c-root{font-family:Inter,"Helvetica Neue",Arial,system-ui,sans-serif}';
 
-const styleOf = (theme: SvgTheme): string => {
-  if (theme === 'light') return shape + rules(light);
-  if (theme === 'dark') return shape + rules(dark);
-  return `${shape}${rules(light)}@media (prefers-color-scheme:dark){${rules(dark)}}`;
+/** The style of a picture, by whose classes its elements have their colours. */
+export const styleOf = (theme: SvgTheme): Markup => {
+  const shown = theme === 'dark' ? dark : light;
+  const other = theme === 'auto' ? `@media (prefers-color-scheme:dark){${rules(dark)}}` : '';
+  return { svg: `<style>${shape}${rules(shown)}${other}</style>` };
 };
-
-/** A whole document, which scales with the place it is shown in. */
-export const writeSvg = ({ width, height, title, desc, theme, body }: SvgParts): string =>
-  `${
-    el(
-      'svg',
-      {
-        xmlns: 'http://www.w3.org/2000/svg',
-        viewBox: `0 0 ${width} ${height}`,
-        width,
-        height,
-        role: 'img',
-        'aria-label': `${title}. ${desc}`,
-        class: 'c-root',
-      },
-      el('title', {}, title),
-      el('desc', {}, desc),
-      { svg: `<style>${styleOf(theme)}</style>` },
-      body,
-    ).svg
-  }\n`;

@@ -104,9 +104,6 @@ a:hover { color: var(--ink); }
   .compact .lead { display: flex; max-width: none; margin-bottom: 4px; }
   .compact .figure, .compact .said { text-align: start; }
 }
-@media (prefers-reduced-motion: no-preference) {
-  .part, [data-h] { transition: width .6s ease, height .6s ease, y .6s ease; }
-}
 @media (forced-colors: active) {
   .part, .yes { fill: Highlight; } .line { stroke: CanvasText; } .no { fill: CanvasText; } .rest { fill: ButtonFace; }
 }

@@ -1,7 +1,7 @@
 import { t } from 'tap';
 import { createPngMaker } from '../../src/kit/svg-png.js';
 
-/** The thread that draws: what it holds, and who waits for it. */
+/** Pictures as PNG: what their threads hold, and who waits for them. */
 
 const drawing = (n: number, height = 675): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="${height}">` +
@@ -9,14 +9,14 @@ const drawing = (n: number, height = 675): string =>
 
 const mb = 1_048_576;
 
-t.test('1,000 pictures, a third of them large, leave the memory as it was', async (t) => {
+t.test('many large pictures leave the memory as it was', async (t) => {
   const maker = createPngMaker();
   t.teardown(() => maker.close());
-  await maker.render(drawing(0), 1_600);
+  await maker.render(drawing(0), 2_400);
   const start = process.memoryUsage().rss;
   let most = 0;
-  for (let n = 0; n < 1_000; n += 1) {
-    const png = await maker.render(drawing(n), n % 3 === 0 ? 1_600 : 320 + (n % 400));
+  for (let n = 0; n < 60; n += 1) {
+    const png = await maker.render(drawing(n), 2_400);
     if (png.byteLength < 200) throw new Error(`picture ${n} is empty`);
     most = Math.max(most, process.memoryUsage().rss - start);
   }
@@ -30,18 +30,6 @@ t.test('one is drawn, a number waits, and one more is refused', async (t) => {
   await t.rejects(maker.render(drawing(4), 400), { message: /too many/ });
   for (const png of await Promise.all(taken)) t.ok(png.byteLength > 200);
   t.ok(await maker.render(drawing(5), 400), 'there is room again');
-});
-
-t.test('the next pictures come when the thread is made anew, early or late', async (t) => {
-  const often = createPngMaker({ renew_pixels: 1 });
-  const idle = createPngMaker({ idle_ms: 0 });
-  t.teardown(() => Promise.all([often.close(), idle.close()]));
-  for (const maker of [often, idle]) {
-    const wanted = await Promise.all([1, 2, 3].map((n) => maker.render(drawing(n), 400)));
-    const again: Uint8Array[] = [];
-    for (const n of [1, 2, 3]) again.push(await maker.render(drawing(n), 400));
-    t.strictSame(again, wanted);
-  }
 });
 
 t.test('a picture that takes too long is given up, and the next has its turn', async (t) => {

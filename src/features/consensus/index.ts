@@ -1,19 +1,26 @@
-export { createLiveConsensus, type LiveConsensus } from './live.js';
-export { extremize, type Family, logOdds, shown } from './pooling.js';
+export {
+  consensusTopic,
+  createLiveConsensus,
+  type LiveConsensus,
+  makeConsensusTopics,
+} from './live.js';
 export { createConsensusProjector } from './projector.js';
 export { type ConsensusParts, routes } from './routes.js';
 export {
   type Consensus,
   computeConsensus,
+  extremize,
+  type Family,
   givenBy,
   leadingOf,
+  logOdds,
   mean,
   meanGiven,
   type QuestionShape,
   quantile,
   share,
+  shown,
 } from './rules.js';
 export { consensus_schema } from './schema.js';
-export { readInPortions } from './store.js';
-export { cellField, countAll, readCells, statedIn, tallyKey, timeOf } from './tally.js';
-export { consensusTopic, makeConsensusTopics } from './topics.js';
+export { readConsensus } from './store.js';
+export { cellField, countAll, readCells, tallyKey } from './tally.js';

@@ -25,7 +25,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
     const ids = new Set(entries.map(({ question_id }) => question_id ?? ''));
     const unknown = [...ids].filter((id) => !options_of.has(id));
     if (unknown.length === 0) return;
-    for (const [id, options] of await readOptions(sql, unknown)) options_of.set(id, options);
+    for (const { id, options } of await readOptions(sql, unknown)) options_of.set(id, options);
   };
 
   /** Questions of one tag; the ids of those that have no tally. */
@@ -48,9 +48,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
   const setFromRecord = async (question_ids: readonly string[]): Promise<void> => {
     for (let from = 0; from < question_ids.length; from += set_at_once) {
       const some = await readCounts(sql, question_ids.slice(from, from + set_at_once));
-      await Promise.all(
-        some.map((one) => setTally(redis, tallyKeys(prefix, one.question_id), one)),
-      );
+      await Promise.all(some.map((one) => setTally(redis, prefix, one)));
     }
   };
 

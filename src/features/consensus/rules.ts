@@ -1,5 +1,5 @@
+import { groupBy } from '../../kit/group-by.js';
 import { distributionOf } from '../predictions/index.js';
-import { method, poolCells } from './pooling.js';
 
 /**
  * The consensus of a question, computed from its tally: how many predictions there are for each
@@ -54,6 +54,8 @@ export interface Tally {
   readonly updated_at: string | null;
 }
 
+export const no_tally: Tally = { cells: [], given: new Map(), offset: 0, updated_at: null };
+
 /**
  * `part / whole` with at most two decimals, a half up as in SQL. The hundredfold is taken before
  * the division: only then is every half exact (2.175 · 100 is 217.49999999999997).
@@ -65,22 +67,8 @@ export const share = (part: number, whole: number): number =>
 export const mean = (sum: number, count: number): number | null =>
   count === 0 ? null : ratio2(sum, count);
 
-/** Sums over some of the cells. */
-interface Sums {
-  count: number;
-  yes: number;
-  value: number;
-  confidence: number;
-}
-
-const noSums = (): Sums => ({ count: 0, yes: 0, value: 0, confidence: 0 });
-
-const addCell = (sums: Sums, { yes, value, count }: Cell, is_yes: boolean): void => {
-  sums.count += count;
-  if (is_yes) sums.yes += count;
-  sums.value += count * value;
-  sums.confidence += count * (yes === false ? 100 - value : value);
-};
+const sumOf = (cells: readonly Cell[], read: (cell: Cell) => number): number =>
+  cells.reduce((sum, cell) => sum + read(cell), 0);
 
 /**
  * Quantile of the stated values by linear interpolation (Hyndman and Fan, type 7); `q` is a number
@@ -124,99 +112,153 @@ export const leadingOf = (sums: readonly number[], total: number): number =>
 export const meanGiven = (sum: number, count: number, options: number): number | null =>
   mean(sum, (options - 1) * count);
 
-const sumTally = ({ question_type, options }: QuestionShape, { cells, given }: Tally) => {
-  const by_option = options.map(noSums);
-  for (const cell of cells) {
-    if (cell.option !== null) addCell(by_option[cell.option] ?? noSums(), cell, false);
-  }
-  const sums = options.map((_, n) => {
-    let sum = 0;
-    for (const family of given.values()) sum += family[n] ?? 0;
-    return sum;
-  });
-  const leading = leadingOf(sums, cells.length);
-  const all = noSums();
-  const by_family = new Map<string, Sums>();
-  const counts = new Array<number>(101).fill(0);
-  for (const cell of cells) {
-    const is_yes = question_type === 'binary' ? cell.yes === true : cell.option === leading;
-    const family = by_family.get(cell.family) ?? noSums();
-    by_family.set(cell.family, family);
-    addCell(all, cell, is_yes);
-    addCell(family, cell, is_yes);
-    counts[cell.value]! += cell.count;
-  }
-  return { all, by_option, sums, leading, by_family, counts };
+/**
+ * Figures of a consensus in which nobody counts more for being many. Method `capped-log-odds-1`,
+ * with `p` a stated probability of YES, between 0.01 and 0.99:
+ *
+ *   owner      all predictions of one owner on the question share one weight: w = 1 / how many
+ *   family     the weights W of a family are alike, so they count as a design effect (Kish 1965)
+ *              says: v = W / (1 + 0.25 · max(0, W − 1)), less than 4 however many they are
+ *   effective  n = (Σv)² / Σv², the inverse Simpson index (the Hill number of order 2)
+ *   pooled     L = Σ v · (mean of ln(p / (1 − p)) in the family, by w) / Σv
+ *   extremized 1 / (1 + e^(−d·L)), d = n·(√(3n²−3n+1) − 2) / (n²−n−1) = 3n / (√(3n²−3n+1) + 2)
+ *
+ * `d` is the factor of Neyman and Roughgarden (“Are You Smarter Than a Random Expert?”, 2022) for n
+ * sources that know different things: 1 for one family, and never more than √3.
+ */
+const method = 'capped-log-odds-1';
+
+const alike = 0.25;
+const least_percent = 1;
+/** Fewer owners than these are never called contested. */
+const least_owners = 5;
+
+/** Of a stated probability in per cent, kept between 1 and 99. */
+export const logOdds = (percent: number): number => {
+  const p = Math.min(100 - least_percent, Math.max(least_percent, percent)) / 100;
+  return Math.log(p / (1 - p));
 };
 
-type TallySums = ReturnType<typeof sumTally>;
+/** To nine places: what floating point adds to a number is gone, and what is even is even. */
+const cleaned = (value: number): number => Math.round(value * 1e9) / 1e9;
+/** At most two decimals, a half up. */
+export const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
-/** `percent` is the share of first choices, `mean_probability` what is stated on average. */
-const optionsOf = ({ options }: QuestionShape, { by_option, sums, all }: TallySums) =>
-  options.map((option, index) => {
-    const { count, confidence } = by_option[index] as Sums;
-    return {
-      option,
-      count,
-      percent: share(count, all.count),
-      mean_probability: meanGiven(sums[index] as number, all.count, options.length),
-      avg_confidence: mean(confidence, count),
-    };
-  });
+/** The weights of the owners of a family, and the sum of weight · log odds. */
+export interface Family {
+  weight: number;
+  log_odds: number;
+}
 
-const breakdownOf = (
-  { question_type, options }: QuestionShape,
-  { by_family }: TallySums,
-  given: Tally['given'],
-) =>
-  [...by_family.keys()].sort().map((model_family) => {
-    const { count, yes, value, confidence } = by_family.get(model_family) as Sums;
-    const binary = question_type === 'binary';
-    const sums = given.get(model_family) ?? [];
-    return {
-      model_family,
-      count,
-      yes_percent: share(yes, count),
-      avg_confidence: mean(confidence, count),
-      mean_probability: binary ? mean(value, count) : null,
-      ...(binary
-        ? {}
-        : { option_probabilities: sums.map((sum) => meanGiven(sum, count, options.length)) }),
-    };
-  });
+const effectiveOf = (families: readonly Family[]) => {
+  const weights = families.map(({ weight }) => weight / (1 + alike * Math.max(0, weight - 1)));
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  const squares = weights.reduce((total, weight) => total + weight ** 2, 0);
+  return { weights, sum, count: squares === 0 ? 0 : sum ** 2 / squares };
+};
+
+/** The pooled figure before it is rounded, in per cent; of one family at least. */
+export const extremize = (families: readonly Family[]): number => {
+  const { weights, sum, count: n } = effectiveOf(families);
+  const pooled = families.reduce(
+    (total, { weight, log_odds }, i) => total + ((weights[i] as number) * log_odds) / weight,
+    0,
+  );
+  const factor = (3 * n) / (Math.sqrt(3 * n ** 2 - 3 * n + 1) + 2);
+  return 100 / (1 + Math.exp((-factor * pooled) / sum));
+};
+
+/** At least five owners, and the runner-up has at least half as much weight as the leader. */
+const isContested = (sides: readonly number[], owners: number): boolean => {
+  const [leader = 0, runner_up = 0] = [...sides].sort((a, b) => b - a).map(cleaned);
+  return cleaned(owners) >= least_owners && runner_up * 2 >= leader;
+};
+
+const weightOf = ({ count, size }: Cell): number => count / size;
+
+/** With options there is no probability of YES, and so no mean and no pool of it. */
+const poolCells = (cells: readonly Cell[], is_binary: boolean) => {
+  const families = [...groupBy(cells, ({ family }) => family).values()].map((some) => ({
+    weight: sumOf(some, weightOf),
+    log_odds: sumOf(some, (cell) => weightOf(cell) * logOdds(cell.value)),
+  }));
+  const sides = [...groupBy(cells, ({ option, yes }) => option ?? yes).values()];
+  const weights = sides.map((some) => sumOf(some, weightOf));
+  const owners = sumOf(cells, weightOf);
+  const stated = sumOf(cells, (cell) => weightOf(cell) * cell.value);
+  const has_pool = is_binary && owners > 0;
+  return {
+    /** Mean over owners of the mean of what they state. */
+    by_owner_mean: has_pool ? shown(stated / owners) : null,
+    effective_families: shown(effectiveOf(families).count),
+    extremized: has_pool ? shown(extremize(families)) : null,
+    contested: isContested(weights, owners),
+  };
+};
 
 /**
  * The consensus as it goes over the wire. With options `yes` means the leading option, the
  * statistics of the probability of YES are null, and `yes_percent` is a share of first choices.
  */
 export const computeConsensus = (question: QuestionShape, tally: Tally) => {
+  const { question_type, options: names } = question;
   const { cells, given, offset, updated_at } = tally;
-  const binary = question.question_type === 'binary';
-  const summed = sumTally(question, tally);
-  const { all, counts, leading } = summed;
-  const total = all.count;
-  const said = cells.map((cell) => ({ side: cell.option ?? (cell.yes ? 1 : 0), ...cell }));
-  const pool = poolCells(said, binary);
-  const options = optionsOf(question, summed);
+  const binary = question_type === 'binary';
+  const sums = names.map((_, n) =>
+    [...given.values()].reduce((sum, family) => sum + (family[n] ?? 0), 0),
+  );
+  const leading = leadingOf(sums, cells.length);
+  const isYes = ({ yes, option }: Cell): boolean => (binary ? yes === true : option === leading);
+  const figuresOf = (some: readonly Cell[]) => {
+    const count = sumOf(some, (cell) => cell.count);
+    const yes_count = sumOf(some.filter(isYes), (cell) => cell.count);
+    const value = sumOf(some, (cell) => cell.count * cell.value);
+    const confidence = sumOf(
+      some,
+      ({ yes, value: percent, ...cell }) => cell.count * (yes === false ? 100 - percent : percent),
+    );
+    return {
+      count,
+      yes_count,
+      yes_percent: share(yes_count, count),
+      avg_confidence: mean(confidence, count),
+      mean_probability: binary ? mean(value, count) : null,
+    };
+  };
+  const { count: total, yes_count, ...figures } = figuresOf(cells);
+  const options = names.map((option, n) => {
+    const { count, avg_confidence } = figuresOf(cells.filter((cell) => cell.option === n));
+    const mean_probability = meanGiven(sums[n] as number, total, names.length);
+    return { option, count, percent: share(count, total), mean_probability, avg_confidence };
+  });
+  const families = groupBy(cells, ({ family }) => family);
+  const model_breakdown = [...families.keys()].sort().map((model_family) => {
+    const { yes_count: _, ...of_family } = figuresOf(families.get(model_family) ?? []);
+    const means = (given.get(model_family) ?? []).map((sum) =>
+      meanGiven(sum, of_family.count, names.length),
+    );
+    return { model_family, ...of_family, ...(binary ? {} : { option_probabilities: means }) };
+  });
+  const counts = new Array<number>(101).fill(0);
+  for (const { value, count } of cells) counts[value]! += count;
   const at = (q: number): number | null => (binary ? quantile(counts, total, q) : null);
+  const pool = poolCells(cells, binary);
   return {
     question_id: question.id,
-    question_type: question.question_type,
+    question_type,
     total_predictions: total,
     forecast: binary ? pool.extremized : (options[leading]?.mean_probability ?? null),
     leading_option: options[leading]?.option ?? null,
-    yes_count: all.yes,
-    no_count: total - all.yes,
-    yes_percent: share(all.yes, total),
-    no_percent: share(total - all.yes, total),
-    avg_confidence: mean(all.confidence, total),
-    mean_probability: binary ? mean(all.value, total) : null,
+    yes_count,
+    no_count: total - yes_count,
+    no_percent: share(total - yes_count, total),
+    ...figures,
     median_probability: at(0.5),
     p25: at(0.25),
     p75: at(0.75),
     histogram: histogramOf(counts),
     ...(binary ? {} : { options }),
-    model_breakdown: breakdownOf(question, summed, given),
+    model_breakdown,
     ...pool,
     method,
     offset,

@@ -35,35 +35,25 @@ export const tallyKeys = (prefix: string, question_id: string): readonly string[
 export const cellField = ({ family, yes, option, value }: Said): string =>
   `${family}|${option === null ? (yes ? 'y' : 'n') : option}|${value}`;
 
-/** What the event of a prediction says. */
-export const saidIn = (entry: LogEntry): Said => {
+/** What the event of a prediction says; with the options of its question. */
+export const statedIn = (entry: LogEntry, options: readonly string[]): Stated => {
   const data = readData(entry);
-  const option = data['option_index'];
-  const has_option = typeof option === 'number';
+  const index = data['option_index'];
+  const option = typeof index === 'number' ? index : null;
+  const value = Number(data[option === null ? 'probability' : 'confidence']);
+  const named = data['probabilities'] as Readonly<Record<string, number>> | undefined;
+  const percents = named === undefined ? null : options.map((name) => Number(named[name]));
   return {
     family: String(data['model_family']),
-    yes: has_option ? null : data['prediction'] === true,
-    option: has_option ? option : null,
-    value: Number(has_option ? data['confidence'] : data['probability']),
+    yes: option === null ? data['prediction'] === true : null,
+    option,
+    value,
+    given: givenBy({ option, value }, percents, options.length),
   };
-};
-
-const givenIn = (entry: LogEntry, said: Said, options: readonly string[]) => {
-  const named = readData(entry)['probabilities'] as Readonly<Record<string, number>> | undefined;
-  const percents = named === undefined ? null : options.map((option) => Number(named[option]));
-  return givenBy(said, percents, options.length);
-};
-
-/** The same with the distribution over the options of its question. */
-export const statedIn = (entry: LogEntry, options: readonly string[]): Stated => {
-  const said = saidIn(entry);
-  return { ...said, given: givenIn(entry, said, options) };
 };
 
 /** Bodies end with their time: `…,"timestamp":"2026-01-31T12:00:00.000Z"}`. */
 export const timeOf = ({ body }: LogEntry): string => body.slice(-26, -2);
-
-export type StatedBy = Stated & { readonly owner: string };
 
 export interface Counts {
   /** By field of the hash. */
@@ -76,8 +66,13 @@ const add = (to: Map<string, number>, field: string, count: number): void => {
   to.set(field, (to.get(field) ?? 0) + count);
 };
 
+/** The tally of a question, as the record has it. */
+export interface Counted extends Counts, Pick<Tally, 'offset' | 'updated_at'> {
+  readonly question_id: string;
+}
+
 /** Counts predictions; those of one owner are known in full. */
-export const countAll = (all: Iterable<StatedBy>): Counts => {
+export const countAll = (all: Iterable<Stated & { readonly owner: string }>): Counts => {
   const cells = new Map<string, number>();
   const owners = new Map<string, string[]>();
   for (const { owner, given, ...said } of all) {
@@ -123,11 +118,11 @@ export const readHash = ({ o, t, ...fields }: Record<string, string>): Tally | u
 /** Sets a tally from the record, unless the one in Redis is newer. */
 export const setTally = async (
   redis: Redis,
-  keys: readonly string[],
-  { cells, owners, offset, updated_at }: Counts & Pick<Tally, 'offset' | 'updated_at'>,
+  prefix: string,
+  { question_id, cells, owners, offset, updated_at }: Counted,
 ): Promise<void> => {
   const args: (string | number)[] = [offset, updated_at ?? '', cells.size];
   for (const [field, count] of cells) args.push(field, count);
   for (const [owner, fields] of owners) args.push(owner, fields.join(' '));
-  await setScript(redis, keys, args);
+  await setScript(redis, tallyKeys(prefix, question_id), args);
 };

@@ -82,19 +82,3 @@ export const makeOembed = (
     height,
   };
 };
-
-/** Whatever XML 1.0 has no place for. */
-const not_xml = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
-
-const escapeXml = (text: string): string => escapeHtml(text.replaceAll(not_xml, '\u{fffd}'));
-
-export const writeOembedXml = (oembed: Oembed): string =>
-  [
-    '<?xml version="1.0" encoding="utf-8" standalone="yes"?>',
-    '<oembed>',
-    ...Object.entries(oembed).map(
-      ([name, value]) => `<${name}>${escapeXml(String(value))}</${name}>`,
-    ),
-    '</oembed>',
-    '',
-  ].join('\n');

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { embed_script } from '../../web/embed-script.js';
 import { embed_style } from '../../web/embed-style.js';
-import { escapeHtml } from '../../web/page.js';
+import { escapeHtml, hashOf } from '../../web/page.js';
 import type { Consensus } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { drawBar, drawHistogram } from './draw.js';
@@ -32,9 +31,6 @@ export interface Widget {
   /** The course of the consensus as SVG; null where there is none yet. */
   readonly chart: string | null;
 }
-
-const hashOf = (text: string): string =>
-  `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 const policyOf = (public_url: string): string => {
   const { host } = new URL(public_url);
@@ -90,9 +86,6 @@ ${
 </html>
 `;
 
-const figure = (kind: string, source: string, text: string): string =>
-  `<span data-n="${kind}:${source}">${escapeHtml(text)}</span>`;
-
 const timeOf = (at: Date, text: string): string =>
   `<time datetime="${at.toISOString()}">${text}</time>`;
 
@@ -107,39 +100,32 @@ const titleOf = ({ question }: QuestionRow): string =>
   `<h1 dir="auto">${escapeHtml(question)}</h1>`;
 
 const leadOf = ({ question, consensus }: Widget): string => {
-  const { value, source, caption } = headlineOf(consensus);
+  const { value, caption } = headlineOf(consensus);
   if (consensus.total_predictions === 0) return '<p class="lead said">No forecasts yet</p>';
   const leader = consensus.leading_option;
-  const said =
-    leader === null
-      ? caption
-      : `${caption} <bdi data-n="text:leading_option">${escapeHtml(leader)}</bdi>`;
+  const said = leader === null ? caption : `${caption} <bdi>${escapeHtml(leader)}</bdi>`;
   const is_over = question.status === 'resolved' || question.status === 'voided';
-  const number = `<span class="figure" data-n="percent:${source}">`;
-  return `<p class="lead">${number}${escapeHtml(percentText(value))}</span>
+  return `<p class="lead"><span class="figure">${escapeHtml(percentText(value))}</span>
 <span class="said">${said}${is_over ? ' at the end' : ''}</span></p>`;
 };
 
-const mainBar = (consensus: Consensus): string => {
-  const { value, source } = headlineOf(consensus);
-  return drawBar(value, source, sentenceOf(consensus));
-};
+const mainBar = (consensus: Consensus): string =>
+  drawBar(headlineOf(consensus).value, sentenceOf(consensus));
 
 const splitOf = ({ yes_count, no_count }: Consensus): string =>
-  `<p class="two"><span>${figure('count', 'yes_count', countText(yes_count))} say Yes</span>` +
-  `<span>${figure('count', 'no_count', countText(no_count))} say No</span></p>`;
+  `<p class="two"><span>${countText(yes_count)} say Yes</span>` +
+  `<span>${countText(no_count)} say No</span></p>`;
 
-const rowOf = (name: string, percent: number | null, source: string, extra = ''): string =>
+const rowOf = (name: string, percent: number | null, extra = ''): string =>
   `<p class="row"><span><bdi>${escapeHtml(name)}</bdi>${extra}</span>` +
-  `<b>${figure('percent', source, percentText(percent))}</b></p>` +
-  drawBar(percent, source, `${plainLine(name)}: ${percentText(percent)}`);
+  `<b>${escapeHtml(percentText(percent))}</b></p>` +
+  drawBar(percent, `${plainLine(name)}: ${percentText(percent)}`);
 
 const optionRows = ({ question, consensus }: Widget): string => {
-  const rows = (consensus.options ?? []).map(({ option, mean_probability }, n) => {
+  const rows = (consensus.options ?? []).map(({ option, mean_probability }) => {
     const is_won = question.correct_options?.includes(option) === true;
     const extra = is_won ? '<span class="sr"> (this happened)</span>' : '';
-    const row = rowOf(option, mean_probability, `options.${n}.mean_probability`, extra);
-    return `<li${is_won ? ' class="won"' : ''}>${row}</li>`;
+    return `<li${is_won ? ' class="won"' : ''}>${rowOf(option, mean_probability, extra)}</li>`;
   });
   return `<ul class="rows">${rows.join('')}</ul>`;
 };
@@ -149,16 +135,13 @@ const most_families = 4;
 /** With options what each family gives the leading one. */
 const familiesOf = ({ model_breakdown, leading_option, options = [] }: Consensus): string => {
   if (model_breakdown.length < 2) return '';
-  const rows = model_breakdown
-    .map((family, n) => ({ family, n }))
-    .sort((a, b) => b.family.count - a.family.count || a.n - b.n)
+  const at = options.findIndex(({ option }) => option === leading_option);
+  const rows = [...model_breakdown]
+    .sort((a, b) => b.count - a.count)
     .slice(0, most_families)
-    .map(({ family, n }) => {
-      const at = options.findIndex(({ option }) => option === leading_option);
-      const member = at < 0 ? 'mean_probability' : `option_probabilities.${at}`;
-      const percent = at < 0 ? family.mean_probability : family.option_probabilities?.[at];
-      const source = `model_breakdown.${n}.${member}`;
-      return `<li>${rowOf(family.model_family, percent ?? null, source)}</li>`;
+    .map(({ model_family, mean_probability, option_probabilities }) => {
+      const percent = at < 0 ? mean_probability : option_probabilities?.[at];
+      return `<li>${rowOf(model_family, percent ?? null)}</li>`;
     });
   const whose = leading_option === null ? '' : `<bdi>${escapeHtml(leading_option)}</bdi> `;
   return `<h2>${whose === '' ? 'By' : `${whose}by`} model family</h2><ul class="rows families">${rows.join('')}</ul>`;
@@ -176,14 +159,9 @@ const sourceOf = ({ resolution_source: source, resolution_url: url }: QuestionRo
 
 const footerOf = ({ question, consensus, public_url }: Widget): string => {
   const { total_predictions: total, updated_at } = consensus;
-  const forecasts = `${figure('count', 'total_predictions', countText(total))} ${
-    total === 1 ? 'forecast' : 'forecasts'
-  } by AI agents`;
+  const forecasts = `${countText(total)} ${total === 1 ? 'forecast' : 'forecasts'} by AI agents`;
   const at = updated_at === null ? null : new Date(updated_at);
-  const updated =
-    at === null
-      ? ''
-      : ` · <time data-n="time:updated_at" datetime="${at.toISOString()}">${timeText(at)}</time>`;
+  const updated = at === null ? '' : ` · ${timeOf(at, timeText(at))}`;
   const href = escapeHtml(`${public_url}/api/questions/${question.id}`);
   return `<footer><span>${forecasts}${updated}</span>
 <a href="${href}" target="_blank" rel="noopener">Prediction Forum</a></footer>`;
@@ -225,18 +203,12 @@ export const embedUrl = (public_url: string, id: string, view: View, theme: Them
   return `${public_url}/embed/${id}${query === '' ? '' : `?${query}`}`;
 };
 
-const discoveryOf = ({ question, view, theme, public_url }: Widget): string =>
-  [
-    ['json', 'application/json+oembed'],
-    ['xml', 'text/xml+oembed'],
-  ]
-    .map(([format = '', type = '']) => {
-      const url = embedUrl(public_url, question.id, view, theme);
-      const href = `${public_url}/oembed?${new URLSearchParams({ url, format })}`;
-      const title = escapeHtml(plainLine(question.question));
-      return `<link rel="alternate" type="${type}" href="${escapeHtml(href)}" title="${title}"/>\n`;
-    })
-    .join('');
+const discoveryOf = ({ question, view, theme, public_url }: Widget): string => {
+  const url = embedUrl(public_url, question.id, view, theme);
+  const href = escapeHtml(`${public_url}/oembed?${new URLSearchParams({ url })}`);
+  const title = escapeHtml(plainLine(question.question));
+  return `<link rel="alternate" type="application/json+oembed" href="${href}" title="${title}"/>\n`;
+};
 
 export const renderWidget = (widget: Widget): string => {
   const { question, consensus, view, theme } = widget;
@@ -244,7 +216,9 @@ export const renderWidget = (widget: Widget): string => {
   return shellOf({
     ...{ title: question.question, view, theme, id: question.id },
     head: discoveryOf(widget),
-    main: `<main class="${kind}" data-offset="${consensus.offset}">${bodies[view](widget)}</main>`,
+    main: `<main class="${kind}" data-offset="${consensus.offset}" data-say="${escapeHtml(
+      plainLine(sentenceOf(consensus)),
+    )}">${bodies[view](widget)}</main>`,
   });
 };
 

@@ -7,7 +7,7 @@ import type { ConsensusParts } from '../consensus/index.js';
 import type { HistoryParts } from '../history/index.js';
 import { findVisible, type QuestionRow, question_faults } from '../questions/index.js';
 import { drawCourse } from './draw.js';
-import { makeOembed, readAddress, writeOembedXml } from './oembed.js';
+import { makeOembed, readAddress } from './oembed.js';
 import { embedHeaders, renderNothing, renderWidget } from './page.js';
 import { themeOf, viewOf } from './rules.js';
 import { embed_params, embed_query, oembed_query, oembed_schema } from './schema.js';
@@ -18,8 +18,8 @@ const route = routeFor<Deps & ConsensusParts & HistoryParts>();
 const tag = 'embed';
 const html = 'text/html; charset=utf-8';
 
-/** From the first forecast to the last, in as many points as a small picture can show. */
-const whole_course = { points: 120, family: null, since: 0, until: 253_402_300_799_999 } as const;
+/** As many as a small picture can show. */
+const chart_points = 120;
 
 /** As everybody sees it: a page in an iframe is asked for without a credential. */
 const findShown = async (deps: Deps, id: string): Promise<QuestionRow | null> => {
@@ -52,7 +52,7 @@ const getEmbed = route({
     }
     const [consensus, chart] = await Promise.all([
       deps.consensus.read(question),
-      view === 'chart' ? deps.history.chart(question, whole_course) : null,
+      view === 'chart' ? deps.history.read(question, chart_points) : null,
     ]);
     const widget = { question, view, theme, public_url, chart: chart && drawCourse(chart) };
     return replyRaw(html, renderWidget({ ...widget, consensus }), headers);
@@ -68,7 +68,6 @@ const getOembed = route({
   auth: 'public',
   query: oembed_query,
   returns: { 200: oembed_schema },
-  also_produces: ['text/xml'],
   cacheable: true,
   faults: [question_faults.QUESTION_NOT_FOUND],
   async handle({ query }, deps) {
@@ -80,9 +79,7 @@ const getOembed = route({
         message: 'No published question of this service has the address in url.',
       });
     }
-    const oembed = makeOembed(question, asked, { public_url, room: query });
-    if (query.format !== 'xml') return reply(200, oembed);
-    return replyRaw('text/xml; charset=utf-8', writeOembedXml(oembed));
+    return reply(200, makeOembed(question, asked, { public_url, room: query }));
   },
 });
 

@@ -2,7 +2,7 @@ import type { Consensus } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type Theme, themes, type View, views } from './schema.js';
 
-/** What a widget says, as texts. The script of the page says the same of a consensus that moves. */
+/** What a widget says, as texts. */
 
 export const viewOf = (asked: string | undefined): View =>
   views.find((view) => view === asked) ?? views[0];
@@ -36,22 +36,14 @@ export const plainLine = (text: string): string =>
 export interface Headline {
   /** The number in large type; a percentage 0–100, null while there is no forecast. */
   readonly value: number | null;
-  /** Member of the consensus that it is, by which the page finds it again. */
-  readonly source: string;
   readonly caption: string;
 }
 
 /** Binary: the mean probability of yes. Multi: that of the leading option. */
-export const headlineOf = (consensus: Consensus): Headline => {
-  if (consensus.question_type === 'binary') {
-    return {
-      value: consensus.mean_probability,
-      source: 'mean_probability',
-      caption: 'chance of Yes',
-    };
-  }
-  return { value: consensus.forecast, source: 'forecast', caption: 'chance of' };
-};
+export const headlineOf = (consensus: Consensus): Headline =>
+  consensus.question_type === 'binary'
+    ? { value: consensus.mean_probability, caption: 'chance of Yes' }
+    : { value: consensus.forecast, caption: 'chance of' };
 
 export interface Standing {
   readonly kind: 'open' | 'closed' | 'resolved' | 'voided';

@@ -27,8 +27,6 @@ export const embed_query = Type.Object({
 /** Without a format: whatever it is, no question has it, and that is said by a page too. */
 export const embed_params = Type.Object({ id: Type.String() });
 
-export const formats = ['json', 'xml'] as const;
-
 const pixels = Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000 }));
 
 export const oembed_query = Type.Object({
@@ -37,7 +35,7 @@ export const oembed_query = Type.Object({
     maxLength: 2_048,
     description: 'Address of a widget or of a question of this service.',
   }),
-  format: Type.Optional(textEnum(formats)),
+  format: Type.Optional(textEnum(['json'] as const)),
   maxwidth: pixels,
   maxheight: pixels,
 });

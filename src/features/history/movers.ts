@@ -1,5 +1,9 @@
-import type { FamilyShare } from './drift.js';
-import type { MovedRow } from './movers-store.js';
+import { groupBy } from '../../kit/group-by.js';
+import type { Sql } from '../../kit/pg/client.js';
+import { shown } from '../consensus/index.js';
+import { byContribution } from './drift.js';
+import type { FamilyShare } from './schema.js';
+import { type MovedRow, readMoved, type Stretch } from './store.js';
 
 /** How far each question moved between two moments, and who moved it; from sums alone. */
 
@@ -16,84 +20,45 @@ export interface Mover {
   readonly families: readonly FamilyShare[];
 }
 
-const hundredths = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
+const total = (rows: readonly MovedRow[], read: (row: MovedRow) => number): number =>
+  rows.reduce((sum, row) => sum + read(row), 0);
 
-interface Sums {
-  count: number;
-  sum: number;
-}
-
-const moverOf = (rows: readonly MovedRow[], option: number | null): Omit<Mover, 'question_id'> => {
-  const before: Sums = { count: 0, sum: 0 };
-  const within: Sums = { count: 0, sum: 0 };
-  const by_family = new Map<string, Sums>();
-  for (const row of rows) {
-    before.count += row.count_before;
-    before.sum += row.sum_before;
-    within.count += row.count_within;
-    within.sum += row.sum_within;
-    const family = by_family.get(row.model_family) ?? { count: 0, sum: 0 };
-    family.count += row.count_within;
-    family.sum += row.sum_within;
-    by_family.set(row.model_family, family);
-  }
-  const mean = before.sum / before.count;
-  const count_after = before.count + within.count;
-  const [from, to] = [hundredths(mean), hundredths((before.sum + within.sum) / count_after)];
-  const families = [...by_family]
-    .filter(([, { count }]) => count > 0)
-    .map(([model_family, { count, sum }]) => ({
+/** Of the rows of one question and one option. */
+const moverOf = (question_id: string, rows: readonly MovedRow[]): Mover => {
+  const count_before = total(rows, (row) => row.count_before);
+  const sum_before = total(rows, (row) => row.sum_before);
+  const count_after = count_before + total(rows, (row) => row.count_within);
+  const sum_after = sum_before + total(rows, (row) => row.sum_within);
+  const mean = sum_before / count_before;
+  const [before, after] = [shown(mean), shown(sum_after / count_after)];
+  const families = rows
+    .filter(({ count_within }) => count_within > 0)
+    .map(({ model_family, count_within, sum_within }) => ({
       model_family,
-      predictions: count,
-      contribution: hundredths((sum - count * mean) / count_after),
+      predictions: count_within,
+      contribution: shown((sum_within - count_within * mean) / count_after),
     }))
-    .sort(
-      (a, b) =>
-        Math.abs(b.contribution) - Math.abs(a.contribution) ||
-        (a.model_family < b.model_family ? -1 : 1),
-    );
+    .sort(byContribution);
   return {
-    ...{ option, before: from, after: to, count_before: before.count, count_after, families },
-    change: hundredths(to - from),
+    ...{ question_id, option: rows[0]?.option ?? null, before, after, count_before, count_after },
+    ...{ change: shown(after - before), families },
   };
 };
 
-/** The figure of a question that moved most; of options that moved alike, the first. */
-const strongest = (rows: readonly MovedRow[]): Omit<Mover, 'question_id'> | undefined => {
-  const options = [...new Set(rows.map(({ option }) => option))].sort(
-    (a, b) => (a ?? 0) - (b ?? 0),
-  );
-  const [first, ...rest] = options.map((option) =>
-    moverOf(
-      rows.filter((row) => row.option === option),
-      option,
-    ),
-  );
-  return first === undefined
-    ? undefined
-    : rest.reduce(
-        (best, one) => (Math.abs(one.change) > Math.abs(best.change) ? one : best),
-        first,
-      );
-};
+const byChange = (a: Mover, b: Mover): number => Math.abs(b.change) - Math.abs(a.change);
 
 /**
  * The questions that had predictions before the stretch and got more within it, those that moved
- * most first. A change is that of the mean probability of YES, or of one option.
+ * most first. A change is that of the mean probability of YES, or of the option that moved most.
  */
-export const rankMovers = (rows: readonly MovedRow[]): readonly Mover[] => {
-  const by_question = new Map<string, MovedRow[]>();
-  for (const row of rows) {
-    const known = by_question.get(row.question_id);
-    if (known === undefined) by_question.set(row.question_id, [row]);
-    else known.push(row);
-  }
-  return [...by_question]
-    .flatMap(([question_id, all]): Mover[] => {
-      const mover = strongest(all);
-      return mover === undefined || mover.count_before === 0 ? [] : [{ question_id, ...mover }];
+export const readMovers = async (sql: Sql, stretch: Stretch): Promise<readonly Mover[]> =>
+  [...groupBy(await readMoved(sql, stretch), ({ question_id }) => question_id)]
+    .flatMap(([question_id, rows]) => {
+      const by_option = [...groupBy(rows, ({ option }) => option).values()];
+      return by_option
+        .map((some) => moverOf(question_id, some))
+        .filter(({ count_before }) => count_before > 0)
+        .sort(byChange)
+        .slice(0, 1);
     })
-    .sort(
-      (a, b) => Math.abs(b.change) - Math.abs(a.change) || (a.question_id < b.question_id ? -1 : 1),
-    );
-};
+    .sort((a, b) => byChange(a, b) || (a.question_id < b.question_id ? -1 : 1));

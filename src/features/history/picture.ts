@@ -13,34 +13,30 @@ import {
   percentAxis,
   timeAxis,
 } from '../../kit/svg-chart.js';
-import type { Chart, ChartPoint } from './chart.js';
+import type { QuestionRow } from '../questions/index.js';
+import type { Course } from './course.js';
+import type { Point as Moment } from './schema.js';
 
 /** The chart of a question as a picture. */
 
-export interface PictureOf {
-  readonly question: string;
-  readonly options: readonly string[];
-  readonly status: 'draft' | 'open' | 'closed' | 'resolved' | 'voided';
-  readonly outcome: boolean | null;
-  readonly correct_options: readonly string[] | null;
-  readonly opens_at: Date;
-  readonly closes_at: Date;
-  readonly resolved_at: Date | null;
-  readonly updated_at: Date;
-}
+export type PictureOf = Pick<
+  QuestionRow,
+  | 'question'
+  | 'status'
+  | 'outcome'
+  | 'correct_options'
+  | 'opens_at'
+  | 'closes_at'
+  | 'resolved_at'
+  | 'updated_at'
+>;
 
-export interface PictureParts {
-  readonly question: PictureOf;
-  readonly chart: Chart;
-  readonly family: string | null;
+export interface Look {
   readonly theme: SvgTheme;
-  /** Units; 800 where it is not named. */
-  readonly width?: number;
-  /** Where the picture comes from, as its readers know the place. */
-  readonly site: string;
+  /** Units; letters are as large in every picture. */
+  readonly width: number;
 }
 
-const usual_width = 800;
 const minute_ms = 60_000;
 
 // Written here, and not by a locale, so that every machine draws the same.
@@ -50,13 +46,8 @@ const dayOf = (time: Date): string =>
   `${time.getUTCDate()} ${month_names[time.getUTCMonth()]} ${time.getUTCFullYear()}`;
 const minuteOf = (time: Date): string => `${dayOf(time)}, ${time.toISOString().slice(11, 16)} UTC`;
 
-const standOf = ({
-  status,
-  outcome,
-  correct_options,
-  closes_at,
-  resolved_at,
-}: PictureOf): string => {
+const standOf = (question: PictureOf): string => {
+  const { status, outcome, correct_options, closes_at, resolved_at } = question;
   if (status === 'resolved') {
     const right = correct_options?.join(', ') ?? (outcome === true ? 'YES' : 'NO');
     return `resolved ${right}${resolved_at === null ? '' : ` on ${dayOf(resolved_at)}`}`;
@@ -65,18 +56,16 @@ const standOf = ({
   return status === 'closed' ? 'closed' : `open until ${dayOf(closes_at)}`;
 };
 
-const is_multi = (chart: Chart): boolean => chart.shape.question_type === 'multi';
+const isMulti = ({ shape }: Course): boolean => shape.question_type === 'multi';
 
-const subtitleOf = ({ question, chart, family }: PictureParts): string => {
-  const last = chart.points.at(-1);
+const subtitleOf = (question: PictureOf, course: Course): string => {
+  const last = course.points.at(-1);
   const stand = standOf(question);
-  const whose = family === null ? 'predictions' : `predictions of ${family}`;
-  if (last === undefined) return `No ${whose} yet · ${stand}`;
-  const head = is_multi(chart)
+  if (last === undefined) return `No predictions yet · ${stand}`;
+  const head = isMulti(course)
     ? `${last.leading_option} leads with a mean of ${percent(last.forecast)}`
     : `Mean probability of YES ${percent(last.mean_probability)}`;
-  const count =
-    last.count === 1 && family === null ? '1 prediction' : `${number(last.count)} ${whose}`;
+  const count = last.count === 1 ? '1 prediction' : `${number(last.count)} predictions`;
   return `${head} · ${count} · ${stand}`;
 };
 
@@ -90,10 +79,10 @@ const endOf = ({ status, closes_at, resolved_at, updated_at }: PictureOf): numbe
  * From the first prediction to a little after the last, or to the end of a question that ended soon
  * after it. A history of a moment stands at the end of ten minutes.
  */
-const timesOf = ({ question, chart, width = usual_width }: PictureParts): Axis => {
+const timesOf = (question: PictureOf, { points }: Course, width: number): Axis => {
   const most = Math.max(2, Math.floor(width / 114));
-  const first = chart.points[0]?.at;
-  const last = chart.points.at(-1)?.at;
+  const first = points[0]?.at;
+  const last = points.at(-1)?.at;
   if (first === undefined || last === undefined) {
     return timeAxis(question.opens_at.getTime(), question.closes_at.getTime(), most);
   }
@@ -109,9 +98,9 @@ type Line = readonly Point[];
 
 /** The points of a figure, the last of which holds until the end of the axis. */
 const lineOf = (
-  points: readonly ChartPoint[],
+  points: readonly Moment[],
   { to }: Axis,
-  read: (point: ChartPoint) => number | null,
+  read: (point: Moment) => number | null,
 ): Line => {
   const line = points.flatMap((point) => {
     const y = read(point);
@@ -122,27 +111,28 @@ const lineOf = (
 };
 
 /** Each line with what it says now. */
-const binaryLegend = ({ points }: Chart): readonly LegendItem[] => {
-  const last = points.at(-1) as ChartPoint;
+const legendOf = ({ shape, points }: Course): readonly LegendItem[] => {
+  const last = points.at(-1);
+  if (last === undefined) return [];
+  if (shape.question_type === 'multi') {
+    return shape.options.map((option, series) => ({
+      label: `${option}: ${percent(last.option_probabilities[series] ?? null)}`,
+      series,
+      kind: 'line',
+    }));
+  }
   const { mean_probability, extremized, yes_percent, p25, p75 } = last;
   return [
     { label: `Mean probability ${percent(mean_probability)}`, series: 0, kind: 'line' },
-    ...(extremized === null
-      ? []
-      : [
-          {
-            label: `Pooled ${percent(extremized)}`,
-            ...{ series: 1, kind: 'dashed' as const },
-          },
-        ]),
+    { label: `Pooled ${percent(extremized)}`, series: 1, kind: 'dashed' },
     { label: `Say YES ${percent(yes_percent)}`, series: 8, kind: 'dotted' },
     { label: `Middle half of predictions ${p25}–${percent(p75)}`, series: 0, kind: 'band' },
   ];
 };
 
-const drawBinary = (plot: Plot, points: readonly ChartPoint[], x: Axis): (Markup | null)[] => {
+const drawBinary = (plot: Plot, points: readonly Moment[], x: Axis): (Markup | null)[] => {
   const mean = lineOf(points, x, (point) => point.mean_probability);
-  const last = points.at(-1) as ChartPoint;
+  const last = points.at(-1) as Moment;
   const spans = points.map(({ at, p25, p75 }) => ({ x: at, low: p25 ?? 0, high: p75 ?? 0 }));
   const band = [...spans, { x: x.to, low: last.p25 ?? 0, high: last.p75 ?? 0 }];
   const share = lineOf(points, x, ({ yes_percent }) => yes_percent);
@@ -157,10 +147,10 @@ const drawBinary = (plot: Plot, points: readonly ChartPoint[], x: Axis): (Markup
   ];
 };
 
-const drawMulti = (plot: Plot, { points, shape }: Chart, x: Axis): (Markup | null)[] => {
-  const last = points.at(-1) as ChartPoint;
+const drawMulti = (plot: Plot, { points, shape }: Course, x: Axis): (Markup | null)[] => {
+  const last = points.at(-1) as Moment;
   return shape.options.flatMap((option, n) => {
-    const mean = (point: ChartPoint): number => point.option_probabilities[n] ?? 0;
+    const mean = (point: Moment): number => point.option_probabilities[n] ?? 0;
     const label = `${option}: ${percent(mean(last))}`;
     return [
       drawSteps(plot, lineOf(points, x, mean), { series: n, width: 2.25 }),
@@ -169,37 +159,24 @@ const drawMulti = (plot: Plot, { points, shape }: Chart, x: Axis): (Markup | nul
   });
 };
 
-const multiLegend = ({ shape, points }: Chart): readonly LegendItem[] =>
-  shape.options.map((option, series) => {
-    const mean = points.at(-1)?.option_probabilities[series];
-    return {
-      label: mean === undefined ? option : `${option}: ${percent(mean)}`,
-      series,
-      kind: 'line',
-    };
-  });
-
-const legendOf = (chart: Chart): readonly LegendItem[] => {
-  if (chart.points.length === 0) return [];
-  return is_multi(chart) ? multiLegend(chart) : binaryLegend(chart);
-};
-
 /** Wide ones are as 16 to 9, narrow ones higher, so that the plot has room. */
-export const heightOf = (width: number): number =>
-  Math.round(Math.max(width * 0.5625, 530 - width / 10));
+const heightOf = (width: number): number => Math.round(Math.max(width * 0.5625, 530 - width / 10));
 
-export const drawPicture = (parts: PictureParts): string => {
-  const { question, chart, theme, site, width = usual_width } = parts;
-  const x = timesOf(parts);
-  const subtitle = subtitleOf(parts);
-  const last = chart.points.at(-1);
+export const drawPicture = (
+  question: PictureOf,
+  course: Course,
+  { theme, width }: Look,
+): string => {
+  const x = timesOf(question, course, width);
+  const subtitle = subtitleOf(question, course);
+  const last = course.points.at(-1);
   const as_of = last === undefined ? '' : ` · last prediction ${minuteOf(new Date(last.at))}`;
   return drawChart({
     title: question.question,
     subtitle,
     desc: `The consensus over time. ${subtitle}.`,
-    legend: legendOf(chart),
-    source: `${site}${as_of} · log offset ${chart.offset} · times in UTC`,
+    legend: legendOf(course),
+    source: `Prediction Forum${as_of} · log offset ${course.offset} · times in UTC`,
     x,
     y: percentAxis(4),
     theme,
@@ -207,7 +184,7 @@ export const drawPicture = (parts: PictureParts): string => {
     height: heightOf(width),
     draw: (plot) => {
       if (last === undefined) return [drawNote(plot, 'No predictions yet')];
-      return is_multi(chart) ? drawMulti(plot, chart, x) : drawBinary(plot, chart.points, x);
+      return isMulti(course) ? drawMulti(plot, course, x) : drawBinary(plot, course.points, x);
     },
   });
 };

@@ -9,6 +9,7 @@ import {
   share,
   shown,
 } from '../consensus/index.js';
+import type { Moment } from './schema.js';
 
 /**
  * The consensus as it moves, prediction by prediction. After each one its figures are those that
@@ -21,14 +22,14 @@ export interface Stated {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly family: string;
-  /** Whoever owns the agent: the predictions of one owner share one weight. */
+  /** The predictions of one owner share one weight. */
   readonly owner: string;
   /** Binary: 1 for YES, 0 for NO. Multi: number of the option. */
   readonly side: number;
   /** Binary: stated probability of YES. Multi: confidence in the option. 0 to 100. */
   readonly value: number;
   /** Multi: what each option is given, in percent · (options − 1); empty for a binary question. */
-  readonly given: ArrayLike<number>;
+  readonly given: readonly number[];
 }
 
 export interface RunShape {
@@ -36,99 +37,70 @@ export interface RunShape {
   readonly options: readonly string[];
 }
 
-/** Percentages with at most two decimals; null where the consensus has null. */
-export interface Moment {
-  readonly count: number;
-  /** As the consensus has it: the pooled figure; multi: the mean of the option that leads. */
-  readonly forecast: number | null;
-  readonly leading_option: string | null;
-  /** Multi: the share of first choices on the option that leads. */
-  readonly yes_percent: number;
-  readonly mean_probability: number | null;
-  readonly median_probability: number | null;
-  readonly p25: number | null;
-  readonly p75: number | null;
-  readonly extremized: number | null;
-  /** Multi: what is stated for each option on average; empty for a binary question. */
-  readonly option_probabilities: readonly number[];
-  /** Multi: the share of first choices on each option. */
-  readonly option_percents: readonly number[];
-}
-
 export interface Run {
   add(one: Stated): void;
   /** Binary: yes_percent, mean_probability, extremized. Multi: the mean of each option. */
   figures(): readonly number[];
+  /** As the consensus has it. */
   read(): Moment;
-}
-
-/** The names of `figures`. */
-export const figureNames = ({ question_type, options }: RunShape): readonly string[] =>
-  question_type === 'binary' ? ['yes_percent', 'mean_probability', 'extremized'] : options;
-
-/** What one prediction adds to its family, for a whole weight. */
-interface Part {
-  readonly family: Family;
-  readonly log_odds: number;
 }
 
 /** The weights of families, of which the predictions of an owner share one (see `poolCells`). */
 const makePools = () => {
+  /** A prediction adds to its family, for a whole weight, its log odds. */
+  type Part = readonly [family: Family, log_odds: number];
   const families = new Map<string, Family>();
   const owners = new Map<string, readonly Part[]>();
 
   const shift = (parts: readonly Part[], sign: 1 | -1): void => {
     const weight = sign / parts.length;
-    for (const { family, log_odds } of parts) {
+    for (const [family, log_odds] of parts) {
       family.weight += weight;
       family.log_odds += weight * log_odds;
     }
-  };
-
-  const enter = (owner: string, part: Part): void => {
-    const before = owners.get(owner) ?? [];
-    shift(before, -1);
-    const after = [...before, part];
-    owners.set(owner, after);
-    shift(after, 1);
   };
 
   return {
     add({ owner, family: name, value }: Stated): void {
       const family = families.get(name) ?? { weight: 0, log_odds: 0 };
       families.set(name, family);
-      enter(owner, { family, log_odds: logOdds(value) });
+      const before = owners.get(owner) ?? [];
+      const after: readonly Part[] = [...before, [family, logOdds(value)]];
+      shift(before, -1);
+      shift(after, 1);
+      owners.set(owner, after);
     },
     read: (): number | null =>
       families.size === 0 ? null : shown(extremize([...families.values()])),
   };
 };
 
-/** Everything but the pool: counts, from which means, shares and quantiles follow. */
-export const makeCounts = ({ question_type, options }: RunShape) => {
+export const makeRun = ({ question_type, options }: RunShape): Run => {
   const is_binary = question_type === 'binary';
+  const pools = is_binary ? makePools() : null;
   const sides = new Array<number>(is_binary ? 2 : options.length).fill(0);
   const values = new Array<number>(101).fill(0);
   const sums = options.map(() => 0);
   let count = 0;
   let sum = 0;
-  const shares = (): number[] => sides.map((n) => share(n, count));
   const means = (): number[] => sums.map((one) => meanGiven(one, count, options.length) ?? 0);
   const at = (q: number): number | null => (is_binary ? quantile(values, count, q) : null);
   return {
-    is_binary,
-    add({ side, value, given }: Pick<Stated, 'side' | 'value' | 'given'>): void {
+    add(one) {
+      const { side, value, given } = one;
       count += 1;
       sum += value;
       sides[side] = (sides[side] as number) + 1;
       values[value] = (values[value] as number) + 1;
-      for (let n = 0; n < sums.length; n += 1) {
-        sums[n] = (sums[n] as number) + (given[n] as number);
-      }
+      for (const [n, part] of given.entries()) sums[n] = (sums[n] as number) + part;
+      pools?.add(one);
     },
-    figures: (extremized: number): readonly number[] =>
-      is_binary ? [share(sides[1] as number, count), mean(sum, count) ?? 0, extremized] : means(),
-    read(extremized: number | null): Moment {
+    figures: () =>
+      pools === null
+        ? means()
+        : [share(sides[1] as number, count), mean(sum, count) ?? 0, pools.read() ?? 0],
+    read() {
+      const extremized = pools?.read() ?? null;
       const option_probabilities = means();
       const leading = leadingOf(sums, count);
       return {
@@ -142,25 +114,8 @@ export const makeCounts = ({ question_type, options }: RunShape) => {
         p75: at(0.75),
         extremized,
         option_probabilities,
-        option_percents: is_binary ? [] : shares(),
+        option_percents: is_binary ? [] : sides.map((n) => share(n, count)),
       };
     },
-  };
-};
-
-/** Without `pooled` nothing is extremized, and the owners are not looked at. */
-export const makeRun = (
-  shape: RunShape,
-  { pooled = true }: { readonly pooled?: boolean } = {},
-): Run => {
-  const counts = makeCounts(shape);
-  const pools = counts.is_binary && pooled ? makePools() : null;
-  return {
-    add(one) {
-      counts.add(one);
-      pools?.add(one);
-    },
-    figures: () => counts.figures(pools?.read() ?? 0),
-    read: () => counts.read(pools?.read() ?? null),
   };
 };

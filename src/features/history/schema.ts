@@ -1,24 +1,16 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
-import { limit_query, page_query } from '../../kit/page.js';
+import { page_query } from '../../kit/page.js';
 import { consensus_schema } from '../consensus/index.js';
-import { model_families } from '../taxonomy/index.js';
+
+export const most_points = 1_000;
 
 export const snapshot_reasons = ['hourly', 'closed', 'resolved'] as const;
 export type SnapshotReason = (typeof snapshot_reasons)[number];
 
-const stretch = {
-  since: Type.Optional(time_schema),
-  until: Type.Optional(time_schema),
-};
+export const snapshots_query = Type.Object(page_query);
 
-export const snapshots_query = Type.Object({
-  ...page_query,
-  ...stretch,
-  order: Type.Optional(textEnum(['newest', 'oldest'] as const)),
-});
-
-export const snapshot_schema = Type.Object({
+const snapshot_schema = Type.Object({
   ...consensus_schema.properties,
   reason: textEnum(snapshot_reasons),
   taken_at: Type.String({
@@ -33,44 +25,23 @@ export const snapshots_answer = Type.Object({
   next_cursor: nullable(Type.String()),
 });
 
-export const chart_points = { least: 2, most: 1_000, usual: 200 } as const;
-
 export const chart_query = Type.Object({
   points: Type.Integer({
-    minimum: chart_points.least,
-    maximum: chart_points.most,
-    default: chart_points.usual,
+    minimum: 2,
+    maximum: most_points,
+    default: 200,
     description: 'At most so many points.',
   }),
-  family: Type.Optional(textEnum(model_families)),
-  ...stretch,
 });
-
-const themes = ['light', 'dark', 'auto'] as const;
 
 export const picture_query = Type.Object({
   ...chart_query.properties,
-  theme: Type.Optional(textEnum(themes)),
+  theme: Type.Optional(textEnum(['light', 'dark', 'auto'] as const)),
   width: Type.Integer({
     minimum: 320,
     maximum: 1_200,
     default: 800,
-    description: 'Units of the picture; its letters stay as large.',
-  }),
-});
-
-/** As 1,200 × 675 units at scale 2, or 800 × 450 at 3. */
-export const most_pixels = 3_240_000;
-
-export const png_query = Type.Object({
-  ...picture_query.properties,
-  scale: Type.Integer({
-    minimum: 1,
-    maximum: 3,
-    default: 2,
-    description:
-      'Pixels for each unit; width × scale times height × scale is at most ' +
-      `${most_pixels.toLocaleString('en')}.`,
+    description: 'Units of the picture, each two pixels as PNG; its letters stay as large.',
   }),
 });
 
@@ -79,9 +50,7 @@ const number = nullable(Type.Number());
 const point_schema = Type.Object({
   at: time_schema,
   count: Type.Integer({ description: 'Predictions so far.' }),
-  forecast: nullable(
-    Type.Number({ description: 'As in the consensus; of one family it has no pool, and is null.' }),
-  ),
+  forecast: nullable(Type.Number({ description: 'As in the consensus.' })),
   leading_option: nullable(Type.String()),
   yes_percent: Type.Number({ description: 'Multi: first choices on `leading_option`.' }),
   mean_probability: number,
@@ -97,13 +66,20 @@ const point_schema = Type.Object({
   }),
 });
 
+/** The figures of a moment; percentages with at most two decimals. */
+export type Moment = Omit<Static<typeof point_schema>, 'at'>;
+
+export interface Point extends Moment {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
 export const chart_answer = Type.Object({
   question_id: uuid_schema,
   question: Type.String(),
   question_type: textEnum(['binary', 'multi'] as const),
   status: Type.String(),
   options: Type.Array(Type.String()),
-  family: nullable(Type.String()),
   total_predictions: Type.Integer(),
   moments: Type.Integer({ description: 'Moments at which the consensus changed.' }),
   sampling: textEnum(['none', 'lttb'] as const),
@@ -111,27 +87,6 @@ export const chart_answer = Type.Object({
   points: Type.Array(point_schema, {
     description: 'After each of these predictions; the consensus stands so until the next.',
   }),
-});
-
-export const drift_figures = ['mean_probability', 'yes_percent', 'extremized'] as const;
-
-const window_schema = Type.Optional(
-  Type.String({
-    pattern: '^[1-9][0-9]{0,3}[mhd]$',
-    description: 'Minutes, hours or days: 90m, 24h, 7d. 24h where it is not named.',
-  }),
-);
-
-export const drift_query = Type.Object({
-  points: Type.Number({ minimum: 1, maximum: 100, default: 10 }),
-  window: window_schema,
-  least_count: Type.Integer({
-    minimum: 1,
-    maximum: 1_000_000,
-    default: 1,
-    description: 'A move begins where at least so many predictions are counted.',
-  }),
-  figure: Type.Optional(textEnum(drift_figures)),
 });
 
 const stand_schema = Type.Object({
@@ -143,12 +98,12 @@ const stand_schema = Type.Object({
 const family_share = Type.Object({
   model_family: Type.String(),
   predictions: Type.Integer(),
-  contribution: nullable(
-    Type.Number({ description: 'Points of the change; they sum to it. Null for a pool.' }),
-  ),
+  contribution: nullable(Type.Number({ description: 'Points of the change; they sum to it.' })),
 });
 
-export const move_schema = Type.Object({
+export type FamilyShare = Static<typeof family_share>;
+
+const move_schema = Type.Object({
   option: nullable(Type.String({ description: 'Multi: whose mean moved.' })),
   from: stand_schema,
   to: stand_schema,
@@ -169,38 +124,4 @@ export const drift_answer = Type.Object({
   drift_events: Type.Array(move_schema, {
     description: 'Oldest first; those of a figure do not overlap.',
   }),
-});
-
-export const movers_query = Type.Object({
-  window: window_schema,
-  points: Type.Number({ minimum: 1, maximum: 100, default: 10 }),
-  limit: limit_query,
-  until: Type.Optional(
-    Type.String({ format: 'date-time', description: 'Down to the hour; now where not named.' }),
-  ),
-});
-
-export const movers_answer = Type.Object({
-  window: Type.String(),
-  points: Type.Number(),
-  from: time_schema,
-  to: time_schema,
-  total: Type.Integer({ description: 'Questions that moved so far.' }),
-  movers: Type.Array(
-    Type.Object({
-      question_id: uuid_schema,
-      question: Type.String(),
-      question_type: textEnum(['binary', 'multi'] as const),
-      category: Type.String(),
-      status: Type.String(),
-      option: nullable(Type.String({ description: 'Multi: whose mean moved most.' })),
-      before: Type.Number({ description: 'Mean probability of YES, or of the option, at `from`.' }),
-      after: Type.Number(),
-      change: Type.Number({ description: 'Percentage points; negative: down.' }),
-      count_before: Type.Integer(),
-      count_after: Type.Integer(),
-      families: Type.Array(family_share, { description: 'Those that moved it most first.' }),
-    }),
-    { description: 'Those that moved most first.' },
-  ),
 });

@@ -47,17 +47,6 @@ export const readEndings = (
   order by e."offset"
   limit ${most}`;
 
-/** Offset of the newest prediction on a question before an offset of the log; 0 where none is. */
-export const lastBefore = async (tx: Tx, question_id: string, offset: number): Promise<number> => {
-  const [row] = await tx<{ offset: number }[]>`
-    select "offset"
-    from events
-    where question_id = ${question_id} and event = 'prediction.placed' and "offset" < ${offset}
-    order by "offset" desc
-    limit 1`;
-  return row?.offset ?? 0;
-};
-
 /** Questions that moved since their latest snapshot and have none of this hour, by their ids. */
 export const listMoved = (
   tx: Tx,
@@ -77,64 +66,44 @@ export const listMoved = (
   order by c.question_id
   limit ${most}`;
 
-export interface NewSnapshot {
+export interface Snapshot {
   readonly reason: SnapshotReason;
   readonly moment: Date;
   readonly taken_at: Date;
-  readonly consensus: Consensus;
 }
 
 /** How the JSON of a snapshot is written; see the migration of the column. */
 const format = 2;
 
-/** False when the moment has its snapshot already, which stays as it is. */
-export const insertSnapshot = async (tx: Tx, snapshot: NewSnapshot): Promise<boolean> => {
-  const { reason, moment, taken_at, consensus } = snapshot;
+/** False when the moment has its snapshot already; one of an older format is written anew. */
+export const putSnapshot = async (
+  tx: Tx,
+  { reason, moment, taken_at }: Snapshot,
+  consensus: Consensus,
+): Promise<boolean> => {
   const rows = await tx`
-    insert into consensus_snapshots
+    insert into consensus_snapshots as s
       (question_id, moment, reason, taken_at, "offset", consensus, format)
     values (
       ${consensus.question_id}, ${moment}, ${reason}, ${taken_at}, ${consensus.offset},
       ${JSON.stringify(consensus)}::text::json, ${format}
     )
-    on conflict do nothing
+    on conflict (question_id, moment, reason) do update
+    set consensus = excluded.consensus, format = excluded.format
+    where s.format < excluded.format
     returning moment`;
   return rows.length === 1;
 };
 
-/** A snapshot that an older program took, with its question. */
-export interface OutdatedSnapshot extends QuestionShape {
-  readonly moment: Date;
-  readonly reason: SnapshotReason;
-  readonly offset: number;
-  readonly consensus: Consensus;
-}
-
-export const listOutdated = (tx: Tx, most: number) => tx<OutdatedSnapshot[]>`
-  select s.moment, s.reason, s."offset", s.consensus, q.id, q.question_type, q.options
+/** Those that an older program took, with their questions. */
+export const listOutdated = (tx: Tx, most: number) => tx<
+  (Snapshot & QuestionShape & { readonly offset: number })[]
+>`
+  select s.moment, s.reason, s.taken_at, s."offset", q.id, q.question_type, q.options
   from consensus_snapshots s
   join questions q on q.id = s.question_id
   where s.format < ${tx.unsafe(String(format))}
   limit ${most}`;
-
-export const updateSnapshot = async (
-  tx: Tx,
-  { id, moment, reason }: OutdatedSnapshot,
-  consensus: Consensus,
-): Promise<void> => {
-  await tx`
-    update consensus_snapshots
-    set consensus = ${JSON.stringify(consensus)}::text::json, format = ${format}
-    where question_id = ${id} and moment = ${moment} and reason = ${reason}`;
-};
-
-export interface SnapshotAsk {
-  readonly question_id: string;
-  readonly since: Date | null;
-  readonly until: Date | null;
-  readonly oldest_first: boolean;
-  readonly page: PageAsk;
-}
 
 export interface SnapshotRow {
   readonly taken_at: Date;
@@ -142,40 +111,29 @@ export interface SnapshotRow {
   readonly consensus: Consensus;
 }
 
-/** Those of an older format come once they are made anew. */
-const matching = (db: Db, { question_id, since, until }: SnapshotAsk) => db`
-  question_id = ${question_id}
-  and format = ${format}
-  and (${since}::timestamptz is null or taken_at >= ${since})
-  and (${until}::timestamptz is null or taken_at <= ${until})`;
-
-/** One row more than the page, to know whether it ends. */
-export const listSnapshots = (db: Db, ask: SnapshotAsk): Promise<SnapshotRow[]> => {
-  const { after, offset, limit } = ask.page;
+/** Newest first, one more than the page; those of an older format come once they are made anew. */
+export const listSnapshots = (
+  db: Db,
+  question_id: string,
+  { after, offset, limit }: PageAsk,
+): Promise<SnapshotRow[]> => {
   const [taken_at = null, reason = null] = (after ?? []) as (string | null)[];
-  return ask.oldest_first
-    ? db<SnapshotRow[]>`
-        select taken_at, reason, consensus
-        from consensus_snapshots
-        where ${matching(db, ask)}
-          and (${taken_at}::timestamptz is null
-            or (taken_at, reason) > (${taken_at}::timestamptz, ${reason}))
-        order by taken_at, reason
-        offset ${offset}
-        limit ${limit + 1}`
-    : db<SnapshotRow[]>`
-        select taken_at, reason, consensus
-        from consensus_snapshots
-        where ${matching(db, ask)}
-          and (${taken_at}::timestamptz is null
-            or (taken_at, reason) < (${taken_at}::timestamptz, ${reason}))
-        order by taken_at desc, reason desc
-        offset ${offset}
-        limit ${limit + 1}`;
+  return db<SnapshotRow[]>`
+    select taken_at, reason, consensus
+    from consensus_snapshots
+    where question_id = ${question_id}
+      and format = ${format}
+      and (${taken_at}::timestamptz is null
+        or (taken_at, reason) < (${taken_at}::timestamptz, ${reason}))
+    order by taken_at desc, reason desc
+    offset ${offset}
+    limit ${limit + 1}`;
 };
 
-export const countSnapshots = async (db: Db, ask: SnapshotAsk): Promise<number> => {
+export const countSnapshots = async (db: Db, question_id: string): Promise<number> => {
   const [row] = await db<{ count: number }[]>`
-    select count(*)::integer as count from consensus_snapshots where ${matching(db, ask)}`;
+    select count(*)::integer as count
+    from consensus_snapshots
+    where question_id = ${question_id} and format = ${format}`;
   return row?.count ?? 0;
 };

@@ -1,80 +1,99 @@
-import { readPages, type Sql, type Tx } from '../../kit/pg/client.js';
+import { type Db, readPages, type Tx } from '../../kit/pg/client.js';
 import { givenBy, type QuestionShape } from '../consensus/index.js';
+import { givenSides } from '../predictions/index.js';
 import type { Stated } from './run.js';
 
-/** What was stated on a question, read from the record piece by piece. */
+/** What was stated, from the record. */
 
-/** Predictions in one text: it takes about a millisecond of the event loop to read. */
-const piece = 1_000;
-/** Texts that are fetched at a time. */
-const pieces = 4;
-
-/** Offset of the newest prediction on a question in the log; 0 where there is none. */
-export const readOffset = async (sql: Sql, question_id: string): Promise<number> => {
-  const [row] = await sql<{ offset: number }[]>`
-    select prediction_offset as "offset" from question_counts where question_id = ${question_id}`;
-  return row?.offset ?? 0;
-};
-
-interface PieceRow {
-  readonly lines: string;
+interface StatedRow extends Omit<Stated, 'given'> {
+  readonly probabilities: readonly number[] | null;
   readonly offset: number;
 }
 
-/** Predictions of a piece, and the offset of the newest prediction of the question. */
-export interface StatedPiece {
-  readonly stated: readonly Stated[];
-  readonly offset: number;
-}
-
-const readLine = (line: string, { question_type, options }: QuestionShape): Stated => {
-  const [at, on, states, owner = '', family = '', percents = ''] = line.split(' ');
-  const [side, value] = [Number(on), Number(states)];
-  const option = question_type === 'binary' ? null : side;
-  const probabilities = percents === '' ? null : percents.split(',').map(Number);
-  const given = givenBy({ option, value }, probabilities, options.length) ?? [];
-  return { at: Number(at), side, value, owner, family, given };
-};
+const portion = 1_000;
 
 /**
  * All predictions of a question that the log has, in the order of their times, and the offset of
  * the newest one: one statement, which sees one state. Those whose event is still in the outbox
  * are left out, as in the consensus; what moderation hid and what was voided stays in, also as
- * there. A row for each would cost the event loop four times as much as these texts.
+ * there.
  */
-export const readStated = async function* (
+export const readStated = async (
   tx: Tx,
-  question: QuestionShape,
-): AsyncGenerator<StatedPiece> {
-  const rows = tx<PieceRow[]>`
+  { id, question_type, options }: QuestionShape,
+): Promise<{ readonly all: readonly Stated[]; readonly offset: number }> => {
+  const all: Stated[] = [];
+  let last = 0;
+  const rows = tx<StatedRow[]>`
     select
-      string_agg(
-        (extract(epoch from created_at) * 1000)::bigint || ' ' || side || ' ' || value || ' '
-          || owner || ' ' || model_family || ' '
-          || coalesce(array_to_string(probabilities, ','), ''),
-        E'\n' order by created_at, id
-      ) as lines,
-      (select prediction_offset from question_counts where question_id = ${question.id})
-        as "offset"
-    from (
-      select
-        p.created_at,
-        p.id,
-        coalesce(p.selected_option, p.prediction::integer) as side,
-        coalesce(p.probability, p.confidence) as value,
-        coalesce(p.owner_id, p.agent_id) as owner,
-        p.model_family,
-        p.probabilities,
-        (row_number() over (order by p.created_at, p.id) - 1) / ${piece} as piece
-      from predictions p
-      where p.question_id = ${question.id}
-        and not exists (select from outbox o where o.id = p.event_id)
-    ) placed
-    group by piece
-    order by piece`;
-  for await (const some of readPages(tx, rows, pieces)) {
-    for (const { lines, offset } of some) {
-      yield { stated: lines.split('\n').map((line) => readLine(line, question)), offset };
+      (extract(epoch from p.created_at) * 1000)::bigint as at,
+      coalesce(p.selected_option, p.prediction::integer) as side,
+      coalesce(p.probability, p.confidence) as value,
+      coalesce(p.owner_id, p.agent_id) as owner,
+      p.model_family as family,
+      p.probabilities,
+      c.prediction_offset as "offset"
+    from predictions p
+    join question_counts c on c.question_id = p.question_id
+    where p.question_id = ${id} and not exists (select from outbox o where o.id = p.event_id)
+    order by p.created_at, p.id`;
+  for await (const page of readPages<StatedRow>(tx, rows, portion)) {
+    for (const { probabilities, offset, ...one } of page) {
+      const option = question_type === 'binary' ? null : one.side;
+      const given = givenBy({ option, value: one.value }, probabilities, options.length) ?? [];
+      all.push({ ...one, given });
+      last = offset;
     }
   }
+  return { all, offset: last };
 };
+
+/** What was stated on a question that got predictions within a stretch of time, by family. */
+export interface MovedRow {
+  readonly question_id: string;
+  readonly model_family: string;
+  /** Null on a binary question. */
+  readonly option: number | null;
+  /**
+   * Predictions made at the beginning of the stretch or before, and the sum of the percents that
+   * they give YES, or this option: every prediction gives something to each of the options.
+   */
+  readonly count_before: number;
+  readonly sum_before: number;
+  /** Predictions made within it. */
+  readonly count_within: number;
+  readonly sum_within: number;
+}
+
+/** Predictions after the first moment and until the second are within. */
+export interface Stretch {
+  readonly from: Date;
+  readonly to: Date;
+}
+
+/** By question, option and family; of what the log has. */
+export const readMoved = (db: Db, { from, to }: Stretch) => db<MovedRow[]>`
+  with moved as materialized (
+    select distinct question_id
+    from predictions
+    where created_at > ${from} and created_at <= ${to}
+  )
+  select
+    p.question_id,
+    p.model_family,
+    case when q.question_type = 'multi' then s.side end as option,
+    (count(*) filter (where p.created_at <= ${from}))::integer as count_before,
+    (coalesce(sum(s.given) filter (where p.created_at <= ${from}), 0))::float8
+      / greatest(cardinality(q.options) - 1, 1) as sum_before,
+    (count(*) filter (where p.created_at > ${from}))::integer as count_within,
+    (coalesce(sum(s.given) filter (where p.created_at > ${from}), 0))::float8
+      / greatest(cardinality(q.options) - 1, 1) as sum_within
+  from moved m
+  join questions q on q.id = m.question_id
+  join predictions p on p.question_id = q.id
+  cross join ${givenSides(db)}
+  where p.created_at <= ${to}
+    and (q.question_type = 'multi' or s.side = 1)
+    and not exists (select from outbox o where o.id = p.event_id)
+  group by p.question_id, p.model_family, s.side, q.question_type, cardinality(q.options)
+  order by p.question_id, s.side`;

@@ -1,7 +1,7 @@
 import { makeCache, makeQueue } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { groupBy } from '../../kit/group-by.js';
-import type { Movers } from '../history/index.js';
+import { readMovers } from '../history/index.js';
 import { buildDay, type DayInput } from './build.js';
 import { type DayAsk, daily_limits, telling } from './rules.js';
 import type { Daily } from './schema.js';
@@ -30,7 +30,7 @@ const most_waiting = 16;
 const fresh_ms = 5_000;
 const day_ms = 86_400_000;
 
-const readInput = async (sql: Deps['sql'], moved: Movers, ask: DayAsk): Promise<DayInput> => {
+const readInput = async (sql: Deps['sql'], ask: DayAsk): Promise<DayInput> => {
   const { listed, top, closing_days } = daily_limits;
   const soon = new Date(ask.to.getTime() + closing_days * day_ms);
   const [activity, counts, sides, published, closing, resolved, all_movers] = await Promise.all([
@@ -40,7 +40,7 @@ const readInput = async (sql: Deps['sql'], moved: Movers, ask: DayAsk): Promise<
     readPublished(sql, ask, listed),
     readClosing(sql, { from: ask.to, to: soon }, listed),
     readResolved(sql, ask, daily_limits.resolved),
-    moved.read({ from: ask.from, to: ask.to }),
+    readMovers(sql, ask),
   ]);
   const movers = telling(all_movers);
   const ids = resolved.map(({ id }) => id);
@@ -65,13 +65,13 @@ const readInput = async (sql: Deps['sql'], moved: Movers, ask: DayAsk): Promise<
   };
 };
 
-export const createDays = ({ sql }: Pick<Deps, 'sql'>, moved: Movers): Days => {
+export const createDays = ({ sql }: Pick<Deps, 'sql'>): Days => {
   const days = makeCache<Daily>({ most: most_days, ttl_ms: fresh_ms });
   const queue = makeQueue(1, most_waiting);
   return {
     read: async (ask) =>
       days.get(`${ask.date} ${ask.is_partial}`, () =>
-        queue(async () => buildDay(await readInput(sql, moved, ask))),
+        queue(async () => buildDay(await readInput(sql, ask))),
       ),
   };
 };

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Sql } from '../../kit/pg/client.js';
-import { makeDebaters, makeTops, pairedSlices } from './keeper.js';
+import { listBoardSets, makeBoards } from './keeper.js';
 import { readRow } from './live.js';
 import { dayOf } from './rules.js';
 import { countWrongNets } from './store.js';
@@ -40,18 +40,14 @@ const compare = (name: string, has: readonly string[], wanted: readonly string[]
 export const findBoardDifferences = async (ask: BoardsAsk): Promise<readonly string[]> => {
   const { sql, redis, prefix, now } = ask;
   const found: string[] = [];
-  const look = async (boards: Awaited<ReturnType<typeof makeTops>>): Promise<void> => {
-    for (const { key, members } of boards) {
+  for (const set of await listBoardSets(sql, dayOf(now))) {
+    for (const { key, members } of await makeBoards(sql, prefix, set)) {
       const name = key.slice(key.indexOf('}:') + 2).replace(':', ' of ');
       found.push(...compare(name, await redis.zrange(key, '0', '-1'), members));
     }
-  };
-  for (const slice of await pairedSlices(sql, dayOf(now))) {
-    await look(await makeTops(sql, prefix, slice));
     if (found.length >= shown) return found.slice(0, shown);
   }
-  await look(await makeDebaters(sql, prefix));
   const wrong = await countWrongNets(sql);
   if (wrong > 0) found.push(`${wrong} agents have won something else than board_nets says`);
-  return found.slice(0, shown);
+  return found;
 };

@@ -1,9 +1,7 @@
 export { type BoardsAsk, findBoardDifferences } from './check.js';
 export { createBoardKeeper } from './keeper.js';
 export { type Boards, createBoards } from './live.js';
-export type { StandingParts } from './page.js';
 export { type PerformanceAsk, readPerformance } from './performance.js';
-export { routes } from './routes.js';
+export { makeLeaderboardTopics, routes, type StandingParts } from './routes.js';
 export { type Performance, performance_schema } from './schema.js';
 export { markDebaters, markStanding, readNet } from './store.js';
-export { makeLeaderboardTopics } from './topics.js';

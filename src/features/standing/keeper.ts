@@ -3,24 +3,9 @@ import type { Deps } from '../../kit/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import type { Db, Tx } from '../../kit/pg/client.js';
-import {
-  boardKey,
-  builtKey,
-  membersOf,
-  most_in_redis,
-  slotOf,
-  wholeSlice,
-  writeBoard,
-} from './live.js';
-import { agent_kinds, dayOf, type Slice, slicesOf } from './rules.js';
-import {
-  holdBoards,
-  readBoard,
-  readPillars,
-  readTops,
-  takeDebaterMarks,
-  takeMarks,
-} from './store.js';
+import { boardKey, builtKey, membersOf, most_in_redis, writeBoard } from './live.js';
+import { type BoardName, board_kinds, dayOf, type Slice, slicesOf, whole_slice } from './rules.js';
+import { holdBoards, readPillars, readTops, takeDebaterMarks, takeMarks } from './store.js';
 
 /**
  * Makes the boards in Redis from the record. Redis tells of each slice from what it was made: the
@@ -47,35 +32,37 @@ const patient = { statement_ms: 30_000 };
 /** Redis lost what was being made; the next turn makes it again. */
 class BoardsLost extends Error {}
 
+/** Boards that are made together. */
+export interface BoardSet {
+  readonly slot: string;
+  readonly slice: Slice;
+  readonly kinds: readonly BoardName[];
+}
+
+export const listBoardSets = async (db: Db, day: number): Promise<readonly BoardSet[]> => [
+  ...slicesOf(await readPillars(db), day).map((slice) => ({
+    ...{ slot: slice.slot, slice, kinds: board_kinds },
+  })),
+  { slot: 'debaters', slice: whole_slice, kinds: ['debaters'] },
+];
+
 export interface Made {
   readonly key: string;
   readonly members: readonly string[];
 }
 
-/** The boards of forecasts in one slice, as they belong in Redis. */
-export const makeTops = async (db: Db, prefix: string, slice: Slice): Promise<readonly Made[]> => {
-  const boards = await readTops(db, slice, most_in_redis);
+/** The boards of a set, as they belong in Redis. */
+export const makeBoards = async (
+  db: Db,
+  prefix: string,
+  { slice, kinds }: BoardSet,
+): Promise<readonly Made[]> => {
+  const boards = await readTops(db, { slice, kinds, most: most_in_redis });
   return boards.map((board) => ({
-    key: boardKey(prefix, { kind: board.kind, slot: slotOf(board, slice) }),
+    key: boardKey(prefix, { ...board, slot: slice.slot }),
     members: membersOf(board, slice.since),
   }));
 };
-
-export const makeDebaters = async (db: Db, prefix: string): Promise<readonly Made[]> => {
-  const made: Made[] = [];
-  for (const agents of agent_kinds) {
-    const [kind, slice] = ['debaters', wholeSlice(agents)] as const;
-    const page = { limit: most_in_redis, offset: 0, after: null };
-    const { total, rows } = await readBoard(db, { kind, slice, ...page });
-    const members = membersOf({ total, rows: rows.slice(0, most_in_redis) }, null);
-    made.push({ key: boardKey(prefix, { kind, slot: slice.slot }), members });
-  }
-  return made;
-};
-
-/** One for both kinds of agents. */
-export const pairedSlices = async (db: Db, day: number): Promise<readonly Slice[]> =>
-  slicesOf(await readPillars(db), day).filter(({ agents }) => agents === 'agent');
 
 /** What a slice has to be made from, and by slot what was. */
 const readBuilt = async (redis: Redis, prefix: string, day: number) => {
@@ -96,41 +83,36 @@ const takeAllMarks = async (tx: Tx): Promise<ReadonlySet<string | null>> => {
   return categories;
 };
 
-/** Takes marks away; what is due then, or null while another keeper is at it. */
-const findDue = async (deps: Deps, tx: Tx): Promise<readonly (() => Promise<void>)[] | null> => {
-  const { redis, clock, config, sql } = deps;
-  if (!(await holdBoards(tx))) return null;
+interface Due extends BoardSet {
+  readonly stamp: string;
+}
+
+/** Takes marks away; what is due then: nothing while another keeper is at it. */
+const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly Due[]> => {
+  if (!(await holdBoards(tx))) return [];
   const prefix = config.REDIS_PREFIX;
   const day = dayOf(clock());
   const { built, stamp } = await readBuilt(redis, prefix, day);
   const moved = await takeAllMarks(tx);
   const debaters_moved = await takeDebaterMarks(tx);
-  const isMoved = ({ category }: Slice): boolean =>
-    moved.has(null) || (category === null ? moved.size > 0 : moved.has(category));
-  const jobs = [
-    ...(await pairedSlices(tx, day)).map((slice) => ({
-      ...{ slot: slice.slot, is_moved: isMoved(slice) },
-      make: (db: Db) => makeTops(db, prefix, slice),
-    })),
-    {
-      ...{ slot: 'debaters', is_moved: debaters_moved },
-      make: (db: Db) => makeDebaters(db, prefix),
-    },
-  ];
-  const gone = jobs.filter(({ is_moved }) => is_moved).map(({ slot }) => slot);
+  const isMoved = ({ slot, slice: { category } }: BoardSet): boolean => {
+    if (slot === 'debaters') return debaters_moved;
+    return moved.has(null) || (category === null ? moved.size > 0 : moved.has(category));
+  };
+  const sets = await listBoardSets(tx, day);
+  const gone = sets.filter(isMoved).map(({ slot }) => slot);
   if (gone.length > 0) await redis.hdel(builtKey(prefix), ...gone);
-  const due = jobs.filter(({ slot, is_moved }) => is_moved || built[slot] !== stamp);
-  return due.map(
-    ({ slot, make }) =>
-      () =>
-        sql.begin(patient, async (held) => {
-          if (!(await holdBoards(held))) return;
-          for (const { key, members } of await make(held)) {
-            if (!(await writeBoard(redis, key, members))) throw new BoardsLost('Redis was emptied');
-          }
-          await redis.hset(builtKey(prefix), slot, stamp);
-        }),
-  );
+  return sets
+    .filter((set) => isMoved(set) || built[set.slot] !== stamp)
+    .map((set) => ({ ...set, stamp }));
+};
+
+const makeSet = async ({ redis, config }: Deps, tx: Tx, set: Due): Promise<void> => {
+  if (!(await holdBoards(tx))) return;
+  for (const { key, members } of await makeBoards(tx, config.REDIS_PREFIX, set)) {
+    if (!(await writeBoard(redis, key, members))) throw new BoardsLost('Redis was emptied');
+  }
+  await redis.hset(builtKey(config.REDIS_PREFIX), set.slot, set.stamp);
 };
 
 export const createBoardKeeper = (deps: Deps, every_ms = 500): Loop => {
@@ -139,10 +121,9 @@ export const createBoardKeeper = (deps: Deps, every_ms = 500): Loop => {
   let busy_ms = 0;
   /** False when there is more to do than fits into a turn. */
   const turn = async (started_ms: number): Promise<boolean> => {
-    const due = await sql.begin(patient, (tx) => findDue(deps, tx));
-    for (const make of due ?? []) {
+    for (const set of await sql.begin(patient, (tx) => findDue(deps, tx))) {
       if (performance.now() - started_ms > longest_turn_ms) return false;
-      await make();
+      await sql.begin(patient, (tx) => makeSet(deps, tx, set));
     }
     return true;
   };

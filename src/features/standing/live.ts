@@ -2,9 +2,8 @@ import type { Redis } from 'ioredis';
 import { makeCache } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { describeError } from '../../kit/log.js';
-import { type AgentKind, type BoardName, type Slice, sliceOf } from './rules.js';
+import { type AgentKind, type BoardName, whole_slice } from './rules.js';
 import {
-  type Board,
   type BoardAsk,
   type BoardPage,
   type BoardRow,
@@ -28,10 +27,12 @@ const tagged = (prefix: string, rest: string): string => `${prefix}:{boards}:${r
 export interface BoardId {
   readonly kind: BoardName;
   readonly slot: string;
+  readonly agents?: AgentKind | undefined;
 }
 
-export const boardKey = (prefix: string, { kind, slot }: BoardId): string =>
-  tagged(prefix, `${kind}:${slot}`);
+/** `points:all:all`, `brier:society:30d`, `accuracy:all:7d:imported`. */
+export const boardKey = (prefix: string, { kind, slot, agents = 'agent' }: BoardId): string =>
+  tagged(prefix, `${kind}:${slot}${agents === 'agent' ? '' : `:${agents}`}`);
 
 /** By slot, from what the boards of it were made. */
 export const builtKey = (prefix: string): string => tagged(prefix, 'built');
@@ -104,8 +105,8 @@ const readHead = async (redis: Redis, key: string): Promise<Head | null> => {
 
 /** Null where the board is not in Redis, is of another day, or does not reach so far. */
 const readLive = async (redis: Redis, prefix: string, ask: BoardAsk): Promise<BoardPage | null> => {
-  const { kind, slice, limit, offset, after } = ask;
-  const key = boardKey(prefix, { kind, slot: slice.slot });
+  const { kind, agents, slice, limit, offset, after } = ask;
+  const key = boardKey(prefix, { kind, agents, slot: slice.slot });
   const from = after === null ? '[0' : `(${sortable(after.key)}${after.agent_id}~`;
   const [head, found] = await Promise.all([
     readHead(redis, key),
@@ -117,8 +118,7 @@ const readLive = async (redis: Redis, prefix: string, ask: BoardAsk): Promise<Bo
 };
 
 const readRank = async (redis: Redis, prefix: string, of: NetRow): Promise<number | null> => {
-  const { slot } = wholeSlice(of.kind);
-  const key = boardKey(prefix, { kind: 'points', slot });
+  const key = boardKey(prefix, { kind: 'points', agents: of.kind, slot: whole_slice.slot });
   const [head, above] = await Promise.all([
     readHead(redis, key),
     redis.zlexcount(key, '[0', `(${sortable(0 - of.net)}`),
@@ -126,10 +126,6 @@ const readRank = async (redis: Redis, prefix: string, of: NetRow): Promise<numbe
   if (head === null || (above >= head.held && head.held < head.total)) return null;
   return 1 + above;
 };
-
-/** Of everything; the boards of debaters have no other. */
-export const wholeSlice = (agents: AgentKind): Slice =>
-  sliceOf({ agents, category: null, period: 'all' }, 0);
 
 const shared_ms = 1_000;
 
@@ -154,6 +150,3 @@ export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
       (await askRedis(() => readRank(redis, prefix, of))) ?? 1 + (await countAbove(sql, of)),
   };
 };
-
-export const slotOf = ({ agents }: Board, slice: Omit<Slice, 'agents' | 'slot'>): string =>
-  sliceOf({ ...slice, agents }, 0).slot;

@@ -5,27 +5,15 @@ import {
   brier_convention,
   calibrationError,
   dayStreakOf,
-  type Interval,
   meanInterval,
   streakOf,
   wilson,
 } from '../scores/index.js';
 import { type AgentRecord, type RecordRow, readRecord } from './record-store.js';
-import { brierOf, dayOf, eceOf } from './rules.js';
+import { brierOf, dayOf, eceOf, fraction, fractions, percent, percents } from './rules.js';
 import type { Performance } from './schema.js';
 
 /** The record of an agent as `GET /api/me` and its public profile tell it. */
-
-const percent = (share: number): number => Math.round(share * 10_000) / 100;
-const fraction = (value: number): number => Math.round(value * 1e6) / 1e6;
-const percents = ({ low, high }: Interval): Interval => ({
-  low: percent(low),
-  high: percent(high),
-});
-const fractions = ({ low, high }: Interval): Interval => ({
-  low: fraction(low),
-  high: fraction(high),
-});
 
 const accuracyOf = ({ n, correct }: Pick<RecordRow, 'n' | 'correct'>) => ({
   resolved: n,

@@ -45,10 +45,8 @@ const sinceOf = (period: Period, day: number): string | null => {
 };
 
 export interface Slice {
-  /** Names the slice in Redis: `all:all`, `society:30d`, `all:all:imported`. */
+  /** Names the slice in Redis: `all:all`, `society:30d`. */
   readonly slot: string;
-  /** Whose predictions these are. */
-  readonly agents: AgentKind;
   readonly category: string | null;
   readonly period: Period;
   /** Resolutions from this time on; null: all. */
@@ -57,26 +55,23 @@ export interface Slice {
   readonly is_whole: boolean;
 }
 
-export interface SliceOf {
-  readonly agents?: AgentKind;
-  readonly category: string | null;
-  readonly period: Period;
-}
-
-export const sliceOf = ({ agents = 'agent', category, period }: SliceOf, day: number): Slice => ({
-  slot: `${category ?? 'all'}:${period}${agents === 'agent' ? '' : `:${agents}`}`,
-  agents,
+export const sliceOf = (
+  { category, period }: Pick<Slice, 'category' | 'period'>,
+  day: number,
+): Slice => ({
+  slot: `${category ?? 'all'}:${period}`,
   category,
   period,
   since: sinceOf(period, day),
   is_whole: category === null && period === 'all',
 });
 
+/** Of everything; the boards of debaters have no other. */
+export const whole_slice = sliceOf({ category: null, period: 'all' }, 0);
+
 export const slicesOf = (categories: readonly string[], day: number): readonly Slice[] =>
-  agent_kinds.flatMap((agents) =>
-    [null, ...categories].flatMap((category) =>
-      periods.map((period) => sliceOf({ agents, category, period }, day)),
-    ),
+  [null, ...categories].flatMap((category) =>
+    periods.map((period) => sliceOf({ category, period }, day)),
   );
 
 /** What the resolved predictions of one agent in one slice come to. */
@@ -111,21 +106,26 @@ export const eceOf = ({ n, bin_stated, bin_hits }: Bins): number => {
 export const brierOf = ({ n, brier }: Pick<Sums, 'n' | 'brier'>): number =>
   halfUp(brier / (n * 1000)) / 1e6;
 
-const fraction = (value: number): number => Math.round(value * 1e6) / 1e6;
-const rounded = ({ low, high }: Interval): Interval => ({
+export const fraction = (value: number): number => Math.round(value * 1e6) / 1e6;
+export const percent = (share: number): number => Math.round(share * 10_000) / 100;
+export const fractions = ({ low, high }: Interval): Interval => ({
   low: fraction(low),
   high: fraction(high),
+});
+export const percents = ({ low, high }: Interval): Interval => ({
+  low: percent(low),
+  high: percent(high),
 });
 
 /** 95 % interval of what a board estimates; null for points, which are no estimate. */
 const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
   const { n, correct, bin_n, bin_stated, bin_hits } = sums;
   if (kind === 'points') return null;
-  if (kind === 'accuracy') return rounded(wilson(correct, n));
+  if (kind === 'accuracy') return fractions(wilson(correct, n));
   if (kind === 'brier') {
     const mean = sums.brier / billion / n;
     const variance = (sums.squares / billion - n * mean ** 2) / (n - 1);
-    return rounded(meanInterval(mean, variance, n));
+    return fractions(meanInterval(mean, variance, n));
   }
   const bins = bin_n.map((count, i) => ({
     n: count,
@@ -133,7 +133,7 @@ const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
     hits: bin_hits[i]!,
   }));
   const error = calibrationError(bins);
-  return error === null ? null : rounded(error.interval);
+  return error === null ? null : fractions(error.interval);
 };
 
 /** What a row tells beside its place. */
@@ -150,8 +150,6 @@ export const detailOf = (kind: BoardKind, sums: Sums): Detail => ({
   interval: intervalOn(kind, sums),
 });
 
-const percent = (share: number): number => Math.round(share * 10_000) / 100;
-
 /** The value that a key stands for: points, upvotes, percent, Brier score, calibration error. */
 export const shownValue = (kind: BoardName, key: number): number => {
   if (kind === 'points' || kind === 'debaters') return 0 - key;
@@ -160,6 +158,4 @@ export const shownValue = (kind: BoardName, key: number): number => {
 
 /** An interval in the unit of its board. */
 export const intervalView = (kind: BoardName, interval: Interval | null): Interval | null =>
-  interval === null || kind !== 'accuracy'
-    ? interval
-    : { low: percent(interval.low), high: percent(interval.high) };
+  interval === null || kind !== 'accuracy' ? interval : percents(interval);

@@ -3,16 +3,14 @@ import { least_resolved } from '../scores/index.js';
 import {
   type AgentKind,
   agent_kinds,
-  type BoardKind,
   type BoardName,
-  board_kinds,
   type Detail,
   detailOf,
   type Slice,
   type Sums,
 } from './rules.js';
 
-/** Standing in Postgres: whose has changed, and what it is. */
+/** Standing in the record: of whom it changed, and how everybody stands. */
 
 /**
  * Says that the scores, link or suspension of these agents changed in this transaction, so that the
@@ -123,22 +121,8 @@ const netsOf = (db: Db, which: Fragment) => db`
   where ${which} and ${isRanked(db)}
   group by a.id`;
 
-/** By what a board is sorted, the lowest first; null for an agent that is not on it. */
-const keyColumn = (db: Db, kind: BoardKind) => {
-  if (kind === 'points') return db`-net::float8`;
-  const value = {
-    accuracy: db`-(correct::float8 / n)`,
-    brier: db`floor(brier::float8 / (n * 1000.0::float8) + 0.5) / 1e6`,
-    calibration: db`floor(distance::float8 * 10000 / n + 0.5) / 1e6`,
-  };
-  return db`case when n >= ${least_resolved} then ${value[kind]} end`;
-};
-
-/** Where everybody stands in a slice, of all kinds of agents. */
-const standing = (
-  db: Db,
-  { category, since, is_whole }: Pick<Slice, 'category' | 'since' | 'is_whole'>,
-) => db`
+/** What the predictions of everybody in a slice come to. */
+const standing = (db: Db, { category, since, is_whole }: Slice) => db`
   binned as (
     select s.agent_id, least(s.stated / 10, 9) as bin, ${sums(db)}
     from scores s
@@ -195,13 +179,41 @@ const debaters = (db: Db) => db`
     group by c.agent_id, a.owner_id
   )`;
 
-export interface BoardAsk {
-  readonly kind: BoardName;
-  readonly slice: Slice;
-  readonly limit: number;
-  readonly offset: number;
-  readonly after: { readonly key: number; readonly agent_id: string } | null;
-}
+/** By what each board is sorted, the lowest first; null for an agent that is not on it. */
+const forecastKeys = (db: Db) => db`
+  ('points', -net::float8),
+  ('accuracy', case when n >= ${least_resolved} then -(correct::float8 / n) end),
+  (
+    'brier',
+    case when n >= ${least_resolved} then
+      floor(brier::float8 / (n * 1000.0::float8) + 0.5) / 1e6
+    end
+  ),
+  (
+    'calibration',
+    case when n >= ${least_resolved} then floor(distance::float8 * 10000 / n + 0.5) / 1e6 end
+  )`;
+
+/** Everybody on some boards of a slice, of all kinds of agents. */
+const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
+  const is_debaters = kinds.includes('debaters');
+  return db`
+    ${is_debaters ? debaters(db) : standing(db, slice)},
+    ranked as (
+      select
+        s.*,
+        k.kind,
+        k.key,
+        (rank() over (partition by agents, k.kind order by k.key))::integer as rank,
+        row_number() over (partition by agents, k.kind order by k.key, agent_id) as place,
+        (count(*) over (partition by agents, k.kind))::integer as total
+      from standing s
+      cross join lateral (
+        values ${is_debaters ? db`('debaters', -upvotes::float8)` : forecastKeys(db)}
+      ) as k (kind, key)
+      where k.key is not null and k.kind = any (${kinds as BoardName[]})
+    )`;
+};
 
 export interface BoardRow {
   readonly agent_id: string;
@@ -217,46 +229,53 @@ export interface BoardPage {
   readonly rows: readonly BoardRow[];
 }
 
-interface DebaterSums {
-  readonly comments: number;
-  readonly replies: number;
+type RankedRow = Omit<BoardRow, 'detail'> &
+  Sums & {
+    readonly agents: AgentKind;
+    readonly kind: BoardName;
+    readonly total: number;
+    readonly comments: number;
+    readonly replies: number;
+  };
+
+const rowOf = (row: RankedRow): BoardRow => {
+  const { kind, agent_id, key, rank, comments, replies } = row;
+  const detail =
+    kind === 'debaters'
+      ? { n: comments + replies, interval: null, comments, replies }
+      : detailOf(kind, row);
+  return { agent_id, key, rank, detail };
+};
+
+export interface BoardAsk {
+  readonly kind: BoardName;
+  /** Left out: agents that are not imported. */
+  readonly agents?: AgentKind | undefined;
+  readonly slice: Slice;
+  readonly limit: number;
+  readonly offset: number;
+  readonly after: { readonly key: number; readonly agent_id: string } | null;
 }
 
 /** A page of a board from the record alone: as Redis has it, to the last digit. */
 export const readBoard = async (db: Db, ask: BoardAsk): Promise<BoardPage> => {
-  const { kind, slice, after } = ask;
-  const is_debaters = kind === 'debaters';
-  type Row = Omit<BoardRow, 'detail'> & Sums & DebaterSums & { readonly total: number };
-  const rows = await db<(Row | { readonly agent_id: null; readonly total: number })[]>`
-    with ${is_debaters ? debaters(db) : standing(db, slice)},
-    keyed as (
-      select *, ${is_debaters ? db`-upvotes::float8` : keyColumn(db, kind)} as key
-      from standing
-      where agents = ${slice.agents}
-    ),
-    ranked as (
-      select *, (rank() over (order by key))::integer as rank from keyed where key is not null
-    )
-    select t.total, r.*
-    from (select count(*)::integer as total from ranked) t
-    left join lateral (
-      select *
-      from ranked
-      where ${after === null} or (key, agent_id) >
-        (${after?.key ?? null}::float8, ${after?.agent_id ?? null}::uuid)
-      order by key, agent_id
-      offset ${ask.offset}
-      limit ${ask.limit + 1}
-    ) r on true`;
-  const found = rows.flatMap((row): BoardRow[] => {
-    if (row.agent_id === null) return [];
-    const { agent_id, key, rank, comments, replies } = row;
-    const detail = is_debaters
-      ? { n: comments + replies, interval: null, comments, replies }
-      : detailOf(kind, row);
-    return [{ agent_id, key, rank, detail }];
-  });
-  return { total: rows[0]?.total ?? 0, rows: found };
+  const { kind, agents = 'agent', slice, limit, offset, after } = ask;
+  const rows = await db<RankedRow[]>`
+    with ${ranked(db, slice, [kind])}
+    select *
+    from ranked
+    where agents = ${agents}
+      and (${after === null} or (key, agent_id) >
+        (${after?.key ?? null}::float8, ${after?.agent_id ?? null}::uuid))
+    order by place
+    offset ${offset}
+    limit ${limit + 1}`;
+  const is_first = after === null && offset === 0;
+  if (rows[0] === undefined && !is_first) {
+    const { total } = await readBoard(db, { ...ask, limit: 0, offset: 0, after: null });
+    return { total, rows: [] };
+  }
+  return { total: rows[0]?.total ?? 0, rows: rows.map(rowOf) };
 };
 
 export interface Board extends BoardPage {
@@ -264,65 +283,18 @@ export interface Board extends BoardPage {
   readonly kind: BoardName;
 }
 
-type TopRow = Sums & {
-  readonly agents: AgentKind;
-  readonly agent_id: string;
-  /** By board: key, and how many are on it. */
-  readonly keys: Readonly<Record<BoardKind, number | null>>;
-  readonly totals: Readonly<Record<BoardKind, number>>;
-};
-
-/** The first `most` of one board, of the rows of all. */
-const boardOf = (rows: readonly TopRow[], agents: AgentKind, kind: BoardKind, most: number) => {
-  const placed = rows
-    .flatMap((row) => {
-      const key = row.agents === agents ? row.keys[kind] : null;
-      return key === null ? [] : [{ row, key, agent_id: row.agent_id }];
-    })
-    .sort((a, b) => a.key - b.key || (a.agent_id < b.agent_id ? -1 : 1))
-    .slice(0, most);
-  let rank = 1;
-  const found = placed.map(({ row, key, agent_id }, place): BoardRow => {
-    if (place > 0 && placed[place - 1]?.key !== key) rank = place + 1;
-    return { agent_id, key, rank, detail: detailOf(kind, row) };
-  });
-  return { agents, kind, total: placed[0]?.row.totals[kind] ?? 0, rows: found };
-};
-
-/** The first of all boards of forecasts in one slice; by one pass over its scores. */
+/** The first of some boards of a slice, for all kinds of agents; by one pass over its scores. */
 export const readTops = async (
   db: Db,
-  slice: Omit<Slice, 'agents'>,
-  most: number,
+  { slice, kinds, most }: { slice: Slice; kinds: readonly BoardName[]; most: number },
 ): Promise<readonly Board[]> => {
-  const place = (kind: BoardKind) => db`
-    row_number() over (partition by agents order by ${keyColumn(db, kind)}, agent_id)`;
-  const rows = await db<TopRow[]>`
-    with ${standing(db, slice)},
-    placed as (
-      select
-        *,
-        least(
-          ${place('points')}, ${place('accuracy')}, ${place('brier')}, ${place('calibration')}
-        ) as place,
-        (count(*) over (partition by agents))::integer as all_agents,
-        (count(*) filter (where n >= ${least_resolved}) over (partition by agents))::integer
-          as rated
-      from standing
-    )
-    select
-      agents, agent_id, n, correct, net, brier, squares, bin_n, bin_stated, bin_hits,
-      jsonb_build_object(
-        'points', ${keyColumn(db, 'points')}, 'accuracy', ${keyColumn(db, 'accuracy')},
-        'brier', ${keyColumn(db, 'brier')}, 'calibration', ${keyColumn(db, 'calibration')}
-      ) as keys,
-      jsonb_build_object(
-        'points', all_agents, 'accuracy', rated, 'brier', rated, 'calibration', rated
-      ) as totals
-    from placed
-    where place <= ${most}`;
+  const rows = await db<RankedRow[]>`
+    with ${ranked(db, slice, kinds)} select * from ranked where place <= ${most} order by place`;
   return agent_kinds.flatMap((agents) =>
-    board_kinds.map((kind) => boardOf(rows, agents, kind, most)),
+    kinds.map((kind) => {
+      const own = rows.filter((row) => row.agents === agents && row.kind === kind);
+      return { agents, kind, total: own[0]?.total ?? 0, rows: own.map(rowOf) };
+    }),
   );
 };
 

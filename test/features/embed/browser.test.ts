@@ -43,7 +43,7 @@ t.test('figures move as forecasts come, and the status as it changes', async (t)
   await seen(page, figure, '80%');
   await predict(id, { prediction: true, confidence: 60 });
   await seen(page, figure, '70%');
-  const width = `document.querySelector('[data-w=mean_probability]').getAttribute('width')`;
+  const width = `document.querySelector('.part').getAttribute('width')`;
   await seen(page, width, '70%');
   await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true });
   await seen(page, status, 'Closed');
@@ -63,10 +63,10 @@ t.test('a multi question moves too, and begins with its first forecast', async (
   await seen(page, is_live, true);
   await predict(id, { selected_option: 'Two', confidence: 60 });
   await seen(page, figure, '60%');
-  const leader = `document.querySelector('[data-n="text:leading_option"]').textContent`;
+  const leader = `document.querySelector('.said bdi').textContent`;
   await seen(page, leader, 'Two');
   await predict(id, { probabilities: { One: 90, Two: 10 } });
-  const second = `document.querySelector('[data-n="percent:options.1.mean_probability"]').textContent`;
+  const second = `document.querySelectorAll('.row b')[1].textContent`;
   await seen(page, second, '35%');
   await seen(page, leader, 'One');
   await seen(page, figure, '65%');

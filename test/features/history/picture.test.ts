@@ -3,10 +3,10 @@ import { SaxesParser } from 'saxes';
 import { t } from 'tap';
 import {
   drawPicture,
-  makeChart,
-  makeSeries,
+  makeCourse,
   type PictureOf,
   type RunShape,
+  type Stated,
 } from '../../../src/features/history/index.js';
 import type { SvgTheme } from '../../../src/kit/svg.js';
 import { createPngMaker } from '../../../src/kit/svg-png.js';
@@ -19,7 +19,6 @@ const start = Date.parse('2026-03-01T00:00:00.000Z');
 
 const question: PictureOf = {
   question: 'Will the ferry to the outer islands run through the winter?',
-  options: [],
   status: 'open',
   outcome: null,
   correct_options: null,
@@ -29,28 +28,20 @@ const question: PictureOf = {
   updated_at: new Date(start),
 };
 
-const draw = (
+const draw = async (
   count: number,
-  of: Partial<PictureOf> = {},
-  { theme = 'light', family = null }: { theme?: SvgTheme; family?: string | null } = {},
-): string => {
-  const options = of.options ?? [];
+  { options = [], ...of }: Partial<PictureOf> & { readonly options?: readonly string[] } = {},
+  theme: SvgTheme = 'light',
+): Promise<string> => {
   const shape: RunShape = { question_type: options.length > 0 ? 'multi' : 'binary', options };
-  const series = makeSeries(shape);
-  for (let n = 0; n < count; n += 1) {
+  const all = Array.from({ length: count }, (_, n): Stated => {
     const side = n % (options.length || 2);
-    const one = {
-      at: start + n * 7_000_000,
-      family: 'gpt',
-      owner: String(n),
-      value: (n * 37) % 101,
-    };
     const given = options.map((_, option) => (option === side ? 60 : 40));
-    series.add({ ...one, side, given }, n + 1);
-  }
-  const ask = { points: 200, family, since: 0, until: Number.POSITIVE_INFINITY };
-  const chart = makeChart(series.read(), ask);
-  return drawPicture({ question: { ...question, ...of }, chart, family, theme, site: 'Forum' });
+    const one = { family: 'gpt', owner: String(n), value: (n * 37) % 101 };
+    return { at: start + n * 7_000_000, ...one, side, given };
+  });
+  const course = await makeCourse(shape, all, count);
+  return drawPicture({ ...question, ...of }, course, { theme, width: 800 });
 };
 
 /** Its elements and its texts; throws on what is not well-formed. */
@@ -101,13 +92,12 @@ t.test('whatever a question and its options say, it is text', async (t) => {
       `𝕎𝕚𝕝𝕝 ${'W'.repeat(500)}`,
     ),
   );
-  const property = fc.property(
+  const property = fc.asyncProperty(
     hostile,
     fc.array(hostile, { maxLength: 10 }),
     fc.nat({ max: 5 }),
-    (text, options, count) => {
-      const family = count % 2 === 0 ? text : null;
-      checkSafe(draw(count, { question: text, options }, { family }));
+    async (text, options, count) => {
+      checkSafe(await draw(count, { question: text, options }));
     },
   );
   await holds(t, property);
@@ -118,7 +108,7 @@ t.test('0, 1, 2 and many predictions, of every status, have a picture', async (t
     for (const count of [0, 1, 2, 3, 500]) {
       for (const status of ['open', 'closed', 'resolved', 'voided'] as const) {
         const resolved = status === 'resolved';
-        const svg = draw(count, {
+        const svg = await draw(count, {
           options,
           status,
           outcome: resolved && options.length === 0 ? true : null,
@@ -137,9 +127,10 @@ t.test('0, 1, 2 and many predictions, of every status, have a picture', async (t
 
 t.test('themes differ in their colours alone', async (t) => {
   const without = (svg: string): string => svg.replace(/<style>.*<\/style>/, '');
-  const [light, dark, auto] = (['light', 'dark', 'auto'] as const).map((theme) =>
-    draw(20, {}, { theme }),
-  ) as [string, string, string];
+  const themes = ['light', 'dark', 'auto'] as const;
+  const [light = '', dark = '', auto = ''] = await Promise.all(
+    themes.map((theme) => draw(20, {}, theme)),
+  );
   t.equal(without(light), without(dark));
   t.equal(without(light), without(auto));
   t.not(light, dark);
@@ -159,8 +150,8 @@ t.test(
     const maker = createPngMaker();
     t.teardown(() => maker.close());
     const [small, large] = await Promise.all([
-      maker.render(draw(30), 800),
-      maker.render(draw(30, {}, { theme: 'dark' }), 1_600),
+      maker.render(await draw(30), 800),
+      maker.render(await draw(30, {}, 'dark'), 1_600),
     ]);
     for (const png of [small, large]) {
       t.equal(Buffer.from(png.subarray(0, 8)).toString('latin1'), '\x89PNG\r\n\x1a\n');
@@ -173,7 +164,7 @@ t.test(
       ],
     );
     await t.rejects(maker.render('no picture', 800), /SVG/);
-    t.same(sizeOf(await maker.render(draw(1), 400)), [400, 225]);
-    t.strictSame(await maker.render(draw(30), 800), small, 'the same again');
+    t.same(sizeOf(await maker.render(await draw(1), 400)), [400, 225]);
+    t.strictSame(await maker.render(await draw(30), 800), small, 'the same again');
   },
 );

@@ -110,11 +110,11 @@ t.test('closing and resolving leave a snapshot each, as SQL counts', async (t) =
     });
     t.equal(done.status, 202);
     const found = await until('both', async () => {
-      const answer = await app.call('GET', path(n, 'snapshots?order=oldest'));
+      const answer = await app.call('GET', path(n, 'snapshots'));
       const ends = answer.body.snapshots.filter(
         (one: { reason: string }) => one.reason !== 'hourly',
       );
-      return ends.length === 2 && ends;
+      return ends.length === 2 && ends.reverse();
     });
     const wanted = (await consensusBySql(app.sql)).get(id) as object;
     const { body: live } = await app.call('GET', path(n, 'consensus'));
@@ -128,8 +128,6 @@ t.test('closing and resolving leave a snapshot each, as SQL counts', async (t) =
     t.equal(newest.snapshots.length, 1);
     const rest = await app.call('GET', path(n, `snapshots?limit=1&cursor=${newest.next_cursor}`));
     t.equal(rest.body.snapshots[0].taken_at, found[0].taken_at);
-    const since = encodeURIComponent(found[1].taken_at);
-    t.equal((await app.call('GET', path(n, `snapshots?since=${since}`))).body.total, 1);
     t.equal((await chartOf(app, n, agents_count)).points.at(-1).count, agents_count);
   }
 });
@@ -146,38 +144,20 @@ t.test('what is no question, no range or no cursor is refused', async (t) => {
   const refused = [
     'chart?points=1',
     'chart?points=1001',
-    'chart?since=yesterday',
     'chart.svg?theme=pink',
-    'chart.png?scale=4',
     'chart.svg?width=319',
     'chart.svg?width=1201',
-    'drift?points=0',
-    'drift?points=101',
-    'drift?window=0h',
-    'drift?window=24',
     'snapshots?cursor=abc',
     'snapshots?limit=0',
-    'snapshots?order=up',
   ];
   for (const rest of refused) t.equal((await app.call('GET', path(0, rest))).status, 400, rest);
   for (const rest of [
     'chart.svg?width=320',
     'chart.svg?width=1200',
-    'chart.png?width=1200&scale=2',
-    'chart.png?width=800&scale=3',
+    'chart.png?width=1200',
     'chart?points=1000',
-    'drift?window=9999d&points=100',
   ]) {
     t.equal((await app.call('GET', path(0, rest))).status, 200, rest);
-  }
-});
-
-t.test('a picture of too many pixels is refused with the limit', async (t) => {
-  const { app } = await startWorld(t);
-  for (const rest of ['chart.png?width=1200&scale=3', 'chart.png?width=801&scale=3']) {
-    const { status, body } = await app.call('GET', path(0, rest));
-    t.same([status, body.code, body.fields[0].path], [400, 'INVALID_REQUEST', 'query.scale'], rest);
-    t.match(body.error, /at most 3,240,000 are drawn/);
   }
 });
 

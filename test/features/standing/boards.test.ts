@@ -272,8 +272,9 @@ t.test('imported agents are ranked among themselves', async (t) => {
   for (const reader of [boards, createBoards(away.deps)]) {
     for (const kind of ['points', 'brier'] as const) {
       const of = async (agents: 'agent' | 'imported') => {
-        const slice = sliceOf({ agents, category: null, period: '7d' }, dayOf(world.deps.clock()));
-        const found = await reader.page({ kind, slice, limit: 9, offset: 0, after: null });
+        const slice = sliceOf({ category: null, period: '7d' }, dayOf(world.deps.clock()));
+        const ask = { kind, agents, slice, limit: 9, offset: 0, after: null };
+        const found = await reader.page(ask);
         return found.rows.map(({ agent_id, rank }) => [agent_id, rank]);
       };
       t.same(await of('agent'), [[own, 1]], kind);

@@ -1,11 +1,11 @@
 import { t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
-import { readInPortions, readStated } from '../../../src/features/consensus/store.js';
+import { readConsensus } from '../../../src/features/consensus/index.js';
 import { consensusBySql } from '../../help/consensus-sql.js';
 import { openParts } from '../../help/parts.js';
 import { addPredictions, addQuestions, type Placed } from '../history/world.js';
 
-/** The consensus that is read in portions: as SQL has it, and of one state of the record. */
+/** The consensus from the record: as SQL has it, and as it was before an offset of the log. */
 
 const families = ['claude', 'gemini', 'gpt'];
 
@@ -21,9 +21,9 @@ const shapeOf = (question: number) =>
 
 const without = ({ offset: _, updated_at: __, ...rest }: object & Record<string, unknown>) => rest;
 
-t.test('as many as are read at a time, one more, and several portions', async (t) => {
+t.test('of no predictions, and of many', async (t) => {
   const { sql } = (await openParts(t)).deps;
-  const counts = [0, 2_000, 2_001, 5_000];
+  const counts = [0, 1, 2_000];
   await addQuestions(sql, { count: counts.length });
   for (const [question, count] of counts.entries()) {
     if (count > 0) await addPredictions(sql, some(question, 0, count));
@@ -32,7 +32,7 @@ t.test('as many as are read at a time, one more, and several portions', async (t
   // One after the other in one transaction, as the snapshots of several questions are taken.
   const all = await sql.begin(async (tx) => {
     const read = [];
-    for (const question of counts.keys()) read.push(await readInPortions(tx, shapeOf(question)));
+    for (const question of counts.keys()) read.push(await readConsensus(tx, shapeOf(question)));
     return read;
   });
   for (const [question, consensus] of all.entries()) {
@@ -43,27 +43,8 @@ t.test('as many as are read at a time, one more, and several portions', async (t
   }
   t.same(
     all.map(({ offset }) => offset),
-    [0, 2_000, 4_001, 9_001],
+    [0, 1, 2_001],
   );
-});
-
-t.test('what is placed between two portions is not counted', async (t) => {
-  const { sql } = (await openParts(t)).deps;
-  await addQuestions(sql, { count: 1 });
-  await addPredictions(sql, some(0, 0, 25));
-  const { id } = shapeOf(0);
-  const seen: { owner: string; offset: number }[] = [];
-  await sql.begin(async (tx) => {
-    for await (const rows of readStated(tx, id, { before: null, portion: 10 })) {
-      seen.push(...rows);
-      await addPredictions(sql, some(0, seen.length + 100, 3));
-    }
-  });
-  t.equal(seen.length, 25);
-  t.ok(seen.every(({ offset }) => offset === 25));
-  const consensus = await sql.begin((tx) => readInPortions(tx, shapeOf(0)));
-  t.equal(consensus.total_predictions, 34);
-  t.equal(consensus.offset, 34);
 });
 
 t.test('only what stands in the log before an offset', async (t) => {
@@ -72,6 +53,6 @@ t.test('only what stands in the log before an offset', async (t) => {
   await addPredictions(sql, some(0, 0, 2_500));
   const wanted = await consensusBySql(sql);
   await addPredictions(sql, some(0, 2_500, 7));
-  const then = await sql.begin((tx) => readInPortions(tx, shapeOf(0), 2_501));
+  const then = await sql.begin((tx) => readConsensus(tx, shapeOf(0), 2_501));
   t.strictSame(without({ ...then }), wanted.get(questionId(0)));
 });

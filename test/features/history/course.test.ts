@@ -8,10 +8,10 @@ import {
   readCells,
 } from '../../../src/features/consensus/index.js';
 import {
-  makeChart,
-  makeSeries,
+  makeCourse,
   type RunShape,
   type Stated,
+  thinCourse,
 } from '../../../src/features/history/index.js';
 import { holds } from '../../help/property.js';
 
@@ -42,15 +42,11 @@ const statedOn = ({ options }: RunShape) =>
       return { ...one, given: givenBy({ option, value: one.value }, whole, options.length) ?? [] };
     });
 
-const stated = statedOn(binary);
-
-const all_time = { family: null, since: 0, until: Number.POSITIVE_INFINITY };
-
 /** By the formulas of the live consensus, from nothing. */
 const consensusOf = (shape: RunShape, all: readonly Stated[]) => {
   const is_binary = shape.question_type === 'binary';
   const said = all.map(({ family, side, value, owner, given }) => ({
-    given: is_binary ? null : Array.from(given),
+    given: is_binary ? null : given,
     family,
     yes: is_binary ? side === 1 : null,
     option: is_binary ? null : side,
@@ -86,48 +82,32 @@ const bruteForce = (shape: RunShape, all: readonly Stated[]) =>
       ),
     }));
 
-const seriesOf = (shape: RunShape, all: readonly Stated[]) => {
-  const series = makeSeries(shape);
-  const in_order = [...all].sort((a, b) => a.at - b.at);
-  for (const [n, one] of in_order.entries()) series.add(one, n + 1);
-  return series.read();
-};
-
 for (const shape of [binary, multi]) {
   t.test(`${shape.question_type}: each moment is exact`, async (t) => {
-    const property = fc.property(fc.array(statedOn(shape), { maxLength: 60 }), (all) => {
-      const chart = makeChart(seriesOf(shape, all), { points: 1_000, ...all_time });
-      assert.deepEqual(chart.points, bruteForce(shape, all));
-      assert.equal(chart.total, all.length);
-      assert.equal(chart.offset, all.length);
-      assert.equal(chart.moments, chart.points.length);
+    const stated = fc.array(statedOn(shape), { maxLength: 60 });
+    const property = fc.asyncProperty(stated, async (all) => {
+      const in_order = [...all].sort((a, b) => a.at - b.at);
+      const course = await makeCourse(shape, in_order, all.length);
+      assert.deepEqual(course.points, bruteForce(shape, all));
+      assert.equal(course.total, all.length);
+      assert.equal(course.offset, all.length);
+      assert.equal(course.moments, course.points.length);
+      const { points } = thinCourse(course, 7);
+      assert.ok(points.length <= 7 && points.every((one) => course.points.includes(one)));
     });
     await holds(t, property);
   });
 }
 
-t.test('a chart of one family is that of its predictions alone, without a pool', async (t) => {
-  const property = fc.property(fc.array(stated, { maxLength: 60 }), (all) => {
-    const chart = makeChart(seriesOf(binary, all), { points: 1_000, ...all_time, family: 'gpt' });
-    const wanted = bruteForce(
-      binary,
-      all.filter(({ family }) => family === 'gpt'),
-    );
-    assert.deepEqual(
-      chart.points,
-      wanted.map((point) => ({ ...point, forecast: null, extremized: null })),
-    );
+t.test('of more moments than a chart shows, first, last and extremes are kept', async (t) => {
+  const all = Array.from({ length: 3_000 }, (_, n): Stated => {
+    const value = n === 1_500 ? 100 : n === 1_501 ? 0 : 50;
+    const one = { family: 'gpt', owner: String(n), side: Number(value > 50), value, given: [] };
+    return { at: 1_700_000_000_000 + n, ...one };
   });
-  await holds(t, property);
-});
-
-t.test('a stretch of time has its moments, as they were with all before them', async (t) => {
-  const times = fc.integer({ min: 1_700_000_000_000, max: 1_700_000_000_040 });
-  const property = fc.property(fc.array(stated, { maxLength: 60 }), times, times, (all, a, b) => {
-    const [since, until] = [Math.min(a, b), Math.max(a, b)];
-    const chart = makeChart(seriesOf(binary, all), { points: 1_000, family: null, since, until });
-    const wanted = bruteForce(binary, all).filter(({ at }) => at >= since && at <= until);
-    assert.deepEqual(chart.points, wanted);
-  });
-  await holds(t, property);
+  const course = await makeCourse(binary, all, 3_000);
+  t.equal(course.moments, 3_000);
+  t.ok(course.points.length <= 1_000);
+  t.match([course.points[0], course.points.at(-1)], [{ count: 1 }, { count: 3_000 }]);
+  t.ok(course.points.some(({ count }) => count === 1_501));
 });
