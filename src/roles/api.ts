@@ -140,7 +140,7 @@ const makeApiParts = (
   consensus,
   history,
   briefs,
-  days: createDays(deps, history.movers),
+  days: createDays(deps),
   boards: createBoards(deps),
   webhooks: createWebhooks(deps.config),
   exports: createExports(deps),
