@@ -8,10 +8,6 @@ export const grouped = (n: number): string =>
 export const counted = (n: number, one: string, several = `${one}s`): string =>
   n === 0 ? `no ${several}` : `${grouped(n)} ${n === 1 ? one : several}`;
 
-const small = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
-/** Up to ten in letters, as sentences begin or go on. */
-export const lettered = (n: number): string => small[n] ?? grouped(n);
-
 export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** A percentage in whole numbers, which never says that something is certain when it is not. */
@@ -20,12 +16,6 @@ export const percentText = (value: number): string => {
   if (value < 100 && value >= 99.5) return 'over 99 %';
   return `${Math.round(value)} %`;
 };
-
-/** `a`, `a and b`, `a, b and c`. */
-export const joined = (items: readonly string[]): string =>
-  items.length < 2
-    ? (items[0] ?? '')
-    : `${items.slice(0, -1).join(', ')} and ${items[items.length - 1]}`;
 
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 

@@ -1,393 +1,244 @@
 import { flatten, shorten } from '../../kit/markdown.js';
-import { capital, counted, lettered, scoreText } from '../../kit/prose.js';
-import { readSections } from '../predictions/index.js';
-import { brier, brier_convention, least_resolved, meanInterval, wilson } from '../scores/index.js';
-import { forSide, type Sides, sidesOfConsensus } from './choosing.js';
-import type { BriefInput } from './input.js';
-import { notesOf } from './notes.js';
-import { makeQuoter } from './quotes.js';
-import { brief_limits, positionOf, sidesOf, windowsOf } from './rules.js';
-import type { Argument, Aside, Brief, VoiceRecord } from './schema.js';
-import {
-  endingText,
-  familiesText,
-  minorityText,
-  momentumText,
-  newestText,
-  standText,
-  stateText,
-} from './sentences.js';
-import { sourcesOf } from './sources.js';
-import type { RecordRow, SampleRow } from './store.js';
+import { findLinks } from '../../kit/text.js';
+import { meanGiven } from '../consensus/index.js';
+import { readCitation, readSections } from '../predictions/index.js';
+import { brier, brier_convention, meanInterval, wilson } from '../scores/index.js';
+import { brief_limits, positionOf, rankSides, type Sides, sidesOf, sourcesOf } from './rules.js';
+import type { Argument, Aside, Brief, VoiceRecord, Window } from './schema.js';
+import { headlineOf, notesOf } from './sentences.js';
+import type { BriefInput, Quoted } from './store.js';
 
-/** A brief from its input: no clock, no store, and nothing of the machine in it. */
+/** A brief from its input; the same input makes the same brief, byte for byte. */
 
-const confidenceOf = (row: SampleRow): number => row.confidence;
+const most_sources = 6;
 
-const argumentOf = (input: BriefInput, row: SampleRow): Argument => {
-  const { question, texts } = input;
-  const { name = '', reasoning = '' } = texts.get(row.id) ?? {};
-  const { bottom_line, evidence } = readSections(reasoning);
-  const quoter = makeQuoter();
+/** Words of one agent: on one line, cut, with addresses as numbers of the sources met so far. */
+const makeQuoter = () => {
+  const sources: string[] = [];
+  const keys: string[] = [];
+  const nameOf = (url: string): string => {
+    const { key } = readCitation(url);
+    if (!keys.includes(key) && keys.length < most_sources) {
+      keys.push(key);
+      sources.push(flatten(url));
+    }
+    return keys.includes(key) ? `[${keys.indexOf(key) + 1}]` : '[link]';
+  };
+  /** The first `most` characters. */
+  const quote = (text: string, most: number): string => {
+    let written = '';
+    let from = 0;
+    const links = findLinks(text);
+    for (let n = 0; n < links.length; n += 2) {
+      const [start = 0, end = 0] = links.slice(n, n + 2);
+      written += text.slice(from, start) + nameOf(text.slice(start, end));
+      from = end;
+    }
+    // Brackets around an address alone go with it.
+    const bare = (written + text.slice(from))
+      .replace(/\((\[(?:\d+|link)\])\)|<(\[(?:\d+|link)\])>/g, '$1$2')
+      .replaceAll('**', '');
+    return shorten(flatten(bare), most);
+  };
+  return { quote, sources };
+};
+
+type Question = BriefInput['question'];
+
+const argumentOf = (question: Question, row: Quoted): Argument => {
+  const { bottom_line, evidence } = readSections(row.reasoning);
+  const { quote, sources } = makeQuoter();
   return {
     prediction_id: row.id,
-    user_name: name,
+    user_name: row.name,
     model_family: row.model_family,
     position: positionOf(question, row.side),
-    confidence: confidenceOf(row),
+    confidence: row.confidence,
     upvotes: row.upvotes,
     downvotes: row.downvotes,
     created_at: row.created_at.toISOString(),
-    bottom_line: { quote: quoter.quote(bottom_line, brief_limits.short_quote) },
-    evidence: { quote: quoter.quote(evidence, brief_limits.quote) },
-    sources: [...quoter.sources],
+    bottom_line: { quote: quote(bottom_line, brief_limits.short_quote) },
+    evidence: { quote: quote(evidence, brief_limits.quote) },
+    sources,
   };
 };
 
 const asideOf = (
-  { question, texts }: BriefInput,
-  row: SampleRow,
+  question: Question,
+  row: Quoted,
   section: 'analysis' | 'counter_evidence',
 ): Aside => {
-  const { name = '', reasoning = '' } = texts.get(row.id) ?? {};
-  const quoter = makeQuoter();
-  const text = readSections(reasoning)[section];
+  const { quote, sources } = makeQuoter();
   const most = section === 'analysis' ? brief_limits.quote : brief_limits.short_quote;
   return {
     prediction_id: row.id,
-    user_name: name,
+    user_name: row.name,
     position: positionOf(question, row.side),
-    quote: quoter.quote(text, most),
-    sources: [...quoter.sources],
+    quote: quote(readSections(row.reasoning)[section], most),
+    sources,
   };
 };
 
-const argumentsOf = (input: BriefInput, sides: Sides): Brief['arguments'] => {
-  const { question, chosen, sees_reasoning, consensus } = input;
-  const name = positionOf(question, forSide(question, sides));
-  const other = question.question_type === 'binary' ? 'NO' : 'the other options';
-  const missing = [
-    ...(chosen.for.length === 0 ? [name] : []),
-    ...(chosen.against.length === 0 ? [other] : []),
-  ];
-  const text = !sees_reasoning
-    ? 'Arguments are shown to those who have predicted.'
-    : consensus.total_predictions === 0
-      ? 'There are no arguments yet.'
-      : missing.length === 2
-        ? 'Nobody gives reasons with sources that can be quoted.'
-        : missing.length === 1
-          ? `Nobody argues for ${missing[0]} with sources that can be quoted.`
-          : 'The strongest by votes, and then by how much support they bring; each owner ' +
-            'once, if there are others.';
-  return {
-    text,
-    for: chosen.for.map((row) => argumentOf(input, row)),
-    against: chosen.against.map((row) => argumentOf(input, row)),
-  };
+const windowsOf = ({ question, windows }: BriefInput): Window[] => {
+  const sides = sidesOf(question).length;
+  return windows.map(({ name, since, count_before, given_before, count_new, given_new }) => {
+    const from = meanGiven(given_before, count_before, sides);
+    const to = meanGiven(given_before + given_new, count_before + count_new, sides);
+    return {
+      ...{ name, since: since.toISOString(), from, to },
+      change: from === null || to === null ? null : Math.round(100 * (to - from)) / 100,
+      new_predictions: count_new,
+      new_mean: meanGiven(given_new, count_new, sides),
+    };
+  });
 };
 
-const minorityOf = (input: BriefInput, sides: Sides): Brief['minority'] => {
-  const { question, consensus, sums, chosen } = input;
-  const is_binary = question.question_type === 'binary';
-  const { minority, counts, order } = sides;
-  const confidenceOn = (wanted: (side: number) => boolean): number | null => {
-    const own = sums.filter(({ side }) => wanted(side));
-    const count = own.reduce((sum, one) => sum + one.count, 0);
-    const confidence = own.reduce((sum, one) => sum + one.confidence, 0);
-    return count === 0 ? null : confidence / count;
-  };
-  const position = minority === null ? null : positionOf(question, minority);
-  const count =
-    minority === null ? (order.length > 1 ? (counts[order[0]!] ?? 0) : 0) : (counts[minority] ?? 0);
-  const families = is_binary
-    ? consensus.model_breakdown
-        .filter(({ count }) => count > 1)
-        .filter(({ yes_percent }) => (minority === 1 ? yes_percent > 50 : yes_percent < 50))
-        .map(({ model_family }) => model_family)
-    : [];
+const minorityOf = (
+  { question, chosen }: BriefInput,
+  { minority, counts }: Sides,
+): Brief['minority'] => {
+  if (minority === null) return { position: null, count: 0, case: null };
   const argued = [...chosen.for, ...chosen.against].find(({ side }) => side === minority);
   return {
-    text: minorityText({
-      position,
-      count,
-      total: consensus.total_predictions,
-      confidence: minority === null ? null : confidenceOn((side) => side === minority),
-      others_confidence: minority === null ? null : confidenceOn((side) => side !== minority),
-      families: minority === null ? [] : families,
-      opposite: order[0] === undefined ? '' : positionOf(question, order[0]),
-    }),
-    position,
-    count: minority === null ? 0 : count,
-    case: argued === undefined ? null : asideOf(input, argued, 'analysis'),
+    position: positionOf(question, minority),
+    count: counts[minority] ?? 0,
+    case: argued === undefined ? null : asideOf(question, argued, 'analysis'),
   };
+};
+
+/** What those on the leading side name against themselves, and one of the other side. */
+const wouldChangeOf = ({ question, chosen }: BriefInput, sides: Sides): Aside[] => {
+  if (question.status === 'resolved' || question.status === 'voided') return [];
+  const quoted = [...chosen.for, ...chosen.against];
+  const leading = sides.leading ?? sides.first;
+  const own = quoted.filter(({ side }) => side === leading).slice(0, 3);
+  const other = quoted.filter(({ side }) => side !== leading).slice(0, 1);
+  return [...own, ...other].map((row) => asideOf(question, row, 'counter_evidence'));
 };
 
 const whole = (share: number): number => Math.round(share * 100);
 const thousandth = (value: number): number => Math.round(value * 1e3) / 1e3;
 
-const recordOf = (row: RecordRow | undefined): VoiceRecord => {
-  const { n = 0, correct = 0, brier: mean = null, variance = null } = row ?? {};
-  if (n === 0 || mean === null) {
-    return {
-      resolved: 0,
-      accuracy: null,
-      accuracy_interval: null,
-      brier: null,
-      brier_interval: null,
-    };
+const recordOf = ({ resolved, correct, brier: mean, variance }: Quoted): VoiceRecord => {
+  if (mean === null) {
+    const none = { accuracy: null, accuracy_interval: null, brier: null, brier_interval: null };
+    return { resolved: 0, ...none };
   }
-  const hits = wilson(correct, n);
-  const scores = meanInterval(mean, variance ?? 0, n);
+  const hits = wilson(correct, resolved);
+  const scores = meanInterval(mean, variance ?? 0, resolved);
   return {
-    resolved: n,
-    accuracy: whole(correct / n),
+    resolved,
+    accuracy: whole(correct / resolved),
     accuracy_interval: { low: whole(hits.low), high: whole(hits.high) },
     brier: thousandth(mean),
     brier_interval: { low: thousandth(scores.low), high: thousandth(scores.high) },
   };
 };
 
-type VoiceRow = Brief['voices']['rows'][number];
-
-const voicesText = (rows: readonly VoiceRow[]): string => {
-  if (rows.length === 0) return 'Nobody is quoted, so there is no record to look at.';
-  const known = rows.filter(({ record }) => record.resolved >= least_resolved);
-  const measured = (row: VoiceRow): number => row.record.brier ?? 1;
-  const [best] = [...known].sort(
-    (a, b) => measured(a) - measured(b) || (a.user_id < b.user_id ? -1 : 1),
-  );
-  if (best === undefined) {
-    return (
-      `None of those quoted has ${lettered(least_resolved)} resolved predictions on ` +
-      `other questions.`
-    );
-  }
-  const who = `${best.user_name} (${best.position} at ${best.confidence} %)`;
-  if (rows.length === 1)
-    return (
-      `${who} has a Brier score of ${scoreText(measured(best))} over ` +
-      `${counted(best.record.resolved, 'resolved prediction')}.`
-    );
-  return (
-    `The best record of those quoted is that of ${who}: a Brier score of ` +
-    `${scoreText(measured(best))} over ${counted(best.record.resolved, 'resolved prediction')}.`
-  );
-};
-
-const voicesOf = (input: BriefInput): Brief['voices'] => {
-  const { question, chosen, texts, records } = input;
-  const rows = [...chosen.for, ...chosen.against].map((row) => ({
-    user_id: row.agent_id,
-    user_name: texts.get(row.id)?.name ?? '',
-    model_family: row.model_family,
-    position: positionOf(question, row.side),
-    confidence: confidenceOf(row),
-    record: recordOf(records.get(row.agent_id)),
-  }));
-  return { text: voicesText(rows), brier_convention, rows };
-};
-
-/** What those on the leading side name against themselves; one of the other side beside it. */
-const wouldChangeOf = (input: BriefInput, sides: Sides): Brief['would_change'] => {
-  const { question, chosen } = input;
-  if (question.status === 'resolved' || question.status === 'voided') {
-    return { text: 'It is decided.', items: [] };
-  }
-  const quoted = [...chosen.for, ...chosen.against];
-  const leading = sides.leading ?? forSide(question, sides);
-  const own = quoted.filter(({ side }) => side === leading).slice(0, 3);
-  const other = quoted.filter(({ side }) => side !== leading).slice(0, 1);
-  const items = [...own, ...other]
-    .map((row) => asideOf(input, row, 'counter_evidence'))
-    .filter(({ quote }, n, all) => all.findIndex((one) => one.quote === quote) === n);
-  const name = positionOf(question, leading);
-  const has_other = items.some(({ position }) => position !== name);
-  const conceded = has_other ? ', and what the other side concedes' : '';
-  const text =
-    items.length === 0
-      ? 'Nobody has named what would change it.'
-      : own.length === 0
-        ? `What the other side concedes; nobody argues for ${name}.`
-        : `What those who argue for ${name} hold against themselves${conceded}.`;
-  return { text, items };
-};
-
-const disputesOf = ({ disputes, question }: BriefInput): Brief['disputes'] => {
-  const open = disputes[0]?.open ?? 0;
-  const text =
-    question.status !== 'resolved'
-      ? 'A question can be disputed once it is resolved.'
-      : open === 0
-        ? 'Nobody disputes the resolution at present.'
-        : `${capital(counted(open, 'dispute'))} of the resolution ` +
-          `${open === 1 ? 'is' : 'are'} open; an upheld one decides the question anew.`;
-  return {
-    text,
-    open,
-    items: disputes.map((row) => {
-      const quoter = makeQuoter();
-      const quote = quoter.quote(row.reason, brief_limits.short_quote);
-      const given = row.evidence_urls.slice(0, 3).map(flatten);
-      return {
-        dispute_id: row.id,
-        user_name: row.name,
-        created_at: row.created_at.toISOString(),
-        quote,
-        sources: [...new Set([...quoter.sources, ...given])],
-      };
-    }),
-  };
-};
-
-const debatesOf = ({ debates, question }: BriefInput): Brief['debates'] => ({
-  text:
-    question.comment_count === 0
-      ? 'Nobody has commented.'
-      : debates.length === 0
-        ? `${capital(counted(question.comment_count, 'comment'))}, and no reply to any.`
-        : `The most upvoted of those that were replied to, of ` +
-          `${counted(question.comment_count, 'comment')}.`,
-  items: debates.map((row) => ({
-    comment_id: row.id,
-    user_name: row.name,
-    upvotes: row.upvotes,
-    replies: row.replies,
-    quote: makeQuoter().quote(row.content, brief_limits.short_quote),
-  })),
+const disputesOf = ({ disputes }: BriefInput): Brief['disputes'] => ({
+  open: disputes[0]?.open ?? 0,
+  items: disputes.map(({ id, name, created_at, reason, evidence_urls }) => {
+    const { quote, sources } = makeQuoter();
+    return {
+      ...{ dispute_id: id, user_name: name, created_at: created_at.toISOString() },
+      quote: quote(reason, brief_limits.short_quote),
+      sources: [...new Set([...sources, ...evidence_urls.slice(0, 3).map(flatten)])],
+    };
+  }),
 });
 
-const outcomeOf = ({ outcome, correct_options }: BriefInput['question']): string | null => {
-  if (outcome !== null) return outcome ? 'YES' : 'NO';
-  return correct_options === null ? null : correct_options.join(' | ');
-};
-
-const resolutionOf = (input: BriefInput): Brief['resolution'] => {
-  const { question, consensus, as_of, ended_at, life } = input;
-  const { mean_probability: mean, total_predictions: n } = consensus;
-  const is_resolved = question.status === 'resolved';
-  const score =
-    is_resolved && question.outcome !== null && mean !== null
-      ? brier(mean / 100, question.outcome)
-      : null;
-  const on = (consensus.options ?? [])
-    .filter(({ option }) => question.correct_options?.includes(option))
-    .reduce((sum, { mean_probability }) => sum + (mean_probability ?? 0), 0);
-  const on_outcome = is_resolved && question.question_type === 'multi' && n > 0 ? on : null;
-  const description = flatten(question.description);
-  const quoter = makeQuoter();
-  const criteria = quoter.quote(question.description, 2 * brief_limits.quote);
+const resolutionOf = ({ question, consensus }: BriefInput): Brief['resolution'] => {
+  const { status, outcome, correct_options, resolution_note: note, description } = question;
+  const { quote, sources } = makeQuoter();
+  const criteria = quote(description, 2 * brief_limits.quote);
+  const { mean_probability: mean } = consensus;
+  const is_resolved = status === 'resolved';
+  const decided = outcome === null ? correct_options?.join(' | ') : outcome ? 'YES' : 'NO';
+  const score = is_resolved && outcome !== null && mean !== null;
   return {
-    text: endingText({
-      ...{ status: question.status, as_of, ended_at, brier: score, mean, on_outcome },
-      closes_at: question.closes_at,
-      resolution_date: question.resolution_date,
-      resolved_at: question.resolved_at,
-      voided_at: life.voided_at,
-      revision: question.revision,
-      outcome: outcomeOf(question),
-    }),
     closes_at: question.closes_at.toISOString(),
     resolution_date: question.resolution_date.toISOString(),
     resolution_source: question.resolution_source,
     resolution_url: question.resolution_url,
-    criteria: description === '' ? null : { quote: criteria, sources: [...quoter.sources] },
-    outcome: is_resolved ? outcomeOf(question) : null,
-    resolution_note:
-      question.resolution_note === null
-        ? null
-        : shorten(flatten(question.resolution_note), brief_limits.quote),
-    brier: score === null ? null : thousandth(score),
+    criteria: criteria === '' ? null : { quote: criteria, sources },
+    outcome: is_resolved ? (decided ?? null) : null,
+    resolution_note: note === null ? null : shorten(flatten(note), brief_limits.quote),
+    brier: score ? thousandth(brier(mean / 100, outcome)) : null,
   };
 };
 
-const stateOf = (input: BriefInput, sides: Sides): Brief['state'] => {
-  const { question, consensus } = input;
-  const is_binary = question.question_type === 'binary';
-  const leading = sides.leading === null ? null : positionOf(question, sides.leading);
-  return {
-    text: stateText({ consensus, leading, is_binary }),
-    total_predictions: consensus.total_predictions,
-    forecast: consensus.forecast,
-    position: leading,
-    share:
-      sides.leading === null
-        ? null
-        : Math.max(consensus.yes_percent, is_binary ? consensus.no_percent : 0),
-    mean_probability: consensus.mean_probability,
-    median_probability: consensus.median_probability,
-    p25: consensus.p25,
-    p75: consensus.p75,
-    extremized: consensus.extremized,
-    by_owner_mean: consensus.by_owner_mean,
-    avg_confidence: consensus.avg_confidence,
-    contested: consensus.contested,
-    options: (consensus.options ?? []).map(({ option, count, percent, mean_probability }) => ({
-      option,
-      count,
-      percent,
-      mean_probability,
-    })),
-  };
-};
+const stateOf = ({ question, consensus }: BriefInput, { leading }: Sides): Brief['state'] => ({
+  total_predictions: consensus.total_predictions,
+  forecast: consensus.forecast,
+  position: leading === null ? null : positionOf(question, leading),
+  share:
+    leading === null
+      ? null
+      : Math.max(
+          consensus.yes_percent,
+          question.question_type === 'binary' ? consensus.no_percent : 0,
+        ),
+  mean_probability: consensus.mean_probability,
+  median_probability: consensus.median_probability,
+  p25: consensus.p25,
+  p75: consensus.p75,
+  extremized: consensus.extremized,
+  by_owner_mean: consensus.by_owner_mean,
+  avg_confidence: consensus.avg_confidence,
+  contested: consensus.contested,
+  options: (consensus.options ?? []).map(({ avg_confidence: _, ...option }) => option),
+});
 
 export const buildBrief = (input: BriefInput): Brief => {
-  const { question, consensus, as_of, sees_reasoning } = input;
-  const is_binary = question.question_type === 'binary';
-  const sides = sidesOfConsensus(question, consensus);
-  const first = forSide(question, sides);
-  const leading = sides.leading === null ? null : positionOf(question, sides.leading);
-  const standing = { consensus, leading, is_binary };
-  const what = positionOf(question, first);
-  const moves = {
-    windows: windowsOf(input.sums, as_of, { side: first, sides: sidesOf(question).length }),
-    measure: `the mean probability of ${what}`,
-    total: consensus.total_predictions,
-    is_open: input.ended_at === null,
-  };
-  const rows = consensus.model_breakdown.map((row) => ({
-    model_family: row.model_family,
-    count: row.count,
-    share: row.yes_percent,
-    mean_probability: row.option_probabilities?.[first] ?? row.mean_probability,
-    avg_confidence: row.avg_confidence,
-  }));
-  const families = familiesText(rows, consensus.effective_families, what);
-  const resolution = resolutionOf(input);
-  const movement = momentumText(moves);
-  return {
+  const { question, consensus, chosen, sees_reasoning } = input;
+  const sides = rankSides(question, consensus);
+  const position = positionOf(question, sides.first);
+  const quoted = [...chosen.for, ...chosen.against];
+  const brief: Brief = {
     question_id: question.id,
     question: question.question,
     status: question.status,
     question_type: question.question_type,
     category: question.category,
     subcategory: question.subcategory,
-    as_of: as_of.toISOString(),
+    as_of: input.as_of.toISOString(),
     offset: consensus.offset,
-    headline: [
-      standText(standing),
-      ...(consensus.total_predictions < 2 ? [] : [movement]),
-      ...(rows.length < 2 ? [] : [families]),
-      resolution.text,
-    ],
+    headline: [],
     state: stateOf(input, sides),
-    momentum: {
-      text: [movement, newestText(moves)].filter((part) => part !== '').join(' '),
-      measure: moves.measure,
-      windows: [...moves.windows],
-    },
+    momentum: { measure: `the mean probability of ${position}`, windows: windowsOf(input) },
     families: {
-      ...{ text: families, effective: consensus.effective_families, position: what, rows },
+      effective: consensus.effective_families,
+      position,
+      rows: consensus.model_breakdown.map((row) => ({
+        model_family: row.model_family,
+        count: row.count,
+        share: row.yes_percent,
+        mean_probability: row.option_probabilities?.[sides.first] ?? row.mean_probability,
+        avg_confidence: row.avg_confidence,
+      })),
     },
     reasoning_hidden: !sees_reasoning,
-    arguments: argumentsOf(input, sides),
+    arguments: {
+      for: chosen.for.map((row) => argumentOf(question, row)),
+      against: chosen.against.map((row) => argumentOf(question, row)),
+    },
     minority: minorityOf(input, sides),
     sources: sourcesOf(question, sees_reasoning ? input.sample : []),
-    voices: voicesOf(input),
-    would_change: wouldChangeOf(input, sides),
+    voices: {
+      brier_convention,
+      rows: quoted.map((row) => ({
+        user_id: row.agent_id,
+        user_name: row.name,
+        model_family: row.model_family,
+        position: positionOf(question, row.side),
+        confidence: row.confidence,
+        record: recordOf(row),
+      })),
+    },
+    would_change: { items: wouldChangeOf(input, sides) },
     disputes: disputesOf(input),
-    debates: debatesOf(input),
-    resolution,
-    notes: [...notesOf(input)],
+    resolution: resolutionOf(input),
+    notes: notesOf(input),
   };
+  return { ...brief, headline: headlineOf(brief, input) };
 };

@@ -5,8 +5,8 @@ import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { seesReasoning, sightHeaders } from '../predictions/index.js';
 import { findVisible, question_faults, question_params } from '../questions/index.js';
 import type { Briefs } from './live.js';
+import { writeBrief } from './markdown.js';
 import { brief_query, brief_schema } from './schema.js';
-import { writeBrief } from './writing.js';
 
 export interface BriefParts {
   readonly briefs: Briefs;

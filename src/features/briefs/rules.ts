@@ -1,8 +1,9 @@
-import { meanGiven } from '../consensus/index.js';
+import type { Consensus } from '../consensus/index.js';
+import { readCitation } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
-import type { Window } from './schema.js';
+import type { Brief } from './schema.js';
 
-/** Figures and choices of a brief, from rows that were read. */
+/** Sides, arguments and sources of a question, from rows that were read. */
 
 export const brief_limits = {
   /** Predictions that are read for sources and arguments, beside the most voted. */
@@ -10,20 +11,16 @@ export const brief_limits = {
   voted_a_side: 20,
   arguments_a_side: 3,
   shared_sources: 5,
-  hosts: 5,
   disputes: 5,
-  debates: 2,
   quote: 420,
   short_quote: 280,
 } as const;
 
 const hour_ms = 3_600_000;
-const day_ms = 86_400_000;
 
 /**
  * The hour that windows are counted back from: the present one, or for a question that takes no
- * predictions any more the one in which it stopped. So nothing changes with the clock but once an
- * hour.
+ * predictions any more the one in which it stopped. So the clock changes a brief once an hour.
  */
 export const hourOf = (now: Date, ended_at: Date | null): Date => {
   const present = Math.floor(now.getTime() / hour_ms);
@@ -39,112 +36,79 @@ export const positionOf = ({ question_type, options }: Shape, side: number): str
 export const sidesOf = ({ question_type, options }: Shape): readonly number[] =>
   question_type === 'binary' ? [1, 0] : options.map((_, side) => side);
 
-export interface Sum {
-  readonly hour_ms: number;
-  readonly side: number;
-  /** Predictions that are on this side, and the sum of their confidence in it. */
-  readonly count: number;
-  readonly confidence: number;
-  /** What all predictions of the hour give this side, in percent · (sides − 1). */
-  readonly given: number;
+/** Sides are numbers: 1 for YES and 0 for NO, or the number of the option. */
+export interface Sides {
+  /** Those that anybody is on, by how many predictions they have. */
+  readonly order: readonly number[];
+  readonly counts: readonly number[];
+  /**
+   * Yes/no: the side with the most predictions. With options: the one with the highest mean, which
+   * need not be the one that most are on. Null without predictions, and where two are equal.
+   */
+  readonly leading: number | null;
+  /** The second side by count; null where two have the most, or everybody is on one. */
+  readonly minority: number | null;
+  /** YES or the leading option: what the arguments are for or against, and what is measured. */
+  readonly first: number;
 }
 
-interface Measured {
-  readonly count: number;
-  /** Mean probability of the side; null for none. */
-  readonly level: number | null;
-}
-
-/** The level of a part of the predictions. */
-const measure = (sums: readonly Sum[], { side, sides }: Measure): Measured => {
-  let count = 0;
-  let given = 0;
-  for (const sum of sums) {
-    count += sum.count;
-    if (sum.side === side) given += sum.given;
-  }
-  return { count, level: meanGiven(given, count, sides) };
+const highestMean = ({ options = [], leading_option, forecast }: Consensus): number | null => {
+  const highest = options.filter(({ mean_probability }) => mean_probability === forecast);
+  if (leading_option === null || highest.length > 1) return null;
+  return options.findIndex(({ option }) => option === leading_option);
 };
 
-/** What is measured: the mean probability of one of so many sides. */
-export interface Measure {
-  readonly side: number;
-  readonly sides: number;
-}
-
-const spans = [
-  ['1d', 1],
-  ['7d', 7],
-  ['30d', 30],
-] as const;
-
-/**
- * Where the level was and what came since: in the last 1, 7 and 30 days, and since the end of the
- * first 24 hours with predictions.
- */
-export const windowsOf = (sums: readonly Sum[], as_of: Date, what: Measure): readonly Window[] => {
-  if (sums.length === 0) return [];
-  const to = measure(sums, what).level;
-  const first = Math.min(...sums.map((sum) => sum.hour_ms));
-  const starts: (readonly [Window['name'], number])[] = [
-    ...spans.map(([name, days]) => [name, as_of.getTime() - days * day_ms] as const),
-    ['opening', first + day_ms],
-  ];
-  return starts.map(([name, since]) => {
-    const before = measure(
-      sums.filter((sum) => sum.hour_ms < since),
-      what,
-    );
-    const fresh = measure(
-      sums.filter((sum) => sum.hour_ms >= since),
-      what,
-    );
-    const from = before.level;
-    return {
-      name,
-      since: new Date(since).toISOString(),
-      from,
-      to,
-      change: from === null || to === null ? null : Math.round(100 * (to - from)) / 100,
-      new_predictions: fresh.count,
-      new_mean: fresh.level,
-    };
-  });
+export const rankSides = ({ question_type }: Shape, consensus: Consensus): Sides => {
+  const is_binary = question_type === 'binary';
+  const counts = is_binary
+    ? [consensus.no_count, consensus.yes_count]
+    : (consensus.options ?? []).map(({ count }) => count);
+  const countOf = (side: number): number => counts[side] ?? 0;
+  const order = [...counts.keys()]
+    .filter((side) => countOf(side) > 0)
+    .sort((a, b) => countOf(b) - countOf(a) || a - b);
+  const [most = null, second = null] = order;
+  const is_even = most !== null && second !== null && countOf(most) === countOf(second);
+  const leading = is_binary ? (is_even ? null : most) : highestMean(consensus);
+  const first = is_binary ? 1 : (leading ?? most ?? 0);
+  return { order, counts, leading, minority: is_even ? null : second, first };
 };
 
-export interface Ranked {
+export interface SampleRow {
   readonly id: string;
+  readonly agent_id: string;
   readonly owner: string;
   readonly model_family: string;
   readonly side: number;
+  readonly confidence: number;
   readonly upvotes: number;
   readonly downvotes: number;
   readonly citations: readonly string[];
+  /** Bytes of the reasoning. */
   readonly length: number;
+  readonly created_at: Date;
 }
 
-/** A reasoning that passed the gates cites two pages; what was imported without one does not. */
-export const is_argued = ({ citations }: Ranked): boolean => citations.length >= 2;
-
-/** More is not better without an end: beyond these, sources and length say nothing. */
+/** Beyond these, more sources and more length are no more support. */
 const most_sources = 5;
 const most_length = 3_000;
 
 /** Votes first, then how much support it brings, then the older one. */
-const compare = (a: Ranked, b: Ranked): number =>
+const compare = (a: SampleRow, b: SampleRow): number =>
   b.upvotes - b.downvotes - (a.upvotes - a.downvotes) ||
   Math.min(b.citations.length, most_sources) - Math.min(a.citations.length, most_sources) ||
   Math.min(b.length, most_length) - Math.min(a.length, most_length) ||
   (a.id < b.id ? -1 : 1);
 
 /**
- * The strongest arguments first. Nobody speaks twice while others have not spoken: those of further
- * owners come before those of owners that are there already, and among these other families first.
+ * The strongest arguments first. Reasonings that passed the gates cite two pages; imported ones
+ * that do not are left out. Further owners come before those that are quoted already, and where
+ * there are none, further families.
  */
-export const strongest = <R extends Ranked>(rows: readonly R[], most: number): readonly R[] => {
-  const left = rows.filter(is_argued).sort(compare);
-  const chosen: R[] = [];
-  const isNew = (key: 'owner' | 'model_family') => (row: R) =>
+const strongest = (rows: readonly SampleRow[], most: number): readonly SampleRow[] => {
+  const left = rows.filter(({ citations }) => citations.length >= 2).sort(compare);
+  const chosen: SampleRow[] = [];
+  const isNew = (key: 'owner' | 'model_family') => (row: SampleRow) =>
     chosen.every((one) => one[key] !== row[key]);
   while (chosen.length < most && left.length > 0) {
     const other_owner = left.findIndex(isNew('owner'));
@@ -154,10 +118,64 @@ export const strongest = <R extends Ranked>(rows: readonly R[], most: number): r
   return chosen;
 };
 
-/** The sides that anybody is on, by how many predictions they have. */
-export const byCount = (counts: readonly number[]): readonly number[] =>
-  counts
-    .map((count, side) => ({ count, side }))
-    .filter(({ count }) => count > 0)
-    .sort((a, b) => b.count - a.count || a.side - b.side)
-    .map(({ side }) => side);
+export interface Chosen<R> {
+  readonly for: readonly R[];
+  readonly against: readonly R[];
+}
+
+/** Three of each side. Against an option: the best of each other one, by their predictions. */
+export const chooseArguments = (
+  { question_type }: Shape,
+  { first, order }: Sides,
+  sample: readonly SampleRow[],
+): Chosen<SampleRow> => {
+  const most = brief_limits.arguments_a_side;
+  const on = (side: number, count: number) =>
+    strongest(
+      sample.filter((row) => row.side === side),
+      count,
+    );
+  const others = order.filter((side) => side !== first).flatMap((side) => on(side, 1));
+  return {
+    for: on(first, most),
+    against: question_type === 'binary' ? on(0, most) : others.slice(0, most),
+  };
+};
+
+interface Page {
+  readonly url: string;
+  count: number;
+  readonly families: Set<string>;
+  readonly sides: Map<number, number>;
+}
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The pages that the predictions cite, and which of them several share. */
+export const sourcesOf = (question: Shape, sample: readonly SampleRow[]): Brief['sources'] => {
+  const pages = new Map<string, Page>();
+  for (const { citations, model_family, side } of sample) {
+    const cited = new Map(citations.map((url) => [readCitation(url).key, url]));
+    for (const [key, url] of cited) {
+      const page = pages.get(key) ?? { url, count: 0, families: new Set(), sides: new Map() };
+      pages.set(key, page);
+      page.count += 1;
+      page.families.add(model_family);
+      page.sides.set(side, (page.sides.get(side) ?? 0) + 1);
+    }
+  }
+  const shared = [...pages.values()]
+    .filter(({ count }) => count > 1)
+    .sort((a, b) => b.count - a.count || compareText(a.url, b.url));
+  return {
+    looked_at: sample.length,
+    distinct: pages.size,
+    unique: pages.size - shared.length,
+    shared: shared.slice(0, brief_limits.shared_sources).map(({ url, count, families, sides }) => ({
+      ...{ url, predictions: count, families: families.size },
+      positions: [...sides]
+        .sort((a, b) => b[1] - a[1] || b[0] - a[0])
+        .map(([side, predictions]) => ({ position: positionOf(question, side), predictions })),
+    })),
+  };
+};

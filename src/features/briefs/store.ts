@@ -1,42 +1,44 @@
 import type { Db } from '../../kit/pg/client.js';
-import { topThreads } from '../comments/index.js';
+import type { Consensus } from '../consensus/index.js';
 import { givenSides } from '../predictions/index.js';
-import type { Sum } from './rules.js';
+import type { QuestionRow } from '../questions/index.js';
+import type { Chosen, SampleRow } from './rules.js';
 
 /** What a brief reads: texts only of the few predictions that are quoted. */
 
-/** Sums by hour and side of all predictions of a question. */
-export const readSums = (db: Db, question_id: string) => db<Sum[]>`
+/** What a side was given before and since a moment, summed as `givenSides` has it. */
+export interface WindowRow {
+  readonly name: '1d' | '7d' | '30d';
+  readonly since: Date;
+  readonly count_before: number;
+  readonly given_before: number;
+  readonly count_new: number;
+  readonly given_new: number;
+}
+
+/** The last 1, 7 and 30 days before a time; none without predictions. */
+export const readWindows = (
+  db: Db,
+  question_id: string,
+  { side, as_of }: { readonly side: number; readonly as_of: Date },
+) => db<WindowRow[]>`
   select
-    (extract(epoch from date_trunc('hour', p.created_at)) * 1000)::float8 as hour_ms,
-    s.side,
-    (count(*) filter (where s.side = coalesce(p.selected_option, p.prediction::integer)))::integer
-      as count,
-    coalesce(
-      sum(p.confidence) filter (where s.side = coalesce(p.selected_option, p.prediction::integer)),
-      0
-    )::integer as confidence,
-    sum(s.given)::integer as given
+    w.name,
+    w.since,
+    (count(*) filter (where p.created_at < w.since))::integer as count_before,
+    coalesce(sum(s.given) filter (where p.created_at < w.since), 0)::integer as given_before,
+    (count(*) filter (where p.created_at >= w.since))::integer as count_new,
+    coalesce(sum(s.given) filter (where p.created_at >= w.since), 0)::integer as given_new
   from predictions p
   join questions q on q.id = p.question_id
   cross join ${givenSides(db)}
-  where p.question_id = ${question_id}
-  group by 1, 2`;
-
-export interface SampleRow {
-  readonly id: string;
-  readonly agent_id: string;
-  readonly owner: string;
-  readonly model_family: string;
-  readonly side: number;
-  readonly confidence: number;
-  readonly upvotes: number;
-  readonly downvotes: number;
-  readonly citations: readonly string[];
-  /** Bytes of the reasoning. */
-  readonly length: number;
-  readonly created_at: Date;
-}
+  cross join (
+    select days || 'd' as name, ${as_of}::timestamptz - make_interval(days => days) as since
+    from unnest(array[1, 7, 30]) as days
+  ) w
+  where p.question_id = ${question_id} and s.side = ${side}
+  group by w.name, w.since
+  order by w.since desc`;
 
 const sampleColumns = (db: Db) => db`
   p.id, p.agent_id, coalesce(p.owner_id, p.agent_id) as owner, p.model_family,
@@ -70,45 +72,37 @@ export const readVoted = (db: Db, question_id: string, sides: readonly number[],
       limit ${most}
     ) v`;
 
-export interface TextRow {
+/** The text of a prediction, and the record of its agent on other questions. */
+export interface QuotedRow {
   readonly id: string;
   readonly name: string;
   readonly reasoning: string;
-}
-
-export const readTexts = (db: Db, ids: readonly string[]) => db<TextRow[]>`
-  select p.id, g.name, p.reasoning
-  from predictions p
-  join agents g on g.id = p.agent_id
-  where p.id = any (${ids as string[]}::uuid[]) and p.hidden_at is null`;
-
-export interface RecordRow {
-  readonly agent_id: string;
-  readonly n: number;
+  readonly resolved: number;
   readonly correct: number;
   readonly brier: number | null;
   readonly variance: number | null;
 }
 
-/** The newest 1,000 resolved predictions of each on other questions. */
-export const readRecords = (db: Db, agent_ids: readonly string[], question_id: string) =>
-  db<RecordRow[]>`
-    select a.agent_id, r.n, r.correct, r.brier, r.variance
-    from unnest(${agent_ids as string[]}::uuid[]) as a (agent_id)
-    cross join lateral (
-      select
-        count(*)::integer as n,
-        (count(*) filter (where correct))::integer as correct,
-        round(avg(brier::numeric), 6)::float8 as brier,
-        round(var_samp(brier::numeric), 9)::float8 as variance
-      from (
-        select correct, brier
-        from scores
-        where agent_id = a.agent_id and question_id <> ${question_id}
-        order by resolved_at desc, prediction_id
-        limit 1000
-      ) newest
-    ) r`;
+/** Hidden predictions are left out; records are of the newest 1,000 resolved predictions. */
+export const readQuoted = (db: Db, ids: readonly string[]) => db<QuotedRow[]>`
+  select p.id, g.name, p.reasoning, r.*
+  from predictions p
+  join agents g on g.id = p.agent_id
+  cross join lateral (
+    select
+      count(*)::integer as resolved,
+      (count(*) filter (where correct))::integer as correct,
+      round(avg(brier::numeric), 6)::float8 as brier,
+      round(var_samp(brier::numeric), 9)::float8 as variance
+    from (
+      select correct, brier
+      from scores
+      where agent_id = p.agent_id and question_id <> p.question_id
+      order by resolved_at desc, prediction_id
+      limit 1000
+    ) newest
+  ) r
+  where p.id = any (${ids as string[]}::uuid[]) and p.hidden_at is null`;
 
 export interface DisputeRow {
   readonly id: string;
@@ -129,33 +123,14 @@ export const readOpenDisputes = (db: Db, question_id: string, most: number) => d
   order by d.id
   limit ${most}`;
 
-export interface DebateRow {
-  readonly id: string;
-  readonly name: string;
-  readonly content: string;
-  readonly upvotes: number;
-  readonly replies: number;
-}
-
-/** The most upvoted comments that were replied to. */
-export const readDebates = (db: Db, question_id: string, most: number) => {
-  const page = { limit: most, after: null, offset: 0 };
-  return db<DebateRow[]>`
-    select c.id, g.name, c.content, c.upvotes, c.replies
-    from ${topThreads(db, { question_id, replied: true }, page)} c
-    join agents g on g.id = c.agent_id
-    order by c.upvotes desc, c.id desc
-    limit ${most}`;
-};
-
 export interface LifeRow {
   readonly closed_at: Date | null;
   readonly voided_at: Date | null;
-  /** Of predictions that are hidden; they count in the figures. */
+  /** How many predictions are hidden, up to 1,000; they count in the figures. */
   readonly hidden: number;
 }
 
-export const readLife = async (db: Db, question_id: string): Promise<LifeRow | undefined> => {
+export const readLife = async (db: Db, question_id: string): Promise<LifeRow> => {
   const [row] = await db<LifeRow[]>`
     select
       q.closed_at,
@@ -171,5 +146,25 @@ export const readLife = async (db: Db, question_id: string): Promise<LifeRow | u
       ) as hidden
     from questions q
     where q.id = ${question_id}`;
-  return row;
+  return row ?? { closed_at: null, voided_at: null, hidden: 0 };
 };
+
+/** A prediction that is quoted. */
+export type Quoted = SampleRow & QuotedRow;
+
+/** Everything that a brief is made from. */
+export interface BriefInput {
+  readonly question: QuestionRow;
+  readonly consensus: Consensus;
+  readonly as_of: Date;
+  /** When it stopped taking predictions; null while it does. */
+  readonly ended_at: Date | null;
+  readonly life: LifeRow;
+  readonly windows: readonly WindowRow[];
+  readonly sees_reasoning: boolean;
+  /** The newest and the most voted predictions, each once. */
+  readonly sample: readonly SampleRow[];
+  /** Nobody, where the reader may not see reasonings. */
+  readonly chosen: Chosen<Quoted>;
+  readonly disputes: readonly DisputeRow[];
+}

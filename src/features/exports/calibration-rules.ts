@@ -10,14 +10,9 @@ import { type Bin, calibrationError, logScore, wilson } from '../scores/index.js
  *   reliability = Σ n_k (f_k − o_k)² / N
  *   resolution  = Σ n_k (o_k − ō)² / N
  *   uncertainty = ō (1 − ō)
- *   within_bins = Σ ((f − f_k)² − 2 (f − f_k)(o − o_k)) / N
  *
- * and Brier = reliability − resolution + uncertainty + within_bins. The last term is 0 where a bin
- * holds one forecast only, which is the case A. H. Murphy considered.
- *
- * Sources: A. H. Murphy, "A new vector partition of the probability score", 1973. D. B.
- * Stephenson, C. A. S. Coelho and I. T. Jolliffe, "Two extra components in the Brier score
- * decomposition", 2008.
+ * Brier = reliability − resolution + uncertainty where a bin holds one forecast only, and nearly
+ * so elsewhere. Source: A. H. Murphy, "A new vector partition of the probability score", 1973.
  */
 
 export interface StatedCell {
@@ -25,30 +20,6 @@ export interface StatedCell {
   readonly value: number;
   readonly n: number;
   readonly hits: number;
-}
-
-export interface CalibrationBin {
-  readonly from: number;
-  readonly to: number;
-  readonly n: number;
-  readonly mean_forecast: number | null;
-  readonly frequency: number | null;
-  /** Wilson's 95 % interval of the frequency. */
-  readonly low: number | null;
-  readonly high: number | null;
-}
-
-export interface Calibration {
-  readonly n: number;
-  readonly brier: number;
-  readonly log_score: number;
-  readonly ece: number;
-  readonly mce: number;
-  readonly reliability: number;
-  readonly resolution: number;
-  readonly uncertainty: number;
-  readonly within_bins: number;
-  readonly bins: readonly CalibrationBin[];
 }
 
 /** Nine places: more than the data carry, fewer than the order of a sum could change. */
@@ -70,17 +41,7 @@ const sumUp = (cells: readonly StatedCell[]): Bin => {
   return { n, stated: percents / 100, hits };
 };
 
-/** Of one bin: Σ (f − f_k)² − 2 (f − f_k)(o − o_k). */
-const withinBin = (cells: readonly StatedCell[], { n, stated, hits }: Bin): number => {
-  let sum = 0;
-  for (const cell of cells) {
-    const off = cell.value / 100 - stated / n;
-    sum += cell.n * off ** 2 - 2 * off * (cell.hits - (cell.n * hits) / n);
-  }
-  return sum;
-};
-
-const showBin = ({ n, stated, hits }: Bin, index: number, count: number): CalibrationBin => {
+const showBin = ({ n, stated, hits }: Bin, index: number, count: number) => {
   const { low, high } = wilson(hits, n);
   return {
     from: rounded(index / count),
@@ -104,34 +65,29 @@ const scoresOf = (cells: readonly StatedCell[], total: number) => {
 };
 
 /** Null for a group without forecasts. */
-export const calibrate = (cells: readonly StatedCell[], count: number): Calibration | null => {
-  const sorted = Array.from({ length: count }, (_, index) =>
-    cells.filter(({ value }) => binOf(value, count) === index),
+export const calibrate = (cells: readonly StatedCell[], count: number) => {
+  const bins = Array.from({ length: count }, (_, index) =>
+    sumUp(cells.filter(({ value }) => binOf(value, count) === index)),
   );
-  const bins = sorted.map(sumUp);
   const all = sumUp(cells);
   const error = calibrationError(bins);
   if (error === null) return null;
   const base = all.hits / all.n;
   let reliability = 0;
   let resolution = 0;
-  let within_bins = 0;
-  for (const [index, bin] of bins.entries()) {
-    const { n, stated, hits } = bin;
+  for (const { n, stated, hits } of bins) {
     if (n === 0) continue;
     reliability += (stated - hits) ** 2 / n;
     resolution += n * (hits / n - base) ** 2;
-    within_bins += withinBin(sorted[index] ?? [], bin);
   }
   return {
     n: all.n,
     ...scoresOf(cells, all.n),
     ece: rounded(error.ece),
-    mce: rounded(error.mce),
     reliability: rounded(reliability / all.n),
     resolution: rounded(resolution / all.n),
     uncertainty: rounded(base * (1 - base)),
-    within_bins: rounded(within_bins / all.n),
     bins: bins.map((bin, index) => showBin(bin, index, count)),
   };
 };
+export type Calibration = NonNullable<ReturnType<typeof calibrate>>;

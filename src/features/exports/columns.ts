@@ -1,6 +1,6 @@
 /**
- * What a row of an export says, in the order of its columns. The store makes the values in SQL
- * under these names; a change of a name, a type or a meaning is a new number of the schema.
+ * What a row of an export says, in the order of its columns. A change of a name, a type or a
+ * meaning is a new number of the schema.
  */
 
 /**
@@ -102,29 +102,22 @@ export const consensus_columns: readonly Column[] = [
   column('option_percents', 'object', 'Share of first choices on each; null for binary.'),
 ];
 
-export const calibration_schema = 'prediction-forum/calibration/1';
-
-/** One row a bin, with the figures of its group. */
-export const calibration_columns: readonly Column[] = [
-  column('key', 'text', 'The group: all, a family, a category, or an agent.'),
-  free('name', 'Name of the agent, where names were asked for.'),
-  column('group_n', 'integer', 'Resolved forecasts of the group.'),
-  column('brier', 'number', 'Mean Brier score, one-term.'),
-  column('log_score', 'number', 'Mean logarithm of the probability put on what happened.'),
-  column('ece', 'number', 'Expected calibration error.'),
-  column('mce', 'number', 'Largest calibration error of a bin.'),
-  column('reliability', 'number', 'Of the Murphy decomposition.'),
-  column('resolution', 'number', 'Of the Murphy decomposition.'),
-  column('uncertainty', 'number', 'Of the Murphy decomposition.'),
-  column('within_bins', 'number', 'What the bins hide of the Brier score.'),
-  column('bin_from', 'number', 'Least probability of the bin.'),
-  column('bin_to', 'number', 'Its greatest; belongs to the next bin, but for 1.'),
-  column('n', 'integer', 'Forecasts in the bin.'),
-  column('mean_forecast', 'number', 'Their mean probability.'),
-  column('frequency', 'number', 'How often it came about.'),
-  column('low', 'number', 'Lower end of its Wilson interval, 95 %.'),
-  column('high', 'number', 'Upper end.'),
-];
-
-/** One column as a manifest tells it. */
+/** One column as a manifest describes it. */
 export const describeColumn = ({ name, type, about }: Column) => ({ name, type, about });
+
+const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
+
+type CellColumn = Pick<Column, 'name' | 'type' | 'is_free'>;
+
+/** RFC 4180; a text that a spreadsheet would take for a formula gets a `'` in front. */
+const csvCell = ({ type, is_free }: CellColumn, value: unknown): string => {
+  if (value === null || value === undefined) return '';
+  if (['list', 'object', 'json'].includes(type)) return quoted(JSON.stringify(value));
+  const text = String(value);
+  return is_free === true ? quoted(/^[=+@\t\r-]/.test(text) ? `'${text}` : text) : text;
+};
+
+export const csvLine = (
+  columns: readonly CellColumn[],
+  row: Readonly<Record<string, unknown>>,
+): string => `${columns.map((column) => csvCell(column, row[column.name])).join(',')}\r\n`;

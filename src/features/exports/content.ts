@@ -1,115 +1,117 @@
 import { createHash } from 'node:crypto';
-import { type Column, describeColumn } from './columns.js';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { type Column, csvLine } from './columns.js';
 import type { Lines } from './copy-store.js';
-import { type Format, textFormat } from './formats.js';
-import { openParquetFile } from './parquet.js';
 
-/**
- * The bytes of an export, made from its lines. They follow from the ask and its snapshot alone, so
- * an interrupted export goes on behind the bytes that are there.
- */
+/** The formats of an export, and its bytes made from its lines. */
 
-/** Bytes before any compression. */
-export interface Digest {
+export const format_names = ['csv', 'ndjson', 'json', 'parquet'] as const;
+export type Format = (typeof format_names)[number];
+
+export const content_types: Readonly<Record<Format, string>> = {
+  csv: 'text/csv; charset=utf-8; header=present',
+  ndjson: 'application/x-ndjson',
+  json: 'application/json',
+  parquet: 'application/vnd.apache.parquet',
+};
+
+/** What is exported. */
+export interface Subject {
+  readonly name: 'predictions' | 'consensus-history';
+  readonly schema: string;
+  readonly columns: readonly Column[];
+  /** What the list of rows is called in a JSON document. */
+  readonly list: string;
+}
+
+/** Of the file before any compression. */
+export interface Result {
+  readonly rows: number;
   readonly bytes: number;
   /** Hex. */
   readonly sha256: string;
 }
 
-/** What an export is: from it alone the same file can be asked for again, and checked. */
-export interface ManifestParts {
-  readonly schema: string;
-  readonly format: Format;
-  readonly as_of: string;
-  readonly snapshot: string;
-  /** Follow the log behind this offset to miss nothing that came after the export. */
-  readonly log_offset: number;
-  readonly filters: Readonly<Record<string, string | boolean>>;
-  readonly columns: readonly Column[];
-}
+export const rowsOf = <R>({ text }: Lines): R[] =>
+  text
+    .toString()
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as R);
 
-/** `content` is of the file up to its manifest: the whole of it, where it holds none. */
-export const makeManifest = (
-  { columns, ...parts }: ManifestParts,
-  { rows, content }: { readonly rows: number; readonly content: Digest | null },
-) => ({ ...parts, rows, content, columns: columns.map(describeColumn) });
+type Pages = AsyncIterable<Lines>;
 
-export interface ContentAsk {
-  readonly manifest: ManifestParts;
-  /** What the list of rows is called in a JSON document. */
-  readonly name: string;
-  readonly format: Format;
-  /** Whether the file says itself what it is, where its format has a place for that. */
-  readonly with_manifest: boolean;
-}
-
-export interface Result {
-  readonly rows: number;
-  /** The file up to its manifest. */
-  readonly content: Digest;
-  /** The file. */
-  readonly file: Digest;
-}
-
-class Summed {
-  readonly #hash = createHash('sha256');
-  #bytes = 0;
-
-  add(piece: Uint8Array): Uint8Array {
-    this.#hash.update(piece);
-    this.#bytes += piece.byteLength;
-    return piece;
-  }
-
-  get digest(): Digest {
-    return { bytes: this.#bytes, sha256: this.#hash.copy().digest('hex') };
-  }
-}
-
-type Pieces = AsyncGenerator<Uint8Array, Result>;
-
-async function* textPieces(ask: ContentAsk, pages: AsyncIterable<Lines>): Pieces {
-  const { manifest: parts, name, with_manifest } = ask;
-  const format = textFormat(ask.format, {
-    schema: parts.schema,
-    columns: parts.columns.map((column) => column.name),
-    name,
-  });
-  const sum = new Summed();
-  let rows = 0;
-  if (format.head !== '') yield sum.add(Buffer.from(format.head));
+async function* csvPieces({ columns }: Subject, pages: Pages) {
+  yield Buffer.from(`${columns.map(({ name }) => name).join(',')}\r\n`);
   for await (const page of pages) {
-    rows += page.rows;
-    yield sum.add(page.text);
+    const rows = rowsOf<Readonly<Record<string, unknown>>>(page);
+    yield Buffer.from(rows.map((row) => csvLine(columns, row)).join(''));
   }
-  if (rows > 0) yield sum.add(Buffer.from(format.last));
-  const content = sum.digest;
-  const manifest = with_manifest ? JSON.stringify(makeManifest(parts, { rows, content })) : null;
-  const tail = format.tail(manifest);
-  if (tail !== '') yield sum.add(Buffer.from(tail));
-  const file = sum.digest;
-  // Without a manifest the end of the document is content like the rest.
-  return { rows, content: manifest === null ? file : content, file };
 }
 
-/** Lines as JSON, of which a thread makes the file: a group of its rows is 100 ms of work. */
-async function* parquetPieces(ask: ContentAsk, pages: AsyncIterable<Lines>): Pieces {
-  const { manifest: parts } = ask;
-  const parquet = openParquetFile(parts.columns);
-  const sum = new Summed();
-  let rows = 0;
+async function* jsonPieces({ schema, list }: Subject, pages: Pages) {
+  yield Buffer.from(`{"schema":${JSON.stringify(schema)},"${list}":[`);
+  let before = '\n';
+  for await (const { text } of pages) {
+    yield Buffer.from(before + text.toString().trimEnd().replaceAll('\n', ',\n'));
+    before = ',\n';
+  }
+  yield Buffer.from('\n]}\n');
+}
+
+async function* ndjsonPieces(_: Subject, pages: Pages) {
+  for await (const { text } of pages) yield text;
+}
+
+/** Lines of JSON to add, or null for the end; the answer is the bytes that are ready. */
+export type ParquetCall = Uint8Array | null;
+
+const heap_mb = 256;
+
+/** A thread makes the file: a group of its rows is 100 ms of work. */
+async function* parquetPieces({ columns }: Subject, pages: Pages) {
+  const worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
+    workerData: columns,
+    execArgv: [],
+    resourceLimits: { maxOldGenerationSizeMb: heap_mb },
+  });
+  const call = async (message: ParquetCall): Promise<Uint8Array> => {
+    const answered = once(worker, 'message') as Promise<[Uint8Array]>;
+    worker.postMessage(message);
+    return (await answered)[0];
+  };
   try {
+    for await (const { text } of pages) yield await call(text);
+    yield await call(null);
+  } finally {
+    await worker.terminate();
+  }
+}
+
+const makers: Readonly<
+  Record<Format, (subject: Subject, pages: Pages) => AsyncIterable<Uint8Array>>
+> = { csv: csvPieces, ndjson: ndjsonPieces, json: jsonPieces, parquet: parquetPieces };
+
+/** The bytes follow from the lines alone, so an interrupted export can go on where it ended. */
+export async function* makeContent(
+  format: Format,
+  subject: Subject,
+  pages: Pages,
+): AsyncGenerator<Uint8Array, Result> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  let rows = 0;
+  async function* counted() {
     for await (const page of pages) {
       rows += page.rows;
-      yield sum.add(await parquet.add(page.text));
+      yield page;
     }
-    const manifest = JSON.stringify(makeManifest(parts, { rows, content: null }));
-    yield sum.add(await parquet.finish({ schema: parts.schema, manifest }));
-  } finally {
-    await parquet.close();
   }
-  return { rows, content: sum.digest, file: sum.digest };
+  for await (const piece of makers[format](subject, counted())) {
+    hash.update(piece);
+    bytes += piece.byteLength;
+    if (piece.byteLength > 0) yield piece;
+  }
+  return { rows, bytes, sha256: hash.digest('hex') };
 }
-
-export const makeContent = (ask: ContentAsk, pages: AsyncIterable<Lines>): Pieces =>
-  ask.format === 'parquet' ? parquetPieces(ask, pages) : textPieces(ask, pages);

@@ -5,101 +5,73 @@ import type { Db, Sql } from '../../kit/pg/client.js';
  * Rows of a statement as Postgres sends them: `copy … to stdout` in one read-only transaction.
  *
  * `copy` takes no parameters: values go in as settings of the transaction, and the statement reads
- * them by `setting`. The binary format is the only one that leaves a text as it is.
+ * them by `setting`. Its text format doubles backslashes, and CSV does not; the delimiter and the
+ * quote named here are bytes that JSON never holds, so that lines come as they are.
  */
 
-const setting_prefix = 'export';
+export interface Selected {
+  readonly select: string;
+  readonly settings: Readonly<Record<string, string>>;
+}
 
-export type Settings = Readonly<Record<string, string>>;
+const setting_prefix = 'export';
+const json_lines = `(format csv, delimiter e'\\x01', quote e'\\x02')`;
 
 /** SQL: a setting of the transaction, read once for a statement. */
 export const setting = (name: string, type: string): string =>
   `(select current_setting('${setting_prefix}.${name}')::${type})`;
 
-const putSettings = (tx: Db, settings: Settings) => tx`
+const putSettings = (tx: Db, settings: Selected['settings']) => tx`
   select set_config(${`${setting_prefix}.`} || key, value, true)
   from json_each_text(${JSON.stringify(settings)}::text::json)`;
 
-/** Lines of text, each with the separator before it but for the first of all. */
+/** Whole lines of JSON, each with a line feed at its end. */
 export interface Lines {
   readonly rows: number;
   readonly text: Buffer;
 }
 
-export interface Selected {
-  /** Selects one text a row. */
-  readonly select: string;
-  readonly settings: Settings;
-}
+const line_feed = 0x0a;
 
-export interface CopyOptions {
-  readonly separator: string;
-  /** Ends the copy, whatever it waits for. */
-  readonly signal: AbortSignal;
-}
-
-export const copyLines = (
-  sql: Sql,
-  { select, settings }: Selected,
-  { separator, signal }: CopyOptions,
-): AsyncGenerator<Lines> => {
-  const text = `copy (${select}) to stdout (format binary)`;
-  const before = (tx: Db) => putSettings(tx, settings);
-  const copied = sql.copyOut(text, { mode: 'read only', before });
-  return readTuples(addAbortSignal(signal, copied), Buffer.from(separator));
+const countLines = (text: Buffer): number => {
+  let count = 0;
+  for (let at = text.indexOf(line_feed); at !== -1; at = text.indexOf(line_feed, at + 1))
+    count += 1;
+  return count;
 };
 
-/** Longest that rows are counted. */
-const count_ms = 60_000;
-
-export const countRows = (sql: Sql, { select, settings }: Selected): Promise<number> =>
-  sql.begin({ mode: 'read only', statement_ms: count_ms }, async (tx) => {
-    await putSettings(tx, settings);
-    const [row] = await tx.unsafe<{ count: number }[]>(
-      `select count(*)::integer as count from (${select}) counted`,
-    );
-    return row?.count ?? 0;
-  });
-
-/** Signature, flags and the length of an extension that no version has. */
-const header_bytes = 19;
-/** Number of columns (int16) and length of the only one (int32). */
-const tuple_head_bytes = 6;
-const end_mark = -1;
-
-/**
- * The file format of `copy … (format binary)`: a header, then the tuples, then a mark. Without the
- * mark the rows are not all there.
- */
-async function* readTuples(
-  chunks: AsyncIterable<Buffer>,
-  separator: Buffer,
+/** Of a statement that selects one text of JSON a row; the signal ends it. */
+export async function* copyLines(
+  sql: Sql,
+  { select, settings }: Selected,
+  signal: AbortSignal,
 ): AsyncGenerator<Lines> {
+  const copied = sql.copyOut(`copy (${select}) to stdout ${json_lines}`, {
+    mode: 'read only',
+    before: (tx) => putSettings(tx, settings),
+  });
   let rest: Buffer = Buffer.alloc(0);
-  let to_skip = header_bytes;
-  let is_first = true;
-  for await (const chunk of chunks) {
-    const bytes = rest.byteLength === 0 ? chunk : Buffer.concat([rest, chunk]);
-    let at = Math.min(to_skip, bytes.byteLength);
-    to_skip -= at;
-    let used = 0;
-    let rows = 0;
-    while (at + tuple_head_bytes <= bytes.byteLength) {
-      const from = at + tuple_head_bytes;
-      const to = from + bytes.readInt32BE(from - 4);
-      if (to > bytes.byteLength) break;
-      // In place: a separator is shorter than the head of a tuple.
-      if (!is_first) used += separator.copy(bytes, used);
-      bytes.copyWithin(used, from, to);
-      used += to - from;
-      is_first = false;
-      rows += 1;
-      at = to;
-    }
-    rest = bytes.subarray(at);
-    if (rows > 0) yield { rows, text: bytes.subarray(0, used) };
-  }
-  if (rest.byteLength !== 2 || rest.readInt16BE() !== end_mark) {
-    throw new Error('Postgres ended a copy before its end.');
+  for await (const chunk of addAbortSignal(signal, copied)) {
+    const bytes = Buffer.concat([rest, chunk as Buffer]);
+    const end = bytes.lastIndexOf(line_feed) + 1;
+    const text = bytes.subarray(0, end);
+    rest = bytes.subarray(end);
+    if (end > 0) yield { rows: countLines(text), text };
   }
 }
+
+/** Longest that rows are summed up. */
+const sum_ms = 60_000;
+
+/** The rows themselves; for a few. */
+export const readSelected = <R>(sql: Sql, { select, settings }: Selected): Promise<R[]> =>
+  sql.begin({ mode: 'read only', statement_ms: sum_ms }, async (tx) => {
+    await putSettings(tx, settings);
+    return tx.unsafe<R[] & object[]>(select);
+  });
+
+export const countRows = async (sql: Sql, { select, settings }: Selected): Promise<number> => {
+  const counting = `select count(*)::integer as count from (${select}) counted`;
+  const [row] = await readSelected<{ count: number }>(sql, { select: counting, settings });
+  return row?.count ?? 0;
+};

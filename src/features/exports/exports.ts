@@ -1,45 +1,87 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
+import { makeCache } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { openSql } from '../../kit/pg/client.js';
-import { consensusLines } from './consensus.js';
-import { type ContentAsk, makeContent, type Result } from './content.js';
-import { copyLines, countRows, type Lines, type Selected } from './copy-store.js';
-import { textFormat } from './formats.js';
+import { givenBy } from '../consensus/index.js';
+import { makeRun, type Run, type Stated } from '../history/index.js';
+import { type Format, makeContent, type Result, rowsOf, type Subject } from './content.js';
+import { copyLines, countRows, type Lines } from './copy-store.js';
 import { fillPseudonyms } from './pseudonym-store.js';
-import { type ExportAsk, selectPredictions, selectStated, settingsOf } from './select-store.js';
+import { type ExportAsk, selectPredictions, selectStated } from './select-store.js';
 import { connection_name } from './snapshot-store.js';
 
 /** Exports under way in an api process: so many at once, each at the pace of its reader. */
 
-/** What is exported. */
-export type Subject = 'predictions' | 'consensus-history';
-
 export interface Job {
   readonly subject: Subject;
+  readonly format: Format;
   readonly ask: ExportAsk;
-  readonly content: ContentAsk;
+}
+
+interface RunOptions {
   readonly gzip: boolean;
   /** So many bytes of the file are there already. */
   readonly skip_bytes: number;
-}
-
-type Leave = () => void;
-
-export interface RunOptions {
   /** Ends the export, whatever it waits for. */
   readonly signal: AbortSignal;
-  /** Called when everything was made, shortly before the end. */
-  readonly onResult: (result: Result) => void;
 }
 
 export interface Exports {
   /** Takes a place, or null when there is none; it is left by calling what is returned. */
-  enter(address: string): Leave | null;
+  enter(address: string): (() => void) | null;
   /** The bytes of an export, to be read to the end, returned from or aborted. */
   run(job: Job, options: RunOptions): AsyncIterable<Uint8Array>;
+  /** What its file holds: known from an export that went through, else by making it. */
+  sumUp(job: Job, signal: AbortSignal): Promise<Result>;
   countRows(job: Job): Promise<number>;
   close(): Promise<void>;
+}
+
+const most_sums = 1_000;
+const sums_ms = 3_600_000;
+
+/** A row of `selectStated`. */
+interface StatedRow extends Omit<Stated, 'given'> {
+  readonly question_id: string;
+  readonly question_type: 'binary' | 'multi';
+  readonly options: readonly string[];
+  readonly prediction_id: string;
+  readonly probabilities: readonly number[] | null;
+}
+
+/** Adds a prediction of a question to its run: the consensus as it stood then. */
+const addTo = (run: Run, row: StatedRow) => {
+  const { question_id, question_type, options, prediction_id, probabilities, ...one } = row;
+  const is_binary = question_type === 'binary';
+  const option = is_binary ? null : one.side;
+  const given = givenBy({ option, value: one.value }, probabilities, options.length) ?? [];
+  run.add({ given, ...one });
+  const { option_probabilities, option_percents, ...moment } = run.read();
+  const byOption = (figures: readonly number[]) =>
+    is_binary ? null : Object.fromEntries(options.map((name, n) => [name, figures[n] ?? 0]));
+  return {
+    question_id,
+    prediction_id,
+    created_at: new Date(one.at).toISOString(),
+    ...moment,
+    option_probabilities: byOption(option_probabilities),
+    option_percents: byOption(option_percents),
+  };
+};
+
+/** The consensus after each prediction, from lines of `selectStated`. */
+async function* consensusLines(stated: AsyncIterable<Lines>): AsyncGenerator<Lines> {
+  let run: Run | null = null;
+  let question_id = '';
+  for await (const page of stated) {
+    const lines = rowsOf<StatedRow>(page).map((row) => {
+      if (run === null || row.question_id !== question_id) run = makeRun(row);
+      question_id = row.question_id;
+      return `${JSON.stringify(addTo(run, row))}\n`;
+    });
+    yield { rows: page.rows, text: Buffer.from(lines.join('')) };
+  }
 }
 
 /** At once, of one process and of one address. */
@@ -47,7 +89,7 @@ const most_exports = { process: 4, address: 2 } as const;
 
 const makePlaces = () => {
   const addresses: string[] = [];
-  return (address: string): Leave | null => {
+  return (address: string): (() => void) | null => {
     const mine = addresses.filter((one) => one === address).length;
     if (addresses.length >= most_exports.process || mine >= most_exports.address) return null;
     addresses.push(address);
@@ -59,13 +101,13 @@ const makePlaces = () => {
   };
 };
 
-/** A reader slower than this is cut, and may go on behind what it has. */
 const least_bytes_per_ms = 64;
 const judged_ms = 60_000;
 
 /**
  * Ends an export whose reader is too slow, because it holds a connection and a snapshot of
- * Postgres. Only the time counts in which a piece waited for its reader.
+ * Postgres; the reader may go on after what it has. Only the time counts in which a piece waited
+ * for its reader.
  */
 export async function* cutSlowReaders(
   pieces: AsyncIterable<Uint8Array>,
@@ -103,9 +145,11 @@ const compress = (pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> 
   return gzip;
 };
 
+const selectOf = ({ subject, ask }: Job) =>
+  subject.name === 'predictions' ? selectPredictions(ask) : selectStated(ask);
+
 export const createExports = (deps: Pick<Deps, 'config' | 'sql'>): Exports => {
   const { config } = deps;
-  const hides_open = config.HIDE_REASONING;
   /** Connections of their own: a slow reader holds one for long. */
   const sql = openSql({
     url: config.DATABASE_URL ?? '',
@@ -114,32 +158,36 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>): Exports => {
     name: connection_name,
   });
 
-  const selectOf = ({ subject, ask, content }: Job): Selected => {
-    const { line: kind } = textFormat(content.format);
-    const is_history = subject === 'consensus-history';
-    const select = is_history ? selectStated(ask) : selectPredictions({ ask, kind, hides_open });
-    return { select, settings: settingsOf(ask) };
-  };
-
-  async function* readLines(job: Job, signal: AbortSignal): AsyncGenerator<Lines> {
+  async function* readLines(job: Job, signal: AbortSignal) {
     await fillPseudonyms(deps);
-    const { line, separator } = textFormat(job.content.format);
-    if (job.subject === 'predictions') yield* copyLines(sql, selectOf(job), { separator, signal });
-    else {
-      const stated = copyLines(sql, selectOf(job), { separator: '\n', signal });
-      yield* consensusLines(stated, { line, separator });
-    }
+    const lines = copyLines(sql, selectOf(job), signal);
+    yield* job.subject.name === 'predictions' ? lines : consensusLines(lines);
   }
 
-  async function* makeFile(job: Job, { signal, onResult }: RunOptions): AsyncGenerator<Uint8Array> {
-    onResult(yield* makeContent(job.content, readLines(job, signal)));
+  /** Sums of exports that went through, so that their manifests cost no second pass. */
+  const sums = makeCache<Result>({ most: most_sums, ttl_ms: sums_ms });
+  const keyOf = ({ subject, format, ask }: Job) => JSON.stringify([subject.schema, format, ask]);
+
+  async function* makeFile(job: Job, signal: AbortSignal): AsyncGenerator<Uint8Array, Result> {
+    const result = yield* makeContent(job.format, job.subject, readLines(job, signal));
+    sums.forget(keyOf(job));
+    return sums.get(keyOf(job), async () => result);
   }
 
   return {
     enter: makePlaces(),
-    run(job, options) {
-      const pieces = skip(makeFile(job, options), job.skip_bytes);
-      return job.gzip ? compress(pieces) : pieces;
+    run(job, { gzip, skip_bytes, signal }) {
+      const pieces = skip(makeFile(job, signal), skip_bytes);
+      return gzip ? compress(pieces) : pieces;
+    },
+    async sumUp(job, signal) {
+      const known = sums.peek(keyOf(job));
+      if (known !== undefined) return known;
+      const pieces = makeFile(job, signal);
+      for (;;) {
+        const { done, value } = await pieces.next();
+        if (done === true) return value;
+      }
     },
     countRows: (job) => countRows(sql, selectOf(job)),
     close: () => sql.end({ timeout: 0 }),

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { Type } from '@sinclair/typebox';
+import { type TObject, Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { readAddressText } from '../../kit/http/request.js';
@@ -7,15 +6,14 @@ import { type Context, type Reply, reply, replyStream, routeFor } from '../../ki
 import { firstIdAt } from '../../kit/ids.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import {
-  type Column,
   consensus_columns,
   consensus_schema,
+  describeColumn,
   prediction_columns,
   predictions_schema,
 } from './columns.js';
-import { type ManifestParts, makeManifest, type Result } from './content.js';
-import { cutSlowReaders, type Exports, type Job, type Subject } from './exports.js';
-import { content_types } from './formats.js';
+import { content_types, type Subject } from './content.js';
+import { cutSlowReaders, type Exports, type Job } from './exports.js';
 import {
   export_faults,
   filter_names,
@@ -24,8 +22,7 @@ import {
   type PredictionsQuery,
   predictions_query,
 } from './schema.js';
-import type { ExportAsk } from './select-store.js';
-import { type Snapshot, takeSnapshot } from './snapshot.js';
+import { type Snapshot, takeSnapshot } from './snapshot-store.js';
 
 export interface ExportParts {
   readonly exports: Exports;
@@ -36,76 +33,62 @@ type Ctx = Context<unknown, PredictionsQuery>;
 
 const route = routeFor<Parts>();
 
-/** What there is to export as files. */
-interface Kind {
-  readonly subject: Subject;
-  readonly schema: string;
-  readonly columns: readonly Column[];
-  /** What the list of rows is called in a JSON document. */
-  readonly name: string;
-}
-
-const predictions: Kind = {
-  subject: 'predictions',
+const predictions: Subject = {
+  name: 'predictions',
   schema: predictions_schema,
   columns: prediction_columns,
-  name: 'predictions',
+  list: 'predictions',
 };
 
-const history: Kind = {
-  subject: 'consensus-history',
+const history: Subject = {
+  name: 'consensus-history',
   schema: consensus_schema,
   columns: consensus_columns,
-  name: 'moments',
+  list: 'moments',
 };
 
-const filtersOf = (query: PredictionsQuery): Record<string, string | boolean> => {
-  const filters: Record<string, string | boolean> = {};
-  for (const name of filter_names) {
-    const value = query[name];
-    if (value !== undefined) filters[name] = value;
+const filtersOf = (query: PredictionsQuery) =>
+  Object.fromEntries(
+    filter_names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
+  );
+
+interface Opened {
+  readonly job: Job;
+  readonly at: Snapshot;
+  leave(): void;
+}
+
+/** An export and its place; what is refused gives the place back. */
+const openJob = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Opened | Fault> => {
+  const { query } = ctx;
+  const unknown = await deps.taxonomy.checkQuery(query);
+  if (unknown !== null) return unknown;
+  const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
+  if (leave === null) {
+    return refuse(export_faults.TOO_MANY_EXPORTS, { headers: { 'Retry-After': '5' } });
   }
-  return query.names === true ? { ...filters, names: true } : filters;
-};
-
-const makeParts = (kind: Kind, query: PredictionsQuery, at: Snapshot): ManifestParts => ({
-  schema: kind.schema,
-  format: query.format ?? 'ndjson',
-  columns: kind.columns,
-  filters: filtersOf(query),
-  as_of: at.as_of.toISOString(),
-  snapshot: at.snapshot.toISOString(),
-  log_offset: at.log_offset,
-});
-
-const makeAsk = (query: PredictionsQuery, at: Snapshot): ExportAsk => ({
-  below: firstIdAt(at.snapshot.getTime()),
-  as_of: at.as_of.toISOString(),
-  since: query.since,
-  until: query.until,
-  question_id: query.question_id,
-  category: query.category,
-  subcategory: query.subcategory,
-  model_family: query.model_family,
-  status: query.status,
-  names: query.names === true,
-});
-
-const makeJob = (kind: Kind, query: PredictionsQuery, at: Snapshot): Job => {
-  const manifest = makeParts(kind, query, at);
-  const { format } = manifest;
-  const { subject, name } = kind;
-  return {
-    subject,
-    ask: makeAsk(query, at),
-    content: { manifest, name, format, with_manifest: query.manifest === true },
-    gzip: false,
-    skip_bytes: query.skip_bytes ?? 0,
-  };
+  try {
+    const at = await takeSnapshot(deps, query);
+    if (isFault(at)) {
+      leave();
+      return at;
+    }
+    const ask = {
+      ...filtersOf(query),
+      below: firstIdAt(at.snapshot.getTime()),
+      as_of: at.as_of.toISOString(),
+      names: query.names === true,
+      hides_open: deps.config.HIDE_REASONING,
+    };
+    return { job: { subject, format: query.format ?? 'ndjson', ask }, at, leave };
+  } catch (error) {
+    leave();
+    throw error;
+  }
 };
 
 /** Whether the client takes gzip: named or by `*`, and not with a weight of 0. */
-export const takesGzip = (accept_encoding: string): boolean =>
+const takesGzip = (accept_encoding: string): boolean =>
   accept_encoding.split(',').some((part) => {
     const [name = '', ...weights] = part.split(';').map((text) => text.trim().toLowerCase());
     return (name === 'gzip' || name === '*') && !weights.some((text) => /^q=0(\.0*)?$/.test(text));
@@ -113,78 +96,32 @@ export const takesGzip = (accept_encoding: string): boolean =>
 
 const stamp = (at: Date): string => at.toISOString().replace(/[-:]|\.\d+/g, '');
 
-const headersOf = (job: Job, at: Snapshot, encoding: 'file' | 'transport' | 'none') => ({
-  'Cache-Control': 'no-store',
-  'Content-Disposition': `attachment; filename="${job.subject}-${stamp(at.snapshot)}.${
-    job.content.format
-  }${encoding === 'file' ? '.gz' : ''}"`,
-  'X-Export-Snapshot': at.snapshot.toISOString(),
-  'X-Export-As-Of': at.as_of.toISOString(),
-  Vary: 'Accept-Encoding',
-  ...(encoding === 'transport' ? { 'Content-Encoding': 'gzip' } : {}),
-});
-
-/** Sums of an export that went through are kept, so that its manifest costs no second pass. */
-const kept_s = 3_600;
-
-const sumsKey = ({ config }: Pick<Deps, 'config'>, { subject, ask, content }: Job): string => {
-  const text = JSON.stringify([subject, ask, content]);
-  const digest = createHash('sha256').update(text).digest('base64url');
-  return `${config.REDIS_PREFIX}:export:${digest}`;
-};
-
-const keepSums = (deps: Parts, job: Job, result: Result): void => {
-  if (deps.redis.status !== 'ready') return;
-  deps.redis.set(sumsKey(deps, job), JSON.stringify(result), 'EX', kept_s).catch(() => undefined);
-};
-
-const readSums = async (deps: Parts, job: Job): Promise<Result | null> => {
-  if (deps.redis.status !== 'ready') return null;
-  const text = await deps.redis.get(sumsKey(deps, job)).catch(() => null);
-  return text === null ? null : (JSON.parse(text) as Result);
-};
-
-/** The place of an export and its job; what is refused gives the place back. */
-const openJob = async (kind: Kind, ctx: Ctx, deps: Parts) => {
-  const unknown = await deps.taxonomy.checkQuery(ctx.query);
-  if (unknown !== null) return unknown;
-  const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
-  if (leave === null) {
-    return refuse(export_faults.TOO_MANY_EXPORTS, { headers: { 'Retry-After': '5' } });
-  }
-  try {
-    const at = await takeSnapshot(deps, ctx.query);
-    if (!isFault(at)) return { job: makeJob(kind, ctx.query, at), at, leave };
-    leave();
-    return at;
-  } catch (error) {
-    leave();
-    throw error;
-  }
-};
-
-const sendFile = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
+const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
   const { query } = ctx;
-  const opened = await openJob(kind, ctx, deps);
+  const opened = await openJob(subject, ctx, deps);
   if (isFault(opened)) return opened;
-  const { job: made, at, leave } = opened;
-  const { format } = made.content;
+  const { job, at, leave } = opened;
+  const { format } = job;
   const is_file = query.gzip === true;
   const in_transport = !is_file && format !== 'parquet' && takesGzip(ctx.header('accept-encoding'));
-  const job: Job = { ...made, gzip: is_file || in_transport };
-  const onResult = (result: Result): void => keepSums(deps, job, result);
+  const options = { gzip: is_file || in_transport, skip_bytes: query.skip_bytes ?? 0 };
+  const name = `${subject.name}-${stamp(at.snapshot)}.${format}${is_file ? '.gz' : ''}`;
   try {
-    const counted =
-      query.count === true ? { 'X-Export-Rows': String(await deps.exports.countRows(job)) } : {};
+    const rows = query.count === true ? await deps.exports.countRows(job) : null;
     return replyStream(
       is_file ? 'application/gzip' : content_types[format],
       {
-        produce: (signal) => cutSlowReaders(deps.exports.run(job, { signal, onResult })),
+        produce: (signal) => cutSlowReaders(deps.exports.run(job, { signal, ...options })),
         onEnd: leave,
       },
       {
-        ...headersOf(job, at, is_file ? 'file' : in_transport ? 'transport' : 'none'),
-        ...counted,
+        'Cache-Control': 'no-store',
+        'Content-Disposition': `attachment; filename="${name}"`,
+        'X-Export-Snapshot': at.snapshot.toISOString(),
+        'X-Export-As-Of': at.as_of.toISOString(),
+        Vary: 'Accept-Encoding',
+        ...(in_transport ? { 'Content-Encoding': 'gzip' } : {}),
+        ...(rows === null ? {} : { 'X-Export-Rows': String(rows) }),
       },
     );
   } catch (error) {
@@ -193,89 +130,88 @@ const sendFile = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Faul
   }
 };
 
-const sumUp = async (ctx: Ctx, deps: Parts, job: Job): Promise<Result> => {
-  let result: Result | null = null;
+/** What an export is: from this alone the same file can be asked for again, and checked. */
+const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
+  const opened = await openJob(subject, ctx, deps);
+  if (isFault(opened)) return opened;
+  const { job, at, leave } = opened;
   const gone = new AbortController();
   ctx.onGone(() => gone.abort());
-  const onResult = (made: Result): void => {
-    result = made;
-  };
-  for await (const _ of deps.exports.run(job, { signal: gone.signal, onResult }));
-  if (result === null) throw new Error('an export ended without its sums');
-  return result;
-};
-
-const sendManifest = async (kind: Kind, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
-  const opened = await openJob(kind, ctx, deps);
-  if (isFault(opened)) return opened;
-  const job: Job = { ...opened.job, skip_bytes: 0 };
   try {
-    const sums = (await readSums(deps, job)) ?? (await sumUp(ctx, deps, job));
-    keepSums(deps, job, sums);
-    const answer = { ...makeManifest(job.content.manifest, sums), file: sums.file };
+    const { rows, ...file } = await deps.exports.sumUp(job, gone.signal);
+    const names = job.ask.names ? { names: true } : {};
+    const answer = {
+      ...{ schema: subject.schema, format: job.format, ...at },
+      ...{ filters: { ...filtersOf(ctx.query), ...names }, rows, file },
+      columns: subject.columns.map(describeColumn),
+    };
     return reply(200, answer, { 'Cache-Control': 'no-store' });
   } finally {
-    opened.leave();
+    leave();
   }
 };
 
-const common = {
-  method: 'GET',
-  tag: 'exports',
-  auth: 'public',
-  limits: ['exports'],
-  faults: [
-    export_faults.TOO_MANY_EXPORTS,
-    taxonomy_faults.INVALID_CATEGORY,
-    taxonomy_faults.INVALID_SUBCATEGORY,
-  ],
-} as const;
+interface Routed {
+  readonly subject: Subject;
+  readonly id: string;
+  readonly summary: string;
+  readonly query: TObject;
+}
 
-const file = {
-  ...common,
-  returns: { 200: Type.String() },
-  produces: content_types.ndjson,
-  also_produces: [
-    ...['text/csv', content_types.json, content_types.parquet],
-    // With `gzip=true`, whatever is inside.
-    'application/gzip',
-  ],
+/** The file and its manifest. */
+const routesOf = ({ subject, id, summary, query }: Routed) => {
+  const common = {
+    method: 'GET',
+    tag: 'exports',
+    auth: 'public',
+    limits: ['exports'],
+    query,
+    faults: [
+      export_faults.TOO_MANY_EXPORTS,
+      taxonomy_faults.INVALID_CATEGORY,
+      taxonomy_faults.INVALID_SUBCATEGORY,
+    ],
+  } as const;
+  const path = `/api/export/${subject.name}`;
+  return [
+    route({
+      ...common,
+      id,
+      path,
+      summary,
+      returns: { 200: Type.String() },
+      produces: content_types.ndjson,
+      also_produces: [
+        ...['text/csv', content_types.json, content_types.parquet],
+        // With `gzip=true`, whatever is inside.
+        'application/gzip',
+      ],
+      handle: (ctx, deps) => sendFile(subject, ctx as Ctx, deps),
+    }),
+    route({
+      ...common,
+      id: `${id}Manifest`,
+      path: `${path}/manifest`,
+      summary: 'What an export with the same parameters holds: columns, rows, bytes, SHA-256',
+      returns: { 200: manifest_schema },
+      // The sums of a large export take as long as the export.
+      longest_ms: 600_000,
+      handle: (ctx, deps) => sendManifest(subject, ctx as Ctx, deps),
+    }),
+  ];
 };
 
-/** The sums of a large export take as long as the export. */
-const manifest = { ...common, returns: { 200: manifest_schema }, longest_ms: 600_000 };
-
 export const file_routes = [
-  route({
-    ...file,
+  ...routesOf({
+    subject: predictions,
     id: 'exportPredictions',
-    path: '/api/export/predictions',
     summary: 'Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record',
     query: predictions_query,
-    handle: (ctx, deps) => sendFile(predictions, ctx, deps),
   }),
-  route({
-    ...manifest,
-    id: 'exportPredictionsManifest',
-    path: '/api/export/predictions/manifest',
-    summary: 'What an export with the same parameters holds: columns, rows, bytes, SHA-256',
-    query: predictions_query,
-    handle: (ctx, deps) => sendManifest(predictions, ctx, deps),
-  }),
-  route({
-    ...file,
+  ...routesOf({
+    subject: history,
     id: 'exportConsensusHistory',
-    path: '/api/export/consensus-history',
     summary: 'The consensus of each question after each of its predictions, as a streamed file',
     query: history_query,
-    handle: (ctx, deps) => sendFile(history, ctx, deps),
-  }),
-  route({
-    ...manifest,
-    id: 'exportConsensusHistoryManifest',
-    path: '/api/export/consensus-history/manifest',
-    summary: 'What an export of the consensus with the same parameters holds',
-    query: history_query,
-    handle: (ctx, deps) => sendManifest(history, ctx, deps),
   }),
 ];

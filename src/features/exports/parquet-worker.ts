@@ -1,10 +1,10 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer';
 import type { Column, ColumnType } from './columns.js';
-import type { ParquetCall } from './parquet.js';
+import type { ParquetCall } from './content.js';
 
 /**
- * The thread of `openParquetFile`: rows as Parquet, a row group at a time, so that memory holds one
+ * The thread of `parquetPieces`: rows as Parquet, a row group at a time, so that memory holds one
  * group whatever the length of the file. Texts are byte arrays of UTF-8, times millisecond
  * timestamps, lists, objects and any values JSON.
  */
@@ -63,13 +63,12 @@ const serve = (port: MessagePort, columns: readonly Column[]): void => {
   };
 
   port.on('message', (call: ParquetCall) => {
-    if ('lines' in call) {
-      const text = Buffer.from(call.lines).toString();
-      for (const line of text.split('\n')) if (line !== '') add(line);
-    } else {
+    if (call === null) {
       writeGroup();
-      writer.kvMetadata = Object.entries(call.described).map(([key, value]) => ({ key, value }));
       writer.finish();
+    } else {
+      const text = Buffer.from(call).toString();
+      for (const line of text.split('\n')) if (line !== '') add(line);
     }
     // What was written so far; offsets inside the file go on.
     const taken = bytes.getBytes().slice();

@@ -38,21 +38,12 @@ export const fillPseudonyms = async ({
   }
 };
 
-export interface NamedAgent {
-  readonly id: string;
-  readonly name: string;
-  readonly pseudonym: string;
-}
-
 /** Agents by their ids, each with its pseudonym. */
-export const readAgents = async (
-  deps: Pick<Deps, 'sql' | 'config'>,
-  wanted: readonly { readonly key: string }[],
-): Promise<ReadonlyMap<string, NamedAgent>> => {
+export const readAgents = async (deps: Pick<Deps, 'sql' | 'config'>, ids: readonly string[]) => {
   await fillPseudonyms(deps);
-  const rows = await deps.sql<NamedAgent[]>`
+  const rows = await deps.sql<{ id: string; name: string; pseudonym: string }[]>`
     select id, name, pseudonym
     from agents
-    where id = any (${wanted.map(({ key }) => key)}::uuid[])`;
+    where id = any (${ids as string[]}::uuid[])`;
   return new Map(rows.map((agent) => [agent.id, agent]));
 };

@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
+import { textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { model_families } from '../taxonomy/index.js';
-import { format_names } from './formats.js';
+import { format_names } from './content.js';
 
 export const export_faults = defineFaults({
   TOO_MANY_EXPORTS: [
@@ -37,10 +37,9 @@ export const filter_names = [
   'status',
 ] as const;
 
-export const file_properties = {
+const file_properties = {
   format: Type.Optional(textEnum(format_names)),
   gzip: Type.Optional(Type.Boolean()),
-  manifest: Type.Optional(Type.Boolean()),
   skip_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
 };
 
@@ -60,8 +59,6 @@ export const history_query = Type.Object({
 
 export type PredictionsQuery = Static<typeof predictions_query>;
 
-const digest_schema = Type.Object({ bytes: Type.Integer(), sha256: Type.String() });
-
 export const manifest_schema = Type.Object({
   schema: Type.String(),
   format: textEnum(format_names),
@@ -70,9 +67,8 @@ export const manifest_schema = Type.Object({
   log_offset: Type.Integer(),
   filters: Type.Record(Type.String(), Type.Union([Type.String(), Type.Boolean()])),
   rows: Type.Integer(),
-  content: nullable(digest_schema),
   columns: Type.Array(
     Type.Object({ name: Type.String(), type: Type.String(), about: Type.String() }),
   ),
-  file: digest_schema,
+  file: Type.Object({ bytes: Type.Integer(), sha256: Type.String() }),
 });

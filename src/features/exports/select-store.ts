@@ -5,19 +5,17 @@ import {
   prediction_columns,
   question_columns,
 } from './columns.js';
-import { type Settings, setting } from './copy-store.js';
+import { type Selected, setting } from './copy-store.js';
 
 /**
- * The statements of exports: each selects one line of text a row. Their values are settings
- * (`settingsOf`), never part of the text.
+ * The statements of exports. Their values are settings of the transaction, never part of the text.
+ * Aliases: p a prediction, t its question, r the decision on it that held, a the agent.
  */
-
-export type LineKind = 'json' | 'csv';
 
 /** What an export contains: the same ask has the same rows for ever (hidden texts aside). */
 export interface ExportAsk {
   /** Recorded before this id. */
-  readonly below: string;
+  readonly below?: string | undefined;
   /** Made, and resolved, up to this time; ISO 8601. */
   readonly as_of: string;
   readonly since?: string | undefined;
@@ -27,20 +25,25 @@ export interface ExportAsk {
   readonly subcategory?: string | undefined;
   readonly model_family?: string | undefined;
   readonly status?: string | undefined;
-  /** Whether agents are told by name. */
+  /** Whether agents are named. */
   readonly names: boolean;
+  /** HIDE_REASONING: the reasoning of open questions is left out. */
+  readonly hides_open: boolean;
 }
 
-export const settingsOf = (ask: ExportAsk): Settings =>
-  Object.fromEntries(
+const selected = (ask: ExportAsk, select: string): Selected => ({
+  select,
+  settings: Object.fromEntries(
     Object.entries(ask).flatMap(([name, value]) =>
-      typeof value === 'string' ? [[name, value]] : [],
+      value === undefined ? [] : [[name, String(value)]],
     ),
-  );
+  ),
+});
 
 const as_of = setting('as_of', 'timestamptz');
 
-const filters: Readonly<Partial<Record<keyof ExportAsk, string>>> = {
+const filters = {
+  below: `p.id < ${setting('below', 'uuid')}`,
   since: `p.created_at >= ${setting('since', 'timestamptz')}`,
   until: `p.created_at < ${setting('until', 'timestamptz')}`,
   question_id: `p.question_id = ${setting('question_id', 'uuid')}`,
@@ -48,51 +51,43 @@ const filters: Readonly<Partial<Record<keyof ExportAsk, string>>> = {
   category: `t.category = ${setting('category', 'text')}`,
   subcategory: `t.subcategory = ${setting('subcategory', 'text')}`,
   status: `q.status = ${setting('status', 'text')}`,
-};
+} as const;
 
-const filtersOf = (ask: ExportAsk, names: readonly (keyof ExportAsk)[]): string =>
+const filtersOf = (ask: ExportAsk, names: readonly (keyof typeof filters)[]): string =>
   names.map((name) => (ask[name] === undefined ? '' : `and ${filters[name]}`)).join(' ');
 
-const predictionFilters = (ask: ExportAsk): string => `
-  p.id < ${setting('below', 'uuid')}
-  and p.created_at <= ${as_of}
-  ${filtersOf(ask, ['since', 'until', 'question_id', 'model_family'])}`;
+const ofPredictions = (ask: ExportAsk): string => `
+  p.created_at <= ${as_of}
+  ${filtersOf(ask, ['below', 'since', 'until', 'question_id', 'model_family'])}`;
 
-/** SQL of each value, by the name of its column. */
-type Values = Readonly<Record<string, string>>;
+const ofQuestions = (ask: ExportAsk): string =>
+  `t.status <> 'draft' ${filtersOf(ask, ['category', 'subcategory'])}`;
+
+const decision = `
+  lateral (
+    select d.revision, d.kind, d.outcome, d.correct_options, d.created_at
+    from resolutions d
+    where d.question_id = t.id and d.created_at <= ${as_of}
+    order by d.revision desc
+    limit 1
+  ) r`;
 
 const timeText = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** RFC 4180; a text that a spreadsheet would take for a formula gets a `'` in front. */
-const csvCell = ({ type, is_free }: Column, value: string): string => {
-  const quoted = (text: string): string => `replace(${text}, '"', '""') || '"'`;
-  if (is_free === true) {
-    const shield = `case when ${value} ~ '^[=+@\\t\\r-]' then '"''' else '"' end`;
-    return `${shield} || ${quoted(value)}`;
-  }
-  if (type === 'list') return `'"' || ${quoted(`to_json(${value})::text`)}`;
-  if (type === 'object' || type === 'json') return `'"' || ${quoted(`(${value})::text`)}`;
-  return `(${value})::text`;
-};
+const named = (value: string): string =>
+  `case when p.hidden_at is null and ${setting('names', 'boolean')} then ${value} end`;
 
-const jsonMember = ({ name, type, is_free }: Column, value: string): string => {
-  const is_plain = type === 'time' || (type === 'text' && is_free !== true);
-  if (is_plain) return `'"${name}":', coalesce('"' || (${value})::text || '"', 'null')`;
-  const is_text = type === 'text' || type === 'list';
-  const json = is_text ? `to_json(${value})::text` : `(${value})::text`;
-  return `'"${name}":', coalesce(${json}, 'null')`;
-};
+const shown = (name: string): string => `
+  case
+    when p.hidden_at is null and (
+      not ${setting('hides_open', 'boolean')}
+      or q.current_status <> 'open'
+      or q.closes_at <= now()
+    ) then p.${name}
+  end`;
 
-/**
- * Arguments of the `concat` that writes cells one behind the other: `row_to_json` takes twice the
- * time, as it looks up every type anew for every row.
- */
-const cells = (kind: LineKind, columns: readonly Column[], values: Values): string => {
-  const cell = kind === 'csv' ? csvCell : jsonMember;
-  return columns.map((column) => cell(column, values[column.name] ?? 'null')).join(", ',', ");
-};
-
-const questionValues: Values = {
+/** SQL of each value, by the name of its column. */
+const values: Readonly<Record<string, string>> = {
   question_id: 't.id',
   question: 't.question',
   category: 't.category',
@@ -104,80 +99,65 @@ const questionValues: Values = {
   outcome: 'r.outcome',
   correct_options: 'r.correct_options',
   resolved_at: timeText('r.created_at'),
+  agent: 'a.pseudonym',
+  agent_id: named('a.id'),
+  agent_name: named('a.name'),
+  model: 'a.model',
+  prediction_id: 'p.id',
+  model_family: 'p.model_family',
+  prediction: 'p.prediction',
+  probability: 'p.probability',
+  confidence: 'p.confidence',
+  selected_option: 'q.options[p.selected_option + 1]',
+  probabilities: `
+    case when p.probabilities is not null then (
+      select json_object_agg(o.option, p.probabilities[o.place] order by o.place)
+      from unnest(q.options) with ordinality as o (option, place)
+    ) end`,
+  created_at: timeText('p.created_at'),
+  hidden: 'p.hidden_at is not null',
+  citations: shown('citations'),
+  resolution_protocol: shown('resolution_protocol'),
+  prior_probability: 'p.prior_probability',
+  prior_basis: shown('prior_basis'),
+  reasoning: shown('reasoning'),
 };
 
-const agentValues = (names: boolean): Values => {
-  const named = (value: string): string =>
-    names ? `case when p.hidden_at is null then ${value} end` : 'null::text';
-  return {
-    agent: 'a.pseudonym',
-    agent_id: named('a.id'),
-    agent_name: named('a.name'),
-    model: 'a.model',
-  };
+const jsonMember = ({ name, type, is_free }: Column, value: string): string => {
+  const is_plain = type === 'time' || (type === 'text' && is_free !== true);
+  if (is_plain) return `'"${name}":', coalesce('"' || (${value})::text || '"', 'null')`;
+  const is_text = type === 'text' || type === 'list';
+  const json = is_text ? `to_json(${value})::text` : `(${value})::text`;
+  return `'"${name}":', coalesce(${json}, 'null')`;
 };
-
-const ownValues = (hides_open: boolean): Values => {
-  const is_shown = hides_open
-    ? `p.hidden_at is null and (q.current_status <> 'open' or q.closes_at <= now())`
-    : 'p.hidden_at is null';
-  const shown = (column: string): string => `case when ${is_shown} then p.${column} end`;
-  return {
-    prediction_id: 'p.id',
-    model_family: 'p.model_family',
-    prediction: 'p.prediction',
-    probability: 'p.probability',
-    confidence: 'p.confidence',
-    selected_option: 'q.options[p.selected_option + 1]',
-    probabilities: `
-      case when p.probabilities is not null then (
-        select json_object_agg(o.option, p.probabilities[o.place] order by o.place)
-        from unnest(q.options) with ordinality as o (option, place)
-      ) end`,
-    created_at: timeText('p.created_at'),
-    hidden: 'p.hidden_at is not null',
-    citations: shown('citations'),
-    resolution_protocol: shown('resolution_protocol'),
-    prior_probability: 'p.prior_probability',
-    prior_basis: shown('prior_basis'),
-    reasoning: shown('reasoning'),
-  };
-};
-
-export interface PredictionSelect {
-  readonly ask: ExportAsk;
-  readonly kind: LineKind;
-  /** HIDE_REASONING: the reasoning of open questions is left out. */
-  readonly hides_open: boolean;
-}
-
-const first_columns = prediction_columns.slice(0, 1);
 
 /**
- * `offset 0` keeps question and agent of a prediction apart, so that Postgres makes their cells
- * once and remembers them, and reads the predictions in the order of their ids.
+ * Arguments of the `concat` that writes members one after the other: `row_to_json` takes twice the
+ * time, as it looks up every type anew for every row.
  */
-export const selectPredictions = ({ ask, kind, hides_open }: PredictionSelect): string => {
-  const [open, close] = kind === 'json' ? ['{', '}'] : ['', ''];
-  const own = ownValues(hides_open);
-  return `
+const members = (columns: readonly Column[]): string =>
+  columns.map((column) => jsonMember(column, values[column.name] ?? 'null')).join(", ',', ");
+
+/**
+ * One line of JSON a prediction. `offset 0` keeps question and agent of a prediction apart, so that
+ * Postgres makes their members once and remembers them, and reads the predictions in the order of
+ * their ids.
+ */
+export const selectPredictions = (ask: ExportAsk): Selected =>
+  selected(
+    ask,
+    `
     select concat(
-      '${open}', ${cells(kind, first_columns, own)}, ',', q.cells, ',', a.cells, ',',
-      ${cells(kind, own_columns, own)}, '${close}'
+      '{', ${members(prediction_columns.slice(0, 1))}, ',', q.members, ',', a.members, ',',
+      ${members(own_columns)}, '}'
     ) as line
     from predictions p
     cross join lateral (
       select
         t.options, t.status as current_status, t.closes_at, s.status,
-        concat(${cells(kind, question_columns, questionValues)}) as cells
+        concat(${members(question_columns)}) as members
       from questions t
-      left join lateral (
-        select d.revision, d.kind, d.outcome, d.correct_options, d.created_at
-        from resolutions d
-        where d.question_id = t.id and d.created_at <= ${as_of}
-        order by d.revision desc
-        limit 1
-      ) r on true
+      left join ${decision} on true
       cross join lateral (
         select case
           when r.kind = 'void' then 'voided'
@@ -186,25 +166,27 @@ export const selectPredictions = ({ ask, kind, hides_open }: PredictionSelect): 
           else 'open'
         end as status
       ) s
-      where t.id = p.question_id and t.status <> 'draft'
-        ${filtersOf(ask, ['category', 'subcategory'])}
+      where t.id = p.question_id and ${ofQuestions(ask)}
       offset 0
     ) q
     cross join lateral (
-      select concat(${cells(kind, agent_columns, agentValues(ask.names))}) as cells
+      select concat(${members(agent_columns)}) as members
       from agents a
       where a.id = p.agent_id
       offset 0
     ) a
-    where ${predictionFilters(ask)} ${filtersOf(ask, ['status'])}
-    order by p.id`;
-};
+    where ${ofPredictions(ask)} ${filtersOf(ask, ['status'])}
+    order by p.id`,
+  );
 
 /**
  * What was stated on each question, in the order in which it was, as JSON. The owner stands for
  * agents of one person and never leaves this process.
  */
-export const selectStated = (ask: ExportAsk): string => `
+export const selectStated = (ask: ExportAsk): Selected =>
+  selected(
+    ask,
+    `
   select json_build_object(
     'question_id', p.question_id,
     'question_type', t.question_type,
@@ -219,6 +201,62 @@ export const selectStated = (ask: ExportAsk): string => `
   )::text as line
   from predictions p
   join questions t on t.id = p.question_id
-  where ${predictionFilters(ask)}
-    and t.status <> 'draft' ${filtersOf(ask, ['category', 'subcategory'])}
-  order by p.question_id, p.created_at, p.id`;
+  where ${ofPredictions(ask)} and ${ofQuestions(ask)}
+  order by p.question_id, p.created_at, p.id`,
+  );
+
+const group_keys = {
+  all: `'all'`,
+  family: 'p.model_family',
+  category: 'q.category',
+  agent: 'p.agent_id::text',
+} as const;
+export type GroupKind = keyof typeof group_keys;
+/** `taken`: the side or option taken, on every question. `yes`: YES, on binary questions. */
+export type CalibrationEvent = 'taken' | 'yes';
+
+const said_events: Readonly<Record<CalibrationEvent, string>> = {
+  yes: 'p.probability as value, q.outcome as hit',
+  taken: `
+    p.confidence as value,
+    coalesce(
+      p.prediction = q.outcome,
+      q.options[p.selected_option + 1] = any (q.correct_options)
+    ) as hit`,
+};
+
+/** A percent that was stated by a group: at most 101 of them each. */
+export interface CalibrationCell {
+  readonly key: string;
+  readonly value: number;
+  readonly n: number;
+  readonly hits: number;
+}
+
+/**
+ * How often each percent was stated and how often it came about, by the decision that held. Hidden
+ * predictions count, as in the scores.
+ */
+export const selectCalibration = (
+  ask: ExportAsk,
+  { by, event }: { readonly by: GroupKind; readonly event: CalibrationEvent },
+): Selected =>
+  selected(
+    ask,
+    `
+  select key, value, count(*)::integer as n, (count(*) filter (where hit))::integer as hits
+  from (
+    select ${group_keys[by]} as key, ${said_events[event]}
+    from (
+      select t.id, t.category, t.options, r.outcome, r.correct_options
+      from questions t
+      join ${decision} on r.kind = 'resolve'
+      where ${ofQuestions(ask)}
+    ) q
+    join predictions p on p.question_id = q.id
+    where ${ofPredictions(ask)}
+  ) said
+  where value is not null
+  group by key, value
+  order by key, value`,
+  );

@@ -1,16 +1,31 @@
+import type { Deps } from '../../kit/deps.js';
+import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import type { Db } from '../../kit/pg/client.js';
+
+/**
+ * The moment an export stands for: what was recorded before it, and nothing else. Ids are made in
+ * the order of time and a little before the transaction that records them, so the moment lies
+ * before every transaction that may still write: nothing can be added to what is older.
+ */
+export interface Snapshot {
+  readonly snapshot: Date;
+  readonly as_of: Date;
+  /** Follow the log after this offset to miss nothing that came after the export. */
+  readonly log_offset: number;
+}
 
 /** How Postgres names the connections of exports, after the name of the program. */
 export const connection_name = 'exports';
 
+/** From an id to the beginning of its transaction, at most; and how far clocks may differ. */
+const settle_ms = 2_000;
 /** A transaction of the service that has written nothing so far is over by then. */
 const longest_before_write = '60 s';
 
-/** Age of the oldest transaction that may write; exports only read. */
-export const readOldestMs = async (db: Db): Promise<number> => {
-  const [row] = await db<{ age_ms: number }[]>`
-    select
-      coalesce(extract(epoch from clock_timestamp() - min(xact_start)) * 1000, 0)::float8 as age_ms
+/** When the oldest transaction began that may write; null for none. Exports only read. */
+const readOldest = async (db: Db): Promise<Date | null> => {
+  const [row] = await db<{ began_at: Date | null }[]>`
+    select min(xact_start) as began_at
     from pg_stat_activity
     where datname = current_database()
       and backend_type = 'client backend'
@@ -20,11 +35,11 @@ export const readOldestMs = async (db: Db): Promise<number> => {
         backend_xid is not null
         or xact_start > clock_timestamp() - ${longest_before_write}::interval
       )`;
-  return row?.age_ms ?? 0;
+  return row?.began_at ?? null;
 };
 
 /** The newest event that was recorded up to a moment; 0 for none. */
-export const readOffsetAt = async (db: Db, at: Date): Promise<number> => {
+const readOffsetAt = async (db: Db, at: Date): Promise<number> => {
   const [row] = await db<{ offset: number }[]>`
     select "offset"
     from events
@@ -32,4 +47,34 @@ export const readOffsetAt = async (db: Db, at: Date): Promise<number> => {
     order by "offset" desc
     limit 1`;
   return row?.offset ?? 0;
+};
+
+const refuseField = (path: string, message: string): Fault =>
+  refuse(common_faults.INVALID_REQUEST, { fields: [{ path, message }] });
+
+/** The refusal of an `as_of` that lies ahead; null where it does not, or is not given. */
+export const refuseAhead = (as_of: string | undefined, now: Date): Fault | null =>
+  as_of === undefined || Date.parse(as_of) <= now.getTime()
+    ? null
+    : refuseField('query.as_of', 'Must not lie in the future.');
+
+export const takeSnapshot = async (
+  { sql, clock }: Pick<Deps, 'sql' | 'clock'>,
+  query: { readonly snapshot?: string; readonly as_of?: string },
+): Promise<Snapshot | Fault> => {
+  const now = clock();
+  const asked = query.snapshot === undefined ? null : Date.parse(query.snapshot);
+  if (asked !== null && asked > now.getTime() - settle_ms) {
+    return refuseField('query.snapshot', `Must lie at least ${settle_ms / 1000} s back.`);
+  }
+  const ahead = refuseAhead(query.as_of, now);
+  if (ahead !== null) return ahead;
+  const oldest = await readOldest(sql);
+  const settled = Math.min(now.getTime(), oldest?.getTime() ?? Infinity) - settle_ms;
+  if (asked !== null && asked > settled) {
+    return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '5' } });
+  }
+  const snapshot = new Date(asked ?? settled);
+  const as_of = new Date(Math.min(Date.parse(query.as_of ?? '') || settled, snapshot.getTime()));
+  return { snapshot, as_of, log_offset: await readOffsetAt(sql, snapshot) };
 };

@@ -90,7 +90,7 @@ const shareMove = (
 };
 
 /** Those that moved most first. */
-export const byContribution = (a: FamilyShare, b: FamilyShare): number =>
+const byContribution = (a: FamilyShare, b: FamilyShare): number =>
   Math.abs(b.contribution ?? 0) - Math.abs(a.contribution ?? 0) ||
   (a.model_family < b.model_family ? -1 : 1);
 

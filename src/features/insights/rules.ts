@@ -1,37 +1,8 @@
-import type { Mover } from '../history/index.js';
-import type { Daily } from './schema.js';
+import { groupBy } from '../../kit/group-by.js';
+import { brier_convention } from '../scores/index.js';
+import type { Contested, Resolved } from './schema.js';
 
-/** A day: which one it is, and what follows from the rows of it. Pure. */
-
-export interface SideRow {
-  readonly question_id: string;
-  readonly question: string;
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
-  readonly side: number;
-  readonly count: number;
-}
-
-export interface ResolvedRow {
-  readonly id: string;
-  readonly question: string;
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
-  readonly outcome: boolean | null;
-  readonly correct_options: readonly string[] | null;
-  readonly revision: number;
-  /** False while its predictions are still being settled. */
-  readonly is_settled: boolean;
-}
-
-export interface MeanRow {
-  readonly question_id: string;
-  /** Number of the option, or 1 for YES. */
-  readonly side: number;
-  /** Mean percent that was put on it. */
-  readonly mean: number;
-  readonly count: number;
-}
+/** Which day is meant, and what follows from its rows. */
 
 const day_ms = 86_400_000;
 const minute_ms = 60_000;
@@ -40,24 +11,23 @@ export const daily_limits = {
   listed: 10,
   top: 5,
   resolved: 1_000,
-  /** Before a move is told of: so many predictions before, and so many points. */
+  /** A move needs so many predictions before the day, and so many points. */
   least_before: 3,
   least_points: 1,
-  /** Before a question is called contested. */
+  /** A contested question needs so many predictions. */
   least_predictions: 5,
   closing_days: 3,
 } as const;
 
-export interface DayAsk {
+/** From `from` on, and before `to`. */
+export interface Day {
   readonly date: string;
   readonly from: Date;
   readonly to: Date;
   readonly is_partial: boolean;
 }
 
-const pattern = /^(\d{4})-(\d\d)-(\d\d)$/;
-
-const dayAt = (ms: number, now: Date): DayAsk => {
+const dayAt = (ms: number, now: Date): Day => {
   const end = ms + day_ms;
   const is_partial = end > now.getTime();
   const to = is_partial ? Math.floor(now.getTime() / minute_ms) * minute_ms : end;
@@ -66,107 +36,98 @@ const dayAt = (ms: number, now: Date): DayAsk => {
 };
 
 /** The day that is meant; null where there is no such day, or it has not begun. */
-export const readDay = (date: string | undefined, now: Date): DayAsk | null => {
+export const readDay = (date: string | undefined, now: Date): Day | null => {
   const today = Math.floor(now.getTime() / day_ms) * day_ms;
   if (date === undefined) return dayAt(today - day_ms, now);
-  if (!pattern.test(date)) return null;
-  const at = new Date(`${date}T00:00:00.000Z`);
-  const ms = at.getTime();
+  if (!/^\d{4}-\d\d-\d\d$/.test(date)) return null;
+  const ms = Date.parse(`${date}T00:00:00.000Z`);
   if (Number.isNaN(ms) || ms < 0 || ms > today) return null;
-  return at.toISOString().slice(0, 10) === date ? dayAt(ms, now) : null;
+  const day = dayAt(ms, now);
+  return day.date === date ? day : null;
 };
 
-export const telling = (movers: readonly Mover[]): readonly Mover[] =>
-  movers
-    .filter(({ count_before }) => count_before >= daily_limits.least_before)
-    .filter(({ change }) => Math.abs(change) >= daily_limits.least_points)
-    .slice(0, daily_limits.top);
+interface Shape {
+  readonly question_type: 'binary' | 'multi';
+  readonly options: readonly string[];
+}
+
+/** How many predictions are on a side of a question: 1 for YES, 0 for NO, or an option. */
+export interface SideRow extends Shape {
+  readonly question_id: string;
+  readonly question: string;
+  readonly side: number;
+  readonly count: number;
+}
+
+const showSide = ({ question_type, options, side, count }: SideRow) => ({
+  position: question_type === 'binary' ? (side === 1 ? 'YES' : 'NO') : (options[side] ?? ''),
+  count,
+});
 
 /**
  * Total to the power of runner-up ÷ leader, as in the list of contested questions: many that are
  * split come before few that are, and these before many that mostly agree.
  */
-const contestOf = (total: number, leader: number, runner_up: number): number =>
-  runner_up === 0 ? 0 : total ** (runner_up / leader);
+const contestOf = ({ predictions, leader, runner_up }: Contested): number =>
+  predictions ** (runner_up.count / leader.count);
 
-const positionOf = ({ question_type, options, side }: SideRow): string =>
-  question_type === 'binary' ? (side === 1 ? 'YES' : 'NO') : (options[side] ?? '');
-
-export const contestedOf = (rows: readonly SideRow[]): Daily['contested'] => {
-  const by_question = new Map<string, SideRow[]>();
-  for (const row of rows) {
-    const known = by_question.get(row.question_id);
-    if (known === undefined) by_question.set(row.question_id, [row]);
-    else known.push(row);
-  }
-  return [...by_question.values()]
-    .flatMap((sides) => {
+export const contestedOf = (rows: readonly SideRow[]): readonly Contested[] =>
+  [...groupBy(rows, ({ question_id }) => question_id).values()]
+    .flatMap((sides): Contested[] => {
       const [leader, runner_up] = [...sides].sort((a, b) => b.count - a.count || a.side - b.side);
       const predictions = sides.reduce((sum, { count }) => sum + count, 0);
       if (leader === undefined || runner_up === undefined) return [];
       if (predictions < daily_limits.least_predictions) return [];
-      return [{ leader, runner_up, predictions }];
+      const { question_id, question } = leader;
+      const both = { leader: showSide(leader), runner_up: showSide(runner_up) };
+      return [{ question_id, question, predictions, ...both }];
     })
-    .map((one) => ({
-      ...one,
-      contest: contestOf(one.predictions, one.leader.count, one.runner_up.count),
-    }))
-    .sort((a, b) => b.contest - a.contest || (a.leader.question_id < b.leader.question_id ? -1 : 1))
-    .slice(0, daily_limits.top)
-    .map(({ leader, runner_up, predictions }) => ({
-      question_id: leader.question_id,
-      question: leader.question,
-      predictions,
-      leader: { position: positionOf(leader), count: leader.count },
-      runner_up: { position: positionOf(runner_up), count: runner_up.count },
-    }));
-};
+    .sort((a, b) => contestOf(b) - contestOf(a) || (a.question_id < b.question_id ? -1 : 1))
+    .slice(0, daily_limits.top);
 
-export interface CrowdScore {
-  /** Percent that the mean forecast put on what happened. */
-  readonly crowd: number;
-  readonly brier: number;
-  /** Brier score of the even forecast: 0.25 for yes/no. */
-  readonly even: number;
+export interface ResolvedRow extends Shape {
+  readonly question_id: string;
+  readonly question: string;
+  readonly outcome: boolean | null;
+  readonly correct_options: readonly string[] | null;
+  readonly revision: number;
+  readonly predictions: number;
+  /** Mean percent on NO and YES, or on each option; empty without predictions. */
+  readonly means: readonly number[];
+  readonly median_agent_brier: number | null;
+  readonly best_agent_brier: number | null;
 }
 
-/** What happened, as shares of 1: of YES alone, or of the options in their order. */
-const outcomeOf = ({ question_type, options, outcome, correct_options }: ResolvedRow) => {
-  if (question_type === 'binary') return [outcome === true ? 0 : 1, outcome === true ? 1 : 0];
-  const correct = correct_options ?? [];
-  return options.map((option) => (correct.includes(option) ? 1 / correct.length : 0));
-};
-
-/** Half the sum of squares over all options, which for yes/no is (p − o)². */
-const brierOf = (shares: readonly number[], outcome: readonly number[]): number =>
-  outcome.reduce((sum, o, n) => sum + ((shares[n] ?? 0) - o) ** 2, 0) / 2;
-
-/** The mean forecast of a question against what happened; null without predictions. */
-export const scoreCrowd = (row: ResolvedRow, means: readonly MeanRow[]): CrowdScore | null => {
-  if (means.length === 0) return null;
-  const outcome = outcomeOf(row);
-  const yes = (means[0]?.mean ?? 0) / 100;
-  const shares =
-    row.question_type === 'binary'
-      ? [1 - yes, yes]
-      : outcome.map((_, side) => (means.find((one) => one.side === side)?.mean ?? 0) / 100);
-  // Of means as the consensus shows them.
-  const on = shares.reduce(
-    (sum, share, n) => sum + ((outcome[n] ?? 0) > 0 ? hundredth(100 * share) : 0),
-    0,
-  );
-  const even = outcome.map(() => 1 / outcome.length);
-  return { crowd: hundredth(on), brier: brierOf(shares, outcome), even: brierOf(even, outcome) };
-};
-
-export const thousandth = (value: number): number => Math.round(value * 1e3) / 1e3;
+const thousandth = (value: number): number => Math.round(value * 1e3) / 1e3;
 /** As the consensus rounds: what floating point added is gone before a half goes up. */
-export const hundredth = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
+const hundredth = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
+const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
 
-export const meanOf = (values: readonly number[]): number | null =>
-  values.length === 0
-    ? null
-    : thousandth(values.reduce((sum, value) => sum + value, 0) / values.length);
+/**
+ * The mean forecast against what happened: percent on it, and Brier scores of the mean and of the
+ * even forecast (half the sum of squares over all sides, which for yes/no is (p − o)²).
+ */
+export const scoreCrowd = ({
+  question_type,
+  options,
+  outcome,
+  correct_options,
+  means,
+}: ResolvedRow) => {
+  if (means.length === 0) return null;
+  const correct = correct_options ?? [];
+  const happened =
+    question_type === 'binary'
+      ? [outcome === true ? 0 : 1, outcome === true ? 1 : 0]
+      : options.map((option) => (correct.includes(option) ? 1 / correct.length : 0));
+  const brierOf = (shares: readonly number[]): number =>
+    sumOf(happened.map((o, n) => ((shares[n] ?? 0) - o) ** 2)) / 2;
+  return {
+    crowd: hundredth(sumOf(means.map((mean, n) => (happened[n] === 0 ? 0 : hundredth(mean))))),
+    crowd_brier: brierOf(means.map((mean) => mean / 100)),
+    even_brier: brierOf(happened.map(() => 1 / happened.length)),
+  };
+};
 
 export const outcomeText = (row: ResolvedRow): string =>
   row.question_type === 'binary'
@@ -174,3 +135,44 @@ export const outcomeText = (row: ResolvedRow): string =>
       ? 'YES'
       : 'NO'
     : (row.correct_options ?? []).join(' | ');
+
+type ResolvedItem = Resolved['questions'][number];
+
+const showResolved = (row: ResolvedRow): ResolvedItem => {
+  const scored = scoreCrowd(row);
+  return {
+    question_id: row.question_id,
+    question: row.question,
+    outcome: outcomeText(row),
+    revision: row.revision,
+    predictions: row.predictions,
+    crowd: scored?.crowd ?? null,
+    crowd_brier: scored === null ? null : thousandth(scored.crowd_brier),
+    even_brier: scored === null ? null : thousandth(scored.even_brier),
+    median_agent_brier: row.median_agent_brier,
+    best_agent_brier: row.best_agent_brier,
+  };
+};
+
+/** How the crowd did; the questions with the most predictions are listed. */
+export const resolvedOf = (rows: readonly ResolvedRow[]): Resolved => {
+  const items = rows.map(showResolved);
+  const scored = items.filter(({ crowd_brier }) => crowd_brier !== null);
+  const meanOf = (of: (item: ResolvedItem) => number | null): number | null => {
+    const known = scored.map(of).filter((value) => value !== null);
+    return known.length === 0 ? null : thousandth(sumOf(known) / known.length);
+  };
+  return {
+    total: items.length,
+    scored: scored.length,
+    better_than_even: scored.filter((one) => one.crowd_brier! < one.even_brier!).length,
+    crowd_brier: meanOf((item) => item.crowd_brier),
+    even_brier: meanOf((item) => item.even_brier),
+    median_agent_brier: meanOf((item) => item.median_agent_brier),
+    best_agent_brier: meanOf((item) => item.best_agent_brier),
+    brier_convention,
+    questions: items
+      .sort((a, b) => b.predictions - a.predictions || (a.question_id < b.question_id ? -1 : 1))
+      .slice(0, daily_limits.listed),
+  };
+};

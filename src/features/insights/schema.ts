@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
+import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 
-/** The wire of a day. Titles, options and names are words of others; all the rest is counted. */
+/** The wire of a day. */
 
 export const insight_faults = defineFaults({
   INVALID_DATE: [400, 'validation', 'Give a UTC day as YYYY-MM-DD, from 1970-01-01 to today.'],
@@ -12,7 +12,6 @@ export const daily_query = Type.Object({
   date: Type.Optional(
     Type.String({ maxLength: 40, description: 'A UTC day, YYYY-MM-DD; default: yesterday.' }),
   ),
-  format: Type.Optional(textEnum(['json', 'markdown'] as const)),
 });
 
 const question = { question_id: uuid_schema, question: Type.String() };
@@ -20,25 +19,51 @@ const percent = Type.Number({ minimum: 0, maximum: 100 });
 const score = nullable(Type.Number());
 const count = Type.Integer({ minimum: 0 });
 
+const contested_schema = Type.Object({
+  ...question,
+  predictions: Type.Integer({ description: 'Until the end of the day.' }),
+  leader: Type.Object({ position: Type.String(), count }),
+  runner_up: Type.Object({ position: Type.String(), count }),
+});
+export type Contested = Static<typeof contested_schema>;
+
+const listed_questions = Type.Array(
+  Type.Object({ ...question, category: Type.String(), closes_at: time_schema }),
+);
+
+const crowd_scores = {
+  crowd_brier: score,
+  even_brier: score,
+  median_agent_brier: score,
+  best_agent_brier: score,
+};
+
+const resolved_schema = Type.Object({
+  total: count,
+  scored: Type.Integer({ description: 'Of these, with predictions; the figures are of them.' }),
+  better_than_even: count,
+  ...crowd_scores,
+  brier_convention: Type.String(),
+  questions: Type.Array(
+    Type.Object({
+      ...question,
+      outcome: Type.String(),
+      revision: Type.Integer({ description: 'Above 1: decided anew since; this is the latest.' }),
+      predictions: count,
+      crowd: nullable(
+        Type.Number({ description: 'Percent that the mean forecast put on what happened.' }),
+      ),
+      ...crowd_scores,
+    }),
+  ),
+});
+export type Resolved = Static<typeof resolved_schema>;
+
 export const daily_schema = Type.Object({
   date: Type.String(),
   from: time_schema,
   to: Type.String({ description: 'What comes later is not counted; of today, the last minute.' }),
   partial: Type.Boolean({ description: 'True: the day is not over.' }),
-  headline: Type.Array(Type.String()),
-  activity: Type.Object({
-    predictions: count,
-    agents: Type.Integer({ description: 'Agents that predicted.' }),
-    families: count,
-    questions: Type.Integer({ description: 'Questions that were predicted on.' }),
-    comments: count,
-    replies: count,
-    new_agents: count,
-    published: count,
-    resolved: count,
-    voided: count,
-    disputes: count,
-  }),
   movers: Type.Array(
     Type.Object({
       ...question,
@@ -50,51 +75,13 @@ export const daily_schema = Type.Object({
       predictions_after: count,
     }),
   ),
-  contested: Type.Array(
-    Type.Object({
-      ...question,
-      predictions: Type.Integer({ description: 'Until the end of the day.' }),
-      leader: Type.Object({ position: Type.String(), count }),
-      runner_up: Type.Object({ position: Type.String(), count }),
-    }),
-  ),
-  new: Type.Object({
-    total: count,
-    questions: Type.Array(
-      Type.Object({ ...question, category: Type.String(), closes_at: time_schema }),
-    ),
-  }),
+  contested: Type.Array(contested_schema),
+  new: Type.Object({ total: count, questions: listed_questions }),
   closing_soon: Type.Object({
     total: Type.Integer({ description: 'Open at the end of the day, closing within three days.' }),
-    questions: Type.Array(
-      Type.Object({ ...question, category: Type.String(), closes_at: time_schema }),
-    ),
+    questions: listed_questions,
   }),
-  resolved: Type.Object({
-    total: count,
-    scored: Type.Integer({ description: 'Of these, with predictions; the figures are of them.' }),
-    better_than_even: count,
-    crowd_brier: score,
-    even_brier: score,
-    median_agent_brier: score,
-    best_agent_brier: score,
-    brier_convention: Type.String(),
-    questions: Type.Array(
-      Type.Object({
-        ...question,
-        outcome: Type.String(),
-        revision: Type.Integer({ description: 'Above 1: decided anew since; this is the latest.' }),
-        predictions: count,
-        crowd: nullable(
-          Type.Number({ description: 'Percent that the mean forecast put on what happened.' }),
-        ),
-        crowd_brier: score,
-        even_brier: score,
-        median_agent_brier: score,
-        best_agent_brier: score,
-      }),
-    ),
-  }),
+  resolved: resolved_schema,
   top_agents: Type.Array(
     Type.Object({
       user_id: uuid_schema,
@@ -115,6 +102,4 @@ export const daily_schema = Type.Object({
       brier: score,
     }),
   ),
-  notes: Type.Array(Type.String()),
 });
-export type Daily = Static<typeof daily_schema>;

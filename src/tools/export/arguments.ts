@@ -1,4 +1,4 @@
-import { format_names } from '../../features/exports/formats.js';
+import { format_names } from '../../features/exports/content.js';
 import { readArguments } from '../shared/arguments.js';
 
 export const export_subjects = ['predictions', 'consensus-history', 'calibration'] as const;
@@ -27,7 +27,6 @@ WHAT is predictions, consensus-history or calibration. The data of a running ser
   --format FORMAT   ${format_names.join(', ')} (default ndjson); calibration knows json, csv and svg
   --url URL         the service (default: the one of this folder, else port 8080 or PORT)
   --gzip            compress the file; its name gets .gz
-  --with-manifest   put the manifest into the file as well, in ndjson and json
   --restart         begin anew instead of going on after an interruption
   --force           replace a file that is there
 
@@ -64,7 +63,7 @@ export const readExportArguments = (argv: readonly string[]): ExportArguments | 
   const read = readArguments({
     ...{ argv, help, takes_one: true },
     options: {
-      ...{ out: text, format: text, gzip: flag, 'with-manifest': flag, restart: flag, force: flag },
+      ...{ out: text, format: text, gzip: flag, restart: flag, force: flag },
       ...{ names: flag, snapshot: text, since: text, until: text, 'question-id': text },
       ...{ category: text, subcategory: text, 'model-family': text, status: text, 'as-of': text },
       ...{ by: text, event: text, bins: text, 'min-n': text, theme: text },
@@ -85,7 +84,6 @@ export const readExportArguments = (argv: readonly string[]): ExportArguments | 
     if (value !== undefined) query[name.replaceAll('-', '_')] = value;
   }
   if (values.names) query['names'] = 'true';
-  if (values['with-manifest']) query['manifest'] = 'true';
   const { gzip, restart, force, snapshot = null, out = `${subject}.${format}` } = values;
   const file = gzip && !out.endsWith('.gz') ? `${out}.gz` : out;
   return { subject, url, file, query, snapshot, gzip, restart, force };

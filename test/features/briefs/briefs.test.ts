@@ -36,13 +36,13 @@ t.test('a question without predictions has a brief that says so', async (t) => {
     ...{ question_id: id, status: 'open', offset: 0, notes: [] },
     state: { total_predictions: 0, position: null, share: null },
     momentum: { windows: [] },
-    arguments: { for: [], against: [], text: 'There are no arguments yet.' },
+    arguments: { for: [], against: [] },
     minority: { count: 0, case: null },
-    sources: { distinct: 0, text: 'No prediction cites a page.' },
+    sources: { distinct: 0 },
     voices: { rows: [] },
   });
   t.equal(body.headline[0], 'Nobody has predicted on it yet.');
-  t.match(body.headline[1], /^It takes predictions until .* UTC \(in \d+ days\), and is to be/);
+  t.match(body.headline[1], /^It takes predictions until .* UTC \(in \d+ days\) and is to be/);
   const text = (await app.call('GET', briefPath(id), markdown)).body as string;
   t.same(titlesOf(text), ['In short', 'Resolution']);
   t.match(text, /> Criteria: “Decided by the notice at the door\.”/);
@@ -70,9 +70,13 @@ t.test('a brief has every section, from data', async (t) => {
   const brief = await readWhole(app, id, 3);
   t.equal(brief.headline[0], '3 predictions give YES 53 % on average.');
   t.match(brief.state, { position: 'YES', share: 66.67, mean_probability: 53.33 });
-  t.match(brief.state.text, /^2 say YES and 1 says NO; the median probability of YES is 70 %\./);
-  t.equal(brief.momentum.windows.length, 4);
-  t.match(brief.momentum.text, /^All 3 predictions came in the last day/);
+  t.match(brief.state, { median_probability: 70, p25: Number, p75: Number });
+  t.same(
+    brief.momentum.windows.map(({ name, from, to }: Record<string, unknown>) => [name, from, to]),
+    ['1d', '7d', '30d'].map((name) => [name, null, 53.33]),
+  );
+  t.equal(brief.headline[1], 'All 3 predictions came in the last day.');
+  t.match(brief.headline[2], /^Of 3 model families claude \(80 %\) gives YES most and gemini/);
   t.same(
     brief.families.rows.map(({ model_family }: { model_family: string }) => model_family),
     ['claude', 'gemini', 'gpt'],
@@ -84,7 +88,7 @@ t.test('a brief has every section, from data', async (t) => {
   t.match(brief.arguments.for[1].evidence.quote, /^Alpha\. See \[1\] too\./);
   t.equal(brief.arguments.for[1].sources[0], 'https://town.records-office.org/minutes/4');
   t.match(brief.minority, { position: 'NO', count: 1, case: { prediction_id: against } });
-  t.match(brief.minority.text, /^1 prediction of 3 \(33 %\) is on NO, with a confidence of 90 %/);
+  t.equal(brief.headline[3], '1 prediction (33 %) is on NO.');
   t.match(brief.sources, { looked_at: 3, distinct: 7, unique: 6 });
   t.match(brief.sources.shared, [
     {
@@ -92,7 +96,6 @@ t.test('a brief has every section, from data', async (t) => {
       ...{ predictions: 2, families: 2, positions: [{ position: 'YES', predictions: 2 }] },
     },
   ]);
-  t.match(brief.sources.text, /^3 predictions cite 7 pages; one is cited more than once\./);
   t.equal(brief.voices.rows.length, 3);
   t.match(brief.voices.rows[0].record, { resolved: 0, brier: null });
   t.match(brief.would_change.items[1].quote, /^Bricks /);
@@ -102,8 +105,7 @@ t.test('a brief has every section, from data', async (t) => {
   const text = (await app.call('GET', briefPath(id), markdown)).body as string;
   t.same(titlesOf(text), [
     ...['In short', 'Where it stands', 'Model families', 'The case for YES', 'The case for NO'],
-    ...['The minority', 'What would change it', 'Sources', 'Leading voices', 'Resolution'],
-    'How far to trust this',
+    ...['The minority', 'What would change it', 'Sources', 'Resolution', 'How far to trust this'],
   ]);
   const same = await app.call('GET', `${briefPath(id)}?format=markdown`);
   t.equal(same.body, text, 'by query as by Accept');
@@ -170,13 +172,13 @@ const lives = async (t: Test, type: 'binary' | 'multi') => {
   await decide(app, id, 'close', {});
   const closed = (await app.call('GET', briefPath(id))).body;
   t.match(closed, { status: 'closed', headline: [], reasoning_hidden: false });
-  t.match(closed.headline.at(-1), /^It takes no predictions since .* waits for its resolution/);
+  t.match(closed.headline.at(-1), /^It takes no predictions since .* is to be resolved by/);
   const outcome = type === 'multi' ? { correct_options: ['Tin'] } : { outcome: true };
   await decide(app, id, 'resolve', outcome);
   const resolved = (await app.call('GET', briefPath(id))).body;
   t.equal(resolved.status, 'resolved');
   t.same(resolved.would_change.items, [], 'nothing changes it any more');
-  t.equal(resolved.disputes.text, 'Nobody disputes the resolution at present.');
+  t.match(resolved.disputes, { open: 0, items: [] });
   return { app, id, voices, open, resolved };
 };
 
@@ -185,8 +187,8 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
   // (75 + 75 + 25) / 3 = 58.33 %, (1 − 0.5833)² = 0.174.
   t.match(resolved.resolution, { outcome: 'YES', brier: 0.174 });
   t.match(
-    resolved.resolution.text,
-    /^It resolved to YES on .*\. The mean of 58 % has a Brier score of 0\.174, better than the 0\.250/,
+    resolved.headline.at(-1),
+    /^It resolved to YES on .*\. The predictions gave it 58 % .*: a Brier score of 0\.174\.$/,
   );
   const reason = 'The notice named another date than the one that was decided by; see the record.';
   const filed = await app.call('POST', `/api/questions/${id}/dispute`, {
@@ -199,20 +201,20 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
     return body.disputes?.open === 1 && body;
   });
   t.match(disputed.disputes, { open: 1, items: [{ quote: reason }] });
-  t.match(disputed.disputes.text, /^1 dispute of the resolution is open/);
   const text = (await app.call('GET', briefPath(id), markdown)).body as string;
-  t.match(text, /## Disputes\n\n1 dispute of the resolution is open/);
+  t.match(text, /## Disputes\n\n\*\*.*\n\n> “The notice named another date/);
   await decide(app, id, 'resolve', { outcome: false, resolution_note: 'Read anew.' });
   const anew = (await app.call('GET', briefPath(id))).body;
-  t.match(anew.resolution.text, /^It resolved to NO on .*, decided anew \(revision 2\)\./);
-  t.match(anew.resolution.text, /worse than the 0\.250 of an even forecast/);
+  t.match(
+    anew.headline.at(-1),
+    /^It resolved to NO on .*, decided anew \(revision 2\)\. The predictions gave it 42 %/,
+  );
 });
 
 t.test('a question with options through its life', async (t) => {
   const { open, resolved } = await lives(t, 'multi');
   // (75 + 75 + 12.5) / 3 = 54.17 %; Tin has (12.5 + 12.5 + 75) / 3.
-  const headline = 'The leading option is Copper: 3 predictions give it 54 % on average.';
-  t.equal(open.headline[0], headline);
+  t.equal(open.headline[0], '3 predictions give Copper 54 % on average.');
   t.match(open.state, { position: 'Copper', forecast: 54.17, share: 66.67 });
   t.match(open.state.options, [
     { option: 'Copper', count: 2, percent: 66.67, mean_probability: 54.17 },
@@ -223,7 +225,7 @@ t.test('a question with options through its life', async (t) => {
   t.match(open.arguments, { for: [{ position: 'Copper' }], against: [{ position: 'Tin' }] });
   t.match(open.minority, { position: 'Tin', count: 1 });
   t.match(resolved.resolution, { outcome: 'Tin', brier: null });
-  t.match(resolved.resolution.text, /The predictions gave it 33 % on average\.$/);
+  t.match(resolved.headline.at(-1), /The predictions gave it 33 % on average\.$/);
 });
 
 t.test('a void question, and a draft that only its people see', async (t) => {
@@ -243,28 +245,19 @@ t.test('a void question, and a draft that only its people see', async (t) => {
 t.test('what moderation hides is in no brief from that moment on', async (t) => {
   const app = await startApp(t, { roles: ['api', 'relay'] });
   const id = await makeOpenQuestion(app);
-  const [a, b] = await makeVoices(app, 2);
-  if (!(a && b)) throw new Error('two voices');
+  const [voice] = await makeVoices(app, 1);
   const reasoning = makeText({ evidence: 'Quarry', counter: 'Quarry', bottom: 'Quarry' });
-  const pid = await place(app, { key: a.key, id, prediction: true, confidence: 77, reasoning });
-  const said = await app.call('POST', `/api/questions/${id}/comments`, {
-    key: a.key,
-    body: { content: 'Quarry owners have written to the council about this twice already.' },
-  });
-  const comment_id = said.body.comment.id;
-  await app.call('POST', `/api/comments/${comment_id}/reply`, {
-    key: b.key,
-    body: { content: 'Which of the letters do you mean, and where can they be read?' },
-  });
+  const said = { key: voice?.key ?? '', id, prediction: true, confidence: 77, reasoning };
+  const pid = await place(app, said);
   const seen = await until('all is there', async () => {
     const { body } = await app.call('GET', briefPath(id));
-    return body.arguments.for.length === 1 && body.debates.items.length === 1 ? body : undefined;
+    return body.arguments.for.length === 1 ? body : undefined;
   });
   t.match(JSON.stringify(seen), /Quarry.*Quarry/);
-  const hide = (path: string) =>
-    app.call('POST', `/api/admin/${path}/hide`, { admin: true, body: { reason: 'Private.' } });
-  t.equal((await hide(`predictions/${pid}`)).status, 200);
-  t.equal((await hide(`comments/${comment_id}`)).status, 200);
+  const hidden = await app.call('POST', `/api/admin/predictions/${pid}/hide`, {
+    ...{ admin: true, body: { reason: 'Private.' } },
+  });
+  t.equal(hidden.status, 200);
   const { body } = await app.call('GET', briefPath(id));
   t.notMatch(JSON.stringify(body), /Quarry/);
   t.match(body, { state: { total_predictions: 1 }, arguments: { for: [] }, voices: { rows: [] } });
@@ -279,7 +272,7 @@ t.test('with HIDE_REASONING nothing of the reasoning shows before one has predic
   const reasoning = makeText({ evidence: 'Quarry', counter: 'Quarry', bottom: 'Quarry' });
   await place(app, { key: a.key, id, prediction: true, confidence: 77, reasoning });
   const brief = await readWhole(app, id, 1);
-  t.match(brief, { reasoning_hidden: true, sources: { distinct: 0, looked_at: 0, hosts: [] } });
+  t.match(brief, { reasoning_hidden: true, sources: { distinct: 0, looked_at: 0 } });
   t.notMatch(JSON.stringify(brief), /Quarry|https:/);
   t.notMatch((await app.call('GET', briefPath(id), markdown)).body, /Quarry|https:/);
   const own = await app.call('GET', briefPath(id), { key: a.key });

@@ -196,24 +196,6 @@ t.test('the manifest has rows, bytes and SHA-256 of the file, before and after i
   }
 });
 
-t.test('a file can hold its manifest, which speaks of what is before it', async (t) => {
-  const { bytes } = await read(`${at}&format=ndjson&manifest=true`);
-  const text = bytes.toString();
-  const before = text.slice(0, text.lastIndexOf('\n', text.length - 2) + 1);
-  const { manifest } = JSON.parse(text.slice(before.length));
-  t.match(manifest, { rows: ids.length, format: 'ndjson' });
-  const content = { bytes: Buffer.byteLength(before), sha256: sha256(Buffer.from(before)) };
-  t.strictSame(manifest.content, content);
-  t.strictSame(
-    manifest.columns.map(({ name }: Row) => name),
-    names,
-  );
-  const { body } = await app.call('GET', `${path}/manifest?${at}&format=ndjson&manifest=true`);
-  t.strictSame(body.file, { bytes: bytes.byteLength, sha256: sha256(bytes) });
-  const document = (await read(`${at}&format=json&manifest=true`)).bytes.toString();
-  t.match(JSON.parse(document), { manifest: { rows: ids.length }, predictions: lines });
-});
-
 t.test('gzip by the header of the request, and as a file', async (t) => {
   const whole = (await read(`${at}&format=csv`, { 'accept-encoding': 'identity' })).bytes;
   const packed = await read(`${at}&format=csv`, { 'accept-encoding': 'gzip' });
