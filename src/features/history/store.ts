@@ -1,6 +1,5 @@
-import { type Db, readPages, type Tx } from '../../kit/pg/client.js';
+import { readPages, type Tx } from '../../kit/pg/client.js';
 import { givenBy, type QuestionShape } from '../consensus/index.js';
-import { givenSides } from '../predictions/index.js';
 import type { Stated } from './run.js';
 
 /** What was stated, from the record. */
