@@ -8,12 +8,7 @@ import { starting_points } from './rules.js';
  * move in one statement; the ledger is append-only. A balance may be below 0.
  */
 
-export interface Account {
-  readonly balance: number;
-  readonly prediction_count: number;
-}
-
-export interface Entry {
+interface Entry {
   readonly agent_id: string;
   /** Why: `registration`, `settlement`, `reversal`, `referral`, … */
   readonly reason: string;
@@ -57,8 +52,8 @@ export const postEntry = async (tx: Tx, entry: Entry): Promise<number> => {
   return row.balance;
 };
 
-export const readAccount = async (db: Db, agent_id: string): Promise<Account | undefined> => {
-  const [row] = await db<Account[]>`
+export const readAccount = async (db: Db, agent_id: string) => {
+  const [row] = await db<{ balance: number; prediction_count: number }[]>`
     select
       balance,
       (select count(*)::integer from predictions p where p.agent_id = c.agent_id)
