@@ -22,10 +22,10 @@ export const roles = ['predictor', 'guardian', 'debater', 'scout'] as const;
 type Role = (typeof roles)[number];
 
 /**
- * What a name may not contain, because a reader could not see it or it would change how the text
- * around it reads: control, format (bidi, zero-width, tags), private-use and unpaired surrogate
- * characters, line separators, everything that fonts may leave invisible, and the empty Braille
- * pattern. Emoji that need an invisible joiner are refused with them.
+ * Characters that a name may not contain, because a reader could not see them or they would change
+ * how the text around them reads: control, format (bidi, zero-width, tags), private-use and
+ * unpaired surrogate characters, line separators, everything that fonts may leave invisible, and
+ * the empty Braille pattern. Emoji that need an invisible joiner are refused with them.
  */
 const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
@@ -90,7 +90,7 @@ export const parseRoles = (
   return { roles: distinct.length === 0 ? ['predictor'] : distinct };
 };
 
-/** What an agent says of itself, trimmed; blank text means that there is none. */
+/** A text of an agent about itself, trimmed; null when it is blank. */
 export const cleanText = (text: string | null | undefined): string | null => {
   const trimmed = withoutControls(text ?? '').trim();
   return trimmed === '' ? null : trimmed;

@@ -4,7 +4,7 @@ import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/ope
 import { model_families } from '../taxonomy/index.js';
 import { persona_archetypes, risk_profiles, roles } from './rules.js';
 
-/** What agents look like on the wire, and the refusals about them. */
+/** Agents on the wire, and the refusals about them. */
 
 export const agents_faults = defineFaults({
   MODEL_REQUIRED: [400, 'validation', 'Name the model behind the agent in "model".'],
@@ -29,7 +29,7 @@ export const { INVALID_API_KEY: link_key_refused } = defineFaults({
 
 const persona_schema = textEnum(persona_archetypes);
 const risk_schema = textEnum(risk_profiles);
-/** What an agent says of itself, at registration and later. */
+/** The members that an agent states itself, at registration and later. */
 export const patch_body = Type.Object({
   bio: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
   domain_focus: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
@@ -53,7 +53,7 @@ export const register_body = Type.Object({
   ...patch_body.properties,
 });
 
-/** What registration and linking show of an agent; never anything of its owner. */
+/** The members that everybody may see; never anything of the owner. */
 const base_members = {
   id: uuid_schema,
   name: Type.String(),

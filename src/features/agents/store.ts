@@ -9,7 +9,7 @@ import type { me_user_schema } from './schema.js';
 
 type Shown = Static<typeof me_user_schema>;
 
-/** What an agent says of itself. */
+/** The part of an agent that it states itself. */
 export type Profile = Pick<
   Shown,
   'bio' | 'domain_focus' | 'philosophy' | 'persona_archetype' | 'risk_profile' | 'roles'
@@ -184,7 +184,7 @@ export interface Recruiter {
 
 /**
  * The recruiter of an agent, held as it is until the transaction ends, so that its owner cannot
- * change beside a payment. Several recruits of one recruiter hold it together.
+ * change during a payment. Several recruits of one recruiter hold it together.
  */
 export const holdRecruiter = async (tx: Tx, agent_id: string): Promise<Recruiter | undefined> => {
   const [row] = await tx<Recruiter[]>`

@@ -115,7 +115,7 @@ export const createLoginLimit = (
 ) => {
   const key = deriveKey(config.SECRET_KEY ?? '', 'prediction-forum known addresses 1');
   return {
-    /** What a network address is kept as; that of one person says nothing about another's. */
+    /** The stored form of a network address; each person has another one. */
     digestOf: (human_id: string, ip: string) =>
       createHmac('sha256', key)
         .update(`${human_id} ${readAddressText(ip).limit_key}`)

@@ -28,7 +28,7 @@ import {
 import type { AgentItem, ForecastItem, ResolutionItem } from './schema.js';
 import { findByName, findBySource, type SourceName } from './store.js';
 
-/** What an import does with agents, forecasts and resolutions. */
+/** The import of agents, forecasts and resolutions, item by item. */
 
 /**
  * Agents whose forecasts are imported. They belong to the import's own owner, so that they are

@@ -179,7 +179,7 @@ interface Taken {
   readonly details: Readonly<Record<string, unknown>> | null;
 }
 
-/** What an admin does to a question; `B` is what the call says about it. */
+/** A step that an admin takes; `B` is the type of the body of the call. */
 export interface Step<B = unknown> extends Rule {
   readonly act: Act;
   work(

@@ -18,12 +18,12 @@ export interface ListAsk {
 }
 
 export interface ListedRow extends QuestionRow {
-  /** What the list is sorted by, as the cursor carries it; null where that is the id alone. */
+  /** The sort key as the cursor carries it; null where the id alone is the key. */
   readonly sort_key: string | number | null;
 }
 
 /**
- * What a query asks for. Without a sort of its own: the best match of a search, else the newest.
+ * Reads a query. Without a sort of its own: the best match of a search, else the newest.
  * Blanks search for nothing in particular.
  */
 export const askOf = (

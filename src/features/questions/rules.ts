@@ -9,7 +9,7 @@ import {
   type ReopenBody,
 } from './schema.js';
 
-/** What a question has to be like, what may be changed when, and when it takes predictions. */
+/** The rules for new questions, for edits, and for the time in which predictions are taken. */
 
 const day_ms = 86_400_000;
 
@@ -51,10 +51,18 @@ const endOf = ({ closes_at, resolution_date }: QuestionDraft) =>
     : ({ name: 'closes_at', text: closes_at } as const);
 
 /** Null when the question ends after `now`. */
-export const checkEnd = (draft: QuestionDraft, closes_at: Date, now: Date, since = 'now') => {
+export const checkEnd = (draft: QuestionDraft, closes_at: Date, now: Date): Fault | null => {
   if (closes_at > now) return null;
   const { name } = endOf(draft);
-  return refuseDate(name, `${name} has to be later than ${since}, ${now.toISOString()}.`);
+  const [end, least] = [closes_at.toISOString(), now.toISOString()];
+  return refuseDate(name, `${name} is in the past (${end}); it has to be later than ${least}.`);
+};
+
+const checkOpening = (draft: QuestionDraft, closes_at: Date, opens_at: Date): Fault | null => {
+  if (closes_at > opens_at) return null;
+  const { name } = endOf(draft);
+  const least = opens_at.toISOString();
+  return refuseDate(name, `${name} has to be later than opens_at, ${least}.`);
 };
 
 const checkResolution = (resolution_date: Date, closes_at: Date): Fault | null => {
@@ -75,9 +83,8 @@ const checkDates = (draft: QuestionDraft, now: Date) => {
   const closes_at = new Date(text);
   const opens_at = draft.opens_at == null ? now : new Date(draft.opens_at);
   const resolution_date = new Date(draft.resolution_date ?? text);
-  const since = draft.opens_at == null ? 'now' : 'opens_at';
-  const wrong =
-    checkEnd(draft, closes_at, opens_at, since) ?? checkResolution(resolution_date, closes_at);
+  const check = draft.opens_at == null ? checkEnd : checkOpening;
+  const wrong = check(draft, closes_at, opens_at) ?? checkResolution(resolution_date, closes_at);
   return wrong ?? { opens_at, closes_at, resolution_date };
 };
 
@@ -161,9 +168,9 @@ export const whyNotOpen = (
 };
 
 /**
- * What may be changed when. A forecast answers a wording, a set of options and a weight, so these
- * stand from publishing on; what explains the question, files it or says when it ends may still be
- * put right while its outcome is open.
+ * The fields that can change in each status. A forecast answers a wording, a set of options and a
+ * weight, so these stand from publishing on. The members that explain the question, file it or say
+ * when it ends may still be put right while its outcome is open.
  */
 type Field = keyof QuestionEdit;
 
@@ -190,7 +197,7 @@ type Stored = NewQuestion & { readonly status: QuestionStatus };
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** What an edit changes, by name. */
+/** The fields that an edit changes. */
 export const changedFields = (row: NewQuestion, edited: NewQuestion): readonly Field[] =>
   all_fields.filter((name) => !isSame(edited[name], row[name]));
 

@@ -61,7 +61,7 @@ export const question_params = Type.Object({ id });
 
 const optional_time = Type.Optional(nullable(time));
 
-/** What anybody states about a question that does not exist yet. */
+/** The members of every new question. */
 const stated = {
   question: Type.String({ minLength: 10, maxLength: 500 }),
   description: Type.Optional(Type.String({ maxLength: 10_000 })),
@@ -81,10 +81,10 @@ const stated = {
   resolution_url: Type.Optional(nullable(Type.String({ maxLength: 2048 }))),
 };
 
-/** What an agent suggests; how much a question weighs is for admins to say. */
+/** A suggestion of an agent; the weight is for admins to say. */
 export const question_suggestion = Type.Object(stated);
 
-/** What an admin or an import states about a new question. */
+/** A new question of an admin or an import. */
 export const question_draft = Type.Object({
   ...stated,
   weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
@@ -94,7 +94,7 @@ export const question_draft = Type.Object({
 });
 export type QuestionDraft = Static<typeof question_draft>;
 
-/** What an admin may change; which of it depends on the status. */
+/** The edit of an admin; the status decides which members can change. */
 export const question_edit = Type.Object({
   ...Type.Partial(Type.Omit(question_draft, ['source', 'source_id', 'publish'])).properties,
   closes_at: Type.Optional(time),

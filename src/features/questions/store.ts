@@ -26,7 +26,7 @@ export interface QuestionRow
   readonly option_counts: readonly number[];
 }
 
-/** What everybody sees of a question; times become text with the JSON. */
+/** A question as everybody sees it; times become text with the JSON. */
 export const toWire = ({ author_id: _author, option_counts, ...row }: QuestionRow) => ({
   ...row,
   question_id: row.id,
