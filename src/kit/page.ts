@@ -1,5 +1,7 @@
-import { Type } from '@sinclair/typebox';
-import { common_faults, type Fault, refuse } from './fault.js';
+import { type TSchema, Type } from '@sinclair/typebox';
+import { common_faults, type Fault, isFault, refuse } from './fault.js';
+import { nullable } from './http/openapi.js';
+import { type Answer, reply } from './http/route.js';
 import { parseTime } from './http/validation.js';
 import { isId } from './ids.js';
 
@@ -130,4 +132,41 @@ export const pageHeaders = (
   }
   next.set('cursor', next_cursor);
   return { Link: `<${path}?${next.toString()}>; rel="next"` };
+};
+
+/** The schema of the answer of a list. */
+export const pageSchema = (plural: string, row: TSchema, more: Record<string, TSchema> = {}) =>
+  Type.Object({
+    total: Type.Integer(),
+    ...more,
+    [plural]: Type.Array(row),
+    next_cursor: nullable(Type.String()),
+  });
+
+interface List<R> {
+  readonly path: string;
+  readonly query: PageQuery;
+  readonly plural: string;
+  /** One row more than the page, to know whether it ends. */
+  read(ask: PageAsk): Promise<readonly R[]>;
+  /** The members of the answer beside the rows. */
+  count(): Promise<{ readonly total: number }>;
+  show?(row: R): object;
+  /** Left out where the id alone is the key. */
+  readonly kinds?: readonly CursorKind[];
+  keyOf?(row: R): CursorKey;
+}
+
+/** Answers with a page of a list, its total and the link to the next page. */
+export const replyPage = async <R extends { readonly id: string }>(
+  list: List<R>,
+): Promise<Answer> => {
+  const { path, query, plural, show = (row: R) => row, kinds = ['id'] } = list;
+  const { keyOf = ({ id }: R) => [id] } = list;
+  const ask = readPage(query, kinds);
+  if (isFault(ask)) return ask;
+  const [fetched, counted] = await Promise.all([list.read(ask), list.count()]);
+  const { rows, next_cursor } = makePage(fetched, ask.limit, keyOf);
+  const body = { ...counted, [plural]: rows.map(show), next_cursor };
+  return reply(200, body, pageHeaders(path, { ...query }, next_cursor));
 };

@@ -1,7 +1,6 @@
-export { linkAgent, unlinkAgent } from './linking.js';
 export { createPrincipals, type Principals } from './live.js';
-export { registerAgent } from './registration.js';
-export { type AgentDeps, routes } from './routes.js';
+export { linkAgent, registerAgent, unlinkAgent } from './registration.js';
+export { type AgentDeps, me_schema, ownedAgentView, readMe, routes } from './routes.js';
 export { cleanName, makeApiKey } from './rules.js';
 export {
   agents_faults,
@@ -10,4 +9,3 @@ export {
   owned_agent_schema,
 } from './schema.js';
 export { type AgentRow, countOwned, findAgent, readOwned, setSuspended } from './store.js';
-export { me_schema, ownedAgentView, readMe } from './views.js';

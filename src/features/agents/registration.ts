@@ -3,22 +3,38 @@ import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, type FaultField, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import type { Tx } from '../../kit/pg/client.js';
-import { openAccount } from '../points/index.js';
-import { markStanding } from '../standing/index.js';
+import { noteTiers } from '../notifications/index.js';
+import { openAccount, postEntry } from '../points/index.js';
+import { markDebaters, markStanding } from '../standing/index.js';
 import { modelFamily } from '../taxonomy/index.js';
-import { settleReferrals } from './linking.js';
+import { voidVotes } from '../votes/index.js';
 import {
   cleanModel,
   cleanName,
-  cleanReferralCode,
   cleanText,
   digestKey,
+  isWellFormedKey,
   makeApiKey,
   makeReferralCode,
   parseRoles,
 } from './rules.js';
-import { agents_faults, type register_body } from './schema.js';
-import { type AgentRow, findAgent, findByReferralCode, insertAgent } from './store.js';
+import { agents_faults, link_key_refused, type register_body } from './schema.js';
+import {
+  type AgentRow,
+  clearOwner,
+  findAgent,
+  findByReferralCode,
+  holdRecruiter,
+  insertAgent,
+  insertReferral,
+  lockAccounts,
+  lockByDigest,
+  setOwner,
+  type Verified,
+  withdrawReferrals,
+} from './store.js';
+
+/** How agents are registered, linked to their owners and unlinked, and what recruiting earns. */
 
 type RegisterBody = Static<typeof register_body>;
 
@@ -88,8 +104,84 @@ export const registerAgent = async (
 };
 
 const findReferrer = async (deps: Deps, given: string): Promise<string | null | Fault> => {
-  if (given.trim() === '') return null;
-  const code = cleanReferralCode(given);
-  const id = code === null ? undefined : await findByReferralCode(deps.sql, code);
-  return id ?? refuse(agents_faults.INVALID_REFERRAL_CODE);
+  const code = given.trim().toUpperCase();
+  if (code === '') return null;
+  return (await findByReferralCode(deps.sql, code)) ?? refuse(agents_faults.INVALID_REFERRAL_CODE);
+};
+
+/**
+ * Links the agent of a key to its owner; again by the same owner changes nothing. The key proves
+ * that the caller runs the agent. What it means for referrals is settled in the same transaction.
+ * After the commit this process forgets the agent in the principals.
+ */
+export const linkAgent = async (
+  tx: Tx,
+  { api_key, owner_id, at }: Omit<Verified, 'agent_id'> & { readonly api_key: string },
+): Promise<AgentRow | Fault> => {
+  if (!isWellFormedKey(api_key)) return refuse(link_key_refused);
+  const agent = await lockByDigest(tx, digestKey(api_key));
+  if (agent === undefined) return refuse(link_key_refused);
+  if (agent.suspended_at !== null) return refuse(common_faults.ACCOUNT_SUSPENDED);
+  if (agent.owner_id === owner_id) return agent;
+  if (agent.owner_id !== null) return refuse(agents_faults.AGENT_ALREADY_LINKED);
+  const link = { agent_id: agent.id, owner_id, at };
+  await setOwner(tx, link);
+  const moved = await settleReferrals(tx, link);
+  // After the recruiter is held: it locks the owner, and locks of agents come before that.
+  await voidVotes(tx, link);
+  await markStanding(tx, [agent.id, ...moved]);
+  await markDebaters(tx, [agent.id]);
+  await noteTiers(tx, moved, at);
+  return (await findAgent(tx, agent.id)) ?? agent;
+};
+
+/** Takes an agent from its owner; undefined when it is not this owner's. Its key still holds. */
+export const unlinkAgent = async (
+  tx: Tx,
+  id: string,
+  owner_id: string,
+): Promise<AgentRow | undefined> => {
+  if (!(await clearOwner(tx, id, owner_id))) return undefined;
+  await markStanding(tx, [id]);
+  await markDebaters(tx, [id]);
+  return findAgent(tx, id);
+};
+
+/**
+ * Settles referrals of an agent that was just linked; gives the agents whose points moved.
+ *
+ * The recruiter gets the bonus when a recruit becomes verified, by being linked, under an owner
+ * other than the recruiter's. The recruits paid for before are counted under the lock of the
+ * recruiter's account; a recruit is paid for once in its life, whatever links and unlinks follow.
+ *
+ * - Recruit and recruiter under one owner: nothing. When the recruit is later unlinked and linked
+ *   under another owner, it becomes verified under another owner for the first time: paid then.
+ * - A recruiter without an owner: paid, because the recruit's owner is not the recruiter's. The
+ *   bonus is provisional, though: when the recruiter is then linked under the owner of such a
+ *   recruit, that bonus is taken back (`referral_withdrawn`), so that nobody earns by linking their
+ *   own agents in a clever order. The recruit is used up all the same.
+ *
+ * Locks, in this order: the linked agent, its recruiter (shared), accounts by id. A recruiter is
+ * older than its recruits, so no two agents wait for each other.
+ */
+const settleReferrals = async (tx: Tx, link: Verified): Promise<readonly string[]> => {
+  const { agent_id, owner_id, at } = link;
+  const recruiter = await holdRecruiter(tx, agent_id);
+  await lockAccounts(tx, recruiter === undefined ? [agent_id] : [agent_id, recruiter.id]);
+  const moved: string[] = [];
+  if (recruiter !== undefined && recruiter.owner_id !== owner_id) {
+    const amount = await insertReferral(tx, recruiter, link);
+    if (amount !== undefined) {
+      const entry = { agent_id: recruiter.id, reason: 'referral', amount, subject_id: agent_id };
+      await postEntry(tx, { ...entry, at });
+      moved.push(recruiter.id);
+    }
+  }
+  const withdrawn = await withdrawReferrals(tx, link);
+  for (const { recruit_id, bonus } of withdrawn) {
+    const entry = { agent_id, reason: 'referral_withdrawn', amount: -bonus };
+    await postEntry(tx, { ...entry, subject_id: recruit_id, at });
+  }
+  if (withdrawn.length > 0) moved.push(agent_id);
+  return moved;
 };

@@ -1,13 +1,18 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TObject, Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { nullable, uuid_schema } from '../../kit/http/openapi.js';
+import { uuid_schema } from '../../kit/http/openapi.js';
 import { type Reply, reply, routeFor } from '../../kit/http/route.js';
-import { makePage, page_query, pageHeaders, readPage } from '../../kit/page.js';
+import { page_query, pageSchema, replyPage } from '../../kit/page.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { revokeDigest } from '../events/index.js';
-import { countLedger, readLedger } from '../points/index.js';
-import { performance_schema, type StandingParts } from '../standing/index.js';
+import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
+import {
+  performance_schema,
+  readNet,
+  readPerformance,
+  type StandingParts,
+} from '../standing/index.js';
 import type { Principals } from './live.js';
 import { type Registered, registerAgent } from './registration.js';
 import { cleanText, digestKey, makeApiKey, parseRoles } from './rules.js';
@@ -15,12 +20,60 @@ import {
   agent_schema,
   agents_faults,
   ledger_entry_schema,
+  me_user_schema,
+  owned_agent_schema,
   patch_body,
   profile_schema,
   register_body,
 } from './schema.js';
-import { findAgent, type Profile, replaceKey, updateProfile } from './store.js';
-import { agentView, me_schema, readAgent, readMe } from './views.js';
+import { type AgentRow, findAgent, type Profile, replaceKey, updateProfile } from './store.js';
+
+/** Agents as they are shown: to themselves, to their owner, to everybody. */
+
+type Shown<S extends TObject> = { readonly [K in keyof Static<S>]: unknown };
+
+/** The members that a schema names; nothing else of an agent gets out. */
+const showAs = <S extends TObject>(schema: S, agent: Shown<S>): Static<S> =>
+  Object.fromEntries(
+    Object.keys(schema.properties).map((name) => [name, agent[name as keyof Static<S>]]),
+  ) as Static<S>;
+
+const wholeOf = (row: AgentRow) => ({
+  ...row,
+  type: 'agent',
+  points: row.balance,
+  tier: tierOf(row.balance),
+  trust_label: row.owner_id === null ? 'unverified' : 'verified',
+  owner_linked: row.owner_id !== null,
+});
+
+const agentView = (row: AgentRow) => showAs(agent_schema, wholeOf(row));
+
+export const ownedAgentView = (row: AgentRow) => showAs(owned_agent_schema, wholeOf(row));
+
+/** An agent together with where it stands, as everybody sees it and as it sees itself. */
+const readAgent = async (deps: Deps & StandingParts, id: string) => {
+  const { sql, boards, clock } = deps;
+  const row = await findAgent(sql, id);
+  if (row === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
+  const [rank, performance] = await Promise.all([
+    readNet(sql, id).then(boards.rank),
+    readPerformance(sql, { agent_id: id, points: row.balance, now: clock() }),
+  ]);
+  const whole = { ...wholeOf(row), rank, streak_count: performance.streak.current };
+  return {
+    profile: { agent: showAs(profile_schema, whole), performance },
+    me: { user: showAs(me_user_schema, whole), performance },
+  };
+};
+
+export const me_schema = Type.Object({ user: me_user_schema, performance: performance_schema });
+
+/** The answer to an agent about itself. */
+export const readMe = async (deps: Deps & StandingParts, id: string) => {
+  const found = await readAgent(deps, id);
+  return isFault(found) ? found : found.me;
+};
 
 export type AgentDeps = Deps & StandingParts & { readonly principals: Principals };
 
@@ -71,8 +124,8 @@ const register = route({
 });
 
 const answerMe = async (deps: AgentDeps, id: string) => {
-  const found = await readMe(deps, id);
-  return isFault(found) ? found : reply(200, found);
+  const found = await readAgent(deps, id);
+  return isFault(found) ? found : reply(200, found.me);
 };
 
 const me = route({
@@ -135,9 +188,8 @@ const rotateKey = route({
     const answer = reply(200, { api_key, message });
     // Only the current key may ask: one that was replaced a moment ago may still be cached here.
     const replaced = await deps.sql.begin(async (tx) => {
-      const old_digest = await replaceKey(tx, {
-        id: ctx.caller.id,
-        old_digest: sent === '' ? undefined : digestKey(sent),
+      const old_digest = await replaceKey(tx, ctx.caller.id, {
+        ...(sent === '' ? {} : { old_digest: digestKey(sent) }),
         new_digest: digestKey(api_key),
       });
       if (old_digest === undefined) return false;
@@ -178,30 +230,16 @@ const myTransactions = route({
   tag: 'points',
   auth: 'agent',
   query: Type.Object(page_query),
-  returns: {
-    200: Type.Object({
-      total: Type.Integer(),
-      balance: Type.Integer(),
-      transactions: Type.Array(ledger_entry_schema),
-      next_cursor: nullable(Type.String()),
+  returns: { 200: pageSchema('transactions', ledger_entry_schema, { balance: Type.Integer() }) },
+  handle: ({ query, caller: { id } }, { sql }) =>
+    replyPage({
+      ...{ path: '/api/me/transactions', query, plural: 'transactions' },
+      read: (page) => readLedger(sql, id, page),
+      async count() {
+        const [total, account] = await Promise.all([countLedger(sql, id), readAccount(sql, id)]);
+        return { total, balance: account?.balance ?? 0 };
+      },
     }),
-  },
-  async handle({ query, caller }, deps) {
-    const ask = readPage(query, ['id']);
-    if (isFault(ask)) return ask;
-    const [total, fetched, account] = await Promise.all([
-      countLedger(deps.sql, caller.id),
-      readLedger(deps.sql, caller.id, ask),
-      findAgent(deps.sql, caller.id),
-    ]);
-    const page = makePage(fetched, ask.limit, (row) => [row.id]);
-    const { rows: transactions, next_cursor } = page;
-    return reply(
-      200,
-      { total, balance: account?.balance ?? 0, transactions, next_cursor },
-      pageHeaders('/api/me/transactions', query, next_cursor),
-    );
-  },
 });
 
 export const routes = [register, me, updateMe, rotateKey, agentProfile, myTransactions];

@@ -15,22 +15,17 @@ export const persona_archetypes = [
   'trend_follower',
   'devil_advocate',
 ] as const;
-export type PersonaArchetype = (typeof persona_archetypes)[number];
 
 export const risk_profiles = ['conservative', 'moderate', 'aggressive'] as const;
-export type RiskProfile = (typeof risk_profiles)[number];
 
 export const roles = ['predictor', 'guardian', 'debater', 'scout'] as const;
-export type Role = (typeof roles)[number];
-
-export const name_limits = { min: 2, max: 50 } as const;
-export const model_max = 100;
+type Role = (typeof roles)[number];
 
 /**
- * What a name may not contain, because a reader could not see it or it would change how the text
- * around it reads: control, format (bidi, zero-width, tags), private-use and unpaired surrogate
- * characters, line separators, everything that fonts may leave invisible, and the empty Braille
- * pattern. Emoji that need an invisible joiner are refused with them.
+ * Characters that a name may not contain, because a reader could not see them or they would change
+ * how the text around them reads: control, format (bidi, zero-width, tags), private-use and
+ * unpaired surrogate characters, line separators, everything that fonts may leave invisible, and
+ * the empty Braille pattern. Emoji that need an invisible joiner are refused with them.
  */
 const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
@@ -55,8 +50,8 @@ export const cleanName = (
     return refuse('A name cannot contain control, bidirectional or invisible characters.');
   }
   const length = countCharacters(name);
-  if (length < name_limits.min || length > name_limits.max) {
-    return refuse(`A name has ${name_limits.min} to ${name_limits.max} characters, not ${length}.`);
+  if (length < 2 || length > 50) {
+    return refuse(`A name has 2 to 50 characters, not ${length}.`);
   }
   return { name, name_key: foldName(name) };
 };
@@ -72,8 +67,8 @@ export const cleanModel = (raw: string): { readonly model: string } | FaultField
     return { path, message: 'A model name cannot contain control or invisible characters.' };
   }
   const length = countCharacters(model);
-  if (length > model_max) {
-    return { path, message: `A model name has at most ${model_max} characters, not ${length}.` };
+  if (length > 100) {
+    return { path, message: `A model name has at most 100 characters, not ${length}.` };
   }
   return { model };
 };
@@ -95,7 +90,7 @@ export const parseRoles = (
   return { roles: distinct.length === 0 ? ['predictor'] : distinct };
 };
 
-/** What an agent says of itself, trimmed; blank text means that there is none. */
+/** A text of an agent about itself, trimmed; null when it is blank. */
 export const cleanText = (text: string | null | undefined): string | null => {
   const trimmed = withoutControls(text ?? '').trim();
   return trimmed === '' ? null : trimmed;
@@ -153,17 +148,8 @@ export const digestKey = (key: string): Buffer => Buffer.from(sha256(key, 'hex')
 /** The same digest as a text: the name under which a process remembers the key. */
 export const nameKey = (key: string): string => sha256(key, 'hex');
 
-/** Codes of older agents have eight characters. */
-const referral_pattern = new RegExp(`^[${referral_alphabet}]{8}(?:[${referral_alphabet}]{4})?$`);
-
 /**
  * Twelve upper-case characters that no font confuses (no I, L, O, 0, 1), without vowels, so that no
  * word comes about; 28^12 is 2.3e17, so that no two agents get the same.
  */
 export const makeReferralCode = (): string => pickRandom(referral_alphabet, 12);
-
-/** A code as a person might type it, in its stored form; null when it cannot be one. */
-export const cleanReferralCode = (raw: string): string | null => {
-  const code = raw.trim().toUpperCase();
-  return referral_pattern.test(code) ? code : null;
-};

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox';
-import { defineFaults, type FaultDef } from '../../kit/fault.js';
+import { defineFaults } from '../../kit/fault.js';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { model_families } from '../taxonomy/index.js';
 import { persona_archetypes, risk_profiles, roles } from './rules.js';
 
-/** What agents look like on the wire, and the refusals about them. */
+/** Agents on the wire, and the refusals about them. */
 
 export const agents_faults = defineFaults({
   MODEL_REQUIRED: [400, 'validation', 'Name the model behind the agent in "model".'],
@@ -23,48 +23,37 @@ export const agents_faults = defineFaults({
  * The one code with two statuses: a bad key in the header is 401, a bad key as the subject of a
  * linking call is 400, because there the caller's own credential (the Bearer token) was right.
  */
-export const link_key_refused: FaultDef = {
-  code: 'INVALID_API_KEY',
-  status: 400,
-  category: 'validation',
-  sentence: 'The agent key that was to be linked is not valid.',
-  retryable: false,
-};
+export const { INVALID_API_KEY: link_key_refused } = defineFaults({
+  INVALID_API_KEY: [400, 'validation', 'The agent key that was to be linked is not valid.'],
+});
 
 const persona_schema = textEnum(persona_archetypes);
 const risk_schema = textEnum(risk_profiles);
-const role_schema = Type.Union([
-  Type.String({ maxLength: 200, description: 'Comma-separated roles.' }),
-  Type.Array(Type.String({ maxLength: 40 }), { maxItems: 8 }),
-]);
-
-/** What an agent says of itself, at registration and later. */
-const self_description = {
+/** The members that an agent states itself, at registration and later. */
+export const patch_body = Type.Object({
   bio: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
   domain_focus: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
   philosophy: Type.Optional(nullable(Type.String({ maxLength: 280 }))),
-};
+  persona_archetype: Type.Optional(persona_schema),
+  risk_profile: Type.Optional(risk_schema),
+  role: Type.Optional(
+    Type.Union([
+      Type.String({ maxLength: 200, description: 'Comma-separated roles.' }),
+      Type.Array(Type.String({ maxLength: 40 }), { maxItems: 8 }),
+    ]),
+  ),
+});
 
 export const register_body = Type.Object({
   name: Type.String({ maxLength: 500, description: '2 to 50 characters after trimming; unique.' }),
   model: Type.Optional(
     nullable(Type.String({ maxLength: 500, description: 'Required; at most 100 characters.' })),
   ),
-  persona_archetype: Type.Optional(persona_schema),
-  risk_profile: Type.Optional(risk_schema),
-  role: Type.Optional(role_schema),
   referral_code: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
-  ...self_description,
+  ...patch_body.properties,
 });
 
-export const patch_body = Type.Object({
-  ...self_description,
-  persona_archetype: Type.Optional(persona_schema),
-  risk_profile: Type.Optional(risk_schema),
-  role: Type.Optional(role_schema),
-});
-
-/** What registration and linking show of an agent; never anything of its owner. */
+/** The members that everybody may see; never anything of the owner. */
 const base_members = {
   id: uuid_schema,
   name: Type.String(),
@@ -89,7 +78,9 @@ export const owned_agent_schema = Type.Object({
   linked_at: nullable(time_schema),
 });
 
-const told_members = {
+/** An agent as everybody sees it: without its referral code and without a trace of its owner. */
+export const profile_schema = Type.Object({
+  ...base_members,
   bio: nullable(Type.String()),
   domain_focus: nullable(Type.String()),
   philosophy: nullable(Type.String()),
@@ -100,14 +91,11 @@ const told_members = {
     description:
       'By what forecasts won, among linked agents; imported ones have ranks of their own.',
   }),
-};
-
-/** An agent as everybody sees it: without its referral code and without a trace of its owner. */
-export const profile_schema = Type.Object({ ...base_members, ...told_members });
+});
 
 export const me_user_schema = Type.Object({
   ...agent_schema.properties,
-  ...told_members,
+  ...profile_schema.properties,
   owner_linked: Type.Boolean(),
   owner_id: nullable(
     Type.String({

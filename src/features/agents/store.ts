@@ -1,28 +1,23 @@
+import type { Static } from '@sinclair/typebox';
+import type { AgentCaller } from '../../kit/http/route.js';
 import type { PageAsk } from '../../kit/page.js';
 import type { Db, Tx } from '../../kit/pg/client.js';
 import { restoreKey, suspendKey } from '../events/index.js';
-import type { ModelFamily } from '../taxonomy/index.js';
-import type { PersonaArchetype, RiskProfile, Role } from './rules.js';
+import type { me_user_schema } from './schema.js';
 
 /** Agents: their profile, their key's digest, their owner and whom they recruited. */
 
-/** What an agent says of itself. */
-export interface Profile {
-  readonly bio: string | null;
-  readonly domain_focus: string | null;
-  readonly philosophy: string | null;
-  readonly persona_archetype: PersonaArchetype;
-  readonly risk_profile: RiskProfile;
-  readonly roles: Role[];
-}
+type Shown = Static<typeof me_user_schema>;
 
-interface Identity extends Profile {
-  readonly id: string;
-  readonly name: string;
-  readonly model: string;
-  readonly model_family: ModelFamily;
-  readonly referral_code: string;
-  readonly owner_id: string | null;
+/** The part of an agent that it states itself. */
+export type Profile = Pick<
+  Shown,
+  'bio' | 'domain_focus' | 'philosophy' | 'persona_archetype' | 'risk_profile' | 'roles'
+>;
+
+interface Identity
+  extends Profile,
+    Pick<Shown, 'id' | 'name' | 'model' | 'model_family' | 'referral_code' | 'owner_id'> {
   readonly created_at: Date;
 }
 
@@ -33,11 +28,14 @@ export interface AgentRow extends Identity {
   readonly prediction_count: number;
 }
 
-const columns = (db: Db) => db`
-  a.id, a.name, a.model, a.model_family, a.persona_archetype, a.risk_profile, a.roles, a.bio,
-  a.domain_focus, a.philosophy, a.referral_code, a.owner_id, a.linked_at, a.suspended_at,
-  a.created_at, c.balance,
-  (select count(*)::integer from predictions p where p.agent_id = a.id) as prediction_count`;
+const selectAgents = (db: Db) => db`
+  select
+    a.id, a.name, a.model, a.model_family, a.persona_archetype, a.risk_profile, a.roles, a.bio,
+    a.domain_focus, a.philosophy, a.referral_code, a.owner_id, a.linked_at, a.suspended_at,
+    a.created_at, c.balance,
+    (select count(*)::integer from predictions p where p.agent_id = a.id) as prediction_count
+  from agents a
+  join accounts c on c.agent_id = a.id`;
 
 export interface NewAgent extends Identity {
   readonly name_key: string;
@@ -54,11 +52,7 @@ export const insertAgent = async (tx: Tx, agent: NewAgent): Promise<boolean> => 
 };
 
 export const findAgent = async (db: Db, id: string): Promise<AgentRow | undefined> => {
-  const [row] = await db<AgentRow[]>`
-    select ${columns(db)}
-    from agents a
-    join accounts c on c.agent_id = a.id
-    where a.id = ${id}`;
+  const [row] = await db<AgentRow[]>`${selectAgents(db)} where a.id = ${id}`;
   return row;
 };
 
@@ -67,12 +61,7 @@ export const findByReferralCode = async (db: Db, code: string): Promise<string |
   return row?.id;
 };
 
-export interface PrincipalRow {
-  readonly id: string;
-  readonly name: string;
-  readonly model: string;
-  readonly model_family: string;
-  readonly owner_id: string | null;
+export interface PrincipalRow extends Omit<AgentCaller, 'kind'> {
   readonly suspended: boolean;
 }
 
@@ -105,14 +94,8 @@ export const updateProfile = async (
  */
 export const replaceKey = async (
   db: Db,
-  {
-    id,
-    old_digest,
-    new_digest,
-  }: Record<'old_digest', Buffer | undefined> & {
-    readonly id: string;
-    readonly new_digest: Buffer;
-  },
+  id: string,
+  { old_digest, new_digest }: { readonly old_digest?: Buffer; readonly new_digest: Buffer },
 ): Promise<Buffer | undefined> => {
   const [old] = await db<{ key_digest: Buffer }[]>`
     update agents a
@@ -126,11 +109,7 @@ export const replaceKey = async (
 /** The agent of a key, locked until the transaction ends. */
 export const lockByDigest = async (tx: Tx, digest: Buffer): Promise<AgentRow | undefined> => {
   const [row] = await tx<AgentRow[]>`
-    select ${columns(tx)}
-    from agents a
-    join accounts c on c.agent_id = a.id
-    where a.key_digest = ${digest}
-    for update of a`;
+    ${selectAgents(tx)} where a.key_digest = ${digest} for update of a`;
   return row;
 };
 
@@ -157,9 +136,7 @@ export const clearOwner = async (db: Db, id: string, owner_id: string): Promise<
 /** Agents of one owner, newest first; one row more than the page, to know whether it ends. */
 export const readOwned = (db: Db, owner_id: string, ask: PageAsk): Promise<AgentRow[]> =>
   db<AgentRow[]>`
-    select ${columns(db)}
-    from agents a
-    join accounts c on c.agent_id = a.id
+    ${selectAgents(db)}
     where a.owner_id = ${owner_id}
       and (${ask.after === null} or a.id < ${(ask.after?.[0] ?? null) as string | null}::uuid)
     order by a.id desc
@@ -190,18 +167,14 @@ export const setSuspended = async (
   id: string,
   at: Date | null,
 ): Promise<Suspension | undefined> => {
-  const [changed] = await tx<Omit<Suspension, 'changed'>[]>`
-    update agents
-    set suspended_at = ${at}
-    where id = ${id} and (suspended_at is null) = (${at}::timestamptz is not null)
-    returning id, suspended_at`;
-  if (changed !== undefined) {
-    await (at === null ? restoreKey(tx, id) : suspendKey(tx, id));
-    return { ...changed, changed: true };
-  }
-  const [same] = await tx<Omit<Suspension, 'changed'>[]>`
-    select id, suspended_at from agents where id = ${id}`;
-  return same === undefined ? undefined : { ...same, changed: false };
+  const [row] = await tx<Suspension[]>`
+    update agents a
+    set suspended_at = case when ${at}::timestamptz is not null then coalesce(was, ${at}) end
+    from (select suspended_at as was from agents where id = ${id} for update) old
+    where id = ${id}
+    returning id, suspended_at, (was is null) <> (suspended_at is null) as changed`;
+  if (row?.changed === true) await (at === null ? restoreKey(tx, id) : suspendKey(tx, id));
+  return row;
 };
 
 export interface Recruiter {
@@ -211,7 +184,7 @@ export interface Recruiter {
 
 /**
  * The recruiter of an agent, held as it is until the transaction ends, so that its owner cannot
- * change beside a payment. Several recruits of one recruiter hold it together.
+ * change during a payment. Several recruits of one recruiter hold it together.
  */
 export const holdRecruiter = async (tx: Tx, agent_id: string): Promise<Recruiter | undefined> => {
   const [row] = await tx<Recruiter[]>`

@@ -7,7 +7,7 @@ import type { Act, ActWire, AuditQuery } from './schema.js';
 
 /** The audit log in Postgres. It only grows: triggers refuse everything but inserts. */
 
-/** Who acts as admin, in the form that tables keep: `admin` for the key, else `human:<id>`. */
+/** The admin of an act, in the form that tables keep: `admin` for the key, else `human:<id>`. */
 export const adminName = (caller: Caller): string =>
   caller.kind === 'human' ? `human:${caller.id}` : 'admin';
 

@@ -6,8 +6,7 @@ import { makeId } from '../../kit/ids.js';
 import { waitUntilFloor } from '../../kit/pace.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { revokeDigest, revokeSessions } from '../events/index.js';
-import { digestToken, makeToken, type Sessions } from './live.js';
-import type { LoginLimit } from './login-limit.js';
+import { digestToken, type LoginLimit, makeToken, type Sessions } from './live.js';
 import { queueMail } from './mail/store.js';
 import { knownMail, resetMail, verifyMail } from './mail/texts.js';
 import {
@@ -43,7 +42,6 @@ import {
   lockHuman,
   markVerified,
   pruneTokens,
-  setPassword,
 } from './store.js';
 
 /**
@@ -157,7 +155,7 @@ const verify = route({
         now,
       });
       if (human_id === undefined) return refuse(humans_faults.INVALID_LINK);
-      await markVerified(tx, human_id, now);
+      await markVerified(tx, human_id, { now });
       await keepAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
       await ctx.keep(tx, answer);
       return answer;
@@ -305,8 +303,7 @@ const reset = route({
       await lockHuman(tx, owner);
       const human_id = await findTokenOwner(tx, use);
       if (human_id === undefined) return refuse(humans_faults.INVALID_LINK);
-      await setPassword(tx, human_id, password_hash);
-      await markVerified(tx, human_id, now);
+      await markVerified(tx, human_id, { now, password_hash });
       await revokeSessions(tx, human_id);
       await deleteTokens(tx, human_id);
       await keepAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);

@@ -3,8 +3,7 @@ import { linking_routes } from './linking-routes.js';
 import { page_routes } from './page-routes.js';
 
 export type { AccountDeps } from './auth-routes.js';
-export { createSessions, type Sessions } from './live.js';
-export { createLoginLimit, type LoginLimit } from './login-limit.js';
+export { createLoginLimit, createSessions, type LoginLimit, type Sessions } from './live.js';
 export { createMailer } from './mail/mailer.js';
 export { type Mail, queueMail } from './mail/store.js';
 export { bearerToken, looksLikeSession } from './rules.js';

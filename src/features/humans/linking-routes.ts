@@ -1,13 +1,12 @@
 import { Type } from '@sinclair/typebox';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
-import { nullable, uuid_schema } from '../../kit/http/openapi.js';
-import { type Reply, reply, routeFor } from '../../kit/http/route.js';
-import { makePage, page_query, pageHeaders, readPage } from '../../kit/page.js';
+import { uuid_schema } from '../../kit/http/openapi.js';
+import { reply, routeFor } from '../../kit/http/route.js';
+import { page_query, pageSchema, replyPage } from '../../kit/page.js';
 import {
   type AgentRow,
   agents_faults,
   countOwned,
-  findAgent,
   link_key_refused,
   linkAgent,
   owned_agent_schema,
@@ -22,14 +21,19 @@ const route = routeFor<AccountDeps & { readonly principals: Principals }>();
 const tag = 'humans';
 const key_schema = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
 
-const linkedAnswer = (agent: AgentRow): Reply =>
-  reply(200, {
-    message: `${agent.name} is linked and can predict now.`,
-    linked: true,
-    agent: ownedAgentView(agent),
+const link_schema = (linked: boolean) =>
+  Type.Object({
+    message: Type.String(),
+    linked: Type.Literal(linked),
+    agent: owned_agent_schema,
   });
 
-export const linkMyAgent = route({
+const linkAnswer = (agent: AgentRow, linked: boolean) => {
+  const now = linked ? 'linked and can predict now' : 'no longer linked';
+  return reply(200, { message: `${agent.name} is ${now}.`, linked, agent: ownedAgentView(agent) });
+};
+
+const linkMyAgent = route({
   id: 'linkAgent',
   method: 'POST',
   path: '/api/me/agents',
@@ -38,13 +42,7 @@ export const linkMyAgent = route({
   auth: 'human',
   takes_key: true,
   body: Type.Object({ api_key: key_schema, agent_api_key: key_schema }),
-  returns: {
-    200: Type.Object({
-      message: Type.String(),
-      linked: Type.Literal(true),
-      agent: owned_agent_schema,
-    }),
-  },
+  returns: { 200: link_schema(true) },
   faults: [
     agents_faults.EMAIL_NOT_VERIFIED,
     agents_faults.AGENT_ALREADY_LINKED,
@@ -64,16 +62,16 @@ export const linkMyAgent = route({
     const link = { api_key, owner_id: caller.id, at: deps.clock() };
     const agent = await deps.sql.begin(async (tx) => {
       const linked = await linkAgent(tx, link);
-      if (!isFault(linked)) await ctx.keep(tx, linkedAnswer(linked));
+      if (!isFault(linked)) await ctx.keep(tx, linkAnswer(linked, true));
       return linked;
     });
     if (isFault(agent)) return agent;
     deps.principals.forget(agent.id);
-    return linkedAnswer(agent);
+    return linkAnswer(agent, true);
   },
 });
 
-export const listMyAgents = route({
+const listMyAgents = route({
   id: 'listMyAgents',
   method: 'GET',
   path: '/api/me/agents',
@@ -81,30 +79,16 @@ export const listMyAgents = route({
   tag,
   auth: 'human',
   query: Type.Object(page_query),
-  returns: {
-    200: Type.Object({
-      total: Type.Integer(),
-      agents: Type.Array(owned_agent_schema),
-      next_cursor: nullable(Type.String()),
+  returns: { 200: pageSchema('agents', owned_agent_schema) },
+  handle: ({ query, caller: { id } }, { sql }) =>
+    replyPage({
+      ...{ path: '/api/me/agents', query, plural: 'agents', show: ownedAgentView },
+      read: (page) => readOwned(sql, id, page),
+      count: async () => ({ total: await countOwned(sql, id) }),
     }),
-  },
-  async handle({ query, caller }, deps) {
-    const ask = readPage(query, ['id']);
-    if (isFault(ask)) return ask;
-    const [total, fetched] = await Promise.all([
-      countOwned(deps.sql, caller.id),
-      readOwned(deps.sql, caller.id, ask),
-    ]);
-    const page = makePage<AgentRow>(fetched, ask.limit, (row) => [row.id]);
-    return reply(
-      200,
-      { total, agents: page.rows.map(ownedAgentView), next_cursor: page.next_cursor },
-      pageHeaders('/api/me/agents', query, page.next_cursor),
-    );
-  },
 });
 
-export const unlinkMyAgent = route({
+const unlinkMyAgent = route({
   id: 'unlinkAgent',
   method: 'DELETE',
   path: '/api/me/agents/{id}',
@@ -113,25 +97,13 @@ export const unlinkMyAgent = route({
   auth: 'human',
   params: Type.Object({ id: uuid_schema }),
   absent: agents_faults.AGENT_NOT_FOUND,
-  returns: {
-    200: Type.Object({
-      message: Type.String(),
-      linked: Type.Literal(false),
-      agent: owned_agent_schema,
-    }),
-  },
+  returns: { 200: link_schema(false) },
   faults: [agents_faults.AGENT_NOT_FOUND],
   async handle({ params, caller }, deps) {
-    const gone = await deps.sql.begin((tx) => unlinkAgent(tx, params.id, caller.id));
-    if (!gone) return refuse(agents_faults.AGENT_NOT_FOUND);
-    deps.principals.forget(params.id);
-    const agent = await findAgent(deps.sql, params.id);
+    const agent = await deps.sql.begin((tx) => unlinkAgent(tx, params.id, caller.id));
     if (agent === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
-    return reply(200, {
-      message: `${agent.name} is no longer linked.`,
-      linked: false,
-      agent: ownedAgentView(agent),
-    });
+    deps.principals.forget(agent.id);
+    return linkAnswer(agent, false);
   },
 });
 

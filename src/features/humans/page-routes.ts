@@ -58,9 +58,8 @@ export const outbox = route({
     const open = makeMailOpener(deps.config);
     const rows = await readUnsent(deps.sql, mails_shown);
     const mails = rows.map((row) => {
-      const { text, links } = open(row) ?? unreadable;
-      const [to, created_at] = [row.recipient, row.created_at.toISOString()];
-      return { to, subject: row.subject, text, links: [...links], created_at };
+      const { recipient: to, subject, created_at } = row;
+      return { to, subject, ...(open(row) ?? unreadable), created_at: created_at.toISOString() };
     });
     if (!/^text\/html\b/.test(ctx.header('accept'))) {
       return reply(200, mails, { 'Cache-Control': 'no-store' });

@@ -27,7 +27,7 @@ const domain_pattern = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9
 export interface Address {
   /** As the person wrote it, trimmed: what mails are sent to. */
   readonly email: string;
-  /** What makes it unique: lower case, the domain in its ASCII form. */
+  /** The unique form: lower case, the domain in its ASCII form. */
   readonly email_key: string;
 }
 
@@ -63,7 +63,7 @@ export const tokenText = (kind: TokenKind, random: Buffer): string =>
 /** True for what begins like a session token, as an agent key never does. */
 export const looksLikeSession = (text: string): boolean => text.startsWith(token_prefix.session);
 
-/** True for what could be a token of this kind: 32 random bytes behind the prefix. */
+/** True for what could be a token of this kind: the prefix and 32 random bytes. */
 export const isTokenOf = (kind: TokenKind, text: string): boolean =>
   text.length === 46 &&
   text.startsWith(token_prefix[kind]) &&

@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
 import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { email_max, password_max, password_min } from './rules.js';
@@ -36,7 +36,6 @@ export const human_schema = Type.Object({
   is_admin: Type.Boolean(),
   created_at: time_schema,
 });
-export type HumanView = Static<typeof human_schema>;
 
 export const message_schema = Type.Object({ message: Type.String() });
 export const login_schema = Type.Object({

@@ -1,3 +1,4 @@
+import type { HumanCaller } from '../../kit/http/route.js';
 import type { Db, Fragment, Tx } from '../../kit/pg/client.js';
 import {
   address_life_ms,
@@ -58,15 +59,18 @@ export const ensureImportOwner = async (db: Db): Promise<string> => {
   return import_owner_id;
 };
 
-export const markVerified = async (tx: Tx, id: string, now: Date): Promise<void> => {
+/** Verifies the address of a person; with a hash it also sets the password. */
+export const markVerified = async (
+  tx: Tx,
+  id: string,
+  { now, password_hash }: { readonly now: Date; readonly password_hash?: string },
+): Promise<void> => {
   await tx`
     update humans
-    set email_verified_at = coalesce(email_verified_at, ${now})
+    set
+      email_verified_at = coalesce(email_verified_at, ${now}),
+      password_hash = coalesce(${password_hash ?? null}, password_hash)
     where id = ${id}`;
-};
-
-export const setPassword = async (tx: Tx, id: string, password_hash: string): Promise<void> => {
-  await tx`update humans set password_hash = ${password_hash} where id = ${id}`;
 };
 
 export interface TokenUse {
@@ -100,22 +104,10 @@ export const findTokenOwner = async (tx: Tx, use: TokenUse): Promise<string | un
   return row?.human_id;
 };
 
-export interface SessionRow {
-  readonly human_id: string;
-  readonly email_key: string;
-  readonly verified: boolean;
-  readonly last_used_at: Date;
-  readonly expires_at: Date;
-}
-
-/** The person behind a session that is neither expired nor idle for too long. */
-export const findSession = async (
-  db: Db,
-  digest: Buffer,
-  now: Date,
-): Promise<SessionRow | undefined> => {
-  const [row] = await db<SessionRow[]>`
-    select h.id as human_id, h.email_key, h.email_verified_at is not null as verified,
+/** The person of a session that is neither expired nor idle for too long. */
+export const findSession = async (db: Db, digest: Buffer, now: Date) => {
+  const [row] = await db<(Omit<HumanCaller, 'kind'> & { email_key: string; last_used_at: Date })[]>`
+    select h.id, h.email_key, h.email_verified_at is not null as email_verified,
       t.last_used_at, t.expires_at
     from human_tokens t
     join humans h on h.id = t.human_id

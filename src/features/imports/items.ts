@@ -10,11 +10,12 @@ import {
   recordImported,
 } from '../predictions/index.js';
 import {
-  closeQuestion,
+  close_step,
   type QuestionParts,
   type QuestionRow,
   question_faults,
   readQuestion,
+  takeStep,
 } from '../questions/index.js';
 import {
   type Decision,
@@ -27,24 +28,14 @@ import {
 import type { AgentItem, ForecastItem, ResolutionItem } from './schema.js';
 import { findByName, findBySource, type SourceName } from './store.js';
 
-/** What an import does with agents, forecasts and resolutions. */
-
-interface NewAgent {
-  readonly kind: 'created' | 'exists';
-  readonly agent_id: string;
-  readonly api_key?: string;
-}
+/** The import of agents, forecasts and resolutions, item by item. */
 
 /**
  * Agents whose forecasts are imported. They belong to the import's own owner, so that they are
  * linked like every agent that predicts, and so that an import can never speak for an agent of
  * somebody else. Their keys work, and are shown once.
  */
-export const importAgent = async (
-  deps: Deps,
-  item: AgentItem,
-  admin: string,
-): Promise<NewAgent | Fault> => {
+export const importAgent = async (deps: Deps, item: AgentItem, admin: string) => {
   const clean = cleanName(item.name);
   if ('message' in clean) {
     return refuse(common_faults.INVALID_REQUEST, { message: clean.message, fields: [clean] });
@@ -56,7 +47,7 @@ export const importAgent = async (
       message: 'An agent that was not imported has this name; name the imported one otherwise.',
     });
   }
-  if (known !== undefined) return { kind: 'exists', agent_id: known.id };
+  if (known !== undefined) return { kind: 'exists' as const, agent_id: known.id };
   const at = deps.clock();
   const body = { name: item.name, model: item.model };
   const registered = await registerAgent(deps, body, {
@@ -67,7 +58,8 @@ export const importAgent = async (
     },
   });
   if (isFault(registered)) return registered;
-  return { kind: 'created', agent_id: registered.agent.id, api_key: registered.api_key };
+  const { agent, api_key } = registered;
+  return { kind: 'created' as const, agent_id: agent.id, api_key };
 };
 
 const sourceKey = ({ source, source_id }: SourceName): string => `${source}\n${source_id}`;
@@ -161,7 +153,7 @@ export const importResolution = async (
   }
   // A question that closes by itself at this very moment is left to the decision.
   if (row.status === 'open' && decision.kind === 'resolve') {
-    await closeQuestion(deps, question_id, { admin });
+    await takeStep(deps, close_step, { id: question_id, admin });
   }
   const decided = await deps.sql.begin((tx) =>
     decideQuestion(tx, {

@@ -20,7 +20,7 @@ import {
 } from './schema.js';
 
 /**
- * What a season consists of: questions, agents, forecasts, outcomes. Up to 100 items a call, each
+ * The parts of a season: questions, agents, forecasts, outcomes. Up to 100 items a call, each
  * with its own result; an item that is there already is left as it is.
  */
 
@@ -38,7 +38,7 @@ interface Import<S extends TSchema> {
   readonly path: string;
   readonly summary: string;
   readonly item: S;
-  /** What the result of an item names, beside its status. */
+  /** Members of the result of an item, in addition to its status. */
   readonly members: Readonly<Record<string, TSchema>>;
   readonly work: Work<Static<S>>;
 }

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 
-/** What an import sends beside questions, and what it is answered. */
+/** The items of an import, except questions, and their results. */
 
 export const agent_item = Type.Object({
   name: Type.String({ maxLength: 500, description: '2 to 50 characters after trimming; unique.' }),

@@ -1,7 +1,7 @@
 import type { Db } from '../../kit/pg/client.js';
 import type { ImportedQuestion } from '../predictions/index.js';
 
-/** What an import names, found: questions by their source, agents by their name. */
+/** Finds the things that an import names: questions by their source, agents by their name. */
 
 export interface SourceName {
   readonly source: string;

@@ -14,7 +14,7 @@ import type { QuestionParts } from '../questions/index.js';
 import { markDebaters, markStanding } from '../standing/index.js';
 
 /**
- * What admins do to content and agents. Each act is one transaction: the change, its line in the
+ * Acts of admins on content and agents. Each act is one transaction: the change, its line in the
  * audit log, what follows from it, and the answer kept for a repeat. What was so already stays as
  * it is and leaves no line.
  */

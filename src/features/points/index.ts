@@ -1,8 +1,6 @@
 export * from './rules.js';
 export {
-  type Account,
   countLedger,
-  type Entry,
   type LedgerRow,
   openAccount,
   postEntry,

@@ -96,15 +96,8 @@ export const net = ({ weight, distribution, correct, rule = points_rule }: Score
   return divideRounded(100 * weight * over, under);
 };
 
-/** The terms of the formula as they stand there, for a receipt; `net` does without rounding. */
-export interface Terms {
-  /** oᵢ, by option. */
-  readonly outcome: readonly number[];
-  readonly b: number;
-  readonly u: number;
-}
-
-export const termsOf = ({ units, whole }: Distribution, correct: readonly number[]): Terms => {
+/** The terms of the formula, for a receipt: oᵢ by option, B and U; `net` does without rounding. */
+export const termsOf = ({ units, whole }: Distribution, correct: readonly number[]) => {
   const distinct = new Set(correct);
   const outcome = units.map((_, index) => (distinct.has(index) ? 1 / distinct.size : 0));
   const sum = (shares: readonly number[]): number =>
@@ -150,15 +143,8 @@ export const pointsFor = (tier: Tier): number =>
 /** Whether these points reach the tier that an act needs. */
 export const hasTier = (points: number, needed: Tier): boolean => points >= pointsFor(needed);
 
-export interface TierProgress {
-  readonly tier: Tier;
-  /** Null at the top. */
-  readonly next_tier: Tier | null;
-  /** Points still missing; null at the top. */
-  readonly points_to_next: number | null;
-}
-
-export const tierProgress = (points: number): TierProgress => {
+/** The next tier and the points that are missing for it; both null at the top. */
+export const tierProgress = (points: number) => {
   const rank = rankOf(points);
   const next = tiers[rank + 1];
   return {

@@ -8,18 +8,13 @@ import { starting_points } from './rules.js';
  * move in one statement; the ledger is append-only. A balance may be below 0.
  */
 
-export interface Account {
-  readonly balance: number;
-  readonly prediction_count: number;
-}
-
-export interface Entry {
+interface Entry {
   readonly agent_id: string;
   /** Why: `registration`, `settlement`, `reversal`, `referral`, … */
   readonly reason: string;
   /** Points, positive or negative. */
   readonly amount: number;
-  /** What it is about, such as a prediction or a recruited agent. */
+  /** The subject, such as a prediction or a recruited agent. */
   readonly subject_id?: string;
   readonly question_id?: string;
   readonly at: Date;
@@ -57,8 +52,8 @@ export const postEntry = async (tx: Tx, entry: Entry): Promise<number> => {
   return row.balance;
 };
 
-export const readAccount = async (db: Db, agent_id: string): Promise<Account | undefined> => {
-  const [row] = await db<Account[]>`
+export const readAccount = async (db: Db, agent_id: string) => {
+  const [row] = await db<{ balance: number; prediction_count: number }[]>`
     select
       balance,
       (select count(*)::integer from predictions p where p.agent_id = c.agent_id)
@@ -93,13 +88,13 @@ export const countLedger = async (db: Db, agent_id: string): Promise<number> => 
   return row?.total ?? 0;
 };
 
-/** What the settlement of one prediction does to the account of its agent. */
+/** The effect of one settled prediction on the account of its agent. */
 export interface Settlement {
   readonly agent_id: string;
   readonly prediction_id: string;
   /** Id of the entries but for the last digit, which numbers them; see `settleAccounts`. */
   readonly entry_id: string;
-  /** What an earlier revision paid, with the sign turned; 0 where there was none. */
+  /** The payment of an earlier revision with the sign turned; 0 where there was none. */
   readonly reversal: number;
   readonly net: number;
 }

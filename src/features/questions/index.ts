@@ -1,10 +1,11 @@
-export { question_counts } from './counts.js';
 export {
-  closeQuestion,
+  close as close_step,
   createQuestion,
   createQuestionTimer,
   markResolved,
   markVoided,
+  question_counts,
+  takeStep,
 } from './life.js';
 export { findVisible, lists_tag, type QuestionParts, routes } from './routes.js';
 export { whyNotOpen } from './rules.js';

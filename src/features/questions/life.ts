@@ -5,7 +5,13 @@ import { makeLoop } from '../../kit/loop.js';
 import type { Tx } from '../../kit/pg/client.js';
 import type { Service } from '../../kit/service.js';
 import { type Act, recordAct } from '../audit/index.js';
-import { question_closed, question_closing_soon, question_created } from '../events/index.js';
+import {
+  type Projector,
+  question_closed,
+  question_closing_soon,
+  question_created,
+  readData,
+} from '../events/index.js';
 import { notify } from '../notifications/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import {
@@ -25,6 +31,8 @@ import {
   statuses,
 } from './schema.js';
 import {
+  addCounts,
+  type Counted,
   type Created,
   closeDue,
   countDraftsLocked,
@@ -59,22 +67,6 @@ interface Rule {
   readonly rule: string;
 }
 
-const rules = {
-  publish: { from: ['draft'], rule: 'Only a draft can be published' },
-  edit: { from: statuses, rule: '' },
-  delete: {
-    from: ['draft'],
-    rule: 'Only a draft can be deleted, and a published question can be voided',
-  },
-  close: { from: ['open'], rule: 'Only an open question can close' },
-  reopen: { from: ['closed'], rule: 'Only a closed question can be reopened' },
-  resolve: {
-    from: ['closed', 'resolved'],
-    rule: 'Only a closed question can be resolved, or a resolved one again',
-  },
-  void: { from: ['open', 'closed'], rule: 'Only an open or a closed question can be voided' },
-} satisfies Record<string, Rule>;
-
 /** The question, locked until the end of the transaction, when its status allows the step. */
 const takeQuestion = async (tx: Tx, id: string, step: Rule): Promise<QuestionRow | Fault> => {
   const row = await lockQuestion(tx, id);
@@ -94,7 +86,7 @@ const announceSoon = async (tx: Tx, id: string | null, at: Date): Promise<number
   return endings.length;
 };
 
-const announceClosed = (tx: Tx, closed: readonly Omit<Ending, 'closes_at'>[], at: Date) => {
+const announceClosed = (tx: Tx, closed: readonly Ending[], at: Date) => {
   const drafts = closed.map(({ id: question_id, question }) => ({
     ...{ at, place: { question_id } },
     data: { question_id, question, closed_at: at.toISOString() },
@@ -187,32 +179,40 @@ interface Taken {
   readonly details: Readonly<Record<string, unknown>> | null;
 }
 
-interface Step {
-  readonly id: string;
+/** A step that an admin takes; `B` is the type of the body of the call. */
+export interface Step<B = unknown> extends Rule {
   readonly act: Act;
-  readonly rule: Rule;
-  readonly by: By;
+  work(
+    tx: Tx,
+    row: QuestionRow,
+    made: { readonly at: Date; readonly body: B },
+  ): Promise<Taken | Fault>;
+}
+
+interface StepCall<B> extends By {
+  readonly id: string;
+  readonly body?: B;
   readonly reason?: string | null;
 }
 
 /** One step in one transaction: the row is locked, the step judged and done, and written down. */
-const takeStep = (
+export const takeStep = <B>(
   deps: Deps,
-  { id, act, rule, by, reason = null }: Step,
-  work: (tx: Tx, row: QuestionRow, at: Date) => Promise<Taken | Fault>,
+  step: Step<B>,
+  { id, body, admin, reason = null, keep }: StepCall<B>,
 ): Promise<QuestionRow | Fault> =>
   deps.sql.begin(async (tx) => {
-    const before = await takeQuestion(tx, id, rule);
+    const before = await takeQuestion(tx, id, step);
     if (isFault(before)) return before;
     const at = deps.clock();
-    const taken = await work(tx, before, at);
+    const taken = await step.work(tx, before, { at, body: body as B });
     if (isFault(taken)) return taken;
     const { row, details } = taken;
     if (details !== null) {
       const subject = { kind: 'question', id };
-      await recordAct(tx, { admin: by.admin, act, subject, reason, details, at });
+      await recordAct(tx, { admin, act: step.act, subject, reason, details, at });
     }
-    await by.keep?.(tx, row);
+    await keep?.(tx, row);
     return row;
   });
 
@@ -233,9 +233,11 @@ const notifyAuthor = async (
 };
 
 /** A question that was to open before it is published opens now. */
-export const publishQuestion = (deps: Deps, id: string, by: By) => {
-  const step = { id, act: 'question.publish', rule: rules.publish, by } as const;
-  return takeStep(deps, step, async (tx, row, at) => {
+export const publish: Step = {
+  act: 'question.publish',
+  from: ['draft'],
+  rule: 'Only a draft can be published',
+  async work(tx, row, { at }) {
     if (row.closes_at <= at) {
       return refuse(question_faults.INVALID_TRANSITION, {
         message: `It would have closed at ${row.closes_at.toISOString()}; change closes_at first.`,
@@ -244,82 +246,87 @@ export const publishQuestion = (deps: Deps, id: string, by: By) => {
     const opened = await openDraft(tx, row, row.opens_at > at ? row.opens_at : at, at);
     await notifyAuthor(tx, row, { at });
     return { row: opened, details: {} };
-  });
+  },
 };
 
 /** open → closed before its time. */
-export const closeQuestion = (deps: Deps, id: string, by: By) => {
-  const step = { id, act: 'question.close', rule: rules.close, by } as const;
-  return takeStep(deps, step, async (tx, before, at) => {
+export const close: Step = {
+  act: 'question.close',
+  from: ['open'],
+  rule: 'Only an open question can close',
+  async work(tx, before, { at }) {
     const change = { status: 'closed', closed_at: at, updated_at: at } as const;
-    const row = await updateQuestion(tx, id, change);
-    await announceClosed(tx, [before], at);
+    const row = await updateQuestion(tx, before.id, change);
+    await announceClosed(tx, [row], at);
     return { row, details: {} };
-  });
+  },
 };
 
 /** closed → open until a later time, which gets an announcement of its own. */
-export const reopenQuestion = (deps: Deps, id: string, by: By, body: ReopenBody) => {
-  const step = { id, act: 'question.reopen', rule: rules.reopen, by } as const;
-  return takeStep(deps, step, async (tx, before, at) => {
+export const reopen: Step<ReopenBody> = {
+  act: 'question.reopen',
+  from: ['closed'],
+  rule: 'Only a closed question can be reopened',
+  async work(tx, before, { at, body }) {
     const dates = reopenDates(before, body, at);
     if (isFault(dates)) return dates;
-    const row = await updateQuestion(tx, id, {
+    const row = await updateQuestion(tx, before.id, {
       ...dates,
       ...{ status: 'open', closed_at: null, closing_soon_at: null, updated_at: at },
     });
-    await announceSoon(tx, id, at);
+    await announceSoon(tx, row.id, at);
     return { row, details: { closes_at: dates.closes_at.toISOString() } };
-  });
+  },
 };
 
 /** Changes what may be changed in the status of the question; a new close is announced anew. */
-export const changeQuestion = async (
-  deps: Deps & TaxonomyParts,
-  id: string,
-  by: By,
-  edit: QuestionEdit,
-): Promise<QuestionRow | Fault> => {
-  // Read before the row is locked: nothing waits for the taxonomy while it holds a lock.
-  await deps.taxonomy.read();
-  const step = { id, act: 'question.update', rule: rules.edit, by } as const;
-  return takeStep(deps, step, async (tx, before, at) => {
-    const question = editQuestion(before, edit, at);
+export const edit = ({ taxonomy }: TaxonomyParts): Step<QuestionEdit> => ({
+  act: 'question.update',
+  from: statuses,
+  rule: '',
+  async work(tx, before, { at, body }) {
+    const question = editQuestion(before, body, at);
     if (isFault(question)) return question;
-    const misplaced = await deps.taxonomy.check(question);
+    const misplaced = await taxonomy.check(question);
     if (misplaced !== null) return misplaced;
     const changed = changedFields(before, question);
     if (changed.length === 0) return { row: before, details: null };
-    if (changed.includes('options')) await resetCounts(tx, id, question.options.length);
-    const row = await updateQuestion(tx, id, {
+    if (changed.includes('options')) await resetCounts(tx, before.id, question.options.length);
+    const row = await updateQuestion(tx, before.id, {
       ...question,
       ...(changed.includes('closes_at') ? { closing_soon_at: null } : {}),
       updated_at: at,
     });
-    await announceSoon(tx, id, at);
+    await announceSoon(tx, row.id, at);
     return { row, details: { changed } };
-  });
-};
+  },
+});
 
 /** Rejects a suggestion, or drops a draft. A published question is voided instead. */
-export const dropDraft = (deps: Deps, id: string, by: By, reason: string | null) => {
-  const step = { id, act: 'question.reject', rule: rules.delete, by, reason } as const;
-  return takeStep(deps, step, async (tx, row, at) => {
-    await deleteDraft(tx, id);
-    await notifyAuthor(tx, row, { at, rejected: { reason } });
+export const drop: Step<{ readonly reason: string | null }> = {
+  act: 'question.reject',
+  from: ['draft'],
+  rule: 'Only a draft can be deleted, and a published question can be voided',
+  async work(tx, row, { at, body }) {
+    await deleteDraft(tx, row.id);
+    await notifyAuthor(tx, row, { at, rejected: body });
     return { row, details: { question: row.question, author_id: row.author_id } };
-  });
+  },
 };
 
-interface Resolution {
-  readonly id: string;
-  /** Of a binary question; null for a multi question. */
-  readonly outcome: boolean | null;
-  /** Texts of the right options of a multi question; null for a binary one. */
-  readonly correct_options: readonly string[] | null;
+interface Resolution extends Pick<QuestionRow, 'id' | 'outcome' | 'correct_options'> {
   readonly note: string | null;
   readonly at: Date;
 }
+
+const to_resolve: Rule = {
+  from: ['closed', 'resolved'],
+  rule: 'Only a closed question can be resolved, or a resolved one again',
+};
+const to_void: Rule = {
+  from: ['open', 'closed'],
+  rule: 'Only an open or a closed question can be voided',
+};
 
 /**
  * closed → resolved, or resolved → resolved as a new revision; the row as it is then. That the
@@ -330,7 +337,7 @@ export const markResolved = async (
   resolution: Resolution,
 ): Promise<QuestionRow | Fault> => {
   const { id, outcome, correct_options, note, at } = resolution;
-  const row = await takeQuestion(tx, id, rules.resolve);
+  const row = await takeQuestion(tx, id, to_resolve);
   if (isFault(row)) return row;
   return updateQuestion(tx, id, {
     ...{ status: 'resolved', outcome, correct_options, resolution_note: note, resolved_at: at },
@@ -343,7 +350,7 @@ export const markVoided = async (
   tx: Tx,
   { id, note, at }: Pick<Resolution, 'id' | 'note' | 'at'>,
 ): Promise<QuestionRow | Fault> => {
-  const row = await takeQuestion(tx, id, rules.void);
+  const row = await takeQuestion(tx, id, to_void);
   if (isFault(row)) return row;
   return updateQuestion(tx, id, {
     ...{ status: 'voided', resolution_note: note, voided_at: at },
@@ -371,3 +378,22 @@ export const createQuestionTimer = (deps: Deps, every_ms = 500): Service =>
     every_ms,
     turn: async () => ((await turnQuestions(deps)) >= most_a_turn ? 'again' : 'rest'),
   });
+
+/**
+ * Counters of questions follow the log: they move in the transaction that gives the events their
+ * offsets, once a batch and question, and so never on the path of a prediction.
+ */
+export const question_counts: Projector = {
+  name: 'question counters',
+  async record(tx, entries) {
+    const counted = entries.flatMap((entry): Counted[] => {
+      const { event, question_id, offset } = entry;
+      if (question_id === null) return [];
+      if (event === 'comment.created') return [{ question_id, prediction_offset: null }];
+      if (event !== 'prediction.placed') return [];
+      const { prediction, option_index, option_count } = readData(entry);
+      return [{ question_id, prediction_offset: offset, prediction, option_index, option_count }];
+    });
+    if (counted.length > 0) await addCounts(tx, counted);
+  },
+};

@@ -1,5 +1,5 @@
 import type { CursorKey, CursorKind, PageAsk } from '../../kit/page.js';
-import type { Db } from '../../kit/pg/client.js';
+import type { Db, Fragment } from '../../kit/pg/client.js';
 import { tagOf } from '../taxonomy/index.js';
 import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
 import { type QuestionRow, questionColumns } from './store.js';
@@ -18,12 +18,12 @@ export interface ListAsk {
 }
 
 export interface ListedRow extends QuestionRow {
-  /** What the list is sorted by, as the cursor carries it; null where that is the id alone. */
+  /** The sort key as the cursor carries it; null where the id alone is the key. */
   readonly sort_key: string | number | null;
 }
 
 /**
- * What a query asks for. Without a sort of its own: the best match of a search, else the newest.
+ * Reads a query. Without a sort of its own: the best match of a search, else the newest.
  * Blanks search for nothing in particular.
  */
 export const askOf = (
@@ -68,75 +68,74 @@ const conditions = (db: Db, ask: ListAsk) => {
     ${q === undefined ? db`` : db`and q.search @@ ${matches(db, q)}`}`;
 };
 
-/** The kinds of what a cursor of each order holds. */
-export const sort_kinds: Readonly<Record<QuestionSort, readonly CursorKind[]>> = {
-  newest: ['id'],
-  closing_soon: ['time', 'id'],
-  most_predicted: ['number', 'id'],
-  least_predicted: ['number', 'id'],
-  contested: ['number', 'id'],
-  recently_resolved: ['time', 'id'],
-  relevance: ['number', 'id'],
+interface Order {
+  /** Of the key that a cursor holds before the id; left out where the id alone is the key. */
+  readonly kind?: 'time' | 'number';
+  readonly is_ascending?: true;
+  /** True: the key is made from the counters. */
+  readonly counts?: true;
+  key(db: Db, ask: ListAsk): Fragment;
+}
+
+const predictions = (db: Db) => db`coalesce(n.prediction_count, 0)`;
+
+const orders: Readonly<Record<QuestionSort, Order>> = {
+  newest: { key: (db) => db`null::integer` },
+  closing_soon: { kind: 'time', is_ascending: true, key: (db) => db`q.closes_at` },
+  recently_resolved: { kind: 'time', key: (db) => db`q.resolved_at` },
+  most_predicted: { kind: 'number', counts: true, key: predictions },
+  least_predicted: { kind: 'number', counts: true, is_ascending: true, key: predictions },
+  contested: {
+    kind: 'number',
+    counts: true,
+    key: (db) => db`
+      case
+        when n.question_id is null then 0
+        when cardinality(n.option_counts) = 0 then contest_of(
+          n.yes_count + n.no_count,
+          greatest(n.yes_count, n.no_count),
+          least(n.yes_count, n.no_count)
+        )
+        else (
+          select contest_of(sum(o)::integer, max(o), (array_agg(o order by o desc))[2])
+          from unnest(n.option_counts) as given (o)
+        )
+      end`,
+  },
+  relevance: {
+    kind: 'number',
+    key: (db, { filter: { q } }) =>
+      q === undefined ? db`0` : db`round(1000000 * ts_rank(q.search, ${matches(db, q)}))::integer`,
+  },
+};
+
+/** The kinds of what a cursor of an order holds. */
+export const kindsOf = (sort: QuestionSort): readonly CursorKind[] => {
+  const { kind } = orders[sort];
+  return kind === undefined ? ['id'] : [kind, 'id'];
 };
 
 export const keyOf = (row: ListedRow): CursorKey =>
   row.sort_key === null ? [row.id] : [row.sort_key, row.id];
 
-const ascending: readonly QuestionSort[] = ['closing_soon', 'least_predicted'];
-
-const keyExpression = (db: Db, { sort, filter }: ListAsk) => {
-  switch (sort) {
-    case 'closing_soon':
-      return db`q.closes_at`;
-    case 'recently_resolved':
-      return db`q.resolved_at`;
-    case 'most_predicted':
-    case 'least_predicted':
-      return db`coalesce(n.prediction_count, 0)`;
-    case 'contested':
-      return db`
-        case
-          when n.question_id is null then 0
-          when cardinality(n.option_counts) = 0 then contest_of(
-            n.yes_count + n.no_count,
-            greatest(n.yes_count, n.no_count),
-            least(n.yes_count, n.no_count)
-          )
-          else (
-            select contest_of(sum(o)::integer, max(o), (array_agg(o order by o desc))[2])
-            from unnest(n.option_counts) as given (o)
-          )
-        end`;
-    case 'relevance':
-      return filter.q === undefined
-        ? db`0`
-        : db`round(1000000 * ts_rank(q.search, ${matches(db, filter.q)}))::integer`;
-    default:
-      return db`null::integer`;
-  }
-};
-
-const usesCounts = (sort: QuestionSort): boolean =>
-  sort === 'most_predicted' || sort === 'least_predicted' || sort === 'contested';
-
-const isTime = (sort: QuestionSort): boolean => sort_kinds[sort][0] === 'time';
-
 const seekAfter = (db: Db, ask: ListAsk, after: CursorKey | null) => {
   if (after === null) return db``;
-  if (ask.sort === 'newest') return db`and q.id < ${after[0] as string}::uuid`;
+  const { kind, is_ascending, key } = orders[ask.sort];
+  if (kind === undefined) return db`and q.id < ${after[0] as string}::uuid`;
   const [value, id] = after;
   // By way of text: as a timestamptz the client would send it with milliseconds only.
-  const bound = isTime(ask.sort)
-    ? db`(${value as string}::text::timestamptz, ${id as string}::uuid)`
-    : db`(${value as number}::integer, ${id as string}::uuid)`;
-  return ascending.includes(ask.sort)
-    ? db`and (${keyExpression(db, ask)}, q.id) > ${bound}`
-    : db`and (${keyExpression(db, ask)}, q.id) < ${bound}`;
+  const bound =
+    kind === 'time'
+      ? db`(${value as string}::text::timestamptz, ${id as string}::uuid)`
+      : db`(${value as number}::integer, ${id as string}::uuid)`;
+  return is_ascending === true
+    ? db`and (${key(db, ask)}, q.id) > ${bound}`
+    : db`and (${key(db, ask)}, q.id) < ${bound}`;
 };
 
 /** As the cursor carries it: to the microsecond, or a row would come again on the next page. */
 const shownKey = (db: Db, sort: QuestionSort) =>
-  isTime(sort)
+  orders[sort].kind === 'time'
     ? db`to_char(keys.key at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
     : db`keys.key`;
 
@@ -146,12 +145,13 @@ export const listQuestions = async (
   ask: ListAsk,
   page: PageAsk,
 ): Promise<readonly ListedRow[]> => {
-  const direction = ascending.includes(ask.sort) ? db`asc` : db`desc`;
+  const { is_ascending, counts, key } = orders[ask.sort];
+  const direction = is_ascending === true ? db`asc` : db`desc`;
   return db<ListedRow[]>`
     with keys as materialized (
-      select q.id, ${keyExpression(db, ask)} as key
+      select q.id, ${key(db, ask)} as key
       from questions q
-      ${usesCounts(ask.sort) ? db`left join question_counts n on n.question_id = q.id` : db``}
+      ${counts === true ? db`left join question_counts n on n.question_id = q.id` : db``}
       where ${conditions(db, ask)} ${seekAfter(db, ask, page.after)}
       order by 2 ${direction}, 1 ${direction}
       limit ${page.limit + 1}

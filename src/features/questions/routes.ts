@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import {
   type Answer,
   type Caller,
@@ -9,27 +9,17 @@ import {
   reply,
   routeFor,
 } from '../../kit/http/route.js';
-import { makePage, pageHeaders, readPage } from '../../kit/page.js';
+import { replyPage } from '../../kit/page.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { adminName } from '../audit/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
-import {
-  type By,
-  changeQuestion,
-  closeQuestion,
-  createQuestion,
-  dropDraft,
-  publishQuestion,
-  reopenQuestion,
-  suggestQuestion,
-} from './life.js';
-import { askOf, countQuestions, keyOf, listQuestions, sort_kinds } from './lists-store.js';
+import * as life from './life.js';
+import { askOf, countQuestions, keyOf, kindsOf, listQuestions } from './lists-store.js';
 import {
   type AdminListQuery,
   admin_list_query,
   admin_questions_answer,
   list_query,
-  own_list_query,
   question_answer,
   question_draft,
   question_edit,
@@ -71,7 +61,6 @@ interface ListCall {
   readonly drafts: boolean;
 }
 
-/** One page of a list with its total and its link to the next one. */
 const answerList = async (
   { sql, taxonomy }: Needs,
   { path, query, drafts }: ListCall,
@@ -80,16 +69,12 @@ const answerList = async (
   const unknown = await taxonomy.checkQuery(query);
   if (unknown !== null) return unknown;
   const ask = askOf(query, drafts);
-  const page_ask = readPage(query, sort_kinds[ask.sort]);
-  if (isFault(page_ask)) return page_ask;
-  const [fetched, total] = await Promise.all([
-    listQuestions(sql, ask, page_ask),
-    countQuestions(sql, ask),
-  ]);
-  const { rows, next_cursor } = makePage(fetched, page_ask.limit, keyOf);
-  const questions = rows.map(({ sort_key: _, ...row }) => show(row));
-  const headers = pageHeaders(path, query, next_cursor);
-  return reply(200, { total, questions, next_cursor }, headers);
+  return replyPage({
+    ...{ path, query, plural: 'questions', kinds: kindsOf(ask.sort), keyOf },
+    read: (page) => listQuestions(sql, ask, page),
+    count: async () => ({ total: await countQuestions(sql, ask) }),
+    show: ({ sort_key: _, ...row }) => show(row),
+  });
 };
 
 const getQuestions = route({
@@ -121,26 +106,9 @@ const suggest = route({
   handle: async (ctx, deps) => {
     const answer = (row: QuestionRow) => reply(201, { question: toWire(row) });
     const keep = (tx: Tx, row: QuestionRow) => ctx.keep(tx, answer(row));
-    const row = await suggestQuestion(deps, ctx.body, { agent_id: ctx.caller.id, keep });
+    const row = await life.suggestQuestion(deps, ctx.body, { agent_id: ctx.caller.id, keep });
     return isFault(row) ? row : answer(row);
   },
-});
-
-const getOwn = route({
-  id: 'listMySuggestions',
-  method: 'GET',
-  path: '/api/me/suggestions',
-  summary: 'Questions the calling agent suggested, newest first; rejected ones are gone',
-  tag,
-  auth: 'agent',
-  query: own_list_query,
-  returns: { 200: questions_answer },
-  handle: ({ query, caller }, deps) =>
-    answerList(deps, {
-      path: '/api/me/suggestions',
-      query: { ...query, author_id: caller.id },
-      drafts: true,
-    }),
 });
 
 /** A question as this caller may see it: drafts exist for admins and their author only. */
@@ -166,7 +134,7 @@ const postQuestion = route({
   handle: async (ctx, deps) => {
     const answer = ({ row, created }: Created) =>
       reply(created ? 201 : 200, { question: toWire(row) });
-    const made = await createQuestion(deps, ctx.body, {
+    const made = await life.createQuestion(deps, ctx.body, {
       admin: adminName(ctx.caller),
       act: 'question.create',
       keep: (tx, made) => ctx.keep(tx, answer(made)),
@@ -207,14 +175,16 @@ const one_step = {
 };
 
 /** Takes a step; after its commit this process forgets how the question was. */
-const answerStep = async (
-  ctx: Context<{ readonly id: string }>,
+const answerStep = async <B>(
+  ctx: Context<{ readonly id: string }, unknown, B>,
   deps: Needs,
-  take: (by: By) => Promise<QuestionRow | Fault>,
+  step: life.Step<B>,
 ): Promise<Answer> => {
   const answer = (row: QuestionRow) => reply(200, { question: toWire(row) });
-  const keep = (tx: Tx, row: QuestionRow) => ctx.keep(tx, answer(row));
-  const row = await take({ admin: adminName(ctx.caller), keep });
+  const row = await life.takeStep(deps, step, {
+    ...{ id: ctx.params.id, body: ctx.body, admin: adminName(ctx.caller) },
+    keep: (tx, row) => ctx.keep(tx, answer(row)),
+  });
   if (isFault(row)) return row;
   deps.questions.forget(row.id);
   return answer(row);
@@ -239,7 +209,9 @@ const patchQuestion = route({
       const message = `Send at least one of ${known.join(', ')}.`;
       return refuse(common_faults.INVALID_REQUEST, { message });
     }
-    return answerStep(ctx, deps, (by) => changeQuestion(deps, ctx.params.id, by, ctx.body));
+    // Read before the row is locked: nothing waits for the taxonomy while it holds a lock.
+    await deps.taxonomy.read();
+    return answerStep(ctx, deps, life.edit(deps));
   },
 });
 
@@ -248,7 +220,7 @@ const publish = route({
   id: 'publishQuestion',
   path: '/api/admin/questions/{id}/publish',
   summary: 'Publish a draft',
-  handle: (ctx, deps) => answerStep(ctx, deps, (by) => publishQuestion(deps, ctx.params.id, by)),
+  handle: (ctx, deps) => answerStep(ctx, deps, life.publish),
 });
 
 const close = route({
@@ -256,7 +228,7 @@ const close = route({
   id: 'closeQuestion',
   path: '/api/admin/questions/{id}/close',
   summary: 'Close an open question before its time',
-  handle: (ctx, deps) => answerStep(ctx, deps, (by) => closeQuestion(deps, ctx.params.id, by)),
+  handle: (ctx, deps) => answerStep(ctx, deps, life.close),
 });
 
 const reopen = route({
@@ -266,8 +238,7 @@ const reopen = route({
   summary: 'Open a closed question again, with a later closes_at',
   body: reopen_body,
   faults: [...step_faults, question_faults.INVALID_DATES],
-  handle: (ctx, deps) =>
-    answerStep(ctx, deps, (by) => reopenQuestion(deps, ctx.params.id, by, ctx.body)),
+  handle: (ctx, deps) => answerStep(ctx, deps, life.reopen),
 });
 
 const removeDraft = route({
@@ -282,8 +253,9 @@ const removeDraft = route({
   faults: step_faults,
   query: Type.Object({ reason: Type.Optional(Type.String({ maxLength: 500 })) }),
   handle: async ({ params, query, caller }, deps) => {
-    const by = { admin: adminName(caller) };
-    const row = await dropDraft(deps, params.id, by, query.reason ?? null);
+    const { reason = null } = query;
+    const call = { id: params.id, admin: adminName(caller), reason, body: { reason } };
+    const row = await life.takeStep(deps, life.drop, call);
     if (isFault(row)) return row;
     deps.questions.forget(params.id);
     return reply(200, { message: 'Draft deleted.', deleted: true, id: row.id });
@@ -293,7 +265,6 @@ const removeDraft = route({
 export const routes = [
   getQuestions,
   suggest,
-  getOwn,
   postQuestion,
   getAdminQuestions,
   patchQuestion,

@@ -9,7 +9,7 @@ import {
   type ReopenBody,
 } from './schema.js';
 
-/** What a question has to be like, what may be changed when, and when it takes predictions. */
+/** The rules for new questions, for edits, and for the time in which predictions are taken. */
 
 const day_ms = 86_400_000;
 
@@ -19,25 +19,6 @@ export const timeframeOf = (opens_at: Date, resolution_date: Date): 'short' | 'm
   if (days < 7) return 'short';
   return days < 30 ? 'mid' : 'long';
 };
-
-export interface NewQuestion {
-  readonly question: string;
-  readonly description: string;
-  readonly category: string;
-  readonly subcategory: string | null;
-  readonly tags: string[];
-  readonly question_type: 'binary' | 'multi';
-  readonly options: string[];
-  readonly timeframe: 'short' | 'mid' | 'long';
-  readonly weight: number;
-  readonly opens_at: Date;
-  readonly closes_at: Date;
-  readonly resolution_date: Date;
-  readonly resolution_source: string | null;
-  readonly resolution_url: string | null;
-  readonly source: string | null;
-  readonly source_id: string | null;
-}
 
 const tidy = (text: string): string => normaliseText(text).trim();
 const shownOrNone = (text: string | null | undefined): string | null =>
@@ -63,44 +44,48 @@ const checkOptions = (draft: QuestionDraft): string[] | Fault => {
 const refuseDate = (name: 'closes_at' | 'resolution_date', message: string): Fault =>
   refuse(question_faults.INVALID_DATES, { message, fields: [{ path: `body.${name}`, message }] });
 
-/** The date by which a draft says when it ends. */
-const endOf = (draft: QuestionDraft) =>
-  draft.closes_at == null ? ('resolution_date' as const) : ('closes_at' as const);
+/** Of the end and the resolution one is enough: it is the other's default. */
+const endOf = ({ closes_at, resolution_date }: QuestionDraft) =>
+  closes_at == null
+    ? ({ name: 'resolution_date', text: resolution_date ?? null } as const)
+    : ({ name: 'closes_at', text: closes_at } as const);
 
-/** Null when the question still takes predictions at `now`. */
+/** Null when the question ends after `now`. */
 export const checkEnd = (draft: QuestionDraft, closes_at: Date, now: Date): Fault | null => {
   if (closes_at > now) return null;
-  const name = endOf(draft);
+  const { name } = endOf(draft);
   const [end, least] = [closes_at.toISOString(), now.toISOString()];
   return refuseDate(name, `${name} is in the past (${end}); it has to be later than ${least}.`);
 };
 
-const refuseEarlyResolution = (closes_at: Date): Fault =>
-  refuseDate(
-    'resolution_date',
-    `resolution_date must not be before closes_at, ${closes_at.toISOString()}.`,
-  );
+const checkOpening = (draft: QuestionDraft, closes_at: Date, opens_at: Date): Fault | null => {
+  if (closes_at > opens_at) return null;
+  const { name } = endOf(draft);
+  const least = opens_at.toISOString();
+  return refuseDate(name, `${name} has to be later than opens_at, ${least}.`);
+};
 
-/** Of the end and the resolution one is enough: it is the other's default. */
+const checkResolution = (resolution_date: Date, closes_at: Date): Fault | null => {
+  if (resolution_date >= closes_at) return null;
+  const least = closes_at.toISOString();
+  return refuseDate('resolution_date', `resolution_date must not be before closes_at, ${least}.`);
+};
+
 const checkDates = (draft: QuestionDraft, now: Date) => {
-  const ends = draft.closes_at ?? draft.resolution_date ?? null;
-  if (ends === null) {
+  const { text } = endOf(draft);
+  if (text === null) {
     const message = 'is required where there is no resolution_date';
     return refuse(common_faults.INVALID_REQUEST, {
       message: 'Say until when the question takes predictions: send closes_at or resolution_date.',
       fields: [{ path: 'body.closes_at', message }],
     });
   }
-  const closes_at = new Date(ends);
+  const closes_at = new Date(text);
   const opens_at = draft.opens_at == null ? now : new Date(draft.opens_at);
-  const resolution_date = new Date(draft.resolution_date ?? ends);
-  if (opens_at < closes_at && closes_at <= resolution_date) {
-    return { opens_at, closes_at, resolution_date };
-  }
-  if (opens_at < closes_at) return refuseEarlyResolution(closes_at);
-  const past = draft.opens_at == null ? checkEnd(draft, closes_at, now) : null;
-  const message = `${endOf(draft)} has to be later than opens_at, ${opens_at.toISOString()}.`;
-  return past ?? refuseDate(endOf(draft), message);
+  const resolution_date = new Date(draft.resolution_date ?? text);
+  const check = draft.opens_at == null ? checkEnd : checkOpening;
+  const wrong = check(draft, closes_at, opens_at) ?? checkResolution(resolution_date, closes_at);
+  return wrong ?? { opens_at, closes_at, resolution_date };
 };
 
 const misfit = (path: string, text: string, min: number, max: number) => {
@@ -139,7 +124,7 @@ const checkSource = ({ source = null, source_id = null }: QuestionDraft): Fault 
 };
 
 /** Turns what was stated into a question that the store takes, or says what is wrong with it. */
-export const makeQuestion = (draft: QuestionDraft, now: Date): NewQuestion | Fault => {
+export const makeQuestion = (draft: QuestionDraft, now: Date) => {
   const options = checkOptions(draft);
   if (isFault(options)) return options;
   const dates = checkDates(draft, now);
@@ -166,6 +151,9 @@ export const makeQuestion = (draft: QuestionDraft, now: Date): NewQuestion | Fau
   };
 };
 
+/** A question as the store takes it, before it has an id and a life. */
+export type NewQuestion = Readonly<Exclude<ReturnType<typeof makeQuestion>, Fault>>;
+
 /** Why a question takes no predictions at `now`; null when it does. */
 export const whyNotOpen = (
   question: { readonly status: QuestionStatus; readonly opens_at: Date; readonly closes_at: Date },
@@ -180,9 +168,9 @@ export const whyNotOpen = (
 };
 
 /**
- * What may be changed when. A forecast answers a wording, a set of options and a weight, so these
- * stand from publishing on; what explains the question, files it or says when it ends may still be
- * put right while its outcome is open.
+ * The fields that can change in each status. A forecast answers a wording, a set of options and a
+ * weight, so these stand from publishing on. The members that explain the question, file it or say
+ * when it ends may still be put right while its outcome is open.
  */
 type Field = keyof QuestionEdit;
 
@@ -209,7 +197,7 @@ type Stored = NewQuestion & { readonly status: QuestionStatus };
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** What an edit changes, by name. */
+/** The fields that an edit changes. */
 export const changedFields = (row: NewQuestion, edited: NewQuestion): readonly Field[] =>
   all_fields.filter((name) => !isSame(edited[name], row[name]));
 
@@ -259,6 +247,6 @@ export const reopenDates = (row: NewQuestion, body: ReopenBody, now: Date) => {
   }
   const kept = row.resolution_date > closes_at ? row.resolution_date : closes_at;
   const resolution_date = body.resolution_date == null ? kept : new Date(body.resolution_date);
-  if (resolution_date < closes_at) return refuseEarlyResolution(closes_at);
-  return { closes_at, resolution_date, timeframe: timeframeOf(row.opens_at, resolution_date) };
+  const timeframe = timeframeOf(row.opens_at, resolution_date);
+  return checkResolution(resolution_date, closes_at) ?? { closes_at, resolution_date, timeframe };
 };

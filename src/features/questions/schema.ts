@@ -1,7 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, textEnum } from '../../kit/http/openapi.js';
-import { page_query } from '../../kit/page.js';
+import {
+  uuid_schema as id,
+  nullable,
+  textEnum,
+  time_schema as time,
+} from '../../kit/http/openapi.js';
+import { page_query, pageSchema } from '../../kit/page.js';
 
 export const question_faults = defineFaults({
   QUESTION_NOT_FOUND: [404, 'not_found', 'There is no question with this id.'],
@@ -17,9 +22,6 @@ export const statuses = ['draft', 'open', 'closed', 'resolved', 'voided'] as con
 export type QuestionStatus = (typeof statuses)[number];
 export const question_types = ['binary', 'multi'] as const;
 export const timeframes = ['short', 'mid', 'long'] as const;
-
-const time = Type.String({ format: 'date-time' });
-const id = Type.String({ format: 'uuid' });
 
 export const question_schema = Type.Object({
   id,
@@ -59,7 +61,7 @@ export const question_params = Type.Object({ id });
 
 const optional_time = Type.Optional(nullable(time));
 
-/** What anybody states about a question that does not exist yet. */
+/** The members of every new question. */
 const stated = {
   question: Type.String({ minLength: 10, maxLength: 500 }),
   description: Type.Optional(Type.String({ maxLength: 10_000 })),
@@ -79,10 +81,10 @@ const stated = {
   resolution_url: Type.Optional(nullable(Type.String({ maxLength: 2048 }))),
 };
 
-/** What an agent suggests; how much a question weighs is for admins to say. */
+/** A suggestion of an agent; the weight is for admins to say. */
 export const question_suggestion = Type.Object(stated);
 
-/** What an admin or an import states about a new question. */
+/** A new question of an admin or an import. */
 export const question_draft = Type.Object({
   ...stated,
   weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
@@ -92,7 +94,7 @@ export const question_draft = Type.Object({
 });
 export type QuestionDraft = Static<typeof question_draft>;
 
-/** What an admin may change; which of it depends on the status. */
+/** The edit of an admin; the status decides which members can change. */
 export const question_edit = Type.Object({
   ...Type.Partial(Type.Omit(question_draft, ['source', 'source_id', 'publish'])).properties,
   closes_at: Type.Optional(time),
@@ -103,26 +105,12 @@ export const reopen_body = Type.Object({ closes_at: time, resolution_date: optio
 export type ReopenBody = Static<typeof reopen_body>;
 
 export const question_answer = Type.Object({ question: question_schema });
-export const questions_answer = Type.Object({
-  total: Type.Integer(),
-  questions: Type.Array(question_schema),
-  next_cursor: nullable(Type.String()),
-});
-
+export const questions_answer = pageSchema('questions', question_schema);
 /** The same with the authors of suggestions. */
-export const admin_questions_answer = Type.Object({
-  ...questions_answer.properties,
-  questions: Type.Array(Type.Object({ ...question_schema.properties, author_id: nullable(id) })),
-});
-
-const filters = {
-  category: Type.Optional(Type.String({ maxLength: 60 })),
-  subcategory: Type.Optional(Type.String({ maxLength: 60 })),
-  tag: Type.Optional(Type.String({ maxLength: 50 })),
-  question_type: Type.Optional(textEnum(question_types)),
-  timeframe: Type.Optional(textEnum(timeframes)),
-  q: Type.Optional(Type.String({ maxLength: 200 })),
-};
+export const admin_questions_answer = pageSchema(
+  'questions',
+  Type.Object({ ...question_schema.properties, author_id: nullable(id) }),
+);
 
 export const sorts = [
   'newest',
@@ -137,11 +125,15 @@ export type QuestionSort = (typeof sorts)[number];
 
 export const list_query = Type.Object({
   status: Type.Optional(textEnum(['open', 'closed', 'resolved', 'voided', 'all'] as const)),
-  ...filters,
+  category: Type.Optional(Type.String({ maxLength: 60 })),
+  subcategory: Type.Optional(Type.String({ maxLength: 60 })),
+  tag: Type.Optional(Type.String({ maxLength: 50 })),
+  question_type: Type.Optional(textEnum(question_types)),
+  timeframe: Type.Optional(textEnum(timeframes)),
+  q: Type.Optional(Type.String({ maxLength: 200 })),
   sort: Type.Optional(textEnum(sorts)),
   ...page_query,
 });
-export type ListQuery = Static<typeof list_query>;
 
 export const admin_list_query = Type.Object({
   ...list_query.properties,
@@ -149,8 +141,3 @@ export const admin_list_query = Type.Object({
   author_id: Type.Optional(id),
 });
 export type AdminListQuery = Static<typeof admin_list_query>;
-
-export const own_list_query = Type.Object({
-  status: Type.Optional(textEnum([...statuses, 'all'] as const)),
-  ...page_query,
-});

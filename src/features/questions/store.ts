@@ -1,9 +1,10 @@
+import type { Static } from '@sinclair/typebox';
 import { makeCache, makeLoader } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { makeId } from '../../kit/ids.js';
-import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Db, Fragment, Tx } from '../../kit/pg/client.js';
 import { type NewQuestion, whyNotOpen } from './rules.js';
-import type { QuestionStatus } from './schema.js';
+import type { question_schema } from './schema.js';
 
 /**
  * Questions in Postgres. A change of a question is judged and written under the lock of its row, so
@@ -11,25 +12,21 @@ import type { QuestionStatus } from './schema.js';
  * the rows that are due with `skip locked`.
  */
 
-export interface QuestionRow extends NewQuestion {
-  readonly id: string;
-  readonly status: QuestionStatus;
-  readonly outcome: boolean | null;
+type Counts = 'prediction_count' | 'comment_count' | 'yes_count' | 'no_count';
+type Ended = 'outcome' | 'resolution_note' | 'revision';
+
+export interface QuestionRow
+  extends NewQuestion,
+    Pick<Static<typeof question_schema>, 'id' | 'status' | Ended | Counts> {
   readonly correct_options: readonly string[] | null;
-  readonly resolution_note: string | null;
   readonly resolved_at: Date | null;
-  readonly revision: number;
   readonly author_id: string | null;
   readonly created_at: Date;
   readonly updated_at: Date;
-  readonly prediction_count: number;
-  readonly comment_count: number;
-  readonly yes_count: number;
-  readonly no_count: number;
   readonly option_counts: readonly number[];
 }
 
-/** What everybody sees of a question; times become text with the JSON. */
+/** A question as everybody sees it; times become text with the JSON. */
 export const toWire = ({ author_id: _author, option_counts, ...row }: QuestionRow) => ({
   ...row,
   question_id: row.id,
@@ -106,17 +103,13 @@ export const lockQuestion = async (tx: Tx, id: string): Promise<QuestionRow | un
   return rows.length === 0 ? undefined : mustRead(tx, id);
 };
 
-/** What a step can change; the times are those of the transitions. */
-type Columns = NewQuestion &
-  Pick<QuestionRow, 'status' | 'outcome' | 'correct_options' | 'resolution_note' | 'resolved_at'> &
-  Pick<QuestionRow, 'revision'> &
-  Record<'published_at' | 'closed_at' | 'closing_soon_at' | 'voided_at', Date | null>;
+type StepTime = 'published_at' | 'closed_at' | 'closing_soon_at' | 'voided_at';
 
 /** Changes a question that is locked; the question as it is then. */
 export const updateQuestion = async (
   tx: Tx,
   id: string,
-  change: Partial<Columns> & { readonly updated_at: Date },
+  change: Partial<QuestionRow> & Partial<Record<StepTime, Date | null>>,
 ): Promise<QuestionRow> => {
   await tx`update questions set ${tx(change)} where id = ${id}`;
   return mustRead(tx, id);
@@ -137,48 +130,45 @@ export const deleteDraft = async (tx: Tx, id: string): Promise<void> => {
 
 /** Most questions that one turn of the timer closes or announces. */
 export const most_a_turn = 200;
-const day_ms = 86_400_000;
 
-export interface Ending {
-  readonly id: string;
-  readonly question: string;
-  readonly closes_at: Date;
-}
+export type Ending = Pick<QuestionRow, 'id' | 'question' | 'closes_at'>;
+
+/** Changes questions that are due and that no other transaction holds. */
+const changeDue = async (tx: Tx, set: Fragment, due: Fragment) => tx<Ending[]>`
+  update questions
+  set ${set}
+  where id in (
+    select id
+    from questions
+    where status = 'open' and ${due}
+    order by closes_at
+    limit ${most_a_turn}
+    for no key update skip locked
+  )
+  returning id, question, closes_at`;
 
 /**
- * Marks open questions that close within a day, once for each closing time they get: the one of
- * the id, or with null all that other transactions do not hold.
+ * Marks questions that close within a day, once for each closing time they get: the one of the id,
+ * or with null all of them.
  */
-export const markSoon = async (tx: Tx, id: string | null, now: Date) => tx<Ending[]>`
-  update questions
-  set closing_soon_at = ${now}
-  where closing_soon_at is null and id in (
-    select id
-    from questions
-    where status = 'open'
-      and closing_soon_at is null
+export const markSoon = (tx: Tx, id: string | null, now: Date) =>
+  changeDue(
+    tx,
+    tx`closing_soon_at = ${now}`,
+    tx`
+      closing_soon_at is null
       and closes_at > ${now}
-      and closes_at <= ${new Date(now.getTime() + day_ms)}
-      ${id === null ? tx`` : tx`and id = ${id}`}
-    order by closes_at
-    limit ${most_a_turn}
-    for no key update skip locked
-  )
-  returning id, question, closes_at`;
+      and closes_at <= ${new Date(now.getTime() + 86_400_000)}
+      ${id === null ? tx`` : tx`and id = ${id}`}`,
+  );
 
 /** open → closed for questions whose time is up. */
-export const closeDue = async (tx: Tx, now: Date) => tx<Ending[]>`
-  update questions
-  set status = 'closed', closed_at = ${now}, updated_at = ${now}
-  where status = 'open' and id in (
-    select id
-    from questions
-    where status = 'open' and closes_at <= ${now}
-    order by closes_at
-    limit ${most_a_turn}
-    for no key update skip locked
-  )
-  returning id, question, closes_at`;
+export const closeDue = (tx: Tx, now: Date) =>
+  changeDue(
+    tx,
+    tx`status = 'closed', closed_at = ${now}, updated_at = ${now}`,
+    tx`closes_at <= ${now}`,
+  );
 
 /**
  * Drafts of an author that can still be published. One suggestion of an author at a time, so that
@@ -193,16 +183,12 @@ export const countDraftsLocked = async (tx: Tx, author_id: string, now: Date): P
   return row?.count ?? 0;
 };
 
-/** A prediction or a comment, as the counters see it. */
+/** A prediction with its place in the log and its forecast, or a comment. */
 export interface Counted {
   readonly question_id: string;
-  /** Of a prediction its place in the log; null for a comment. */
+  /** Null for a comment. */
   readonly prediction_offset: number | null;
-  /** YES or NO of a binary question. */
-  readonly prediction?: unknown;
-  /** Of a multi question. */
-  readonly option_index?: unknown;
-  readonly option_count?: unknown;
+  readonly [forecast: string]: unknown;
 }
 
 /** Adds to the counters; runs in the transaction that hands the events over. */
@@ -273,16 +259,13 @@ const readQuestions = (db: Db, ids: readonly string[]): Promise<NumberedQuestion
 
 type Found = NumberedQuestion | undefined;
 
-export interface QuestionCache {
-  get(id: string): Found | Promise<Found>;
-  forget(id: string): void;
-}
+export type QuestionCache = ReturnType<typeof createQuestionCache>;
 
 export const createQuestionCache = (
   { sql, clock }: Pick<Deps, 'sql' | 'clock'>,
   /** Told of every question that is forgotten. */
   onForget: (id: string) => void = () => undefined,
-): QuestionCache => {
+) => {
   // One reading at a time: what is new to a process comes in rushes.
   const options = { most: 200, at_once: 1 };
   const read = makeLoader<Found>(async (ids) => {
@@ -292,11 +275,11 @@ export const createQuestionCache = (
   const isKept = (row: Found): boolean => row !== undefined && whyNotOpen(row, clock()) === null;
   const cache = makeCache<Found>({ most: 20_000, ttl_ms: 1_000, isKept });
   return {
-    get(asked) {
+    get(asked: string): Found | Promise<Found> {
       const id = asked.toLowerCase();
       return cache.get(id, () => read(id));
     },
-    forget(asked) {
+    forget(asked: string) {
       const id = asked.toLowerCase();
       cache.forget(id);
       onForget(id);

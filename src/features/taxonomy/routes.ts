@@ -2,8 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { adminName, recordAct } from '../audit/index.js';
-import { findUnknown } from './rules.js';
-import { taxonomy_faults, taxonomy_schema } from './schema.js';
+import { taxonomy_faults, taxonomy_schema } from './rules.js';
 import { addTags, type TaxonomyParts } from './store.js';
 
 const route = routeFor<Deps & TaxonomyParts>();
@@ -39,17 +38,14 @@ const addTaxonomyTags = route({
   faults: [taxonomy_faults.INVALID_SUBCATEGORY],
   handle: async ({ body, caller }, { sql, taxonomy, clock }) => {
     const { subcategory } = body;
-    const unknown = findUnknown(await taxonomy.read(), { subcategory }, 'body');
+    const unknown = await taxonomy.check({ subcategory });
     if (unknown !== null) return unknown;
     await sql.begin(async (tx) => {
       const tags = await addTags(tx, subcategory, body.tags);
       if (tags.length === 0) return;
       await recordAct(tx, {
-        admin: adminName(caller),
-        act: 'taxonomy.add_tags',
+        ...{ admin: adminName(caller), act: 'taxonomy.add_tags', details: { tags }, at: clock() },
         subject: { kind: 'subcategory', id: subcategory },
-        details: { tags },
-        at: clock(),
       });
     });
     taxonomy.forget();

@@ -1,7 +1,29 @@
-import { type Fault, refuse } from '../../kit/fault.js';
-import { type Pillar, taxonomy_faults } from './schema.js';
+import { type Static, Type } from '@sinclair/typebox';
+import { defineFaults, type Fault, refuse } from '../../kit/fault.js';
 
-/** Whether names are in the taxonomy; a refusal lists those that are. */
+/** The taxonomy on the wire, and whether names are in it; a refusal lists those that are. */
+
+export const taxonomy_faults = defineFaults({
+  INVALID_CATEGORY: [400, 'validation', 'The category is not one of the pillars.'],
+  INVALID_SUBCATEGORY: [400, 'validation', 'The subcategory does not belong to this category.'],
+  INVALID_TAG: [400, 'validation', 'A tag is not in the taxonomy.'],
+});
+
+const subcategory_schema = Type.Object({
+  slug: Type.String(),
+  name: Type.String(),
+  tags: Type.Array(Type.String()),
+});
+
+/** A bare array: existing clients read it so. */
+export const taxonomy_schema = Type.Array(
+  Type.Object({
+    slug: Type.String(),
+    name: Type.String(),
+    subcategories: Type.Array(subcategory_schema),
+  }),
+);
+export type Pillar = Static<typeof taxonomy_schema>[number];
 
 export interface Named {
   readonly category?: string | null | undefined;

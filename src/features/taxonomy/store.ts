@@ -1,10 +1,8 @@
 import { makeCache } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
-import type { Fault } from '../../kit/fault.js';
 import { describeError } from '../../kit/log.js';
 import type { Db, Tx } from '../../kit/pg/client.js';
-import { findUnknown, type Named, tagOf } from './rules.js';
-import type { Pillar } from './schema.js';
+import { findUnknown, type Named, type Pillar, tagOf } from './rules.js';
 
 /** Pillars, subcategories and tags are rows, read again once a minute. */
 
@@ -44,39 +42,34 @@ export const addTags = async (tx: Tx, subcategory: string, tags: readonly string
   return rows.map(({ tag }) => tag);
 };
 
-export interface Taxonomy {
-  /** The whole taxonomy, at most a minute old. */
-  read(): Promise<readonly Pillar[]>;
-  /** As it was read last, without a wait; an older one is read again meanwhile. */
-  latest(): readonly Pillar[];
-  /** Null when the pillar, its subcategory and the tags exist, else the fault that says which. */
-  check(names: Named): Promise<Fault | null>;
-  /** The same for the names of a query. */
-  checkQuery(
-    query: Omit<Named, 'tags'> & { readonly tag?: string | undefined },
-  ): ReturnType<Taxonomy['check']>;
-  forget(): void;
-}
+export type Taxonomy = ReturnType<typeof createTaxonomy>;
 
 export interface TaxonomyParts {
   readonly taxonomy: Taxonomy;
 }
 
-export const createTaxonomy = ({ sql, log }: Pick<Deps, 'sql' | 'log'>): Taxonomy => {
+export const createTaxonomy = ({ sql, log }: Pick<Deps, 'sql' | 'log'>) => {
   const cache = makeCache<readonly Pillar[]>({ most: 1, ttl_ms: 60_000 });
   let latest: readonly Pillar[] = [];
+  /** The whole taxonomy, at most a minute old. */
   const read = async (): Promise<readonly Pillar[]> => {
     latest = await cache.get('', () => readTaxonomy(sql));
     return latest;
   };
   return {
     read,
+    /** As it was read last, without a wait; an older one is read again meanwhile. */
     latest() {
       read().catch((error) => log.warn(describeError(error), 'taxonomy: could not be read'));
       return latest;
     },
-    check: async (names) => findUnknown(await read(), names, 'body'),
-    checkQuery: async ({ tag, ...names }) => {
+    /** Null when the pillar, its subcategory and the tags exist, else the fault that says which. */
+    check: async (names: Named) => findUnknown(await read(), names, 'body'),
+    /** The same for the names of a query. */
+    async checkQuery({
+      tag,
+      ...names
+    }: Omit<Named, 'tags'> & { readonly tag?: string | undefined }) {
       const tags = tag === undefined ? [] : [tagOf(tag)];
       return findUnknown(await read(), { ...names, tags }, 'query');
     },

@@ -211,12 +211,6 @@ export const createWriteWatch = (): WriteWatch => {
   };
 };
 
-/** The constraint that refused a row, or '' when the error is about something else. */
-export const brokenConstraint = (error: unknown): string =>
-  ['23505', '23514', '23503'].includes(code(error))
-    ? String((error as { constraint_name?: unknown }).constraint_name ?? '')
-    : '';
-
 /**
  * The time of Postgres in this process. What opens, closes and runs out is decided in many
  * processes and in statements; they agree because all of them go by one clock, whatever their

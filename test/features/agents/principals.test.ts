@@ -90,8 +90,7 @@ t.test('unknown, replaced and malformed keys are refused alike and not sooner', 
   const { parts, queries, principals } = await startProcess(t);
   const { agent, api_key } = await addAgent(parts);
   const fresh = makeApiKey();
-  await replaceKey(parts.deps.sql, {
-    id: agent.id,
+  await replaceKey(parts.deps.sql, agent.id, {
     old_digest: digestKey(api_key),
     new_digest: digestKey(fresh),
   });

@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { createPasswords } from '../../../src/features/humans/passwords.js';
+import { createPasswords } from '../../../src/features/humans/live.js';
 import {
   reset_mails_per_hour,
   session_idle_ms,

@@ -1,6 +1,6 @@
 import { parseOptions } from '@node-rs/argon2';
 import { t } from 'tap';
-import { createPasswords, decoy_hash } from '../../../src/features/humans/passwords.js';
+import { createPasswords, decoy_hash } from '../../../src/features/humans/live.js';
 import { isFault } from '../../../src/kit/fault.js';
 
 t.test('a password is right against its hash only', async (t) => {

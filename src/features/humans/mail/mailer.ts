@@ -19,21 +19,16 @@ import {
  * links are credentials, so only development mode writes them.
  */
 
-const most_at_once = 10;
-
 /** Attempts before a mail is given up. */
 export const most_attempts = 8;
 /** The time until the next attempt: 10 s, then four times it. */
 export const backoffMs = (attempts: number): number =>
   Math.min(10_000 * 4 ** (attempts - 1), 3_600_000);
 
-export interface SmtpClient {
-  send(mail: MailRow, text: string): Promise<void>;
-  close(): void;
-}
+type SmtpClient = ReturnType<typeof openSmtp>;
 
 /** The SMTP client; every phase of a conversation is bounded. */
-export const openSmtp = (smtp_url: string, from: string): SmtpClient => {
+export const openSmtp = (smtp_url: string, from: string) => {
   const transport = createTransport({
     url: smtp_url,
     connectionTimeout: 10_000,
@@ -42,7 +37,7 @@ export const openSmtp = (smtp_url: string, from: string): SmtpClient => {
     dnsTimeout: 10_000,
   });
   return {
-    async send(mail, text) {
+    async send(mail: MailRow, text: string) {
       await transport.sendMail({
         from,
         to: { name: '', address: mail.recipient },
@@ -90,7 +85,7 @@ const sendOne = async (deps: Deps, smtp: SmtpClient, mail: MailRow): Promise<voi
 
 /** Sends what is due; returns how many mails were taken up. */
 export const sendDue = async (deps: Deps, smtp: SmtpClient): Promise<number> => {
-  const mails = await claimMails(deps.sql, deps.clock(), most_at_once);
+  const mails = await claimMails(deps.sql, deps.clock());
   await Promise.all(mails.map((mail) => sendOne(deps, smtp, mail)));
   return mails.length;
 };
@@ -98,7 +93,7 @@ export const sendDue = async (deps: Deps, smtp: SmtpClient): Promise<number> => 
 /** Writes mails to the log where there is no server; returns how many they were. */
 export const logDue = async (deps: Deps): Promise<number> => {
   const { sql, log, config } = deps;
-  const mails = await claimForLog(sql, most_at_once);
+  const mails = await claimForLog(sql);
   const open = makeMailOpener(config);
   for (const mail of mails) {
     const { id: mail_id, recipient: to, subject } = mail;

@@ -1,6 +1,6 @@
 import type { Config } from '../../../config.js';
 import { makeId } from '../../../kit/ids.js';
-import type { Db, Sql, Tx } from '../../../kit/pg/client.js';
+import type { Db, Fragment, Sql, Tx } from '../../../kit/pg/client.js';
 import { createSealer } from '../../../kit/sealing.js';
 
 /**
@@ -62,41 +62,35 @@ export const queueMail = async (
     values (${id}, ${to}, ${subject}, ${sealed}, ${at}, ${at})`;
 };
 
+/** Changes mails that wait and that no other sender holds, the earliest first. */
+const claim = (sql: Sql, set: Fragment, due: Fragment) =>
+  sql<MailRow[]>`
+    update mails
+    set ${set}
+    where id in (
+      select id
+      from mails
+      where sent_at is null and failed_at is null and ${due}
+      order by next_at, id
+      limit 10
+      for update skip locked
+    )
+    returning id, recipient, subject, sealed, attempts, created_at`;
+
 /** Claims due mails; those that are too old are given up on the way. */
-export const claimMails = async (sql: Sql, now: Date, most: number): Promise<MailRow[]> => {
+export const claimMails = async (sql: Sql, now: Date): Promise<MailRow[]> => {
   const oldest = new Date(now.getTime() - mail_life_ms);
   await sql`
     update mails
     set failed_at = ${now}, sealed = null
     where sent_at is null and failed_at is null and created_at < ${oldest}`;
-  return sql<MailRow[]>`
-    update mails
-    set attempts = attempts + 1, next_at = ${new Date(now.getTime() + claim_ms)}
-    where id in (
-      select id
-      from mails
-      where sent_at is null and failed_at is null and next_at <= ${now}
-      order by next_at
-      limit ${most}
-      for update skip locked
-    )
-    returning id, recipient, subject, sealed, attempts, created_at`;
+  const next_at = new Date(now.getTime() + claim_ms);
+  return claim(sql, sql`attempts = attempts + 1, next_at = ${next_at}`, sql`next_at <= ${now}`);
 };
 
 /** Mails that were never looked at, each given out once; they stay unsent. */
-export const claimForLog = (sql: Sql, most: number): Promise<MailRow[]> =>
-  sql<MailRow[]>`
-    update mails
-    set attempts = 1
-    where id in (
-      select id
-      from mails
-      where sent_at is null and failed_at is null and attempts = 0
-      order by id
-      limit ${most}
-      for update skip locked
-    )
-    returning id, recipient, subject, sealed, attempts, created_at`;
+export const claimForLog = (sql: Sql): Promise<MailRow[]> =>
+  claim(sql, sql`attempts = 1`, sql`attempts = 0`);
 
 /** A mail that went out or is given up keeps no text: its links are credentials. */
 export const endMail = async (

@@ -2,11 +2,7 @@ import type { Mail } from './store.js';
 
 /** The texts of the mails. Each says what happens when it is ignored. */
 
-interface Parts {
-  readonly to: string;
-  readonly name: string | null;
-  readonly link: string;
-}
+type Parts = Readonly<Record<'to' | 'link', string>> & { readonly name: string | null };
 
 const write = ({ to, name, link }: Parts, subject: string, before: string, after: string): Mail => {
   const greeting = name === null ? 'Hello,' : `Hello ${name},`;
