@@ -28,7 +28,7 @@ export const own_prediction_schema = Type.Object({
   score: nullable(score_schema),
 });
 
-const webhook_schema = Type.Object({
+export const webhook_schema = Type.Object({
   id: uuid_schema,
   url: Type.String(),
   events: Type.Array(Type.String()),
@@ -38,7 +38,7 @@ const webhook_schema = Type.Object({
   updated_at: time_schema,
 });
 
-const comment_schema = Type.Object({
+export const comment_schema = Type.Object({
   id: uuid_schema,
   question_id: uuid_schema,
   prediction_id: nullable(uuid_schema),
@@ -49,7 +49,7 @@ const comment_schema = Type.Object({
   created_at: time_schema,
 });
 
-const dispute_schema = Type.Object({
+export const dispute_schema = Type.Object({
   id: uuid_schema,
   question_id: uuid_schema,
   reason: Type.String(),
@@ -58,7 +58,7 @@ const dispute_schema = Type.Object({
   created_at: time_schema,
 });
 
-const vote_schema = Type.Object({
+export const vote_schema = Type.Object({
   id: Type.String({ description: 'Of the prediction or comment.' }),
   kind: textEnum(['prediction', 'comment'] as const),
   question_id: uuid_schema,
@@ -66,7 +66,7 @@ const vote_schema = Type.Object({
   created_at: time_schema,
 });
 
-const suggestion_schema = Type.Object({
+export const suggestion_schema = Type.Object({
   id: uuid_schema,
   question: Type.String(),
   description: Type.String(),
