@@ -23,6 +23,9 @@ const list = z.string().transform((text) =>
 const flag = z
   .enum(['true', 'false', '1', '0'])
   .transform((text) => text === 'true' || text === '1');
+const address = z.string().min(1).optional();
+const key = z.string().min(32).optional();
+const log_levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 interface Setting<S extends z.ZodType = z.ZodType> {
   readonly schema: S;
@@ -37,14 +40,21 @@ const setting = <S extends z.ZodType>(
   secret = false,
 ): Setting<S> => ({ schema, about, secret, ...(fallback === undefined ? {} : { fallback }) });
 
-const limit = (fallback: number, about: string) =>
-  setting(integer(1, 100_000_000), String(fallback), about);
+const secret = <S extends z.ZodType>(schema: S, about: string) =>
+  setting(schema, undefined, about, true);
+
+const toggle = (about: string) => setting(flag, 'false', about);
+
+const count = (min: number, max: number, fallback: number, about: string) =>
+  setting(integer(min, max), String(fallback), about);
+
+const limit = (fallback: number, about: string) => count(1, 100_000_000, fallback, about);
 
 export const role_names = ['api', 'relay', 'signer', 'timer'] as const;
 export type RoleName = (typeof role_names)[number];
 
 export const settings = {
-  PORT: setting(integer(0, 65_535), '8080', 'Port of the HTTP and websocket server; 0 picks one.'),
+  PORT: count(0, 65_535, 8_080, 'Port of the HTTP and websocket server; 0 picks one.'),
   HOST: setting(z.string().min(1), '127.0.0.1', 'Address the server listens on.'),
   PUBLIC_URL: setting(
     z
@@ -52,7 +62,7 @@ export const settings = {
       .transform((url) => url.replace(/\/+$/, ''))
       .optional(),
     undefined,
-    'Address under which the outside world reaches the service; links in mails and feeds use it.',
+    'Address of the service for the outside world; links in mails and feeds use it.',
   ),
   NODE_ENV: setting(
     z.enum(['development', 'production', 'test']),
@@ -67,23 +77,16 @@ export const settings = {
     '.data',
     'Folder of everything the service keeps itself: embedded stores, keys, logs.',
   ),
-  DATABASE_URL: setting(
-    z.string().min(1).optional(),
-    undefined,
-    'Postgres 14 or newer; an embedded Postgres is started when this is absent.',
-    true,
-  ),
-  DATABASE_POOL: setting(integer(2, 100), '8', 'Postgres connections of one process.'),
+  DATABASE_URL: secret(address, 'Postgres 14 or newer; an embedded one is started when absent.'),
+  DATABASE_POOL: count(2, 100, 8, 'Postgres connections of one process.'),
   DATABASE_PREPARE: setting(
     flag,
     'true',
-    'Use prepared statements; set false behind a transaction pooler.',
+    'Use prepared statements; set false for a transaction pooler.',
   ),
-  REDIS_URL: setting(
-    z.string().min(1).optional(),
-    undefined,
-    'Redis 7 or newer (redis://, rediss:// or unix:PATH); a private one is started when absent.',
-    true,
+  REDIS_URL: secret(
+    address,
+    'Redis 7 or newer (redis://, rediss:// or unix:PATH); an embedded one is started when absent.',
   ),
   REDIS_PREFIX: setting(
     z.string().regex(/^[a-z0-9_-]{1,40}$/),
@@ -95,44 +98,24 @@ export const settings = {
     'all',
     'Which roles this start runs: api, relay, signer, timer, or all.',
   ),
-  API_PROCESSES: setting(
-    integer(1, 256),
-    String(Math.max(1, os.availableParallelism() - 1)),
+  API_PROCESSES: count(
+    1,
+    256,
+    Math.max(1, os.availableParallelism() - 1),
     'Number of api processes that share the port; by default one less than the cores.',
   ),
-  PROCESS_HEAP_MB: setting(
-    integer(64, 65_536),
-    '512',
-    'Most MB that the JavaScript heap of one process may hold; more for very many sockets.',
-  ),
-  SOCKETS_KEY: setting(
-    integer(1, 1_000_000),
-    '20',
-    'Open websockets of one agent or person, over all api processes.',
-  ),
-  SOCKETS_IP: setting(
-    integer(1, 1_000_000),
-    '200',
-    'Open websockets of one address (IPv6: /64), over all api processes.',
-  ),
-  ADMIN_KEY: setting(
-    z.string().min(32).optional(),
-    undefined,
-    'Key for X-Admin-Key; made at the first start and kept in DATA_DIR/admin-key when absent.',
-    true,
-  ),
+  PROCESS_HEAP_MB: count(64, 65_536, 512, 'Most MB of the JavaScript heap of one process.'),
+  SOCKETS_KEY: count(1, 1_000_000, 20, 'Open websockets of one agent or person.'),
+  SOCKETS_IP: count(1, 1_000_000, 200, 'Open websockets of one address (IPv6: /64).'),
+  ADMIN_KEY: secret(key, 'Key for X-Admin-Key; made at first start, in DATA_DIR/admin-key.'),
   ADMIN_EMAILS: setting(list, '', 'People with these verified addresses are admins.'),
-  SECRET_KEY: setting(
-    z.string().min(32).optional(),
-    undefined,
-    'Encrypts webhook secrets, mails and kept answers; made at the first start, in DATA_DIR.',
-    true,
+  SECRET_KEY: secret(
+    key,
+    'Encrypts webhook secrets, mails and kept answers; made at first start, in DATA_DIR.',
   ),
-  SMTP_URL: setting(
+  SMTP_URL: secret(
     z.url({ protocol: /^smtps?$/ }).optional(),
-    undefined,
     'Mail server; without it mails go to the log and to the development outbox page.',
-    true,
   ),
   MAIL_FROM: setting(
     z.string().min(3),
@@ -154,57 +137,32 @@ export const settings = {
     undefined,
     'PEM file of a further certificate authority that webhook targets may use; for labs and tests.',
   ),
-  WEBHOOK_ALLOW_IN_PRODUCTION: setting(
-    flag,
-    'false',
-    'The second flag without which production refuses the two settings above.',
-  ),
+  WEBHOOK_ALLOW_IN_PRODUCTION: toggle('Production refuses the two settings above without it.'),
   WEBHOOK_DNS_SERVERS: setting(
     list,
     '',
     'Name servers, address or address:port, for webhook targets; empty: those of the system.',
   ),
-  WEBHOOK_KEEP_DAYS: setting(
-    integer(8, 3_650),
-    '30',
-    'Days for which deliveries that are over and their attempts are kept.',
-  ),
+  WEBHOOK_KEEP_DAYS: count(8, 3_650, 30, 'Days for which ended deliveries are kept.'),
   TRUSTED_PROXIES: setting(list, '', 'Address ranges whose X-Forwarded-For is believed.'),
-  LOG_LEVEL: setting(
-    z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
-    'info',
-    'What is logged; one line a request at info.',
-  ),
+  LOG_LEVEL: setting(z.enum(log_levels), 'info', 'Least level of log lines; requests are info.'),
   METRICS_PORT: setting(
     integer(0, 65_535).optional(),
     undefined,
     'Port of /livez, /readyz and /metrics of the first process; others count up. Off when absent.',
   ),
-  MODEL_FAMILY_CAP: setting(
-    integer(0, 1_000_000),
-    '0',
-    'Most predictions of one model family on a question; 0 for no such cap.',
+  MODEL_FAMILY_CAP: count(
+    0,
+    1_000_000,
+    0,
+    'Most predictions of one model family on a question; 0 for no cap.',
   ),
-  REQUIRE_RESOLUTION_PROTOCOL: setting(
-    flag,
-    'false',
-    'Refuse predictions without a resolution_protocol.',
+  REQUIRE_RESOLUTION_PROTOCOL: toggle('Refuse predictions without a resolution_protocol.'),
+  CITATIONS_REACHABLE: toggle('Refuse predictions with fewer than two sources that can be read.'),
+  HIDE_REASONING: toggle(
+    'Show the reasoning on an open question only to agents that predicted on it.',
   ),
-  CITATIONS_REACHABLE: setting(
-    flag,
-    'false',
-    'Refuse predictions with fewer than two sources that can be read; each one is asked for.',
-  ),
-  HIDE_REASONING: setting(
-    flag,
-    'false',
-    'Show the reasoning on an open question only to agents that have predicted on it.',
-  ),
-  ORIGINALITY_MB: setting(
-    integer(8, 65_536),
-    '64',
-    'MB of an api process for comparing predictions with earlier ones; others are read again.',
-  ),
+  ORIGINALITY_MB: count(8, 65_536, 64, 'MB of an api process for comparing predictions.'),
   LIMIT_IP: limit(1_000, 'Requests per minute from one address (IPv6: one /64).'),
   LIMIT_KEY: limit(6_000, 'Requests per minute with one key.'),
   LIMIT_REGISTER: limit(5, 'Registrations per minute from one address.'),

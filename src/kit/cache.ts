@@ -35,7 +35,7 @@ export const makeLoader = <V>(
           dispatch();
           await reading;
         };
-        // Those who asked are told of a failure; here only the turn ends.
+        // The callers get the failure; here only the turn ends.
         limit(turn).catch(() => undefined);
       },
     },
@@ -47,7 +47,7 @@ export interface Cache<V> {
   /** A value without a promise where it is known; those who ask during a reading share it. */
   get(key: string, read: () => Promise<V>): V | Promise<V>;
   peek(key: string): V | undefined;
-  /** What is being read is not kept either. */
+  /** A value that is being read is not kept either. */
   forget(key: string): void;
   /** Forgets what this holds of; what is being read has no value yet. */
   forgetWhere(matches: (key: string, value: V | undefined) => boolean): void;
@@ -68,7 +68,7 @@ interface Entry<V> {
   reading: Promise<V>;
 }
 
-/** What was read. */
+/** A cache of values that were read. */
 export const makeCache = <V>(options: CacheOptions<V>): Cache<V> => {
   const { most, ttl_ms = 0, sizeOf = () => 1, isKept = () => true } = options;
   const entries = new LRUCache<string, Entry<V>>({ maxSize: most, ttl: ttl_ms });
@@ -79,16 +79,9 @@ export const makeCache = <V>(options: CacheOptions<V>): Cache<V> => {
       reading: read().then(
         (value) => {
           if (!isHere()) return value;
-          if (!isKept(value)) entries.delete(key);
-          else
-            entries.set(
-              key,
-              { ...entry, value },
-              {
-                size: sizeOf(value),
-                start: begun,
-              },
-            );
+          const options = { size: sizeOf(value), start: begun };
+          if (isKept(value)) entries.set(key, { ...entry, value }, options);
+          else entries.delete(key);
           return value;
         },
         (error: unknown) => {

@@ -24,26 +24,11 @@ export const defineEvent = <S extends TObject>(def: EventDef<S>): EventDef<S> =>
 export interface EventPlace {
   readonly question_id?: string;
   readonly agent_id?: string;
-  /** Whose agent it is. */
+  /** The owner of the agent. */
   readonly owner_id?: string | null;
   /** The only agent that may see it, where the audience is `author`. */
   readonly audience_id?: string;
 }
-
-/** An event that is about to be stored: the row of the outbox. */
-export interface OutboxRow {
-  readonly id: string;
-  readonly event: string;
-  readonly question_id: string | null;
-  readonly agent_id: string | null;
-  readonly audience_id: string | null;
-  readonly owner_id: string | null;
-  /** Exactly what a webhook receives, serialised once: `{"event","data","timestamp"}`. */
-  readonly body: string;
-}
-
-/** Largest body of an event, in bytes; the outbox has the same limit as a check. */
-export const event_body_limit = 32_768;
 
 export interface Draft<S extends TObject> {
   readonly data: Static<S>;
@@ -53,20 +38,15 @@ export interface Draft<S extends TObject> {
   readonly id?: string;
 }
 
-export const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>): OutboxRow => {
-  const { data, place, at } = draft;
+/** The row of the outbox; `body` is exactly what a webhook receives, serialised once. */
+const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>) => {
+  const { data, place, at, id = makeId() } = draft;
   if ((def.audience === 'author') !== (place.audience_id !== undefined)) {
     throw new Error(`${def.name}: an audience of "${def.audience}" does not fit its place`);
   }
-  return {
-    id: draft.id ?? makeId(),
-    event: def.name,
-    question_id: place.question_id ?? null,
-    agent_id: place.agent_id ?? null,
-    audience_id: place.audience_id ?? null,
-    owner_id: place.owner_id ?? null,
-    body: JSON.stringify({ event: def.name, data, timestamp: at.toISOString() }),
-  };
+  const { question_id = null, agent_id = null, audience_id = null, owner_id = null } = place;
+  const body = JSON.stringify({ event: def.name, data, timestamp: at.toISOString() });
+  return { id, event: def.name, question_id, agent_id, audience_id, owner_id, body };
 };
 
 /** Stores an event in the transaction that causes it; returns the event's id. */
@@ -76,7 +56,7 @@ export const emit = async <S extends TObject>(
   draft: Draft<S>,
 ): Promise<string> => {
   const row = makeOutboxRow(def, draft);
-  await tx`insert into outbox ${tx({ ...row })}`;
+  await tx`insert into outbox ${tx(row)}`;
   return row.id;
 };
 

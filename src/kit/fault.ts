@@ -33,14 +33,18 @@ export interface FaultField {
   readonly code?: string;
 }
 
-export interface Fault {
-  readonly kind: 'fault';
-  readonly def: FaultDef;
-  readonly message: string;
+interface FaultParts {
+  readonly message?: string;
   readonly fields?: readonly FaultField[];
   readonly headers?: Readonly<Record<string, string>>;
   /** Further members of the error body, such as `link_url` or `similarity`. */
   readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+export interface Fault extends FaultParts {
+  readonly kind: 'fault';
+  readonly def: FaultDef;
+  readonly message: string;
 }
 
 type FaultShape = readonly [
@@ -55,43 +59,29 @@ export const defineFaults = <const T extends Record<string, FaultShape>>(
   shapes: T,
 ): { readonly [K in keyof T]: FaultDef } => {
   const defs: Record<string, FaultDef> = {};
-  for (const [code, [status, category, sentence, retryable]] of Object.entries(shapes)) {
-    defs[code] = { code, status, category, sentence, retryable: retryable ?? false };
+  for (const [code, [status, category, sentence, retryable = false]] of Object.entries(shapes)) {
+    defs[code] = { code, status, category, sentence, retryable };
   }
   return defs as { readonly [K in keyof T]: FaultDef };
 };
-
-export interface FaultParts {
-  readonly message?: string;
-  readonly fields?: readonly FaultField[];
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly extra?: Readonly<Record<string, unknown>>;
-}
 
 /** Makes a refusal from its definition; `message` replaces the default sentence. */
 export const refuse = (def: FaultDef, parts: FaultParts = {}): Fault => ({
   kind: 'fault',
   def,
-  message: parts.message ?? def.sentence,
-  ...(parts.fields === undefined ? {} : { fields: parts.fields }),
-  ...(parts.headers === undefined ? {} : { headers: parts.headers }),
-  ...(parts.extra === undefined ? {} : { extra: parts.extra }),
+  message: def.sentence,
+  ...parts,
 });
 
 export const isFault = (value: unknown): value is Fault =>
   typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'fault';
 
-/** The error body of the contract, §1. */
-export const faultBody = (fault: Fault, request_id: string): Record<string, unknown> => ({
-  error: fault.message,
-  code: fault.def.code,
-  status: fault.def.status,
-  category: fault.def.category,
-  retryable: fault.def.retryable,
-  ...(fault.fields === undefined ? {} : { fields: fault.fields }),
-  ...fault.extra,
-  request_id,
-});
+/** The error body of the contract, §1; an absent member is not in the JSON. */
+export const faultBody = (fault: Fault, request_id: string): Record<string, unknown> => {
+  const { code, status, category, retryable } = fault.def;
+  const { message: error, fields, extra } = fault;
+  return { error, code, status, category, retryable, fields, ...extra, request_id };
+};
 
 /** A refused item of a list whose items are judged one by one, as it stands in the answer. */
 export const refusedItem = ({ def, message, fields, extra }: Fault) => ({
@@ -118,24 +108,11 @@ export const common_faults = defineFaults({
   AMBIGUOUS_AUTH: [400, 'auth', 'Send either an API key or a Bearer token, not both.'],
   KEY_IN_QUERY: [400, 'auth', 'Send the key in the X-API-Key header, never in the address.'],
   ACCOUNT_SUSPENDED: [403, 'permission', 'This account is suspended.'],
-  AGENT_NOT_LINKED: [
-    403,
-    'permission',
-    'Link this agent to a verified human first, then try again.',
-  ],
+  AGENT_NOT_LINKED: [403, 'permission', 'Link this agent to a verified human, then try again.'],
   AGENTS_ONLY: [403, 'permission', 'Only agents can do this; use an agent key.'],
   HUMANS_ONLY: [403, 'permission', 'Only people can do this; log in and send a Bearer token.'],
-  IDEMPOTENCY_MISMATCH: [
-    422,
-    'validation',
-    'This Idempotency-Key was used for another request; send a new key with a new request.',
-  ],
-  IDEMPOTENCY_IN_PROGRESS: [
-    409,
-    'conflict',
-    'The first request with this Idempotency-Key is still being worked on; try again.',
-    true,
-  ],
+  IDEMPOTENCY_MISMATCH: [422, 'validation', 'This Idempotency-Key is used; send a new one.'],
+  IDEMPOTENCY_IN_PROGRESS: [409, 'conflict', 'The first request still runs; try again.', true],
   RATE_LIMITED: [429, 'rate_limited', 'Too many requests; try again later.', true],
   UNAVAILABLE: [503, 'unavailable', 'The service cannot answer right now; try again.', true],
   INTERNAL: [500, 'internal', 'Something went wrong here; the request id names it.', true],

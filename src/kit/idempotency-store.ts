@@ -36,20 +36,20 @@ export const claimAll = async (
   asks: readonly ClaimAsk[],
   lease_ms: number,
 ): Promise<{ readonly leases: ReadonlySet<string>; readonly known: readonly KnownRow[] }> => {
+  const rows = asks.map((ask) => ({
+    ...ask,
+    digest: ask.digest.toString('hex'),
+    credential: ask.credential?.toString('hex'),
+  }));
   const claimed = await db<{ lease_id: string }[]>`
     insert into idempotency as i
       (scope, key, route, digest, state, lease_id, lease_until, credential, created_at)
     select
       d.scope, d.key, d.route, decode(d.digest, 'hex'), 'running', d.lease_id,
       now() + ${lease_ms}::integer * interval '1 millisecond', decode(d.credential, 'hex'), now()
-    from unnest(
-      ${asks.map((ask) => ask.scope)}::text[],
-      ${asks.map((ask) => ask.key)}::text[],
-      ${asks.map((ask) => ask.route)}::text[],
-      ${asks.map((ask) => ask.digest.toString('hex'))}::text[],
-      ${asks.map((ask) => ask.lease_id)}::uuid[],
-      ${asks.map((ask) => ask.credential?.toString('hex') ?? null)}::text[]
-    ) as d (scope, key, route, digest, lease_id, credential),
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
+        scope text, key text, route text, digest text, lease_id uuid, credential text
+      ),
       (select set_config('synchronous_commit', 'off', true)) as unwaited
     order by d.scope, d.key
     on conflict (scope, key) do update
@@ -80,7 +80,7 @@ const findAll = (
 /** The answer to a call that ended its own credentials, for a short while after it. */
 export const findByCredential = async (
   db: Db,
-  ask: Pick<ClaimAsk, 'key' | 'route' | 'digest'> & { readonly credential: Buffer },
+  ask: ClaimAsk,
   within_ms: number,
 ): Promise<KnownRow | undefined> => {
   const [row] = await db<KnownRow[]>`
@@ -125,30 +125,6 @@ export const storeAnswers = async (
     where i.scope = d.scope and i.key = d.key and i.lease_id = d.lease_id
     returning i.lease_id`;
   return new Set(stored.map((row) => row.lease_id));
-};
-
-/** Holds on to keys whose calls are still worked on; one that is being answered is let be. */
-export const renewLeases = async (
-  db: Db,
-  claims: readonly Pick<KeptRow, 'scope' | 'key' | 'lease_id'>[],
-  lease_ms: number,
-): Promise<void> => {
-  await db`
-    update idempotency i
-    set lease_until = now() + ${lease_ms}::integer * interval '1 millisecond'
-    from (
-      select r.scope, r.key
-      from idempotency r
-      join unnest(
-        ${claims.map((claim) => claim.scope)}::text[],
-        ${claims.map((claim) => claim.key)}::text[],
-        ${claims.map((claim) => claim.lease_id)}::uuid[]
-      ) as d (scope, key, lease_id)
-        on d.scope = r.scope and d.key = r.key and d.lease_id = r.lease_id
-      where r.state = 'running'
-      for update of r skip locked
-    ) as held
-    where i.scope = held.scope and i.key = held.key`;
 };
 
 /** Frees a key whose call had no effect; does nothing once its answer is stored. */

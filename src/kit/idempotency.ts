@@ -9,7 +9,6 @@ import {
   deleteOld,
   findByCredential,
   type KnownRow,
-  renewLeases,
   storeAnswer,
   storeAnswers,
 } from './idempotency-store.js';
@@ -17,22 +16,22 @@ import { makeId } from './ids.js';
 import { describeError } from './log.js';
 import { makeLoop } from './loop.js';
 import type { Sql, Tx } from './pg/client.js';
-import { createGroupCommit, type GroupCommit } from './pg/group-commit.js';
+import { createGroupCommit } from './pg/group-commit.js';
 import { createSealer, deriveKey, type Sealer } from './sealing.js';
 import type { Service } from './service.js';
 
 /**
  * `Idempotency-Key`: a call that is sent again has its effect once and gets its first answer.
  *
- * The states of a key: free → running (claimed, with a lease that is renewed while its process
- * works) → done (with the answer) → free after 24 hours. A claim whose lease runs out makes the key
- * free for the same request, one that is released for any. `lease_id` is the fence: an answer is
- * stored only by the claim that still holds the key, so that a call which slept through its lease
- * takes its effect back instead of doubling it.
+ * The states of a key: free → running (claimed, with a lease as long as a request may take) → done
+ * (with the answer) → free after 24 hours. A claim whose lease runs out makes the key free for the
+ * same request, one that is released for any. `lease_id` is the fence: an answer is stored only by
+ * the claim that still holds the key, so that a call which outlived its lease takes its effect back
+ * instead of doubling it.
  *
- * What a handler does with it: in the transaction of its effect, last of all,
+ * A handler calls, in the transaction of its effect, last of all,
  *
- *     await ctx.keep(tx, answer);          // nothing without a key; `ctx` must not be destructured
+ *     await ctx.keep(tx, answer);          // does nothing without a key
  *
  * and a group commit, which has many calls in one transaction, takes `ctx.claim` with each draft
  * (null without a key) and calls, before it commits,
@@ -48,7 +47,7 @@ export interface Claim {
   readonly scope: string;
   readonly key: string;
   readonly lease_id: string;
-  /** What is stored: sealed, because an answer may carry a secret that is shown only once. */
+  /** The stored form: sealed, because an answer may carry a secret that is shown only once. */
   seal(answer: Answer): Buffer;
   /** The answer that was handed to a transaction, if one was. */
   kept: Answer | null;
@@ -77,9 +76,9 @@ export const keepAll = async (tx: Tx, kept: readonly Kept[]): Promise<void> => {
   for (const { claim, answer } of kept) claim.kept = answer;
 };
 
-/** What a call with a key is: all of it must be the same for a replay. */
+/** A call with a key: all of it must be the same for a replay. */
 export interface CallToClaim {
-  /** Whose key it is. */
+  /** The owner of the key. */
   readonly scope: string;
   readonly key: string;
   readonly route: string;
@@ -97,10 +96,7 @@ export type Claimed =
   | { readonly kind: 'running' };
 
 export interface Keeper {
-  /** What is claimed is held until `drop`. */
   claim(call: CallToClaim): Promise<Claimed>;
-  /** The call is over, however it ended: its lease is not renewed any more. */
-  drop(claim: Claim): void;
   /** The first answer to a call that ended its credentials; null when there is none. */
   findEnded(call: CallToClaim): Promise<Answer | null>;
   /** For calls without a transaction of their own: keeps the answer now. Never throws. */
@@ -109,11 +105,11 @@ export interface Keeper {
   release(claim: Claim): Promise<void>;
 }
 
-export interface KeeperOptions {
+interface KeeperOptions {
   readonly sql: Sql;
   readonly secret_key: string;
   readonly log: Logger;
-  /** A crashed process frees its keys after it; one that works renews it meanwhile. */
+  /** A crashed process frees its keys after it. */
   readonly lease_ms?: number;
 }
 
@@ -124,76 +120,33 @@ const unguessable = 20;
 
 const nameOf = ({ scope, key }: Pick<ClaimAsk, 'scope' | 'key'>): string => `${scope}\n${key}`;
 
-interface Verdict {
-  readonly is_mine: boolean;
-  /** Undefined where the row went away in between. */
-  readonly row: KnownRow | undefined;
-}
-
-/** Claims of calls at the same time share a statement. */
-const createClaiming = (sql: Sql, lease_ms: number): GroupCommit<ClaimAsk, Verdict> =>
-  createGroupCommit<ClaimAsk, Verdict>({
-    key: nameOf,
-    one_a_key: true,
-    async commit({ drafts: asks }) {
-      const { leases, known } = await sql.begin((tx) => claimAll(tx, asks, lease_ms));
-      const rows = new Map(known.map((row) => [nameOf(row), row]));
-      return asks.map((ask) => ({
-        is_mine: leases.has(ask.lease_id),
-        row: rows.get(nameOf(ask)),
-      }));
-    },
-  });
-
-/** Renews the leases of calls that are worked on, all of them in one statement. */
-const makeRenewing = ({ sql, log }: KeeperOptions, lease_ms: number) => {
-  const held = new Set<Claim>();
-  let timer: NodeJS.Timeout | undefined;
-  const arm = (): void => {
-    if (timer !== undefined || held.size === 0) return;
-    timer = setTimeout(renew, lease_ms / 4);
-    timer.unref();
-  };
-  const renew = async (): Promise<void> => {
-    try {
-      if (held.size > 0) await renewLeases(sql, [...held], lease_ms);
-    } catch (error) {
-      log.warn(describeError(error), 'idempotency: leases were not renewed');
-    }
-    timer = undefined;
-    arm();
-  };
-  return {
-    hold(claim: Claim): void {
-      held.add(claim);
-      arm();
-    },
-    drop: (claim: Claim): void => void held.delete(claim),
-  };
-};
-
 const openAnswer = (sealer: Sealer, row: KnownRow): Answer | null => {
   const text = row.answer === null ? null : sealer.open(nameOf(row), row.answer);
   return text === null ? null : (JSON.parse(text) as Answer);
 };
 
-/** Digests are keyed: a body may hold a password, which a plain hash would offer for guessing. */
-const makeDigests = (secret_key: string) => {
-  const key = deriveKey(secret_key, 'prediction-forum idempotency digests 1');
-  return {
-    ofCall: ({ route, target, raw_body }: CallToClaim): Buffer =>
-      createHmac('sha256', key).update(`${route}\n${target}\n`).update(raw_body).digest(),
-    ofCredential: (credential: string): Buffer =>
-      createHmac('sha256', key).update('credential\n').update(credential).digest(),
-  };
-};
-
 export const createKeeper = (options: KeeperOptions): Keeper => {
-  const { sql, secret_key, log, lease_ms = 4_000 } = options;
+  const { sql, secret_key, log, lease_ms = 10_000 } = options;
   const sealer = createSealer(secret_key, 'prediction-forum kept answers 1');
-  const digests = makeDigests(secret_key);
-  const claiming = createClaiming(sql, lease_ms);
-  const renewing = makeRenewing(options, lease_ms);
+  /** Digests are keyed: a body may hold a password, which a plain hash would offer for guessing. */
+  const digest_key = deriveKey(secret_key, 'prediction-forum idempotency digests 1');
+  const digestOf = (text: string, body: Uint8Array | string): Buffer =>
+    createHmac('sha256', digest_key).update(text).update(body).digest();
+  const askOf = ({ scope, key, route, target, raw_body, credential }: CallToClaim): ClaimAsk => ({
+    ...{ scope, key, route, digest: digestOf(`${route}\n${target}\n`, raw_body) },
+    credential: credential === null ? null : digestOf('credential\n', credential),
+    lease_id: makeId(),
+  });
+  /** Claims of calls at the same time share a statement; the row of a key that is not free. */
+  const claiming = createGroupCommit<ClaimAsk, KnownRow | 'claimed' | undefined>({
+    key: nameOf,
+    one_a_key: true,
+    async commit({ drafts: asks }) {
+      const { leases, known } = await sql.begin((tx) => claimAll(tx, asks, lease_ms));
+      const rows = new Map(known.map((row) => [nameOf(row), row]));
+      return asks.map((ask) => (leases.has(ask.lease_id) ? 'claimed' : rows.get(nameOf(ask))));
+    },
+  });
 
   const makeClaim = (ask: ClaimAsk): Claim => ({
     scope: ask.scope,
@@ -206,21 +159,10 @@ export const createKeeper = (options: KeeperOptions): Keeper => {
 
   return {
     async claim(call) {
-      const { scope, key, route, credential } = call;
-      const ask: ClaimAsk = {
-        scope,
-        key,
-        route,
-        digest: digests.ofCall(call),
-        credential: credential === null ? null : digests.ofCredential(credential),
-        lease_id: makeId(),
-      };
-      const { is_mine, row } = await claiming.add(ask);
-      if (is_mine) {
-        const claim = makeClaim(ask);
-        renewing.hold(claim);
-        return { kind: 'claimed', claim };
-      }
+      const ask = askOf(call);
+      const row = await claiming.add(ask);
+      if (row === 'claimed') return { kind: 'claimed', claim: makeClaim(ask) };
+      // It went away in between.
       if (row === undefined) return { kind: 'running' };
       if (!ask.digest.equals(row.digest)) return { kind: 'mismatch' };
       if (row.state === 'running') return { kind: 'running' };
@@ -228,13 +170,9 @@ export const createKeeper = (options: KeeperOptions): Keeper => {
       // Sealed under another SECRET_KEY: the answer is lost, and doing it again would be wrong.
       return answer === null ? { kind: 'mismatch' } : { kind: 'replay', answer };
     },
-    drop: renewing.drop,
     async findEnded(call) {
       if (call.credential === null || call.key.length < unguessable) return null;
-      const credential = digests.ofCredential(call.credential);
-      const { key, route } = call;
-      const ask = { key, route, digest: digests.ofCall(call), credential };
-      const row = await findByCredential(sql, ask, ended_ms);
+      const row = await findByCredential(sql, askOf(call), ended_ms);
       return row === undefined ? null : openAnswer(sealer, row);
     },
     async keepAfter(claim, answer) {
@@ -256,10 +194,10 @@ export const createKeeper = (options: KeeperOptions): Keeper => {
 };
 
 /**
- * Which answers are kept: success, and the refusals by which a handler judged the state of things
- * (conflict, permission, not_found), so that a late repeat cannot do what its caller was told was
- * not done. What says that the request itself is not right, that a limit is used up or that the
- * service is away is not kept: the key is free again, and the request may be mended under it.
+ * Kept are success and the refusals by which a handler judged the state of things (conflict,
+ * permission, not_found), so that a late repeat cannot do what was refused before.
+ * A refusal of the request itself, of a limit or of an outage frees the key: the request may be
+ * mended under it.
  */
 export const isKept = (answer: Answer): boolean =>
   !isFault(answer) || ['conflict', 'permission', 'not_found'].includes(answer.def.category);

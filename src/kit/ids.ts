@@ -1,44 +1,25 @@
 import * as crypto from 'node:crypto';
-import { randomFillSync } from 'node:crypto';
+
+let last_ms = 0;
+let counter = 0;
 
 /**
  * UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, then random bits. Within one process the
  * 12 bits after the version count up inside a millisecond, so ids made here sort in the order of
  * their making.
  */
-const pool = Buffer.allocUnsafe(4096);
-/** The same bytes as digits, which ids are made of. */
-let digits = '';
-let used = pool.length;
-let last_ms = 0;
-let counter = 0;
-/** What ids of `last_ms` begin with. */
-let beginning = '';
-
-const moveTo = (ms: number): void => {
-  last_ms = ms;
-  const time = ms.toString(16).padStart(12, '0');
-  beginning = `${time.slice(0, 8)}-${time.slice(8)}-`;
-};
-
 export const makeId = (now_ms: number = Date.now()): string => {
-  if (used + 8 > pool.length) {
-    randomFillSync(pool);
-    digits = pool.toString('hex');
-    used = 0;
-  }
+  const random = crypto.randomUUID();
   if (now_ms > last_ms) {
-    moveTo(now_ms);
-    counter = pool.readUInt16LE(used) & 0x3ff;
+    last_ms = now_ms;
+    counter = Number.parseInt(random.slice(0, 3), 16) & 0x3ff;
   } else if (++counter > 0xfff) {
-    moveTo(last_ms + 1);
+    last_ms += 1;
     counter = 0;
   }
-  const at = 2 * used;
-  const variant = '89ab'.charAt(pool[used]! & 0x3);
-  used += 8;
-  const numbered = `${beginning}${(0x7000 | counter).toString(16)}-${variant}`;
-  return `${numbered}${digits.slice(at + 1, at + 4)}-${digits.slice(at + 4, at + 16)}`;
+  const time = last_ms.toString(16).padStart(12, '0');
+  const numbered = (0x7000 | counter).toString(16);
+  return `${time.slice(0, 8)}-${time.slice(8)}-${numbered}${random.slice(18)}`;
 };
 
 const dashed = (hex: string): string =>

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { makeLocalWindows } from './local-windows.js';
 import { describeError } from './log.js';
 import { loadScript } from './redis/client.js';
 import { withDeadline } from './service.js';
@@ -15,7 +14,7 @@ import { withDeadline } from './service.js';
 export interface Window {
   /** Shown in the headers: `key`, `ip`, `predictions`. */
   readonly name: string;
-  /** Who is counted; without the Redis prefix. */
+  /** The counted caller; without the Redis prefix. */
   readonly key: string;
   readonly limit: number;
   readonly window_ms: number;
@@ -29,13 +28,13 @@ export interface Taken {
   /** By window, in the order given: calls left, and ms until the oldest one counted grows old. */
   readonly left: readonly number[];
   readonly reset_ms: readonly number[];
-  /** When it was taken, by the clock of whoever counts: the mark by which it is given back. */
+  /** When it was taken, by the clock that counted it; it is given back by this time. */
   readonly at_ms: number;
   /** Counted in the memory of this process, not in Redis. */
   readonly is_local: boolean;
 }
 
-/** What is left of a window, and ms until the oldest call counted grows old; 0 where none is. */
+/** Calls left of a window, and ms until the oldest call counted grows old; 0 where none is. */
 export interface Left {
   readonly left: number;
   readonly reset_ms: number;
@@ -64,8 +63,8 @@ export interface LimiterOptions {
 const script = loadScript('windows-n.lua');
 const most_calls_a_script = 128;
 
-/** What is asked of one call: to take it, to look, or to give back the call of that time first. */
-interface Asked {
+/** One call: to take it, to look, or to give back the call of that time first. */
+interface Call {
   readonly windows: readonly Window[];
   readonly act: 'take' | 'look' | number;
   readonly resolve: (taken: Taken) => void;
@@ -90,7 +89,7 @@ const readAnswer = (numbers: readonly number[], from: number, windows: number): 
 /** One script call for many calls; rejects when Redis takes longer than the patience. */
 const askRedis = async (
   { redis, prefix, patience_ms = 300 }: LimiterOptions,
-  batch: readonly Asked[],
+  batch: readonly Call[],
 ): Promise<readonly Taken[]> => {
   const keys = batch.flatMap(({ windows }) =>
     windows.map(({ key }) => `${prefix}:{limits}:${key}`),
@@ -110,9 +109,68 @@ const askRedis = async (
   });
 };
 
+/** Callers remembered before those that were not seen for a window are looked for. */
+const first_sweep = 100_000;
+
+/**
+ * The same rule in the memory of one process, which is one of `share` that count for themselves;
+ * also what the tests compare Redis with.
+ */
+export const makeLocalWindows = (share: number) => {
+  const lists = new Map<string, { readonly list: number[]; readonly end: number }>();
+  let sweep_at = first_sweep;
+  const sweep = (now: number): void => {
+    for (const [key, { end }] of lists) if (end <= now) lists.delete(key);
+    sweep_at = Math.max(first_sweep, 2 * lists.size);
+  };
+  const read = (windows: readonly Window[], now: number) =>
+    windows.map(({ key, limit, window_ms }) => {
+      const list = lists.get(key)?.list ?? [];
+      while (list.length > 0 && (list[0] as number) <= now - window_ms) list.shift();
+      return { key, list, window_ms, limit: Math.max(1, Math.floor(limit / share)) };
+    });
+  type Counted = ReturnType<typeof read>[number];
+  const leftOf = ({ list, limit }: Counted): number => Math.max(0, limit - list.length);
+  const resetOf = ({ list, window_ms }: Counted, now: number, empty: number): number =>
+    list.length > 0 ? (list[0] as number) + window_ms - now : empty;
+
+  return {
+    look: (windows: readonly Window[], now: number = Date.now()): readonly Left[] =>
+      read(windows, now).map((one) => ({ left: leftOf(one), reset_ms: resetOf(one, now, 0) })),
+    take(windows: readonly Window[], now: number = Date.now()): Taken {
+      if (lists.size >= sweep_at) sweep(now);
+      const counted = read(windows, now);
+      const waits = counted.map(({ list, limit, window_ms }) =>
+        list.length < limit ? 0 : (list[list.length - limit] as number) + window_ms - now,
+      );
+      const retry_ms = Math.max(0, ...waits);
+      for (const { key, list, window_ms } of retry_ms === 0 ? counted : []) {
+        list.push(now);
+        lists.set(key, { list, end: now + window_ms });
+      }
+      return {
+        allowed: retry_ms === 0,
+        refused: retry_ms === 0 ? -1 : waits.indexOf(retry_ms),
+        retry_ms,
+        left: counted.map(leftOf),
+        reset_ms: counted.map((one) => resetOf(one, now, one.window_ms)),
+        at_ms: now,
+        is_local: true,
+      };
+    },
+    giveBack(windows: readonly Window[], { at_ms }: Pick<Taken, 'at_ms'>): void {
+      for (const { key } of windows) {
+        const list = lists.get(key)?.list ?? [];
+        const at = list.lastIndexOf(at_ms);
+        if (at !== -1) list.splice(at, 1);
+      }
+    },
+    size: () => lists.size,
+  };
+};
+
 /** Counting in the memory of this process while Redis is away, for a second at a time. */
 const makeFallback = ({ redis, processes, log }: LimiterOptions) => {
-  const local = makeLocalWindows(processes);
   let until = 0;
   let stopped = false;
   const begin = (error: unknown): void => {
@@ -122,17 +180,14 @@ const makeFallback = ({ redis, processes, log }: LimiterOptions) => {
     until = Date.now() + 1_000;
   };
   return {
+    ...makeLocalWindows(processes),
     begin,
-    look: local.look,
-    giveBack: local.giveBack,
     isOn(): boolean {
       if (redis.status !== 'ready') begin(new Error('no connection'));
       return Date.now() < until;
     },
-    take: local.take,
     stop(): void {
       stopped = true;
-      local.clear();
     },
   };
 };
@@ -146,10 +201,10 @@ const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly
 
 export const createLimiter = (options: LimiterOptions): Limiter => {
   const fallback = makeFallback(options);
-  const waiting: Asked[] = [];
+  const waiting: Call[] = [];
   let is_asking = false;
 
-  const ask = async (batch: readonly Asked[]): Promise<void> => {
+  const ask = async (batch: readonly Call[]): Promise<void> => {
     try {
       const answers = await askRedis(options, batch);
       batch.forEach(({ resolve }, n) => {
@@ -170,7 +225,7 @@ export const createLimiter = (options: LimiterOptions): Limiter => {
     is_asking = false;
   };
 
-  const inRedis = (windows: readonly Window[], act: Asked['act']): Promise<Taken> =>
+  const inRedis = (windows: readonly Window[], act: Call['act']): Promise<Taken> =>
     new Promise((resolve, reject) => {
       waiting.push({ windows, act, resolve, reject });
       if (is_asking) return;
@@ -179,7 +234,7 @@ export const createLimiter = (options: LimiterOptions): Limiter => {
     });
 
   /** Null when Redis does not answer. */
-  const tryRedis = async (windows: readonly Window[], act: Asked['act']): Promise<Taken | null> =>
+  const tryRedis = async (windows: readonly Window[], act: Call['act']): Promise<Taken | null> =>
     fallback.isOn() ? null : inRedis(windows, act).catch(() => null);
 
   return {

@@ -1,5 +1,5 @@
+import { write, writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
-import { openLogOutput } from './log-output.js';
 import { hideCredentials } from './secrets.js';
 
 export interface Log {
@@ -8,43 +8,31 @@ export interface Log {
   readonly dropped: () => number;
 }
 
+const redacted = [
+  ...['api_key', 'token', 'password', 'secret'].flatMap((name) => [name, `*.${name}`]),
+  ...['signing_secret', 'authorization', 'headers.authorization'],
+  ...['headers["x-api-key"]', 'headers["x-admin-key"]'],
+];
+
 /**
  * One JSON line a record, on the standard output and written at least every 200 ms. Secrets never
  * get into a record in the first place; the redaction list is the second fence, and keys inside of
  * any text, such as a path, are taken out of every line.
  */
 export const makeLog = (level: string, base: Readonly<Record<string, unknown>>, fd = 1): Log => {
-  const output = openLogOutput({
-    fd,
-    onAgain: (dropped, code) => log.warn({ dropped, code }, 'log: lines were dropped'),
-  });
+  const output = new LogOutput(fd, (dropped, code) =>
+    log.warn({ dropped, code }, 'log: lines were dropped'),
+  );
   const log = pino(
     {
       level,
       base,
       timestamp: pino.stdTimeFunctions.isoTime,
-      redact: {
-        paths: [
-          'api_key',
-          'token',
-          'password',
-          'secret',
-          'signing_secret',
-          'authorization',
-          'headers.authorization',
-          'headers["x-api-key"]',
-          'headers["x-admin-key"]',
-          '*.api_key',
-          '*.token',
-          '*.password',
-          '*.secret',
-        ],
-        censor: '[redacted]',
-      },
+      redact: { paths: redacted, censor: '[redacted]' },
     },
     { write: (line: string) => output.write(hideCredentials(line)) },
   );
-  return { log, dropped: () => output.dropped() };
+  return { log, dropped: () => output.dropped };
 };
 
 /** Ends a line that has begun as every line of the log does; its members are JSON already. */
@@ -71,7 +59,7 @@ export const makeLineWriter = (log: Logger): LineWriter | null => {
   };
 };
 
-/** What of an error goes into a log record: never the values of a statement. */
+/** An error as a log record: never the values of a statement. */
 export const describeError = (error: unknown): Record<string, unknown> =>
   error instanceof Error
     ? {
@@ -81,3 +69,99 @@ export const describeError = (error: unknown): Record<string, unknown> =>
         stack: error.stack?.split('\n').slice(1, 6).join(' <').trim(),
       }
     : { err: String(error) };
+
+/** Lines gathered for this time are written, and what failed is tried again after it. */
+const every_ms = 200;
+/** The same for a full pipe, which somebody is reading. */
+const pipe_ms = 10;
+/** This many characters are written at once. */
+const enough = 32_768;
+/** Most characters kept while nothing can be written. */
+const most = 1_048_576;
+
+const outputs: LogOutput[] = [];
+const flushAll = (): void => {
+  for (const output of outputs) output.flushSync();
+};
+
+/**
+ * Writes lines without making anybody wait. A failed write (the disk is full, nobody reads the
+ * pipe) is tried again; meanwhile `most` is kept, and further lines are dropped and counted.
+ */
+export class LogOutput {
+  dropped = 0;
+  readonly #fd: number;
+  readonly #onAgain: (dropped: number, code: string) => void;
+  #lines = '';
+  /** Being written, or to be tried again. */
+  #chunk = Buffer.alloc(0);
+  #is_writing = false;
+  #reported = 0;
+  /** Why the last write failed; empty when it did not. */
+  #trouble = '';
+
+  /** `onAgain`: lines can be written again, and this many had to be dropped. */
+  constructor(fd: number, onAgain: (dropped: number, code: string) => void) {
+    this.#fd = fd;
+    this.#onAgain = onAgain;
+    setInterval(() => this.#flush(), every_ms).unref();
+    outputs.push(this);
+    if (outputs.length === 1) process.once('exit', flushAll);
+  }
+
+  write(line: string): void {
+    if (this.#lines.length + line.length > most) {
+      this.dropped += 1;
+      return;
+    }
+    this.#lines += line;
+    if (this.#trouble === '' && this.#lines.length >= enough) this.#flush();
+  }
+
+  #flush(): void {
+    if (this.#is_writing) return;
+    if (this.#chunk.length === 0) {
+      this.#chunk = Buffer.from(this.#lines);
+      this.#lines = '';
+    }
+    if (this.#chunk.length === 0) return;
+    this.#is_writing = true;
+    write(this.#fd, this.#chunk, (error, written) => {
+      this.#is_writing = false;
+      if (error === null) this.#chunk = this.#chunk.subarray(written);
+      if (error !== null) this.#fail(error.code ?? 'unknown');
+      else if (this.#chunk.length > 0) this.#flush();
+      else this.#succeed();
+    });
+  }
+
+  #fail(code: string): void {
+    this.#trouble = code;
+    if (code === 'EAGAIN') setTimeout(() => this.#flush(), pipe_ms).unref();
+  }
+
+  #succeed(): void {
+    const code = this.#trouble;
+    this.#trouble = '';
+    // The kept lines go first, and leave room for the line that says how many were dropped.
+    if (code !== '') this.#flush();
+    if (this.dropped > this.#reported) this.#onAgain(this.dropped - this.#reported, code);
+    this.#reported = this.dropped;
+  }
+
+  /** Writes what it can, now: for the end of the process. */
+  flushSync(): void {
+    let rest = Buffer.from(this.#lines);
+    if (!this.#is_writing) rest = Buffer.concat([this.#chunk, rest]);
+    if (!this.#is_writing) this.#chunk = Buffer.alloc(0);
+    this.#lines = '';
+    for (let patience = 50; rest.length > 0 && patience > 0; patience -= 1) {
+      try {
+        rest = rest.subarray(writeSync(this.#fd, rest));
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pipe_ms);
+      }
+    }
+  }
+}

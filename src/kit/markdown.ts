@@ -4,9 +4,9 @@
  */
 
 /**
- * What cannot be seen and changes how the rest is read: controls but for blanks, direction marks
- * and overrides, zero-width and tag characters (Unicode's Default_Ignorable_Code_Point), and
- * interlinear annotation.
+ * Characters that cannot be seen and change how the rest is read: controls but for blanks,
+ * direction marks and overrides, zero-width and tag characters (Unicode's
+ * Default_Ignorable_Code_Point), and interlinear annotation.
  */
 const unseen = /(?![\t\n\v\f\r])\p{Cc}|[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
 
@@ -31,13 +31,13 @@ export const codeSpan = (text: string): string => {
   return flat === '' ? '' : `\`${flat}\``;
 };
 
-/** What some dialects make a link of without any sign: addresses, names of sites, of mailboxes. */
+/** Some dialects make a link of these without any sign: addresses, names of sites, of mailboxes. */
 const address =
   /(?:[a-z][a-z0-9+.-]*:)?\/\/\S+|\bwww\.\S+|[^\s@]+@[^\s@]+|[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,}(?:[/:?#]\S*)?/giu;
 
 /**
  * A text as inline Markdown. Signs that a dialect gives a meaning to inside of a line are escaped,
- * and those that mean something at its start. What would become a link by itself is shown as code.
+ * and those that mean something at its start. Addresses are shown as code.
  */
 export const escapeMarkdown = (text: string): string => {
   const flat = flatten(text);

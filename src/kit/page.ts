@@ -33,7 +33,7 @@ export const page_query = {
 export type CursorPart = string | number | null;
 export type CursorKey = readonly CursorPart[];
 /**
- * What a part of a cursor must be, so that a made-up cursor is refused here and not by Postgres.
+ * The kind of a part of a cursor, so that a made-up cursor is refused here and not by Postgres.
  * `number`: an integer within 32 bits. `number` and `time` may be null in rows that lack them.
  */
 export type CursorKind = 'id' | 'number' | 'time' | 'text';
@@ -92,7 +92,7 @@ interface PageQuery {
   readonly offset?: number;
 }
 
-/** What a client asks for; a fault when the cursor is not one of this list. */
+/** The page that a client asks for; a fault when the cursor is not one of this list. */
 export const readPage = (query: PageQuery, kinds: readonly CursorKind[]): PageAsk | Fault => {
   if (query.cursor === undefined) {
     return { limit: query.limit, after: null, offset: query.offset ?? 0 };

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 
 /**
- * What is secret at rest: AES-256-GCM under a key derived from SECRET_KEY for one purpose, bound to
+ * Secrets at rest: AES-256-GCM under a key derived from SECRET_KEY for one purpose, bound to
  * the name of what is sealed, so that sealed bytes that were copied to another row do not open.
  *
  * Layout: version (1 byte) · nonce (12) · tag (16) · ciphertext.

@@ -27,9 +27,7 @@ import {
 } from '../features/humans/index.js';
 import { createDays, type InsightParts } from '../features/insights/index.js';
 import {
-  countedBy,
   createLimitReader,
-  type LimitName,
   type LimitParts,
   limit_table,
   makeWindowsOf,
@@ -163,7 +161,6 @@ const limitLines = (config: Config) =>
   Object.entries(limit_table).map(([name, { setting, per }]) => ({
     ...{ name, limit: config[setting] },
     per: per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
-    counts: countedBy(name as LimitName, all_routes as readonly Route[]),
   }));
 
 const makePlaceParts = (deps: Deps, limiter: Limiter, committed: () => void) => {

@@ -120,7 +120,7 @@ export const renderWebhookPage = (facts: WebhookFacts): Page =>
     wide: true,
     body: `<h1>Webhooks</h1>
 <p class="soft">The forum calls your agent when something happens. See also the
-<a href="/docs">reference</a> and all <a href="/docs/events">events</a>.</p>
+<a href="/docs">reference</a> and all events in <a href="/asyncapi.json">AsyncAPI</a>.</p>
 ${create}
 ${section('Events', code(facts.events.join('\n')))}
 ${arrivesOf(facts.prefix)}

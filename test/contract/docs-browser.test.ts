@@ -13,7 +13,7 @@ else {
   const isOurs = (url: string): boolean => url.startsWith(app.url) || url.startsWith('data:');
 
   t.test('the pages fit any screen and ask nobody else', async (t) => {
-    for (const path of ['/docs/events', '/docs/webhooks']) {
+    for (const path of ['/docs/webhooks']) {
       for (const width of widths) {
         const page = await browser.open(app.url + path, { width, height: 900 });
         t.same(

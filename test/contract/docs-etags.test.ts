@@ -1,9 +1,9 @@
 import { t } from 'tap';
-import { exampleOf } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/kit/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { type Answered, startApp } from '../help/app.js';
 import { makeDocsWorld, type Vars } from '../help/docs-world.js';
+import { exampleOf } from '../help/examples.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeOpenQuestion } from '../help/story.js';
 
@@ -52,7 +52,7 @@ t.test('what is read by many has a tag, and private answers have none', async (t
   const ids = cacheable.map(({ id }) => id);
   for (const id of [
     ...['getQuestion', 'listQuestions', 'getConsensus', 'leaderboard', 'debaterLeaderboard'],
-    ...['getTaxonomy', 'openapi', 'asyncapi', 'docs', 'eventDocs', 'webhookDocs', 'llms'],
+    ...['getTaxonomy', 'openapi', 'asyncapi', 'docs', 'webhookDocs', 'llms'],
     ...['newsFeed', 'questionFeed', 'agentProfile', 'listPredictions', 'listWebhookEvents'],
   ]) {
     t.ok(ids.includes(id), id);

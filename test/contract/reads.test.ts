@@ -1,9 +1,9 @@
 import { t } from 'tap';
-import { exampleOf, type Value } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/kit/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { type CallOptions, startApp } from '../help/app.js';
 import { makeDocsWorld, type Vars } from '../help/docs-world.js';
+import { exampleOf, type Value } from '../help/examples.js';
 
 /** Every operation that reads: in each media type that it knows, and with each limit of a list. */
 

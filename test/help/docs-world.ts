@@ -1,7 +1,7 @@
-import { type Example, exampleOf, type Value } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/kit/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import type { TestApp } from './app.js';
+import { type Example, exampleOf, type Value } from './examples.js';
 import { type KeyedCall, keyed_calls } from './keyed-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from './story.js';
 

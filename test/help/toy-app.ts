@@ -14,7 +14,7 @@ import { createResponseCache } from '../../src/kit/http/response-cache.js';
 import type { Caller } from '../../src/kit/http/route.js';
 import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/kit/http/route.js';
 import type { Limiter, Window } from '../../src/kit/limits.js';
-import { makeLocalWindows } from '../../src/kit/local-windows.js';
+import { makeLocalWindows } from '../../src/kit/limits.js';
 import { QueueFullError } from '../../src/kit/pg/group-commit.js';
 import type { Hub } from '../../src/kit/ws/hub.js';
 import type { HubLimits } from '../../src/kit/ws/options.js';

@@ -26,7 +26,7 @@ const open = (): Sql =>
 const sql = open();
 const other_sql = open();
 t.teardown(() => Promise.all([sql.end({ timeout: 1 }), other_sql.end({ timeout: 1 })]));
-// Nothing is renewed while these tests run: leases end when a test says so.
+// Leases end when a test says so.
 const lease_ms = 3_600_000;
 const keeper = createKeeper({ sql, secret_key, log, lease_ms });
 const other = createKeeper({ sql: other_sql, secret_key, log, lease_ms });
@@ -102,24 +102,6 @@ t.test('who slept through its lease loses its effect to the one that took over',
   t.same(await keeper.claim(asked), { kind: 'running' }, 'and it cannot free or answer it');
   await keepIt(awake);
   t.same(await keeper.claim(asked), { kind: 'replay', answer });
-});
-
-t.test('a lease is renewed while its call is worked on, and ends after it', async (t) => {
-  const working = createKeeper({ sql, secret_key, log, lease_ms: 400 });
-  const asked = call();
-  const claim = await mustClaim(working, asked);
-  const leaseEnd = async (): Promise<number> => {
-    const [row] = await sql<{ at: Date }[]>`
-      select lease_until as at from idempotency where key = ${asked.key}`;
-    return row?.at.getTime() ?? 0;
-  };
-  const first_end = await leaseEnd();
-  await until('the lease is longer than it was', async () => {
-    t.same(await other.claim(asked), { kind: 'running' });
-    return (await leaseEnd()) > first_end + 400;
-  });
-  working.drop(claim);
-  await until('the key is free again', async () => (await other.claim(asked)).kind === 'claimed');
 });
 
 t.test('a batch in which one claim is lost keeps nothing', async (t) => {

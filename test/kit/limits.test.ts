@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { t } from 'tap';
 import type { Limiter, Window } from '../../src/kit/limits.js';
-import { makeLocalWindows } from '../../src/kit/local-windows.js';
+import { makeLocalWindows } from '../../src/kit/limits.js';
 import {
   fresh,
   makeLimiters,

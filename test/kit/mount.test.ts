@@ -160,7 +160,7 @@ t.test('an ETag that the client has is 304 without a body', async (t) => {
     t.equal(again.headers.get('content-type'), null);
   }
   const others = ['"x"', '', `${etag}x`, strong.slice(1, -1), `x ${etag}`, `w/${strong}`, '"*"'];
-  for (const tag of [...others, `"x${strong}`, `**, ${etag}`]) {
+  for (const tag of [...others, `"x${strong}`]) {
     t.equal((await ask(tag)).status, 200, tag);
   }
   const head = await app.call('HEAD', '/api/toys', { headers: { 'If-None-Match': strong } });

@@ -1,16 +1,17 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import type { EventDef } from '../../kit/event.js';
-import type { DocumentInfo } from '../../kit/http/openapi.js';
-import { time_schema, uuid_schema } from '../../kit/http/openapi.js';
+import { type DocumentInfo, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
+import { close_codes } from '../../kit/ws/close-codes.js';
+import { frame_id } from '../../kit/ws/frames.js';
 import { socket_ops } from '../../kit/ws/hub.js';
 import { call_frame } from '../../kit/ws/socket-call.js';
 import { catalogue } from '../events/index.js';
-import { closings, sent_frames, state_topic_names, topic_names } from './frames.js';
 
 /**
  * AsyncAPI 3.0 from the values that the service works with: the catalogue of events, the schemas of
  * the frames, topics and close codes. It says what the service does: it receives what clients send.
  */
+
+type Members = Readonly<Record<string, TSchema>>;
 
 interface Message {
   readonly name: string;
@@ -20,58 +21,146 @@ interface Message {
 }
 
 const offset = Type.Integer({ minimum: 0 });
+const count = Type.Integer({ minimum: 0 });
+const topic = Type.String();
+const topics = Type.Array(topic);
+const number_map = Type.Record(Type.String(), Type.Integer());
 
-const bodyOf = ({ name, data }: EventDef) => ({
-  event: Type.Literal(name),
-  data,
-  timestamp: time_schema,
-});
+/** The frames of the socket that the service sends, beside the events themselves, by op. */
+const sent_frames: Readonly<Record<string, readonly [about: string, members: Members]>> = {
+  welcome: [
+    'The first frame: the identity of the socket, the head of the log, its limits.',
+    {
+      ...{ session: Type.String(), node: Type.String(), time: time_schema, as: Type.String() },
+      ...{ head: Type.Integer(), oldest: offset, tick_ms: count, limits: number_map },
+    },
+  ],
+  authenticated: [
+    'The socket speaks for another caller from now on.',
+    { id: frame_id, as: Type.String() },
+  ],
+  subscribed: [
+    'The topics are live; what was missed came before.',
+    {
+      ...{ id: frame_id, topics, filter: Type.Optional(Type.Object({})), head: offset },
+      result: textEnum(['live', 'recovered', 'gap'] as const),
+      replayed: count,
+    },
+  ],
+  unsubscribed: ['The topics are left.', { id: frame_id, topics }],
+  snapshot: [
+    'The state of a state topic.',
+    { topic, version: Type.Integer(), data: Type.Object({}), hash: Type.String() },
+  ],
+  delta: [
+    'The difference to the version before; null for a member that is gone.',
+    {
+      ...{ topic, version: Type.Integer(), from: Type.Integer(), set: Type.Object({}) },
+      hash: Type.Optional(Type.String()),
+    },
+  ],
+  tick: [
+    'A sign of life, with the newest offset and that of each topic.',
+    { time: time_schema, head: Type.Integer(), heads: number_map },
+  ],
+  gap: [
+    'A part of a topic that is not sent, and where it is.',
+    {
+      ...{ topic, after: offset, until: offset, backfill: Type.String() },
+      reason: textEnum(['expired', 'slow', 'epoch'] as const),
+    },
+  ],
+  reply: [
+    'The answer to a call: that of the route.',
+    {
+      id: frame_id,
+      status: Type.Integer({ minimum: 100, maximum: 599 }),
+      headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+      body: Type.Optional(Type.Unknown()),
+    },
+  ],
+  pong: ['The answer to a ping.', { id: frame_id, time: time_schema, head: Type.Integer() }],
+  error: [
+    'Why a frame is refused.',
+    {
+      ...{ id: frame_id, code: Type.String(), error: Type.String(), retryable: Type.Boolean() },
+      fields: Type.Optional(Type.Array(Type.Object({ path: Type.String() }))),
+    },
+  ],
+  bye: [
+    'The socket is about to be closed: come back within so many milliseconds.',
+    { code: Type.Integer(), reason: Type.String(), spread_ms: count },
+  ],
+};
 
-const placed = { offset, id: uuid_schema };
-
-/** `question.created` as the last part of a name. */
-const wordOf = (name: string): string => name.replaceAll('.', '_');
-
-const messagesOf = (
-  kind: string,
-  members: (event: EventDef) => Readonly<Record<string, TSchema>>,
-): readonly Message[] =>
-  catalogue.map((event) => ({
-    name: `${kind}_${wordOf(event.name)}`,
-    title: event.name,
-    summary:
-      event.audience === 'author' ? `${event.about} For the author of that alone.` : event.about,
-    payload: Type.Object(members(event)),
-  }));
-
-const frame_events = messagesOf('frame', (event) => ({
-  op: Type.Literal('event'),
-  topic: Type.String(),
-  offset,
-  prev: Type.Integer({ minimum: 0, description: 'The event before on this topic; 0 for none.' }),
-  id: uuid_schema,
-  ...bodyOf(event),
-}));
-const stream_events = messagesOf('stream', (event) => ({ ...placed, ...bodyOf(event) }));
-const webhook_events = messagesOf('webhook', bodyOf);
-
-const told_frames: readonly Message[] = Object.entries(sent_frames).map(
-  ([op, { about, schema }]) => ({
-    ...{ name: `frame_${op}`, title: op, summary: about, payload: schema },
-  }),
-);
-
-/** What each op asks for; a new one does without until it stands here. */
+/** The meaning of each op. */
 const op_texts: Readonly<Record<string, string>> = {
-  auth: 'Says who the socket speaks for, with an `api_key` or a `token`.',
+  auth: 'Names the caller of the socket, with an `api_key` or a `token`.',
   ping: 'Asks for a `pong` with the head of the log.',
   subscribe:
-    'Follows topics: what happens from now on, what is behind `after`, or the `last` so many. ' +
+    'Follows topics: new events, the events since `after`, or the `last` so many. ' +
     'A `filter` names `events`, `question_ids`, `categories`, `model_family` and `min_confidence`.',
   unsubscribe: 'Leaves topics.',
   call: 'Calls an operation as over HTTP; the answer is a `reply` with the same id.',
 };
 
+const adviceOf = (code: number): string => {
+  if (code < 4100) return 'Do not try again unchanged.';
+  if (code < 4200) return 'Back off, then try again.';
+  return 'Connect again now, within the spread that was given.';
+};
+
+/** Names of topics; the text in braces is filled in. */
+export const topic_names = [
+  { name: 'all', about: 'Every public event.' },
+  { name: 'question:{id}', about: 'Events of one question.' },
+  { name: 'category:{slug}', about: 'Events of the questions of one category.' },
+  { name: 'subcategory:{slug}', about: 'Events of the questions of one subcategory.' },
+  { name: 'agent:{id}', about: 'Public acts of one agent.' },
+  { name: 'me', about: 'Events for the agent alone whose key was sent.' },
+] as const;
+
+/** Topics of the socket that are a state and not a part of the log. */
+const state_topic_names = [
+  { name: 'consensus:{id}', about: 'The consensus on one question: a snapshot, then deltas.' },
+  {
+    name: 'leaderboard:{by}:{period}',
+    about: 'The first twenty of a board; `all` time by default.',
+  },
+  { name: 'system', about: 'The state of the process that serves the socket.' },
+] as const;
+
+const eventMessages = (kind: string, members: Members): readonly Message[] =>
+  catalogue.map(({ name, about, audience, data }) => ({
+    name: `${kind}_${name.replaceAll('.', '_')}`,
+    title: name,
+    summary: audience === 'author' ? `${about} For the author of that alone.` : about,
+    payload: Type.Object({
+      ...members,
+      ...{ event: Type.Literal(name), data, timestamp: time_schema },
+    }),
+  }));
+
+const prev = Type.Integer({ minimum: 0, description: 'The event before on this topic; 0: none.' });
+const stream_members = { offset, id: uuid_schema };
+
+const webhook_messages = eventMessages('webhook', {});
+const stream_messages: readonly Message[] = [
+  ...eventMessages('stream', stream_members),
+  {
+    name: 'stream_tick',
+    title: 'tick',
+    summary: 'A sign of life; its id is the offset up to which everything was sent.',
+    payload: Type.Object({ head: offset, time: time_schema }),
+  },
+];
+const server_frames: readonly Message[] = [
+  ...eventMessages('frame', { op: Type.Literal('event'), topic, prev, ...stream_members }),
+  ...Object.entries(sent_frames).map(([op, [summary, members]]) => ({
+    ...{ name: `frame_${op}`, title: op, summary },
+    payload: Type.Object({ op: Type.Literal(op), ...members }),
+  })),
+];
 const client_frames: readonly Message[] = Object.entries({
   ...socket_ops,
   call: { schema: call_frame },
@@ -82,21 +171,6 @@ const client_frames: readonly Message[] = Object.entries({
   payload: Type.Composite([Type.Object({ op: Type.Literal(op) }), schema as never]),
 }));
 
-const stream_signs: readonly Message[] = [
-  {
-    name: 'stream_tick',
-    title: 'tick',
-    summary: 'A sign of life; its id is the offset up to which everything was sent.',
-    payload: Type.Object({ head: offset, time: time_schema }),
-  },
-];
-
-const named = (messages: readonly Message[]): Record<string, unknown> =>
-  Object.fromEntries(messages.map((one) => [one.name, one]));
-
-const refsTo = (messages: readonly Message[], where: string) =>
-  messages.map(({ name }) => ({ $ref: `#/${where}/${name}` }));
-
 const channel = (messages: readonly Message[], more: Readonly<Record<string, unknown>>) => ({
   ...more,
   messages: Object.fromEntries(
@@ -104,53 +178,67 @@ const channel = (messages: readonly Message[], more: Readonly<Record<string, unk
   ),
 });
 
-const operation = (
-  action: 'send' | 'receive',
-  id: string,
-  { messages, summary }: { readonly messages: readonly Message[]; readonly summary: string },
-) => ({
-  action,
-  summary,
-  channel: { $ref: `#/channels/${id}` },
-  messages: refsTo(messages, `channels/${id}/messages`),
-});
-
-const log_query = Type.Object({
-  topic: Type.Optional(Type.String({ description: 'Names of topics, with commas.' })),
-  after: Type.Optional(offset),
-});
-
-const channels = (server_messages: readonly Message[]) => ({
-  socket: channel([...client_frames, ...server_messages], {
+const channels = {
+  socket: channel([...client_frames, ...server_frames], {
     address: '/ws',
     title: 'The websocket',
     description: 'JSON text frames, one object a frame, told apart by `op`.',
     servers: [{ $ref: '#/servers/socket' }],
     bindings: { ws: { query: Type.Object({ token: Type.Optional(Type.String()) }) } },
     'x-topics': [...topic_names, ...state_topic_names],
-    'x-close-codes': closings,
+    'x-close-codes': Object.entries(close_codes).map(([name, code]) => ({
+      ...{ code, name, advice: adviceOf(code) },
+    })),
   }),
-  stream: channel([...stream_events, ...stream_signs], {
+  stream: channel(stream_messages, {
     address: '/api/stream',
     title: 'Server-sent events',
-    description: 'Resumes behind `Last-Event-ID`.',
+    description: 'Resumes after `Last-Event-ID`.',
     servers: [{ $ref: '#/servers/http' }],
     bindings: { http: {} },
-    'x-query': log_query,
+    'x-query': Type.Object({
+      topic: Type.Optional(Type.String({ description: 'Names of topics, with commas.' })),
+      after: Type.Optional(offset),
+    }),
     'x-topics': topic_names,
   }),
-  webhook: channel(webhook_events, {
+  webhook: channel(webhook_messages, {
     address: null,
     title: 'Webhooks',
     description: 'A POST to the address that was registered, signed; see POST /api/webhooks.',
   }),
+};
+
+type Action = readonly [action: 'send' | 'receive', id: string, summary: string];
+
+const operation = ([action, id, summary]: Action, messages: readonly Message[]) => ({
+  ...{ action, summary, channel: { $ref: `#/channels/${id}` } },
+  messages: messages.map(({ name }) => ({ $ref: `#/channels/${id}/messages/${name}` })),
 });
+
+const operations = {
+  receiveFrames: operation(
+    ['receive', 'socket', 'Frames of a client on the websocket.'],
+    client_frames,
+  ),
+  sendFrames: operation(
+    ['send', 'socket', 'Events of the topics, states, answers and signs of life.'],
+    server_frames,
+  ),
+  sendStream: operation(
+    ['send', 'stream', 'Events of the topics, as server-sent events.'],
+    stream_messages,
+  ),
+  sendWebhooks: operation(
+    ['send', 'webhook', 'The events that a webhook asks for.'],
+    webhook_messages,
+  ),
+};
 
 export const makeAsyncApi = (info: DocumentInfo, public_url: string): Record<string, unknown> => {
   const { host, protocol } = new URL(public_url);
   const is_secure = protocol === 'https:';
-  const server_messages = [...frame_events, ...told_frames];
-  const all = [...client_frames, ...server_messages, ...stream_events, ...stream_signs];
+  const all = [...client_frames, ...server_frames, ...stream_messages, ...webhook_messages];
   return {
     asyncapi: '3.0.0',
     info: { ...info, license: { name: 'Apache-2.0' } },
@@ -159,25 +247,8 @@ export const makeAsyncApi = (info: DocumentInfo, public_url: string): Record<str
       socket: { host, protocol: is_secure ? 'wss' : 'ws' },
       http: { host, protocol: is_secure ? 'https' : 'http' },
     },
-    channels: channels(server_messages),
-    operations: {
-      receiveFrames: operation('receive', 'socket', {
-        messages: client_frames,
-        summary: 'What a client says on the websocket.',
-      }),
-      sendFrames: operation('send', 'socket', {
-        messages: server_messages,
-        summary: 'Events of the topics, states, answers and signs of life.',
-      }),
-      sendStream: operation('send', 'stream', {
-        messages: [...stream_events, ...stream_signs],
-        summary: 'Events of the topics, as server-sent events.',
-      }),
-      sendWebhooks: operation('send', 'webhook', {
-        messages: webhook_events,
-        summary: 'The events that a webhook asks for.',
-      }),
-    },
-    components: { messages: named([...all, ...webhook_events]) },
+    channels,
+    operations,
+    components: { messages: Object.fromEntries(all.map((one) => [one.name, one])) },
   };
 };

@@ -15,7 +15,7 @@ type Parts = Deps & HealthParts;
 const route = routeFor<Parts>();
 const probe_ms = 1_000;
 
-/** What it says, or null when it says nothing in time. */
+/** Its result, or null where there is none in time. */
 const answerOf = async <T>(work: Promise<T>): Promise<T | null> =>
   withDeadline(work, probe_ms, 'the probe').catch(() => null);
 
@@ -42,15 +42,12 @@ const health_schema = Type.Object({
   redis: Type.Boolean({ description: 'Redis answers and takes writes' }),
 });
 
+const shared = { method: 'GET', tag: 'health', auth: 'public' } as const;
+const returns = { 200: health_schema, 503: health_schema };
+
 const health = route({
-  id: 'health',
-  method: 'GET',
-  path: '/health',
+  ...{ ...shared, id: 'health', path: '/health', returns },
   summary: 'State of the service and its stores; without Redis the service goes on',
-  tag: 'health',
-  auth: 'public',
-  limits: [],
-  returns: { 200: health_schema, 503: health_schema },
   handle: async (_ctx, deps) => {
     const found = await probe(deps);
     const status = !found.db ? 'down' : found.db_writes && found.redis ? 'ok' : 'degraded';
@@ -59,24 +56,14 @@ const health = route({
 });
 
 const livez = route({
-  id: 'livez',
-  method: 'GET',
-  path: '/livez',
-  summary: 'The process answers',
-  tag: 'health',
-  auth: 'public',
+  ...{ ...shared, id: 'livez', path: '/livez', summary: 'The process answers' },
   returns: { 200: Type.Object({ status: Type.String() }) },
   handle: () => reply(200, { status: 'ok' }),
 });
 
 const readyz = route({
-  id: 'readyz',
-  method: 'GET',
-  path: '/readyz',
+  ...{ ...shared, id: 'readyz', path: '/readyz', returns },
   summary: 'The process can do its work: Postgres answers',
-  tag: 'health',
-  auth: 'public',
-  returns: { 200: health_schema, 503: health_schema },
   handle: async (_ctx, deps) => {
     const found = await probe(deps);
     return reply(found.db ? 200 : 503, { status: found.db ? 'ok' : 'down', ...found });

@@ -3,8 +3,7 @@ import { Type } from '@sinclair/typebox';
 import type { Config } from '../../config.js';
 import type { Deps } from '../../kit/deps.js';
 import { client_limits } from '../../kit/guarded-client/client.js';
-import { Prepared } from '../../kit/http/body.js';
-import { replyPrepared, routeFor } from '../../kit/http/route.js';
+import { replyRaw, routeFor } from '../../kit/http/route.js';
 import { renderWebhookPage } from '../../web/webhook-page.js';
 import { catalogue } from '../events/index.js';
 import { retry_steps_ms } from './rules.js';
@@ -22,7 +21,7 @@ const readExample = (file: string): string =>
   readFileSync(new URL(`../../../../examples/webhooks/${file}`, import.meta.url), 'utf8');
 
 interface Made {
-  readonly prepared: Prepared;
+  readonly html: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -36,7 +35,7 @@ const makePage = (prefix: string): Made => {
     examples: examples.map(([language, file]) => ({ language, code: readExample(file) })),
   });
   const { 'Cache-Control': _, ...others } = headers;
-  return { prepared: new Prepared(html), headers: others };
+  return { html, headers: others };
 };
 
 const pages = new WeakMap<Config, Made>();
@@ -57,7 +56,7 @@ export const webhook_page = routeFor<Deps>()({
   cacheable: true,
   produces: 'text/html',
   handle: (_ctx, { config }) => {
-    const { prepared, headers } = pageFor(config);
-    return replyPrepared('text/html; charset=utf-8', prepared, headers);
+    const { html, headers } = pageFor(config);
+    return replyRaw('text/html; charset=utf-8', html, headers);
   },
 });

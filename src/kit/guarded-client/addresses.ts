@@ -46,12 +46,12 @@ const refused_v6 = [
   'ff00::/8',
 ];
 
-const parseRange = (text: string): Range => {
-  const [address, bits] = text.split('/');
+export const parseRange = (text: string): Range => {
+  const [address, bits, more] = text.split('/');
   const family = isIP(address ?? '');
   const whole = family === 4 ? 32 : 128;
   const size = bits === undefined ? whole : Number(bits);
-  const sane = /^\d{1,3}$/.test(bits ?? '0') && size <= whole;
+  const sane = /^\d{1,3}$/.test(bits ?? '0') && size <= whole && more === undefined;
   if (address === undefined || family === 0 || address.includes('%') || !sane) {
     throw new Error(`"${text}" is not an address range such as 10.0.0.0/8 or fd00::/8`);
   }
@@ -63,7 +63,7 @@ const refused: Readonly<Record<'ipv4' | 'ipv6', readonly Range[]>> = {
   ipv6: refused_v6.map(parseRange),
 };
 
-const isWithin = (address: Address, ranges: readonly Range[]): boolean =>
+export const isWithin = (address: Address, ranges: readonly Range[]): boolean =>
   ranges.some(
     ([range, bits]) =>
       range.kind() === address.kind() && address.match(range as ipaddr.IPv4 & ipaddr.IPv6, bits),
@@ -77,7 +77,7 @@ const loopback_ports_from = 10_000;
 
 /**
  * Of this machine itself only ports from 10000 upwards may be called, whatever is allowed: below
- * them are the stores and other services that trust whoever is on the machine.
+ * them are the stores and other services that trust everybody on the machine.
  */
 export const isPortOpenAt = (text: string, port: number): boolean => {
   const is_loopback = isIP(text) !== 0 && ipaddr.process(text).range() === 'loopback';
@@ -107,12 +107,5 @@ export const makeAddressRules = (allowed_ranges: readonly string[]): AddressRule
 };
 
 /** One spelling for one address, so that two notations compare equal. */
-export const canonicalAddress = (text: string): string => {
-  const address = readAddress(text);
-  if (address === null) return text;
-  const plain =
-    address.kind() === 'ipv6' && (address as ipaddr.IPv6).isIPv4MappedAddress()
-      ? (address as ipaddr.IPv6).toIPv4Address()
-      : address;
-  return plain.toString();
-};
+export const canonicalAddress = (text: string): string =>
+  readAddress(text) === null ? text : ipaddr.process(text).toString();

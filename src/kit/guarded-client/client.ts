@@ -1,6 +1,5 @@
 import { isPortOpenAt, makeAddressRules } from './addresses.js';
-import type { CallErrorCode } from './call-errors.js';
-import { type Answered, failedAs, makeConnections, type Request } from './connection.js';
+import { type Answered, type Call, failedAs, makeConnections } from './connection.js';
 import { makeResolve, type Resolve, type Vetted, vetName } from './resolve.js';
 import { parseTarget, type Target, type TargetProblem } from './target.js';
 
@@ -11,34 +10,9 @@ import { parseTarget, type Target, type TargetProblem } from './target.js';
  * KB of the answer and ends within one wall clock. It never throws: what went wrong is one code.
  */
 
-export interface Outcome {
-  /** Of the answer; null when none came. */
-  readonly status: number | null;
-  /** Null when a whole answer, or as much of it as is read, came in time. */
-  readonly error: CallErrorCode | null;
+export interface Outcome extends Answered {
   readonly latency_ms: number;
-  /** The beginning of the answer as text; for people only. */
-  readonly answer: string;
-  /** The Retry-After header as sent; '' when absent. */
-  readonly retry_after: string;
-  /** The Location header as sent, for callers that follow it by another call; '' when absent. */
-  readonly location: string;
 }
-
-export interface Post {
-  readonly target: Target;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
-  /** A shorter wall clock for this call. */
-  readonly wall_ms?: number;
-}
-
-/** A call that changes nothing at its target. */
-export interface Look extends Omit<Post, 'body'> {
-  readonly method: 'HEAD' | 'GET';
-}
-
-type Call = Request & Pick<Post, 'wall_ms'>;
 
 export interface ClientLimits {
   /** Over lookup, connect, handshake, headers and body. */
@@ -79,14 +53,16 @@ export interface GuardedClient {
   /** Looks the target's name up and judges every address. */
   vet(target: Target): Promise<Vetted>;
   /** Vets and calls. The same call may reach the receiver twice when a kept connection breaks. */
-  post(post: Post): Promise<Outcome>;
-  look(look: Look): Promise<Outcome>;
+  post(call: Call): Promise<Outcome>;
+  /** A call that changes nothing at its target. */
+  look(call: Call & { readonly method: 'HEAD' | 'GET' }): Promise<Outcome>;
   /** Lets go of kept connections. */
   close(): void;
 }
 
 /** A name with more addresses is tried at this many of them. */
 const most_addresses = 3;
+
 export const createGuardedClient = (options: ClientOptions): GuardedClient => {
   const limits: ClientLimits = { ...client_limits, ...options.limits };
   const rules = makeAddressRules(options.allow_cidrs);
@@ -108,9 +84,7 @@ export const createGuardedClient = (options: ClientOptions): GuardedClient => {
       : { kind: 'refused', code: 'address_refused' };
   };
 
-  /**
-   * Tries the vetted addresses in turn until one is connected to; they share the time to connect.
-   */
+  /** Tries the vetted addresses in turn until one is connected to; they share `connect_ms`. */
   const sendInTurn = async (
     call: Call,
     addresses: readonly string[],
@@ -141,8 +115,8 @@ export const createGuardedClient = (options: ClientOptions): GuardedClient => {
   return {
     parse: (url) => parseTarget(url, rules, options.allow_plain),
     vet,
-    post: (post) => send(post),
-    look: (look) => send(look),
+    post: send,
+    look: send,
     close: () => connections.destroy(),
   };
 };

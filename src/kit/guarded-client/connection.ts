@@ -15,22 +15,27 @@ import type { Target } from './target.js';
  * serves only a target that was vetted to this same address again.
  */
 
-export interface Request {
+export interface Call {
   readonly target: Target;
   /** POST when absent. */
   readonly method?: 'POST' | 'HEAD' | 'GET';
   readonly headers: Readonly<Record<string, string>>;
   /** Of a POST. */
   readonly body?: Uint8Array;
+  /** A shorter wall clock for this call. */
+  readonly wall_ms?: number;
 }
 
 export interface Answered {
+  /** Null when no answer came. */
   readonly status: number | null;
-  /** Null when a whole answer, or as much of it as is read, came. */
+  /** Null when a whole answer, or as much of it as is read, came in time. */
   readonly error: CallErrorCode | null;
+  /** The beginning of the answer as text; for people only. */
   readonly answer: string;
+  /** The Retry-After header as sent; '' when absent. */
   readonly retry_after: string;
-  /** The Location header as sent; '' when absent. */
+  /** The Location header as sent, for callers that follow it by another call; '' when absent. */
   readonly location: string;
 }
 
@@ -98,9 +103,9 @@ const toText = (chunks: readonly Buffer[]): string =>
   Buffer.concat(chunks).toString('utf8').replaceAll('\0', '\uFFFD');
 
 /** Sends a request and reads its answer as far as the limits say. Never rejects. */
-const talk = (
+const send = (
   client: Client,
-  { target, method = 'POST', headers, body }: Request,
+  { target, method = 'POST', headers, body }: Call,
   { answer_bytes, kept_bytes, ends_ms }: ClientLimits & { readonly ends_ms: number },
 ): Promise<Answered> =>
   new Promise((resolve) => {
@@ -155,9 +160,9 @@ const makeClient = ({ is_plain, host }: Target, socket: net.Socket, keep_ms: num
   });
 };
 
-export interface Connections {
+interface Connections {
   /** One call over one connection to one vetted address, kept or new. */
-  exchange(request: Request, way: Omit<Dial, 'target'>): Promise<Answered>;
+  exchange(call: Call, way: Omit<Dial, 'target'>): Promise<Answered>;
   destroy(): void;
 }
 
@@ -172,6 +177,7 @@ export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined
   let count = 0;
   let is_over = false;
 
+  const drop = (client: Client): void => void client.destroy().catch(() => undefined);
   const take = (key: string): Client | undefined => {
     const client = idle.get(key)?.pop();
     if (client !== undefined) count -= 1;
@@ -179,27 +185,22 @@ export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined
   };
   const forget = (key: string, client: Client): void => {
     const kept = idle.get(key) ?? [];
-    const at = kept.indexOf(client);
-    if (at >= 0) {
-      kept.splice(at, 1);
-      count -= 1;
-    }
-    if (kept.length === 0) idle.delete(key);
-    void client.destroy().catch(() => undefined);
+    const left = kept.filter((one) => one !== client);
+    count -= kept.length - left.length;
+    if (left.length === 0) idle.delete(key);
+    else idle.set(key, left);
+    drop(client);
   };
   const keep = (key: string, client: Client): void => {
+    if (is_over || count >= most_idle) drop(client);
     if (client.destroyed) return;
-    if (is_over || count >= most_idle) {
-      void client.destroy().catch(() => undefined);
-      return;
-    }
     idle.set(key, [...(idle.get(key) ?? []), client]);
     count += 1;
   };
 
   return {
-    async exchange(request, way) {
-      const { target } = request;
+    async exchange(call, way) {
+      const { target } = call;
       const { is_plain, is_literal, port, name } = target;
       const key = `${is_plain} ${way.address} ${port} ${is_literal ? '' : name}`;
       for (;;) {
@@ -209,7 +210,7 @@ export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined
         const client =
           opened instanceof Client ? opened : makeClient(target, opened, limits.keep_ms);
         if (kept === undefined) client.on('disconnect', () => forget(key, client));
-        const answered = await talk(client, request, { ...limits, ends_ms: way.ends_ms });
+        const answered = await send(client, call, { ...limits, ends_ms: way.ends_ms });
         const is_stale = answered.status === null && answered.error === 'connection_lost';
         // One that had been used before and broke before any answer: worth another one.
         if (kept !== undefined && is_stale && performance.now() < way.ends_ms) continue;
@@ -219,7 +220,8 @@ export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined
     },
     destroy() {
       is_over = true;
-      for (const [key, clients] of idle) for (const client of [...clients]) forget(key, client);
+      for (const client of [...idle.values()].flat()) drop(client);
+      idle.clear();
     },
   };
 };

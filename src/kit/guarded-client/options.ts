@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Config } from '../../config.js';
 import type { ClientOptions } from './client.js';
 
-/** What calls to addresses of strangers may reach, whatever they are for. */
+/** The addresses that calls to strangers may reach. */
 export const outboundOptions = (config: Config): ClientOptions => ({
   allow_cidrs: config.WEBHOOK_ALLOW_CIDRS,
   dns_servers: config.WEBHOOK_DNS_SERVERS,

@@ -3,31 +3,26 @@ import { describeError } from '../log.js';
 import {
   type CompiledRoute,
   compileRoute,
-  makeServer,
+  makeRespond,
+  type Respond,
   type ServeOptions,
-  type Server,
 } from './pipeline.js';
 import { type Finish, makeFinish, sendOptions } from './reply.js';
-import type { Headers, TemplatedApp } from './request.js';
 import {
-  type Asked,
   commonHeaders,
   commonLines,
-  type Desk,
-  Exchange,
   exchange_counters,
+  HttpCall,
+  type HttpParts,
   makeAddressReader,
-  startTalk,
-  type Talk,
+  type Request,
+  type TemplatedApp,
 } from './request.js';
-import type { Route } from './route.js';
-import { type Found, makeRouter } from './route.js';
+import { Context, type Found, makeRouter, type Route } from './route.js';
 
 /**
- * The doors of the route values: HTTP over uWebSockets.js, and `call` for whoever else carries
- * calls. What is only HTTP is here: the exchange (abort handler, copies) comes first, then the
- * body, then what is the same for all. Nothing in here may throw into uWS, and everybody gets one
- * answer before the deadline.
+ * Serves route values over HTTP by uWebSockets.js, and to calls over the socket. Nothing in here
+ * may throw into uWS, and every request gets one answer before the deadline.
  */
 
 export interface MountOptions<D> extends ServeOptions<D> {
@@ -39,19 +34,19 @@ export interface MountOptions<D> extends ServeOptions<D> {
   readonly deadline_ms?: number;
 }
 
-/** A call that is here as a whole, and that adds itself to what is open. */
-export interface WholeCall extends Asked {
-  /** Set here: the credentials of whoever calls may end with it. */
+/** A call that has arrived as a whole, and that adds itself to `open`. */
+export interface WholeCall extends Request {
+  /** Set here: the credentials of the caller may end with it. */
   ends_credentials: boolean;
   /** Whether its body has more bytes than this. */
   exceeds(limit: number): boolean;
 }
 
 export interface Mounted {
-  /** What has no answer yet, oldest first. */
-  readonly open: Set<Asked>;
-  /** Answers a call that came through another door. */
-  call(asked: WholeCall): void;
+  /** Requests without an answer, oldest first. */
+  readonly open: Set<Request>;
+  /** Answers a call that did not come over HTTP. */
+  call(request: WholeCall): void;
   /** Refuses new requests with 503 while the open ones finish. */
   startDraining(): void;
   stop(): void;
@@ -68,48 +63,42 @@ const most_open_writes = 512;
 const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
   (found.kind === 'route' ? found.match.entry.route.body_limit : undefined) ?? usual_body_limit;
 
-const lateFault = ({ awaits_body }: Asked): Fault =>
+const lateFault = ({ awaits_body }: Request): Fault =>
   awaits_body
     ? refuse(common_faults.REQUEST_TIMEOUT)
     : refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
 
-/** Answers 503 to what has been open for longer than the deadline; 408 when the client is late. */
-const startSweeper = (open: Set<Asked>, deadline_ms: number, finish: Finish) => {
+/** Answers 503 to requests open for longer than the deadline; 408 when the client is late. */
+const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) => {
   const timer = setInterval(() => {
     const now_ms = performance.now();
-    for (const asked of open) {
-      const { started_ms, longest_ms = deadline_ms, is_streaming = false } = asked;
+    for (const request of open) {
+      const { started_ms, longest_ms = deadline_ms, is_streaming = false } = request;
       if (now_ms - started_ms < deadline_ms) break;
       if (is_streaming || now_ms - started_ms < longest_ms) continue;
       exchange_counters.expired += 1;
-      finish(startTalk(asked), lateFault(asked));
+      finish(new Context(request), lateFault(request));
     }
   }, 500);
   timer.unref();
   return timer;
 };
 
-const makeDesk = (trusted_proxies: readonly string[], common_headers: Headers): Desk => ({
-  open: new Set(),
-  readAddress: makeAddressReader(trusted_proxies),
-  common_lines: commonLines(common_headers),
-});
+type AnswerCall<D> = (ctx: Context, found: Found<CompiledRoute<D>>) => void;
 
-type AnswerCall<D> = (talk: Talk, found: Found<CompiledRoute<D>>) => void;
-
-/** Answers, but for writes beyond `most_open_writes`. */
-const boundWrites = <D>(server: Server<D>, refuseWrite: (talk: Talk) => void): AnswerCall<D> => {
+/** Answers; refuses writes beyond `most_open_writes`. */
+const boundWrites = <D>(respond: Respond<D>, refuseBusy: (ctx: Context) => void): AnswerCall<D> => {
   let open_writes = 0;
-  return (talk, found) => {
-    const { method } = talk.asked;
+  return (ctx, found) => {
+    const { method } = ctx.request;
     if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
-      void server.answer(talk, found);
+      void respond(ctx, found);
     } else if (open_writes >= most_open_writes) {
       exchange_counters.shed += 1;
-      refuseWrite(talk);
+      refuseBusy(ctx);
     } else {
       open_writes += 1;
-      void server.answer(talk, found).finally(() => {
+      void respond(ctx, found).finally(() => {
         open_writes -= 1;
       });
     }
@@ -122,59 +111,61 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
   const router = makeRouter(entries);
   const finish = makeFinish(log);
   const common_headers = commonHeaders(options.only_https ?? false);
-  const server = makeServer({ ...options, finish });
-  const desk = makeDesk(trusted_proxies, common_headers);
+  const parts: HttpParts = {
+    open: new Set(),
+    readAddress: makeAddressReader(trusted_proxies),
+    common_lines: commonLines(common_headers),
+  };
   let draining = false;
 
-  const refuseAway = (talk: Talk): void =>
-    finish(talk, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }));
+  const refuseBusy = (ctx: Context): void =>
+    finish(ctx, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }));
+  const answer = boundWrites(makeRespond({ ...options, finish }), refuseBusy);
 
-  const answer = boundWrites(server, refuseAway);
-
-  const serve = (exchange: Exchange, talk: Talk): void => {
-    const { method, path } = exchange;
+  const serve = (request: HttpCall, ctx: Context): void => {
+    const { method, path } = request;
     const found = router.find(method, path);
-    if (exchange.headers_too_large) {
-      finish(talk, refuse(common_faults.HEADERS_TOO_LARGE));
+    if (request.headers_too_large) {
+      finish(ctx, refuse(common_faults.HEADERS_TOO_LARGE));
     } else if (method === 'OPTIONS' && found.kind === 'wrong_method') {
-      sendOptions(talk, found.allow);
+      sendOptions(ctx, found.allow);
     } else if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
-      void server.answer(talk, found);
+      answer(ctx, found);
     } else {
-      exchange.receiveBody(bodyLimitOf(found), (is_here) => {
-        if (is_here) answer(talk, found);
-        else finish(talk, refuse(common_faults.BODY_TOO_LARGE));
+      request.receiveBody(bodyLimitOf(found), (is_here) => {
+        if (is_here) answer(ctx, found);
+        else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
       });
     }
   };
 
   app.any('/*', (res, req) => {
-    let exchange: Exchange | undefined;
+    let request: HttpCall | undefined;
     try {
       const is_get = req.getCaseSensitiveMethod() === 'GET';
       if (is_get && !draining && options.cache.answer(res, req, common_headers)) return;
-      exchange = new Exchange(res, req, desk);
-      const talk = startTalk(exchange);
-      if (draining) refuseAway(talk);
-      else serve(exchange, talk);
+      request = new HttpCall(res, req, parts);
+      const ctx = new Context(request);
+      if (draining) refuseBusy(ctx);
+      else serve(request, ctx);
     } catch (error) {
       log.error(describeError(error), 'http: the request handler threw');
-      exchange?.abandon();
+      request?.abandon();
     }
   });
 
-  const sweeper = startSweeper(desk.open, deadline_ms, finish);
+  const sweeper = startSweeper(parts.open, deadline_ms, finish);
   return {
-    open: desk.open,
-    call(asked) {
-      const talk = startTalk(asked);
-      const found = router.find(asked.method, asked.path);
+    open: parts.open,
+    call(request) {
+      const ctx = new Context(request);
+      const found = router.find(request.method, request.path);
       if (found.kind === 'route') {
-        asked.ends_credentials = found.match.entry.route.ends_credentials;
+        request.ends_credentials = found.match.entry.route.ends_credentials;
       }
-      if (draining) refuseAway(talk);
-      else if (!asked.exceeds(bodyLimitOf(found))) answer(talk, found);
-      else finish(talk, refuse(common_faults.BODY_TOO_LARGE));
+      if (draining) refuseBusy(ctx);
+      else if (!request.exceeds(bodyLimitOf(found))) answer(ctx, found);
+      else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
     },
     startDraining() {
       draining = true;

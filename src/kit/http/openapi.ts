@@ -13,105 +13,82 @@ export interface DocumentInfo {
 interface DocumentParts {
   readonly info: DocumentInfo;
   readonly server_url: string;
-  /** What each tag is about, by its name. */
-  readonly tags?: Readonly<Record<string, string>>;
-  /** What query parameters mean that say nothing of themselves, by their names. */
-  readonly parameters?: Readonly<Record<string, string>>;
+  /** The subject of each tag, by its name. */
+  readonly tags: Readonly<Record<string, string>>;
   /** An example of a body. */
-  readonly bodyOf?: (route: Route) => unknown;
+  readonly bodyOf: (route: Route) => unknown;
 }
 
-const security_of: Record<Auth, readonly Record<string, readonly string[]>[]> = {
+const key = { agent_key: [] };
+const token = { human_token: [] };
+
+const security_of: Record<Auth, readonly object[]> = {
   public: [],
-  agent: [{ agent_key: [] }],
-  linked: [{ agent_key: [] }],
-  human: [{ human_token: [] }],
-  either: [{ agent_key: [] }, { human_token: [] }],
-  member: [{ agent_key: [] }, { human_token: [] }],
-  admin: [{ admin_key: [] }, { human_token: [] }],
+  agent: [key],
+  linked: [key],
+  human: [token],
+  either: [key, token],
+  member: [key, token],
+  admin: [{ admin_key: [] }, token],
 };
+
+const f = common_faults;
+const by_key = [f.MISSING_AUTH, f.INVALID_API_KEY];
+const by_both = [...by_key, f.INVALID_TOKEN];
 
 const auth_faults: Record<Auth, readonly FaultDef[]> = {
   public: [],
-  agent: [common_faults.MISSING_AUTH, common_faults.INVALID_API_KEY, common_faults.AGENTS_ONLY],
-  linked: [
-    common_faults.MISSING_AUTH,
-    common_faults.INVALID_API_KEY,
-    common_faults.AGENTS_ONLY,
-    common_faults.AGENT_NOT_LINKED,
-  ],
-  human: [common_faults.MISSING_AUTH, common_faults.INVALID_TOKEN, common_faults.HUMANS_ONLY],
-  either: [common_faults.MISSING_AUTH, common_faults.INVALID_API_KEY, common_faults.INVALID_TOKEN],
-  member: [
-    common_faults.MISSING_AUTH,
-    common_faults.INVALID_API_KEY,
-    common_faults.INVALID_TOKEN,
-    common_faults.AGENT_NOT_LINKED,
-  ],
-  admin: [common_faults.NOT_FOUND],
+  agent: [...by_key, f.AGENTS_ONLY],
+  linked: [...by_key, f.AGENTS_ONLY, f.AGENT_NOT_LINKED],
+  human: [f.MISSING_AUTH, f.INVALID_TOKEN, f.HUMANS_ONLY],
+  either: by_both,
+  member: [...by_both, f.AGENT_NOT_LINKED],
+  admin: [f.NOT_FOUND],
 };
 
 /** Every fault a route can answer: its own, those of its kind of caller, and the general ones. */
 export const faultsOf = (route: Route): readonly FaultDef[] => {
+  const { method, query, body, absent, auth } = route;
+  const keyed = [f.INVALID_REQUEST, f.IDEMPOTENCY_MISMATCH, f.IDEMPOTENCY_IN_PROGRESS];
+  const of_body = [f.INVALID_JSON, f.UNSUPPORTED_MEDIA_TYPE, f.BODY_TOO_LARGE, f.REQUEST_TIMEOUT];
   const all = [
-    ...route.faults,
-    ...auth_faults[route.auth],
-    common_faults.RATE_LIMITED,
-    common_faults.UNAVAILABLE,
+    ...[...route.faults, ...auth_faults[auth], f.RATE_LIMITED, f.UNAVAILABLE],
+    ...(auth === 'public' ? [] : [f.ACCOUNT_SUSPENDED]),
+    ...(query === undefined && body === undefined ? [] : [f.INVALID_REQUEST]),
+    ...(method === 'POST' ? keyed : []),
+    ...(body === undefined ? [] : of_body),
+    ...(absent === undefined ? [] : [absent]),
   ];
-  if (route.auth !== 'public') all.push(common_faults.ACCOUNT_SUSPENDED);
-  if (route.query !== undefined || route.body !== undefined)
-    all.push(common_faults.INVALID_REQUEST);
-  if (route.method === 'POST') {
-    const { INVALID_REQUEST, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_IN_PROGRESS } = common_faults;
-    all.push(INVALID_REQUEST, IDEMPOTENCY_MISMATCH, IDEMPOTENCY_IN_PROGRESS);
-  }
-  if (route.body !== undefined) {
-    all.push(
-      common_faults.INVALID_JSON,
-      common_faults.UNSUPPORTED_MEDIA_TYPE,
-      common_faults.BODY_TOO_LARGE,
-      common_faults.REQUEST_TIMEOUT,
-    );
-  }
-  if (route.absent !== undefined) all.push(route.absent);
   return [...new Set(all)];
 };
 
-const error_schema = {
-  type: 'object',
-  required: ['error', 'code', 'status', 'category', 'retryable', 'request_id'],
-  properties: {
-    error: { type: 'string', description: 'One sentence a person can act on.' },
-    code: { type: 'string' },
-    status: { type: 'integer' },
-    category: { type: 'string' },
-    retryable: { type: 'boolean' },
-    fields: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['path', 'message'],
-        properties: {
-          path: { type: 'string' },
-          message: { type: 'string' },
-          code: { type: 'string' },
-        },
-      },
-    },
-    request_id: { type: 'string' },
-  },
-} as const;
+const error_schema = Type.Object({
+  error: Type.String({ description: 'One sentence a person can act on.' }),
+  code: Type.String(),
+  status: Type.Integer(),
+  category: Type.String(),
+  retryable: Type.Boolean(),
+  fields: Type.Optional(
+    Type.Array(
+      Type.Object({
+        path: Type.String(),
+        message: Type.String(),
+        code: Type.Optional(Type.String()),
+      }),
+    ),
+  ),
+  request_id: Type.String(),
+});
 
-const content = (type: string, schema: TSchema | object) => ({ [type]: { schema } });
+const json_type = 'application/json';
 
-/** What a success answer carries, by its media types; `returns` is about the first of them. */
-const contentsOf = ({ produces = 'application/json', also_produces }: Route, schema: TSchema) => {
-  const others = also_produces.map((type): [string, object] => [
+/** The media types of a success answer; `returns` is the schema of the first of them. */
+const contentsOf = ({ produces = json_type, also_produces }: Route, schema: TSchema) => {
+  const others = also_produces.map((type) => [
     type,
-    { schema: { type: type === 'application/json' ? 'object' : 'string' } },
+    { schema: { type: type === json_type ? 'object' : 'string' } },
   ]);
-  return { ...content(produces, schema), ...Object.fromEntries(others) };
+  return { [produces]: { schema }, ...Object.fromEntries(others) };
 };
 
 const successes = (route: Route): Record<string, unknown> =>
@@ -136,7 +113,7 @@ const refusals = (route: Route): Record<string, unknown> => {
       String(status),
       {
         description: defs.map((def) => `\`${def.code}\` ${def.sentence}`).join('\n\n'),
-        content: content('application/json', { $ref: '#/components/schemas/Error' }),
+        content: { [json_type]: { schema: { $ref: '#/components/schemas/Error' } } },
         'x-faults': defs.map(({ code, category, retryable, sentence }) => ({
           ...{ code, category, retryable, sentence },
           is_general: Object.hasOwn(common_faults, code),
@@ -157,7 +134,7 @@ const idempotency_parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 } as const;
 
-const parametersOf = (route: Route, texts: Readonly<Record<string, string>>): unknown[] => {
+const parametersOf = (route: Route): unknown[] => {
   const list: unknown[] = [];
   for (const [name, schema] of Object.entries(route.params?.properties ?? {})) {
     list.push({ name, in: 'path', required: true, schema });
@@ -165,7 +142,7 @@ const parametersOf = (route: Route, texts: Readonly<Record<string, string>>): un
   const required = new Set(route.query?.required ?? []);
   for (const [name, schema] of Object.entries(route.query?.properties ?? {})) {
     const must = required.has(name) && schema.default === undefined;
-    const description = schema.description ?? texts[name];
+    const { description } = schema;
     const about = description === undefined ? {} : { description };
     list.push({ name, in: 'query', required: must, ...about, schema });
   }
@@ -173,25 +150,18 @@ const parametersOf = (route: Route, texts: Readonly<Record<string, string>>): un
   return list;
 };
 
-const operationOf = (
-  route: Route,
-  { parameters = {}, bodyOf }: DocumentParts,
-): Record<string, unknown> => ({
+const operationOf = (route: Route, { bodyOf }: DocumentParts): Record<string, unknown> => ({
   operationId: route.id,
   summary: route.summary,
   tags: [route.tag],
-  security: route.takes_key
-    ? [{ human_token: [] }, { human_token: [], agent_key: [] }]
-    : security_of[route.auth],
-  parameters: parametersOf(route, parameters),
+  security: route.takes_key ? [token, { ...token, ...key }] : security_of[route.auth],
+  parameters: parametersOf(route),
   ...(route.body === undefined
     ? {}
     : {
         requestBody: {
           required: !route.takes_key,
-          content: {
-            'application/json': { schema: route.body, example: bodyOf?.(route) },
-          },
+          content: { [json_type]: { schema: route.body, example: bodyOf(route) } },
         },
       }),
   responses: { ...successes(route), ...refusals(route) },
@@ -205,7 +175,7 @@ export const makeOpenApi = (
   routes: readonly Route[],
   parts: DocumentParts,
 ): Record<string, unknown> => {
-  const { info, server_url, tags = {} } = parts;
+  const { info, server_url, tags } = parts;
   const names = routes.filter(({ documented }) => documented).map(({ tag }) => tag);
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
@@ -218,10 +188,7 @@ export const makeOpenApi = (
     openapi: '3.1.0',
     info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: server_url }],
-    tags: [...new Set(names)].map((name) => ({
-      name,
-      ...(tags[name] === undefined ? {} : { description: tags[name] }),
-    })),
+    tags: [...new Set(names)].map((name) => ({ name, description: tags[name] })),
     paths,
     components: {
       schemas: { Error: error_schema },

@@ -9,16 +9,15 @@ import uWS, {
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import ipaddr from 'ipaddr.js';
-import type { Fault } from '../fault.js';
-import { common_faults, refuse } from '../fault.js';
+import { common_faults, type Fault, refuse } from '../fault.js';
+import { isWithin, parseRange } from '../guarded-client/addresses.js';
 import { hasCredential } from '../secrets.js';
 import type { BodyStream } from './body.js';
-import { anonymous, type Caller } from './route.js';
 import { parseJson } from './validation.js';
 
 /**
  * The only module that imports uWebSockets.js. The dependency is CommonJS; its types come with it.
- * What bites in it is listed, and held, in `test/kit/native.test.ts`.
+ * Its traps are listed, and held, in `test/kit/native.test.ts`.
  */
 
 export type {
@@ -48,17 +47,6 @@ export interface Address {
   readonly limit_key: string;
 }
 
-type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
-
-export const parseRanges = (ranges: readonly string[]): readonly Range[] =>
-  ranges.map((text) => {
-    const cidr = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
-    return ipaddr.parseCIDR(cidr) as Range;
-  });
-
-const isInside = (address: ipaddr.IPv4 | ipaddr.IPv6, ranges: readonly Range[]): boolean =>
-  ranges.some(([range, bits]) => address.kind() === range.kind() && address.match(range, bits));
-
 const describe = (address: ipaddr.IPv4 | ipaddr.IPv6): Address => {
   const text = address.toString();
   if (address.kind() === 'ipv4') return { text, limit_key: text };
@@ -77,7 +65,7 @@ export type AddressReader = (remote: string, forwarded_for: string) => Address;
  * first address that is not a trusted proxy is the client.
  */
 export const makeAddressReader = (trusted_proxies: readonly string[]): AddressReader => {
-  const trusted = parseRanges(trusted_proxies);
+  const trusted = trusted_proxies.map(parseRange);
   const cache = new Map<string, Address>();
   const readRemote = (remote: string): ipaddr.IPv4 | ipaddr.IPv6 =>
     ipaddr.process(ipaddr.fromByteArray([...Buffer.from(remote, 'latin1')]).toString());
@@ -86,7 +74,7 @@ export const makeAddressReader = (trusted_proxies: readonly string[]): AddressRe
     let address = readRemote(remote);
     if (forwarded_for === '') return describe(address);
     for (const hop of forwarded_for.split(',').reverse()) {
-      if (!isInside(address, trusted)) break;
+      if (!isWithin(address, trusted)) break;
       const text = hop.trim();
       if (!ipaddr.isValid(text)) break;
       address = ipaddr.process(text);
@@ -106,9 +94,11 @@ export const makeAddressReader = (trusted_proxies: readonly string[]): AddressRe
   };
 };
 
+export type Headers = readonly (readonly [name: string, value: string])[];
+
 export interface Outgoing {
   readonly status: number;
-  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly headers: Headers;
   readonly body: string | Uint8Array;
   /** Null where there is no body. */
   readonly content_type: string | null;
@@ -121,12 +111,12 @@ export type BodyRead =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly fault: Fault };
 
-/** What is asked of a route, whichever door it came through: an HTTP request, or a frame. */
-export interface Asked {
+/** A call of a route: an HTTP request, or a frame of a socket. */
+export interface Request {
   readonly method: string;
   readonly path: string;
   readonly query: string;
-  /** By lower-case name; the credentials of who asks are among them. */
+  /** By lower-case name; the credentials of the caller are among them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly address: Address;
   readonly started_ms: number;
@@ -140,27 +130,17 @@ export interface Asked {
   readonly raw_body: Uint8Array | string;
   /** Longest that the answer may take, where that is not the usual deadline. */
   longest_ms?: number | undefined;
-  /** True while an answer is sent piece by piece: that has no deadline, only a reader who reads. */
+  /** True while an answer is sent piece by piece: that has no deadline, only a stall limit. */
   readonly is_streaming?: boolean;
   header(name: string): string;
   /** The body as a value; called once, and only for a route that takes one. */
   readBody(): BodyRead;
   /** Sends the one answer; false when it comes too late. */
   send(outgoing: Outgoing): boolean;
-  /** Calls back, once, when whoever asked goes away before the answer is there; one at a time. */
+  /** Calls back, once, when the client goes away before the answer is there; one at a time. */
   onGone?(listener: () => void): void;
-  /** Sends a body piece by piece; a door without this carries whole answers only. */
+  /** Sends a body piece by piece; without it only whole answers can be sent. */
   stream?(head: OutgoingHead, body: BodyStream): Promise<void>;
-}
-
-/**
- * One call while it is worked on: what was asked, its id, and the headers of the answer so far.
- */
-export interface Talk {
-  readonly asked: Asked;
-  readonly request_id: string;
-  readonly headers: [name: string, value: string][];
-  caller: Caller;
 }
 
 const node_id = randomBytes(4).toString('hex');
@@ -174,28 +154,12 @@ export const requestId = (given: string): string => {
   return `${node_id}-${request_count.toString(36)}`;
 };
 
-export const startTalk = (asked: Asked): Talk => ({
-  asked,
-  request_id: requestId(asked.header('x-request-id')),
-  headers: [],
-  caller: anonymous,
-});
-
-/** Headers as uWS writes them behind another one, in one piece: each line after a line break. */
-
-export type Headers = readonly (readonly [name: string, value: string])[];
-
+/** Headers as uWS writes them after another one, in one piece: each line after a line break. */
 const linesOf = (headers: Headers): string => {
   let lines = '';
   for (const [name, value] of headers) lines += `\r\n${name}: ${value}`;
   return lines;
 };
-
-/**
- * One request and its one answer. An exchange is opened by the first statement of every uWS
- * handler: it owns the abort handler, copies everything that dies with `req`, reads the body with
- * limits of its own, and sends at most one answer, corked. Late answers are dropped and counted.
- */
 
 /** Bytes of a streamed body that are written at once: less than a reader makes room for. */
 const write_bytes = 65_536;
@@ -221,8 +185,7 @@ const exposed =
 const first_header = 'Access-Control-Allow-Origin';
 
 /**
- * Of every answer; what is not about one request alone. With `only_https`, browsers are told never
- * to come without TLS again.
+ * Headers of every answer. With `only_https`, browsers never come without TLS again.
  */
 export const commonHeaders = (only_https: boolean): Headers => [
   [first_header, '*'],
@@ -241,16 +204,21 @@ const json_type = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 const endsConnection = (status: number): boolean =>
   status === 408 || status === 413 || status === 431;
 
-/** What the exchanges of a server share. */
-export interface Desk {
-  /** What has no answer yet, oldest first. */
-  readonly open: Set<Asked>;
+/** The parts that all requests of a server share. */
+export interface HttpParts {
+  /** Requests without an answer, oldest first. */
+  readonly open: Set<Request>;
   readonly readAddress: AddressReader;
-  /** The common headers behind the name of the first of them, in one piece. */
+  /** The common headers after the name of the first of them, in one piece. */
   readonly common_lines: string;
 }
 
-export class Exchange implements Asked {
+/**
+ * One HTTP request and its one answer, made by the first statement of every uWS handler: it owns
+ * the abort handler, copies everything that dies with `req`, reads the body with limits of its own,
+ * and sends at most one answer, corked. Late answers are dropped and counted.
+ */
+export class HttpCall implements Request {
   readonly method: string;
   readonly path: string;
   readonly query: string;
@@ -268,13 +236,13 @@ export class Exchange implements Asked {
   raw_body: Buffer = no_body;
   #on_gone: (() => void) | null = null;
   #res: HttpResponse;
-  #desk: Desk;
+  #parts: HttpParts;
 
-  constructor(res: HttpResponse, req: HttpRequest, desk: Desk) {
-    const { open } = desk;
+  constructor(res: HttpResponse, req: HttpRequest, parts: HttpParts) {
+    const { open } = parts;
     exchange_counters.opened += 1;
     this.#res = res;
-    this.#desk = desk;
+    this.#parts = parts;
     open.add(this);
     res.onAborted(() => {
       this.aborted = true;
@@ -306,12 +274,12 @@ export class Exchange implements Asked {
   }
 
   get address(): Address {
-    return this.#desk.readAddress(this.#remote, this.header('x-forwarded-for'));
+    return this.#parts.readAddress(this.#remote, this.header('x-forwarded-for'));
   }
 
   /**
-   * Receives the body; must be called in the same turn in which the exchange was opened. `onBody`
-   * is told whether it is here, or is more than `limit`. It is not called after an abort.
+   * Receives the body; must be called in the turn of the uWS handler. `onBody`
+   * gets whether it is here, or is more than `limit`. It is not called after an abort.
    */
   receiveBody(limit: number, onBody: (is_here: boolean) => void): void {
     if (Number(this.header('content-length')) > limit) {
@@ -353,7 +321,7 @@ export class Exchange implements Asked {
       return false;
     }
     this.done = true;
-    this.#desk.open.delete(this);
+    this.#parts.open.delete(this);
     try {
       this.#res.cork(() => this.#write(outgoing, close));
     } catch (error) {
@@ -409,7 +377,7 @@ export class Exchange implements Asked {
       if (!this.aborted) res.close();
       throw error;
     } finally {
-      this.#desk.open.delete(this);
+      this.#parts.open.delete(this);
       body.close();
     }
   }
@@ -438,7 +406,7 @@ export class Exchange implements Asked {
     const res = this.#res;
     res.writeStatus(status_lines[status] ?? String(status));
     const type = content_type === null ? '' : `\r\nContent-Type: ${content_type}`;
-    res.writeHeader(first_header, this.#desk.common_lines + type + linesOf(headers));
+    res.writeHeader(first_header, this.#parts.common_lines + type + linesOf(headers));
   }
 
   #write(outgoing: Outgoing, close: boolean): void {

@@ -1,9 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { isFault } from '../fault.js';
 import { etagOf, matchesEtag } from './body.js';
-import type { Headers, HttpRequest, HttpResponse } from './request.js';
-import { type Asked, requestId } from './request.js';
-import type { Answer, Reply, Route } from './route.js';
+import {
+  type Headers,
+  type HttpRequest,
+  type HttpResponse,
+  type Request,
+  requestId,
+} from './request.js';
+import type { Answer, CacheRule, Reply, Route } from './route.js';
 
 /**
  * Keeps the responses of cacheable routes as bytes, for anonymous GET requests. A cached response
@@ -14,22 +19,17 @@ import type { Answer, Reply, Route } from './route.js';
 export interface ResponseCache {
   /** Answers a GET with the response it has, and the headers of every one; false: it has none. */
   answer(res: HttpResponse, req: HttpRequest, common_headers: Headers): boolean;
-  /** What `make` returns; it runs once for all who ask for the same response at that time. */
-  share(asked: Asked, entry: Cached, make: () => Answer | Promise<Answer>): Promise<Answer>;
+  /** The result of `make`, which runs once for all requests of the same response at that time. */
+  share(request: Request, entry: Cached, make: () => Answer | Promise<Answer>): Promise<Answer>;
   invalidate(tag: string): void;
   stats(): { readonly entries: number; readonly bytes: number; readonly hits: number };
 }
 
 /** The rule of a route, and the parameters of a call to it. */
-export interface Cached {
+interface Cached {
   readonly rule: CacheRule<never>;
   readonly params: unknown;
   readonly query: Route['query'];
-}
-
-export interface CacheRule<P> {
-  /** What invalidates it: the id of a question, or `questions` for lists of them. */
-  readonly tag: (params: P) => string;
 }
 
 interface Entry {
@@ -55,9 +55,9 @@ const keyOf = (path: string, query: string, accept: string): string =>
   `${negotiated(accept)} ${path}?${query}`;
 
 /** Unknown query members are ignored by routes, so each would be one more copy of a response. */
-const hasKnownQuery = (text: string, { query }: Pick<Cached, 'query'>): boolean =>
+const hasKnownQuery = (text: string, known: Route['query']): boolean =>
   [...new URLSearchParams(text).keys()].every((name) =>
-    Object.hasOwn(query?.properties ?? {}, name),
+    Object.hasOwn(known?.properties ?? {}, name),
   );
 
 /** Only a whole, successful response that says nothing of its own about caching. */
@@ -79,34 +79,6 @@ const makeEntry = (tag: string, reply: Reply): Entry | null => {
   return { tag, etag, body, headers: sent };
 };
 
-/** Entries by key, and the keys of each tag. */
-const makeEntries = () => {
-  const keys_by_tag = new Map<string, Set<string>>();
-  const entries = new LRUCache<string, Entry>({
-    maxSize: most_bytes,
-    sizeCalculation: ({ body }, key) => body.byteLength + key.length,
-    ttl: longest_ms,
-    dispose: ({ tag }, key, reason) => {
-      if (reason === 'set') return;
-      const keys = keys_by_tag.get(tag);
-      keys?.delete(key);
-      if (keys?.size === 0) keys_by_tag.delete(tag);
-    },
-  });
-
-  return {
-    entries,
-    store(key: string, entry: Entry): void {
-      entries.set(key, entry);
-      const keys = keys_by_tag.get(entry.tag) ?? new Set();
-      keys_by_tag.set(entry.tag, keys.add(key));
-    },
-    invalidate(tag: string): void {
-      for (const key of [...(keys_by_tag.get(tag) ?? [])]) entries.delete(key);
-    },
-  };
-};
-
 const credentials = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
 
 const send = (res: HttpResponse, req: HttpRequest, { etag, headers, body }: Entry): void => {
@@ -119,26 +91,40 @@ const send = (res: HttpResponse, req: HttpRequest, { etag, headers, body }: Entr
 };
 
 export const createResponseCache = (): ResponseCache => {
-  const { entries, store, invalidate } = makeEntries();
+  const entries = new LRUCache<string, Entry>({
+    maxSize: most_bytes,
+    sizeCalculation: ({ body }, key) => body.byteLength + key.length,
+    ttl: longest_ms,
+    dispose: ({ tag }, key, reason) => {
+      if (reason !== 'set') keys_by_tag.get(tag)?.delete(key);
+      if (keys_by_tag.get(tag)?.size === 0) keys_by_tag.delete(tag);
+    },
+  });
+  const keys_by_tag = new Map<string, Set<string>>();
   const renewals = new Map<string, Renewal>();
   let hits = 0;
+
+  const store = (key: string, entry: Entry): void => {
+    entries.set(key, entry);
+    const keys = keys_by_tag.get(entry.tag) ?? new Set();
+    keys_by_tag.set(entry.tag, keys.add(key));
+  };
 
   /** Stores the response unless it was invalidated while it was made. */
   const renew = (key: string, tag: string, make: () => Answer | Promise<Answer>) => {
     const run = async (): Promise<Answer> => {
-      const answer = await make();
-      const entry = isFault(answer) ? null : makeEntry(tag, answer);
-      if (entry !== null && renewals.get(key) === renewal) store(key, entry);
-      return answer;
-    };
-    const answer = Promise.resolve()
-      .then(run)
-      .finally(() => {
+      try {
+        const answer = await make();
+        const entry = isFault(answer) ? null : makeEntry(tag, answer);
+        if (entry !== null && renewals.get(key) === renewal) store(key, entry);
+        return answer;
+      } finally {
         if (renewals.get(key) === renewal) renewals.delete(key);
-      });
-    const renewal: Renewal = { tag, answer };
+      }
+    };
+    const renewal: Renewal = { tag, answer: Promise.resolve().then(run) };
     renewals.set(key, renewal);
-    return answer;
+    return renewal.answer;
   };
 
   return {
@@ -151,14 +137,13 @@ export const createResponseCache = (): ResponseCache => {
       send(res, req, { ...entry, headers: [...entry.headers, ...common_headers] });
       return true;
     },
-    async share(asked, cached, make) {
-      if (!hasKnownQuery(asked.query, cached)) return make();
-      const key = keyOf(asked.path, asked.query, asked.header('accept'));
-      const tag = cached.rule.tag(cached.params as never);
-      return renewals.get(key)?.answer ?? renew(key, tag, make);
+    async share(request, { rule, params, query }, make) {
+      if (!hasKnownQuery(request.query, query)) return make();
+      const key = keyOf(request.path, request.query, request.header('accept'));
+      return renewals.get(key)?.answer ?? renew(key, rule.tag(params as never), make);
     },
     invalidate(tag) {
-      invalidate(tag);
+      for (const key of [...(keys_by_tag.get(tag) ?? [])]) entries.delete(key);
       for (const [key, renewal] of renewals) if (renewal.tag === tag) renewals.delete(key);
     },
     stats: () => ({ entries: entries.size, bytes: entries.calculatedSize, hits }),

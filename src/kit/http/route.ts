@@ -1,10 +1,10 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import type { Fault, FaultDef } from '../fault.js';
-import type { Claim } from '../idempotency.js';
+import { type Claim, keepAll } from '../idempotency.js';
+import { sha256 } from '../ids.js';
 import type { Tx } from '../pg/client.js';
-import type { Prepared } from './body.js';
 import { BodyStream, type StreamParts } from './body.js';
-import type { CacheRule } from './response-cache.js';
+import { type Request, requestId } from './request.js';
 
 /**
  * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI
@@ -14,8 +14,8 @@ import type { CacheRule } from './response-cache.js';
  */
 
 /**
- * Who may call. `linked`: an agent linked to a verified human. `member`: a linked agent or a human.
- * `either`: any agent or human. `admin`: everybody else sees 404.
+ * The callers that are admitted. `linked`: an agent linked to a verified human. `member`: a linked
+ * agent or a human. `either`: any agent or human. `admin`: everybody else sees 404.
  */
 export type Auth = 'public' | 'agent' | 'linked' | 'human' | 'either' | 'member' | 'admin';
 
@@ -24,7 +24,7 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 export interface Reply {
   readonly kind: 'reply';
   readonly status: number;
-  /** An object is sent as JSON; text, bytes, a stream or a `Prepared` with `content_type`. */
+  /** An object is sent as JSON; text, bytes or a stream with `content_type`. */
   readonly body: unknown;
   readonly content_type?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -37,27 +37,51 @@ export type Answer = Reply | Fault;
 type StaticOf<S> = S extends TSchema ? Static<S> : Record<string, never>;
 type StaticBody<S> = S extends TSchema ? Static<S> : undefined;
 
-export interface Context<P = unknown, Q = unknown, B = unknown, C extends Caller = Caller> {
-  readonly params: P;
-  readonly query: Q;
-  readonly body: B;
-  readonly caller: C;
+/** One call while it is worked on: the request, its parts that were checked, and its caller. */
+export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = Caller> {
+  readonly request: Request;
   readonly request_id: string;
-  readonly ip: string;
-  /** SHA-256 (hex) of the raw body; empty for a call without one. */
-  readonly body_digest: string;
+  params = {} as P;
+  query = {} as Q;
+  body = undefined as B;
+  caller = anonymous as C;
   /** The claim of a call that came with an Idempotency-Key, for `keepAll` in a group commit. */
-  readonly claim: Claim | null;
+  claim: Claim | null = null;
+  /** Headers of the answer so far. */
+  readonly headers: [name: string, value: string][] = [];
+
+  constructor(request: Request) {
+    this.request = request;
+    this.request_id = requestId(request.header('x-request-id'));
+  }
+
+  get ip(): string {
+    return this.request.address.text;
+  }
+
+  /** SHA-256 (hex) of the raw body; empty for a call without one. */
+  get body_digest(): string {
+    const { raw_body } = this.request;
+    return raw_body.length === 0 ? '' : sha256(raw_body, 'hex');
+  }
+
   /** A header by its lower-case name; empty when absent. */
-  header(name: string): string;
+  header(name: string): string {
+    return this.request.header(name);
+  }
+
   /** Calls back, once, when the client goes away before it has its answer. */
-  onGone(listener: () => void): void;
+  onGone(listener: () => void): void {
+    this.request.onGone?.(listener);
+  }
+
   /**
    * Stores the answer under the call's Idempotency-Key in the transaction of its effect; does
    * nothing without a key. The last statement of the transaction, so that nobody waits for long.
-   * Not to be destructured.
    */
-  keep(tx: Tx, answer: Answer): Promise<void>;
+  async keep(tx: Tx, answer: Answer): Promise<void> {
+    if (this.claim !== null) await keepAll(tx, [{ claim: this.claim, answer }]);
+  }
 }
 
 /**
@@ -75,13 +99,13 @@ type CallerOf<A extends Auth> = A extends 'agent' | 'linked'
       ? Extract<Caller, { kind: 'agent' | 'human' }>
       : Caller;
 
-interface RouteDef<
-  D,
-  A extends Auth,
-  P extends TObject | undefined,
-  Q extends TObject | undefined,
-  B extends TSchema | undefined,
-> {
+export interface CacheRule<P> {
+  /** By its tag a cached response is invalidated: the id of a question, or that of lists. */
+  readonly tag: (params: P) => string;
+}
+
+/** A route with its schemas forgotten: what mount, OpenAPI and the tables work with. */
+export interface Route<D = never> {
   /** Unique, lowerCamelCase: the OpenAPI `operationId`. */
   readonly id: string;
   readonly method: Method;
@@ -90,79 +114,70 @@ interface RouteDef<
   readonly summary: string;
   /** The feature, as OpenAPI tag. */
   readonly tag: string;
-  readonly auth: A;
+  readonly auth: Auth;
   /** Names of the rate limits that count this call, beside the ones that count every call. */
-  readonly limits?: readonly string[];
-  readonly params?: P;
+  readonly limits: readonly string[];
+  readonly params: TObject | undefined;
   /** The refusal for parameters that cannot name anything, such as an id that is no UUID. */
-  readonly absent?: FaultDef;
-  readonly query?: Q;
-  readonly body?: B;
-  /** What each success status carries; a schema of `null` means no body. */
+  readonly absent: FaultDef | undefined;
+  readonly query: TObject | undefined;
+  readonly body: TSchema | undefined;
+  /** The schema of each success status; `null` means no body. */
   readonly returns: Readonly<Record<number, TSchema | null>>;
   /** Largest body in bytes, where it is not the usual 64 KiB. */
-  readonly body_limit?: number;
+  readonly body_limit: number | undefined;
   /** Longest that the answer may take, where that is longer than the usual deadline. */
-  readonly longest_ms?: number;
+  readonly longest_ms: number | undefined;
   /** True: the answer is a stream that ends when the client goes; see `replyStream`. */
-  readonly is_endless?: boolean;
+  readonly is_endless: boolean;
   /** True: the answer carries an ETag and If-None-Match is honoured. */
-  readonly cacheable?: boolean;
+  readonly cacheable: boolean;
   /** A cacheable response that the response cache keeps for anonymous callers. */
-  readonly cache?: CacheRule<StaticOf<P>>;
+  readonly cache: CacheRule<never> | undefined;
   /** Media type of the success answer where it is not JSON. */
-  readonly produces?: string;
+  readonly produces: string | undefined;
   /** Further media types in which it can be had, by `Accept` or a parameter. */
-  readonly also_produces?: readonly string[];
-  readonly faults?: readonly FaultDef[];
+  readonly also_produces: readonly string[];
+  readonly faults: readonly FaultDef[];
   /** True: a key in the query is not refused; for an address where old clients send it so. */
-  readonly allows_key_in_query?: boolean;
-  /** POST only; `after` where it is not named. */
-  readonly keeps?: Keeps;
+  readonly allows_key_in_query: boolean;
+  /** POST only. */
+  readonly keeps: Keeps;
   /** True: the call ends the credentials it is made with, and its repeat is known by them. */
-  readonly ends_credentials?: boolean;
+  readonly ends_credentials: boolean;
   /**
    * True: an agent key may come beside the Bearer token. The token says who acts, the key what the
    * call is about, and the body may be left out.
    */
-  readonly takes_key?: boolean;
-  /** False: left out of the OpenAPI document and the tables (development pages). */
-  readonly documented?: boolean;
-  handle(
-    ctx: Context<StaticOf<P>, StaticOf<Q>, StaticBody<B>, CallerOf<A>>,
-    deps: D,
-  ): Answer | Promise<Answer>;
-}
-
-/** A route with its schemas forgotten: what mount, OpenAPI and the tables work with. */
-export interface Route<D = never> {
-  readonly id: string;
-  readonly method: Method;
-  readonly path: string;
-  readonly summary: string;
-  readonly tag: string;
-  readonly auth: Auth;
-  readonly limits: readonly string[];
-  readonly params: TObject | undefined;
-  readonly absent: FaultDef | undefined;
-  readonly query: TObject | undefined;
-  readonly body: TSchema | undefined;
-  readonly returns: Readonly<Record<number, TSchema | null>>;
-  readonly body_limit: number | undefined;
-  readonly longest_ms: number | undefined;
-  readonly is_endless: boolean;
-  readonly cacheable: boolean;
-  readonly cache: CacheRule<never> | undefined;
-  readonly produces: string | undefined;
-  readonly also_produces: readonly string[];
-  readonly faults: readonly FaultDef[];
-  readonly allows_key_in_query: boolean;
-  readonly keeps: Keeps;
-  readonly ends_credentials: boolean;
   readonly takes_key: boolean;
+  /** False: left out of the OpenAPI document and the tables (development pages). */
   readonly documented: boolean;
   handle(ctx: Context, deps: D): Answer | Promise<Answer>;
 }
+
+const defaults = {
+  ...{ limits: [], params: undefined, absent: undefined, query: undefined, body: undefined },
+  ...{ body_limit: undefined, longest_ms: undefined, is_endless: false, cacheable: false },
+  ...{ cache: undefined, produces: undefined, also_produces: [], faults: [] },
+  ...{ allows_key_in_query: false, keeps: 'after', ends_credentials: false, takes_key: false },
+  documented: true,
+} as const;
+
+type Typed = 'auth' | 'params' | 'query' | 'body' | 'cache' | 'handle';
+type Optional = Exclude<keyof typeof defaults, Typed>;
+
+type RouteDef<D, A extends Auth, P, Q, B> = Omit<Route, Typed | Optional> &
+  Partial<Pick<Route, Optional>> & {
+    readonly auth: A;
+    readonly params?: P;
+    readonly query?: Q;
+    readonly body?: B;
+    readonly cache?: CacheRule<StaticOf<P>>;
+    handle(
+      ctx: Context<StaticOf<P>, StaticOf<Q>, StaticBody<B>, CallerOf<A>>,
+      deps: D,
+    ): Answer | Promise<Answer>;
+  };
 
 /**
  * `const route = routeFor<Needs>()` once a feature, then `route({...})` for each route: the
@@ -177,34 +192,8 @@ export const routeFor =
     B extends TSchema | undefined = undefined,
   >(
     def: RouteDef<D, A, P, Q, B>,
-  ): Route<D> => ({
-    id: def.id,
-    method: def.method,
-    path: def.path,
-    summary: def.summary,
-    tag: def.tag,
-    auth: def.auth,
-    limits: def.limits ?? [],
-    params: def.params,
-    absent: def.absent,
-    query: def.query,
-    body: def.body,
-    returns: def.returns,
-    body_limit: def.body_limit,
-    longest_ms: def.longest_ms,
-    is_endless: def.is_endless ?? false,
-    cacheable: def.cacheable ?? false,
-    cache: def.cache,
-    produces: def.produces,
-    also_produces: def.also_produces ?? [],
-    faults: def.faults ?? [],
-    allows_key_in_query: def.allows_key_in_query ?? false,
-    keeps: def.keeps ?? 'after',
-    ends_credentials: def.ends_credentials ?? false,
-    takes_key: def.takes_key ?? false,
-    documented: def.documented ?? true,
-    handle: def.handle as unknown as Route<D>['handle'],
-  });
+  ): Route<D> =>
+    ({ ...defaults, ...def }) as unknown as Route<D>;
 
 /** A success answer; `body` undefined with status 204. */
 export const reply = (
@@ -216,37 +205,18 @@ export const reply = (
 /** A success answer that is not made from an object: a page, a feed, a picture. */
 export const replyRaw = (
   content_type: string,
-  body: string | Uint8Array,
+  body: string | Uint8Array | BodyStream,
   headers?: Readonly<Record<string, string>>,
-): Reply => ({
-  kind: 'reply',
-  status: 200,
-  body,
-  content_type,
-  ...(headers === undefined ? {} : { headers }),
-});
-
-/** A success answer that was made once for everybody; see `Prepared`. */
-export const replyPrepared = (
-  content_type: string,
-  body: Prepared,
-  headers: Readonly<Record<string, string>> = {},
-): Reply => ({ kind: 'reply', status: 200, body, content_type, headers });
+): Reply => ({ ...reply(200, body, headers), content_type });
 
 /** A success answer that is made piece by piece, at the pace of its reader and in flat memory. */
 export const replyStream = (
   content_type: string,
   parts: StreamParts,
   headers?: Readonly<Record<string, string>>,
-): Reply => ({
-  kind: 'reply',
-  status: 200,
-  body: new BodyStream(parts),
-  content_type,
-  ...(headers === undefined ? {} : { headers }),
-});
+): Reply => replyRaw(content_type, new BodyStream(parts), headers);
 
-/** Who makes a call, as far as a route needs to know. Credentials themselves never get this far. */
+/** The caller, as far as a route needs to know. Credentials themselves never get this far. */
 
 interface Anonymous {
   readonly kind: 'anonymous';
@@ -289,7 +259,7 @@ export const callerKey = (caller: Caller): string | null =>
 
 /**
  * Finds the route of a path. The same router serves HTTP and calls over the websocket, so that a
- * path means the same at both doors. Static segments win over parameters; a trailing slash is
+ * path means the same in both. Static segments win over parameters; a trailing slash is
  * ignored; parameters are percent-decoded.
  */
 

@@ -9,54 +9,28 @@ import { openPool, type Sql, type Tx } from './pool.js';
  * trip more.
  */
 
-interface Element {
-  readonly array_oid: number;
-  /** What it writes never needs quotes. */
-  readonly bare?: true;
-  readonly write: (value: never) => string;
-  readonly read: (text: string) => unknown;
-}
+const asItIs = (text: string): string => text;
+const readDate = (text: string): Date => new Date(text);
 
-const asItIs = (value: unknown): string => String(value);
+/** By the number of the array type in Postgres: how its elements are read. */
+const readers: Readonly<Record<number, (text: string) => unknown>> = {
+  1000: (text) => text === 't',
+  1001: (text) => Buffer.from(text.slice(2), 'hex'),
+  // smallint, integer, bigint, double precision; text, varchar, uuid; date, timestamptz
+  ...{ 1005: Number, 1007: Number, 1016: Number, 1022: Number },
+  ...{ 1009: asItIs, 1015: asItIs, 2951: asItIs, 1182: readDate, 1185: readDate },
+};
 
-const elements = {
-  booleans: { array_oid: 1000, bare: true, write: asItIs, read: (text) => text === 't' },
-  smallints: { array_oid: 1005, bare: true, write: asItIs, read: Number },
-  integers: { array_oid: 1007, bare: true, write: asItIs, read: Number },
-  bigints: { array_oid: 1016, bare: true, write: asItIs, read: Number },
-  doubles: { array_oid: 1022, bare: true, write: asItIs, read: Number },
-  texts: {
-    array_oid: 1009,
-    write: asItIs,
+const textOf = (value: unknown): string => {
+  if (value instanceof Date) return value.toISOString();
+  return value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : String(value);
+};
 
-    read: (text) => text,
-  },
-  varchars: { array_oid: 1015, write: asItIs, read: (text) => text },
-  uuids: { array_oid: 2951, write: asItIs, read: (text) => text },
-  byteas: {
-    array_oid: 1001,
-    write: (bytes: Uint8Array) => `\\x${Buffer.from(bytes).toString('hex')}`,
-    read: (text) => Buffer.from(text.slice(2), 'hex'),
-  },
-  dates: { array_oid: 1182, write: asItIs, read: (text) => new Date(text) },
-  timestamptzs: {
-    array_oid: 1185,
-    write: (time: Date | string) => (time instanceof Date ? time.toISOString() : time),
-    read: (text) => new Date(text),
-  },
-} satisfies Record<string, Element>;
-
-const quoteElement = (text: string): string =>
-  text.includes('"') || text.includes('\\') ? `"${text.replace(/[\\"]/g, '\\$&')}"` : `"${text}"`;
-
-/** The text of an array as Postgres reads it; texts are quoted, so that none is mistaken. */
-const writeArray = (values: readonly unknown[], { write, bare }: Element): string => {
-  const texts = values.map((value) => {
-    if (value === null) return 'null';
-    const text = write(value as never);
-    return bare === true ? text : quoteElement(text);
-  });
-  return `{${texts.join(',')}}`;
+/** As Postgres reads an element; texts are quoted, so that none is mistaken. */
+const writeElement = (value: unknown): string => {
+  if (value === null || typeof value === 'number') return String(value);
+  const text = textOf(value);
+  return /["\\]/.test(text) ? `"${text.replace(/[\\"]/g, '\\$&')}"` : `"${text}"`;
 };
 
 const element_pattern = /"([^"\\]*(?:\\.[^"\\]*)*)"|([^,{}"]+)/gs;
@@ -69,21 +43,19 @@ const readArray = (text: string, read: (text: string) => unknown): unknown[] =>
 
 /** For the `types` of a client that does not fetch any. A text that is given passes as it is. */
 const array_types: Readonly<Record<string, PostgresType>> = Object.fromEntries(
-  Object.entries<Element>(elements).map(([name, element]) => [
-    name,
+  Object.entries(readers).map(([oid, read]) => [
+    `array_${oid}`,
     {
-      to: element.array_oid,
-      from: [element.array_oid],
+      to: Number(oid),
+      from: [Number(oid)],
       serialize: (values: readonly unknown[] | string) =>
-        typeof values === 'string' ? values : writeArray(values, element),
-      parse: (text: string) => readArray(text, element.read),
+        typeof values === 'string' ? values : `{${values.map(writeElement).join(',')}}`,
+      parse: (text: string) => readArray(text, read),
     },
   ]),
 );
 
 export type { Db, Fragment, Query, Row, Sql, Tx } from './pool.js';
-
-/** How the service asks Postgres, and what Postgres may answer when it does not do as asked. */
 
 interface SqlOptions {
   readonly url: string;
@@ -212,7 +184,7 @@ export const createWriteWatch = (): WriteWatch => {
 };
 
 /**
- * The time of Postgres in this process. What opens, closes and runs out is decided in many
+ * The time of Postgres in this process. Openings, closings and expiries are decided in many
  * processes and in statements; they agree because all of them go by one clock, whatever their
  * machines say.
  *

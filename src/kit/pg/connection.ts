@@ -33,11 +33,10 @@ interface Address {
   readonly tls: 'off' | 'prefer' | 'require' | 'verify';
 }
 
-const tls_modes = new Map<string, Address['tls']>([
-  ...(['allow', 'prefer'] as const).map((mode) => [mode, 'prefer'] as const),
-  ...(['require', 'true'] as const).map((mode) => [mode, 'require'] as const),
-  ...(['verify-ca', 'verify-full'] as const).map((mode) => [mode, 'verify'] as const),
-]);
+const tls_modes: Readonly<Record<string, Address['tls']>> = {
+  ...{ allow: 'prefer', prefer: 'prefer', require: 'require', true: 'require' },
+  ...{ 'verify-ca': 'verify', 'verify-full': 'verify' },
+};
 
 /** Also the form of libpq for a unix socket, `?host=/folder`. `url` is what is left of it. */
 export const readAddress = (text: string): { readonly url: string; readonly address: Address } => {
@@ -51,7 +50,7 @@ export const readAddress = (text: string): { readonly url: string; readonly addr
     return { url: url.href, address: { target, host: 'localhost', tls: 'off' } };
   }
   const host = (url.hostname || 'localhost').replace(/^\[|\]$/g, '');
-  const address = { target: { host, port }, host, tls: tls_modes.get(mode) ?? 'off' } as const;
+  const address = { target: { host, port }, host, tls: tls_modes[mode] ?? 'off' } as const;
   return { url: url.href, address };
 };
 
@@ -228,7 +227,7 @@ export class Connection {
       this.answered = true;
       return answer;
     } catch (error) {
-      // What Postgres did not say itself may have cost the package the count of the answers.
+      // An error that Postgres did not send may have cost the package the count of the answers.
       if (isAnswer(error)) this.answered = true;
       else this.lose(error as Error);
       throw error;

@@ -14,12 +14,10 @@ export interface Migration {
   readonly text: string;
 }
 
+/** Beside `dist`, where this runs. */
 const sqlFolder = (): string => {
-  let folder = path.dirname(fileURLToPath(import.meta.url));
-  while (path.basename(folder) !== 'dist' && folder !== path.dirname(folder)) {
-    folder = path.dirname(folder);
-  }
-  return path.join(path.dirname(folder), 'sql');
+  const here = fileURLToPath(import.meta.url);
+  return path.join(here.slice(0, here.lastIndexOf(`${path.sep}dist${path.sep}`)), 'sql');
 };
 
 export const readMigrations = (folder: string = sqlFolder()): readonly Migration[] => {
@@ -42,8 +40,8 @@ export const readMigrations = (folder: string = sqlFolder()): readonly Migration
 };
 
 /**
- * What every connection of the role of this one has in this database. They are not asked for at the
- * start of a connection, because a pooler refuses start-up parameters or does not pass them on.
+ * Settings of every connection of this role in this database. They are not asked for at the start
+ * of a connection, because a pooler refuses start-up parameters or does not pass them on.
  */
 const role_settings: Readonly<Record<string, string>> = {
   // Postgres decides by estimates, which a plan that avoids a scan makes enormous, and then
@@ -57,32 +55,22 @@ const role_settings: Readonly<Record<string, string>> = {
   client_connection_check_interval: '2s',
 };
 
-/** Null, or why it is not permitted. */
-const setForRole = async (tx: Tx, name: string, value: string): Promise<string | null> => {
-  await tx`savepoint role_setting`;
-  try {
-    await tx.unsafe(`
-      do $$ begin
-        execute format(
-          'alter role %I in database %I set ${name} = %L',
-          session_user, current_database(), '${value}'
-        );
-      end $$`);
-    return null;
-  } catch (error) {
-    await tx`rollback to savepoint role_setting`;
-    return error instanceof Error ? error.message : String(error);
-  }
-};
-
 /** Null, or why compilation of statements (`jit`) stays on; without the others it goes as well. */
 export const setRole = async (tx: Tx): Promise<string | null> => {
   const [row] = await tx<{ jit: string }[]>`select current_setting('jit') as jit`;
-  const refused: Record<string, string | null> = {};
-  for (const [name, value] of Object.entries(role_settings)) {
-    refused[name] = await setForRole(tx, name, value);
+  const texts = Object.entries(role_settings).map(
+    ([name, value]) => `
+      execute format('alter role %I in database %I set ${name} = %L',
+        session_user, current_database(), '${value}');`,
+  );
+  await tx`savepoint role_settings`;
+  try {
+    await tx.unsafe(`do $$ begin ${texts.join('')} end $$`);
+    return null;
+  } catch (error) {
+    await tx`rollback to savepoint role_settings`;
+    return row?.jit === 'off' ? null : String((error as Error).message);
   }
-  return row?.jit === 'off' ? null : (refused['jit'] ?? null);
 };
 
 /** Keeps others from changing the schema until the transaction ends. */

@@ -4,7 +4,7 @@ import type postgres from 'postgres';
 import { Connection, ConnectionError, type ConnectionOptions, helper } from './connection.js';
 
 /**
- * What goes to Postgres, as the stores write it: tagged templates of the package's own kind. A
+ * Statements, as the stores write them: tagged templates of the package's own kind. A
  * statement goes out when it is awaited or `execute()` is called; within another statement it is a
  * part of that one.
  */
@@ -15,19 +15,17 @@ type Result<R extends Rows = postgres.Row[]> = postgres.RowList<R>;
 type Client = postgres.ISql<{ bigint: number }>;
 type Asked = postgres.PendingQuery<postgres.Row[]>;
 
-/** What may stand within a statement. */
+/** A part of a statement. */
 export interface Fragment {
-  /** Sends it now, before whatever is sent later; an error waits for whoever awaits it. */
+  /** Sends it now, before whatever is sent later; an error waits for its `await`. */
   execute(): this;
-  /** Each row as the bytes of its columns. */
-  raw(): Promise<readonly (readonly Buffer[])[]>;
 }
 
 export interface Query<R extends Rows = postgres.Row[]> extends Promise<Result<R>>, Fragment {}
 
 type Value = postgres.SerializableParameter<number> | Fragment | readonly Fragment[];
 
-/** What a store takes: the pool or a transaction. */
+/** The pool or a transaction. */
 export interface Db {
   <R extends Rows = postgres.Row[]>(text: TemplateStringsArray, ...values: Value[]): Query<R>;
   /** Names, or rows of values by their columns. */
@@ -58,10 +56,6 @@ class Statement {
   execute(): this {
     this.#send().catch(() => undefined);
     return this;
-  }
-
-  raw() {
-    return this.#run((client) => this.make(client).raw() as never);
   }
 
   // biome-ignore lint/suspicious/noThenProperty: it is awaited.
@@ -113,13 +107,13 @@ const makeDb = (run: Run, helper: Client): Db => {
 export interface Tx extends Db {
   /** Sends the commit after what was sent already, without waiting for that; none may follow. */
   commit(): void;
-  /** The rows of `copy … to stdout`; whoever stops reading ends the transaction. */
+  /** The rows of `copy … to stdout`; a reader that stops ends the transaction. */
   copyOut(text: string, idle_ms?: number): Readable;
   copyIn(text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void>;
 }
 
 interface BeginOptions {
-  /** What follows `begin`: `read only`, `isolation level repeatable read`. */
+  /** The words after `begin`: `read only`, `isolation level repeatable read`. */
   readonly mode?: string;
   /** Longest a statement of it may run, where that is not what is usual in its pool. */
   readonly statement_ms?: number;
@@ -323,7 +317,7 @@ class Transaction {
   async run<T>(begin: string, work: (tx: Tx) => T | Promise<T>): Promise<T> {
     const begun = this.#send(begin);
     try {
-      // What `work` waits for may be something else than the connection.
+      // `work` may wait for something else than the connection.
       const result = await this.#connection.orLost(Promise.resolve(work(this.tx)));
       await begun;
       const { command } = await this.#sendCommit();

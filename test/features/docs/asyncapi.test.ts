@@ -2,8 +2,7 @@ import { createRequire } from 'node:module';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { t } from 'tap';
-import { sent_frames, topic_names } from '../../../src/features/docs/frames.js';
-import { makeAsyncApi } from '../../../src/features/docs/index.js';
+import { makeAsyncApi, topic_names } from '../../../src/features/docs/asyncapi.js';
 import { catalogue, resolveTopic } from '../../../src/features/events/index.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { makeId } from '../../../src/kit/ids.js';
@@ -119,7 +118,7 @@ t.test('what is really sent is as it says', async (t) => {
   }
   t.same(wrong, []);
   for (const op of ['welcome', 'subscribed', 'snapshot', 'reply', 'pong', 'error']) {
-    t.ok(seen.has(`frame_${op}`) && op in sent_frames, op);
+    t.ok(seen.has(`frame_${op}`), op);
   }
   t.ok(seen.has('frame_prediction_placed') && seen.has('stream_prediction_placed'));
 });

@@ -1,8 +1,7 @@
 import { openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { t } from 'tap';
-import { makeLineWriter, makeLog } from '../../src/kit/log.js';
-import { openLogOutput } from '../../src/kit/log-output.js';
+import { LogOutput, makeLineWriter, makeLog } from '../../src/kit/log.js';
 import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
 import { mountSmallDisk, withoutSmallDisks } from '../help/small-disk.js';
 import { startStopwatch } from '../help/stopwatch.js';
@@ -24,23 +23,23 @@ const line = (n: number): string => `{"level":30,"n":${n},"text":"${'x'.repeat(4
 
 t.test('lines are written soon, in order, and the rest at the end of the process', async (t) => {
   const file = path.join(makeFolder(t), 'a.log');
-  const output = openLogOutput({ fd: openFile(file), onAgain: () => undefined });
+  const output = new LogOutput(openFile(file), () => undefined);
   const lines = Array.from({ length: 200 }, (_, n) => line(n));
   for (const one of lines) output.write(one);
   await until('all are there', () => readFileSync(file, 'utf8') === lines.join(''));
   output.write(line(200));
   output.flushSync();
   t.equal(readFileSync(file, 'utf8'), [...lines, line(200)].join(''));
-  t.equal(output.dropped(), 0);
+  t.equal(output.dropped, 0);
 });
 
 t.test('a disk that takes nothing keeps nobody waiting, and lines are counted', async (t) => {
-  const output = openLogOutput({ fd: openFile('/dev/full'), onAgain: () => undefined });
+  const output = new LogOutput(openFile('/dev/full'), () => undefined);
   const readWatch = startStopwatch();
   for (let n = 0; n < 20_000; n += 1) output.write(line(n));
   output.flushSync();
   t.ok(readWatch() < 2_000, `${readWatch()} ms, the end of the process included`);
-  t.ok(output.dropped() > 15_000, `${output.dropped()} lines were dropped`);
+  t.ok(output.dropped > 15_000, `${output.dropped} lines were dropped`);
 });
 
 t.test(
