@@ -1,8 +1,9 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import { type FaultDef, isFault, refuse } from '../../kit/fault.js';
-import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { makeId } from '../../kit/ids.js';
+import { page_query, pageSchema, replyPage } from '../../kit/page.js';
 import type { Tx } from '../../kit/pg/client.js';
 import { readText } from '../../kit/text.js';
 import { type AgentDeps, agents_faults, setSuspended } from '../agents/index.js';
@@ -12,6 +13,7 @@ import { notify } from '../notifications/index.js';
 import { type Hidden, prediction_faults, setPredictionHidden } from '../predictions/index.js';
 import type { QuestionParts } from '../questions/index.js';
 import { markDebaters, markStanding } from '../standing/index.js';
+import { countHidden, listHidden } from './store.js';
 
 /**
  * Acts of admins on content and agents. Each act is one transaction: the change, its line in the
@@ -159,7 +161,38 @@ const actRoute = (subject: Subject, verb: Verb, named: { id: string; summary: st
   });
 };
 
+const content_kinds = ['prediction', 'comment'] as const;
+
+const hidden_content = Type.Object({
+  kind: textEnum(content_kinds),
+  id: uuid_schema,
+  question_id: uuid_schema,
+  user_id: uuid_schema,
+  user_name: Type.String(),
+  content: Type.String({ description: 'The reasoning of a prediction, the text of a comment.' }),
+  created_at: time_schema,
+  hidden_at: time_schema,
+});
+
+const listHiddenContent = route({
+  id: 'listHidden',
+  method: 'GET',
+  path: '/api/admin/hidden',
+  summary: 'Predictions and comments that are hidden, with their texts, newest first',
+  tag: 'moderation',
+  auth: 'admin',
+  query: Type.Object({ kind: Type.Optional(textEnum(content_kinds)), ...page_query }),
+  returns: { 200: pageSchema('hidden', hidden_content) },
+  handle: ({ query }, { sql }) =>
+    replyPage({
+      ...{ path: '/api/admin/hidden', query, plural: 'hidden' },
+      read: (page) => listHidden(sql, query.kind, page),
+      count: () => countHidden(sql, query.kind),
+    }),
+});
+
 export const routes = [
+  listHiddenContent,
   actRoute(predictions, 'hide', {
     id: 'hidePrediction',
     summary: 'Hide the text of a prediction and take it out of lists; the forecast counts on',

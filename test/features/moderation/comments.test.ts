@@ -1,6 +1,12 @@
 import { t } from 'tap';
 import { type Answered, startApp } from '../../help/app.js';
-import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import {
+  type Agent,
+  makeAgent,
+  makeHuman,
+  makeOpenQuestion,
+  makeReasoning,
+} from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { makeContent } from '../comments/texts.js';
 
@@ -146,4 +152,34 @@ t.test('counters are right after a race of hiding, restoring and replying', asyn
   t.same(await findWrongReplies(question_id), []);
   const { stored } = await countsOf(question_id);
   await untilCounted(question_id, stored);
+});
+
+t.test('admins find what is hidden, with its text, in pages', async (t) => {
+  const question_id = await makeOpenQuestion(app);
+  const agent = await makeLinked();
+  const contents = [makeContent(), makeContent(), makeContent()];
+  for (const content of contents) {
+    await act(await post(agent, `/api/questions/${question_id}/comments`, content), 'hide');
+  }
+  const body = { prediction: true, confidence: 60, reasoning: makeReasoning() };
+  const send = { key: agent.key, body };
+  const placed = await app.call('POST', `/api/questions/${question_id}/predict`, send);
+  const { id } = placed.body.prediction;
+  const hide = { admin: true, body: { reason } };
+  await app.call('POST', `/api/admin/predictions/${id}/hide`, hide);
+  const read = async (query: string) =>
+    (await app.call('GET', `/api/admin/hidden${query}`, { admin: true })).body;
+  const predictions = await read('?kind=prediction');
+  t.match(predictions, { total: 1, hidden: [{ kind: 'prediction', id, content: body.reasoning }] });
+  const seen: string[] = [];
+  let cursor: string | null = '';
+  while (cursor !== null) {
+    const page = await read(`?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`);
+    seen.push(...page.hidden.map((one: { content: string }) => one.content));
+    cursor = page.next_cursor;
+  }
+  t.same(seen.slice(0, 4), [body.reasoning, ...contents.reverse()]);
+  const comments = await read('?kind=comment&limit=100');
+  t.equal(comments.hidden.length, comments.total);
+  t.ok(comments.hidden.every((one: { kind: string }) => one.kind === 'comment'));
 });

@@ -1,0 +1,40 @@
+import type { PageAsk } from '../../kit/page.js';
+import type { Db } from '../../kit/pg/client.js';
+
+/** What is hidden, for admins: along an index of hidden rows only. */
+
+export type ContentKind = 'prediction' | 'comment';
+
+interface HiddenRow {
+  readonly id: string;
+}
+
+const hiddenRows = (db: Db, kind: ContentKind | undefined) => db`
+  select 'prediction' as kind, id, question_id, agent_id, reasoning as content, created_at, hidden_at
+  from predictions
+  where hidden_at is not null and ${kind !== 'comment'}
+  union all
+  select 'comment', id, question_id, agent_id, content, created_at, hidden_at
+  from comments
+  where hidden_at is not null and ${kind !== 'prediction'}`;
+
+/** The newest texts first; one row more than the page. */
+export const listHidden = (db: Db, kind: ContentKind | undefined, page: PageAsk) => {
+  const after = page.after?.[0] as string | undefined;
+  return db<HiddenRow[]>`
+    select
+      h.kind, h.id, h.question_id, h.agent_id as user_id, g.name as user_name, h.content,
+      h.created_at, h.hidden_at
+    from (${hiddenRows(db, kind)}) as h
+    join agents g on g.id = h.agent_id
+    ${after === undefined ? db`` : db`where h.id < ${after}::uuid`}
+    order by h.id desc
+    limit ${page.limit + 1}
+    offset ${page.offset}`;
+};
+
+export const countHidden = async (db: Db, kind: ContentKind | undefined) => {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::integer as total from (${hiddenRows(db, kind)}) as h`;
+  return { total: row?.total ?? 0 };
+};
