@@ -151,23 +151,13 @@ export const countOwned = async (db: Db, owner_id: string): Promise<number> => {
   return row?.total ?? 0;
 };
 
-export interface Suspension {
-  readonly id: string;
-  readonly suspended_at: Date | null;
-  /** False: it was so already. */
-  readonly changed: boolean;
-}
-
 /**
  * Suspends (`at`) or restores (null) an agent, and with it its key; undefined when there is none.
- * After the commit this process forgets it in the principals.
+ * Where it was so already, nothing is `changed`. After the commit this process forgets the agent in
+ * the principals.
  */
-export const setSuspended = async (
-  tx: Tx,
-  id: string,
-  at: Date | null,
-): Promise<Suspension | undefined> => {
-  const [row] = await tx<Suspension[]>`
+export const setSuspended = async (tx: Tx, id: string, at: Date | null) => {
+  const [row] = await tx<{ id: string; suspended_at: Date | null; changed: boolean }[]>`
     update agents a
     set suspended_at = case when ${at}::timestamptz is not null then coalesce(was, ${at}) end
     from (select suspended_at as was from agents where id = ${id} for update) old
