@@ -35,7 +35,7 @@ export const percentAxis = (steps: number, label?: string): Axis => ({
   label,
 });
 
-export const month_names = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+const month_names = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /** A time of day, a day, a month, or a year where one begins. */
 const timeLabel = (time: Date, is_by_month: boolean): string => {

@@ -58,11 +58,13 @@ const sortable = (key: number): string => {
 
 const id_ends = 16 + 36;
 
+export const idOf = (member: string): string => member.slice(16, id_ends);
+
 const writeRow = ({ agent_id, ...row }: BoardRow): string =>
   `${sortable(row.key)}${agent_id}${JSON.stringify(row)}`;
 
-export const readRow = (member: string): BoardRow => ({
-  agent_id: member.slice(16, id_ends),
+const readRow = (member: string): BoardRow => ({
+  agent_id: idOf(member),
   ...JSON.parse(member.slice(id_ends)),
 });
 
