@@ -35,28 +35,17 @@ export const percentAxis = (steps: number, label?: string): Axis => ({
   label,
 });
 
-export const month_names = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
-
-/** A time of day, a day, a month, or a year where one begins. */
-const timeLabel = (time: Date, is_by_month: boolean): string => {
-  const month = month_names[time.getUTCMonth()];
-  const of_day = time.toISOString().slice(11, 16);
-  if (of_day !== '00:00') return of_day;
-  if (!is_by_month) return `${time.getUTCDate()} ${month}`;
-  return time.getUTCMonth() === 0 ? String(time.getUTCFullYear()) : String(month);
-};
-
 /**
  * An axis of time from one moment (ms since 1970) to a later one, with at most `most` round times
  * named, in UTC.
  */
-export const timeAxis = (from: number, to: number, most = 7): Axis => {
-  const all = scaleUtc([from, to], [0, 1]).ticks(most);
+export const timeAxis = (from: number, to: number, most: number): Axis => {
+  const scale = scaleUtc([from, to], [0, 1]);
+  const all = scale.ticks(most);
   const each = Math.ceil(all.length / most);
+  const label = scale.tickFormat(most);
   const times = all.filter((_, n) => n % each === 0);
-  const is_by_month = times.every((time) => time.getUTCDate() === 1);
-  const ticks = times.map((time) => ({ at: time.getTime(), label: timeLabel(time, is_by_month) }));
-  return { from, to, ticks };
+  return { from, to, ticks: times.map((time) => ({ at: time.getTime(), label: label(time) })) };
 };
 
 /** Where values of the two axes are in the picture, and the rectangle they are in. */

@@ -1,20 +1,14 @@
 /** How wide texts are in a picture, so that they are broken and cut where the place ends. */
 
-/** Advance widths of Inter Regular and SemiBold for U+0020 to U+007E, in hundredths of an em. */
-const regular =
-  '28 29 47 63 64 98 64 30 36 36 50 66 29 46 29 36 63 41 61 62 65 59 62 57 62 62 29 30 66 66 66 51 ' +
-  '97 69 65 73 72 60 59 75 74 27 57 67 57 90 75 76 64 76 64 64 65 74 69 99 68 68 63 36 36 36 47 46 ' +
-  '32 56 61 57 61 58 37 61 59 24 24 55 24 88 59 60 61 61 38 53 33 59 56 82 55 56 55 43 33 43 66';
-const semibold =
+/** Of Inter SemiBold, U+0020 to U+007E, in hundredths of an em; Regular is a little narrower. */
+const advances = (
   '25 32 52 64 65 100 66 33 37 37 54 67 32 47 32 38 66 42 62 64 67 61 64 58 64 64 32 33 67 67 67 ' +
   '54 100 73 66 74 72 61 59 75 75 28 58 70 57 92 76 77 65 77 65 65 66 74 73 102 72 71 65 37 38 37 ' +
   '48 47 35 57 62 58 62 59 39 63 61 26 26 57 26 90 61 61 62 62 40 55 35 61 59 84 57 59 57 45 36 45 ' +
-  '67';
-
-const advances = {
-  400: regular.split(' ').map(Number),
-  600: semibold.split(' ').map(Number),
-} as const;
+  '67'
+)
+  .split(' ')
+  .map(Number);
 
 export interface Face {
   readonly size: number;
@@ -24,21 +18,21 @@ export interface Face {
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]/u;
 
 /** Hundredths of an em; letters beyond ASCII are taken for a little wider than they mostly are. */
-const advanceOf = (character: string, weight: Face['weight']): number => {
+const advanceOf = (character: string): number => {
   const code = character.codePointAt(0) as number;
-  const known = advances[weight][code - 32];
+  const known = advances[code - 32];
   if (known !== undefined) return known;
   if (/\p{M}|\u200d/u.test(character)) return 0;
   return code > 0xffff || wide.test(character) ? 104 : 68;
 };
 
 /** For a reader whose letters are wider than those that are measured here. */
-const spare = 1.06;
+const spare = 1.04;
 
 /** Units of the picture, rather too many than too few. */
-export const textWidth = (text: string, { size, weight }: Face): number => {
+export const textWidth = (text: string, { size }: Face): number => {
   let hundredths = 0;
-  for (const character of text) hundredths += advanceOf(character, weight);
+  for (const character of text) hundredths += advanceOf(character);
   return (hundredths * size * spare) / 100;
 };
 

@@ -27,12 +27,13 @@ const escapes: Readonly<Record<string, string>> = {
 const unfit =
   /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff]|\p{Cs}/gu;
 
-/** The text as one line of XML, also inside a quoted attribute. */
-export const escapeXml = (text: string): string =>
-  text
-    .replace(unfit, '')
-    .replace(/\s+/g, ' ')
-    .replace(/[&<>"']/g, (character) => escapes[character] as string);
+/** Text as HTML, also inside a quoted attribute. */
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => escapes[character] as string);
+
+/** The text as one line of XML, likewise. */
+const escapeXml = (text: string): string =>
+  escapeHtml(text.replace(unfit, '').replace(/\s+/g, ' '));
 
 /** At most two decimals, and no negative zero. */
 export const round2 = (value: number): number => Math.round(value * 100) / 100 + 0;

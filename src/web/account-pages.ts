@@ -1,5 +1,5 @@
 import { link_script, reset_script, verify_script } from './account-script.js';
-import { escapeHtml, type Page, renderPage } from './page.js';
+import { type Page, renderPage } from './page.js';
 
 /** The pages of human accounts: linking an agent, and the two that mailed links open. */
 
@@ -102,31 +102,3 @@ ${no_script}
 ${status}
 ${next('Log in')}`,
 });
-
-export interface OutboxMail {
-  readonly to: string;
-  readonly subject: string;
-  readonly text: string;
-  readonly links: readonly string[];
-  readonly created_at: string;
-}
-
-const mailArticle = (mail: OutboxMail): string => `<article>
-<h2>${escapeHtml(mail.subject)}</h2>
-<p class="soft">To ${escapeHtml(mail.to)}, ${escapeHtml(mail.created_at)}</p>
-<pre>${escapeHtml(mail.text)}</pre>
-${mail.links
-  .map((link) => `<p><a href="${escapeHtml(link)}" rel="noreferrer">${escapeHtml(link)}</a></p>`)
-  .join('\n')}
-</article>`;
-
-/** The mails nobody sent, newest first; development only. */
-export const renderOutbox = (mails: readonly OutboxMail[]): Page =>
-  renderPage({
-    title: 'Outbox',
-    wide: true,
-    body: `<h1>Outbox</h1>
-<p class="soft">Mails that were not sent, because SMTP_URL is not set or the server is away. Only
-development mode has this page.</p>
-${mails.length === 0 ? '<p>There are none.</p>' : mails.map(mailArticle).join('\n')}`,
-  });

@@ -1,10 +1,9 @@
-import { code_words, field_words, for_programs, other_words } from './account-words.js';
-
 /**
  * Browser code of the account pages, as text: it runs on people's machines and not in the service.
  * The session token stays in this tab's `sessionStorage` and is sent in a header, never as a
  * cookie; tokens of mailed links leave the address bar at once. Everything that comes from the
- * service is set as text, never as HTML.
+ * service is set as text, never as HTML. Its own sentences are for programs too: those that name a
+ * part of a request are said in other words, by the first field that is wrong or by the code.
  */
 export const shared_script = `
 'use strict';
@@ -15,14 +14,23 @@ const say = (text, good) => {
   at('status').textContent = text;
   at('status').className = good ? 'good' : 'bad';
 };
-const fieldWords = ${JSON.stringify(field_words)};
-const codeWords = ${JSON.stringify(code_words)};
-const otherWords = ${JSON.stringify(other_words)};
-const forPrograms = new RegExp(${JSON.stringify(for_programs)});
-const wordsFor = ({ code, error, fields }) => {
-  const known = (fields && fields[0] && fieldWords[fields[0].path]) || codeWords[code];
-  return known || (!error || forPrograms.test(error) ? otherWords : error);
+const words = {
+  'body.token': 'This link is not complete; open it from the mail again, or ask for a new one.',
+  'body.email': 'Enter an e-mail address, such as ada@example.org.',
+  'body.password': 'Choose a password of 10 to 1,000 characters.',
+  'body.api_key': 'Enter the key that the agent got when it registered; it begins with sk_.',
+  INVALID_API_KEY: 'This is not the key of an agent; copy all of it, or register the agent again.',
+  INVALID_TOKEN: 'You are not logged in any more; log in again.',
+  MISSING_AUTH: 'You are not logged in any more; log in again.',
+  HUMANS_ONLY: 'You are not logged in any more; log in again.',
+  RATE_LIMITED: 'Too many tries; wait a minute, then try again.',
+  INTERNAL: 'Something went wrong on our side; try again.',
 };
+const other_words = 'That did not work; load the page again and try once more.';
+const for_programs =
+  /body|query|params|header|[/]api[/]|X-[A-Z]|[A-Z]+-Key|Bearer|JSON|json|request|route|method/;
+const wordsFor = ({ code, error, fields }) => words[fields?.[0]?.path] || words[code] ||
+  (!error || for_programs.test(error) ? other_words : error);
 const call = async (method, path, body) => {
   const headers = {};
   const token = sessionStorage.getItem('pf_token');
@@ -41,12 +49,22 @@ const call = async (method, path, body) => {
   error.code = answer.code;
   throw error;
 };
-const onSubmit = (id, act) => at(id).addEventListener('submit', async (event) => {
+const post = (id, path, done, more) => at(id).addEventListener('submit', async (event) => {
   event.preventDefault();
-  const buttons = event.target.querySelectorAll('button');
+  const form = event.target;
+  const buttons = form.querySelectorAll('button');
+  const body = { ...more };
+  for (const name of ['email', 'password', 'api_key']) {
+    if (form[name]) body[name] = name === 'api_key' ? form[name].value.trim() : form[name].value;
+  }
   for (const button of buttons) button.disabled = true;
   say('', true);
-  try { await act(event.target); } catch (error) { say(error.message, false); }
+  try {
+    const answer = await call('POST', path, body);
+    form.reset();
+    await done(answer);
+    if (answer.message) say(answer.message, true);
+  } catch (error) { say(error.message, false); }
   for (const button of buttons) button.disabled = false;
 });
 const takeToken = () => {
@@ -107,31 +125,13 @@ const choose = (name) => {
 for (const button of document.querySelectorAll('[data-choose]')) {
   button.addEventListener('click', () => choose(button.dataset.choose));
 }
-onSubmit('login', async (form) => {
-  const answer = await call('POST', '/api/auth/login',
-    { email: form.email.value, password: form.password.value });
+post('login', '/api/auth/login', (answer) => {
   sessionStorage.setItem('pf_token', answer.token);
-  form.reset();
-  await refresh();
+  return refresh();
 });
-onSubmit('signup', async (form) => {
-  const answer = await call('POST', '/api/auth/signup',
-    { email: form.email.value, password: form.password.value });
-  form.reset();
-  choose('login');
-  say(answer.message, true);
-});
-onSubmit('forgot', async (form) => {
-  const answer = await call('POST', '/api/auth/forgot', { email: form.email.value });
-  choose('login');
-  say(answer.message, true);
-});
-onSubmit('link', async (form) => {
-  const answer = await call('POST', '/api/me/agents', { api_key: form.api_key.value.trim() });
-  form.reset();
-  await refresh();
-  say(answer.message, true);
-});
+post('signup', '/api/auth/signup', () => choose('login'));
+post('forgot', '/api/auth/forgot', () => choose('login'));
+post('link', '/api/me/agents', refresh);
 at('again').addEventListener('click', () => refresh().catch((error) => say(error.message, false)));
 at('logout').addEventListener('click', async () => {
   const token = sessionStorage.getItem('pf_token');
@@ -144,23 +144,13 @@ at('logout').addEventListener('click', async () => {
 refresh().catch((error) => say(error.message, false));
 `;
 
-export const verify_script = `${shared_script}
-const token = takeToken();
-onSubmit('verify', async () => {
-  const answer = await call('POST', '/api/auth/verify', { token });
-  show('verify', false);
+const finish = (form: 'verify' | 'reset'): string => `
+const finish = () => {
+  show('${form}', false);
   show('next', true);
-  say(answer.message, true);
-});
+};
+post('${form}', '/api/auth/${form}', finish, { token: takeToken() });
 `;
 
-export const reset_script = `${shared_script}
-const token = takeToken();
-onSubmit('reset', async (form) => {
-  const answer = await call('POST', '/api/auth/reset', { token, password: form.password.value });
-  sessionStorage.removeItem('pf_token');
-  show('reset', false);
-  show('next', true);
-  say(answer.message, true);
-});
-`;
+export const verify_script = shared_script + finish('verify');
+export const reset_script = shared_script + finish('reset');

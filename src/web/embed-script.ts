@@ -13,9 +13,9 @@ export const embed_script = `
 (() => {
 const soon_ms = 300, again_ms = 3000, poll_ms = 30000, say_ms = 15000, hidden_ms = 60000;
 const root = document.documentElement;
-const id = root.dataset.id, topic = 'consensus:' + id;
-const base = location.pathname.replace(/\\/embed\\/.*$/, '');
 const main = () => document.querySelector('main');
+const id = main().dataset.id, topic = 'consensus:' + id;
+const base = location.pathname.replace(/\\/embed\\/.*$/, '');
 const offset = () => Number(main().dataset.offset);
 const figure = () => document.querySelector('.figure')?.textContent;
 let socket = null, tries = 0, wanted = 0, loaded_at = 0, said = figure(), said_at = Date.now();
@@ -46,7 +46,7 @@ const reload = async () => {
     if (!answer.ok || main().contains(document.activeElement)) return;
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     const other = page.querySelector('main');
-    if (page.documentElement.dataset.id !== id || !other) return;
+    if (other?.dataset.id !== id) return;
     if (other.outerHTML !== main().outerHTML) main().replaceWith(document.adoptNode(other));
     say();
     // Another process answered, which is not as far yet.

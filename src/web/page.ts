@@ -1,21 +1,12 @@
 import { createHash } from 'node:crypto';
+import { escapeHtml } from '../kit/svg.js';
+
+export { escapeHtml };
 
 /**
  * Server-rendered pages. Each is one file: its style and its script are inline and named by their
  * hashes in the content security policy, so nothing else can run, load or be embedded.
  */
-
-const escapes: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** Text as HTML, also inside a quoted attribute. */
-export const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => escapes[character] as string);
 
 const style = `
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #59636e; --paper: #f6f7f9;

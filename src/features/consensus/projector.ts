@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import type { Deps } from '../../kit/deps.js';
 import { groupBy } from '../../kit/group-by.js';
 import { loadScript } from '../../kit/redis/client.js';
@@ -13,23 +12,16 @@ import { cellField, setTally, statedIn, tagOf, tallyKeys, timeOf } from './tally
 
 const countScript = loadScript('tally-n.lua');
 const set_at_once = 100;
-const most_questions = 10_000;
 
 type Moved = readonly [question_id: string, entries: readonly LogEntry[]];
 
 export const createConsensusProjector = ({ sql, redis, config }: Deps): Projector => {
   const prefix = config.REDIS_PREFIX;
-  const options_of = new LRUCache<string, readonly string[]>({ max: most_questions });
-
-  const learnOptions = async (entries: readonly LogEntry[]): Promise<void> => {
-    const ids = new Set(entries.map(({ question_id }) => question_id ?? ''));
-    const unknown = [...ids].filter((id) => !options_of.has(id));
-    if (unknown.length === 0) return;
-    for (const { id, options } of await readOptions(sql, unknown)) options_of.set(id, options);
-  };
-
   /** Questions of one tag; the ids of those that have no tally. */
-  const count = async (moved: readonly Moved[]): Promise<readonly string[]> => {
+  const count = async (
+    moved: readonly Moved[],
+    options_of: ReadonlyMap<string, readonly string[]>,
+  ): Promise<readonly string[]> => {
     const args: (string | number)[] = [];
     for (const [id, entries] of moved) {
       args.push(entries.length);
@@ -57,10 +49,11 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
     async project(entries) {
       const placed = entries.filter(({ event }) => event === 'prediction.placed');
       if (placed.length === 0) return;
-      await learnOptions(placed);
       const by_question = groupBy(placed, ({ question_id }) => question_id ?? '');
+      const options_of = await readOptions(sql, [...by_question.keys()]);
       const by_tag = groupBy([...by_question], ([id]) => tagOf(id));
-      await setFromRecord((await Promise.all([...by_tag.values()].map(count))).flat());
+      const counts = [...by_tag.values()].map((moved) => count(moved, options_of));
+      await setFromRecord((await Promise.all(counts)).flat());
     },
     async rebuild() {
       for (let after = '00000000-0000-0000-0000-000000000000'; ; ) {

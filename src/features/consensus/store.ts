@@ -96,6 +96,11 @@ export const listPredicted = async (db: Db, after: string, most: number) =>
     limit ${most}`;
 
 /** The options of questions, in their order. */
-export const readOptions = (db: Db, question_ids: readonly string[]) =>
-  db<{ id: string; options: string[] }[]>`
+export const readOptions = async (
+  db: Db,
+  question_ids: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> => {
+  const rows = await db<{ id: string; options: string[] }[]>`
     select id, options from questions where id = any (${question_ids as string[]}::uuid[])`;
+  return new Map(rows.map(({ id, options }) => [id, options]));
+};

@@ -55,24 +55,23 @@ export const statedIn = (entry: LogEntry, options: readonly string[]): Stated =>
 /** Bodies end with their time: `…,"timestamp":"2026-01-31T12:00:00.000Z"}`. */
 export const timeOf = ({ body }: LogEntry): string => body.slice(-26, -2);
 
-export interface Counts {
+/** The tally of a question, as the record has it. */
+export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
+  readonly question_id: string;
   /** By field of the hash. */
-  readonly cells: Map<string, number>;
+  readonly cells: ReadonlyMap<string, number>;
   /** By owner what it said, each once more for each time. */
-  readonly owners: Map<string, string[]>;
+  readonly owners: ReadonlyMap<string, readonly string[]>;
 }
 
 const add = (to: Map<string, number>, field: string, count: number): void => {
   to.set(field, (to.get(field) ?? 0) + count);
 };
 
-/** The tally of a question, as the record has it. */
-export interface Counted extends Counts, Pick<Tally, 'offset' | 'updated_at'> {
-  readonly question_id: string;
-}
-
 /** Counts predictions; those of one owner are known in full. */
-export const countAll = (all: Iterable<Stated & { readonly owner: string }>): Counts => {
+export const countAll = (
+  all: Iterable<Stated & { readonly owner: string }>,
+): Pick<Counted, 'cells' | 'owners'> => {
   const cells = new Map<string, number>();
   const owners = new Map<string, string[]>();
   for (const { owner, given, ...said } of all) {

@@ -1,8 +1,9 @@
 import { area, curveStepAfter, line } from 'd3-shape';
+import { dayText } from '../../kit/prose.js';
 import { escapeHtml } from '../../web/page.js';
 import type { Consensus } from '../consensus/index.js';
 import type { Course } from '../history/index.js';
-import { dayText, percentText, plainLine } from './rules.js';
+import { percentText, plainLine } from './rules.js';
 
 /**
  * The small pictures of the widget, as SVG inside its page. Their colours are classes of the page's

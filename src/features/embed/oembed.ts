@@ -2,15 +2,14 @@ import { escapeHtml } from '../../web/page.js';
 import type { QuestionRow } from '../questions/index.js';
 import { embedUrl } from './page.js';
 import { plainLine, themeOf, viewOf } from './rules.js';
-import type { Oembed, Theme, View } from './schema.js';
+import type { Oembed, Room, Theme, View } from './schema.js';
 
 /** oEmbed 1.0 (oembed.com): what a page that is given an address puts into itself. */
 
 /** What an address means: a question, and how it is to be shown. */
 export interface Asked {
   readonly question_id: string;
-  /** Null where the address does not say. */
-  readonly view: View | null;
+  readonly view: View;
   readonly theme: Theme;
 }
 
@@ -28,10 +27,9 @@ export const readAddress = (url: string, public_url: string): Asked | null => {
   if (!pathname.startsWith(root)) return null;
   const question_id = places.exec(pathname.slice(root.length))?.[1];
   if (question_id === undefined) return null;
-  const view = searchParams.get('view');
   return {
     question_id: question_id.toLowerCase(),
-    view: view === null ? null : viewOf(view),
+    view: viewOf(searchParams.get('view') ?? undefined),
     theme: themeOf(searchParams.get('theme') ?? undefined),
   };
 };
@@ -44,28 +42,18 @@ const row_height = 38;
 const heightOf = (view: View, { options }: QuestionRow): number =>
   heights[view] + (view === 'compact' ? 0 : Math.max(0, options.length - 4) * row_height);
 
-/** Where the address says nothing, the view that there is room for. */
-const viewFor = (asked: Asked, question: QuestionRow, most: number): View =>
-  asked.view ?? (heightOf('card', question) <= most ? 'card' : 'compact');
-
-export interface Room {
-  readonly maxwidth?: number;
-  readonly maxheight?: number;
-}
-
 const cache_seconds = 3_600;
 
 export const makeOembed = (
   question: QuestionRow,
-  asked: Asked,
+  { view, theme }: Asked,
   { public_url, room }: { readonly public_url: string; readonly room: Room },
 ): Oembed => {
   const { maxwidth = usual_width, maxheight = Number.POSITIVE_INFINITY } = room;
-  const view = viewFor(asked, question, maxheight);
   const width = Math.min(usual_width, maxwidth);
   const height = Math.min(heightOf(view, question), maxheight);
   const title = plainLine(question.question);
-  const src = escapeHtml(embedUrl(public_url, question.id, view, asked.theme));
+  const src = escapeHtml(embedUrl(public_url, question.id, view, theme));
   return {
     version: '1.0',
     type: 'rich',

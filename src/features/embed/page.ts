@@ -1,19 +1,11 @@
+import { dayText, grouped, timeText } from '../../kit/prose.js';
 import { embed_script } from '../../web/embed-script.js';
 import { embed_style } from '../../web/embed-style.js';
 import { escapeHtml, hashOf } from '../../web/page.js';
 import type { Consensus } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { drawBar, drawHistogram } from './draw.js';
-import {
-  countText,
-  dayText,
-  headlineOf,
-  percentText,
-  plainLine,
-  sentenceOf,
-  standingOf,
-  timeText,
-} from './rules.js';
+import { headlineOf, percentText, plainLine, sentenceOf, standingOf } from './rules.js';
 import type { Theme, View } from './schema.js';
 
 /**
@@ -32,41 +24,38 @@ export interface Widget {
   readonly chart: string | null;
 }
 
-const policyOf = (public_url: string): string => {
+/** Of this page alone: the other pages of the service are in nobody's frame. */
+export const embedHeaders = (public_url: string): Readonly<Record<string, string>> => {
   const { host } = new URL(public_url);
-  return [
-    "default-src 'none'",
-    `script-src ${hashOf(embed_script)}`,
-    `style-src ${hashOf(embed_style)}`,
-    // Older browsers do not take 'self' for a websocket.
-    `connect-src 'self' ws://${host} wss://${host}`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    'frame-ancestors *',
-  ].join('; ');
+  return {
+    'Content-Security-Policy': [
+      "default-src 'none'",
+      `script-src ${hashOf(embed_script)}`,
+      `style-src ${hashOf(embed_style)}`,
+      // Older browsers do not take 'self' for a websocket.
+      `connect-src 'self' ws://${host} wss://${host}`,
+      "base-uri 'none'",
+      "form-action 'none'",
+      'frame-ancestors *',
+    ].join('; '),
+    'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Resource-Policy': 'cross-origin',
+  };
 };
 
-/** Of this page alone: the other pages of the service are in nobody's frame. */
-export const embedHeaders = (public_url: string): Readonly<Record<string, string>> => ({
-  'Content-Security-Policy': policyOf(public_url),
-  'Referrer-Policy': 'no-referrer',
-  'Cross-Origin-Resource-Policy': 'cross-origin',
-});
-
-interface Shell {
+interface Shell extends Pick<Widget, 'view' | 'theme'> {
   readonly title: string;
-  readonly view: View;
-  readonly theme: Theme;
-  readonly head?: string;
-  readonly id?: string;
   readonly main: string;
+  readonly head?: string;
+  /** What follows `main`. */
+  readonly end?: string;
 }
 
 /** Written so that it is XML, too: a strict parser can then tell that no text became an element. */
-const shellOf = ({ title, view, theme, head = '', id, main }: Shell): string => `<!DOCTYPE html>
-<html lang="en" dir="ltr" data-theme="${theme}" class="${view}"${
-  id === undefined ? '' : ` data-id="${id}"`
-}>
+const shellOf = (shell: Shell): string => {
+  const { title, view, theme, head = '', main, end = '' } = shell;
+  return `<!DOCTYPE html>
+<html lang="en" dir="ltr" data-theme="${theme}" class="${view}">
 <head>
 <meta charset="utf-8"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
@@ -76,28 +65,22 @@ ${head}<title>${escapeHtml(plainLine(title))} · Prediction Forum</title>
 </head>
 <body>
 ${main}
-${
-  id === undefined
-    ? ''
-    : `<p id="say" class="sr" role="status" aria-live="polite"></p>
-<script>${embed_script}</script>
-`
-}</body>
+${end}</body>
 </html>
 `;
+};
 
 const timeOf = (at: Date, text: string): string =>
   `<time datetime="${at.toISOString()}">${text}</time>`;
 
-const statusOf = (question: QuestionRow): string => {
+/** The status and the question. */
+const headOf = (question: QuestionRow): string => {
   const { label, detail, at } = standingOf(question);
   const when = at === null ? '' : ` ${timeOf(at, dayText(at))}`;
   const pill = `<span class="pill"><bdi>${escapeHtml(label)}</bdi></span>`;
-  return `<p class="status">${pill}<span>${detail}${when}</span></p>`;
+  return `<p class="status">${pill}<span>${detail}${when}</span></p>
+<h1 dir="auto">${escapeHtml(question.question)}</h1>`;
 };
-
-const titleOf = ({ question }: QuestionRow): string =>
-  `<h1 dir="auto">${escapeHtml(question)}</h1>`;
 
 const leadOf = ({ question, consensus }: Widget): string => {
   const { value, caption } = headlineOf(consensus);
@@ -113,8 +96,8 @@ const mainBar = (consensus: Consensus): string =>
   drawBar(headlineOf(consensus).value, sentenceOf(consensus));
 
 const splitOf = ({ yes_count, no_count }: Consensus): string =>
-  `<p class="two"><span>${countText(yes_count)} say Yes</span>` +
-  `<span>${countText(no_count)} say No</span></p>`;
+  `<p class="two"><span>${grouped(yes_count)} say Yes</span>` +
+  `<span>${grouped(no_count)} say No</span></p>`;
 
 const rowOf = (name: string, percent: number | null, extra = ''): string =>
   `<p class="row"><span><bdi>${escapeHtml(name)}</bdi>${extra}</span>` +
@@ -159,7 +142,7 @@ const sourceOf = ({ resolution_source: source, resolution_url: url }: QuestionRo
 
 const footerOf = ({ question, consensus, public_url }: Widget): string => {
   const { total_predictions: total, updated_at } = consensus;
-  const forecasts = `${countText(total)} ${total === 1 ? 'forecast' : 'forecasts'} by AI agents`;
+  const forecasts = `${grouped(total)} ${total === 1 ? 'forecast' : 'forecasts'} by AI agents`;
   const at = updated_at === null ? null : new Date(updated_at);
   const updated = at === null ? '' : ` · ${timeOf(at, timeText(at))}`;
   const href = escapeHtml(`${public_url}/api/questions/${question.id}`);
@@ -170,7 +153,7 @@ const footerOf = ({ question, consensus, public_url }: Widget): string => {
 const bodies: Readonly<Record<View, (widget: Widget) => string>> = {
   card: (widget) => {
     const { question, consensus } = widget;
-    const top = statusOf(question) + titleOf(question) + leadOf(widget);
+    const top = headOf(question) + leadOf(widget);
     const is_binary = consensus.question_type === 'binary';
     const middle = is_binary
       ? mainBar(consensus) +
@@ -183,13 +166,13 @@ const bodies: Readonly<Record<View, (widget: Widget) => string>> = {
   },
   chart: (widget) => {
     const { question, consensus, chart } = widget;
-    const top = statusOf(question) + titleOf(question) + leadOf(widget);
+    const top = headOf(question) + leadOf(widget);
     const now = consensus.question_type === 'binary' ? mainBar(consensus) : optionRows(widget);
     return top + (chart === null ? now : `<div class="plot">${chart}</div>`) + footerOf(widget);
   },
   compact: (widget) => {
     const { question, consensus } = widget;
-    const side = `<div>${statusOf(question)}${titleOf(question)}</div>${leadOf(widget)}`;
+    const side = `<div>${headOf(question)}</div>${leadOf(widget)}`;
     return `<div class="side">${side}</div>${mainBar(consensus)}${footerOf(widget)}`;
   },
 };
@@ -212,13 +195,15 @@ const discoveryOf = ({ question, view, theme, public_url }: Widget): string => {
 
 export const renderWidget = (widget: Widget): string => {
   const { question, consensus, view, theme } = widget;
-  const { kind } = standingOf(question);
+  const say = escapeHtml(plainLine(sentenceOf(consensus)));
+  const about = `data-id="${question.id}" data-offset="${consensus.offset}" data-say="${say}"`;
   return shellOf({
-    ...{ title: question.question, view, theme, id: question.id },
+    ...{ title: question.question, view, theme },
     head: discoveryOf(widget),
-    main: `<main class="${kind}" data-offset="${consensus.offset}" data-say="${escapeHtml(
-      plainLine(sentenceOf(consensus)),
-    )}">${bodies[view](widget)}</main>`,
+    main: `<main class="${question.status}" ${about}>${bodies[view](widget)}</main>`,
+    end: `<p id="say" class="sr" role="status" aria-live="polite"></p>
+<script>${embed_script}</script>
+`,
   });
 };
 

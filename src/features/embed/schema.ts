@@ -9,20 +9,12 @@ export const themes = ['auto', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
 /** Any text: a page in somebody's article is never broken by an option it does not know. */
-export const embed_query = Type.Object({
-  view: Type.Optional(
-    Type.String({
-      maxLength: 100,
-      description: `One of ${views.join(', ')}; anything else is ${views[0]}.`,
-    }),
-  ),
-  theme: Type.Optional(
-    Type.String({
-      maxLength: 100,
-      description: `One of ${themes.join(', ')}; anything else is ${themes[0]}.`,
-    }),
-  ),
-});
+const oneOf = (names: readonly string[]) => {
+  const description = `One of ${names.join(', ')}; anything else is ${names[0]}.`;
+  return Type.Optional(Type.String({ maxLength: 100, description }));
+};
+
+export const embed_query = Type.Object({ view: oneOf(views), theme: oneOf(themes) });
 
 /** Without a format: whatever it is, no question has it, and that is said by a page too. */
 export const embed_params = Type.Object({ id: Type.String() });
@@ -39,6 +31,8 @@ export const oembed_query = Type.Object({
   maxwidth: pixels,
   maxheight: pixels,
 });
+
+export type Room = Pick<Static<typeof oembed_query>, 'maxwidth' | 'maxheight'>;
 
 export const oembed_schema = Type.Object({
   version: Type.Literal('1.0'),

@@ -1,3 +1,4 @@
+import { dayText, grouped, timeText } from '../../kit/prose.js';
 import type { Markup, SvgTheme } from '../../kit/svg.js';
 import {
   type Axis,
@@ -7,7 +8,6 @@ import {
   drawNote,
   drawSteps,
   type LegendItem,
-  month_names,
   type Plot,
   type Point,
   percentAxis,
@@ -21,14 +21,7 @@ import type { Point as Moment } from './schema.js';
 
 export type PictureOf = Pick<
   QuestionRow,
-  | 'question'
-  | 'status'
-  | 'outcome'
-  | 'correct_options'
-  | 'opens_at'
-  | 'closes_at'
-  | 'resolved_at'
-  | 'updated_at'
+  'question' | 'status' | 'outcome' | 'correct_options' | 'opens_at' | 'closes_at' | 'resolved_at'
 >;
 
 export interface Look {
@@ -39,21 +32,16 @@ export interface Look {
 
 const minute_ms = 60_000;
 
-// Written here, and not by a locale, so that every machine draws the same.
-const number = (value: number): string => String(value).replace(/\B(?=(?:\d{3})+$)/g, ',');
 const percent = (value: number | null): string => (value === null ? '–' : `${value} %`);
-const dayOf = (time: Date): string =>
-  `${time.getUTCDate()} ${month_names[time.getUTCMonth()]} ${time.getUTCFullYear()}`;
-const minuteOf = (time: Date): string => `${dayOf(time)}, ${time.toISOString().slice(11, 16)} UTC`;
 
 const standOf = (question: PictureOf): string => {
   const { status, outcome, correct_options, closes_at, resolved_at } = question;
   if (status === 'resolved') {
     const right = correct_options?.join(', ') ?? (outcome === true ? 'YES' : 'NO');
-    return `resolved ${right}${resolved_at === null ? '' : ` on ${dayOf(resolved_at)}`}`;
+    return `resolved ${right}${resolved_at === null ? '' : ` on ${dayText(resolved_at)}`}`;
   }
   if (status === 'voided') return 'voided';
-  return status === 'closed' ? 'closed' : `open until ${dayOf(closes_at)}`;
+  return status === 'closed' ? 'closed' : `open until ${dayText(closes_at)}`;
 };
 
 const isMulti = ({ shape }: Course): boolean => shape.question_type === 'multi';
@@ -65,33 +53,18 @@ const subtitleOf = (question: PictureOf, course: Course): string => {
   const head = isMulti(course)
     ? `${last.leading_option} leads with a mean of ${percent(last.forecast)}`
     : `Mean probability of YES ${percent(last.mean_probability)}`;
-  const count = last.count === 1 ? '1 prediction' : `${number(last.count)} predictions`;
+  const count = last.count === 1 ? '1 prediction' : `${grouped(last.count)} predictions`;
   return `${head} · ${count} · ${stand}`;
 };
 
-/** What ended the question; nothing has while it is open. */
-const endOf = ({ status, closes_at, resolved_at, updated_at }: PictureOf): number | null => {
-  if (status === 'open' || status === 'draft') return null;
-  return Math.min(closes_at.getTime(), (resolved_at ?? updated_at).getTime());
-};
-
-/**
- * From the first prediction to a little after the last, or to the end of a question that ended soon
- * after it. A history of a moment stands at the end of ten minutes.
- */
+/** From the first prediction to a little after the last, so that what stood last is seen, too. */
 const timesOf = (question: PictureOf, { points }: Course, width: number): Axis => {
   const most = Math.max(2, Math.floor(width / 114));
-  const first = points[0]?.at;
-  const last = points.at(-1)?.at;
-  if (first === undefined || last === undefined) {
-    return timeAxis(question.opens_at.getTime(), question.closes_at.getTime(), most);
-  }
-  const is_moment = last - first < minute_ms;
-  const from = is_moment ? last - 10 * minute_ms : first;
-  const length = last - from;
-  // What stood last is seen, too.
-  const end = endOf(question) ?? last + length / 30;
-  return timeAxis(from, end > last ? Math.min(end, last + length / 4) : last, most);
+  const first = points[0]?.at ?? question.opens_at.getTime();
+  const last = points.at(-1)?.at ?? question.closes_at.getTime();
+  // A history of a moment stands at the end of ten minutes.
+  const from = last - first < minute_ms ? last - 10 * minute_ms : first;
+  return timeAxis(from, last + (last - from) / 30, most);
 };
 
 type Line = readonly Point[];
@@ -137,7 +110,7 @@ const drawBinary = (plot: Plot, points: readonly Moment[], x: Axis): (Markup | n
   const band = [...spans, { x: x.to, low: last.p25 ?? 0, high: last.p75 ?? 0 }];
   const share = lineOf(points, x, ({ yes_percent }) => yes_percent);
   const pool = lineOf(points, x, ({ extremized }) => extremized);
-  const label = `${percent(last.mean_probability)} after ${number(last.count)}`;
+  const label = `${percent(last.mean_probability)} after ${grouped(last.count)}`;
   return [
     drawBand(plot, band, 0),
     drawSteps(plot, share, { series: 8, kind: 'dotted', width: 1.5 }),
@@ -170,7 +143,7 @@ export const drawPicture = (
   const x = timesOf(question, course, width);
   const subtitle = subtitleOf(question, course);
   const last = course.points.at(-1);
-  const as_of = last === undefined ? '' : ` · last prediction ${minuteOf(new Date(last.at))}`;
+  const as_of = last === undefined ? '' : ` · last prediction ${timeText(new Date(last.at))}`;
   return drawChart({
     title: question.question,
     subtitle,

@@ -105,11 +105,7 @@ export const listOutdated = (tx: Tx, most: number) => tx<
   where s.format < ${tx.unsafe(String(format))}
   limit ${most}`;
 
-export interface SnapshotRow {
-  readonly taken_at: Date;
-  readonly reason: SnapshotReason;
-  readonly consensus: Consensus;
-}
+type SnapshotRow = Pick<Snapshot, 'taken_at' | 'reason'> & { readonly consensus: Consensus };
 
 /** Newest first, one more than the page; those of an older format come once they are made anew. */
 export const listSnapshots = (

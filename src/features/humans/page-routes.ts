@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, refuse } from '../../kit/fault.js';
 import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
-import { link_page, renderOutbox, reset_page, verify_page } from '../../web/account-pages.js';
+import { link_page, reset_page, verify_page } from '../../web/account-pages.js';
 import type { Page } from '../../web/page.js';
 import { makeMailOpener, readUnsent } from './mail/store.js';
 import { mail_schema } from './schema.js';
@@ -48,7 +48,6 @@ export const outbox = route({
   auth: 'public',
   documented: false,
   returns: { 200: Type.Array(mail_schema) },
-  also_produces: ['text/html'],
   async handle(ctx, deps) {
     // The links are credentials: a page of another site, open in a developer's browser, gets none.
     const foreign =
@@ -61,11 +60,7 @@ export const outbox = route({
       const { recipient: to, subject, created_at } = row;
       return { to, subject, ...(open(row) ?? unreadable), created_at: created_at.toISOString() };
     });
-    if (!/^text\/html\b/.test(ctx.header('accept'))) {
-      return reply(200, mails, { 'Cache-Control': 'no-store' });
-    }
-    const page = renderOutbox(mails);
-    return replyRaw(html, page.html, page.headers);
+    return reply(200, mails, { 'Cache-Control': 'no-store' });
   },
 });
 

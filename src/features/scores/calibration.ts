@@ -1,10 +1,11 @@
 /**
  * How well stated probabilities agree with what happened. Forecasts are sorted into bins of equal
- * width over 0..1, the last of which holds 1 as well; empty bins count for nothing.
+ * width over 0..1; a boundary belongs to the bin above it, and 1 to the last. Empty bins count for
+ * nothing.
  *
  * Sources: M. P. Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning",
- * 2015, for ECE and MCE; the norms are those of torchmetrics' `BinaryCalibrationError`.
- * E. B. Wilson, "Probable inference, the law of succession, and statistical inference", 1927.
+ * 2015, for ECE and MCE. E. B. Wilson, "Probable inference, the law of succession, and statistical
+ * inference", 1927.
  */
 
 /** The 97.5 % quantile of the normal distribution: 95 % lie within ± so many deviations. */
@@ -44,37 +45,14 @@ export interface Bin {
   readonly hits: number;
 }
 
-export interface Forecast {
-  readonly stated: number;
-  readonly happened: boolean;
-}
-
 /** Bins of the service: tenths. */
 export const bin_count = 10;
-
-/** Which bin a probability falls into; a boundary belongs to the bin above it. */
-const binOf = (stated: number, count: number): number =>
-  Math.min(Math.floor(stated * count + 1e-9), count - 1);
-
-export const binForecasts = (forecasts: readonly Forecast[], count = bin_count): readonly Bin[] => {
-  const bins = Array.from({ length: count }, () => ({ n: 0, stated: 0, hits: 0 }));
-  for (const { stated, happened } of forecasts) {
-    const bin = bins[binOf(stated, count)];
-    if (bin === undefined) throw new RangeError(`${stated} is no probability`);
-    bin.n += 1;
-    bin.stated += stated;
-    bin.hits += happened ? 1 : 0;
-  }
-  return bins;
-};
 
 export interface CalibrationError {
   /** Mean distance of stated and seen, weighted by the forecasts of each bin. */
   readonly ece: number;
   /** The largest distance of a bin. */
   readonly mce: number;
-  /** Root of the mean squared distance, weighted likewise. */
-  readonly rmsce: number;
   /**
    * 95 % interval of the ECE, by the spread of each bin's frequency alone (delta method): with f
    * from Wilson's middle, the variance is Σ (n_b / N)² · f(1 − f) / n_b. An approximation; with few
@@ -90,7 +68,6 @@ export const calibrationError = (bins: readonly Bin[]): CalibrationError | null 
   if (total === 0) return null;
   let ece = 0;
   let mce = 0;
-  let squares = 0;
   let variance = 0;
   for (const { n, stated, hits } of bins) {
     if (n === 0) continue;
@@ -98,10 +75,9 @@ export const calibrationError = (bins: readonly Bin[]): CalibrationError | null 
     const frequency = (hits + z ** 2 / 2) / (n + z ** 2);
     ece += (n / total) * distance;
     mce = Math.max(mce, distance);
-    squares += (n / total) * distance ** 2;
     variance += ((n / total) ** 2 * frequency * (1 - frequency)) / n;
   }
   const half = z * Math.sqrt(variance);
   const interval = { low: Math.max(0, ece - half), high: Math.min(1, ece + half) };
-  return { ece, mce, rmsce: Math.sqrt(squares), interval };
+  return { ece, mce, interval };
 };

@@ -1,10 +1,7 @@
 export {
   type Bin,
   bin_count,
-  binForecasts,
-  type CalibrationError,
   calibrationError,
-  type Forecast,
   type Interval,
   meanInterval,
   wilson,

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Sql } from '../../kit/pg/client.js';
 import { listBoardSets, makeBoards } from './keeper.js';
-import { readRow } from './live.js';
+import { idOf } from './live.js';
 import { dayOf } from './rules.js';
 import { countWrongNets } from './store.js';
 
@@ -23,16 +23,13 @@ const shown = 5;
 /** What differs first between what a board has and what it should have. */
 const compare = (name: string, has: readonly string[], wanted: readonly string[]): string[] => {
   if (has.length === 0) return [`Redis has no board ${name}`];
-  const [here, right] = [new Set(has), new Set(wanted)];
-  const wrong = has.slice(1).find((member) => !right.has(member));
-  const missing = wanted.slice(1).find((member) => !here.has(member));
-  if (wrong !== undefined || missing !== undefined) {
-    const { agent_id } = readRow((wrong ?? missing) as string);
-    const of = (members: readonly string[]) => members.find((one) => one.startsWith(agent_id, 16));
-    const [found, meant] = [of(has)?.slice(52), of(wanted)?.slice(52)];
-    return [
-      `board ${name}: agent ${agent_id} has ${found ?? 'nothing'}, not ${meant ?? 'nothing'}`,
-    ];
+  const of = (members: readonly string[]) =>
+    new Map(members.slice(1).map((one) => [idOf(one), one]));
+  const [found, meant] = [of(has), of(wanted)];
+  const wrong = [...found.keys(), ...meant.keys()].find((id) => found.get(id) !== meant.get(id));
+  if (wrong !== undefined) {
+    const [row = 'nothing', right = 'nothing'] = [found.get(wrong), meant.get(wrong)];
+    return [`board ${name}: agent ${wrong} has ${row}, not ${right}`];
   }
   return has[0] === wanted[0] ? [] : [`board ${name} says ${has[0]}, not ${wanted[0]}`];
 };

@@ -20,8 +20,7 @@ import { holdBoards, readPillars, readTops, takeDebaterMarks, takeMarks } from '
 /** What boards rank and how members are written; those of another program are made anew. */
 const boards_form = 'rows';
 
-const marks_a_time = 10_000;
-const most_marks = 200_000;
+const most_marks = 50_000;
 /** Others need the stores too: after making boards it rests for so many times as long. */
 const rest_of_turn = 3;
 const longest_rest_ms = 5_000;
@@ -73,16 +72,6 @@ const readBuilt = async (redis: Redis, prefix: string, day: number) => {
   return { built, stamp: [boards_form, day, run, built['life']].join(' ') };
 };
 
-const takeAllMarks = async (tx: Tx): Promise<ReadonlySet<string | null>> => {
-  const categories = new Set<string | null>();
-  for (let taken = 0; taken < most_marks; taken += marks_a_time) {
-    const marked = await takeMarks(tx, marks_a_time);
-    for (const category of marked.categories) categories.add(category);
-    if (marked.count < marks_a_time) break;
-  }
-  return categories;
-};
-
 interface Due extends BoardSet {
   readonly stamp: string;
 }
@@ -93,7 +82,7 @@ const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly
   const prefix = config.REDIS_PREFIX;
   const day = dayOf(clock());
   const { built, stamp } = await readBuilt(redis, prefix, day);
-  const moved = await takeAllMarks(tx);
+  const moved = await takeMarks(tx, most_marks);
   const debaters_moved = await takeDebaterMarks(tx);
   const isMoved = ({ slot, slice: { category } }: BoardSet): boolean => {
     if (slot === 'debaters') return debaters_moved;
@@ -118,14 +107,11 @@ const makeSet = async ({ redis, config }: Deps, tx: Tx, set: Due): Promise<void>
 export const createBoardKeeper = (deps: Deps, every_ms = 500): Loop => {
   const { sql, redis, log } = deps;
   let rests_until_ms = 0;
-  let busy_ms = 0;
-  /** False when there is more to do than fits into a turn. */
-  const turn = async (started_ms: number): Promise<boolean> => {
+  const turn = async (started_ms: number): Promise<void> => {
     for (const set of await sql.begin(patient, (tx) => findDue(deps, tx))) {
-      if (performance.now() - started_ms > longest_turn_ms) return false;
+      if (performance.now() - started_ms > longest_turn_ms) return;
       await sql.begin(patient, (tx) => makeSet(deps, tx, set));
     }
-    return true;
   };
   return makeLoop({
     name: 'board keeper',
@@ -135,11 +121,9 @@ export const createBoardKeeper = (deps: Deps, every_ms = 500): Loop => {
       const started_ms = performance.now();
       if (redis.status !== 'ready' || started_ms < rests_until_ms) return 'rest';
       try {
-        const is_done = await turn(started_ms);
-        busy_ms += performance.now() - started_ms;
-        if (!is_done) return 'again';
+        await turn(started_ms);
+        const busy_ms = performance.now() - started_ms;
         rests_until_ms = performance.now() + Math.min(rest_of_turn * busy_ms, longest_rest_ms);
-        busy_ms = 0;
       } catch (error) {
         if (!(error instanceof BoardsLost) && redis.status === 'ready') throw error;
         log.info('boards: Redis was lost or emptied, looking again');

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { makeCache } from '../../kit/cache.js';
 import type { Deps } from '../../kit/deps.js';
 import { describeError } from '../../kit/log.js';
-import { type AgentKind, type BoardName, whole_slice } from './rules.js';
+import type { AgentKind, BoardName } from './rules.js';
 import {
   type BoardAsk,
   type BoardPage,
@@ -58,11 +58,13 @@ const sortable = (key: number): string => {
 
 const id_ends = 16 + 36;
 
+export const idOf = (member: string): string => member.slice(16, id_ends);
+
 const writeRow = ({ agent_id, ...row }: BoardRow): string =>
   `${sortable(row.key)}${agent_id}${JSON.stringify(row)}`;
 
-export const readRow = (member: string): BoardRow => ({
-  agent_id: member.slice(16, id_ends),
+const readRow = (member: string): BoardRow => ({
+  agent_id: idOf(member),
   ...JSON.parse(member.slice(id_ends)),
 });
 
@@ -117,26 +119,16 @@ const readLive = async (redis: Redis, prefix: string, ask: BoardAsk): Promise<Bo
   return { total: head.total, rows: found.map(readRow) };
 };
 
-const readRank = async (redis: Redis, prefix: string, of: NetRow): Promise<number | null> => {
-  const key = boardKey(prefix, { kind: 'points', agents: of.kind, slot: whole_slice.slot });
-  const [head, above] = await Promise.all([
-    readHead(redis, key),
-    redis.zlexcount(key, '[0', `(${sortable(0 - of.net)}`),
-  ]);
-  if (head === null || (above >= head.held && head.held < head.total)) return null;
-  return 1 + above;
-};
-
 const shared_ms = 1_000;
 
 export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
   const prefix = config.REDIS_PREFIX;
   /** A pass over all scores, which is shared by those who ask for the same within a second. */
   const pages = makeCache<BoardPage>({ most: 200, ttl_ms: shared_ms });
-  const askRedis = async <T>(ask: () => Promise<T | null>): Promise<T | null> => {
+  const askRedis = async (ask: BoardAsk): Promise<BoardPage | null> => {
     if (redis.status !== 'ready') return null;
     try {
-      return await ask();
+      return await readLive(redis, prefix, ask);
     } catch (error) {
       log.debug(describeError(error), 'boards: Redis did not answer, reading the record');
       return null;
@@ -144,9 +136,7 @@ export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
   };
   return {
     page: async (ask) =>
-      (await askRedis(() => readLive(redis, prefix, ask))) ??
-      pages.get(JSON.stringify(ask), () => readBoard(sql, ask)),
-    rank: async (of) =>
-      (await askRedis(() => readRank(redis, prefix, of))) ?? 1 + (await countAbove(sql, of)),
+      (await askRedis(ask)) ?? pages.get(JSON.stringify(ask), () => readBoard(sql, ask)),
+    rank: async (of) => 1 + (await countAbove(sql, of)),
   };
 };

@@ -33,12 +33,12 @@ export interface AgentRecord {
   readonly days: readonly number[];
 }
 
-const readRows = (db: Db, agent_id: string): Promise<readonly RecordRow[]> => db<RecordRow[]>`
+const readRows = (db: Db, agent_id: string) => db<RecordRow[]>`
   select
     category,
     count(*)::integer as n,
     (count(*) filter (where correct))::integer as correct,
-    sum(round(brier * 1e9)::bigint)::bigint as brier,
+    coalesce(sum(round(brier * 1e9)::bigint), 0)::bigint as brier,
     round(var_samp(brier::numeric), 9)::float8 as brier_variance,
     round(avg(log_score::numeric), 6)::float8 as log_score,
     round(avg(baseline::numeric), 3)::float8 as baseline,
@@ -46,10 +46,9 @@ const readRows = (db: Db, agent_id: string): Promise<readonly RecordRow[]> => db
   from scores
   where agent_id = ${agent_id}
   group by grouping sets ((), (category))
-  having count(*) > 0
   order by category nulls first`;
 
-const readBins = (db: Db, agent_id: string): Promise<readonly RecordBin[]> => db<RecordBin[]>`
+const readBins = (db: Db, agent_id: string) => db<RecordBin[]>`
   select
     least(stated / 10, 9) as bin,
     count(*)::integer as n,
@@ -60,32 +59,30 @@ const readBins = (db: Db, agent_id: string): Promise<readonly RecordBin[]> => db
   group by bin
   order by bin`;
 
-const readRuns = async (
-  db: Db,
-  agent_id: string,
-): Promise<{ readonly results: string; readonly days: readonly number[] }> => {
-  const [row] = await db<{ results: string | null; days: number[] | null }[]>`
-    select
-      (
-        select string_agg(
+const readRuns = (db: Db, agent_id: string) => db<Pick<AgentRecord, 'results' | 'days'>[]>`
+  select
+    (
+      select coalesce(
+        string_agg(
           case when correct then '1' else '0' end, '' order by resolved_at, prediction_id
-        )
-        from scores
-        where agent_id = ${agent_id}
-      ) as results,
-      (
-        select array_agg(distinct (created_at at time zone 'UTC')::date - date '1970-01-01')
-        from predictions
-        where agent_id = ${agent_id}
-      ) as days`;
-  return { results: row?.results ?? '', days: [...(row?.days ?? [])].sort((a, b) => a - b) };
-};
+        ),
+        ''
+      )
+      from scores
+      where agent_id = ${agent_id}
+    ) as results,
+    array(
+      select distinct (created_at at time zone 'UTC')::date - date '1970-01-01' as day
+      from predictions
+      where agent_id = ${agent_id}
+      order by day
+    ) as days`;
 
 export const readRecord = async (db: Db, agent_id: string): Promise<AgentRecord> => {
-  const [rows, bins, runs] = await Promise.all([
+  const [rows, bins, [runs]] = await Promise.all([
     readRows(db, agent_id),
     readBins(db, agent_id),
     readRuns(db, agent_id),
   ]);
-  return { rows, bins, ...runs };
+  return { rows, bins, results: '', days: [], ...runs };
 };

@@ -106,7 +106,7 @@ export const eceOf = ({ n, bin_stated, bin_hits }: Bins): number => {
 export const brierOf = ({ n, brier }: Pick<Sums, 'n' | 'brier'>): number =>
   halfUp(brier / (n * 1000)) / 1e6;
 
-export const fraction = (value: number): number => Math.round(value * 1e6) / 1e6;
+const fraction = (value: number): number => Math.round(value * 1e6) / 1e6;
 export const percent = (share: number): number => Math.round(share * 10_000) / 100;
 export const fractions = ({ low, high }: Interval): Interval => ({
   low: fraction(low),

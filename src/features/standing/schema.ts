@@ -59,15 +59,10 @@ export const leaderboard_schema = Type.Object({
   next_cursor: nullable(Type.String()),
 });
 
+const { rank, kind, user_id, name } = entry_schema.properties;
 const count = Type.Integer({ minimum: 0 });
 const debater_schema = Type.Object({
-  rank: Type.Integer({ minimum: 1, description: 'Equal upvotes share a rank.' }),
-  kind: textEnum(agent_kinds),
-  user_id: uuid_schema,
-  name: Type.String(),
-  upvotes: count,
-  comments: count,
-  replies: count,
+  ...{ rank, kind, user_id, name, upvotes: count, comments: count, replies: count },
 });
 
 export const debaters_query = Type.Object({
@@ -94,22 +89,23 @@ const bin_schema = Type.Object({
   interval: interval('percent, by Wilson'),
 });
 
-export const performance_schema = Type.Object({
+const record = {
   accuracy: percent,
   accuracy_interval: interval('percent, by Wilson'),
   resolved: Type.Integer(),
   correct: Type.Integer(),
   brier: score,
+  log_score: score,
+  relative_score: score,
+};
+
+export const performance_schema = Type.Object({
+  ...record,
   brier_interval: interval('by the standard error'),
   brier_convention: Type.String(),
-  log_score: score,
   baseline_score: score,
-  relative_score: score,
   calibration: Type.Object({
     ece: score,
-    ece_interval: interval('approximate'),
-    mce: score,
-    rmsce: score,
     bins: Type.Array(bin_schema),
   }),
   streak: Type.Object({
@@ -123,17 +119,6 @@ export const performance_schema = Type.Object({
     next_tier: nullable(Type.String()),
     points_to_next: nullable(Type.Integer()),
   }),
-  by_category: Type.Array(
-    Type.Object({
-      category: Type.String(),
-      resolved: Type.Integer(),
-      correct: Type.Integer(),
-      accuracy: percent,
-      accuracy_interval: interval('percent, by Wilson'),
-      brier: score,
-      log_score: score,
-      relative_score: score,
-    }),
-  ),
+  by_category: Type.Array(Type.Object({ category: Type.String(), ...record })),
 });
 export type Performance = Static<typeof performance_schema>;

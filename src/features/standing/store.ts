@@ -43,25 +43,19 @@ export const holdBoards = async (tx: Tx): Promise<boolean> => {
   return rows.count === 1;
 };
 
-export interface Marked {
-  /** How many marks were taken away. */
-  readonly count: number;
-  /** Categories in which scores changed; null stands for all of them. */
-  readonly categories: readonly (string | null)[];
-}
-
 /**
  * Takes marks away and brings what their agents won up to date, by which ranks are counted; what is
- * not committed yet stays for another turn.
+ * not committed yet stays for another turn. The categories in which scores changed; null stands for
+ * all of them.
  */
-export const takeMarks = async (tx: Tx, most: number): Promise<Marked> => {
+export const takeMarks = async (tx: Tx, most: number): Promise<ReadonlySet<string | null>> => {
   const taken = await tx<{ agent_id: string; category: string | null }[]>`
     delete from standing_changes
     where ctid = any (array(select ctid from standing_changes limit ${most}))
     returning agent_id, category`;
   const agents = [...new Set(taken.map(({ agent_id }) => agent_id))];
   if (agents.length > 0) await putNets(tx, agents);
-  return { count: taken.length, categories: [...new Set(taken.map(({ category }) => category))] };
+  return new Set(taken.map(({ category }) => category));
 };
 
 /** A statement of its own after the marks are taken, so that it sees what they stand for. */
@@ -91,22 +85,6 @@ export const readPillars = async (db: Db): Promise<readonly string[]> => {
   return rows.map(({ slug }) => slug);
 };
 
-/**
- * Fractions are summed as whole billionths and means are rounded half up, here and in `rules.ts`
- * alike: whatever the order in which Postgres meets the rows, and whoever does the division, boards
- * and the record of an agent agree to the last digit.
- */
-const sums = (db: Db) => db`
-  count(*)::integer as n,
-  (count(*) filter (where s.correct))::integer as correct,
-  (count(*) filter (where s.hit))::integer as hits,
-  sum(s.stated)::integer as stated,
-  sum(s.net)::integer as net,
-  sum(round(s.brier * 1e9)::bigint)::bigint as brier,
-  sum(round(s.brier * s.brier * 1e9)::bigint)::bigint as squares`;
-
-type Fragment = ReturnType<typeof sums>;
-
 /** Who is on boards at all. */
 const isRanked = (db: Db) => db`a.owner_id is not null and a.suspended_at is null`;
 
@@ -114,17 +92,30 @@ const kindColumn = (db: Db) => db`
   case when is_imported(a.owner_id) then 'imported' else 'agent' end`;
 
 /** What ranked agents won, less what they lost. */
-const netsOf = (db: Db, which: Fragment) => db`
+const netsOf = (db: Db, which: ReturnType<typeof isRanked>) => db`
   select a.id as agent_id, ${kindColumn(db)} as kind, coalesce(sum(s.net), 0)::integer as net
   from agents a
   left join scores s on s.agent_id = a.id
   where ${which} and ${isRanked(db)}
   group by a.id`;
 
-/** What the predictions of everybody in a slice come to. */
+/**
+ * What the predictions of everybody in a slice come to. Fractions are summed as whole billionths
+ * and means are rounded half up, here and in `rules.ts` alike: whatever the order in which Postgres
+ * meets the rows, boards and the record of an agent agree to the last digit.
+ */
 const standing = (db: Db, { category, since, is_whole }: Slice) => db`
   binned as (
-    select s.agent_id, least(s.stated / 10, 9) as bin, ${sums(db)}
+    select
+      s.agent_id,
+      least(s.stated / 10, 9) as bin,
+      count(*)::integer as n,
+      (count(*) filter (where s.correct))::integer as correct,
+      (count(*) filter (where s.hit))::integer as hits,
+      sum(s.stated)::integer as stated,
+      sum(s.net)::integer as net,
+      sum(round(s.brier * 1e9)::bigint)::bigint as brier,
+      sum(round(s.brier * s.brier * 1e9)::bigint)::bigint as squares
     from scores s
     where (${category === null} or s.category = ${category})
       and (${since === null} or s.resolved_at >= ${since}::timestamptz)

@@ -25,7 +25,6 @@ const question: PictureOf = {
   opens_at: new Date(start),
   closes_at: new Date(start + 90 * 86_400_000),
   resolved_at: null,
-  updated_at: new Date(start),
 };
 
 const draw = async (

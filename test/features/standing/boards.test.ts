@@ -1,6 +1,6 @@
 import { type Test, t } from 'tap';
 import { ensureImportOwner } from '../../../src/features/humans/index.js';
-import { binForecasts, calibrationError, wilson } from '../../../src/features/scores/index.js';
+import { calibrationError, wilson } from '../../../src/features/scores/index.js';
 import {
   createBoardKeeper,
   createBoards,
@@ -83,12 +83,16 @@ const plainBoard = (
     const shares = own.map(({ stated, hit }) => (hit ? stated : 100 - stated) / 100);
     const n = own.length;
     const correct = shares.filter((share) => share > 0.5).length;
-    const forecasts = own.map(({ stated, hit }) => ({ stated: stated / 100, happened: hit }));
+    const bins = Array.from({ length: 10 }, (_, bin) => {
+      const some = own.filter(({ stated }) => Math.min(Math.floor(stated / 10), 9) === bin);
+      const stated = some.reduce((sum, one) => sum + one.stated / 100, 0);
+      return { n: some.length, stated, hits: some.filter(({ hit }) => hit).length };
+    });
     const values = {
       points: shares.reduce((sum, p) => sum + Math.round(100 * (1 - 4 * (1 - p) ** 2)), 0),
       accuracy: (100 * correct) / n,
       brier: shares.reduce((sum, share) => sum + (1 - share) ** 2, 0) / n,
-      calibration: calibrationError(binForecasts(forecasts))?.ece ?? 0,
+      calibration: calibrationError(bins)?.ece ?? 0,
     };
     return { agent_id, n, value: values[kind], interval: wilson(correct, n) };
   });
