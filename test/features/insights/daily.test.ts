@@ -157,13 +157,23 @@ t.test('a move counts from three predictions before and one point on', async (t)
   for (const key of [a, b]) await yes(few, key, 60);
   for (const key of [a, b, c]) await yes(far, key, 60);
   for (const key of [a, b, c, d]) await yes(near, key, 60);
+  const options = ['Copper', 'Tin', 'Zinc'];
+  const multi = await makeOpenQuestion(app, { question_type: 'multi', options });
+  const take = (key: string | undefined, selected_option: string) =>
+    place(app, { key: key ?? '', id: multi, selected_option, confidence: 60 });
+  for (const key of [a, b, c]) await take(key, 'Copper');
   await moveBack(app, dateOf(9));
   await yes(few, e, 90);
   // (3 · 60 + 64) / 4 = 61; (4 · 60 + 64) / 5 = 60.8.
   await yes(far, e, 64);
   await yes(near, e, 64);
+  // Copper falls from 60 to (180 + 20) / 4, and Tin rises from 20 as far; the first is named.
+  await take(e, 'Tin');
   await moveBack(app, dateOf(6));
   const { body } = await app.call('GET', `${path}?date=${dateOf(6)}`);
-  t.equal(body.movers.length, 1);
-  t.match(body.movers, [{ question_id: far, option: null, before: 60, after: 61, change: 1 }]);
+  t.equal(body.movers.length, 2);
+  t.match(body.movers, [
+    { question_id: multi, option: 'Copper', before: 60, after: 50, change: -10 },
+    { question_id: far, option: null, before: 60, after: 61, change: 1 },
+  ]);
 });
