@@ -71,8 +71,8 @@ import type { Measure } from '../kit/metrics.js';
 import { createWriteWatch } from '../kit/pg/client.js';
 import { type Running, startAll } from '../kit/service.js';
 import { makeCallOp } from '../kit/ws/calls.js';
+import { SharedCounter } from '../kit/ws/connections.js';
 import type { Recent } from '../kit/ws/recent.js';
-import { createSeats } from '../kit/ws/seats.js';
 import { all_routes, api_info } from '../routes.js';
 import { type Base, openBase, type RoleOptions } from './base.js';
 import { makeStateTopics } from './state-topics.js';
@@ -284,7 +284,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
     keeper: createKeeper({ sql, secret_key: config.SECRET_KEY ?? '', log }),
     ...{ only_https: isOnlyHttps(config), check_answers: options.check_answers ?? false },
   });
-  const seats = createSeats({ redis, prefix, log });
+  const connections = new SharedCounter({ redis, prefix, log });
   const node = `${options.role}-${options.index}`;
   const topics = makeStateTopics(parts, { node, touch: (topic) => sockets.hub.touch(topic) });
   const sockets = mountSockets(app, {
@@ -294,7 +294,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
     node,
     trusted_proxies: config.TRUSTED_PROXIES,
     authenticate,
-    seats,
+    connections,
     limits: { connections_key: config.SOCKETS_KEY, connections_ip: config.SOCKETS_IP },
     ops: { call: makeCallOp(mounted) },
     recent: parts.recent,
@@ -326,7 +326,7 @@ const mountAll = (base: Base, options: RoleOptions) => {
       parts.log_doors.visitors.onRevoked(revoked);
     },
   });
-  return { app, parts, limiter, mounted, seats, sockets, follower, revocations, topics };
+  return { app, parts, limiter, mounted, connections, sockets, follower, revocations, topics };
 };
 
 /** Lists are invalidated by the life of questions alone: their counters may be a second old. */
@@ -403,8 +403,13 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
 export const startApi = async (config: Config, options: RoleOptions): Promise<Running> => {
   const base = await openBase(config, options);
   const all = mountAll(base, options);
-  const { app, parts, limiter, mounted, seats, sockets, follower, revocations, topics } = all;
-  const services = await startAll([follower, seats, revocations, ...base.monitor(measuresOf(all))]);
+  const { app, parts, limiter, mounted, connections, sockets, follower, revocations, topics } = all;
+  const services = await startAll([
+    follower,
+    connections,
+    revocations,
+    ...base.monitor(measuresOf(all)),
+  ]);
   // Topics and filters are checked without a wait, against what was read.
   await parts.taxonomy.read();
   await Promise.all([sockets.start(), parts.log_doors.start(follower.head())]);

@@ -1,8 +1,7 @@
 import { consensusTopic, makeConsensusTopics } from '../features/consensus/index.js';
 import type { LogEntry } from '../features/events/index.js';
 import { makeLeaderboardTopics } from '../features/standing/index.js';
-import { makePolledSource } from '../kit/ws/polled.js';
-import type { StateSource } from '../kit/ws/states.js';
+import { makePolledSource, type StateSource } from '../kit/ws/states.js';
 import type { ApiParts } from './api.js';
 
 /** The topics of the socket that are a state, and what moves them. */

@@ -11,7 +11,7 @@ import {
   type Topic,
 } from '../../src/client/node.js';
 import type { Caller } from '../../src/kit/http/route.js';
-import type { HubLimits } from '../../src/kit/ws/options.js';
+import type { HubLimits } from '../../src/kit/ws/hub.js';
 import { range, startHub } from '../help/hub.js';
 import { startSocketFront } from '../help/socket-front.js';
 import { until } from '../help/until.js';

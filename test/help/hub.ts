@@ -9,10 +9,14 @@ import {
 } from '../../src/kit/http/request.js';
 import type { AgentCaller } from '../../src/kit/http/route.js';
 import { anonymous } from '../../src/kit/http/route.js';
-import { passes } from '../../src/kit/ws/channels.js';
-import { keyOf, type Publication, type TopicRef, ws_faults } from '../../src/kit/ws/frames.js';
-import { type Hub, mountHub } from '../../src/kit/ws/hub.js';
-import type { HubLimits, HubOptions } from '../../src/kit/ws/options.js';
+import {
+  keyOf,
+  type Publication,
+  passes,
+  type TopicRef,
+  ws_faults,
+} from '../../src/kit/ws/frames.js';
+import { type Hub, type HubLimits, type HubOptions, mountHub } from '../../src/kit/ws/hub.js';
 import { makeRecent, type Recent } from '../../src/kit/ws/recent.js';
 
 export const makeTestRecent = (): Recent<Publication> =>

@@ -6,8 +6,7 @@ import type { TemplatedApp } from '../../src/kit/http/request.js';
 import { makeAddressReader } from '../../src/kit/http/request.js';
 import { makeCallOp } from '../../src/kit/ws/calls.js';
 import { ws_faults } from '../../src/kit/ws/frames.js';
-import { type Hub, mountHub } from '../../src/kit/ws/hub.js';
-import type { HubLimits, HubOptions } from '../../src/kit/ws/options.js';
+import { type Hub, type HubLimits, type HubOptions, mountHub } from '../../src/kit/ws/hub.js';
 import { makeTestRecent } from './hub.js';
 
 /** Sockets of a toy server: an empty log, and calls. */

@@ -2,8 +2,8 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import type { EventDef } from '../../kit/event.js';
 import type { DocumentInfo } from '../../kit/http/openapi.js';
 import { time_schema, uuid_schema } from '../../kit/http/openapi.js';
+import { call_frame } from '../../kit/ws/calls.js';
 import { socket_ops } from '../../kit/ws/hub.js';
-import { call_frame } from '../../kit/ws/socket-call.js';
 import { catalogue } from '../events/index.js';
 import { closings, sent_frames, state_topic_names, topic_names } from './frames.js';
 

@@ -1,7 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import { textEnum, time_schema } from '../../kit/http/openapi.js';
-import { close_codes } from '../../kit/ws/close-codes.js';
-import { frame_id } from '../../kit/ws/frames.js';
+import { close_codes, frame_id } from '../../kit/ws/frames.js';
 
 /** The frames of the socket that the service sends, beside the events themselves, by op. */
 

@@ -1,7 +1,6 @@
 import { refuse } from '../../kit/fault.js';
 import { ws_faults } from '../../kit/ws/frames.js';
-import { makePolledSource } from '../../kit/ws/polled.js';
-import type { StateSource } from '../../kit/ws/states.js';
+import { makePolledSource, type StateSource } from '../../kit/ws/states.js';
 import { type Needs, readLeaderboard } from './page.js';
 import { type BoardName, boards, type Period, periods } from './rules.js';
 
