@@ -7,7 +7,7 @@ import { makeAddressReader } from '../../src/kit/http/request.js';
 import { makeCallOp } from '../../src/kit/ws/calls.js';
 import { ws_faults } from '../../src/kit/ws/frames.js';
 import { type Hub, type HubLimits, type HubOptions, mountHub } from '../../src/kit/ws/hub.js';
-import { makeTestRecent } from './hub.js';
+import { makeOwnCounter, makeTestRecent } from './hub.js';
 
 /** Sockets of a toy server: an empty log, and calls. */
 
@@ -39,6 +39,7 @@ export const mountToySocket = (app: TemplatedApp, parts: ToySocketParts): Hub =>
       newest: async () => new Map(),
     },
     recent: makeTestRecent(),
+    connections: makeOwnCounter(),
     readFilter: () => null,
     backfill: () => '/',
     ops: { call: makeCallOp(mounted) },

@@ -49,7 +49,7 @@ export interface SocketsOptions {
   /** Where the log stands at the start; asked once, when the sockets start. */
   readonly head: () => number;
   /** Counts connections over all processes. */
-  readonly connections?: ConnectionCounter;
+  readonly connections: ConnectionCounter;
   readonly limits?: Partial<HubLimits>;
   /** The newest events, shared with the other doors of the process. */
   readonly recent: Recent<Told>;
@@ -98,7 +98,7 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Socket
     recent: options.recent,
     backfill,
     ...(options.admit === undefined ? {} : { admit: options.admit }),
-    ...(options.connections === undefined ? {} : { connections: options.connections }),
+    connections: options.connections,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.ops === undefined ? {} : { ops: options.ops }),
     ...(options.states === undefined ? {} : { states: options.states }),

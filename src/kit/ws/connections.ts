@@ -51,19 +51,6 @@ export const makeCounts = () => {
   };
 };
 
-/** For one process alone. */
-export const makeOwnCounter = (): ConnectionCounter => {
-  const own = makeCounts();
-  return {
-    async take(name, most) {
-      if (own.of(name) >= most) return false;
-      own.add(name, 1);
-      return true;
-    },
-    leave: (name) => own.add(name, -1),
-  };
-};
-
 export class SharedCounter implements ConnectionCounter, Service {
   readonly name = 'connections';
   readonly #options: Required<CounterOptions>;

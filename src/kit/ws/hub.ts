@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import pLimit, { type LimitFunction } from 'p-limit';
+import pLimit from 'p-limit';
 import type { Logger } from 'pino';
 import { type Fault, refuse } from '../fault.js';
 import type { Credentials } from '../http/pipeline.js';
@@ -25,7 +25,7 @@ import {
   takeMessage,
   upgrade,
 } from './admission.js';
-import { type ConnectionCounter, makeOwnCounter } from './connections.js';
+import type { ConnectionCounter } from './connections.js';
 import {
   type CloseCode,
   close_codes,
@@ -39,12 +39,11 @@ import {
   type Ops,
   type Publication,
   passes,
-  type ReadFrame,
   type TopicRef,
   ws_faults,
 } from './frames.js';
 import type { Recent } from './recent.js';
-import { makeNewestReader, type NewestReader, startReplay } from './replay.js';
+import { makeNewestReader, startReplay } from './replay.js';
 import { type Channel, gapFrame, isOverloaded, type Join, type Session } from './session.js';
 import { type StateSource, States } from './states.js';
 import { topic_ops } from './subscribe.js';
@@ -129,8 +128,7 @@ export interface HubOptions {
   readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
   /** Splits a `token` into the credential it is. */
   readonly readToken: (token: string) => Credentials;
-  /** Without it the connections of this process alone are counted. */
-  readonly connections?: ConnectionCounter;
+  readonly connections: ConnectionCounter;
   /** Whether another connection may be opened at all; without it everybody may. */
   readonly admit?: (address: Address) => Promise<Fault | null>;
   /** The filter that a client asks for; null for one that lets everything pass. */
@@ -149,46 +147,8 @@ export interface HubOptions {
   readonly backfill: (ref: TopicRef, after: number) => string;
 }
 
-export interface HubStats {
-  opened: number;
-  frames_in: number;
-  published: number;
-  /** How often a socket read too slowly and left the live stream. */
-  slow: number;
-  replayed: number;
-  readonly closed: Record<number, number>;
-}
-
 /** What the sockets of a process share. */
-export interface Core {
-  readonly options: HubOptions;
-  readonly limits: HubLimits;
-  readonly log: Logger;
-  readonly recent: Recent<Publication>;
-  readonly sessions: Set<Session>;
-  readonly by_key: Map<string, Set<Session>>;
-  readonly connections: ConnectionCounter;
-  /** Topic, then `keyOf` with the filter; a topic without sockets is not in it. */
-  readonly channels: Map<string, Map<string, Channel>>;
-  readonly states: States;
-  /** Finds the event before the first of a topic that nobody followed. */
-  readonly newest: NewestReader;
-  /** Lets a few replays read the record at once. */
-  readonly record_reads: LimitFunction;
-  readonly readFrame: (raw: Buffer) => ReadFrame;
-  readonly stats: HubStats;
-  /** Offset up to which everything has been published here; -1 before the hub has begun. */
-  head: number;
-  draining: boolean;
-  /** Unread bytes of all sockets, as they were last looked at. */
-  unread_bytes: number;
-  /** Called when the head has moved. */
-  readonly on_head: Set<() => void>;
-  /** Something threw that must not: it is logged, and the process goes on. */
-  readonly onBug: (error: unknown) => void;
-  /** A callback that never throws into its caller. */
-  guard<A extends unknown[]>(work: (...args: A) => void): (...args: A) => void;
-}
+export type Core = ReturnType<typeof makeCore>;
 
 export interface Closing {
   /** `credential` is the SHA-256 of what the socket was opened with, in hex. */
@@ -218,30 +178,42 @@ const ping_op = defineOp({
 /** What every socket understands. */
 export const socket_ops: Ops = { auth: auth_op, ping: ping_op, ...topic_ops };
 
-const makeCore = (options: HubOptions): Core => {
-  const { log, recent, source } = options;
-  const limits = { ...default_limits, ...options.limits };
+const makeCore = (options: HubOptions) => {
+  const { log, recent, source, connections } = options;
+  const limits: HubLimits = { ...default_limits, ...options.limits };
+  /** Something threw that must not: it is logged, and the process goes on. */
   const onBug = (error: unknown): void => {
     log.error(describeError(error), 'ws: a callback threw');
   };
   return {
-    ...{ options, limits, log, recent, onBug },
-    sessions: new Set(),
-    by_key: new Map(),
-    connections: options.connections ?? makeOwnCounter(),
-    channels: new Map(),
+    ...{ options, limits, log, recent, connections, onBug },
+    sessions: new Set<Session>(),
+    by_key: new Map<string, Set<Session>>(),
+    /** Topic, then `keyOf` with the filter; a topic without sockets is not in it. */
+    channels: new Map<string, Map<string, Channel>>(),
     states: new States(options.states ?? [], { limits, log, onBug }),
+    /** Finds the event before the first of a topic that nobody followed. */
     newest: makeNewestReader(source, limits.replay_span),
+    /** Lets a few replays read the record at once. */
     record_reads: pLimit(most_readers),
     readFrame: makeFrameReader({ ...socket_ops, ...options.ops }, limits.frame_bytes),
-    stats: { opened: 0, frames_in: 0, published: 0, slow: 0, replayed: 0, closed: {} },
+    stats: {
+      ...{ opened: 0, frames_in: 0 },
+      /** How often a socket read too slowly and left the live stream. */
+      slow: 0,
+      closed: {} as Record<number, number>,
+    },
+    /** Offset up to which everything has been published here; -1 before the hub has begun. */
     head: -1,
+    /** Called when the head has moved. */
+    on_head: new Set<() => void>(),
     draining: false,
+    /** Unread bytes of all sockets, as they were last looked at. */
     unread_bytes: 0,
-    on_head: new Set(),
+    /** A callback that never throws into its caller. */
     guard:
-      (work) =>
-      (...args) => {
+      <A extends unknown[]>(work: (...args: A) => void) =>
+      (...args: A): void => {
         try {
           work(...args);
         } catch (error) {
@@ -377,7 +349,6 @@ const publish = (core: Core, batch: readonly Publication[]): void => {
   if (first !== core.head + 1) tellHole(core, first);
   for (const publication of fresh) core.recent.push(publication);
   core.head = fresh.at(-1)?.offset ?? core.head;
-  core.stats.published += fresh.length;
   fanOut(core, fresh);
   for (const look of [...core.on_head]) look();
 };

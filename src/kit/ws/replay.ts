@@ -62,7 +62,7 @@ export const startReplay = (session: Session, request: ReplayRequest): void => {
 };
 
 const run = async (session: Session, request: ReplayRequest): Promise<void> => {
-  const { join, id } = request;
+  const { join, id, from, labels = [], by_default = false } = request;
   try {
     const reason = await begin(session, request);
     if (!session.is_usable) return;
@@ -74,14 +74,19 @@ const run = async (session: Session, request: ReplayRequest): Promise<void> => {
       session.sendAll([...join.refs.values()].map(gapOf));
       join.cursor = until;
     }
-    const replayed = await catchUp(session, join);
-    if (replayed !== null && session.is_usable) goLive(session, request, { reason, replayed });
+    await catchUp(session, join, (replayed) => {
+      const refs = [...join.refs.values()];
+      for (const ref of refs) session.join(ref, join.prevs.get(ref.topic) ?? 0);
+      join.refs.clear();
+      if (join.is_slow || by_default) return;
+      const result = reason !== null ? 'gap' : from === 'head' ? 'live' : 'recovered';
+      session.send(subscribedFrame(session.core, { id, refs, labels, result, replayed }));
+    });
   } catch (error) {
     session.core.log.warn(describeError(error), 'ws: a replay failed');
     session.send(errorFrame(refuse(common_faults.UNAVAILABLE), id));
     // A subscription can be asked for again; a socket that lost its place cannot go on.
-    const is_asked = !join.is_slow && request.by_default !== true;
-    if (!is_asked) session.end(close_codes.OVERLOAD, 'the log is away');
+    if (join.is_slow || by_default) session.end(close_codes.OVERLOAD, 'the log is away');
   } finally {
     session.joins.delete(join);
   }
@@ -105,8 +110,15 @@ const begin = async (
   return join.is_slow ? 'slow' : 'expired';
 };
 
-/** Sends everything up to the head; how many events, or null when the reader is gone. */
-const catchUp = async (session: Session, join: Join): Promise<number | null> => {
+/**
+ * Sends everything up to the head, and then calls `goLive`, with the number of events, in the same
+ * turn: after an await, something might have been published.
+ */
+const catchUp = async (
+  session: Session,
+  join: Join,
+  goLive: (replayed: number) => void,
+): Promise<void> => {
   const { core } = session;
   const { recent } = core;
   const ends_ms = performance.now() + core.limits.replay_ms;
@@ -122,28 +134,11 @@ const catchUp = async (session: Session, join: Join): Promise<number | null> => 
     const page = await readRecord(core, (source) => source.read([...join.refs.values()], span));
     for (let rest = page; rest.length > 0; rest = rest.filter((p) => p.offset > join.cursor)) {
       replayed += sendSome(session, join, rest);
-      if (!(await untilRead(session, ends_ms))) return null;
+      if (!(await untilRead(session, ends_ms))) return;
     }
     if (page.length < page_size) join.cursor = span.until;
   }
-  return replayed;
-};
-
-interface Reached {
-  readonly reason: GapReason | null;
-  readonly replayed: number;
-}
-
-/** From here on the topics are live. */
-const goLive = (session: Session, request: ReplayRequest, { reason, replayed }: Reached): void => {
-  const { join, id, from, labels = [], by_default = false } = request;
-  const refs = [...join.refs.values()];
-  for (const ref of refs) session.join(ref, join.prevs.get(ref.topic) ?? 0);
-  join.refs.clear();
-  session.core.stats.replayed += replayed;
-  if (join.is_slow || by_default) return;
-  const result = reason !== null ? 'gap' : from === 'head' ? 'live' : 'recovered';
-  session.send(subscribedFrame(session.core, { id, refs, labels, result, replayed }));
+  if (session.is_usable) goLive(replayed);
 };
 
 export interface Subscribed {

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
 import { type Fault, isFault } from '../fault.js';
 import type { Caller } from '../http/route.js';
 import { describeError } from '../log.js';
 import { withDeadline } from '../service.js';
 import { makeFrame, type TopicRef } from './frames.js';
-import type { Core } from './hub.js';
+import type { HubLimits } from './hub.js';
 import type { Session } from './session.js';
 
 /**
@@ -129,12 +130,18 @@ const send = ({ ref, state, sessions, behind }: Shown, delta: string): void => {
   }
 };
 
+interface StatesParts {
+  readonly limits: HubLimits;
+  readonly log: Logger;
+  readonly onBug: (error: unknown) => void;
+}
+
 export class States {
   readonly #all = new Map<string, Shown>();
 
   constructor(
     readonly sources: readonly StateSource[],
-    readonly core: Pick<Core, 'limits' | 'log' | 'onBug'>,
+    readonly core: StatesParts,
   ) {}
 
   get size(): number {

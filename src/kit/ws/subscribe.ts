@@ -1,16 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { type Fault, isFault, refuse } from '../fault.js';
 import { callerKey } from '../http/route.js';
-import {
-  defineOp,
-  type FrameId,
-  frame_id,
-  keyOf,
-  makeFrame,
-  type TopicRef,
-  ws_faults,
-} from './frames.js';
-import { prevsInMemory, startReplay, subscribedFrame } from './replay.js';
+import { defineOp, frame_id, keyOf, makeFrame, type TopicRef, ws_faults } from './frames.js';
+import { prevsInMemory, type Subscribed, startReplay, subscribedFrame } from './replay.js';
 import type { Join, Session } from './session.js';
 import type { StateRef } from './states.js';
 
@@ -103,7 +95,7 @@ const subscribe = (session: Session, frame: Static<typeof subscribe_frame>): str
   for (const ref of named.states) core.states.join(session, ref);
   const labels = named.states.map(({ label }) => label);
   if ((after === undefined && last === undefined) || named.log.length === 0) {
-    return goLiveNow(session, id, { refs: named.log, labels });
+    return goLiveNow(session, { id, refs: named.log, labels });
   }
   const from = last === undefined ? 'cursor' : { last };
   const join = makeJoin(session, named.log, after ?? core.head);
@@ -121,13 +113,11 @@ const makeJoin = (session: Session, refs: readonly TopicRef[], cursor: number): 
   return { refs: by_topic, prevs: new Map(), cursor, is_slow: false };
 };
 
-interface Wish {
-  readonly refs: readonly TopicRef[];
-  readonly labels: readonly string[];
-}
-
 /** At once where the event before is known for each topic, else as soon as it is. */
-const goLiveNow = (session: Session, id: FrameId, { refs, labels }: Wish): string => {
+const goLiveNow = (
+  session: Session,
+  { id, refs, labels }: Pick<Subscribed, 'id' | 'refs' | 'labels'>,
+): string => {
   const { core } = session;
   // A slow reader that asks again for what it has goes on where it is.
   const fresh = refs.filter((ref) => !session.follows(ref));
