@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { readConfig } from './config.js';
-import { readRoleArgs } from './roles/role-process.js';
+import { readRoleArgs, runRole } from './roles/role-process.js';
 
 /**
  * Without arguments: the supervisor of a whole service. With `--role=…`: one process of it, which
@@ -14,13 +14,8 @@ const main = async (): Promise<number> => {
     const { runSupervisor } = await import('./roles/supervisor.js');
     return runSupervisor({ config, env: process.env, entry: fileURLToPath(import.meta.url) });
   }
-  const { runRole } = await import('./roles/child.js');
-  const { startProcess } = await import('./app.js');
-  return runRole({
-    config,
-    args,
-    start: () => startProcess(config, args),
-  });
+  const { startProcess } = await import('./roles/start.js');
+  return runRole({ config, args, start: startProcess });
 };
 
 try {

@@ -1,4 +1,4 @@
-import { type Fault, NoAnswer, SocketRefused } from './errors.js';
+import { type Fault, NoAnswer } from './errors.js';
 import type { CallOptions, OperationId } from './types.js';
 import { places } from './wire.js';
 
@@ -11,25 +11,19 @@ import { places } from './wire.js';
  *                        GET, a DELETE, and a POST, whose key makes a repeat the same call
  */
 
-export interface WireRequest {
+interface CallRequest {
   readonly method: string;
-  /** Path and query. */
-  readonly target: string;
-  /** Their names in small letters. */
+  readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: unknown;
+  readonly body: string | undefined;
 }
 
-export interface WireAnswer {
+export interface CallAnswer {
   readonly status: number;
-  /** By the lower-case name; empty when absent. */
-  header(name: string): string;
+  readonly headers: Headers;
   /** JSON as its value, anything else as text. */
   readonly body: unknown;
 }
-
-/** Brings a request to the service; rejects when no answer comes or the signal is aborted. */
-export type Send = (request: WireRequest, signal: AbortSignal) => Promise<WireAnswer>;
 
 export interface Retry {
   readonly operation: OperationId;
@@ -39,6 +33,7 @@ export interface Retry {
 }
 
 export interface CallDefaults {
+  readonly base_url: string;
   readonly headers: () => Promise<Readonly<Record<string, string>>>;
   readonly timeout_ms: number;
   readonly patience_ms: number;
@@ -70,7 +65,7 @@ export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
   });
 
 /** 128 random bits. */
-export const makeKey = (): string =>
+const makeKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),
   ).join('');
@@ -91,43 +86,41 @@ const targetOf = (path: string, { params = {}, query = {} }: AnyInput): string =
 export const lowerNames = (headers: Readonly<Record<string, string>> = {}) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
-const requestOf = (
+const requestOf = async (
+  { base_url, headers }: CallDefaults,
   operation: OperationId,
   input: AnyInput,
-  headers: Readonly<Record<string, string>>,
-): WireRequest => {
+): Promise<CallRequest> => {
   const [path = '', method = 'GET'] = places[operation].split(' ').reverse();
-  const own: Record<string, string> = { ...headers, ...lowerNames(input.headers) };
+  const own: Record<string, string> = { ...(await headers()), ...lowerNames(input.headers) };
   if (method === 'POST') own['idempotency-key'] = input.idempotency_key ?? makeKey();
   if (input.body !== undefined) own['content-type'] = 'application/json';
-  return {
-    method,
-    target: targetOf(path.startsWith('/') ? path : `/api/${path}`, input),
-    headers: own,
-    body: input.body,
-  };
+  const url = base_url + targetOf(path.startsWith('/') ? path : `/api/${path}`, input);
+  return { method, url, headers: own, body: JSON.stringify(input.body) };
 };
 
 /** One try: its answer, or why none came. An aborted call rejects with the reason of its signal. */
 const tryOnce = async (
-  send: Send,
-  request: WireRequest,
+  { method, url, headers, body }: CallRequest,
   { timeout_ms, signal }: { readonly timeout_ms: number; readonly signal: AbortSignal | undefined },
-): Promise<WireAnswer | NoAnswer> => {
+): Promise<CallAnswer | NoAnswer> => {
   signal?.throwIfAborted();
   const own = new AbortController();
   const stop = (): void => own.abort(signal?.reason);
   signal?.addEventListener('abort', stop);
   const timer = setTimeout(() => own.abort(new Error(`${timeout_ms} ms are over`)), timeout_ms);
   try {
-    return await send(request, own.signal);
+    const init = { method, headers, signal: own.signal };
+    const answer = await fetch(url, body === undefined ? init : { ...init, body });
+    const text = await answer.text();
+    const is_json = answer.headers.get('content-type')?.startsWith('application/json') === true;
+    const value = text === '' ? undefined : is_json ? JSON.parse(text) : text;
+    return { status: answer.status, headers: answer.headers, body: value };
   } catch (error) {
     signal?.throwIfAborted();
-    if (error instanceof SocketRefused) throw error;
     const cause = own.signal.aborted ? own.signal.reason : error;
     const why = cause instanceof Error ? cause.message : String(cause);
-    const { method, target } = request;
-    return new NoAnswer(`${method} ${target}: no answer (${why}).`, method !== 'GET', cause);
+    return new NoAnswer(`${method} ${url}: no answer (${why}).`, method !== 'GET', cause);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', stop);
@@ -136,15 +129,15 @@ const tryOnce = async (
 
 /** How long to wait before the next try; null when there is to be none. */
 const waitBefore = (
-  outcome: WireAnswer | NoAnswer,
-  { method }: WireRequest,
+  outcome: CallAnswer | NoAnswer,
+  { method }: CallRequest,
   tries: number,
 ): number | null => {
   const repeatable = method === 'GET' || method === 'DELETE' || method === 'POST';
   const usual_ms = 50 + backoff(tries, 200, 5_000);
   if (outcome instanceof NoAnswer) return repeatable ? usual_ms : null;
-  const { status, body } = outcome;
-  const asked_ms = Number(outcome.header('retry-after')) * 1_000 || 0;
+  const { status, body, headers } = outcome;
+  const asked_ms = Number(headers.get('retry-after')) * 1_000 || 0;
   if (status === 408 || status === 429) return asked_ms + usual_ms;
   if (status === 409) {
     const { code } = (body ?? {}) as { code?: unknown };
@@ -156,16 +149,15 @@ const waitBefore = (
 
 /** The last answer; rejects with `NoAnswer` when there was none. */
 export const perform = async (
-  send: Send,
   defaults: CallDefaults,
   operation: OperationId,
   input: AnyInput,
-): Promise<WireAnswer> => {
+): Promise<CallAnswer> => {
   const { signal, timeout_ms = defaults.timeout_ms } = input;
   const ends_ms = performance.now() + (input.patience_ms ?? defaults.patience_ms);
-  const request = requestOf(operation, input, await defaults.headers());
+  const request = await requestOf(defaults, operation, input);
   for (let tries = 0; ; tries += 1) {
-    const outcome = await tryOnce(send, request, { timeout_ms, signal });
+    const outcome = await tryOnce(request, { timeout_ms, signal });
     const wait_ms = waitBefore(outcome, request, tries);
     if (wait_ms === null || performance.now() + wait_ms > ends_ms) {
       if (outcome instanceof NoAnswer) throw outcome;
@@ -178,28 +170,9 @@ export const perform = async (
 };
 
 /** The fault in an answer that is none of the service's own, a proxy's perhaps, is made up. */
-export const faultOf = ({ status, body }: WireAnswer): Fault => {
+export const faultOf = ({ status, body }: CallAnswer): Fault => {
   const known = (typeof body === 'object' && body !== null ? body : {}) as Partial<Fault>;
   const { code = status >= 500 ? 'UNAVAILABLE' : 'INVALID_REQUEST' } = known;
   const error = known.error ?? `The service answered ${status}.`;
   return { category: 'internal', retryable: status >= 500, ...known, code, error, status };
 };
-
-/** Sends by `fetch`. */
-export const makeHttpSend =
-  (base_url: string): Send =>
-  async ({ method, target, headers, body }, signal) => {
-    const answer = await fetch(base_url + target, {
-      method,
-      headers,
-      signal,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
-    const is_json = answer.headers.get('content-type')?.startsWith('application/json') === true;
-    return {
-      status: answer.status,
-      header: (name) => answer.headers.get(name) ?? '',
-      body: text === '' ? undefined : is_json ? JSON.parse(text) : text,
-    };
-  };

@@ -1,8 +1,7 @@
-import { faultOf, lowerNames, makeHttpSend, perform, type Retry } from './calls.js';
+import { faultOf, lowerNames, perform, type Retry } from './calls.js';
 import { Refused } from './errors.js';
-import { type Credential, credentialHeaders, type Link, type OpenSocket } from './link.js';
-import { makeSocketCalls } from './socket-calls.js';
-import { makeReader, Stream } from './stream.js';
+import type { Credential, OpenSocket } from './link.js';
+import { Stream } from './stream.js';
 import type {
   CallArguments,
   CallOptions,
@@ -26,8 +25,6 @@ export interface ClientOptions {
   readonly timeout_ms?: number;
   /** For all tries of a call; 30 s unless told. */
   readonly patience_ms?: number;
-  /** How calls go: `http` unless told, or over a websocket; see `close`. */
-  readonly over?: 'http' | 'socket';
   /** The longest wait between two connections of a websocket; 10 s unless told. */
   readonly backoff_ms?: number;
   readonly onRetry?: (retry: Retry) => void;
@@ -47,7 +44,7 @@ export interface Client {
   stream<T extends Topic>(options: StreamOptions<T>): Stream<T>;
   /** The same service with other options, for another agent perhaps. */
   with(options: Partial<ClientOptions>): Client;
-  /** Ends the streams, and the websocket that calls had opened. */
+  /** Ends the streams. */
   close(): void;
 }
 
@@ -69,13 +66,18 @@ export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Clie
   const base_url = options.base_url.replace(/\/+$/, '');
   const credential = () => readCredential(options);
   const defaults = {
+    base_url,
     timeout_ms: options.timeout_ms ?? 10_000,
     patience_ms: options.patience_ms ?? 30_000,
     onRetry: options.onRetry,
-    headers: async () => ({
-      ...lowerNames(options.headers),
-      ...credentialHeaders(await credential()),
-    }),
+    headers: async () => {
+      const { api_key, token } = await credential();
+      return {
+        ...lowerNames(options.headers),
+        ...(api_key === undefined ? {} : { 'x-api-key': api_key }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      };
+    },
   };
   const socket = {
     url: socketUrl(base_url),
@@ -84,9 +86,6 @@ export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Clie
     handshake_ms: defaults.timeout_ms,
     backoff_ms: options.backoff_ms ?? 10_000,
   };
-  const links = new Set<Link>();
-  const http = makeHttpSend(base_url);
-  const calls = makeSocketCalls(socket, links, http);
   const streams = new Set<{ close(): void }>();
 
   const attempt: Client['attempt'] = async <Id extends OperationId>(
@@ -94,11 +93,10 @@ export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Clie
     ...[input]: CallArguments<Id>
   ): Promise<Outcome<Id>> => {
     const asked: CallOptions = input ?? {};
-    const over = asked.over ?? options.over ?? 'http';
-    const answer = await perform(over === 'http' ? http : calls.send, defaults, id, asked);
-    const { status, body } = answer;
+    const answer = await perform(defaults, id, asked);
+    const { status, body, headers } = answer;
     if (status >= 400) return { ok: false, status, fault: faultOf(answer) };
-    const replayed = answer.header('idempotency-replayed') === 'true';
+    const replayed = headers.get('idempotency-replayed') === 'true';
     return { ok: true, status, body: body as Operations[Id]['returns'], replayed };
   };
   const client: Client = {
@@ -109,19 +107,14 @@ export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Clie
       throw new Refused(outcome.fault);
     },
     stream(asked) {
-      const stream = new Stream(asked, socket, makeReader(client.call, asked));
-      links.add(stream.link);
+      const stream = new Stream(asked, socket, client.call);
       streams.add(stream);
-      const forget = (): void => {
-        links.delete(stream.link);
-        streams.delete(stream);
-      };
+      const forget = () => streams.delete(stream);
       stream.done.then(forget, forget);
       return stream;
     },
     with: (more) => makeClient(openSocket, { ...options, ...more }),
     close() {
-      calls.close();
       for (const stream of [...streams]) stream.close();
     },
   };

@@ -19,10 +19,9 @@ export type { Stream } from './stream.js';
 export type * from './types.js';
 export type { Events, Operations } from './wire.js';
 
-/** A page cannot set headers on a websocket, so the credential goes in the first frame. */
 const openSocket: OpenSocket = (url) => {
   const { WebSocket } = globalThis as unknown as { WebSocket: new (url: string) => SocketLike };
-  return { socket: new WebSocket(url), with_headers: false };
+  return new WebSocket(url);
 };
 
 export const createClient = (options: ClientOptions): Client => makeClient(openSocket, options);

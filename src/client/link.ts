@@ -1,5 +1,5 @@
 import { backoff } from './calls.js';
-import { type Fault, NoAnswer, SocketRefused } from './errors.js';
+import { type Fault, SocketRefused } from './errors.js';
 
 /**
  * One websocket that is made again for as long as that makes sense.
@@ -23,16 +23,8 @@ export interface SocketLike {
   onerror: ((event: never) => void) | null;
 }
 
-export interface OpenedSocket {
-  readonly socket: SocketLike;
-  /** False: the credential has to go in a first frame, as from browsers. */
-  readonly with_headers: boolean;
-}
-
-export type OpenSocket = (
-  url: string,
-  headers: Readonly<Record<string, string>>,
-) => OpenedSocket | Promise<OpenedSocket>;
+/** A page cannot set headers on a websocket, so the credential goes in the first frame. */
+export type OpenSocket = (url: string) => SocketLike | Promise<SocketLike>;
 
 export interface Frame {
   readonly op: string;
@@ -58,8 +50,6 @@ export interface LinkOptions {
 export interface LinkEvents {
   /** Frames may be sent, a few: they are taken in order, after the credential. */
   onUp(): void;
-  /** It is settled who this is. */
-  onReady?(): void;
   onFrame(frame: Frame): void;
   /** `code`: the close code, as far as there was one. */
   onDown(down: { readonly wait_ms: number; readonly why: string; readonly code: number }): void;
@@ -68,29 +58,16 @@ export interface LinkEvents {
   onConnecting?(): void;
 }
 
-interface Pending {
-  readonly resolve: (frame: Frame) => void;
-  readonly reject: (error: Error) => void;
-}
-
 /** A connection that lived so long has earned a quick next try. */
 const settled_ms = 10_000;
 const ignore = (): void => undefined;
 
-export const credentialHeaders = ({ api_key, token }: Credential): Record<string, string> => ({
-  ...(api_key === undefined ? {} : { 'x-api-key': api_key }),
-  ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-});
-
 export class Link {
   readonly #options: LinkOptions;
   readonly #events: LinkEvents;
-  readonly #pending = new Map<number | string, Pending>();
   #socket: SocketLike | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #is_up = false;
-  #is_ready = false;
-  #shows_credential = false;
   #ended = false;
   #tries = 0;
   /** Counts connections, so that what comes late is not taken for news of the present one. */
@@ -108,11 +85,6 @@ export class Link {
     this.#connect().catch(ignore);
   }
 
-  /** Many frames may be sent. */
-  get is_ready(): boolean {
-    return this.#is_ready;
-  }
-
   /** False when there is no connection to send it on. */
   send(frame: object): boolean {
     if (!this.#is_up) return false;
@@ -127,33 +99,6 @@ export class Link {
   nextId(): number {
     this.#next_id += 1;
     return this.#next_id;
-  }
-
-  /** Sends a frame with an id; the frame that answers it, or `NoAnswer` when the socket ends. */
-  ask(frame: object, signal?: AbortSignal): Promise<Frame> {
-    const id = this.nextId();
-    return new Promise((resolve, reject) => {
-      const stop = (): void => {
-        this.#pending.delete(id);
-        reject(signal?.reason);
-      };
-      const settle = (): void => signal?.removeEventListener('abort', stop);
-      this.#pending.set(id, {
-        resolve: (answer) => {
-          settle();
-          resolve(answer);
-        },
-        reject: (error) => {
-          settle();
-          reject(error);
-        },
-      });
-      signal?.addEventListener('abort', stop);
-      if (this.send({ ...frame, id })) return;
-      this.#pending.delete(id);
-      settle();
-      reject(new NoAnswer('The socket is not open.', false));
-    });
   }
 
   /** For a connection that lives but does not do what it should. */
@@ -177,10 +122,9 @@ export class Link {
     this.#watch(options.handshake_ms, 'no connection in time');
     try {
       const credential = await options.credential();
-      const headers = credentialHeaders(credential);
-      const { socket, with_headers } = await options.open(options.url, headers);
+      const socket = await options.open(options.url);
       if (this.#ended || this.#turn !== turn) return abandon(socket, true);
-      this.#attach(socket, with_headers ? {} : credential);
+      this.#attach(socket, credential);
     } catch (error) {
       if (this.#turn === turn)
         this.#lose(0, error instanceof Error ? error.message : String(error));
@@ -194,8 +138,7 @@ export class Link {
     socket.onopen = () => {
       if (!isCurrent()) return;
       this.#is_up = true;
-      this.#shows_credential = Object.keys(credential).length > 0;
-      if (this.#shows_credential) this.send({ op: 'auth', ...credential });
+      if (Object.keys(credential).length > 0) this.send({ op: 'auth', ...credential });
       this.#guard(() => this.#events.onUp());
     };
     socket.onmessage = ({ data }: { data: unknown }) => {
@@ -213,23 +156,14 @@ export class Link {
     } catch {
       return this.#lose(0, 'a frame that is not JSON');
     }
-    const { op, id } = frame;
+    const { op } = frame;
     if (op === 'welcome') this.#tick_ms = Number(frame['tick_ms']) || this.#tick_ms;
     if (op === 'welcome' || op === 'tick') {
       this.#watch(this.#tick_ms * 1.5 + 1_000, 'no tick in time');
     } else if (op === 'bye') {
       this.#bye = { code: Number(frame['code']), spread_ms: Number(frame['spread_ms']) || 0 };
-    } else if (op === 'error' && id === undefined) {
+    } else if (op === 'error' && frame.id === undefined) {
       this.#said = frame as unknown as Fault<string>;
-    }
-    if (op === 'authenticated' || (op === 'welcome' && !this.#shows_credential)) {
-      this.#is_ready = true;
-      this.#events.onReady?.();
-    }
-    const pending = id === undefined || op === 'event' ? undefined : this.#pending.get(id);
-    if (id !== undefined && pending !== undefined) {
-      this.#pending.delete(id);
-      pending.resolve(frame);
     }
     this.#events.onFrame(frame);
   }
@@ -256,23 +190,19 @@ export class Link {
     }
   }
 
-  #drop(why: string, politely = false): void {
+  #drop(politely = false): void {
     clearTimeout(this.#timer);
     this.#turn += 1;
     const socket = this.#socket;
     this.#socket = null;
     this.#is_up = false;
-    this.#is_ready = false;
     if (socket !== null) abandon(socket, !politely);
-    const pending = [...this.#pending.values()];
-    this.#pending.clear();
-    for (const { reject } of pending) reject(new NoAnswer(`The socket was lost (${why}).`, true));
   }
 
   #lose(closed: number, why: string) {
     if (this.#ended) return;
     const code = this.#bye?.code ?? closed;
-    this.#drop(why);
+    this.#drop();
     if (code >= 4_000 && code < 4_100) return this.#end(new SocketRefused(code, why, this.#said));
     if (performance.now() - this.#opened_ms > settled_ms) this.#tries = 0;
     const wait_ms = this.#waitAfter(code);
@@ -297,7 +227,7 @@ export class Link {
   #end(error?: Error): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#drop('closed', error === undefined);
+    this.#drop(error === undefined);
     this.#events.onEnd(error);
   }
 }

@@ -6,10 +6,9 @@ import type { OpenSocket, SocketLike } from './link.js';
 
 export * from './index.js';
 
-const openSocket: OpenSocket = async (url, headers) => {
+const openSocket: OpenSocket = async (url) => {
   const { WebSocket } = await import('ws');
-  const socket = new WebSocket(url, { headers, perMessageDeflate: false });
-  return { socket: socket as unknown as SocketLike, with_headers: true };
+  return new WebSocket(url, { perMessageDeflate: false }) as unknown as SocketLike;
 };
 
 export const createClient = (options: ClientOptions): Client =>

@@ -26,17 +26,19 @@ import {
 type Mode = 'off' | 'joining' | 'live' | 'leaving' | 'held';
 
 const default_buffer = 1_000;
+const page_size = 100;
+/** Well below what the service gives in one replay. */
+const replay_most = 5_000;
 /** The service counts frames; a reader with a small buffer comes and goes often. */
 const between_joins_ms = 200;
 
 export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   readonly #options: StreamOptions<T>;
-  readonly #read: ReadPage;
-  /** Its websocket; calls may go over it too. */
-  readonly link: Link;
+  readonly #call: Client['call'];
+  readonly #link: Link;
   readonly #order: Order;
   readonly #queue = new Queue();
-  readonly #states = new States((topic) => this.link.send({ op: 'subscribe', topics: [topic] }));
+  readonly #states = new States((topic) => this.#link.send({ op: 'subscribe', topics: [topic] }));
   readonly #most: number;
   readonly #ending = new AbortController();
   readonly #log_topics: readonly string[];
@@ -62,16 +64,16 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   #ended = false;
   #wake: (() => void)[] = [];
 
-  constructor(options: StreamOptions<T>, link: LinkOptions, read: ReadPage) {
+  constructor(options: StreamOptions<T>, link: LinkOptions, call: Client['call']) {
     this.#options = options;
-    this.#read = read;
+    this.#call = call;
     this.#most = options.buffer ?? default_buffer;
     this.#log_topics = options.topics.filter((topic) => !isStateTopic(topic));
     this.#is_ours = new Set(this.#log_topics);
     this.#order = new Order(this.#log_topics, options.after);
     this.#from = options.after ?? null;
     this.#handled = this.#from;
-    this.link = new Link(link, {
+    this.#link = new Link(link, {
       onConnecting: () => options.onStatus?.({ status: 'connecting' }),
       onUp: () => this.#start(),
       onFrame: (frame) => this.#take(frame),
@@ -166,7 +168,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     clearTimeout(this.#rest);
     // What came before an error is still handed out.
     if (error === undefined) this.#queue.clear();
-    this.link.close();
+    this.#link.close();
     this.done.catch(() => undefined);
     this.#ending.abort();
     for (const wake of this.#wake.splice(0)) wake();
@@ -178,13 +180,13 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     const states = this.#options.topics.filter(isStateTopic);
     this.#mode = 'held';
     if (states.length > 0) {
-      this.#asked_states = this.link.nextId();
-      this.link.send({ op: 'subscribe', id: this.#asked_states, topics: states });
+      this.#asked_states = this.#link.nextId();
+      this.#link.send({ op: 'subscribe', id: this.#asked_states, topics: states });
       if (this.#log_topics.length === 0) return;
     }
     this.#from = this.#order.cursor;
     // A socket that says nothing is closed, also while there is nothing to ask for.
-    if (!this.#join()) this.link.send({ op: 'ping' });
+    if (!this.#join()) this.#link.send({ op: 'ping' });
   }
 
   /** Subscribes, when it is time to; whether a frame was sent. */
@@ -200,9 +202,9 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#joined_ms = performance.now();
     const { filter, last } = this.#options;
     const since = this.#from !== null ? { after: this.#from } : last === undefined ? {} : { last };
-    this.#asked = this.link.nextId();
+    this.#asked = this.#link.nextId();
     this.#mode = 'joining';
-    return this.link.send({
+    return this.#link.send({
       ...{ op: 'subscribe', id: this.#asked, topics: this.#log_topics, ...since },
       ...(filter === undefined ? {} : { filter }),
     });
@@ -212,8 +214,8 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   #leave(from: number | null): void {
     this.#from = from;
     this.#mode = 'leaving';
-    this.#asked = this.link.nextId();
-    this.link.send({ op: 'unsubscribe', id: this.#asked, topics: this.#log_topics });
+    this.#asked = this.#link.nextId();
+    this.#link.send({ op: 'unsubscribe', id: this.#asked, topics: this.#log_topics });
   }
 
   #take(frame: Frame): void {
@@ -256,7 +258,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     const fault = frame as unknown as Fault;
     if (frame.op !== 'error') {
       if (this.#log_topics.length === 0) this.#arrive(frame);
-    } else if (fault.retryable) this.link.reconnect(fault.error);
+    } else if (fault.retryable) this.#link.reconnect(fault.error);
     else this.#end(new Refused(fault));
   }
 
@@ -321,27 +323,32 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     );
   }
 
-  /** Reads what a replay does not give, page by page, until a replay can go on. */
+  /** Reads over HTTP what a replay does not give, page by page, until a replay can go on. */
   async #fill({ topic, after }: Gap): Promise<void> {
     if (this.#filling) return;
     this.#filling = true;
     let from = this.#order.cursor ?? after;
     for (;;) {
-      const page = await this.#readPage(from);
-      if (page.lost !== null) {
-        this.#tellLost({ topic, after: from, until: page.lost.until, reason: page.lost.reason });
+      const { events, next, head, gap } = await this.#readPage(from);
+      if (gap !== null) {
+        const { onGap } = this.#options;
+        const lost = { ...gap, topic, after: from };
+        if (onGap === undefined) return this.#end(new StreamGap(lost));
+        onGap(lost);
       }
-      for (const event of page.events) {
+      for (const event of events) {
         while (this.#queue.events >= this.#most && !this.#ended) {
           await new Promise<void>((resolve) => this.#wake.push(resolve));
         }
         if (this.#ended) return;
         this.#order.proveAll(event.offset);
-        this.#hand(event);
+        const [only] = this.#log_topics;
+        const known = this.#log_topics.length === 1 ? { topic: only } : {};
+        this.#hand({ op: 'event', ...known, ...event } as LogEvent);
       }
-      from = Math.max(from, page.upto);
+      from = Math.max(from, next);
       this.#order.proveAll(from);
-      if (!page.more) break;
+      if (head - next <= replay_most) break;
     }
     this.#filling = false;
     this.#from = from;
@@ -349,74 +356,17 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   }
 
   /** For as long as the service is away. */
-  async #readPage(after: number): Promise<Page> {
+  async #readPage(after: number) {
+    const topic = this.#log_topics;
+    const query = { ...this.#options.filter, topic, after, limit: page_size };
+    const { signal } = this.#ending;
     for (let tries = 0; ; tries += 1) {
       try {
-        return await this.#read(after, this.#ending.signal);
+        return await this.#call('listEvents', { query, signal });
       } catch (error) {
         if (!(error instanceof NoAnswer)) throw error;
-        await pause(backoff(tries, 500, 10_000), this.#ending.signal);
+        await pause(backoff(tries, 500, 10_000), signal);
       }
     }
   }
-
-  #tellLost(gap: Gap): void {
-    if (this.#options.onGap === undefined) this.#end(new StreamGap(gap));
-    else this.#options.onGap(gap);
-  }
 }
-
-/** Reads the part of the log that is too long for a replay, by pages over HTTP. */
-
-interface Page {
-  /** In their order, each once. */
-  readonly events: readonly LogEvent[];
-  /** Everything up to here is in this page or the ones before. */
-  readonly upto: number;
-  /** There is still more than a replay can give. */
-  readonly more: boolean;
-  /** What comes right behind the offset is not there any more. */
-  readonly lost: { readonly reason: string; readonly until: number } | null;
-}
-
-export type ReadPage = (after: number, signal: AbortSignal) => Promise<Page>;
-
-const most_topics = 50;
-const page_size = 100;
-/** Well below what the service gives in one replay. */
-const replay_most = 5_000;
-
-export const makeReader = (
-  call: Client['call'],
-  { topics, filter = {} }: StreamOptions,
-): ReadPage => {
-  const wanted = topics.filter((topic) => !isStateTopic(topic));
-  const [only] = wanted;
-  const known = wanted.length === 1 && only !== undefined ? { topic: only } : {};
-  const parts = Array.from({ length: Math.ceil(wanted.length / most_topics) }, (_, n) =>
-    wanted.slice(n * most_topics, (n + 1) * most_topics),
-  );
-  return async (after, signal) => {
-    const answers = await Promise.all(
-      parts.map((topic) => {
-        const query = { ...filter, topic, after, limit: page_size };
-        return call('listEvents', { query, signal, over: 'http' });
-      }),
-    );
-    // Beyond this there may be events that one of the answers has and another has not come to.
-    const upto = Math.min(...answers.map(({ next }) => next));
-    const found = new Map<number, LogEvent>();
-    for (const { events } of answers) {
-      for (const event of events) {
-        const { offset } = event;
-        if (offset <= upto) found.set(offset, { op: 'event', ...known, ...event } as LogEvent);
-      }
-    }
-    return {
-      events: [...found.values()].sort((a, b) => a.offset - b.offset),
-      upto,
-      more: Math.max(...answers.map(({ head }) => head)) - upto > replay_most,
-      lost: answers.find(({ gap }) => gap !== null)?.gap ?? null,
-    };
-  };
-};

@@ -25,7 +25,6 @@ export interface CallOptions {
   readonly patience_ms?: number;
   /** Made by the client for each POST where it is not given; the same for all its tries. */
   readonly idempotency_key?: string;
-  readonly over?: 'http' | 'socket';
 }
 
 export type CallArguments<Id extends OperationId> =
@@ -119,7 +118,7 @@ export interface StreamOptions<T extends Topic = Topic> {
   readonly after?: number;
   /** So many events that were, then what happens. */
   readonly last?: number;
-  /** Reads over HTTP what is too much for a replay, by itself; else see `onGap`. */
+  /** Reads over HTTP what is too much for a replay, of up to 50 topics; else see `onGap`. */
   readonly backfill?: boolean;
   /** Events that wait for their reader; above it the stream stands still at the service. */
   readonly buffer?: number;

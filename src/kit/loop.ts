@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { describeError } from './log.js';
 import { isOutage } from './pg/client.js';
@@ -24,33 +25,23 @@ export interface Loop extends Service {
 
 export const makeLoop = (options: LoopOptions): Loop => {
   const { name, log, every_ms, turn, after_error_ms = 500 } = options;
-  let stopping = false;
-  let nudged = false;
-  let wake: (() => void) | undefined;
+  const stopping = new AbortController();
+  /** Aborted by whatever cuts the next rest short; a new one for each turn. */
+  let waking = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
-  const rest = async (ms: number, deaf = false): Promise<void> => {
-    if (stopping || (nudged && !deaf)) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      wake = () => {
-        if (deaf && !stopping) return;
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    wake = undefined;
-  };
+  const rest = (ms: number, { signal }: AbortController): Promise<void> =>
+    wait(ms, undefined, { signal }).catch(() => undefined);
 
   const run = async (): Promise<void> => {
-    while (!stopping) {
-      nudged = false;
+    while (!stopping.signal.aborted) {
+      waking = new AbortController();
       try {
-        if ((await turn()) === 'rest') await rest(every_ms);
+        if ((await turn()) === 'rest' && !stopping.signal.aborted) await rest(every_ms, waking);
       } catch (error) {
         const level = isOutage(error) ? 'warn' : 'error';
         log[level]({ loop: name, ...describeError(error) }, 'loop: a turn failed');
-        await rest(after_error_ms, true);
+        await rest(after_error_ms, stopping);
       }
     }
   };
@@ -60,13 +51,10 @@ export const makeLoop = (options: LoopOptions): Loop => {
     async start() {
       running = run();
     },
-    nudge() {
-      nudged = true;
-      wake?.();
-    },
+    nudge: () => waking.abort(),
     async stop() {
-      stopping = true;
-      wake?.();
+      stopping.abort();
+      waking.abort();
       await running;
     },
   };

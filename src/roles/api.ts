@@ -3,7 +3,12 @@ import type { Config } from '../config.js';
 import { createPrincipals, type Principals } from '../features/agents/index.js';
 import { type BriefParts, createBriefs } from '../features/briefs/index.js';
 import { type CommentParts, createCommenting } from '../features/comments/index.js';
-import { type ConsensusParts, createLiveConsensus } from '../features/consensus/index.js';
+import {
+  type ConsensusParts,
+  consensusTopic,
+  createLiveConsensus,
+  makeConsensusTopics,
+} from '../features/consensus/index.js';
 import { createSite, type DocsParts } from '../features/docs/index.js';
 import {
   createFollower,
@@ -21,7 +26,6 @@ import {
   bearerToken,
   createLoginLimit,
   createSessions,
-  type LoginLimit,
   looksLikeSession,
   type Sessions,
 } from '../features/humans/index.js';
@@ -41,7 +45,11 @@ import {
   type PlaceParts,
 } from '../features/predictions/index.js';
 import { createQuestionCache, lists_tag } from '../features/questions/index.js';
-import { createBoards, type StandingParts } from '../features/standing/index.js';
+import {
+  createBoards,
+  makeLeaderboardTopics,
+  type StandingParts,
+} from '../features/standing/index.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
 import { createVoting, type VoteParts } from '../features/votes/index.js';
 import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js';
@@ -49,7 +57,6 @@ import type { Deps } from '../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
 import { type Mounted, mount } from '../kit/http/mount.js';
 import type { Credentials } from '../kit/http/pipeline.js';
-import type { Address } from '../kit/http/request.js';
 import {
   App,
   exchange_counters,
@@ -59,24 +66,23 @@ import {
   us_listen_socket_close,
   us_socket_local_port,
 } from '../kit/http/request.js';
-import { createResponseCache, type ResponseCache } from '../kit/http/response-cache.js';
-import type { Caller, Route } from '../kit/http/route.js';
-import { anonymous } from '../kit/http/route.js';
+import { createResponseCache } from '../kit/http/response-cache.js';
+import { anonymous, type Caller, type Route } from '../kit/http/route.js';
 import { createKeeper } from '../kit/idempotency.js';
-import type { Limiter } from '../kit/limits.js';
-import { createLimiter } from '../kit/limits.js';
+import { createLimiter, type Limiter } from '../kit/limits.js';
 import type { Measure } from '../kit/metrics.js';
 import { createWriteWatch } from '../kit/pg/client.js';
 import { type Running, startAll } from '../kit/service.js';
 import { makeCallOp } from '../kit/ws/calls.js';
-import type { Recent } from '../kit/ws/recent.js';
-import { createSeats } from '../kit/ws/seats.js';
+import { SharedCounter } from '../kit/ws/connections.js';
+import { makePolledSource } from '../kit/ws/states.js';
 import { all_routes, api_info } from '../routes.js';
-import { type Base, openBase, type RoleOptions } from './base.js';
-import { makeStateTopics } from './state-topics.js';
+import { type Base, measure, type RoleOptions } from './base.js';
+
+/** The api process: REST and websockets on one port, and everything they need at hand. */
 
 /** Everything the handlers of all routes need; the compiler holds the features to it. */
-export type ApiParts = Deps &
+type Needs = Deps &
   PlaceParts &
   CommentParts &
   VoteParts &
@@ -91,70 +97,55 @@ export type ApiParts = Deps &
   LogParts &
   ExportParts &
   DocsParts &
-  HealthParts & {
-    readonly principals: Principals;
-    readonly sessions: Sessions;
-    readonly logins: LoginLimit;
-    readonly cache: ResponseCache;
-    readonly recent: Recent<Told>;
+  HealthParts;
+type ApiParts = ReturnType<typeof makeApiParts>;
+
+const makeApiParts = (deps: Deps, limiter: Limiter) => {
+  const { sql, log, config } = deps;
+  const nudge = makeNudge(deps);
+  const consensus = createLiveConsensus(deps);
+  const briefs = createBriefs(deps, consensus);
+  const cache = createResponseCache();
+  const history = createHistory(deps);
+  const recent = makeRecentEvents();
+  const originality = createOriginality(sql, config);
+  const parts = {
+    ...deps,
+    // Known only once the server listens.
+    get public_url() {
+      return deps.public_url;
+    },
+    ...{ consensus, briefs, cache, history, recent, originality },
+    placing: createPlacing({ ...deps, originality, committed: nudge }),
+    reach: config.CITATIONS_REACHABLE ? createReach(config) : null,
+    takePrediction: (agent_id: string) => limiter.take([predictionsWindow(config, agent_id)]),
+    principals: createPrincipals(deps),
+    sessions: createSessions(deps),
+    logins: createLoginLimit(config, limiter),
+    commenting: createCommenting(sql, nudge),
+    voting: createVoting(sql),
+    taxonomy: createTaxonomy(deps),
+    questions: createQuestionCache(deps, (id) => {
+      briefs.forget(id);
+      cache.invalidate(id);
+      cache.invalidate(lists_tag);
+    }),
+    write_watch: createWriteWatch(),
+    days: createDays(deps),
+    boards: createBoards(deps),
+    webhooks: createWebhooks(config),
+    exports: createExports(deps),
+    limits: createLimitReader(config, limiter, all_routes as readonly Route[]),
+    log_doors: createLogDoors({ sql, log, recent }),
+    site: createSite({
+      routes: all_routes as readonly Route[],
+      info: api_info,
+      limits: limitLines(config),
+      public_url: () => deps.public_url,
+    }),
   };
-
-interface ProcessParts {
-  readonly limiter: Limiter;
-}
-
-const makeApiParts = (
-  deps: Deps,
-  { limiter }: ProcessParts,
-  nudge = makeNudge(deps),
-  principals = createPrincipals(deps),
-  sessions = createSessions(deps),
-  consensus = createLiveConsensus(deps),
-  briefs = createBriefs(deps, consensus),
-  cache = createResponseCache(),
-  history = createHistory(deps),
-  recent = makeRecentEvents(),
-): ApiParts => ({
-  ...deps,
-  ...makePlaceParts(deps, limiter, nudge),
-  // Known only once the server listens.
-  get public_url() {
-    return deps.public_url;
-  },
-  principals,
-  sessions,
-  logins: createLoginLimit(deps.config, limiter),
-  commenting: createCommenting(deps.sql, nudge),
-  voting: createVoting(deps.sql),
-  taxonomy: createTaxonomy(deps),
-  cache,
-  recent,
-  questions: createQuestionCache(deps, (id) => {
-    briefs.forget(id);
-    cache.invalidate(id);
-    cache.invalidate(lists_tag);
-  }),
-  write_watch: createWriteWatch(),
-  consensus,
-  history,
-  briefs,
-  days: createDays(deps),
-  boards: createBoards(deps),
-  webhooks: createWebhooks(deps.config),
-  exports: createExports(deps),
-  limits: createLimitReader(deps.config, limiter, all_routes as readonly Route[]),
-  log_doors: createLogDoors({
-    sql: deps.sql,
-    log: deps.log,
-    recent,
-  }),
-  site: createSite({
-    routes: all_routes as readonly Route[],
-    info: api_info,
-    limits: limitLines(deps.config),
-    public_url: () => deps.public_url,
-  }),
-});
+  return parts satisfies Needs;
+};
 
 /** The limits as the documents tell them. */
 const limitLines = (config: Config) =>
@@ -162,15 +153,6 @@ const limitLines = (config: Config) =>
     ...{ name, limit: config[setting] },
     per: per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
   }));
-
-const makePlaceParts = (deps: Deps, limiter: Limiter, committed: () => void) => {
-  const originality = createOriginality(deps.sql, deps.config);
-  const placing = createPlacing({ ...deps, originality, committed });
-  const takePrediction = (agent_id: string) =>
-    limiter.take([predictionsWindow(deps.config, agent_id)]);
-  const reach = deps.config.CITATIONS_REACHABLE ? createReach(deps.config) : null;
-  return { originality, placing, reach, takePrediction };
-};
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
@@ -186,7 +168,7 @@ const sayHeader = async (refused: Caller | Fault | Promise<Caller | Fault>) => {
 /** Whose credentials these are; an agent key that is cached costs no turn of the event loop. */
 const makeAuthenticate = (
   config: Config,
-  { principals, sessions }: Pick<ApiParts, 'principals' | 'sessions'>,
+  { principals, sessions }: { readonly principals: Principals; readonly sessions: Sessions },
 ) => {
   const admin_digest = config.ADMIN_KEY === undefined ? null : digest(config.ADMIN_KEY);
   return (credentials: Credentials): Caller | Fault | Promise<Caller | Fault> => {
@@ -204,8 +186,7 @@ const makeAuthenticate = (
       return refuse(common_faults.INVALID_TOKEN, { message });
     }
     const token = bearerToken(authorization);
-    if (token === '') return refuse(common_faults.INVALID_TOKEN);
-    return sessions.byToken(token);
+    return token === '' ? refuse(common_faults.INVALID_TOKEN) : sessions.byToken(token);
   };
 };
 
@@ -231,84 +212,83 @@ const makeNudge = ({ redis, config }: Deps): (() => void) => {
   };
 };
 
-/** The api process: REST and websockets on one port, and everything they need at hand. */
+const redis_away = {
+  code: 'REDIS_AWAY',
+  text: 'Redis does not answer: events and leaderboards come later than usual. Nothing is lost.',
+};
 
-const listen = (app: TemplatedApp, config: Config, options: number): Promise<us_listen_socket> =>
-  new Promise((resolve, reject) => {
-    const done = (socket: us_listen_socket | false): void => {
-      if (socket) resolve(socket);
-      else reject(new Error(`cannot listen on ${config.HOST}:${config.PORT}; is the port taken?`));
-    };
-    // The native call also takes options after the port, which its types leave out.
-    (app.listen as (...args: unknown[]) => void).call(app, config.HOST, config.PORT, options, done);
+/** `system`: what a client should know of the process that it is connected to. */
+const makeSystemTopic = ({ redis }: Deps, node: string, touch: (topic: string) => void) => {
+  let status: 'serving' | 'draining' = 'serving';
+  const source = makePolledSource({
+    resolve: (label) => (label === 'system' ? { topic: label, label } : null),
+    read: () => ({ node, status, notices: redis.status === 'ready' ? [] : [redis_away] }),
+    every_ms: 1_000,
+    touch,
   });
+  const startDraining = (): void => {
+    status = 'draining';
+    touch('system');
+  };
+  return { source, startDraining };
+};
 
-const drain_ms = 10_000;
-
-const waitForOpen = async (mounted: Mounted): Promise<void> => {
-  const until = performance.now() + drain_ms;
-  while (mounted.open.size > 0 && performance.now() < until) {
-    await new Promise((resolve) => {
-      setTimeout(resolve, 10);
-    });
+/** Lists are invalidated by the life of questions alone: their counters may be a second old. */
+const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]): void => {
+  for (const { question_id, event } of batch) {
+    if (question_id === null) continue;
+    if (/^(?:question|dispute)\./.test(event)) questions.forget(question_id);
+    else cache.invalidate(question_id);
   }
 };
 
-const isOnlyHttps = ({ NODE_ENV, PUBLIC_URL = '' }: Config): boolean =>
-  NODE_ENV === 'production' && PUBLIC_URL.startsWith('https://');
-
-/** The port and what stands behind it, mounted and not yet listening. */
-const mountAll = (base: Base, options: RoleOptions) => {
-  const { deps } = base;
+/** The port and what answers on it, mounted and not yet listening. */
+const mountAll = ({ deps }: Base, options: RoleOptions) => {
   const { config, log, sql, redis } = deps;
+  const { NODE_ENV, PUBLIC_URL = '', REDIS_PREFIX: prefix } = config;
   const app = App();
-  const prefix = config.REDIS_PREFIX;
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
-  const parts = makeApiParts(deps, { limiter });
+  const parts = makeApiParts(deps, limiter);
   const authenticate = makeAuthenticate(config, parts);
   const windowsOf = makeWindowsOf(config);
-  const windowsOfAddress = (address: Address) => windowsOf({ limits: [] }, anonymous, address);
+  const { TRUSTED_PROXIES: trusted_proxies } = config;
   const mounted = mount(app, {
     routes: all_routes as readonly Route<ApiParts>[],
     deps: parts,
-    limiter,
-    ...{ log, onThrown: parts.write_watch.note },
-    trusted_proxies: config.TRUSTED_PROXIES,
+    ...{ limiter, log, trusted_proxies, authenticate, windowsOf },
+    onThrown: parts.write_watch.note,
     link_url: () => `${deps.public_url}/link`,
-    authenticate,
-    windowsOf,
     cache: parts.cache,
     keeper: createKeeper({ sql, secret_key: config.SECRET_KEY ?? '', log }),
-    ...{ only_https: isOnlyHttps(config), check_answers: options.check_answers ?? false },
+    only_https: NODE_ENV === 'production' && PUBLIC_URL.startsWith('https://'),
+    check_answers: options.check_answers ?? false,
   });
-  const seats = createSeats({ redis, prefix, log });
+  const connections = new SharedCounter({ redis, prefix, log });
   const node = `${options.role}-${options.index}`;
-  const topics = makeStateTopics(parts, { node, touch: (topic) => sockets.hub.touch(topic) });
+  const touch = (topic: string): void => sockets.hub.touch(topic);
+  const system = makeSystemTopic(deps, node, touch);
   const sockets = mountSockets(app, {
-    sql,
-    log,
+    ...{ sql, log, node, trusted_proxies, authenticate, connections },
     taxonomy: parts.taxonomy,
-    node,
-    trusted_proxies: config.TRUSTED_PROXIES,
-    authenticate,
-    seats,
     limits: { connections_key: config.SOCKETS_KEY, connections_ip: config.SOCKETS_IP },
     ops: { call: makeCallOp(mounted) },
     recent: parts.recent,
     admit: async (address) => {
-      const taken = await limiter.take(windowsOfAddress(address));
+      const taken = await limiter.take(windowsOf({ limits: [] }, anonymous, address));
       return taken.allowed ? null : refuse(common_faults.RATE_LIMITED);
     },
     head: () => follower.head(),
-    states: topics.sources,
+    states: [
+      makeConsensusTopics(parts.consensus),
+      makeLeaderboardTopics(parts, touch),
+      system.source,
+    ],
   });
   const follower = createFollower({
-    sql,
+    ...{ sql, prefix, log },
     redis_url: config.REDIS_URL ?? '',
-    prefix,
-    log,
     onEvents: (batch) => {
-      topics.onEvents(batch);
+      for (const id of parts.consensus.onEvents(batch)) touch(consensusTopic(id));
       parts.history.onEvents(batch);
       invalidate(parts, batch);
       const told = batch.map((entry) => new Told(entry));
@@ -323,99 +303,77 @@ const mountAll = (base: Base, options: RoleOptions) => {
       parts.log_doors.visitors.onRevoked(revoked);
     },
   });
-  return { app, parts, limiter, mounted, seats, sockets, follower, revocations, topics };
-};
-
-/** Lists are invalidated by the life of questions alone: their counters may be a second old. */
-const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]): void => {
-  for (const { question_id, event } of batch) {
-    if (question_id === null) continue;
-    if (/^(?:question|dispute)\./.test(event)) questions.forget(question_id);
-    else cache.invalidate(question_id);
-  }
+  return { app, parts, limiter, mounted, connections, sockets, follower, revocations, system };
 };
 
 type All = ReturnType<typeof mountAll>;
 
-const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measure[] => [
-  { name: 'http_open', help: 'Requests without an answer yet.', read: () => mounted.open.size },
-  {
-    name: 'http_aborted_total',
-    help: 'Requests whose client went away first.',
-    read: () => exchange_counters.aborted,
-  },
-  {
-    name: 'http_expired_total',
-    help: 'Requests that were answered 503 at their deadline.',
-    read: () => exchange_counters.expired,
-  },
-  {
-    name: 'http_shed_total',
-    help: 'Writes that were refused with 503 because too many were open.',
-    read: () => exchange_counters.shed,
-  },
-  {
-    name: 'http_cached_total',
-    help: 'Responses that were sent from the response cache.',
-    read: () => parts.cache.stats().hits,
-  },
-  {
-    name: 'predictions_placed_total',
-    help: 'Predictions that went through the group commit.',
-    read: () => parts.placing.stats.drafts,
-  },
-  {
-    name: 'prediction_batches_total',
-    help: 'Group commits of predictions.',
-    read: () => parts.placing.stats.batches,
-  },
-  {
-    name: 'log_head_offset',
-    help: 'Newest offset this process has followed.',
-    read: () => follower.head(),
-  },
-  {
-    name: 'log_lag_p99_ms',
-    help: 'From the time of an event to its delivery to sockets, 99th percentile.',
-    read: () => follower.stats().lag_p99_ms,
-  },
-  { name: 'sockets', help: 'Open websockets.', read: () => sockets.hub.stats().sockets },
-  {
-    name: 'sockets_slow_total',
-    help: 'Times that a socket read too slowly and left the live stream.',
-    read: () => sockets.hub.stats().slow,
-  },
-  {
-    name: 'sockets_unread_bytes',
-    help: 'Bytes that sockets have been sent and have not read.',
-    read: () => sockets.hub.stats().unread_bytes,
-  },
-  {
-    name: 'log_visitors',
-    help: 'Open event streams and calls that wait for an event.',
-    read: () => parts.log_doors.visitors.count(),
-  },
-];
+const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measure[] => {
+  const { placing, cache, log_doors } = parts;
+  const http = exchange_counters;
+  const hub = () => sockets.hub.stats();
+  return [
+    measure('http_open', 'Requests without an answer yet.', () => mounted.open.size),
+    measure('http_aborted_total', 'Requests whose client went away.', () => http.aborted),
+    measure('http_expired_total', 'Requests answered 503 at the deadline.', () => http.expired),
+    measure('http_shed_total', 'Writes refused: too many were open.', () => http.shed),
+    measure('http_cached_total', 'Responses from the response cache.', () => cache.stats().hits),
+    measure('predictions_placed_total', 'Predictions placed.', () => placing.stats.drafts),
+    measure('prediction_batches_total', 'Their group commits.', () => placing.stats.batches),
+    measure('log_head_offset', 'Newest offset followed here.', () => follower.head()),
+    measure(
+      'log_lag_p99_ms',
+      'From the time of an event to its delivery to sockets, 99th percentile.',
+      () => follower.stats().lag_p99_ms,
+    ),
+    measure('sockets', 'Open websockets.', () => hub().sockets),
+    measure('sockets_slow_total', 'Times that a socket read too slowly.', () => hub().slow),
+    measure('sockets_unread_bytes', 'Bytes not yet read by sockets.', () => hub().unread_bytes),
+    measure('log_visitors', 'Event streams and long polls.', () => log_doors.visitors.count()),
+  ];
+};
 
-export const startApi = async (config: Config, options: RoleOptions): Promise<Running> => {
-  const base = await openBase(config, options);
+const listen = (app: TemplatedApp, config: Config, options: number): Promise<us_listen_socket> =>
+  new Promise((resolve, reject) => {
+    const done = (socket: us_listen_socket | false): void => {
+      if (socket) resolve(socket);
+      else reject(new Error(`cannot listen on ${config.HOST}:${config.PORT}; is the port taken?`));
+    };
+    // The native call also takes options after the port, which its types leave out.
+    (app.listen as (...args: unknown[]) => void).call(app, config.HOST, config.PORT, options, done);
+  });
+
+const drain_ms = 10_000;
+
+const waitForOpen = async ({ open }: Mounted): Promise<void> => {
+  const until = performance.now() + drain_ms;
+  while (open.size > 0 && performance.now() < until) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, 10);
+    });
+  }
+};
+
+export const startApi = async (base: Base, options: RoleOptions): Promise<Running> => {
+  const { config, log } = base.deps;
   const all = mountAll(base, options);
-  const { app, parts, limiter, mounted, seats, sockets, follower, revocations, topics } = all;
-  const services = await startAll([follower, seats, revocations, ...base.monitor(measuresOf(all))]);
+  const { app, parts, limiter, mounted, connections, sockets, follower, revocations, system } = all;
+  const monitor = base.monitor(measuresOf(all));
+  const services = await startAll([base, follower, connections, revocations, ...monitor]);
   // Topics and filters are checked without a wait, against what was read.
   await parts.taxonomy.read();
   await Promise.all([sockets.start(), parts.log_doors.start(follower.head())]);
   const socket = await listen(app, config, options.shared_port ? 0 : exclusive_port);
   const port = us_socket_local_port(socket);
   base.setPort(port);
-  base.deps.log.info({ port }, 'api: listening');
+  log.info({ port }, 'api: listening');
   return {
     port,
     async stop() {
       us_listen_socket_close(socket);
       mounted.startDraining();
       parts.log_doors.drain();
-      topics.startDraining();
+      system.startDraining();
       await Promise.all([sockets.stop(), waitForOpen(mounted)]);
       const { placing, commenting, voting } = parts;
       await Promise.all([placing.drain(), commenting.drain(), voting.drain()]);
@@ -426,7 +384,6 @@ export const startApi = async (config: Config, options: RoleOptions): Promise<Ru
       await parts.exports.close();
       await parts.history.close();
       await services.stop();
-      await base.close();
     },
   };
 };

@@ -7,8 +7,6 @@ import { type DatabaseClock, followClock, openSql, probeSql, type Sql } from '..
 import { closeRedis, connectRedis, openRedis } from '../kit/redis/client.js';
 import { type Service, withDeadline } from '../kit/service.js';
 
-/** What every role process is built on: its log and its connections, opened and let go of. */
-
 export interface RoleOptions {
   readonly role: RoleName;
   /** Number among the processes of the service, from 0. */
@@ -19,16 +17,22 @@ export interface RoleOptions {
   readonly check_answers?: boolean;
 }
 
-export interface Base {
+/** What every role process is built on: its log and its connections, open until it is stopped. */
+export interface Base extends Service {
   readonly deps: Deps;
-  /** A connection for subscriptions, closed with the rest. */
-  openExtraRedis(purpose: string): Redis;
+  /** A connection for subscriptions. */
+  openSubscriber(): Promise<Redis>;
   /** Tells the links where the server really listens, once that is known. */
   setPort(port: number): void;
   /** Probes and metrics of this process, where METRICS_PORT asks for them. */
   monitor(measures?: readonly Measure[]): readonly Service[];
-  close(): Promise<void>;
 }
+
+export const measure = (name: string, help: string, read: Measure['read']): Measure => ({
+  name,
+  help,
+  read,
+});
 
 const answersInTime = (sql: Sql): Promise<boolean> =>
   withDeadline(probeSql(sql), 1_000, 'the probe').then(
@@ -40,17 +44,15 @@ const answersInTime = (sql: Sql): Promise<boolean> =>
 const readOnce = (clock: DatabaseClock): Promise<void> =>
   withDeadline(clock.ask(), 1_000, 'the clock').catch(() => undefined);
 
-const log_dropped = {
-  name: 'log_lines_dropped_total',
-  help: 'Lines of the log that could not be written: its disk is full, or nobody reads them.',
-};
+const log_dropped_help =
+  'Lines of the log that could not be written: its disk is full, or nobody reads them.';
 
-export const openBase = async (config: Config, options: RoleOptions): Promise<Base> => {
-  const { DATABASE_URL, REDIS_URL } = config;
+export const openBase = async (config: Config, { role, index }: RoleOptions): Promise<Base> => {
+  const { DATABASE_URL, REDIS_URL, HOST: host, METRICS_PORT } = config;
   if (DATABASE_URL === undefined || REDIS_URL === undefined) {
     throw new Error('a role process needs DATABASE_URL and REDIS_URL; the supervisor gives them');
   }
-  const name = `${options.role}-${options.index}`;
+  const name = `${role}-${index}`;
   const { log, dropped } = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid });
   const sql = openSql({
     url: DATABASE_URL,
@@ -58,51 +60,44 @@ export const openBase = async (config: Config, options: RoleOptions): Promise<Ba
     prepare: config.DATABASE_PREPARE,
     name,
     // It settles, ranks and draws whole questions at once.
-    ...(options.role === 'timer' ? { statement_timeout_ms: 10_000 } : {}),
+    ...(role === 'timer' ? { statement_timeout_ms: 10_000 } : {}),
   });
   const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
   const clock = followClock(sql);
   await Promise.all([connectRedis(redis), readOnce(clock)]);
-  const extra: Redis[] = [];
+  const connections = [redis];
   let port = config.PORT;
-  return {
-    deps: {
-      config,
-      log,
-      sql,
-      redis,
-      clock: clock.now,
-      get public_url() {
-        return publicUrl(config, port);
-      },
+  const deps = {
+    ...{ config, log, sql, redis, clock: clock.now },
+    get public_url() {
+      return publicUrl(config, port);
     },
-    openExtraRedis(purpose) {
-      const connection = openRedis({
-        url: REDIS_URL,
-        name: `${name} ${purpose}`,
-        log,
-        command_timeout_ms: 0,
-        subscribes: true,
-      });
-      extra.push(connection);
+  };
+  return {
+    name: 'base',
+    deps,
+    start: async () => undefined,
+    async stop() {
+      clock.stop();
+      for (const connection of connections) closeRedis(connection);
+      await sql.end({ timeout: 5 });
+    },
+    async openSubscriber() {
+      const options = { command_timeout_ms: 0, subscribes: true };
+      const connection = openRedis({ url: REDIS_URL, name: `${name} nudges`, log, ...options });
+      connections.push(connection);
+      await connectRedis(connection);
       return connection;
     },
     setPort(real_port) {
       port = real_port;
     },
     monitor(measures = []) {
-      if (config.METRICS_PORT === undefined) return [];
+      if (METRICS_PORT === undefined) return [];
       const isReady = (): Promise<boolean> => answersInTime(sql);
-      const monitor_port = config.METRICS_PORT + options.index;
-      const labels = { role: options.role, index: String(options.index) };
-      const { HOST: host } = config;
-      const all = [...measures, { ...log_dropped, read: dropped }];
-      return [createMonitor({ port: monitor_port, host, labels, measures: all, isReady })];
-    },
-    async close() {
-      clock.stop();
-      for (const connection of [redis, ...extra]) closeRedis(connection);
-      await sql.end({ timeout: 5 });
+      const labels = { role, index: String(index) };
+      const all = [...measures, measure('log_lines_dropped_total', log_dropped_help, dropped)];
+      return [createMonitor({ port: METRICS_PORT + index, host, labels, measures: all, isReady })];
     },
   };
 };

@@ -1,4 +1,3 @@
-import type { Config } from '../config.js';
 import {
   createKeeper,
   createWebhooks,
@@ -8,8 +7,8 @@ import {
 } from '../features/webhooks/index.js';
 import type { Deps } from '../kit/deps.js';
 import type { Measure } from '../kit/metrics.js';
-import { type Running, type Service, startAll } from '../kit/service.js';
-import { openBase, type RoleOptions } from './base.js';
+import type { Service } from '../kit/service.js';
+import { measure } from './base.js';
 
 export interface SignerOptions extends Partial<Omit<SendingOptions, 'onSick'>> {
   readonly keeper?: KeeperOptions;
@@ -19,37 +18,32 @@ export interface Signer extends Service {
   readonly measures: readonly Measure[];
 }
 
-const measuresOf = (sending: Sending): readonly Measure[] => [
-  {
-    name: 'webhook_attempts_total',
-    help: 'Attempts that ended.',
-    read: () => sending.stats.delivered + sending.stats.failed,
-  },
-  {
-    name: 'webhook_attempts_failed_total',
-    help: 'Attempts that failed.',
-    read: () => sending.stats.failed,
-  },
-  {
-    name: 'webhook_breakers_opened_total',
-    help: 'How often webhooks were left alone because they failed.',
-    read: () => sending.stats.breakers_opened,
-  },
-  {
-    name: 'webhook_deliveries_dead_total',
-    help: 'Deliveries that were claimed five times without a result; each is worth an alarm.',
-    read: () => sending.stats.dead,
-  },
-];
-
-/** What sends webhooks. Any number may run: the log's stream and Postgres share out the work. */
+/** What sends webhooks. */
 export const createSigner = (deps: Deps, options: SignerOptions = {}): Signer => {
   const { webhooks = createWebhooks(deps.config), keeper: keeping, ...rest } = options;
   const keeper = createKeeper(deps, keeping);
   const sending = new Sending(deps, { ...rest, webhooks, onSick: () => keeper.nudge() });
+  const { stats } = sending;
   return {
     name: 'signer',
-    measures: measuresOf(sending),
+    measures: [
+      measure(
+        'webhook_attempts_total',
+        'Attempts that ended.',
+        () => stats.delivered + stats.failed,
+      ),
+      measure('webhook_attempts_failed_total', 'Attempts that failed.', () => stats.failed),
+      measure(
+        'webhook_breakers_opened_total',
+        'How often webhooks were left alone because they failed.',
+        () => stats.breakers_opened,
+      ),
+      measure(
+        'webhook_deliveries_dead_total',
+        'Deliveries that were claimed five times without a result; each is worth an alarm.',
+        () => stats.dead,
+      ),
+    ],
     async start() {
       await sending.start();
       await keeper.start();
@@ -57,19 +51,6 @@ export const createSigner = (deps: Deps, options: SignerOptions = {}): Signer =>
     async stop() {
       await Promise.all([keeper.stop(), sending.stop()]);
       if (options.webhooks === undefined) webhooks.close();
-    },
-  };
-};
-
-/** The signer process. */
-export const startSigner = async (config: Config, options: RoleOptions): Promise<Running> => {
-  const base = await openBase(config, options);
-  const signer = createSigner(base.deps);
-  const services = await startAll([signer, ...base.monitor(signer.measures)]);
-  return {
-    async stop() {
-      await services.stop();
-      await base.close();
     },
   };
 };

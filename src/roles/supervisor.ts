@@ -21,14 +21,14 @@ import { migrate } from '../kit/pg/migrate.js';
 import { lookAtRedis } from '../kit/redis/client.js';
 import { endOrphans, keepRole, type RoleProcess } from './role-process.js';
 
-/** What a person at the terminal wants to know once the service runs. Never a secret itself. */
-export interface BannerParts {
+interface BannerParts {
   readonly config: Config;
   /** Undefined when no api runs here. */
   readonly url: string | undefined;
   readonly dev_ca: DevCaFiles | null;
 }
 
+/** What a person at the terminal wants to know once the service runs. Never a secret itself. */
 export const banner = ({ config, url, dev_ca }: BannerParts): readonly string[] => {
   const { ADMIN_KEY, DATA_DIR, DATABASE_URL, NODE_ENV, REDIS_URL } = config;
   const here = (name: string): string => path.relative('', path.join(DATA_DIR, name));
@@ -75,7 +75,7 @@ const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
 };
 
 /** An embedded store that is started again at once, at the same address, whenever it ends. */
-export interface KeptStore {
+interface KeptStore {
   readonly name: string;
   readonly url: string;
   stop(): Promise<void>;
@@ -83,21 +83,19 @@ export interface KeptStore {
   kill(): Promise<void>;
 }
 
-export interface KeptStoreOptions {
-  readonly name: string;
-  readonly start: (again: boolean) => Promise<EmbeddedStore>;
-  readonly say: Say;
-  /** What ends it at once and leaves files that the next start can use. */
-  readonly kill_signal: NodeJS.Signals;
-}
-
 /** A store that lacks room on its disk is to be back soon after there is some. */
 const longest_backoff_ms = 1_000;
 const kill_ms = 2_000;
 
-export const keepStore = async (options: KeptStoreOptions): Promise<KeptStore> => {
-  const { name, start, say, kill_signal } = options;
+const keepStore = async (
+  { config, say }: Supervisor,
+  name: 'Redis' | 'Postgres',
+): Promise<KeptStore> => {
   const stopped = new AbortController();
+  const start = (must_keep_port: boolean): Promise<EmbeddedStore> => {
+    const options = { data_dir: config.DATA_DIR, say, must_keep_port };
+    return name === 'Redis' ? startRedis(options) : startPostgres(options);
+  };
   let store = await start(false);
   const { url } = store;
 
@@ -109,8 +107,7 @@ export const keepStore = async (options: KeptStoreOptions): Promise<KeptStore> =
       } catch (error) {
         say(`${name}: ${error instanceof Error ? error.message : error}`);
       }
-      const rest_ms = Math.min(backoff_ms, longest_backoff_ms);
-      await wait(rest_ms, undefined, { signal: stopped.signal }).catch(() => undefined);
+      await rest(Math.min(backoff_ms, longest_backoff_ms), stopped.signal);
     }
   };
   let starting: Promise<void> = Promise.resolve();
@@ -136,67 +133,61 @@ export const keepStore = async (options: KeptStoreOptions): Promise<KeptStore> =
     },
     async kill() {
       stopped.abort();
-      signalProcess(store.pid, kill_signal);
+      // Ends it at once and leaves files that the next start can use.
+      signalProcess(store.pid, name === 'Redis' ? 'SIGKILL' : 'SIGQUIT');
       await Promise.race([store.exited, wait(kill_ms)]);
       signalProcess(store.pid, 'SIGKILL');
     },
   };
 };
 
-/** What tells a service to stop, as promises to wait for. */
-export interface StopSignals {
-  /** The first signal, or the end of the npm that started this process. */
-  readonly stop: Promise<undefined>;
-  /** The second signal. */
-  readonly force: Promise<undefined>;
-  stopped(): boolean;
-  /** Rests, less long when it is told to stop. */
-  rest(ms: number): Promise<void>;
-  /** Fulfilled after the time; does not keep the process alive. */
-  after(ms: number): Promise<undefined>;
-}
-
 /** A terminal sends Ctrl-C to everybody, and npm passes a signal on: both come at once. */
 const same_ms = 300;
 const parent_every_ms = 500;
 
-export const watchStopSignals = (env: NodeJS.ProcessEnv): StopSignals => {
+/**
+ * What asks a service to stop. `stop` is aborted by the first signal, or by the end of the npm that
+ * started this process; `force` by the second signal.
+ */
+const watchStopSignals = (env: NodeJS.ProcessEnv): StopSignals => {
   let first_at = 0;
-  let onStop = (_: undefined): void => undefined;
-  let onForce = (_: undefined): void => undefined;
-  const stop = new Promise<undefined>((resolve) => {
-    onStop = resolve;
-  });
-  const force = new Promise<undefined>((resolve) => {
-    onForce = resolve;
-  });
-  const tell = (): void => {
-    if (first_at === 0) {
-      first_at = Date.now();
-      onStop(undefined);
-    } else if (Date.now() - first_at > same_ms) onForce(undefined);
+  const stop = new AbortController();
+  const force = new AbortController();
+  const onSignal = (): void => {
+    if (first_at !== 0 && Date.now() - first_at > same_ms) force.abort();
+    first_at ||= Date.now();
+    stop.abort();
   };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, tell);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
   // A closed terminal or a killed npm must not end this process before its children.
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
-  if (env['npm_lifecycle_event'] !== undefined) watchParent(tell);
-  return {
-    stop,
-    force,
-    stopped: () => first_at !== 0,
-    rest: (ms) => Promise.race([wait(ms), stop]),
-    after: (ms) => wait(ms, undefined, { ref: false }),
-  };
+  if (env['npm_lifecycle_event'] !== undefined) watchParent(onSignal);
+  return { stop: stop.signal, force: force.signal };
 };
 
+interface StopSignals {
+  readonly stop: AbortSignal;
+  readonly force: AbortSignal;
+}
+
+/** Rests so long, or until the signal. */
+const rest = (ms: number, signal: AbortSignal): Promise<void> =>
+  wait(ms, undefined, { signal }).catch(() => undefined);
+
+const whenAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve());
+  });
+
 /** npm may be killed in a way that it cannot pass on; then nobody could stop this process. */
-const watchParent = (tell: () => void): void => {
+const watchParent = (onGone: () => void): void => {
   const parent = process.ppid;
   const timer = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(timer);
-    tell();
+    onGone();
   }, parent_every_ms);
   timer.unref();
 };
@@ -236,7 +227,7 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
   const leaveLogs = keepLogsSmall(path.join(config.DATA_DIR, 'log'), say);
   try {
     await start(self);
-    await signals.stop;
+    await whenAborted(signals.stop);
     return await stop(self);
   } catch (error) {
     await stop(self);
@@ -268,12 +259,12 @@ const start = async (self: Supervisor): Promise<void> => {
   await endOrphans(config.DATA_DIR);
   if (wantedRoles(config).includes('api')) await checkPort(config);
   const [urls, dev_ca] = await Promise.all([openStores(self), openDevCa(config)]);
-  if (signals.stopped()) return;
+  if (signals.stop.aborted) return;
   if (config.REDIS_URL !== undefined) void tellOfRedis(self, config.REDIS_URL);
   await migratePatiently(self, urls.DATABASE_URL);
-  if (signals.stopped()) return;
+  if (signals.stop.aborted) return;
   const port = await startRoles(self, { ...urls, ...keySettings(config), ...caSettings(dev_ca) });
-  if (signals.stopped()) return;
+  if (signals.stop.aborted) return;
   const url = port === undefined ? undefined : publicUrl(config, port);
   self.claim.note({ state: 'running', ...(url === undefined ? {} : { url }) });
   for (const line of banner({ config, url, dev_ca })) self.say(line);
@@ -293,45 +284,25 @@ const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
   throw new Error(`Port ${PORT} on ${HOST} ${port_problems[problem] ?? `fails: ${problem}`}.`);
 };
 
-interface StoreUrls {
-  readonly DATABASE_URL: string;
-  readonly REDIS_URL: string;
-}
-
-const openStores = async (self: Supervisor): Promise<StoreUrls> => {
-  const { config, say, stores } = self;
-  const common = { data_dir: config.DATA_DIR, say };
+/** Both are waited for, also when one fails: what has started must be known to the stop. */
+const openStores = async (self: Supervisor) => {
+  const { config, stores } = self;
   const keep = async (name: 'Redis' | 'Postgres'): Promise<string> => {
-    const kept = await keepStore({
-      name,
-      say,
-      kill_signal: name === 'Redis' ? 'SIGKILL' : 'SIGQUIT',
-      start: (must_keep_port) =>
-        name === 'Redis'
-          ? startRedis({ ...common, must_keep_port })
-          : startPostgres({ ...common, must_keep_port }),
-    });
+    const kept = await keepStore(self, name);
     stores.push(kept);
     return kept.url;
   };
-  const opened = await Promise.allSettled([
-    config.DATABASE_URL ?? keep('Postgres'),
-    config.REDIS_URL ?? keep('Redis'),
-  ]);
-  const [DATABASE_URL, REDIS_URL] = opened.map((result) => {
-    if (result.status === 'rejected') throw result.reason;
-    return result.value;
-  });
-  return { DATABASE_URL: DATABASE_URL ?? '', REDIS_URL: REDIS_URL ?? '' };
+  const opening = [config.DATABASE_URL ?? keep('Postgres'), config.REDIS_URL ?? keep('Redis')];
+  await Promise.allSettled(opening);
+  const [DATABASE_URL = '', REDIS_URL = ''] = await Promise.all(opening);
+  return { DATABASE_URL, REDIS_URL };
 };
-
-const is_loopback = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/;
 
 /** A newcomer on one machine can receive webhooks; everybody else says what may be reached. */
 const openDevCa = async (config: Config): Promise<DevCaFiles | null> => {
   const wanted =
     config.NODE_ENV === 'development' &&
-    is_loopback.test(config.HOST) &&
+    isLoopback(config.HOST) &&
     config.WEBHOOK_ALLOW_CIDRS.length === 0 &&
     config.WEBHOOK_CA_FILE === undefined;
   return wanted ? keepDevCa(config.DATA_DIR) : null;
@@ -362,13 +333,13 @@ const migratePatiently = async ({ say, signals }: Supervisor, url: string): Prom
       if (jit_stays !== null) say(jitAdvice(jit_stays));
       return;
     } catch (error) {
-      if (!isOutage(error) || signals.stopped()) throw error;
+      if (!isOutage(error) || signals.stop.aborted) throw error;
       const why = error instanceof Error ? error.message : String(error);
       if (Date.now() > deadline) {
         throw new Error(`Postgres (DATABASE_URL) does not answer: ${why}`, { cause: error });
       }
       if (!said) say(`Waiting up to ${migrate_ms / 1_000} s for Postgres (DATABASE_URL): ${why}`);
-      await signals.rest(250);
+      await rest(250, signals.stop);
     }
   }
 };
@@ -406,25 +377,23 @@ const startRoles = async (
   made: Readonly<Record<string, string>>,
 ): Promise<number | undefined> => {
   const { config, env, entry, say, roles, signals } = self;
-  const { DATA_DIR, HOST, NODE_ENV, API_PROCESSES } = config;
+  const { DATA_DIR, HOST, NODE_ENV, API_PROCESSES, PROCESS_HEAP_MB: heap_mb } = config;
   const output =
     NODE_ENV === 'production' ? 'inherit' : openLog(path.join(DATA_DIR, 'log', 'forum.log'));
   // Chosen here, so that all api processes and every later start of one get the same.
   const port = config.PORT === 0 ? await pickPort(HOST) : config.PORT;
   const process_env = layOver(env, { ...made, PORT: String(port) });
-  const add = (role: RoleName): void => {
-    const args = { role, index: roles.length, shared_port: role === 'api' && API_PROCESSES > 1 };
-    const { DATA_DIR: data_dir, PROCESS_HEAP_MB: heap_mb } = config;
-    const options = { args, entry, data_dir, env: process_env, output, say, heap_mb } as const;
-    roles.push({ role, process: keepRole(options) });
-  };
+  const common = { entry, data_dir: DATA_DIR, env: process_env, output, say, heap_mb } as const;
   const wanted = wantedRoles(config);
   for (const role of wanted) {
-    const count = role === 'api' ? API_PROCESSES : 1;
-    for (let n = 0; n < count; n += 1) add(role);
+    const shared_port = role === 'api' && API_PROCESSES > 1;
+    for (let n = 0; n < (role === 'api' ? API_PROCESSES : 1); n += 1) {
+      const args = { role, index: roles.length, shared_port };
+      roles.push({ role, process: keepRole({ ...common, args }) });
+    }
   }
   const ports = Promise.all(roles.map((each) => each.process.ready));
-  await Promise.race([ports, signals.stop]);
+  await Promise.race([ports, whenAborted(signals.stop)]);
   return wanted.includes('api') ? port : undefined;
 };
 
@@ -445,7 +414,7 @@ const stop = async (self: Supervisor): Promise<number> => {
     }
     return 0;
   };
-  const forced = Promise.race([signals.force, signals.after(stop_ms)]).then(() => 1);
+  const forced = rest(stop_ms, signals.force).then(() => 1);
   const code = await Promise.race([inOrder(), forced]);
   if (code === 0) return 0;
   say('Stopping by force.');

@@ -2,8 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { readConfig } from '../../src/config.js';
-import { runRole } from '../../src/roles/child.js';
-import { readRoleArgs } from '../../src/roles/role-process.js';
+import { readRoleArgs, runRole } from '../../src/roles/role-process.js';
 import { runSupervisor } from '../../src/roles/supervisor.js';
 
 /**

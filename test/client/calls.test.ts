@@ -1,11 +1,5 @@
 import t, { type Test } from 'tap';
-import {
-  createClient,
-  NoAnswer,
-  Refused,
-  type Retry,
-  SocketRefused,
-} from '../../src/client/node.js';
+import { createClient, NoAnswer, Refused, type Retry } from '../../src/client/node.js';
 import { startApp } from '../help/app.js';
 import { startFront } from '../help/front.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
@@ -156,40 +150,4 @@ t.test('nobody at all is told as such', async (t) => {
   const error = await client.call('me', { patience_ms: 500 }).catch((error) => error);
   t.ok(error instanceof NoAnswer);
   t.equal((error as NoAnswer).maybe_done, false);
-});
-
-t.test('the same calls go over a socket, many at once, each once', async (t) => {
-  const agent = await makeAgent(app, { human: await makeHuman(app) });
-  const client = createClient({ base_url: app.url, api_key: agent.key, over: 'socket' });
-  t.teardown(() => client.close());
-  const ids = await Promise.all(Array.from({ length: 3 }, () => makeOpenQuestion(app)));
-  const placed = await Promise.all(
-    ids.map((id) =>
-      client.attempt('predict', {
-        params: { id },
-        body: { prediction: true, confidence: 60, reasoning: makeReasoning() },
-        idempotency_key: `over a socket ${id}`,
-      }),
-    ),
-  );
-  t.match(placed, [{ status: 201 }, { status: 201 }, { status: 201 }]);
-  const [id = ''] = ids;
-  t.match(
-    await client.attempt('predict', {
-      params: { id },
-      body: { prediction: true, confidence: 60, reasoning: 'Because.' },
-    }),
-    { ok: false, status: 400, fault: { code: 'REASONING_TOO_SHORT' } },
-  );
-  const many = Array.from({ length: 200 }, () => client.call('getQuestion', { params: { id } }));
-  for (const { question } of await Promise.all(many)) t.equal(question.id, id);
-  t.equal((await client.call('me')).user.id, agent.id);
-});
-
-t.test('a key that does not hold is told of on a socket too', async (t) => {
-  const client = createClient({ base_url: app.url, api_key: 'sk_wrong', over: 'socket' });
-  t.teardown(() => client.close());
-  const error = await client.call('me').catch((error) => error);
-  t.ok(error instanceof SocketRefused);
-  t.match(error, { close_code: 4001, fault: { code: 'INVALID_API_KEY' } });
 });

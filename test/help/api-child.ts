@@ -1,5 +1,5 @@
-import { startProcess } from '../../src/app.js';
 import { readConfig } from '../../src/config.js';
+import { startProcess } from '../../src/roles/start.js';
 
 /** An api process whose log is read from outside. Its settings come from the environment. */
 

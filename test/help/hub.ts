@@ -9,14 +9,32 @@ import {
 } from '../../src/kit/http/request.js';
 import type { AgentCaller } from '../../src/kit/http/route.js';
 import { anonymous } from '../../src/kit/http/route.js';
-import { passes } from '../../src/kit/ws/channels.js';
-import { keyOf, type Publication, type TopicRef, ws_faults } from '../../src/kit/ws/frames.js';
-import { type Hub, mountHub } from '../../src/kit/ws/hub.js';
-import type { HubLimits, HubOptions } from '../../src/kit/ws/options.js';
+import { type ConnectionCounter, makeCounts } from '../../src/kit/ws/connections.js';
+import {
+  keyOf,
+  type Publication,
+  passes,
+  type TopicRef,
+  ws_faults,
+} from '../../src/kit/ws/frames.js';
+import { type Hub, type HubLimits, type HubOptions, mountHub } from '../../src/kit/ws/hub.js';
 import { makeRecent, type Recent } from '../../src/kit/ws/recent.js';
 
 export const makeTestRecent = (): Recent<Publication> =>
   makeRecent({ most: 4_096, most_chars: 8_388_608 });
+
+/** Counts the connections of one process. */
+export const makeOwnCounter = (): ConnectionCounter => {
+  const own = makeCounts();
+  return {
+    async take(name, most) {
+      if (own.of(name) >= most) return false;
+      own.add(name, 1);
+      return true;
+    },
+    leave: (name) => own.add(name, -1),
+  };
+};
 
 /** A hub on a port of its own, over a log that is an array. */
 export interface HubServer {
@@ -97,6 +115,7 @@ export const startHub = async (
     ...more,
     path: '/ws',
     recent: makeTestRecent(),
+    connections: makeOwnCounter(),
     node: 'test',
     log,
     limits,

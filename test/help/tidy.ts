@@ -23,12 +23,11 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   client: [],
   embedded: ['config', 'kit', 'boot'],
   roles: [...features_need, 'features', 'routes', 'boot', 'embedded'],
-  app: [...features_need, 'features', 'routes', 'roles'],
-  main: ['config', 'roles', 'app'],
+  main: ['config', 'roles'],
   tools: [...features_need, 'client', 'features', 'routes', 'boot', 'embedded', 'roles'],
 };
 
-/** kit ← features ← roles ← app ← main. */
+/** kit ← features ← roles ← main. */
 export const directionOfLayers: Rule = (sources) =>
   importsIn(sources)
     .filter(({ is_package }) => !is_package)

@@ -16,8 +16,7 @@ import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/ki
 import type { Limiter, Window } from '../../src/kit/limits.js';
 import { makeLocalWindows } from '../../src/kit/limits.js';
 import { QueueFullError } from '../../src/kit/pg/group-commit.js';
-import type { Hub } from '../../src/kit/ws/hub.js';
-import type { HubLimits } from '../../src/kit/ws/options.js';
+import type { Hub, HubLimits } from '../../src/kit/ws/hub.js';
 import { makeCaller } from './app.js';
 import type { Teardown } from './stores.js';
 import { mountToySocket } from './toy-socket.js';

@@ -6,9 +6,8 @@ import type { TemplatedApp } from '../../src/kit/http/request.js';
 import { makeAddressReader } from '../../src/kit/http/request.js';
 import { makeCallOp } from '../../src/kit/ws/calls.js';
 import { ws_faults } from '../../src/kit/ws/frames.js';
-import { type Hub, mountHub } from '../../src/kit/ws/hub.js';
-import type { HubLimits, HubOptions } from '../../src/kit/ws/options.js';
-import { makeTestRecent } from './hub.js';
+import { type Hub, type HubLimits, type HubOptions, mountHub } from '../../src/kit/ws/hub.js';
+import { makeOwnCounter, makeTestRecent } from './hub.js';
 
 /** Sockets of a toy server: an empty log, and calls. */
 
@@ -40,6 +39,7 @@ export const mountToySocket = (app: TemplatedApp, parts: ToySocketParts): Hub =>
       newest: async () => new Map(),
     },
     recent: makeTestRecent(),
+    connections: makeOwnCounter(),
     readFilter: () => null,
     backfill: () => '/',
     ops: { call: makeCallOp(mounted) },

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { t } from 'tap';
-import { bodyTextOf } from '../../src/kit/ws/call-body.js';
+import { bodyTextOf } from '../../src/kit/ws/calls.js';
 import { holds } from '../help/property.js';
 
 t.test('the text of the body is found wherever it stands', async (t) => {

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
-import { createStreamReader, type StreamReader } from '../../src/kit/redis/stream.js';
+import { StreamReader } from '../../src/kit/redis/stream.js';
 import { startStopwatch } from '../help/stopwatch.js';
 import { openStores, type Stores, startPrivateStores } from '../help/stores.js';
 import { until } from '../help/until.js';
@@ -16,7 +16,7 @@ interface Opened {
 const open = (t: Test, stores: Stores): Opened => {
   const key = `${stores.redis_prefix}:stream`;
   const logged: string[] = [];
-  const reader = createStreamReader({
+  const reader = new StreamReader({
     redis_url: stores.redis_url,
     key,
     name: 'test',

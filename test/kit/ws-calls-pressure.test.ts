@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap';
-import type { HubLimits } from '../../src/kit/ws/options.js';
+import type { HubLimits } from '../../src/kit/ws/hub.js';
 import { type CallSocket, openCalls } from '../help/socket-calls.js';
 import { startToyApp, type ToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { t } from 'tap';
+import { makeFrameReader } from '../../src/kit/ws/frames.js';
 import { socket_ops } from '../../src/kit/ws/hub.js';
-import { makeFrameReader } from '../../src/kit/ws/ops.js';
 import { range, startHub } from '../help/hub.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';

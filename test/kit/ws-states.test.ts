@@ -1,7 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { t } from 'tap';
-import { frame_id, makeFrame } from '../../src/kit/ws/frames.js';
-import { defineOp } from '../../src/kit/ws/ops.js';
+import { defineOp, frame_id, makeFrame } from '../../src/kit/ws/frames.js';
 import { diffState, hashState, type State, type StateSource } from '../../src/kit/ws/states.js';
 import { range, startHub } from '../help/hub.js';
 import { until } from '../help/until.js';
@@ -134,7 +133,7 @@ t.test('a feature adds an op, with frames of its own size', async (t) => {
   const echo = defineOp({
     schema: Type.Object({ id: frame_id, text: Type.String() }),
     most_bytes: 70_000,
-    take: (_, { caller }, { id, text }) =>
+    take: ({ caller }, { id, text }) =>
       makeFrame('echoed', id, { length: text.length, as: caller.kind }),
   });
   const { port } = await startHub(t, {}, 0, { ops: { echo } });

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { describeError } from '../../kit/log.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Sql } from '../../kit/pg/client.js';
-import { createStreamReader, type StreamEntry, type StreamReader } from '../../kit/redis/stream.js';
+import { type StreamEntry, StreamReader } from '../../kit/redis/stream.js';
 import { type Service, withDeadline } from '../../kit/service.js';
 import { type LogEntry, streamKey, unpackEntry } from './log-entry.js';
 import { readEvents, readHead } from './store.js';
@@ -195,7 +195,7 @@ export const createFollower = (options: FollowerOptions): Follower => {
   const { sql, log, block_ms = 1_000, grace_ms = 2_000 } = options;
   const f: Following = {
     options,
-    reader: createStreamReader({
+    reader: new StreamReader({
       redis_url: options.redis_url,
       key: streamKey(options.prefix),
       name: 'follower',

@@ -1,6 +1,6 @@
 import type { Sql } from '../../kit/pg/client.js';
 import { keyOf, type TopicRef } from '../../kit/ws/frames.js';
-import type { LogSpan } from '../../kit/ws/options.js';
+import type { LogSpan } from '../../kit/ws/hub.js';
 import type { EventFilter } from './filter.js';
 import { passesSql } from './filter-store.js';
 import type { LogEntry } from './log-entry.js';

@@ -8,13 +8,10 @@ import type { Caller } from '../../kit/http/route.js';
 import { describeError } from '../../kit/log.js';
 import type { Sql } from '../../kit/pg/client.js';
 import { type Service, withDeadline } from '../../kit/service.js';
-import { close_codes } from '../../kit/ws/close-codes.js';
-import type { TopicRef } from '../../kit/ws/frames.js';
-import { type Hub, mountHub } from '../../kit/ws/hub.js';
-import type { Ops } from '../../kit/ws/ops.js';
-import type { HubLimits, LogSource } from '../../kit/ws/options.js';
+import type { ConnectionCounter } from '../../kit/ws/connections.js';
+import { close_codes, type Ops, type TopicRef } from '../../kit/ws/frames.js';
+import { type Hub, type HubLimits, type LogSource, mountHub } from '../../kit/ws/hub.js';
 import type { Recent } from '../../kit/ws/recent.js';
-import type { Seats } from '../../kit/ws/seats.js';
 import type { StateSource } from '../../kit/ws/states.js';
 import type { Taxonomy } from '../taxonomy/index.js';
 import { readFilter } from './filter.js';
@@ -52,7 +49,7 @@ export interface SocketsOptions {
   /** Where the log stands at the start; asked once, when the sockets start. */
   readonly head: () => number;
   /** Counts connections over all processes. */
-  readonly seats?: Seats;
+  readonly connections: ConnectionCounter;
   readonly limits?: Partial<HubLimits>;
   /** The newest events, shared with the other doors of the process. */
   readonly recent: Recent<Told>;
@@ -101,7 +98,7 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Socket
     recent: options.recent,
     backfill,
     ...(options.admit === undefined ? {} : { admit: options.admit }),
-    ...(options.seats === undefined ? {} : { seats: options.seats }),
+    connections: options.connections,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.ops === undefined ? {} : { ops: options.ops }),
     ...(options.states === undefined ? {} : { states: options.states }),

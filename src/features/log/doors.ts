@@ -1,9 +1,9 @@
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { readAddressText } from '../../kit/http/request.js';
 import { type Caller, callerKey } from '../../kit/http/route.js';
+import { makeCounts } from '../../kit/ws/connections.js';
 import { ws_faults } from '../../kit/ws/frames.js';
-import { default_limits } from '../../kit/ws/options.js';
-import { makeCounts } from '../../kit/ws/seats.js';
+import { default_limits } from '../../kit/ws/hub.js';
 import type { Revoked, Told } from '../events/index.js';
 import { type StreamLimits, stream_limits } from './stream.js';
 import { createLogWatch, type LogWatch, type WatchOptions } from './watch.js';

@@ -4,8 +4,8 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
 import { makePage, pageHeaders, readPage, refuseCursor } from '../../kit/page.js';
 import { ws_faults } from '../../kit/ws/frames.js';
-import { makePolledSource } from '../../kit/ws/polled.js';
 import type { StateSource } from '../../kit/ws/states.js';
+import { makePolledSource } from '../../kit/ws/states.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import type { Boards } from './live.js';
 import {

@@ -25,15 +25,6 @@ const silence_ms = 3_000;
 const keep_alive_ms = 5_000;
 const ping_ms = 2_000;
 
-/** A connection that fell silent would never be missed: nothing is asked on it. */
-const askWhetherThere = (redis: Redis): void => {
-  const timer = setInterval(() => {
-    if (redis.status === 'ready') redis.ping().catch(() => undefined);
-  }, ping_ms);
-  timer.unref();
-  redis.on('end', () => clearInterval(timer));
-};
-
 export const openRedis = ({ url, name, log, ...params }: RedisParams): Redis => {
   const { command_timeout_ms, subscribes = false } = params;
   const blocks = command_timeout_ms === 0 && !subscribes;
@@ -60,15 +51,22 @@ export const openRedis = ({ url, name, log, ...params }: RedisParams): Redis => 
   } satisfies RedisOptions;
   // ioredis reads a plain path as a unix socket.
   const redis = new Redis(url.replace(/^unix:/, ''), options);
-  if (subscribes) askWhetherThere(redis);
-  let told = false;
+  if (subscribes) {
+    // Nothing is asked on it, so that one that fell silent would never be missed.
+    const ping = (): void => {
+      if (redis.status === 'ready') redis.ping().catch(() => undefined);
+    };
+    const timer = setInterval(ping, ping_ms).unref();
+    redis.on('end', () => clearInterval(timer));
+  }
+  let is_lost = false;
   redis.on('error', (error: Error) => {
-    if (!told) log.warn({ err: error.message, redis: name }, 'redis: connection lost');
-    told = true;
+    if (!is_lost) log.warn({ err: error.message, redis: name }, 'redis: connection lost');
+    is_lost = true;
   });
   redis.on('ready', () => {
-    if (told) log.info({ redis: name }, 'redis: connection back');
-    told = false;
+    if (is_lost) log.info({ redis: name }, 'redis: connection back');
+    is_lost = false;
   });
   return redis;
 };

@@ -1,12 +1,11 @@
-import { isFault, refuse } from '../fault.js';
-import type { Mounted } from '../http/mount.js';
-import { close_codes } from './close-codes.js';
-import { type Core, endSession, sendText } from './core.js';
-import { ws_faults } from './frames.js';
-import { countFrame } from './inbound.js';
-import { defineOp, type Op } from './ops.js';
-import { type CallLine, isUsable, type Session } from './session.js';
-import { call_frame, makeSocketCall, type SocketCall } from './socket-call.js';
+import { type Static, Type } from '@sinclair/typebox';
+import { common_faults, type Fault, faultBody, isFault, refuse } from '../fault.js';
+import type { Mounted, WholeCall } from '../http/mount.js';
+import type { BodyRead, Outgoing } from '../http/request.js';
+import { exchange_counters, isTooLarge } from '../http/request.js';
+import { findJsonProblem } from '../http/validation.js';
+import { close_codes, defineOp, makeFrame, type Op, ws_faults } from './frames.js';
+import type { Session } from './session.js';
 
 /**
  * Calls: `{"op":"call","id":9,"route":"POST /api/…","headers":{…},"body":{…}}` is answered with
@@ -26,166 +25,305 @@ const unread_goal = 65_536;
 /** Characters of waiting answers: above the first no more calls are taken, above the other 4101. */
 const full_chars = 1_048_576;
 const most_chars = 16_777_216;
+/** Answers above have to be fetched over HTTP; a page of a list is far below. */
+const most_reply_chars = 4_194_304;
 
-type Hands = Pick<Mounted, 'call' | 'open'>;
+const text_type = /^text\/|[/+](?:json|xml|x-ndjson|csv|javascript|yaml)\b/;
+const credential_names = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
+/** What a browser says of a request itself, and no page may: a frame cannot say it either. */
+const browsers_own = /^(?:host|origin|sec-.*)$/;
 
-interface Line extends CallLine {
-  readonly core: Core;
-  readonly session: Session;
-  /** Calls that are worked on, in no order; each knows its place. */
-  readonly working: SocketCall[];
-  /** Answers that wait to be sent. */
-  readonly ready: string[];
-  ready_chars: number;
-  /** Waits for the answer to the call by which the credentials ended. */
-  ended: (() => void) | null;
-  /** Runs while the client reads nothing. */
-  patience: NodeJS.Timeout | null;
-}
+export const call_frame = Type.Object({
+  id: Type.Union([Type.Integer({ minimum: 0 }), Type.String({ maxLength: 64 })]),
+  route: Type.String({ pattern: '^[A-Za-z]{1,20} /[!-~]{0,8000}$' }),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.String({ pattern: '^[\\t -~\\u0080-\\u00ff]*$' })),
+  ),
+  body: Type.Optional(Type.Unknown()),
+});
+type CallFrame = Static<typeof call_frame>;
 
-export const makeCallOp = (hands: Hands): Op => {
-  const sendSoon = makeSender();
-  const lineOf = (core: Core, session: Session): Line => {
-    session.calls ??= makeLine(core, session, hands);
-    return session.calls as Line;
-  };
-  const onReply = (line: Line, call: SocketCall, reply: string): void => {
-    leave(line, call);
-    hands.open.delete(call);
-    line.ready.push(reply);
-    line.ready_chars += reply.length;
-    if (line.ready_chars > most_chars) closeSlow(line);
-    else sendSoon(line);
-    if (line.ended === null || !call.ends_credentials) return;
-    sendReady(line);
-    line.ended();
-  };
-  return defineOp({
+export const makeCallOp = (server: Pick<Mounted, 'call' | 'open'>): Op =>
+  defineOp({
     schema: call_frame,
     most_bytes: most_call_bytes,
     is_envelope: true,
     is_counted: false,
-    take(core, session, frame, text) {
-      const line = lineOf(core, session);
-      if (line.inFlight() >= core.limits.calls || line.ready_chars > full_chars) {
-        return countFrame(core, session) ? refuse(ws_faults.TOO_MANY_CALLS) : '';
-      }
-      const call = makeSocketCall({
-        session,
-        frame,
-        text,
-        onReply: (one, reply) => onReply(line, one, reply),
-      });
-      if (isFault(call)) return countFrame(core, session) ? call : '';
-      call.place = line.working.push(call) - 1;
-      hands.open.add(call);
-      hands.call(call);
-      return '';
+    take(session, frame, text) {
+      session.calls ??= new CallQueue(session, server);
+      const refused = session.calls.take(frame, text);
+      return refused === null || !session.countFrame() ? '' : refused;
     },
   });
-};
 
-const makeLine = (core: Core, session: Session, hands: Hands): Line => {
-  const line: Line = {
-    core,
-    session,
-    working: [],
-    ready: [],
-    ready_chars: 0,
-    patience: null,
-    ended: null,
-    inFlight: () => line.working.length + line.ready.length,
-    onRead: () => sendReady(line),
-    whenAnswered(done) {
-      sendReady(line);
-      if (line.working.some(({ ends_credentials }) => ends_credentials)) line.ended = done;
-      else done();
-    },
-    onClose() {
-      for (const call of line.working) {
-        call.abort();
-        hands.open.delete(call);
-      }
-      line.working.length = 0;
-      dropReady(line);
-    },
-  };
-  return line;
-};
+/** The calls of one socket. */
+export class CallQueue {
+  readonly #working = new Set<SocketCall>();
+  /** Answers that wait to be sent. */
+  readonly #ready: string[] = [];
+  #ready_chars = 0;
+  /** Waits for the answer to the call by which the credentials ended. */
+  #on_ended: (() => void) | null = null;
+  /** Runs while the client reads nothing. */
+  #patience: NodeJS.Timeout | undefined;
 
-const leave = ({ working }: Line, call: SocketCall): void => {
-  const last = working.pop();
-  if (last === undefined || last === call) return;
-  working[call.place] = last;
-  last.place = call.place;
-};
+  constructor(
+    readonly session: Session,
+    readonly server: Pick<Mounted, 'call' | 'open'>,
+  ) {}
 
-/** Answers of one turn of the event loop leave together: fewer writes for the same frames. */
-const makeSender = () => {
-  let dirty: Line[] = [];
-  const sendAll = (): void => {
-    const lines = dirty;
-    dirty = [];
-    for (const line of lines) {
-      try {
-        sendReady(line);
-      } catch (error) {
-        line.core.onBug(error);
-      }
-    }
-  };
-  return (line: Line): void => {
-    if (dirty.length === 0) setImmediate(sendAll);
-    // With more than one it is among them already, or waits for its reader.
-    if (line.ready.length === 1) dirty.push(line);
-  };
-};
-
-const dropReady = (line: Line): void => {
-  line.ready.length = 0;
-  line.ready_chars = 0;
-  if (line.patience !== null) clearTimeout(line.patience);
-  line.patience = null;
-};
-
-/** Sends what the connection has room for. */
-const sendReady = (line: Line): void => {
-  const { core, session, ready } = line;
-  if (ready.length === 0) return;
-  let sent = 0;
-  while (sent < ready.length && hasRoom(session)) sent = sendSome(line, sent);
-  ready.splice(0, sent);
-  if (ready.length === 0 || !isUsable(session)) dropReady(line);
-  else if (sent > 0 || line.patience === null) {
-    if (line.patience !== null) clearTimeout(line.patience);
-    line.patience = setTimeout(() => closeSlow(line), core.limits.unread_ms);
-    line.patience.unref();
+  /** Calls whose answer has not been sent. */
+  get in_flight(): number {
+    return this.#working.size + this.#ready.length;
   }
-};
 
-const hasRoom = (session: Session): boolean =>
-  isUsable(session) && (session.ws?.getBufferedAmount() ?? 0) <= unread_goal;
-
-/** Sends answers in one write, until there is enough in it; the number of those that are sent. */
-const sendSome = (line: Line, from: number): number => {
-  const { core, session, ready } = line;
-  let at = from;
-  let chars = 0;
-  const send = (): void => {
-    while (at < ready.length && chars <= unread_goal) {
-      const reply = ready[at] as string;
-      sendText(core, session, reply);
-      chars += reply.length;
-      at += 1;
+  /** Begins a call; why not, or null. */
+  take(frame: CallFrame, text: string): Fault | null {
+    const { session, server } = this;
+    if (this.in_flight >= session.core.limits.calls || this.#ready_chars > full_chars) {
+      return refuse(ws_faults.TOO_MANY_CALLS);
     }
-  };
-  if (ready.length - from === 1) send();
-  else session.ws?.cork(send);
-  line.ready_chars -= chars;
-  return at;
+    const headers = readHeaders(session, frame.headers);
+    if (isFault(headers)) return headers;
+    const onReply = (reply: string): void => this.#onReply(call, reply);
+    const call = new SocketCall({ session, frame, text, headers, onReply });
+    this.#working.add(call);
+    server.open.add(call);
+    server.call(call);
+    return null;
+  }
+
+  /** Calls back when the answer has been sent to the call that ended the credentials, if any. */
+  whenAnswered(done: () => void): void {
+    this.sendReady();
+    if ([...this.#working].some(({ ends_credentials }) => ends_credentials)) this.#on_ended = done;
+    else done();
+  }
+
+  onClose(): void {
+    for (const call of this.#working) {
+      call.abort();
+      this.server.open.delete(call);
+    }
+    this.#working.clear();
+    this.#drop();
+  }
+
+  /** Sends what the connection has room for. */
+  sendReady(): void {
+    const { session } = this;
+    const ready = this.#ready;
+    if (ready.length === 0) return;
+    let sent = 0;
+    while (sent < ready.length && session.is_usable && session.lookUnread() <= unread_goal) {
+      const from = sent;
+      for (let chars = 0; sent < ready.length && chars <= unread_goal; sent += 1) {
+        chars += (ready[sent] as string).length;
+      }
+      session.sendAll(ready.slice(from, sent));
+    }
+    for (const reply of ready.splice(0, sent)) this.#ready_chars -= reply.length;
+    if (ready.length === 0 || !session.is_usable) this.#drop();
+    else if (sent > 0 || this.#patience === undefined) {
+      clearTimeout(this.#patience);
+      this.#patience = setTimeout(() => this.#closeSlow(), session.core.limits.unread_ms).unref();
+    }
+  }
+
+  /** Answers of one turn of the event loop leave together: fewer writes for the same frames. */
+  #onReply(call: SocketCall, reply: string): void {
+    this.#working.delete(call);
+    this.server.open.delete(call);
+    this.#ready_chars += reply.length;
+    if (this.#ready.push(reply) === 1)
+      setImmediate(this.session.core.guard(() => this.sendReady()));
+    if (this.#ready_chars > most_chars) this.#closeSlow();
+    if (this.#on_ended === null || !call.ends_credentials) return;
+    this.sendReady();
+    this.#on_ended();
+  }
+
+  #drop(): void {
+    this.#ready.length = 0;
+    this.#ready_chars = 0;
+    clearTimeout(this.#patience);
+    this.#patience = undefined;
+  }
+
+  #closeSlow(): void {
+    this.#drop();
+    this.session.end(close_codes.SLOW, 'reads too slowly');
+  }
+}
+
+/** Headers of the call, those of the socket's credential among them. */
+const readHeaders = (
+  { credential_headers }: Session,
+  given: CallFrame['headers'] = {},
+): Readonly<Record<string, string>> | Fault => {
+  const headers: Record<string, string> = {};
+  let bytes = 0;
+  for (const [name, value] of Object.entries(given)) {
+    const key = name.toLowerCase();
+    if (credential_names.includes(key)) return refuse(ws_faults.CREDENTIALS_IN_CALL);
+    if (browsers_own.test(key)) continue;
+    bytes += key.length + value.length;
+    headers[key] = value;
+  }
+  if (isTooLarge(Object.keys(given).length, bytes)) return refuse(common_faults.HEADERS_TOO_LARGE);
+  return Object.assign(headers, credential_headers);
 };
 
-const closeSlow = (line: Line): void => {
-  dropReady(line);
-  endSession(line.core, line.session, close_codes.SLOW, 'reads too slowly');
+interface CallParts {
+  readonly session: Session;
+  readonly frame: CallFrame;
+  readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Takes the frame that answers the call; called once at most. */
+  readonly onReply: (reply: string) => void;
+}
+
+/** One call over a socket: what an exchange is for a request. */
+class SocketCall implements WholeCall {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly started_ms = performance.now();
+  readonly awaits_body = false;
+  aborted = false;
+  ends_credentials = false;
+  longest_ms: number | undefined;
+  #done = false;
+  #raw_body: string | null = null;
+  #on_gone: (() => void) | null = null;
+  readonly #parts: CallParts;
+
+  constructor(parts: CallParts) {
+    this.#parts = parts;
+    const { route } = parts.frame;
+    const space = route.indexOf(' ');
+    const mark = route.indexOf('?', space);
+    this.method = route.slice(0, space);
+    this.path = mark === -1 ? route.slice(space + 1) : route.slice(space + 1, mark);
+    this.query = mark === -1 ? '' : route.slice(mark + 1);
+  }
+
+  get headers() {
+    return this.#parts.headers;
+  }
+
+  get address() {
+    return this.#parts.session.request.address;
+  }
+
+  get socket(): string {
+    return this.#parts.session.id;
+  }
+
+  header(name: string): string {
+    return this.headers[name] ?? '';
+  }
+
+  get raw_body(): string {
+    const { frame, text } = this.#parts;
+    this.#raw_body ??= frame.body === undefined ? '' : bodyTextOf(text);
+    return this.#raw_body;
+  }
+
+  exceeds(limit: number): boolean {
+    // No character has more than three bytes for each of its units.
+    return this.#parts.text.length * 3 > limit && Buffer.byteLength(this.raw_body) > limit;
+  }
+
+  readBody(): BodyRead {
+    const { body } = this.#parts.frame;
+    const problem =
+      body === undefined ? 'The call has no body; send a JSON object.' : findJsonProblem(body);
+    if (problem === null) return { ok: true, value: body };
+    return { ok: false, fault: refuse(common_faults.INVALID_JSON, { message: problem }) };
+  }
+
+  send(outgoing: Outgoing): boolean {
+    if (this.#done) {
+      exchange_counters.late += 1;
+      return false;
+    }
+    const { frame, onReply } = this.#parts;
+    const reply = this.method === 'HEAD' ? { ...outgoing, body: '', content_type: null } : outgoing;
+    const text = replyFrame(frame.id, reply);
+    this.#done = true;
+    onReply(text);
+    return true;
+  }
+
+  onGone(listener: () => void): void {
+    if (this.aborted) listener();
+    else this.#on_gone = listener;
+  }
+
+  /** The socket is gone; whoever works on the call goes on, and its answer is dropped. */
+  abort(): void {
+    this.aborted = true;
+    this.#done = true;
+    exchange_counters.aborted += 1;
+    this.#on_gone?.();
+  }
+}
+
+const json_token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/**
+ * The text of the member `body` in the text of an object; '' when it has none. What is hashed and
+ * compared of a call are the bytes its caller wrote, as over HTTP, and not another spelling of the
+ * same value. As for the parser, the last of equal names counts.
+ */
+export const bodyTextOf = (json: string): string => {
+  let body = '';
+  let name = '';
+  let depth = 0;
+  let start = 0;
+  for (const { 0: token, index } of json.matchAll(json_token)) {
+    if (depth === 1 && (token === ',' || token === '}')) {
+      if (name !== '' && JSON.parse(name) === 'body') body = json.slice(start, index).trim();
+      name = '';
+    } else if (depth === 1 && token === ':') start = index + 1;
+    else if (depth === 1 && name === '') name = token;
+    if (token === '{' || token === '[') depth += 1;
+    else if (token === '}' || token === ']') depth -= 1;
+  }
+  return body;
+};
+
+/** The body as JSON: the answer itself, or its text as a text; null when a frame cannot hold it. */
+const bodyOf = ({ body, content_type }: Outgoing): string | null => {
+  if (body.length > most_reply_chars) return null;
+  if (content_type === 'application/json') return body.toString();
+  const is_text = typeof body === 'string' || text_type.test(content_type ?? '');
+  return is_text ? JSON.stringify(body.toString()) : null;
+};
+
+const replyFrame = (id: CallFrame['id'], outgoing: Outgoing): string => {
+  const { status, content_type } = outgoing;
+  const body = content_type === null ? '' : bodyOf(outgoing);
+  if (body === null) return replyFrame(id, overHttp(outgoing));
+  const headers: Record<string, string> = {};
+  for (const [name, value] of outgoing.headers) headers[name.toLowerCase()] = value;
+  if (content_type === null) return makeFrame('reply', id, { status, headers });
+  headers['content-type'] = content_type;
+  return `${makeFrame('reply', id, { status, headers }).slice(0, -1)},"body":${body}}`;
+};
+
+/** Refused when the work is done, because only then it is known; nothing has an effect here. */
+const overHttp = ({ headers }: Outgoing): Outgoing => {
+  const request_id = headers.find(([name]) => name === 'X-Request-Id')?.[1] ?? '';
+  const message = 'This answer is no text, or too long for a frame; ask for it over HTTP.';
+  const fault = refuse(common_faults.HTTP_ONLY, { message });
+  // What was said of the answer is not true of the refusal.
+  const kept = headers.filter(([name]) => /^(?:X-Request-Id|RateLimit)/.test(name));
+  return {
+    status: fault.def.status,
+    headers: [['Cache-Control', 'no-store'], ...kept],
+    body: JSON.stringify(faultBody(fault, request_id)),
+    content_type: 'application/json',
+  };
 };

@@ -19,30 +19,26 @@ export interface Recent<P extends Publication> {
   reset(offset: number): void;
 }
 
-export interface RecentOptions {
-  readonly most: number;
-  /** Characters of all bodies together. */
-  readonly most_chars: number;
-}
-
 /** Publications that may have left the list before the array is cut. */
 const slack = 256;
 
-export const makeRecent = <P extends Publication>(options: RecentOptions): Recent<P> => {
-  const { most, most_chars } = options;
+/** `most_chars` bounds the characters of all bodies together. */
+export const makeRecent = <P extends Publication>({
+  most,
+  most_chars,
+}: {
+  readonly most: number;
+  readonly most_chars: number;
+}): Recent<P> => {
   let list: P[] = [];
   /** Index of the oldest one that counts. */
   let start = 0;
   let chars = 0;
   let from = 0;
   let last = Number.NEGATIVE_INFINITY;
-
-  const dropOldest = (): void => {
-    const { offset, body } = list[start] as P;
-    start += 1;
-    chars -= body.length;
-    from = offset;
-  };
+  /** Offsets follow each other without a hole, so the index of one is known. */
+  const indexAfter = (offset: number): number =>
+    Math.max(start, start + offset + 1 - (list[start]?.offset ?? 0));
 
   return {
     from: () => from,
@@ -51,20 +47,19 @@ export const makeRecent = <P extends Publication>(options: RecentOptions): Recen
       last = publication.offset;
       list.push(publication);
       chars += publication.body.length;
-      while (list.length - start > most || chars > most_chars) dropOldest();
+      while (list.length - start > most || chars > most_chars) {
+        from = (list[start] as P).offset;
+        chars -= (list[start] as P).body.length;
+        start += 1;
+      }
       if (start < slack) return;
       list = list.slice(start);
       start = 0;
     },
-    after(offset) {
-      // Offsets follow each other without a hole, so the index of one is known.
-      const first = list[start]?.offset;
-      return first === undefined ? [] : list.slice(start + Math.max(0, offset + 1 - first));
-    },
+    after: (offset) => list.slice(indexAfter(offset)),
     *before(offset) {
-      for (let at = list.length - 1; at >= start; at -= 1) {
-        const one = list[at] as P;
-        if (one.offset <= offset) yield one;
+      for (let at = Math.min(indexAfter(offset), list.length) - 1; at >= start; at -= 1) {
+        yield list[at] as P;
       }
     },
     reset(offset) {

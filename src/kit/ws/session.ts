@@ -1,10 +1,28 @@
 import { randomBytes } from 'node:crypto';
+import type { Credentials } from '../http/pipeline.js';
 import type { Address, WebSocket } from '../http/request.js';
-import { anonymous, type Caller } from '../http/route.js';
-import type { Channel } from './channels.js';
-import type { CloseCode } from './close-codes.js';
-import { keyOf, type TopicRef } from './frames.js';
-import type { ReadFrame } from './ops.js';
+import { anonymous, type Caller, callerKey } from '../http/route.js';
+import type { CallQueue } from './calls.js';
+import {
+  type CloseCode,
+  close_codes,
+  keyOf,
+  makeFrame,
+  type ReadFrame,
+  type TopicRef,
+} from './frames.js';
+import type { Core } from './hub.js';
+
+/**
+ * The subscribers of a topic with one filter, or without one. Sockets with equal filters share it,
+ * and a frame is made once for all of them. It knows the offset of the newest event on it, which
+ * the next one carries as `prev`.
+ */
+export interface Channel extends TopicRef {
+  readonly sessions: Set<Session>;
+  /** Offset of the newest event on this topic that passes the filter; 0 when there is none. */
+  prev: number;
+}
 
 /** Topics that are being brought up to the present and are not live until then. */
 export interface Join {
@@ -18,6 +36,39 @@ export interface Join {
   readonly is_slow: boolean;
 }
 
+/** What is kept of an upgrade request. */
+export interface UpgradeRequest {
+  readonly address: Address;
+  readonly credentials: Credentials;
+  /** `?token=` was used: without a subscribe frame the socket receives the default topics. */
+  readonly by_token: boolean;
+}
+
+/** All sockets of the process leave too much unread together: then each may leave only a little. */
+export const isOverloaded = ({ unread_bytes, limits }: Core): boolean =>
+  unread_bytes > limits.unread_bytes;
+
+/**
+ * Why a client has to fetch something by itself: too old or too much for a replay, too far behind
+ * while it read slowly, or an offset that this log has never had.
+ */
+export type GapReason = 'expired' | 'slow' | 'epoch';
+
+export interface Gap {
+  readonly ref: TopicRef;
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive: what comes later is sent. */
+  readonly until: number;
+  readonly reason: GapReason;
+}
+
+/** Names a part of a topic that a client is not sent, and where it is. */
+export const gapFrame = ({ options }: Core, { ref, after, until, reason }: Gap): string => {
+  const backfill = options.backfill(ref, after);
+  return makeFrame('gap', undefined, { topic: ref.label, after, until, reason, backfill });
+};
+
 /**
  * One socket.
  *
@@ -25,147 +76,253 @@ export interface Join {
  *     │
  *     └── reads too slowly: its topics become a join at the offset that it has been sent, and go
  *         live again when it has read on; nothing unread for too long: closed with 4101
- *
- * `ws` is null from the close callback on: any use of it after that would throw.
  */
-export interface Session {
-  readonly id: string;
-  readonly address: Address;
-  /** What it takes of the limits on connections, given back when it is closed. */
-  readonly seats: string[];
-  readonly opened_ms: number;
+export class Session {
+  readonly id = randomBytes(9).toString('base64url');
+  readonly opened_ms = performance.now();
   readonly ends_ms: number;
-  ws: WebSocket<unknown> | null;
-  caller: Caller;
+  /** Names under which it is counted; given back when it is closed. */
+  readonly counted_as: string[] = [];
+  /** Null before it is open, and from the close callback on: any use after that would throw. */
+  ws: WebSocket<unknown> | null = null;
+  caller: Caller = anonymous;
   /** SHA-256 of the credential in hex, by which it may be revoked; null for anonymous. */
-  credential: string | null;
+  credential: string | null = null;
   /** The credential as headers of a request: every call is asked anew who makes it. */
-  credential_headers: Readonly<Record<string, string>>;
-  /** Calls under way; null before the first one. */
-  calls: CallLine | null;
+  credential_headers: Readonly<Record<string, string>> = {};
+  /** Null before the first call. */
+  calls: CallQueue | null = null;
   /** Live topics. */
-  readonly topics: Map<string, Channel>;
-  readonly joins: Set<Join>;
+  readonly topics = new Map<string, Channel>();
+  readonly joins = new Set<Join>();
   /** State topics: label by topic. */
-  readonly states: Map<string, string>;
+  readonly states = new Map<string, string>();
   /** Replays of one socket run one after the other. */
-  replays: Promise<void>;
+  replays: Promise<void> = Promise.resolve();
   /** The topics were given by default and go with the first subscribe frame. */
-  has_default_topics: boolean;
+  has_default_topics = false;
   /** A frame was received; until then an anonymous socket has yet to say what it wants. */
-  has_spoken: boolean;
+  has_spoken = false;
   /** Frames that wait for an authentication under way; null when none is. */
-  held: ReadFrame[] | null;
-  frame_tokens: number;
-  tokens_at_ms: number;
+  held: ReadFrame[] | null = [];
+  tick_due_ms = Number.POSITIVE_INFINITY;
   /** Set when the library itself dropped a frame: what the client has is unknown from then on. */
-  broken_since_ms: number | null;
-  /** Unread bytes when they were last looked at. */
-  unread_bytes: number;
+  broken_since_ms: number | null = null;
   /** Called when what was sent has been read, or will never be. */
-  readonly on_read: Set<() => void>;
-  ending: boolean;
-  close_code: CloseCode | null;
-}
+  readonly on_read = new Set<() => void>();
+  ending = false;
+  close_code: CloseCode | null = null;
+  #frame_tokens: number;
+  #tokens_at_ms = this.opened_ms;
+  /** Unread bytes when they were last looked at. */
+  #unread_bytes = 0;
 
-/** The calls of one socket; see `calls.ts`. */
-export interface CallLine {
-  /** Calls whose answer has not been sent. */
-  inFlight(): number;
-  /** What was sent has been read. */
-  onRead(): void;
-  onClose(): void;
-  /** Calls back when the answer has been sent to the call that ended the credentials, if any. */
-  whenAnswered(done: () => void): void;
-}
-
-export interface SessionParts {
-  readonly address: Address;
-  readonly frame_tokens: number;
-  readonly lifetime_ms: number;
-}
-
-export const makeSession = (parts: SessionParts): Session => {
-  const now_ms = performance.now();
-  return {
-    id: randomBytes(9).toString('base64url'),
-    address: parts.address,
-    seats: [],
-    opened_ms: now_ms,
-    ends_ms: now_ms + parts.lifetime_ms * (0.8 + 0.4 * Math.random()),
-    ws: null,
-    caller: anonymous,
-    credential: null,
-    credential_headers: {},
-    calls: null,
-    topics: new Map(),
-    joins: new Set(),
-    states: new Map(),
-    replays: Promise.resolve(),
-    has_default_topics: false,
-    has_spoken: false,
-    held: null,
-    frame_tokens: parts.frame_tokens,
-    tokens_at_ms: now_ms,
-    broken_since_ms: null,
-    unread_bytes: 0,
-    on_read: new Set(),
-    ending: false,
-    close_code: null,
-  };
-};
-
-export const tellRead = ({ on_read }: Session): void => {
-  for (const look of [...on_read]) look();
-};
-
-/** True while frames may be sent. */
-export const isUsable = (session: Session): boolean =>
-  session.ws !== null && !session.ending && session.broken_since_ms === null;
-
-/** Takes one token of the frame limit; false when the sender is over it. */
-export const takeFrameToken = (session: Session, per_s: number, burst: number): boolean => {
-  const now_ms = performance.now();
-  const earned = ((now_ms - session.tokens_at_ms) / 1_000) * per_s;
-  session.frame_tokens = Math.min(burst, session.frame_tokens + earned);
-  session.tokens_at_ms = now_ms;
-  if (session.frame_tokens < 1) return false;
-  session.frame_tokens -= 1;
-  return true;
-};
-
-/** How many topics the socket holds, live ones and those on their way. */
-export const countTopics = (session: Session): number => {
-  let count = session.topics.size + session.states.size;
-  for (const join of session.joins) count += join.refs.size;
-  return count;
-};
-
-/** Takes a topic out of every join under way: the newest word about a topic counts. */
-export const leaveJoins = (session: Session, topic: string): boolean => {
-  let found = false;
-  for (const join of session.joins) found = join.refs.delete(topic) || found;
-  return found;
-};
-
-export const holdsTopic = (session: Session, { topic }: TopicRef): boolean =>
-  session.topics.has(topic) ||
-  session.states.has(topic) ||
-  [...session.joins].some(({ refs }) => refs.has(topic));
-
-/** True when the topic is live with this filter, or will be as soon as the client has read on. */
-export const isFollowed = ({ topics, joins }: Session, ref: TopicRef): boolean => {
-  const isSame = (other: TopicRef | undefined): boolean =>
-    other !== undefined && keyOf(other) === keyOf(ref);
-  if (isSame(topics.get(ref.topic))) return true;
-  return [...joins].some(({ is_slow, refs }) => is_slow && isSame(refs.get(ref.topic)));
-};
-
-/** The offset up to which the socket has been sent everything on its topics. */
-export const sentUpTo = (session: Session, head: number): number => {
-  let least = head;
-  for (const { refs, cursor } of session.joins) {
-    if (refs.size > 0 && cursor < least) least = cursor;
+  constructor(
+    readonly core: Core,
+    readonly request: UpgradeRequest,
+  ) {
+    this.#frame_tokens = core.limits.frames_burst;
+    this.ends_ms = this.opened_ms + core.limits.lifetime_ms * (0.8 + 0.4 * Math.random());
   }
-  return least;
-};
+
+  /** True while frames may be sent. */
+  get is_usable(): boolean {
+    return this.ws !== null && !this.ending && this.broken_since_ms === null;
+  }
+
+  /** Bytes that the client has not read yet. */
+  lookUnread(): number {
+    const unread = this.ws?.getBufferedAmount() ?? 0;
+    this.core.unread_bytes += unread - this.#unread_bytes;
+    this.#unread_bytes = unread;
+    return unread;
+  }
+
+  /** Sends a text frame; an empty text is none. */
+  send(text: string | Buffer): void {
+    if (!this.is_usable || text.length === 0) return;
+    if (this.ws?.send(text, false) === 2) this.markBroken();
+  }
+
+  /** Sends several frames in one write. */
+  sendAll(texts: readonly string[]): void {
+    if (!this.is_usable) return;
+    this.ws?.cork(() => {
+      for (const text of texts) this.send(text);
+    });
+  }
+
+  /** Closes with a close frame; what was sent before still arrives. */
+  end(code: CloseCode, reason: string): void {
+    if (this.ws === null || this.ending) return;
+    this.ending = true;
+    this.close_code = code;
+    this.ws.end(code, reason);
+    this.core.log.debug({ session: this.id, code }, 'ws: closed');
+  }
+
+  /** Asks the client to connect again, without blame. */
+  sayBye(code: CloseCode, reason: string): void {
+    const members = { code, reason, spread_ms: this.core.limits.drain_ms };
+    this.send(makeFrame('bye', undefined, members));
+    this.end(code, reason);
+  }
+
+  /** Cuts the connection: for a client that reads nothing, so that no close frame would arrive. */
+  cut(code: CloseCode): void {
+    if (this.ws === null || this.ending) return;
+    this.ending = true;
+    this.close_code = code;
+    this.ws.close();
+  }
+
+  /** The library dropped a frame, a pong perhaps: nothing more is sent, and the sweep closes. */
+  markBroken(): void {
+    if (this.broken_since_ms !== null || this.ending) return;
+    this.broken_since_ms = performance.now();
+    this.core.stats.slow += 1;
+  }
+
+  /** Closes a broken socket as soon as a close frame can reach it. */
+  finishBroken(): void {
+    if (this.broken_since_ms === null || this.ws === null) return;
+    this.leaveAll();
+    if (this.ws.getBufferedAmount() === 0) this.end(close_codes.SLOW, 'reads too slowly');
+  }
+
+  /** Counts against the frame limit; false, and the socket is closed, when it is over. */
+  countFrame(): boolean {
+    const { frames_per_s, frames_burst } = this.core.limits;
+    const now_ms = performance.now();
+    const earned = ((now_ms - this.#tokens_at_ms) / 1_000) * frames_per_s;
+    this.#frame_tokens = Math.min(frames_burst, this.#frame_tokens + earned) - 1;
+    this.#tokens_at_ms = now_ms;
+    if (this.#frame_tokens >= 0) return true;
+    this.end(close_codes.RATE, 'too many frames');
+    return false;
+  }
+
+  /** Sockets of the same caller, which share its topics. */
+  get siblings(): ReadonlySet<Session> {
+    const key = callerKey(this.caller);
+    return (key === null ? undefined : this.core.by_key.get(key)) ?? new Set([this]);
+  }
+
+  setCaller(caller: Caller): void {
+    this.caller = caller;
+    const key = callerKey(caller);
+    if (key === null) return;
+    const { by_key } = this.core;
+    by_key.set(key, (by_key.get(key) ?? new Set()).add(this));
+  }
+
+  /** Gives back the connections that it was counted as. */
+  uncount(): void {
+    for (const name of this.counted_as.splice(0)) this.core.connections.leave(name);
+  }
+
+  /** The socket has read what it was sent, or is gone by now: what waits for it goes on. */
+  onRead(): void {
+    this.lookUnread();
+    for (const look of [...this.on_read]) look();
+    this.calls?.sendReady();
+    this.core.states.onRead(this);
+    this.finishBroken();
+  }
+
+  /** The close callback: the last that happens to a socket. */
+  onClose(code: number): void {
+    const { sessions, by_key, stats } = this.core;
+    this.ws = null;
+    this.ending = true;
+    this.lookUnread();
+    this.leaveAll();
+    sessions.delete(this);
+    this.uncount();
+    const key = callerKey(this.caller);
+    const siblings = key === null ? undefined : by_key.get(key);
+    if (siblings?.delete(this) && siblings.size === 0) by_key.delete(key as string);
+    const final_code = this.close_code ?? code;
+    stats.closed[final_code] = (stats.closed[final_code] ?? 0) + 1;
+    for (const look of [...this.on_read]) look();
+    this.calls?.onClose();
+  }
+
+  /** A topic is live from now on; `prev` is the offset of the event before, as of the head. */
+  join(ref: TopicRef, prev: number): void {
+    if (this.ws === null) return;
+    this.leave(ref.topic);
+    const { channels } = this.core;
+    const of_topic = channels.get(ref.topic) ?? new Map<string, Channel>();
+    channels.set(ref.topic, of_topic);
+    const channel = of_topic.get(keyOf(ref)) ?? { ...ref, sessions: new Set(), prev };
+    of_topic.set(keyOf(ref), channel);
+    channel.sessions.add(this);
+    this.topics.set(ref.topic, channel);
+  }
+
+  /** Leaves a live topic; false when it is none. */
+  leave(topic: string): boolean {
+    const channel = this.topics.get(topic);
+    if (channel === undefined) return false;
+    this.topics.delete(topic);
+    channel.sessions.delete(this);
+    if (channel.sessions.size > 0) return true;
+    const of_topic = this.core.channels.get(topic);
+    of_topic?.delete(keyOf(channel));
+    if (of_topic?.size === 0) this.core.channels.delete(topic);
+    return true;
+  }
+
+  /** Takes a topic out of every join under way: the newest word about a topic counts. */
+  leaveJoins(topic: string): boolean {
+    let found = false;
+    for (const join of this.joins) found = join.refs.delete(topic) || found;
+    return found;
+  }
+
+  leaveAll(): void {
+    for (const topic of [...this.topics.keys()]) this.leave(topic);
+    for (const join of this.joins) join.refs.clear();
+    this.core.states.leaveAll(this);
+  }
+
+  /** How many topics the socket holds, live ones and those on their way. */
+  countTopics(): number {
+    let count = this.topics.size + this.states.size;
+    for (const join of this.joins) count += join.refs.size;
+    return count;
+  }
+
+  holds(topic: string): boolean {
+    if (this.topics.has(topic) || this.states.has(topic)) return true;
+    return [...this.joins].some(({ refs }) => refs.has(topic));
+  }
+
+  /** True when the topic is live with this filter, or will be as soon as the client has read on. */
+  follows(ref: TopicRef): boolean {
+    const isSame = (other: TopicRef | undefined): boolean =>
+      other !== undefined && keyOf(other) === keyOf(ref);
+    if (isSame(this.topics.get(ref.topic))) return true;
+    return [...this.joins].some(({ is_slow, refs }) => is_slow && isSame(refs.get(ref.topic)));
+  }
+
+  /** The offset up to which the socket has been sent everything on its topics. */
+  sentUpTo(): number {
+    const cursors = [...this.joins].filter(({ refs }) => refs.size > 0);
+    return Math.min(this.core.head, ...cursors.map(({ cursor }) => cursor));
+  }
+
+  /** The offset of the newest event that it was sent, or had before, on each topic. */
+  heads(): Readonly<Record<string, number>> {
+    const heads: Record<string, number> = {};
+    for (const { label, prev } of this.topics.values()) heads[label] = prev;
+    for (const { refs, prevs } of this.joins) {
+      for (const { topic, label } of refs.values()) {
+        const prev = prevs.get(topic);
+        if (prev !== undefined) heads[label] = prev;
+      }
+    }
+    return heads;
+  }
+}

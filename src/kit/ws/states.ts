@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
 import { type Fault, isFault } from '../fault.js';
 import type { Caller } from '../http/route.js';
 import { describeError } from '../log.js';
 import { withDeadline } from '../service.js';
-import { type Core, sendText } from './core.js';
 import { makeFrame, type TopicRef } from './frames.js';
+import type { HubLimits } from './hub.js';
 import type { Session } from './session.js';
 
 /**
- * State topics: their listeners want to know how things stand, not how they came about. A feature
+ * State topics: their subscribers want to know how things stand, not how they came about. A feature
  * gives a `StateSource` to `states` of the hub's options and calls `hub.touch(topic)` whenever
  * something may have changed; everything else is done here:
  *
@@ -17,17 +18,17 @@ import type { Session } from './session.js';
  *                    └── reads too slowly: skipped, and a snapshot once it has read on
  *
  * A delta names the version it follows (`from`) and holds the members of the data that are
- * different now; one that is gone is null. All listeners of a topic are sent the same text. Nothing
- * is queued: a socket that has not read is sent the newest state later, and one read of the source
- * serves all. Snapshots, and every `hash_every`-th delta, carry a hash of the whole state, by which
- * a client finds out whether it has put it together rightly.
+ * different now; one that is gone is null. All subscribers of a topic are sent the same text.
+ * Nothing is queued: a socket that has not read is sent the newest state later, and one read of the
+ * source serves all. Snapshots, and every `hash_every`-th delta, carry a hash of the whole state,
+ * by which a client finds out whether it has put it together rightly.
  */
 export interface StateSource {
   /** What the name means to this caller; null when it is not a topic of this source. */
   readonly resolve: (label: string, caller: Caller) => TopicRef | Fault | null;
-  /** How it stands now; null while there is nothing to show. Asked once for all listeners. */
+  /** How it stands now; null while there is nothing to show. Asked once for all subscribers. */
   readonly read: (topic: string) => State | null | Promise<State | null>;
-  /** The first listener came, the last one went: for a source that has to follow something. */
+  /** The first subscriber came, the last one went: for a source that has to follow something. */
   readonly watch?: (topic: string) => void;
   readonly unwatch?: (topic: string) => void;
 }
@@ -36,18 +37,6 @@ export interface State {
   /** Another number than before whenever the data are different; the offset in the log, say. */
   readonly version: number;
   readonly data: Readonly<Record<string, unknown>>;
-}
-
-export interface States {
-  /** The source of this topic, and what the name means; null when it is none of a source. */
-  resolve(label: string, caller: Caller): StateRef | Fault | null;
-  join(session: Session, ref: StateRef): void;
-  leave(session: Session, topic: string): boolean;
-  leaveAll(session: Session): void;
-  touch(topic: string): void;
-  /** The socket has read what it was sent: what it was not sent meanwhile is due. */
-  onRead(session: Session): void;
-  readonly size: () => number;
 }
 
 export interface StateRef extends TopicRef {
@@ -60,14 +49,16 @@ const unread_most = 65_536;
 const read_deadline_ms = 5_000;
 const after_error_ms = 1_000;
 
+/** A state topic that has subscribers. */
 interface Shown {
   readonly ref: StateRef;
-  readonly listeners: Set<Session>;
-  /** Listeners that do not have the state that is shown: new ones and slow ones. */
+  readonly sessions: Set<Session>;
+  /** Sessions that do not have the state that is shown: new ones and slow ones. */
   readonly behind: Set<Session>;
   state: State | null;
   deltas: number;
-  turn_ms: number;
+  /** When it was last read. */
+  read_ms: number;
   timer: NodeJS.Timeout | null;
   reading: boolean;
   touched: boolean;
@@ -97,143 +88,172 @@ export const diffState = (from: State['data'], to: State['data']) => {
   return Object.keys(set).length === 0 ? null : set;
 };
 
-const snapshotFrame = ({ ref, state }: Shown): string =>
-  state === null
-    ? ''
-    : makeFrame('snapshot', undefined, {
-        topic: ref.label,
-        version: state.version,
-        data: state.data,
-        hash: hashState(state.data),
-      });
-
 const hasRead = (session: Session): boolean =>
   (session.ws?.getBufferedAmount() ?? 0) <= unread_most;
 
 /** The delta to the next state; '' when there is none or the first state is still to be sent. */
 const advance = (shown: Shown, next: State): string => {
   const { state, ref } = shown;
-  const set = state === null ? null : diffState(state.data, next.data);
-  if (state === null || set === null) {
-    if (state === null) shown.state = next;
+  if (state === null) {
+    shown.state = next;
     return '';
   }
+  const set = diffState(state.data, next.data);
+  if (set === null) return '';
   shown.state = next;
   shown.deltas += 1;
-  const hash = shown.deltas % hash_every === 0 ? { hash: hashState(next.data) } : {};
-  const members = { topic: ref.label, version: next.version, from: state.version, set, ...hash };
-  return makeFrame('delta', undefined, members);
+  const hash = shown.deltas % hash_every === 0 ? hashState(next.data) : undefined;
+  const { version } = next;
+  return makeFrame('delta', undefined, {
+    topic: ref.label,
+    version,
+    from: state.version,
+    set,
+    hash,
+  });
 };
 
-const send = (core: Core, shown: Shown, delta: string): void => {
-  for (const session of shown.listeners) {
-    if (delta === '' || shown.behind.has(session)) continue;
-    if (hasRead(session)) sendText(core, session, delta);
-    else shown.behind.add(session);
+const send = ({ ref, state, sessions, behind }: Shown, delta: string): void => {
+  for (const session of sessions) {
+    if (delta === '' || behind.has(session)) continue;
+    if (hasRead(session)) session.send(delta);
+    else behind.add(session);
   }
-  if (shown.behind.size === 0 || shown.state === null) return;
-  const snapshot = snapshotFrame(shown);
-  for (const session of shown.behind) {
+  if (behind.size === 0 || state === null) return;
+  const { version, data } = state;
+  const hash = hashState(data);
+  const snapshot = makeFrame('snapshot', undefined, { topic: ref.label, version, data, hash });
+  for (const session of behind) {
     if (!hasRead(session)) continue;
-    shown.behind.delete(session);
-    sendText(core, session, snapshot);
+    behind.delete(session);
+    session.send(snapshot);
   }
 };
 
-interface Showing {
-  readonly all: Map<string, Shown>;
-  /** Asked for only when something is due: the core holds the states itself. */
-  readonly core: () => Core;
+interface StatesParts {
+  readonly limits: HubLimits;
+  readonly log: Logger;
+  readonly onBug: (error: unknown) => void;
 }
 
-const read = async (showing: Showing, shown: Shown): Promise<void> => {
-  const core = showing.core();
-  shown.timer = null;
-  shown.turn_ms = performance.now();
-  shown.reading = true;
-  shown.touched = false;
-  try {
-    const asked = Promise.resolve(shown.ref.source.read(shown.ref.topic));
-    const next = await withDeadline(asked, read_deadline_ms, 'Reading a state');
-    if (next !== null) send(core, shown, advance(shown, next));
-  } catch (error) {
-    core.log.warn(describeError(error), 'ws: could not read a state');
+export class States {
+  readonly #all = new Map<string, Shown>();
+
+  constructor(
+    readonly sources: readonly StateSource[],
+    readonly core: StatesParts,
+  ) {}
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  /** The source of this topic, and what the name means; null when it is none of a source. */
+  resolve(label: string, caller: Caller): StateRef | Fault | null {
+    for (const source of this.sources) {
+      const ref = source.resolve(label, caller);
+      if (ref !== null) return isFault(ref) ? ref : { ...ref, source };
+    }
+    return null;
+  }
+
+  join(session: Session, ref: StateRef): void {
+    let shown = this.#all.get(ref.topic);
+    if (shown === undefined) {
+      const lists = { sessions: new Set<Session>(), behind: new Set<Session>() };
+      const turns = { read_ms: -1e9, timer: null, reading: false, touched: false };
+      shown = { ref, ...lists, state: null, deltas: 0, ...turns };
+      this.#all.set(ref.topic, shown);
+      ref.source.watch?.(ref.topic);
+    }
+    session.states.set(ref.topic, ref.label);
+    shown.sessions.add(session);
+    shown.behind.add(session);
+    this.#schedule(shown);
+  }
+
+  leave(session: Session, topic: string): boolean {
+    const shown = this.#all.get(topic);
+    if (!session.states.delete(topic) || shown === undefined) return false;
+    shown.sessions.delete(session);
+    shown.behind.delete(session);
+    if (shown.sessions.size > 0) return true;
+    if (shown.timer !== null) clearTimeout(shown.timer);
+    this.#all.delete(topic);
+    shown.ref.source.unwatch?.(topic);
+    return true;
+  }
+
+  leaveAll(session: Session): void {
+    for (const topic of [...session.states.keys()]) this.leave(session, topic);
+  }
+
+  /** The state may be another one now. */
+  touch(topic: string): void {
+    const shown = this.#all.get(topic);
+    if (shown !== undefined) this.#schedule(shown);
+  }
+
+  /** The socket has read what it was sent: what it was not sent meanwhile is due. */
+  onRead(session: Session): void {
+    for (const topic of session.states.keys()) {
+      if (this.#all.get(topic)?.behind.has(session)) this.touch(topic);
+    }
+  }
+
+  #schedule(shown: Shown): void {
+    const { limits, onBug } = this.core;
     shown.touched = true;
-    shown.turn_ms = performance.now() + after_error_ms;
+    if (shown.reading || shown.timer !== null || shown.sessions.size === 0) return;
+    const due_ms = Math.max(0, shown.read_ms + limits.state_gap_ms - performance.now());
+    shown.timer = setTimeout(() => this.#read(shown).catch(onBug), due_ms);
+    shown.timer.unref();
   }
-  shown.reading = false;
-  if (shown.touched) schedule(showing, shown);
-};
 
-const schedule = (showing: Showing, shown: Shown): void => {
-  const { limits, onBug } = showing.core();
-  shown.touched = true;
-  if (shown.reading || shown.timer !== null || shown.listeners.size === 0) return;
-  const due_ms = Math.max(0, shown.turn_ms + limits.state_gap_ms - performance.now());
-  shown.timer = setTimeout(() => read(showing, shown).catch(onBug), due_ms);
-  shown.timer.unref();
-};
-
-const show = ({ all }: Showing, ref: StateRef): Shown => {
-  const known = all.get(ref.topic);
-  if (known !== undefined) return known;
-  const lists = { listeners: new Set<Session>(), behind: new Set<Session>() };
-  const turns = { turn_ms: -1e9, timer: null, reading: false, touched: false };
-  const shown: Shown = { ref, ...lists, state: null, deltas: 0, ...turns };
-  all.set(ref.topic, shown);
-  ref.source.watch?.(ref.topic);
-  return shown;
-};
-
-const leave = ({ all }: Showing, session: Session, topic: string): boolean => {
-  const shown = all.get(topic);
-  if (!session.states.delete(topic) || shown === undefined) return false;
-  shown.listeners.delete(session);
-  shown.behind.delete(session);
-  if (shown.listeners.size > 0) return true;
-  if (shown.timer !== null) clearTimeout(shown.timer);
-  all.delete(topic);
-  shown.ref.source.unwatch?.(topic);
-  return true;
-};
-
-const resolveState = (
-  sources: readonly StateSource[],
-  label: string,
-  caller: Caller,
-): StateRef | Fault | null => {
-  for (const source of sources) {
-    const ref = source.resolve(label, caller);
-    if (ref !== null) return isFault(ref) ? ref : Object.assign({}, ref, { source });
+  async #read(shown: Shown): Promise<void> {
+    shown.timer = null;
+    shown.read_ms = performance.now();
+    shown.reading = true;
+    shown.touched = false;
+    try {
+      const asked = Promise.resolve(shown.ref.source.read(shown.ref.topic));
+      const next = await withDeadline(asked, read_deadline_ms, 'Reading a state');
+      if (next !== null) send(shown, advance(shown, next));
+    } catch (error) {
+      this.core.log.warn(describeError(error), 'ws: could not read a state');
+      shown.touched = true;
+      shown.read_ms = performance.now() + after_error_ms;
+    }
+    shown.reading = false;
+    if (shown.touched) this.#schedule(shown);
   }
-  return null;
-};
+}
 
-export const makeStates = (sources: readonly StateSource[], core: () => Core): States => {
-  const showing: Showing = { all: new Map(), core };
+export interface PolledOptions {
+  readonly resolve: StateSource['resolve'];
+  /** How it stands; null while there is nothing to show. */
+  readonly read: (topic: string) => Promise<State['data'] | null> | State['data'] | null;
+  readonly every_ms: number;
+  /** That of the hub. */
+  readonly touch: (topic: string) => void;
+}
+
+/**
+ * A source that announces no changes: it is read again and again while somebody subscribes.
+ * Versions are times, so they grow from process to process too.
+ */
+export const makePolledSource = ({ resolve, read, every_ms, touch }: PolledOptions) => {
+  const timers = new Map<string, NodeJS.Timeout>();
   return {
-    resolve: (label, caller) => resolveState(sources, label, caller),
-    join(session, ref) {
-      const shown = show(showing, ref);
-      session.states.set(ref.topic, ref.label);
-      shown.listeners.add(session);
-      shown.behind.add(session);
-      schedule(showing, shown);
+    resolve,
+    watch: (topic) => void timers.set(topic, setInterval(touch, every_ms, topic).unref()),
+    unwatch(topic) {
+      clearInterval(timers.get(topic));
+      timers.delete(topic);
     },
-    leave: (session, topic) => leave(showing, session, topic),
-    leaveAll(session) {
-      for (const topic of [...session.states.keys()]) leave(showing, session, topic);
+    async read(topic) {
+      const data = await read(topic);
+      return data === null ? null : { version: Date.now(), data };
     },
-    touch(topic) {
-      const shown = showing.all.get(topic);
-      if (shown !== undefined) schedule(showing, shown);
-    },
-    onRead(session) {
-      for (const topic of session.states.keys()) {
-        const shown = showing.all.get(topic);
-        if (shown?.behind.has(session)) schedule(showing, shown);
-      }
-    },
-    size: () => showing.all.size,
-  };
+  } satisfies StateSource;
 };

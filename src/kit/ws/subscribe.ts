@@ -1,20 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { type Fault, isFault, refuse } from '../fault.js';
 import { callerKey } from '../http/route.js';
-import { findChannel, joinChannel, leaveAllChannels, leaveChannel } from './channels.js';
-import type { Core } from './core.js';
-import { type FrameId, frame_id, makeFrame, type TopicRef, ws_faults } from './frames.js';
-import { defineOp } from './ops.js';
-import { prevsInMemory } from './prevs.js';
-import { startReplay, subscribedFrame } from './replay.js';
-import {
-  countTopics,
-  holdsTopic,
-  isFollowed,
-  type Join,
-  leaveJoins,
-  type Session,
-} from './session.js';
+import { defineOp, frame_id, keyOf, makeFrame, type TopicRef, ws_faults } from './frames.js';
+import { prevsInMemory, type Subscribed, startReplay, subscribedFrame } from './replay.js';
+import type { Join, Session } from './session.js';
 import type { StateRef } from './states.js';
 
 /** Which topics a socket listens to, and from where on. */
@@ -41,36 +30,35 @@ interface Named {
 }
 
 /** What the names mean to this caller; one that means nothing refuses all of them. */
-const resolveAll = (core: Core, session: Session, names: readonly string[]): Named | Fault => {
+const resolveAll = ({ core, caller }: Session, names: readonly string[]): Named | Fault => {
   const log = new Map<string, TopicRef>();
   const states = new Map<string, StateRef>();
   for (const name of names) {
-    const state = core.states.resolve(name, session.caller);
+    const state = core.states.resolve(name, caller);
     if (isFault(state)) return state;
-    if (state !== null) {
-      states.set(state.topic, state);
-      continue;
-    }
-    const ref = core.options.resolveTopic(name, session.caller);
+    const ref = state ?? core.options.resolveTopic(name, caller);
     if (isFault(ref)) return ref;
-    log.set(ref.topic, ref);
+    if (state === null) log.set(ref.topic, ref);
+    else states.set(state.topic, state);
   }
   return { log: [...log.values()], states: [...states.values()] };
 };
 
 /** A caller's sockets share its topics; sockets without a credential have their own. */
-const hasRoom = (core: Core, session: Session, refs: readonly TopicRef[]): boolean => {
-  const { topics, topics_anonymous } = core.limits;
-  const key = callerKey(session.caller);
-  const own = key === null ? undefined : core.by_key.get(key);
-  let count = refs.filter((ref) => !holdsTopic(session, ref)).length;
-  for (const one of own ?? [session]) count += countTopics(one);
-  return count <= (key === null ? topics_anonymous : topics);
+const hasRoom = (session: Session, refs: readonly TopicRef[]): boolean => {
+  const { topics, topics_anonymous } = session.core.limits;
+  let count = refs.filter(({ topic }) => !session.holds(topic)).length;
+  for (const one of session.siblings) count += one.countTopics();
+  return count <= (callerKey(session.caller) === null ? topics_anonymous : topics);
 };
 
 /** The topics with the filter that was asked for. */
-const withFilter = (core: Core, { log, states }: Named, given: unknown): Named | Fault => {
-  const filter = given === undefined ? null : core.options.readFilter(given);
+const withFilter = (
+  { options, channels, limits }: Session['core'],
+  { log, states }: Named,
+  given: unknown,
+): Named | Fault => {
+  const filter = given === undefined ? null : options.readFilter(given);
   if (isFault(filter)) return filter;
   if (filter === null) return { log, states };
   const [state] = states;
@@ -78,104 +66,94 @@ const withFilter = (core: Core, { log, states }: Named, given: unknown): Named |
     const message = `The topic "${state.label}" is a state and takes no filter.`;
     return refuse(ws_faults.INVALID_FILTER, { message });
   }
-  const filtered = log.map((ref) => Object.assign({}, ref, { filter }));
-  const is_full = filtered.some(
-    (ref) =>
-      findChannel(core, ref) === undefined &&
-      (core.channels.get(ref.topic)?.size ?? 0) >= core.limits.filters,
-  );
+  const filtered = log.map((ref) => ({ ...ref, filter }));
+  const is_full = filtered.some((ref) => {
+    const of_topic = channels.get(ref.topic);
+    return !of_topic?.has(keyOf(ref)) && (of_topic?.size ?? 0) >= limits.filters;
+  });
   return is_full ? refuse(ws_faults.TOO_MANY_FILTERS) : { log: filtered, states };
 };
 
-type SubscribeFrame = Static<typeof subscribe_frame>;
-
-const subscribe = (core: Core, session: Session, frame: SubscribeFrame): string | Fault => {
+const subscribe = (session: Session, frame: Static<typeof subscribe_frame>): string | Fault => {
+  const { core } = session;
   const { id, after, last } = frame;
   if (after !== undefined && last !== undefined) {
     const message = 'Send "after" or "last", not both.';
     return refuse(ws_faults.INVALID_FRAME, { message });
   }
-  const resolved = resolveAll(core, session, frame.topics);
+  const resolved = resolveAll(session, frame.topics);
   if (isFault(resolved)) return resolved;
   const named = withFilter(core, resolved, frame.filter);
   if (isFault(named)) return named;
   if (session.has_default_topics) {
     session.has_default_topics = false;
-    leaveAllChannels(core, session);
+    session.leaveAll();
   }
-  if (!hasRoom(core, session, [...named.log, ...named.states])) {
+  if (!hasRoom(session, [...named.log, ...named.states])) {
     return refuse(ws_faults.TOO_MANY_TOPICS);
   }
   for (const ref of named.states) core.states.join(session, ref);
   const labels = named.states.map(({ label }) => label);
   if ((after === undefined && last === undefined) || named.log.length === 0) {
-    return goLiveNow(core, session, { refs: named.log, id, labels });
+    return goLiveNow(session, { id, refs: named.log, labels });
   }
   const from = last === undefined ? 'cursor' : { last };
-  const join = makeJoin(core, session, named.log, after ?? core.head);
-  startReplay(core, session, { join, id, from, labels });
+  const join = makeJoin(session, named.log, after ?? core.head);
+  startReplay(session, { join, id, from, labels });
   return '';
 };
 
 /** A topic that is live already starts again: what comes twice was asked for twice. */
-const makeJoin = (
-  core: Core,
-  session: Session,
-  refs: readonly TopicRef[],
-  cursor: number,
-): Join => {
+const makeJoin = (session: Session, refs: readonly TopicRef[], cursor: number): Join => {
   for (const { topic } of refs) {
-    leaveJoins(session, topic);
-    leaveChannel(core, session, topic);
+    session.leaveJoins(topic);
+    session.leave(topic);
   }
   const by_topic = new Map(refs.map((ref) => [ref.topic, ref]));
   return { refs: by_topic, prevs: new Map(), cursor, is_slow: false };
 };
 
-interface Wish {
-  readonly refs: readonly TopicRef[];
-  readonly id: FrameId;
-  readonly labels: readonly string[];
-}
-
 /** At once where the event before is known for each topic, else as soon as it is. */
-const goLiveNow = (core: Core, session: Session, { refs, id, labels }: Wish): string => {
+const goLiveNow = (
+  session: Session,
+  { id, refs, labels }: Pick<Subscribed, 'id' | 'refs' | 'labels'>,
+): string => {
+  const { core } = session;
   // A slow reader that asks again for what it has goes on where it is.
-  const fresh = refs.filter((ref) => !isFollowed(session, ref));
+  const fresh = refs.filter((ref) => !session.follows(ref));
   const prevs = prevsInMemory(core, fresh, core.head);
-  const topics = [...refs.map(({ label }) => label), ...labels];
   if (prevs === null) {
-    const join = makeJoin(core, session, fresh, core.head);
+    const join = makeJoin(session, fresh, core.head);
     const held = refs.filter((ref) => !fresh.includes(ref)).map(({ label }) => label);
-    startReplay(core, session, { join, id, from: 'head', labels: [...held, ...labels] });
+    startReplay(session, { join, id, from: 'head', labels: [...held, ...labels] });
     return '';
   }
   for (const ref of fresh) {
-    leaveJoins(session, ref.topic);
-    joinChannel(core, session, ref, prevs.get(ref.topic) ?? 0);
+    session.leaveJoins(ref.topic);
+    session.join(ref, prevs.get(ref.topic) ?? 0);
   }
-  return subscribedFrame(core, { id, topics, result: 'live', replayed: 0, refs });
+  return subscribedFrame(core, { id, refs, labels, result: 'live', replayed: 0 });
 };
 
 /** Gives a socket that has asked for nothing the topics of its kind. */
-export const followDefaults = (core: Core, session: Session): void => {
+export const followDefaults = (session: Session): void => {
+  const { options, head } = session.core;
   session.has_default_topics = true;
-  const join = makeJoin(core, session, core.options.defaultTopics(session.caller), core.head);
-  startReplay(core, session, { join, id: undefined, from: 'head', by_default: true });
+  const join = makeJoin(session, options.defaultTopics(session.caller), head);
+  startReplay(session, { join, id: undefined, from: 'head', by_default: true });
 };
 
 const unsubscribe = (
-  core: Core,
   session: Session,
   { topics, id }: Static<typeof unsubscribe_frame>,
 ): string | Fault => {
-  const named = resolveAll(core, session, topics);
+  const named = resolveAll(session, topics);
   if (isFault(named)) return named;
   session.has_default_topics = false;
   const left = [...named.log, ...named.states].filter(({ topic }) => {
-    const joining = leaveJoins(session, topic);
-    const listening = leaveChannel(core, session, topic);
-    return core.states.leave(session, topic) || joining || listening;
+    const joining = session.leaveJoins(topic);
+    const listening = session.leave(topic);
+    return session.core.states.leave(session, topic) || joining || listening;
   });
   return makeFrame('unsubscribed', id, { topics: left.map(({ label }) => label) });
 };

@@ -5,9 +5,8 @@ import type { EventDef } from '../../kit/event.js';
 import { common_faults, type FaultDef } from '../../kit/fault.js';
 import { faultsOf } from '../../kit/http/openapi.js';
 import type { Auth, Route } from '../../kit/http/route.js';
-import { close_codes } from '../../kit/ws/close-codes.js';
-import { ws_faults } from '../../kit/ws/frames.js';
-import { default_limits, type HubLimits } from '../../kit/ws/options.js';
+import { close_codes, ws_faults } from '../../kit/ws/frames.js';
+import { default_limits, type HubLimits } from '../../kit/ws/hub.js';
 import { all_routes } from '../../routes.js';
 import { asCode, asPhrase, makeTable } from './markdown.js';
 

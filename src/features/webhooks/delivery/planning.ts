@@ -1,7 +1,7 @@
 import type { Deps } from '../../../kit/deps.js';
 import { makeLoop } from '../../../kit/loop.js';
 import { isOutage } from '../../../kit/pg/client.js';
-import { createGroupReader, type GroupReader } from '../../../kit/redis/stream.js';
+import { GroupReader } from '../../../kit/redis/stream.js';
 import type { Service } from '../../../kit/service.js';
 import { streamKey } from '../../events/index.js';
 import { findUnplanned, planDeliveries, type Range, readPlannedOffset } from './plan-store.js';
@@ -69,7 +69,7 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
   const { sql, redis, log, config } = deps;
   const { signer_id, every_ms, late_ms } = options;
   const { plan, most } = makePlan(deps, options);
-  const reader: GroupReader = createGroupReader({
+  const reader = new GroupReader({
     redis_url: config.REDIS_URL ?? '',
     key: streamKey(config.REDIS_PREFIX),
     name: 'signer stream',

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
 import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.js';
-import { createSeats, type SharedSeats } from '../../src/kit/ws/seats.js';
+import { SharedCounter } from '../../src/kit/ws/connections.js';
 import { range } from '../help/hub.js';
 import { openParts } from '../help/parts.js';
 import { until } from '../help/until.js';
@@ -10,7 +10,7 @@ import { until } from '../help/until.js';
 const openTwo = async (t: Test) => {
   const { deps, stores } = await openParts(t);
   const log = pino({ level: 'silent' });
-  const open = async (): Promise<SharedSeats> => {
+  const open = async (): Promise<SharedCounter> => {
     const redis = openRedis({
       url: stores.redis_url,
       name: 'seats',
@@ -20,7 +20,7 @@ const openTwo = async (t: Test) => {
     await connectRedis(redis);
     // Longer than any stall of the machine: nobody is taken for killed who is not.
     const options = { redis, prefix: stores.redis_prefix, log, counts_ms: 60_000 };
-    const seats = createSeats(options);
+    const seats = new SharedCounter(options);
     await seats.start();
     t.teardown(async () => {
       await seats.stop();
@@ -36,7 +36,7 @@ const openTwo = async (t: Test) => {
   return { one, two, redis: deps.redis, key, present };
 };
 
-const takeMany = (seats: SharedSeats, count: number, most: number): Promise<boolean[]> =>
+const takeMany = (seats: SharedCounter, count: number, most: number): Promise<boolean[]> =>
   Promise.all(range(1, count).map(() => seats.take('a', most)));
 
 t.test('seats are shared by all processes and come back', async (t) => {
@@ -84,7 +84,7 @@ t.test('a Redis that was emptied is told again', async (t) => {
 t.test('without Redis each process holds the limit by itself', async (t) => {
   const log = pino({ level: 'silent' });
   const redis = openRedis({ url: 'unix:/nowhere', name: 'seats', log, command_timeout_ms: 100 });
-  const seats = createSeats({ redis, prefix: 'x', log });
+  const seats = new SharedCounter({ redis, prefix: 'x', log });
   t.strictSame(await takeMany(seats, 3, 2), [true, true, false]);
   seats.leave('a');
   t.equal(await seats.take('a', 2), true);
