@@ -307,9 +307,7 @@ const openStores = async (self: Supervisor): Promise<StoreUrls> => {
       say,
       kill_signal: name === 'Redis' ? 'SIGKILL' : 'SIGQUIT',
       start: (must_keep_port) =>
-        name === 'Redis'
-          ? startRedis({ ...common, must_keep_port })
-          : startPostgres({ ...common, must_keep_port }),
+        name === 'Redis' ? startRedis(common) : startPostgres({ ...common, must_keep_port }),
     });
     stores.push(kept);
     return kept.url;

@@ -3,9 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import t from 'tap';
 import { settings } from '../../src/config.js';
-import { fillBlocks, makeTable } from '../../src/tools/docs/markdown.js';
-import { fillReadme, runDocs } from '../../src/tools/docs/run.js';
-import { allFaults } from '../../src/tools/docs/tables.js';
+import { allFaults, fillBlocks, fillReadme, makeTable, runDocs } from '../../src/tools/docs.js';
 import { project_root } from '../help/own-stores.js';
 import { readDocument } from '../help/readme.js';
 
@@ -34,7 +32,7 @@ t.test('all documents are there', async (t) => {
 
 t.test('the tables of the README are those of the service', async (t) => {
   const readme = readDocument('README.md');
-  const { text, changed, problems } = fillReadme(project_root, readme);
+  const { text, changed, problems } = fillReadme(readme);
   t.same(problems, []);
   t.same(changed, [], 'run `npm run docs`');
   t.equal(text, readme);
@@ -47,19 +45,18 @@ t.test('a table that was changed by hand is found and written anew', async (t) =
   const root = mkdtempSync(path.join(os.tmpdir(), 'pf-docs-'));
   t.teardown(() => rmSync(root, { recursive: true, force: true }));
   const file = path.join(root, 'README.md');
-  writeFileSync(path.join(root, 'package.json'), readDocument('package.json'));
   writeFileSync(file, altered);
   const said: string[] = [];
-  const run = (...argv: string[]): number =>
-    runDocs({ argv, root, say: (line) => said.push(line) });
+  const screen = { write: (line: string) => said.push(line) };
+  const run = (...argv: string[]) => runDocs({ argv, screen }, root);
 
-  t.equal(run('--check'), 1);
+  t.equal(await run('--check'), 1);
   t.match(said.pop(), /not what the service is: faults\./);
   t.equal(readFileSync(file, 'utf8'), altered, 'a check changes nothing');
-  t.equal(run(), 0);
+  t.equal(await run(), 0);
   t.equal(readFileSync(file, 'utf8'), readme);
-  t.equal(run('--check'), 0);
-  t.equal(run('--nonsense'), 1);
+  t.equal(await run('--check'), 0);
+  t.equal(await run('--nonsense'), 1);
 });
 
 t.test('markers without a table, and tables without markers, are problems', async (t) => {
@@ -77,7 +74,7 @@ t.test('markers without a table, and tables without markers, are problems', asyn
   t.same(fillBlocks(`${whole}\n<!-- mine:begin -->`, blocks).problems, [
     'There is no table "mine".',
   ]);
-  t.same(fillBlocks(`${whole}\n<!-- mine:begin -->`, blocks, ['mine']).problems, []);
+  t.same(fillBlocks(`${whole}\n<!-- look:begin -->`, blocks).problems, [], 'written by hand');
 });
 
 t.test('cells cannot break a table', async (t) => {
@@ -150,6 +147,9 @@ t.test('every npm script that is named exists', async (t) => {
     }
   }
   t.ok(named > 10, 'scripts were found at all');
+  for (const name of Object.keys(package_json.scripts)) {
+    t.match(readDocument('README.md'), new RegExp(`\\| \`npm (?:run )?${name}\` \\|`));
+  }
 });
 
 /** `NAME`, `PF_NAME` or `NAME_FILE` of a setting. */

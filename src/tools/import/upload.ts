@@ -1,4 +1,5 @@
 import type { Client, Fault } from '../../client/node.js';
+import { Stopped } from '../command.js';
 import type { Item, RecordType } from './items.js';
 
 /** Items of one type on their way to the service: gathered, sent together, counted. */
@@ -8,14 +9,8 @@ export interface Numbered {
   readonly item: Item;
 }
 
-export interface Counts {
-  created: number;
-  exists: number;
-  bad: number;
-}
-
 /** What the service says of one item. */
-export interface Result {
+interface Result {
   readonly index: number;
   readonly status: 'created' | 'exists' | 'refused';
   readonly agent_id?: string;
@@ -25,26 +20,22 @@ export interface Result {
 }
 
 export interface Upload {
-  readonly counts: Counts;
+  readonly counts: Readonly<Record<'created' | 'exists' | 'bad', number>>;
   add(entry: Numbered): Promise<void>;
   /** Counts an item that cannot be sent. */
   refuse(line: number, reason: string): void;
   flush(): Promise<void>;
 }
 
-export interface UploadParts {
+interface UploadParts {
   readonly type: RecordType;
   /** With the admin key. */
   readonly client: Client;
   readonly onBad: (line: number, reason: string) => void;
-  readonly onDone: (entry: Numbered, result: Result) => void;
-  /** Told after each call. */
-  readonly onSent: () => void;
-}
-
-/** Nothing is wrong with the file; the import cannot go on. */
-export class Stopped extends Error {
-  override readonly name = 'Stopped';
+  /** A new agent has got its key. */
+  readonly onKey?: (key: { name: unknown; agent_id: string | undefined; api_key: string }) => void;
+  /** After each call. */
+  readonly onSent?: () => void;
 }
 
 const most_items = 100;
@@ -63,7 +54,7 @@ const reasonOf = ({ error = 'refused without a reason', fields = [] }: Result): 
   return [error, ...parts.map(({ path, message }) => `${path}: ${message}`)].join('; ');
 };
 
-/** Why the service is the reason. */
+/** Where the service is the reason. */
 export const stopFor = ({ status, error }: Fault): Stopped =>
   new Stopped(
     status === 401 || status === 404
@@ -71,7 +62,7 @@ export const stopFor = ({ status, error }: Fault): Stopped =>
       : `The service could not import: ${error}`,
   );
 
-/** The result of each item, in their order. Throws a Stopped when the service is the reason. */
+/** The result of each item, in their order. Throws where the service is the reason. */
 const send = async (
   parts: Pick<UploadParts, 'client' | 'type'>,
   items: readonly Numbered[],
@@ -96,7 +87,7 @@ const send = async (
 };
 
 export const makeUpload = (parts: UploadParts): Upload => {
-  const counts: Counts = { created: 0, exists: 0, bad: 0 };
+  const counts = { created: 0, exists: 0, bad: 0 };
   let batch: Numbered[] = [];
   let bytes = 0;
   const refuse = (line: number, reason: string): void => {
@@ -111,9 +102,10 @@ export const makeUpload = (parts: UploadParts): Upload => {
       const entry = sending[at] as Numbered;
       if (result.status === 'refused') refuse(entry.line, reasonOf(result));
       else counts[result.status] += 1;
-      parts.onDone(entry, result);
+      const { agent_id, api_key } = result;
+      if (api_key !== undefined) parts.onKey?.({ name: entry.item['name'], agent_id, api_key });
     }
-    parts.onSent();
+    parts.onSent?.();
   };
   return {
     counts,
