@@ -33,7 +33,6 @@ export const rotateLog = (file: string, say: Say, most_bytes = log_bytes): void 
   truncateSync(file);
 };
 
-/** Opens a log for appending. */
 export const openLog = (file: string): number => {
   mkdirSync(path.dirname(file), { recursive: true });
   return openSync(file, 'a', 0o600);
@@ -41,7 +40,6 @@ export const openLog = (file: string): number => {
 
 export const closeLog = (log: number): void => closeSync(log);
 
-/** Keeps the logs of a folder small until it is told to stop. */
 export const keepLogsSmall = (folder: string, say: Say): (() => void) => {
   const look = (): void => {
     try {

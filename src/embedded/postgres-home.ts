@@ -27,7 +27,6 @@ import { readOrEmpty } from './processes.js';
  */
 export interface PostgresHome {
   readonly account: Account | null;
-  /** Folder with `postgres` and `initdb`. */
   readonly bin: string;
   /** The cluster; made by the caller when it is not there. */
   readonly cluster: string;
@@ -265,7 +264,6 @@ export const runAs = (
   return { ok: result.status === 0, output };
 };
 
-/** Whether the account can write files in the folder. */
 const canWrite = (folder: string, account: Account | null): boolean =>
   runAs(['sh', '-c', 'cd "$0" && : > .probe && rm .probe', folder], { account }).ok;
 

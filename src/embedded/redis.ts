@@ -147,7 +147,6 @@ export const emptyRedis = (data_dir: string): void =>
  */
 interface RedisBinary {
   readonly command: string;
-  /** What the program has to be called. */
   readonly argv0: string;
   readonly version: string;
 }

@@ -108,7 +108,6 @@ npm run restore -- FILE puts it back.`;
 
 export type SayRows = (table: string, rows: number) => void;
 
-/** A line for each table that is not empty. */
 export const sayRowsOn =
   ({ screen }: Call): SayRows =>
   (table, rows) => {

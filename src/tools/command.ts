@@ -15,13 +15,11 @@ export interface Screen {
   write(text: string): unknown;
 }
 
-/** How a command is called. */
 export interface Call {
   readonly argv: readonly string[];
   readonly screen: Screen;
   /** Where errors go, if not to the screen. */
   readonly errors?: Screen;
-  /** Aborted by Ctrl-C. */
   readonly stop?: AbortSignal;
   /** How long the service may be away before the command gives up. */
   readonly patience_ms?: number;
@@ -100,7 +98,6 @@ export const runCommand = async <const O extends Options>(
   }
 };
 
-/** Runs the command where its file is the program. */
 export const startCommand = async (
   file: string,
   run: (call: Call) => Promise<number>,
@@ -115,7 +112,6 @@ export const startCommand = async (
   process.exitCode = await run({ argv, screen, errors, stop: stop.signal });
 };
 
-/** Options of the commands that call a running service. */
 export const service_options = { url: { type: 'string' } } as const;
 
 const readPlaces = (): { readonly DATA_DIR: string; readonly PORT: number } => {

@@ -59,7 +59,6 @@ interface Story {
   readonly run_id: string;
   readonly progress: Progress;
   readonly stop: AbortSignal | undefined;
-  /** What has to be undone at the end. */
   readonly closers: (() => unknown)[];
 }
 
@@ -231,7 +230,6 @@ interface Tally {
   readonly consensus_total: number;
   readonly on_socket: ReadonlySet<string>;
   readonly verified: ReadonlySet<string>;
-  /** Deliveries with a wrong signature. */
   readonly rejected: number;
 }
 
@@ -294,7 +292,6 @@ const compareCounts = async (
   }
 };
 
-/** Exit code: 0 when all counts are equal, else 1. */
 export const runDemo = (call: Call): Promise<number> =>
   runCommand(call, {
     ...{ help, takes_one: false },

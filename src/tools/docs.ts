@@ -211,7 +211,6 @@ const settingTable = (): string =>
     }),
   );
 
-/** Every table by the name of its markers. */
 const makeTables = (): ReadonlyMap<string, string> =>
   new Map([
     ['routes', routeTable()],
@@ -258,7 +257,6 @@ export const fillBlocks = (document: string, blocks: ReadonlyMap<string, string>
 /** What the README should be; its text as it is comes in, so that a test can try others. */
 export const fillReadme = (readme: string): Filled => fillBlocks(readme, makeTables());
 
-/** Exit code: 0 everything is right (now), 1 not. */
 export const runDocs = (
   call: Call,
   root = path.resolve(import.meta.dirname, '../../..'),

@@ -28,7 +28,6 @@ const show = (name: string, value: unknown, secret: boolean): string => {
 
 const not_set = 'default';
 
-/** The name that set it. */
 const sourceOf = (name: string): string => {
   const isSet = (key: string): boolean => (process.env[key] ?? '') !== '';
   const names = [`PF_${name}`, name, `PF_${name}_FILE`, `${name}_FILE`];
@@ -44,12 +43,6 @@ const printSettings = (config: Partial<Config>): void => {
     const value = is_wrong ? 'WRONG' : show(name, config[name as keyof Config], secret === true);
     say(`  ${name.padEnd(28)} ${value.padEnd(32)} ${source}`);
   }
-};
-
-const checkNode: Check = () => {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major < 20 || (major === 20 && minor < 11)) throw new Error('20.11 or newer is needed');
-  return process.version;
 };
 
 const checkDataDir: Check = ({ DATA_DIR }) => {
@@ -101,7 +94,6 @@ const checkRedis: Check = async ({ REDIS_URL }) => {
 };
 
 const checks: readonly (readonly [name: string, check: Check])[] = [
-  ['Node', checkNode],
   ['DATA_DIR', checkDataDir],
   ['PORT', checkPort],
   ['Postgres', checkPostgres],

@@ -49,7 +49,6 @@ Exit code: 0 the file is there and right; 1 it is not.`;
 
 const text = { type: 'string' } as const;
 
-/** Options that are members of the query. */
 const filters = {
   ...{ since: text, until: text, 'question-id': text, category: text, subcategory: text },
   ...{ 'model-family': text, status: text, 'as-of': text },
@@ -86,7 +85,6 @@ const beginPart = (file: string, part: Part): void => {
   writeWhole(noteFile(file), `${JSON.stringify(part, null, 2)}\n`, 0o644);
 };
 
-/** What a service says about a refusal. */
 const sentenceOf = async (answer: Response): Promise<string> => {
   try {
     const { error, fields = [] } = (await answer.json()) as {

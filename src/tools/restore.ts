@@ -59,9 +59,7 @@ const migrationsOf = (
 interface LoadOptions {
   readonly file: string;
   readonly manifest: Manifest;
-  /** All that this program knows. */
   readonly migrations: readonly Migration[];
-  /** Whether what the database holds may be lost. */
   readonly replace: boolean;
   readonly say: SayRows;
   /** Called when nothing speaks against the restore, before the first change. */

@@ -9,8 +9,7 @@ import { createClient } from '../../src/client/node.js';
 import { Stopped } from '../../src/tools/command.js';
 import { type Item, makeItem, text_limits } from '../../src/tools/import/items.js';
 import { readRecords } from '../../src/tools/import/records.js';
-import { makeUpload } from '../../src/tools/import/upload.js';
-import { runImport } from '../../src/tools/import.js';
+import { makeUpload, runImport } from '../../src/tools/import.js';
 
 const pillars = new Map([['data', 'technology']]);
 const options = { pillars, publish: false };

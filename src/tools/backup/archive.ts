@@ -17,7 +17,6 @@ export interface Entry {
   readonly bytes: Buffer;
 }
 
-/** The file is no backup, or not a whole one. */
 export class DamagedFile extends Stopped {
   constructor(reason: string) {
     super(`The file cannot be used: ${reason}.`);

@@ -59,7 +59,6 @@ export const readTables = async (
   return { tables, migrations: migrations.map(({ name }) => name) };
 };
 
-/** Parts of the service that are connected to this database now. */
 export const findOthers = async (tx: Tx): Promise<readonly string[]> => {
   const rows = await tx<{ name: string }[]>`
     select distinct application_name as name from pg_stat_activity
@@ -68,7 +67,6 @@ export const findOthers = async (tx: Tx): Promise<readonly string[]> => {
   return rows.map(({ name }) => name);
 };
 
-/** Whether anything would be lost with what the schema holds. */
 export const holdsContent = async (tx: Tx): Promise<boolean> => {
   const [row] = await tx<{ is_there: boolean }[]>`
     select to_regclass('agents') is not null as is_there`;

@@ -13,7 +13,6 @@ export interface Receiver {
   readonly port: number;
   /** Ids of the verified events `prediction.placed` of own questions, each once. */
   readonly verified: ReadonlySet<string>;
-  /** Deliveries whose signature was wrong. */
   readonly rejected: number;
   /** Known only once the webhook exists; deliveries before that are refused and come again. */
   setSecret(secret: string): void;

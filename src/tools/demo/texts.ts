@@ -79,7 +79,6 @@ export interface Script {
   /** `{date}` becomes the day it closes. */
   readonly question: string;
   readonly description: string;
-  /** What its evidence is about. */
   readonly topic: string;
   readonly category: string;
   readonly subcategory: string;

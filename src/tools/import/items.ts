@@ -13,7 +13,6 @@ export type RecordType = (typeof record_types)[number];
 export type Item = Readonly<Record<string, unknown>>;
 
 interface ItemOptions {
-  /** Pillar of each subcategory, so that a record need not name both. */
   readonly pillars: ReadonlyMap<string, string>;
   /** Publish what does not say itself whether it is to be published. */
   readonly publish: boolean;
@@ -80,7 +79,6 @@ const fields: Readonly<Record<RecordType, Readonly<Record<string, Reader>>>> = {
   resolution: { ...source, resolution_note: readText },
 };
 
-/** What a record is, or why it is nothing. */
 export const typeOf = ({ type }: SourceRecord): RecordType | { readonly problem: string } => {
   if (type === undefined || type === null || type === '') return 'question';
   const known = record_types.find((one) => one === type);

@@ -26,7 +26,6 @@ export const chunk = 500;
  */
 export type Query = (tx: Tx, settled_before_id: string) => Fragment;
 
-/** The first sentences of each query. */
 export const findBy = async (
   tx: Tx,
   queries: readonly Query[],

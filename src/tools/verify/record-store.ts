@@ -242,7 +242,6 @@ export const moderation_queries: readonly Query[] = [
     where l.act is distinct from c.kind || '.hide'`,
 ];
 
-/** Questions and predictions. */
 const question_queries: readonly Query[] = [
   // Every counter with what it counts. Those of questions move with the log, so what still has its
   // event in the outbox does not count.
@@ -363,7 +362,6 @@ const queries: readonly Query[] = [
 
 const latest_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** The checks of a large record take long. */
 const statement_ms = 120_000;
 
 /** What the record holds against itself, all of it as of one moment. */

@@ -13,7 +13,6 @@ interface Tally {
   readonly question_id: string;
   /** Of its last prediction that Redis follows; 0 where there is none. */
   readonly last_offset: number;
-  /** What Redis holds of it. */
   readonly hash: Readonly<Record<string, string>>;
 }
 
@@ -108,7 +107,6 @@ const describe = (cells: ReadonlyMap<string, number>): string =>
 const describeHash = ({ o: _, t: __, ...counts }: Tally['hash']): string =>
   describe(new Map(Object.entries(counts).map(([field, count]) => [field, Number(count)])));
 
-/** The cells that each tally should have. */
 const expectCells = async (
   { sql }: VerifyParts,
   tallies: readonly Tally[],
