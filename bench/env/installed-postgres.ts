@@ -3,8 +3,8 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { chooseAccount, runAs } from '../../src/embedded/account.js';
 import { makeSecret } from '../../src/embedded/files.js';
+import { chooseAccount, runAs } from '../../src/embedded/postgres-home.js';
 import { probeSql, type Sql } from '../../src/kit/pg/client.js';
 import { freePort } from './service.js';
 import { openPool } from './stores.js';

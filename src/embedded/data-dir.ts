@@ -17,7 +17,6 @@ export interface DataDirClaim {
 
 export interface ServiceStatus {
   readonly state: 'starting' | 'running' | 'stopping';
-  /** Where the service listens, once it does. */
   readonly url?: string;
 }
 

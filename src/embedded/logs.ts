@@ -1,12 +1,11 @@
 import {
   closeSync,
-  ftruncateSync,
+  copyFileSync,
   mkdirSync,
   openSync,
   readdirSync,
-  readSync,
   statSync,
-  writeFileSync,
+  truncateSync,
 } from 'node:fs';
 import path from 'node:path';
 import type { Say } from './processes.js';
@@ -18,25 +17,6 @@ const every_ms = 5_000;
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
-/** True when all of it was copied; a disk that is full takes a part. */
-const copyAll = (from: number, file: string): boolean => {
-  const piece = Buffer.alloc(65_536);
-  try {
-    const to = openSync(file, 'w', 0o600);
-    try {
-      for (let n = 1; n > 0; ) {
-        n = readSync(from, piece);
-        writeFileSync(to, piece.subarray(0, n));
-      }
-    } finally {
-      closeSync(to);
-    }
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 /**
  * Copies a log that has grown large to `<name>.1` and empties it. Servers and role processes have
  * it open and only append, so they go on in the same file; nothing comes between the end of the
@@ -45,17 +25,14 @@ const copyAll = (from: number, file: string): boolean => {
  */
 export const rotateLog = (file: string, say: Say, most_bytes = log_bytes): void => {
   if (sizeOf(file) <= most_bytes) return;
-  const log = openSync(file, 'r+');
   try {
-    const is_whole = copyAll(log, `${file}.1`);
-    ftruncateSync(log, 0);
-    if (!is_whole) say(`The log ${file} was emptied: its disk has no room for ${file}.1.`);
-  } finally {
-    closeSync(log);
+    copyFileSync(file, `${file}.1`);
+  } catch {
+    say(`The log ${file} was emptied: its disk has no room for ${file}.1.`);
   }
+  truncateSync(file);
 };
 
-/** Opens a log for appending. */
 export const openLog = (file: string): number => {
   mkdirSync(path.dirname(file), { recursive: true });
   return openSync(file, 'a', 0o600);
@@ -63,7 +40,6 @@ export const openLog = (file: string): number => {
 
 export const closeLog = (log: number): void => closeSync(log);
 
-/** Keeps the logs of a folder small until it is told to stop. */
 export const keepLogsSmall = (folder: string, say: Say): (() => void) => {
   const look = (): void => {
     try {

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -10,12 +11,12 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import { type Account, canWrite, chooseAccount, ownerOf, runAs } from './account.js';
 import { writeWhole } from './files.js';
 import { readOrEmpty } from './processes.js';
 
@@ -26,7 +27,6 @@ import { readOrEmpty } from './processes.js';
  */
 export interface PostgresHome {
   readonly account: Account | null;
-  /** Folder with `postgres` and `initdb`. */
   readonly bin: string;
   /** The cluster; made by the caller when it is not there. */
   readonly cluster: string;
@@ -121,7 +121,7 @@ const copyBinaries = (native: string, target: string): void => {
 };
 
 /** Folders of this service outside the checkout that the account can pass through. */
-const openPlaces = (account: Account | null): readonly string[] => {
+export const openPlaces = (account: Account | null): readonly string[] => {
   const uid = process.getuid?.() ?? 0;
   const shared = path.join(os.tmpdir(), `prediction-forum-${uid}`);
   const candidates = uid === 0 ? ['/var/lib/prediction-forum', shared] : [shared];
@@ -207,3 +207,65 @@ export const removePlace = (data_dir: string): void => {
   const named = placeOutside(data_dir);
   if (named !== '') rmSync(path.dirname(named), { recursive: true, force: true });
 };
+
+/**
+ * Postgres refuses to run as root. Under root it runs as another user of the system, and what that
+ * user can reach is found out by really trying: a checkout may lie in a folder with mode 0700, on a
+ * mount without exec or with user mapping, and no rule about modes covers all of it.
+ */
+export interface Account {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Null when this process is not root: then Postgres runs as the same user. */
+export const chooseAccount = (): Account | null => {
+  if (process.getuid?.() !== 0) return null;
+  const users = readOrEmpty('/etc/passwd')
+    .split('\n')
+    .map((line) => line.split(':'));
+  const user =
+    users.find((fields) => fields[0] === 'postgres') ??
+    users.find((fields) => fields[0] === 'nobody');
+  return { uid: Number(user?.[2] ?? 65_534), gid: Number(user?.[3] ?? 65_534) };
+};
+
+/** Who a cluster that is already there belongs to; that user goes on running it. */
+const ownerOf = (folder: string): Account | null => {
+  const { uid, gid } = statSync(folder);
+  return process.getuid?.() === 0 && uid !== 0 ? { uid, gid } : null;
+};
+
+interface Attempt {
+  readonly ok: boolean;
+  readonly output: string;
+}
+
+interface AttemptOptions {
+  readonly account: Account | null;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly input?: string;
+}
+
+/** Runs a command to its end as the account; a command that cannot be started is not ok. */
+export const runAs = (
+  [command = '', ...args]: readonly string[],
+  { account, env, input = '' }: AttemptOptions,
+): Attempt => {
+  const result = spawnSync(command, args, {
+    cwd: '/',
+    input,
+    encoding: 'utf8',
+    timeout: 120_000,
+    ...(env === undefined ? {} : { env }),
+    ...(account ?? {}),
+  });
+  const output = result.error?.message ?? `${result.stdout}${result.stderr}`;
+  return { ok: result.status === 0, output };
+};
+
+const canWrite = (folder: string, account: Account | null): boolean =>
+  runAs(['sh', '-c', 'cd "$0" && : > .probe && rm .probe', folder], { account }).ok;
+
+/** Bytes of a path that the address of a unix socket holds. */
+export const socket_path_bytes = 107;

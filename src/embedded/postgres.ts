@@ -1,28 +1,25 @@
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
-  statSync,
+  writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
-import { closeLog, openLog } from './logs.js';
+import { makeSecret, syncFolder, writeWhole } from './files.js';
 import {
-  type Access,
-  accessFile,
-  prepareCluster,
-  readAccess,
-  saveAccess,
-  server_env,
-  writeRules,
-} from './postgres-cluster.js';
-import { findPostgresHome, type PostgresHome } from './postgres-home.js';
+  findPostgresHome,
+  notePlace,
+  type PostgresHome,
+  runAs,
+  socket_path_bytes,
+} from './postgres-home.js';
 import {
   type EmbeddedStore,
   findServer,
@@ -32,10 +29,8 @@ import {
   readOrEmpty,
   type Say,
   type ServerName,
-  startKeeper,
+  startServer,
   stopProcess,
-  type Watched,
-  watchServer,
 } from './processes.js';
 
 /**
@@ -120,7 +115,8 @@ const ownerUrl = ({ password, port }: Access, folder: string | null = null): str
  * The socket lies in the cluster, which only its account may enter, where the path is not too long.
  */
 const socketFolder = ({ cluster }: PostgresHome, port: number): string | null =>
-  Buffer.byteLength(`${cluster}/.s.PGSQL.${port}.lock`) <= 107 && !/[,?&#%\s]/.test(cluster)
+  Buffer.byteLength(`${cluster}/.s.PGSQL.${port}.lock`) <= socket_path_bytes &&
+  !/[,?&#%\s]/.test(cluster)
     ? cluster
     : null;
 
@@ -159,9 +155,6 @@ const launch = async (
   home: PostgresHome,
   access: Access,
 ): Promise<EmbeddedPostgres | string> => {
-  const log_file = path.join(options.data_dir, 'log', 'postgres.log');
-  const log = openLog(log_file);
-  const from = statSync(log_file).size;
   const settings = {
     ...serverSettings(options.durable ?? true),
     cluster_name: titleOf(home),
@@ -171,43 +164,29 @@ const launch = async (
   };
   writeRules(home.cluster);
   const args = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
-  const child = spawn(path.join(home.bin, 'postgres'), ['-D', home.cluster, ...args], {
-    cwd: '/',
-    env: server_env,
-    detached: true,
-    stdio: ['ignore', log, log],
-    ...(home.account ?? {}),
+  const started = await startServer({
+    command: path.join(home.bin, 'postgres'),
+    args: ['-D', home.cluster, ...args],
+    options: { env: server_env, ...(home.account ?? {}) },
+    log_file: path.join(options.data_dir, 'log', 'postgres.log'),
+    word: home.cluster,
+    ...{ stop_steps, ready_ms },
+    isReady: (pid) => {
+      const lines = readOrEmpty(serverName(home).pid_file).split('\n');
+      return Number(lines[0]) === pid && lines[7]?.trim() === 'ready';
+    },
   });
-  closeLog(log);
-  const watched = watchServer(child, stop_steps);
-  void watched.exited.then(startKeeper(watched.pid, home.cluster, 'SIGINT'));
-  if (!(await untilReady(home, watched))) {
-    await watched.stop();
-    return lastLines(readFileSync(log_file).subarray(from).toString('utf8'));
-  }
+  if (typeof started === 'string') return started;
   return {
+    ...started,
     url: ownerUrl(access, socketFolder(home, access.port)),
     admin_url: `postgres://postgres:${access.admin_password}@127.0.0.1:${access.port}/postgres`,
     cluster: home.cluster,
-    pid: watched.pid,
-    exited: watched.exited,
-    stop: watched.stop,
   };
 };
 
 /** Crash recovery may take long after a kill under load; the server says so in its pid file. */
 const ready_ms = 120_000;
-
-const untilReady = async (home: PostgresHome, watched: Watched): Promise<boolean> => {
-  const { pid_file } = serverName(home);
-  const deadline = Date.now() + ready_ms;
-  while (!watched.hasEnded() && Date.now() < deadline) {
-    const lines = readOrEmpty(pid_file).split('\n');
-    if (Number(lines[0]) === watched.pid && lines[7]?.trim() === 'ready') return true;
-    await wait(5);
-  }
-  return false;
-};
 
 /** Ends what an earlier process left running under the data folder. */
 export const stopPostgresLeftovers = async (data_dir: string): Promise<void> => {
@@ -219,4 +198,133 @@ export const makeDataFolder = (data_dir: string): void => {
   if (existsSync(data_dir)) return;
   mkdirSync(data_dir, { recursive: true });
   chmodSync(data_dir, 0o711);
+};
+
+interface Access {
+  readonly port: number;
+  readonly password: string;
+  readonly admin_password: string;
+}
+
+/**
+ * The cluster is made beside its place and moved there when it is complete, so that a half-made
+ * one never counts. Its passwords are saved before; lost ones are replaced.
+ */
+const prepareCluster = (
+  data_dir: string,
+  home: PostgresHome,
+  { say, durable = true }: PostgresOptions,
+): Access => {
+  const found = readAccess(data_dir);
+  const made = { port: 0, password: makeSecret(24), admin_password: makeSecret(24) };
+  if (existsSync(home.cluster)) {
+    checkVersion(home);
+    if (found !== null) return found;
+    runSingle(home, home.cluster, passwordStatements(made, 'alter'));
+    saveAccess(data_dir, made);
+    return made;
+  }
+  say('Making a new Postgres database …');
+  const parent = path.dirname(home.cluster);
+  for (const name of readdirSync(parent)) {
+    if (name.startsWith('postgres.new-')) rmSync(path.join(parent, name), { recursive: true });
+  }
+  const fresh = path.join(parent, `postgres.new-${process.pid}`);
+  initCluster(home, fresh, durable);
+  runSingle(home, fresh, [
+    ...passwordStatements(made, 'create'),
+    'grant pg_checkpoint, pg_monitor to forum;',
+    'create database forum owner forum;',
+  ]);
+  saveAccess(data_dir, made);
+  renameSync(fresh, home.cluster);
+  syncFolder(parent);
+  notePlace(data_dir, home.cluster);
+  return made;
+};
+
+const checkVersion = ({ cluster, version }: PostgresHome): void => {
+  const found = readOrEmpty(path.join(cluster, 'PG_VERSION')).trim();
+  if (found !== version.split('.')[0]) {
+    throw new Error(
+      `${cluster} was made by Postgres ${found} and this is ${version}: dump it with the old ` +
+        'version and load it into the new one.',
+    );
+  }
+};
+
+const passwordStatements = (access: Access, verb: 'create' | 'alter'): readonly string[] => [
+  `alter role postgres password '${access.admin_password}';`,
+  `${verb} role forum ${verb === 'create' ? 'login ' : ''}password '${access.password}';`,
+];
+
+/**
+ * Who may connect: whoever has a password, by the socket or over TCP from this machine. Written
+ * before every start of a server.
+ */
+const writeRules = (cluster: string): void => {
+  const rules = 'local all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\n';
+  const file = path.join(cluster, 'pg_hba.conf');
+  // On a full disk writing them anew would leave none.
+  if (readOrEmpty(file) !== rules) writeFileSync(file, rules);
+};
+
+const server_env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+
+const initCluster = (home: PostgresHome, folder: string, durable: boolean): void => {
+  const { account, bin } = home;
+  mkdirSync(folder, { mode: 0o700 });
+  if (account !== null) chownSync(folder, account.uid, account.gid);
+  const { ok, output } = runAs(
+    [
+      path.join(bin, 'initdb'),
+      `--pgdata=${folder}`,
+      '--username=postgres',
+      '--encoding=UTF8',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      '--locale=C',
+      '--data-checksums',
+      '--auth=trust',
+      '--no-instructions',
+      ...(durable ? [] : ['--no-sync']),
+    ],
+    { account, env: server_env },
+  );
+  if (!ok) {
+    rmSync(folder, { recursive: true, force: true });
+    throw new Error(`The Postgres database could not be made:\n${lastLines(output)}`);
+  }
+};
+
+/** Runs statements, one a line, in a server without a network. */
+const runSingle = (home: PostgresHome, cluster: string, lines: readonly string[]): void => {
+  const { ok, output } = runAs(
+    [
+      path.join(home.bin, 'postgres'),
+      '--single',
+      '-c',
+      'exit_on_error=on',
+      '-D',
+      cluster,
+      'postgres',
+    ],
+    { account: home.account, env: server_env, input: `${lines.join('\n')}\n` },
+  );
+  if (!ok) throw new Error(`Postgres could not be set up:\n${lastLines(output)}`);
+};
+
+const accessFile = (data_dir: string): string => path.join(data_dir, 'postgres.json');
+
+const saveAccess = (data_dir: string, access: Access): void =>
+  writeWhole(accessFile(data_dir), `${JSON.stringify(access)}\n`);
+
+export const readAccess = (data_dir: string): Access | null => {
+  try {
+    const found: Partial<Access> = JSON.parse(readFileSync(accessFile(data_dir), 'utf8'));
+    const { port, password, admin_password } = found;
+    return port && password && admin_password ? { port, password, admin_password } : null;
+  } catch {
+    return null;
+  }
 };

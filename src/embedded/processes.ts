@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type SpawnOptions, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { commandOf, findProcesses, startTime } from '../boot/processes.mjs';
+import { closeLog, openLog } from './logs.js';
 
 /** What embedded Postgres and embedded Redis have in common: life and death of a server process. */
 
@@ -75,7 +76,7 @@ while read -r _; do :; done
 words=$(tr '\\0' ' ' < "/proc/$1/cmdline" || ps -o command= -p "$1")
 case "$words" in *"$2"*) kill -s "$3" "$1" ;; esac`;
 
-export const startKeeper = (pid: number, word: string, signal: NodeJS.Signals): (() => boolean) => {
+const startKeeper = (pid: number, word: string, signal: NodeJS.Signals): (() => boolean) => {
   const args = ['-c', keeper_script, 'keeper', String(pid), word, signal.replace('SIG', '')];
   const keeper = spawn('sh', args, {
     cwd: '/',
@@ -91,36 +92,53 @@ export const startKeeper = (pid: number, word: string, signal: NodeJS.Signals): 
   return () => keeper.kill('SIGKILL');
 };
 
-/** A server process of ours: what of it is watched, and its end. */
-export interface Watched {
-  readonly pid: number;
-  readonly exited: Promise<void>;
-  hasEnded(): boolean;
-  stop(): Promise<void>;
+interface ServerStart {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly options: SpawnOptions;
+  readonly log_file: string;
+  /** Of its command line, to know it again. */
+  readonly word: string;
+  readonly stop_steps: StopSteps;
+  readonly ready_ms: number;
+  readonly isReady: (pid: number) => boolean | Promise<boolean>;
 }
 
-export const watchServer = (child: ChildProcess, steps: StopSteps): Watched => {
+/** The running server, or the end of what it said when it did not start. */
+export const startServer = async (
+  start: ServerStart,
+): Promise<Omit<EmbeddedStore, 'url'> | string> => {
+  const { log_file, stop_steps } = start;
+  const log = openLog(log_file);
+  const from = statSync(log_file).size;
+  const stdio = ['ignore', log, log] as const;
+  const place = { cwd: '/', detached: true, stdio: [...stdio], ...start.options };
+  const child = spawn(start.command, start.args, place);
+  closeLog(log);
   const pid = child.pid ?? 0;
-  let ended = false;
+  let has_ended = false;
   const exited = new Promise<void>((resolve) => {
     const end = (): void => {
-      ended = true;
+      has_ended = true;
       resolve();
     };
     child.once('exit', end);
     // It could not be started at all.
     child.once('error', end);
   });
-  return {
-    pid,
-    exited,
-    hasEnded: () => ended,
-    async stop() {
-      // The pid of a process that ended may be another's by now.
-      if (!ended) await stopProcess(pid, steps);
-      await exited;
-    },
+  const stop = async (): Promise<void> => {
+    // The pid of a process that ended may be another's by now.
+    if (!has_ended) await stopProcess(pid, stop_steps);
+    await exited;
   };
+  void exited.then(startKeeper(pid, start.word, stop_steps[0]?.[0] ?? 'SIGTERM'));
+  const deadline = Date.now() + start.ready_ms;
+  while (!has_ended && Date.now() < deadline) {
+    if ((await start.isReady(pid)) && !has_ended) return { pid, exited, stop };
+    await wait(5);
+  }
+  await stop();
+  return lastLines(readFileSync(log_file).subarray(from).toString('utf8'));
 };
 
 /** The last lines of a text that say something, to show with an error. */

@@ -1,54 +1,27 @@
-import { spawn } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, realpathSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
-import { makeSecret, writeWhole } from './files.js';
-import { closeLog, openLog } from './logs.js';
+import { writeWhole } from './files.js';
+import { openPlaces, socket_path_bytes } from './postgres-home.js';
 import {
   type EmbeddedStore,
   findServer,
-  keepPort,
-  lastLines,
   type Say,
   type ServerName,
-  startKeeper,
+  startServer,
   stopProcess,
-  type Watched,
-  watchServer,
 } from './processes.js';
-import { findRedis, type RedisBinary } from './redis-binary.js';
 
 /**
- * A private Redis under a data folder, on a unix socket; where the path is too long for one, on a
- * port of 127.0.0.1 with a password. What it keeps can be made again from Postgres, so files that
- * it cannot read are moved aside and it starts empty.
+ * A private Redis under a data folder, on a unix socket. What it keeps can be made again from
+ * Postgres, so files that it cannot read are deleted and it starts empty.
  */
 export interface RedisOptions {
   readonly data_dir: string;
   readonly say: Say;
-  /** A server that starts again under its clients keeps its port, whatever it takes. */
-  readonly must_keep_port?: boolean;
 }
-
-interface Address {
-  /** Empty: over TCP. */
-  readonly socket: string;
-  readonly port: number;
-  readonly password: string;
-}
-
-/** Bytes of a path that the address of a unix socket holds. */
-export const socket_path_bytes = 107;
 
 export const startRedis = async (options: RedisOptions): Promise<EmbeddedStore> => {
   const data_dir = realpathSync(options.data_dir);
@@ -57,15 +30,14 @@ export const startRedis = async (options: RedisOptions): Promise<EmbeddedStore> 
   const binary = findRedis(options.say);
   await stopRedisLeftover(data_dir);
   for (let attempt = 1; ; attempt += 1) {
-    const address = await chooseAddress(data_dir, folder, options.must_keep_port ?? false);
-    writeSettings(folder, address);
-    const outcome = await launch({ data_dir, folder, binary, address });
+    writeSettings(folder);
+    const outcome = await launch(data_dir, folder, binary);
     if (typeof outcome !== 'string') return outcome;
-    if (attempt === 3) throw new Error(`Redis does not start:\n${lastLines(outcome)}`);
-    // Whatever the reason is, its files are the likeliest, and none of them is the only copy.
+    if (attempt === 3) throw new Error(`Redis does not start:\n${outcome}`);
+    // Its files are the likeliest reason, and Postgres has all that they hold.
     if (attempt === 2) {
-      options.say('Redis cannot read its files; they are moved aside and made again.');
-      moveAside(folder);
+      options.say('Redis cannot read its files; they are deleted and made again.');
+      emptyRedis(data_dir);
     }
   }
 };
@@ -88,38 +60,18 @@ export const stopRedisLeftover = async (data_dir: string): Promise<void> => {
   if (pid !== 0) await stopProcess(pid, stop_steps);
 };
 
-const chooseAddress = async (
-  data_dir: string,
-  folder: string,
-  must_keep: boolean,
-): Promise<Address> => {
-  const socket = socketOf(folder);
-  if (socket !== '') return { socket, port: 0, password: '' };
-  const file = path.join(data_dir, 'redis.json');
-  const found = readAddress(file);
-  const port = await keepPort(found.port, must_keep);
-  if (port !== found.port) writeWhole(file, `${JSON.stringify({ ...found, port })}\n`);
-  return { socket: '', port, password: found.password };
-};
-
-/** Empty where the path is too long for a socket. */
+/** Outside the folder where its path is too long for the address of a socket. */
 const socketOf = (folder: string): string => {
   const socket = path.join(folder, 'redis.sock');
-  return Buffer.byteLength(socket) <= socket_path_bytes ? socket : '';
-};
-
-const readAddress = (file: string): { port: number; password: string } => {
-  try {
-    const { port, password } = JSON.parse(readFileSync(file, 'utf8'));
-    if (Number.isInteger(port) && typeof password === 'string') return { port, password };
-  } catch {
-    // There is none yet.
-  }
-  return { port: 0, password: makeSecret(24) };
+  if (Buffer.byteLength(socket) <= socket_path_bytes) return socket;
+  const [place] = openPlaces(null);
+  if (place === undefined) throw new Error(`The path ${folder} is too long for a socket.`);
+  const name = createHash('sha256').update(folder).digest('hex').slice(0, 16);
+  return path.join(place, `redis-${name}.sock`);
 };
 
 /** The title stays the command line, because that is how this server is known again. */
-const writeSettings = (folder: string, { socket, port, password }: Address): void => {
+const writeSettings = (folder: string): void => {
   const quote = (text: string): string => JSON.stringify(text);
   const lines = [
     `dir ${quote(folder)}`,
@@ -133,69 +85,42 @@ const writeSettings = (folder: string, { socket, port, password }: Address): voi
     // A rewrite takes a core for a while: not before it saves much.
     'auto-aof-rewrite-min-size 256mb',
     'maxmemory-policy noeviction',
-    'bind 127.0.0.1',
-    `port ${port}`,
-    ...(socket === '' ? [`requirepass ${password}`] : [`unixsocket ${quote(socket)}`]),
-    ...(socket === '' ? [] : ['unixsocketperm 700']),
+    'port 0',
+    `unixsocket ${quote(socketOf(folder))}`,
+    'unixsocketperm 700',
   ];
   writeWhole(settingsFile(folder), `${lines.join('\n')}\n`);
 };
 
-interface Launch {
-  readonly data_dir: string;
-  readonly folder: string;
-  readonly binary: RedisBinary;
-  readonly address: Address;
-}
-
 /** The running server, or what it said when it did not start. */
-const launch = async (what: Launch): Promise<EmbeddedStore | string> => {
-  const { data_dir, folder, binary, address } = what;
-  const log_file = path.join(data_dir, 'log', 'redis.log');
-  const log = openLog(log_file);
-  const from = statSync(log_file).size;
-  const child = spawn(binary.command, [settingsFile(folder)], {
-    argv0: binary.argv0,
-    cwd: '/',
-    detached: true,
-    stdio: ['ignore', log, log],
+const launch = async (
+  data_dir: string,
+  folder: string,
+  binary: RedisBinary,
+): Promise<EmbeddedStore | string> => {
+  const socket = socketOf(folder);
+  const started = await startServer({
+    command: binary.command,
+    args: [settingsFile(folder)],
+    options: { argv0: binary.argv0 },
+    log_file: path.join(data_dir, 'log', 'redis.log'),
+    word: settingsFile(folder),
+    ...{ stop_steps, ready_ms },
+    isReady: () => ping(socket),
   });
-  closeLog(log);
-  const watched = watchServer(child, stop_steps);
-  void watched.exited.then(startKeeper(watched.pid, settingsFile(folder), 'SIGTERM'));
-  if (!(await untilReady(address, watched))) {
-    await watched.stop();
-    return readFileSync(log_file).subarray(from).toString('utf8');
-  }
-  return { url: urlOf(address), pid: watched.pid, exited: watched.exited, stop: watched.stop };
+  return typeof started === 'string' ? started : { ...started, url: `unix:${socket}` };
 };
-
-const urlOf = ({ socket, port, password }: Address): string =>
-  socket === '' ? `redis://:${password}@127.0.0.1:${port}` : `unix:${socket}`;
 
 /** Where the embedded Redis of a data folder is; whether it runs is not asked. */
-export const embeddedRedisUrl = (data_dir: string): string => {
-  const real = realpathSync(data_dir);
-  const socket = socketOf(path.join(real, 'redis'));
-  const found = readAddress(path.join(real, 'redis.json'));
-  return urlOf(socket === '' ? { socket, ...found } : { socket, port: 0, password: '' });
-};
+export const embeddedRedisUrl = (data_dir: string): string =>
+  `unix:${socketOf(path.join(realpathSync(data_dir), 'redis'))}`;
 
 const ready_ms = 60_000;
 
-/** Waits for the answer to a PING; while Redis reads its files it answers with -LOADING. */
-const untilReady = async (address: Address, watched: Watched): Promise<boolean> => {
-  const deadline = Date.now() + ready_ms;
-  while (!watched.hasEnded() && Date.now() < deadline) {
-    if (await ping(address)) return !watched.hasEnded();
-    await wait(5);
-  }
-  return false;
-};
-
-const ping = ({ socket, port, password }: Address): Promise<boolean> =>
+/** Whether it answers; while Redis reads its files it says -LOADING. */
+const ping = (socket: string): Promise<boolean> =>
   new Promise((resolve) => {
-    const link = socket === '' ? net.connect(port, '127.0.0.1') : net.connect(socket);
+    const link = net.connect(socket);
     let answer = '';
     const end = (): void => {
       link.destroy();
@@ -206,25 +131,84 @@ const ping = ({ socket, port, password }: Address): Promise<boolean> =>
     link.once('close', end);
     link.on('data', (chunk) => {
       answer += chunk.toString('latin1');
-      if (/\+PONG|-LOADING|-ERR|-WRONGPASS/.test(answer)) end();
+      if (/\+PONG|-LOADING|-ERR/.test(answer)) end();
     });
-    link.write(`${password === '' ? '' : `AUTH ${password}\r\n`}PING\r\n`);
+    link.write('PING\r\n');
   });
 
-/** Keeps the files of the last such accident only. */
-const moveAside = (folder: string): void => {
-  const target = path.join(folder, 'unreadable');
-  rmSync(target, { recursive: true, force: true });
-  mkdirSync(target);
-  for (const name of readdirSync(folder)) {
-    if (name === 'appendonlydir' || name.endsWith('.rdb')) {
-      renameSync(path.join(folder, name), path.join(target, name));
-    }
-  }
+/** Forgets everything that a stopped Redis keeps. */
+export const emptyRedis = (data_dir: string): void =>
+  rmSync(path.join(data_dir, 'redis', 'appendonlydir'), { recursive: true, force: true });
+
+/**
+ * Finds a Redis server. Debian's package redis-tools holds it under the name redis-check-rdb: one
+ * program, which is the server when it is called `redis-server`, and which starts no system
+ * service. Where nothing is found, that package is installed if this can be done without asking.
+ */
+interface RedisBinary {
+  readonly command: string;
+  readonly argv0: string;
+  readonly version: string;
+}
+
+const oldest_major = 7;
+const names: readonly (readonly [command: string, argv0: string])[] = [
+  ['redis-server', 'redis-server'],
+  ['valkey-server', 'valkey-server'],
+  ['redis-check-rdb', 'redis-server'],
+  ['valkey-check-rdb', 'valkey-server'],
+];
+const advice = 'Install Redis 7 or newer (Debian: apt-get install redis-tools) or set REDIS_URL.';
+
+const findRedis = (say: Say): RedisBinary => {
+  const found = lookUp();
+  if (found !== null) return found;
+  const installer = findInstaller();
+  if (installer === null) throw new Error(`No redis-server was found. ${advice}`);
+  say('Installing redis-tools with apt-get, because there is no redis-server …');
+  const problem = install(installer);
+  const installed = lookUp();
+  if (installed === null)
+    throw new Error(`redis-server could not be installed. ${advice} ${problem}`);
+  return installed;
 };
 
-/** Forgets everything that a stopped Redis keeps. */
-export const emptyRedis = (data_dir: string): void => {
-  const folder = path.join(data_dir, 'redis', 'appendonlydir');
-  if (existsSync(folder)) rmSync(folder, { recursive: true });
+/** The first server on the PATH that is new enough. */
+export const lookUp = (): RedisBinary | null => {
+  for (const [command, argv0] of names) {
+    const { stdout } = spawnSync(command, ['--version'], { argv0, encoding: 'utf8' });
+    const version = /server v=(\d+\.\d+\.\d+)/.exec(stdout ?? '')?.[1];
+    if (version !== undefined && Number.parseInt(version, 10) >= oldest_major) {
+      return { command, argv0, version };
+    }
+  }
+  return null;
+};
+
+const succeeds = (command: string, ...args: string[]): boolean =>
+  spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+
+/** The words before apt-get, or null where it cannot run without asking for a password. */
+export const findInstaller = (): readonly string[] | null => {
+  if (!succeeds('apt-get', '--version')) return null;
+  if (process.getuid?.() === 0) return [];
+  return succeeds('sudo', '-n', 'true') ? ['sudo', '-n'] : null;
+};
+
+/** Empty when all went well, else the last line that apt-get said. */
+const install = (before: readonly string[]): string => {
+  const apt = (...args: string[]): string => {
+    const words = [...before, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', ...args];
+    const result = spawnSync(words[0] as string, words.slice(1), {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: 300_000,
+    });
+    if (result.status === 0) return '';
+    const output = result.error?.message ?? `${result.stdout}${result.stderr}`;
+    return `(${output.trim().split('\n').at(-1)})`;
+  };
+  const lock = ['-o', 'DPkg::Lock::Timeout=60'];
+  const get = () => apt('install', '-y', '--no-install-recommends', ...lock, 'redis-tools');
+  return get() === '' ? '' : apt('update', ...lock) || get();
 };

@@ -1,9 +1,117 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { makeClientWire, wire_file } from './docs/client-wire.js';
+import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox';
+import { catalogue } from '../features/events/index.js';
+import { common_faults, type FaultDef } from '../kit/fault.js';
+import { faultsOf } from '../kit/http/openapi.js';
+import type { Route } from '../kit/http/route.js';
+import { all_routes } from '../routes.js';
 
-/** Writes the types of the client library where they differ; the build runs it. */
-const file = path.resolve(import.meta.dirname, '../../..', wire_file);
+/**
+ * Writes `src/client/wire.ts` where it differs; the build runs it. It is what the client library
+ * knows of the service, from the values that the service itself is made of: types of params, query,
+ * body, answers and faults by operation, types of events, and one line for each operation that says
+ * where it is.
+ */
+
+const asText = (value: unknown): string =>
+  typeof value === 'string' ? `'${value.replaceAll("'", "\\'")}'` : JSON.stringify(value);
+
+const asKey = (name: string): string => (/^[a-z_]\w*$/i.test(name) ? name : asText(name));
+
+const asUnion = (parts: readonly string[]): string => [...new Set(parts)].join(' | ');
+
+const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ');
+
+const inBraces = (lines: readonly string[]): string => `{\n${indent(lines.join('\n'))}\n}`;
+
+const plain: Readonly<Record<string, string>> = {
+  string: 'string',
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+  null: 'null',
+};
+
+/** The type as a text. `sent`: what has a default may be left out. */
+const print = (schema: TSchema, sent: boolean): string => {
+  const members = Object.entries((schema['properties'] ?? {}) as Record<string, TSchema>);
+  if (members.length > 0) {
+    return inBraces(
+      members.map(([name, member]) => {
+        const is_optional =
+          member[OptionalKind] !== undefined || (sent && member['default'] !== undefined);
+        return `readonly ${asKey(name)}${is_optional ? '?' : ''}: ${print(member, sent)};`;
+      }),
+    );
+  }
+  const { anyOf, items, patternProperties: others } = schema;
+  if (anyOf !== undefined) return asUnion(anyOf.map((one: TSchema) => print(one, sent)));
+  if (schema['const'] !== undefined) return asText(schema['const']);
+  if (Array.isArray(schema['enum'])) return asUnion(schema['enum'].map(asText));
+  if (schema['type'] === 'array') {
+    const item = items === undefined ? 'unknown' : print(items, sent);
+    return `readonly ${/^[\w.]+$/.test(item) ? item : `(${item})`}[]`;
+  }
+  if (others !== undefined) {
+    const values = Object.values(others as Record<string, TSchema>);
+    return `Readonly<Record<string, ${asUnion(values.map((one) => print(one, sent)))}>>`;
+  }
+  if (schema[Kind] === 'Object') return 'Readonly<Record<string, unknown>>';
+  return plain[String(schema['type'])] ?? 'unknown';
+};
+
+const routes: readonly Route[] = (all_routes as readonly Route[])
+  .filter(({ documented }) => documented)
+  .sort((a, b) => (a.id < b.id ? -1 : 1));
+
+const returnsOf = ({ produces, returns }: Route): string => {
+  const is_text = produces !== undefined && !produces.startsWith('application/json');
+  return asUnion(
+    Object.values(returns).map((schema) =>
+      is_text ? 'string' : schema === null ? 'undefined' : print(schema, false),
+    ),
+  );
+};
+
+const codesOf = (faults: readonly FaultDef[]): readonly string[] =>
+  [...new Set(faults.map(({ code }) => code))].sort().map((code) => `\n  | ${asText(code)}`);
+
+const printOperation = (route: Route): string => {
+  const sent = (['params', 'query', 'body'] as const).map((member) => {
+    const schema = route[member];
+    const type = schema === undefined ? 'undefined' : print(schema, member !== 'params');
+    return `readonly ${member}: ${type};`;
+  });
+  const own = codesOf(faultsOf(route).filter(({ code }) => !(code in common_faults)));
+  const lines = [
+    ...sent,
+    `readonly returns: ${returnsOf(route)};`,
+    `readonly faults: CommonFault${own.join('')};`,
+  ];
+  return `/** ${route.summary}. */\nreadonly ${route.id}: ${inBraces(lines)};`;
+};
+
+/** Short, because every page that loads the library loads all of them. */
+const placeOf = ({ id, method, path: at }: Route): string =>
+  `${id}: ${asText(`${method === 'GET' ? '' : `${method} `}${at.replace(/^\/api\//, '')}`)},`;
+
+const makeClientWire = (): string => {
+  const events = catalogue.map(
+    ({ name, about, data }) => `/** ${about} */\nreadonly ${asKey(name)}: ${print(data, false)};`,
+  );
+  return [
+    '/* Made by the build from the routes and events of the service; not by hand. */',
+    '/** Where each operation is: GET where no method is named, below /api/ where there is no slash. */',
+    `export const places = ${inBraces(routes.map(placeOf))} as const;\n`,
+    `export interface Operations ${inBraces(routes.map(printOperation))}\n`,
+    `/** What \`data\` of each event holds. */\nexport interface Events ${inBraces(events)}\n`,
+    '/** Codes that any operation may be refused with. */',
+    `export type CommonFault =${codesOf(Object.values(common_faults)).join('')};\n`,
+  ].join('\n');
+};
+
+const file = path.resolve(import.meta.dirname, '../../../src/client/wire.ts');
 const wanted = makeClientWire();
 if (!existsSync(file) || readFileSync(file, 'utf8') !== wanted) {
   mkdirSync(path.dirname(file), { recursive: true });

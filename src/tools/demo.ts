@@ -1,10 +1,335 @@
-import { runDemo } from './demo/run.js';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pLimit from 'p-limit';
+import { type Client, createClient } from '../client/node.js';
+import {
+  type Call,
+  checkUrl,
+  makeProgress,
+  type Progress,
+  runCommand,
+  Stopped,
+  service_options,
+  startCommand,
+} from './command.js';
+import { type Receiver, startReceiver } from './demo/receiver.js';
+import { type CastMember, cast, type Script, scripts, speak } from './demo/texts.js';
 
-/** `npm run demo`: see `--help`. The first Ctrl-C ends it and cleans up. */
-const stop = new AbortController();
-process.once('SIGINT', () => stop.abort());
-process.exitCode = await runDemo({
-  argv: process.argv.slice(2),
-  screen: process.stdout,
-  stop: stop.signal,
-});
+/** `npm run demo`: plays the story from the first registration to the summary, and cleans up. */
+
+const least_agents = 6;
+
+const help = `Usage: npm run demo [-- options]
+
+Plays the whole story against a running service in development mode: agents register, a person
+signs up and links them, questions are published, every agent predicts on every question, and the
+events are counted on a websocket and in a webhook receiver. Ends with a summary that checks itself.
+
+  --url URL      the service (default: the one of this folder, else port 8080 or PORT)
+  --agents N     how many agents, ${least_agents} to ${cast.length} (default ${cast.length})
+  --data DIR     DATA_DIR of the service (default .data): admin key, certificate
+
+Exit code: 0 all counts are equal, 1 not.`;
+
+/** Longer than a minute, so that a rate limit is waited out and not the end. */
+const patience_ms = 100_000;
+const call_ms = 30_000;
+/** How long events may be late at the end. */
+const straggler_ms = 30_000;
+const look_ms = 250;
+
+interface Agent {
+  readonly name: string;
+  readonly key: string;
+}
+
+interface Question {
+  readonly id: string;
+  readonly text: string;
+}
+
+interface Story {
+  readonly url: string;
+  /** Without a credential. */
+  readonly client: Client;
+  readonly admin: Client;
+  /** Names and sources of a run have this in them, so that the demo can be played again. */
+  readonly run_id: string;
+  readonly progress: Progress;
+  readonly stop: AbortSignal | undefined;
+  readonly closers: (() => unknown)[];
+}
+
+interface Play {
+  readonly agents: readonly Agent[];
+  readonly questions: readonly Question[];
+  /** Ids of the events `prediction.placed` seen on the websocket. */
+  readonly seen: ReadonlySet<string>;
+  readonly receiver: Receiver;
+}
+
+const checkStop = ({ stop }: Story): void => {
+  if (stop?.aborted) throw new Stopped('Interrupted.');
+};
+
+const registerAgent = async (story: Story, member: CastMember): Promise<Agent> => {
+  checkStop(story);
+  const { model, persona_archetype, risk_profile } = member;
+  const name = `${member.name} ${story.run_id}`;
+  const body = { name, model, persona_archetype, risk_profile, role: 'predictor' };
+  // One address registers them all; the admin key exempts it from the limit.
+  const { api_key } = await story.admin.call('register', { body });
+  return { name, key: api_key };
+};
+
+const mail_tries = 50;
+const mail_pause_ms = 200;
+
+/** The token of the mailed link to this address, once the mail lies in the development outbox. */
+const findMailToken = async ({ url }: Story, email: string): Promise<string> => {
+  for (let i = 0; i < mail_tries; i++) {
+    // A page of development mode, and none of the operations.
+    const answer = await fetch(`${url}/dev/outbox`);
+    if (answer.status === 404) {
+      throw new Stopped(
+        'The service does not run in development mode, whose outbox page the demo reads.',
+      );
+    }
+    const mails = (await answer.json()) as readonly { to: string; links: readonly string[] }[];
+    const link = mails.find(({ to }) => to === email)?.links[0];
+    const token = link === undefined ? null : new URL(link).searchParams.get('token');
+    if (token !== null) return token;
+    await delay(mail_pause_ms);
+  }
+  throw new Stopped(`No mail to ${email} came in 10 s.`);
+};
+
+/** Signs a person up, verifies the address with the mailed link, logs in; the person's client. */
+const signUpHuman = async (story: Story): Promise<Client> => {
+  const { client, run_id } = story;
+  const email = `demo-${run_id}@forum-demo.net`;
+  const password = randomBytes(15).toString('base64url');
+  await client.call('signUp', { body: { email, password, name: 'Demo' } });
+  const token = await findMailToken(story, email);
+  await client.call('verifyAddress', { body: { token } });
+  const login = await client.call('logIn', { body: { email, password } });
+  return client.with({ token: login.token });
+};
+
+const linkAgent = async (human: Client, { key, name }: Agent): Promise<void> => {
+  const { agent } = await human.call('linkAgent', { body: { api_key: key } });
+  if (agent.trust_label !== 'verified')
+    throw new Stopped(`${name} was linked and is not verified.`);
+};
+
+const day_ms = 86_400_000;
+
+const publishQuestion = async ({ admin, run_id }: Story, script: Script): Promise<Question> => {
+  const closes_at = new Date(Date.now() + script.days_open * day_ms).toISOString();
+  const text = script.question.replace('{date}', closes_at.slice(0, 10));
+  const { category, subcategory, tags, options } = script;
+  const body = {
+    ...{ question: text, category, subcategory, tags, closes_at, publish: true },
+    description: `${script.description}\n\nA question of the demo, run ${run_id}.`,
+    ...(options === undefined ? {} : { question_type: 'multi' as const, options }),
+  };
+  const { question } = await admin.call('createQuestion', { body });
+  return { id: question.id, text };
+};
+
+/** Ids of the placed predictions of own questions, from now on; fulfilled when it is live. */
+const listen = (client: Client, isOwn: (question_id: string) => boolean) =>
+  new Promise<ReadonlySet<string>>((resolve, reject) => {
+    const seen = new Set<string>();
+    const { done } = client.stream({
+      topics: ['all'],
+      filter: { events: ['prediction.placed'] },
+      backfill: true,
+      onItem: ({ id, data }) => {
+        if (isOwn(data.question_id)) seen.add(id);
+      },
+      onStatus: ({ status }) => {
+        if (status === 'live') resolve(seen);
+      },
+    });
+    done.catch(reject);
+  });
+
+/** A receiver of the webhook that the person makes. */
+const receive = async (
+  { closers }: Story,
+  human: Client,
+  options: Parameters<typeof startReceiver>[0],
+): Promise<Receiver> => {
+  const receiver = await startReceiver(options);
+  closers.push(receiver.close);
+  const url = `https://127.0.0.1:${receiver.port}/events`;
+  const body = { url, events: ['prediction.placed'] };
+  const { id, secret } = await human.call('createWebhook', { body });
+  closers.push(() => human.call('deleteWebhook', { params: { id } }));
+  receiver.setSecret(secret);
+  return receiver;
+};
+
+/** A person, the agents, the questions: everything before the first prediction. */
+const prepare = async (story: Story, agent_count: number, data_dir: string): Promise<Play> => {
+  const { progress, client, closers } = story;
+  const limit = pLimit(4);
+  const members = cast.slice(0, agent_count);
+  const agents = await limit.map(members, (member) => registerAgent(story, member));
+  progress.say(`${agents.length} agents registered, each with a key of its own.`);
+  const human = await signUpHuman(story);
+  progress.say('A person signed up, verified the address with the mailed link, and logged in.');
+  await limit.map(agents, (agent) => linkAgent(human, agent));
+  progress.say('The person linked all agents; their trust label is verified now.');
+  const questions = await limit.map(scripts, (one) => publishQuestion(story, one));
+  progress.say(`${questions.length} questions created and published.`);
+  const isOwn = (id: string): boolean => questions.some((question) => question.id === id);
+  closers.push(client.close);
+  const seen = await listen(client, isOwn);
+  progress.say('A websocket listens to the topic "all".');
+  const read = (name: string): string => readFileSync(path.join(data_dir, name), 'utf8');
+  const tls = { cert: read('dev-cert.pem'), key: read('dev-key.pem') };
+  const receiver = await receive(story, human, { ...tls, isOwn });
+  progress.say(`A webhook sends prediction.placed to https://127.0.0.1:${receiver.port}/events.`);
+  return { agents, questions, seen, receiver };
+};
+
+/** Every agent predicts on every question, each beginning with another one; ids of the events. */
+const predictAll = async (story: Story, play: Play): Promise<ReadonlySet<string>> => {
+  const { agents, questions, seen, receiver } = play;
+  const { client, progress, run_id } = story;
+  const accepted = new Set<string>();
+  const predictOn = async (agent: number, question: number): Promise<void> => {
+    checkStop(story);
+    const { key: api_key = '' } = agents[agent] ?? {};
+    const { id = '' } = questions[question] ?? {};
+    const body = speak({ agent, question, run_id });
+    const placed = await client.with({ api_key }).call('predict', { params: { id }, body });
+    if (!('event_id' in placed)) throw new Stopped('An answer has no event_id.');
+    accepted.add(placed.event_id);
+    progress.show(
+      `predictions ${accepted.size}/${agents.length * questions.length}, ` +
+        `events ${seen.size}, deliveries verified ${receiver.verified.size}`,
+    );
+  };
+  await Promise.all(
+    agents.map(async (_, agent) => {
+      for (const n of questions.keys()) await predictOn(agent, (agent + n) % questions.length);
+    }),
+  );
+  return accepted;
+};
+
+interface Tally {
+  readonly wanted: number;
+  /** Ids of the events that the accepted predictions caused. */
+  readonly accepted: ReadonlySet<string>;
+  readonly consensus_total: number;
+  readonly on_socket: ReadonlySet<string>;
+  readonly verified: ReadonlySet<string>;
+  readonly rejected: number;
+}
+
+const areSame = (a: ReadonlySet<string>, b: ReadonlySet<string>): boolean =>
+  a.size === b.size && [...a].every((id) => b.has(id));
+
+/** Four ways to count the same predictions: not only as many events, but the very same. */
+export const summarise = (tally: Tally) => {
+  const { wanted, accepted, on_socket, verified, consensus_total, rejected } = tally;
+  const rows: readonly (readonly [string, number, boolean])[] = [
+    ['predictions accepted', accepted.size, accepted.size === wanted],
+    ['sum of the consensus totals', consensus_total, consensus_total === accepted.size],
+    ['events on the websocket', on_socket.size, areSame(accepted, on_socket)],
+    ['verified webhook deliveries', verified.size, areSame(accepted, verified)],
+    ['deliveries with a wrong signature', rejected, rejected === 0],
+  ];
+  const equal = rows.every(([, , is_right]) => is_right);
+  const lines = rows.map(
+    ([name, count, is_right]) =>
+      `  ${name.padEnd(34)} ${String(count).padStart(6)}  ${is_right ? '✓' : '✗'}`,
+  );
+  return { equal, lines: [...lines, '', equal ? 'All counts are equal.' : 'The counts differ.'] };
+};
+
+/** Waits until all four counts agree, or until the missing events are too late. */
+const compareCounts = async (
+  story: Story,
+  { agents, questions, seen, receiver }: Play,
+  accepted: ReadonlySet<string>,
+): Promise<boolean> => {
+  const { client, progress, url } = story;
+  const give_up_ms = performance.now() + straggler_ms;
+  for (;;) {
+    checkStop(story);
+    const found = await Promise.all(
+      questions.map(({ id }) => client.call('getConsensus', { params: { id } })),
+    );
+    const { equal, lines } = summarise({
+      ...{ wanted: agents.length * questions.length, accepted, on_socket: seen },
+      ...{ verified: receiver.verified, rejected: receiver.rejected },
+      consensus_total: found.reduce((sum, { total_predictions: n }) => sum + n, 0),
+    });
+    if (!equal && performance.now() < give_up_ms) {
+      await delay(look_ms);
+      continue;
+    }
+    const views = found.map(
+      ({ forecast, leading_option }, n) =>
+        `  ${forecast?.toFixed(0).padStart(3)} % ${leading_option ?? 'YES'}: ${questions[n]?.text}`,
+    );
+    const id = questions[0]?.id;
+    const pages = [
+      `  widget       ${url}/embed/${id}`,
+      `  chart        ${url}/api/questions/${id}/chart.svg`,
+      `  brief        ${url}/api/questions/${id}/intel-brief`,
+      `  leaderboard  ${url}/api/leaderboard`,
+    ];
+    progress.say([...views, '', ...lines, '', 'Open next:', ...pages].join('\n'));
+    return equal;
+  }
+};
+
+export const runDemo = (call: Call): Promise<number> =>
+  runCommand(call, {
+    ...{ help, takes_one: false },
+    options: {
+      ...service_options,
+      agents: { type: 'string', default: String(cast.length) },
+      data: { type: 'string', default: '.data' },
+    },
+    async work({ url: given, agents, data: data_dir }) {
+      const agent_count = Number(agents);
+      if (!(agent_count >= least_agents && agent_count <= cast.length)) {
+        throw new Stopped(`--agents takes a number from ${least_agents} to ${cast.length}.`);
+      }
+      const url = checkUrl(given);
+      const progress = makeProgress(call.screen);
+      const client = createClient({
+        ...{ base_url: url, patience_ms, timeout_ms: call_ms },
+        onRetry: ({ wait_ms, why }) => {
+          if (wait_ms >= 500) progress.say(`waiting ${Math.ceil(wait_ms / 1000)} s (${why})`);
+        },
+      });
+      // The first call does not wait: whether a service is there at all is known at once.
+      await client.attempt('health', { patience_ms: 0 });
+      const admin_key = readFileSync(path.join(data_dir, 'admin-key'), 'utf8').trim();
+      const admin = client.with({ headers: { 'x-admin-key': admin_key } });
+      const run_id = randomBytes(3).toString('hex');
+      const closers: (() => unknown)[] = [];
+      const story = { url, client, admin, run_id, progress, stop: call.stop, closers };
+      progress.say(`Demo run ${run_id} against ${url}`);
+      try {
+        const play = await prepare(story, agent_count, data_dir);
+        return (await compareCounts(story, play, await predictAll(story, play))) ? 0 : 1;
+      } finally {
+        for (const close of closers.reverse()) {
+          await Promise.resolve(close()).catch(() => undefined);
+        }
+      }
+    },
+  });
+
+await startCommand(import.meta.filename, runDemo, true);

@@ -1,9 +1,284 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { runDocs } from './docs/run.js';
+import { type SettingName, settings } from '../config.js';
+import { catalogue } from '../features/events/index.js';
+import { countedBy, type LimitName, limit_table } from '../features/limits/index.js';
+import type { EventDef } from '../kit/event.js';
+import { common_faults, type FaultDef } from '../kit/fault.js';
+import { faultsOf } from '../kit/http/openapi.js';
+import type { Auth, Route } from '../kit/http/route.js';
+import { close_codes, ws_faults } from '../kit/ws/frames.js';
+import { default_limits, type HubLimits } from '../kit/ws/hub.js';
+import { all_routes } from '../routes.js';
+import { type Call, runCommand, startCommand, writeLine } from './command.js';
 
-/** `npm run docs [-- --check]`: see `--help`. */
-process.exitCode = runDocs({
-  argv: process.argv.slice(2),
-  root: path.resolve(import.meta.dirname, '../../..'),
-  say: (line) => console.log(line),
-});
+/**
+ * `npm run docs`: the tables of docs/reference.md, each from the values that the service itself is
+ * made of; written anew or compared.
+ */
+
+const help = `Usage: npm run docs [-- --check]
+
+Writes the tables of docs/reference.md from the routes, events, faults, limits and settings of the service.
+
+  --check   change nothing; exit code 1 when something is not what it should be`;
+
+const reference = 'docs/reference.md';
+
+const escapeCell = (text: string): string => text.replace(/\s+/g, ' ').replaceAll('|', '\\|');
+
+/** A table with a head; `|` in a cell is escaped, line ends become blanks. */
+export const makeTable = (
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+): string => {
+  const line = (cells: readonly string[]): string => `| ${cells.map(escapeCell).join(' | ')} |`;
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
+};
+
+const asCode = (text: string): string => `\`${text}\``;
+
+/** A sentence for a table: without its full stop, when it is only one. */
+const asPhrase = (text: string): string =>
+  /\.\s/.test(text) || !text.endsWith('.') ? text : text.slice(0, -1);
+
+const callers: Readonly<Record<Auth, string>> = {
+  public: 'anybody',
+  agent: 'an agent',
+  linked: 'a linked agent',
+  human: 'a person',
+  either: 'an agent or a person',
+  member: 'a linked agent or a person',
+  admin: 'an admin',
+};
+
+const routes: readonly Route[] = (all_routes as readonly Route[]).filter(
+  ({ documented }) => documented,
+);
+
+/** Routes of one feature together, features in the order in which they are mounted. */
+const routesByTag = (): readonly Route[] => {
+  const tags = [...new Set(routes.map(({ tag }) => tag))];
+  return tags.flatMap((tag) => routes.filter((route) => route.tag === tag));
+};
+
+const routeTable = (): string =>
+  makeTable(
+    ['Method', 'Path', 'Who may call', 'Limit', 'What it does'],
+    routesByTag().map(({ method, path, auth, limits, summary }) => [
+      method,
+      asCode(path),
+      callers[auth],
+      limits.map(asCode).join(', '),
+      asPhrase(summary),
+    ]),
+  );
+
+const fieldsOf = ({ data }: EventDef): string => {
+  const required = new Set(data.required ?? []);
+  return Object.keys(data.properties)
+    .map((name) => asCode(required.has(name) ? name : `${name}?`))
+    .join(', ');
+};
+
+const eventTable = (): string =>
+  makeTable(
+    ['Event', 'When', 'Who hears it', 'Data'],
+    catalogue.map((def) => [
+      asCode(def.name),
+      asPhrase(def.about),
+      def.audience === 'everyone' ? 'everybody' : 'the author it is about',
+      fieldsOf(def),
+    ]),
+  );
+
+/** Every refusal over HTTP, by code and then by status; one that two routes share stands once. */
+export const allFaults = (): readonly FaultDef[] => {
+  const found = new Set<FaultDef>(Object.values(common_faults));
+  for (const route of all_routes as readonly Route[]) {
+    for (const def of faultsOf(route)) found.add(def);
+  }
+  return [...found].sort((a, b) =>
+    a.code === b.code ? a.status - b.status : a.code < b.code ? -1 : 1,
+  );
+};
+
+const faultTable = (): string =>
+  makeTable(
+    ['Code', 'Status', 'Category', 'Try again', 'Sentence'],
+    allFaults().map(({ code, status, category, retryable, sentence }) => [
+      asCode(code),
+      String(status),
+      category,
+      retryable ? 'yes' : '',
+      sentence,
+    ]),
+  );
+
+const socketFaultTable = (): string =>
+  makeTable(
+    ['Code', 'Category', 'Sentence'],
+    Object.values(ws_faults).map(({ code, category, sentence }) => [
+      asCode(code),
+      category,
+      sentence,
+    ]),
+  );
+
+const adviceOf = (code: number): string =>
+  code < 4_100
+    ? 'do not try again unchanged'
+    : code < 4_200
+      ? 'wait, a little longer each time, then try again'
+      : 'connect again now, within the spread given';
+
+const closeCodeTable = (): string =>
+  makeTable(
+    ['Close code', 'Name', 'What to do'],
+    Object.entries(close_codes).map(([name, code]) => [String(code), asCode(name), adviceOf(code)]),
+  );
+
+const showNumber = (value: number): string => value.toLocaleString('en-US');
+
+/** What a limit counts; those that no route names yet wait for the features they belong to. */
+const tellCounted = (name: LimitName): string => {
+  const counted = countedBy(name, routes);
+  if (counted.length === 0) return 'nothing yet';
+  return counted.map((what) => (what.startsWith('every') ? what : asCode(what))).join(', ');
+};
+
+const limitTable = (): string =>
+  makeTable(
+    ['Limit', 'Per minute', 'Of each', 'Counts', 'Setting'],
+    Object.entries(limit_table).map(([name, { setting, per }]) => [
+      asCode(name),
+      showNumber(Number(settings[setting].fallback)),
+      per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
+      tellCounted(name as LimitName),
+      asCode(setting),
+    ]),
+  );
+
+/** A new limit does not compile before it has a sentence here. */
+const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
+  frames_per_s: 'Frames that a client may send in a second',
+  frames_burst: 'Frames that it may send at once',
+  frame_bytes: 'Bytes of one frame from a client that is no call',
+  calls: 'Calls of a socket that may wait for their answers',
+  topics: 'Topics of all sockets of one agent or person, in one api process',
+  filters: 'Different filters on one topic, in one api process',
+  topics_anonymous: 'Topics of a socket without one',
+  connections_key: 'Sockets of one agent or person, in all api processes',
+  connections_ip: 'Sockets of one address, in all api processes',
+  lifetime_ms: 'Milliseconds until a socket is sent away to connect again, ± 20 %',
+  hello_ms: 'Milliseconds within which a socket without a credential says something',
+  tick_ms: 'Milliseconds between two ticks, ± 10 %',
+  state_gap_ms: 'Fewest milliseconds between two states of one topic',
+  backpressure_bytes: 'Unread bytes above which a socket leaves the live stream',
+  unread_bytes: 'The same of all sockets of a process; above it newcomers close with 4100',
+  unread_ms: 'Milliseconds for which everything may stay unread',
+  replay_events: 'Events of one replay',
+  replay_span: 'How far behind the head a replay may look',
+  replay_ms: 'Milliseconds that a replay may take',
+  ahead_ms: 'Milliseconds to wait for an offset that this process has not reached',
+  drain_ms: 'Milliseconds over which all sockets are sent away at a stop',
+};
+
+const socketLimitTable = (): string =>
+  makeTable(
+    ['Limit', 'Value', 'What it bounds'],
+    Object.entries(socket_limits).map(([name, about]) => [
+      asCode(name),
+      showNumber(default_limits[name as keyof HubLimits]),
+      about,
+    ]),
+  );
+
+/** Defaults that depend on the machine the table is made on. */
+const told_defaults: Readonly<Partial<Record<SettingName, string>>> = {
+  API_PROCESSES: 'cores − 1',
+};
+
+const settingTable = (): string =>
+  makeTable(
+    ['Setting', 'Default', 'Meaning'],
+    Object.entries(settings).map(([name, { fallback, about, secret }]) => {
+      const told = told_defaults[name as SettingName];
+      const value = fallback === undefined || fallback === '' ? '' : asCode(fallback);
+      return [asCode(name), told ?? value, secret === true ? `**Secret.** ${about}` : about];
+    }),
+  );
+
+const makeTables = (): ReadonlyMap<string, string> =>
+  new Map([
+    ['routes', routeTable()],
+    ['events', eventTable()],
+    ['faults', faultTable()],
+    ['socket-faults', socketFaultTable()],
+    ['close-codes', closeCodeTable()],
+    ['limits', limitTable()],
+    ['socket-limits', socketLimitTable()],
+    ['settings', settingTable()],
+  ]);
+
+export interface Filled {
+  readonly text: string;
+  /** Names of the blocks that were not what they should be. */
+  readonly changed: readonly string[];
+  /** Blocks that have no pair of markers, and markers that have no block. */
+  readonly problems: readonly string[];
+}
+
+/** Puts each block between `<!-- name:begin -->` and `<!-- name:end -->`. */
+export const fillBlocks = (document: string, blocks: ReadonlyMap<string, string>): Filled => {
+  const changed: string[] = [];
+  const markers = document.matchAll(/^<!-- ([a-z-]+):(?:begin|end) -->$/gm);
+  const problems = [...new Set(Array.from(markers, ([, name = '']) => name))]
+    .filter((name) => !blocks.has(name))
+    .map((name) => `There is no table "${name}".`);
+  let text = document;
+  for (const [name, block] of blocks) {
+    const [begin, end] = [`<!-- ${name}:begin -->\n`, `<!-- ${name}:end -->`];
+    const [before = '', after = '', ...more] = text.split(begin);
+    const at = after.indexOf(end);
+    if (more.length > 0 || at === -1) {
+      problems.push(`The table "${name}" needs one pair of markers.`);
+      continue;
+    }
+    const wanted = `\n${block}\n\n`;
+    if (after.slice(0, at) !== wanted) changed.push(name);
+    text = before + begin + wanted + after.slice(at);
+  }
+  return { text, changed, problems };
+};
+
+/** What the reference should be; its text as it is comes in, so that a test can try others. */
+export const fillReference = (text: string): Filled => fillBlocks(text, makeTables());
+
+export const runDocs = (
+  call: Call,
+  root = path.resolve(import.meta.dirname, '../../..'),
+): Promise<number> =>
+  runCommand(call, {
+    ...{ help, takes_one: false, options: { check: { type: 'boolean' } } },
+    work({ check }) {
+      const file = path.join(root, reference);
+      const { text, changed, problems } = fillReference(readFileSync(file, 'utf8'));
+      for (const problem of problems) writeLine(call.screen, `${reference}: ${problem}`);
+      if (problems.length > 0) return 1;
+      const names = changed.join(', ');
+      const is_wrong = check === true && changed.length > 0;
+      if (check !== true && changed.length > 0) writeFileSync(file, text);
+      writeLine(
+        call.screen,
+        changed.length === 0
+          ? `${reference}: every table is right.`
+          : is_wrong
+            ? `${reference}: not what the service is: ${names}. Run: npm run docs`
+            : `${reference}: written anew: ${names}.`,
+      );
+      return is_wrong ? 1 : 0;
+    },
+  });
+
+await startCommand(import.meta.filename, runDocs);

@@ -1,19 +1,14 @@
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import path from 'node:path';
-import { lockHolder } from '../boot/processes.mjs';
 import { type Config, ConfigError, readConfig, settings } from '../config.js';
 import { readStatus } from '../embedded/data-dir.js';
 import { embeddedPostgresVersion } from '../embedded/postgres-home.js';
 import { probePort } from '../embedded/processes.js';
-import { findInstaller, lookUp } from '../embedded/redis-binary.js';
+import { findInstaller, lookUp } from '../embedded/redis.js';
 import { openSql } from '../kit/pg/client.js';
 import { lookAtRedis } from '../kit/redis/client.js';
-import { printable } from './shared/terminal.js';
+import { type Call, isRunning, printable, runCommand, startCommand } from './command.js';
 
-/**
- * `npm run doctor`: every setting with its value and where it comes from, then whether what the
- * service needs is there. Leaves nothing behind. Ends with code 1 when something is wrong.
- */
 type Check = (config: Config) => Promise<string> | string;
 
 const oldest_postgres = 14;
@@ -33,7 +28,6 @@ const show = (name: string, value: unknown, secret: boolean): string => {
 
 const not_set = 'default';
 
-/** The name that set it. */
 const sourceOf = (name: string): string => {
   const isSet = (key: string): boolean => (process.env[key] ?? '') !== '';
   const names = [`PF_${name}`, name, `PF_${name}_FILE`, `${name}_FILE`];
@@ -51,12 +45,6 @@ const printSettings = (config: Partial<Config>): void => {
   }
 };
 
-const checkNode: Check = () => {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major < 20 || (major === 20 && minor < 11)) throw new Error('20.11 or newer is needed');
-  return process.version;
-};
-
 const checkDataDir: Check = ({ DATA_DIR }) => {
   let folder = DATA_DIR;
   while (!existsSync(folder)) folder = path.dirname(folder);
@@ -65,13 +53,9 @@ const checkDataDir: Check = ({ DATA_DIR }) => {
   return folder === DATA_DIR ? `${DATA_DIR} can be written` : `${DATA_DIR} can be made`;
 };
 
-const runningHere = (config: Config): boolean =>
-  lockHolder(path.join(config.DATA_DIR, 'service.lock')) !== 0;
-
-const checkPort: Check = async (config) => {
-  const { PORT, HOST, DATA_DIR } = config;
+const checkPort: Check = async ({ PORT, HOST, DATA_DIR }) => {
   const { url } = readStatus(DATA_DIR);
-  if (runningHere(config) && url !== undefined) return `the service runs at ${url}`;
+  if (isRunning(DATA_DIR) && url !== undefined) return `the service runs at ${url}`;
   const problem = await probePort(PORT, HOST);
   if (problem !== null) throw new Error(`${PORT} on ${HOST} cannot be used (${problem})`);
   return `${PORT} on ${HOST} is free`;
@@ -110,7 +94,6 @@ const checkRedis: Check = async ({ REDIS_URL }) => {
 };
 
 const checks: readonly (readonly [name: string, check: Check])[] = [
-  ['Node', checkNode],
   ['DATA_DIR', checkDataDir],
   ['PORT', checkPort],
   ['Postgres', checkPostgres],
@@ -131,19 +114,29 @@ const runChecks = async (config: Config): Promise<number> => {
   return wrong;
 };
 
-const run = async (): Promise<void> => {
-  try {
-    const config = readConfig();
-    printSettings(config);
-    const wrong = await runChecks(config);
-    say(wrong === 0 ? '\nEverything is in order.' : `\n${wrong} of ${checks.length} wrong.`);
-    process.exitCode = wrong === 0 ? 0 : 1;
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    printSettings(error.values);
-    say(`\n${error.message}`);
-    process.exitCode = 1;
-  }
-};
+const help = `Usage: npm run doctor
 
-await run();
+Prints every setting with its value and where it comes from, then checks what the service needs.
+
+Exit code: 0 everything is in order, 1 something is wrong.`;
+
+const runDoctor = (call: Call): Promise<number> =>
+  runCommand(call, {
+    ...{ help, takes_one: false, options: {} },
+    async work() {
+      try {
+        const config = readConfig();
+        printSettings(config);
+        const wrong = await runChecks(config);
+        say(wrong === 0 ? '\nEverything is in order.' : `\n${wrong} of ${checks.length} wrong.`);
+        return wrong === 0 ? 0 : 1;
+      } catch (error) {
+        if (!(error instanceof ConfigError)) throw error;
+        printSettings(error.values);
+        say(`\n${error.message}`);
+        return 1;
+      }
+    },
+  });
+
+await startCommand(import.meta.filename, runDoctor);

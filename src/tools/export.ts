@@ -1,10 +1,274 @@
-import { runExport } from './export/run.js';
+import { createHash } from 'node:crypto';
+import { createReadStream, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { writeWhole } from '../embedded/files.js';
+import { format_names } from '../features/exports/content.js';
+import {
+  type Call,
+  checkUrl,
+  makeProgress,
+  type Progress,
+  runCommand,
+  Stopped,
+  service_options,
+  startCommand,
+} from './command.js';
 
-/** `npm run export -- WHAT`: see `--help`. The first Ctrl-C ends it; the same command goes on. */
-const stop = new AbortController();
-process.once('SIGINT', () => stop.abort());
-process.exitCode = await runExport({
-  argv: process.argv.slice(2),
-  screen: process.stderr,
-  stop: stop.signal,
-});
+/**
+ * `npm run export`: service → FILE.part → compared with its manifest → FILE. FILE.part.json says of
+ * which export the part is. The length of the part is the cursor: every byte of it came from the
+ * service, in order.
+ */
+
+const subjects = ['predictions', 'consensus-history'];
+
+const help = `Usage: npm run export -- WHAT [--out FILE] [--format FORMAT] [options]
+
+WHAT is ${subjects.join(' or ')}. The data of a running service go into a file:
+
+  --out FILE        where to (default WHAT.FORMAT)
+  --format FORMAT   ${format_names.join(', ')} (default ndjson)
+  --url URL         the service (default: the one of this folder, else port 8080 or PORT)
+  --force           replace a file that is there
+
+Which rows:
+
+  --since TIME, --until TIME        when the prediction was made; ISO 8601 with a zone
+  --question-id ID, --category SLUG, --subcategory SLUG, --model-family NAME
+  --status STATUS                   open, closed, resolved or voided (predictions)
+  --as-of TIME                      only what was known then
+  --snapshot TIME                   only what was recorded before; for the same file once more
+  --names                           with ids and names of agents, where they are public
+
+While it runs the file is called FILE.part, with FILE.part.json beside it. After an interruption of
+any kind the same command goes on after what is there, and the finished file is the same to the last
+byte. Its SHA-256 is compared with that of the service, and FILE.manifest.json says what it is.
+
+Exit code: 0 the file is there and right; 1 it is not.`;
+
+const text = { type: 'string' } as const;
+
+const filters = {
+  ...{ since: text, until: text, 'question-id': text, category: text, subcategory: text },
+  ...{ 'model-family': text, status: text, 'as-of': text },
+};
+
+interface Part {
+  readonly address: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly snapshot: string;
+}
+
+interface Download {
+  readonly file: string;
+  readonly address: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** The one that was asked for. */
+  readonly snapshot: string | undefined;
+  readonly stop: AbortSignal | undefined;
+  readonly patience_ms: number;
+  readonly progress: Progress;
+}
+
+const partFile = (file: string): string => `${file}.part`;
+const noteFile = (file: string): string => `${file}.part.json`;
+
+const readPart = (file: string): Part | null =>
+  existsSync(partFile(file)) && existsSync(noteFile(file))
+    ? (JSON.parse(readFileSync(noteFile(file), 'utf8')) as Part)
+    : null;
+
+/** The note comes first: a part without one belongs to nothing. */
+const beginPart = (file: string, part: Part): void => {
+  rmSync(partFile(file), { force: true });
+  writeWhole(noteFile(file), `${JSON.stringify(part, null, 2)}\n`, 0o644);
+};
+
+const sentenceOf = async (answer: Response): Promise<string> => {
+  try {
+    const { error, fields = [] } = (await answer.json()) as {
+      error: string;
+      fields?: { path: string; message: string }[];
+    };
+    return [error, ...fields.map((field) => `${field.path}: ${field.message}`)].join(' ');
+  } catch {
+    return `status ${answer.status}`;
+  }
+};
+
+const causeOf = (error: unknown): string => {
+  const { cause, message } = error as Error & { cause?: { code?: string } };
+  return cause?.code ?? message;
+};
+
+/** Asks until there is an answer that stands; waits as long as the service says. */
+const ask = async (url: string, download: Download, most_ms = Infinity): Promise<Response> => {
+  const { stop, patience_ms, progress } = download;
+  const give_up_ms = performance.now() + Math.min(patience_ms, most_ms);
+  const { origin } = new URL(url);
+  for (;;) {
+    const signal = stop ?? null;
+    const answer = await fetch(url, { signal }).catch((error: unknown) => {
+      stop?.throwIfAborted();
+      return causeOf(error);
+    });
+    if (typeof answer !== 'string' && answer.ok) return answer;
+    const why = typeof answer === 'string' ? answer : await sentenceOf(answer);
+    if (typeof answer !== 'string' && answer.status !== 429 && answer.status !== 503) {
+      throw new Stopped(`The service refuses: ${why}`);
+    }
+    const after_s = typeof answer === 'string' ? 0.5 : Number(answer.headers.get('retry-after'));
+    const wait_ms = 1_000 * (after_s || 1);
+    if (performance.now() + wait_ms > give_up_ms) {
+      throw new Stopped(
+        `Nothing can be had from ${origin} (${why}); if the service is elsewhere, give its --url.`,
+      );
+    }
+    progress.say(`waiting ${Math.ceil(wait_ms / 1_000)} s for ${origin} (${why})`);
+    await delay(wait_ms, undefined, stop === undefined ? {} : { signal: stop });
+  }
+};
+
+/** Appends what comes; false when the connection broke before the end. */
+const receive = async (answer: Response, download: Download, begun: number): Promise<boolean> => {
+  const { file, stop, progress } = download;
+  const rows = answer.headers.get('x-export-rows');
+  const handle = await open(partFile(file), 'a');
+  let bytes = begun;
+  try {
+    for await (const piece of answer.body ?? []) {
+      stop?.throwIfAborted();
+      await handle.writeFile(piece as Uint8Array);
+      bytes += (piece as Uint8Array).byteLength;
+      progress.show(`${(bytes / 1e6).toFixed(1)} MB${rows === null ? '' : ` of ${rows} rows`}`);
+    }
+    return true;
+  } catch (error) {
+    // Errors of the file have a code of their own; those of a connection do not last.
+    if (typeof (error as { syscall?: unknown }).syscall === 'string') throw error;
+    stop?.throwIfAborted();
+    return false;
+  } finally {
+    await handle.sync();
+    await handle.close();
+  }
+};
+
+const partBytes = async (file: string): Promise<{ bytes: number; sha256: string }> => {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  if (existsSync(partFile(file))) {
+    for await (const piece of createReadStream(partFile(file))) {
+      hash.update(piece as Buffer);
+      bytes += (piece as Buffer).byteLength;
+    }
+  }
+  return { bytes, sha256: hash.digest('hex') };
+};
+
+const withQuery = (address: string, query: Readonly<Record<string, string>>): string =>
+  `${address}?${new URLSearchParams(query)}`;
+
+/** For the first answer, because the address may be wrong. */
+const first_patience_ms = 10_000;
+
+/** Reads an export into its part, and goes on where a connection breaks. */
+const fetchPart = async (download: Download, known: Part | null): Promise<Part> => {
+  const { file, address, query, progress } = download;
+  let part = known;
+  for (;;) {
+    const { bytes } = part === null ? { bytes: 0 } : await partBytes(file);
+    const snapshot = part?.snapshot ?? download.snapshot;
+    const place = { count: 'true', skip_bytes: String(bytes), ...(snapshot && { snapshot }) };
+    const most_ms = part === null ? first_patience_ms : Infinity;
+    const answer = await ask(withQuery(address, { ...query, ...place }), download, most_ms);
+    if (part === null) {
+      part = { address, query, snapshot: answer.headers.get('x-export-snapshot') ?? '' };
+      beginPart(file, part);
+    }
+    if (await receive(answer, download, bytes)) return part;
+    progress.say('The connection broke; going on.');
+    await delay(500);
+  }
+};
+
+interface Manifest {
+  readonly rows: number;
+  readonly file: { readonly bytes: number; readonly sha256: string };
+}
+
+/** The manifest of the part; null where the two do not fit. */
+const compare = async (download: Download, { snapshot }: Part): Promise<Manifest | null> => {
+  const { address, query, file } = download;
+  const url = withQuery(`${address}/manifest`, { ...query, snapshot });
+  const manifest = (await (await ask(url, download)).json()) as Manifest;
+  const { bytes, sha256 } = await partBytes(file);
+  return bytes === manifest.file.bytes && sha256 === manifest.file.sha256 ? manifest : null;
+};
+
+const exportFile = async (download: Download): Promise<void> => {
+  const { file, address, query, snapshot, progress } = download;
+  const known = readPart(file);
+  if (known !== null) {
+    const is_same =
+      JSON.stringify([known.address, known.query]) === JSON.stringify([address, query]);
+    if (!is_same || (snapshot ?? known.snapshot) !== known.snapshot) {
+      throw new Stopped(
+        `${partFile(file)} belongs to another export; run that one again, or delete it.`,
+      );
+    }
+    progress.say(`Going on with the export of ${known.snapshot}.`);
+  }
+  let manifest = await compare(download, await fetchPart(download, known));
+  if (manifest === null) {
+    // A moderator hid something in between: the bytes before and after do not belong together.
+    progress.say('The rows have changed since the export began; beginning anew.');
+    manifest = await compare(download, await fetchPart(download, null));
+  }
+  if (manifest === null) {
+    rmSync(noteFile(file));
+    throw new Stopped('What arrived is not what the service sent (SHA-256); run it again.');
+  }
+  renameSync(partFile(file), file);
+  writeWhole(`${file}.manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`, 0o644);
+  rmSync(noteFile(file));
+  const { rows } = manifest;
+  const { bytes, sha256 } = manifest.file;
+  progress.say(`${file}: ${rows} rows, ${bytes} bytes, SHA-256 ${sha256}`);
+};
+
+export const runExport = (call: Call): Promise<number> =>
+  runCommand(call, {
+    ...{ help, takes_one: true },
+    options: {
+      ...{ ...service_options, ...filters, out: text, format: text, snapshot: text },
+      ...{ names: { type: 'boolean' }, force: { type: 'boolean' } },
+    },
+    async work({ url, out, format = 'ndjson', snapshot, names, force, ...members }, subject) {
+      if (!subjects.includes(subject)) {
+        throw new Stopped(`WHAT is ${subjects.join(' or ')}, not ${subject}.`);
+      }
+      if (!(format_names as readonly string[]).includes(format)) {
+        throw new Stopped(`--format is ${format_names.join(', ')}, not ${format}.`);
+      }
+      const query: Record<string, string> = { format, ...(names === true && { names: 'true' }) };
+      for (const name of Object.keys(filters) as (keyof typeof filters)[]) {
+        const value = members[name];
+        if (value !== undefined) query[name.replaceAll('-', '_')] = value;
+      }
+      const file = out ?? `${subject}.${format}`;
+      if (existsSync(file) && force !== true) {
+        throw new Stopped(`${file} is there already; give --force to replace it, or --out.`);
+      }
+      const address = new URL(`/api/export/${subject}`, checkUrl(url)).href;
+      await exportFile({
+        ...{ file, address, query, snapshot, stop: call.stop },
+        patience_ms: call.patience_ms ?? 90_000,
+        progress: makeProgress(call.screen),
+      });
+      return 0;
+    },
+  });
+
+await startCommand(import.meta.filename, runExport, true);

@@ -1,11 +1,124 @@
 import { type Config, readConfig } from '../config.js';
-import { readMigrations } from '../kit/pg/migrate.js';
-import { runCommand, sayRows } from './backup/command.js';
-import type { Manifest } from './backup/dump.js';
-import { checkBackup, loadDatabase } from './backup/load.js';
+import type { Sql, Tx } from '../kit/pg/client.js';
+import { applyMigrations, type Migration, readMigrations } from '../kit/pg/migrate.js';
+import { makeDay } from '../kit/pg/partition-store.js';
+import { DamagedFile, readArchive } from './backup/archive.js';
 import { checkOfSecretKey, forgetRedis, withTarget } from './backup/places.js';
+import {
+  dropSchema,
+  emptyTables,
+  findOthers,
+  finishTable,
+  holdsContent,
+  readTables,
+  type Table,
+} from './backup/tables-store.js';
+import {
+  backup_format,
+  type Manifest,
+  manifest_name,
+  type SayRows,
+  sayRowsOn,
+  tableOfPart,
+} from './backup.js';
+import { type Call, runCommand, Stopped, startCommand, writeLine } from './command.js';
 
-/** `npm run restore`: see `--help`. */
+/**
+ * `npm run restore`. In one transaction the schema is made anew as it was, the rows come in, then
+ * the migrations since then run on them. Any error leaves the database as it was.
+ */
+
+/** Reads the whole file and what it says of itself, and changes nothing. */
+export const checkBackup = async (file: string): Promise<Manifest> => {
+  let manifest: Manifest | undefined;
+  for await (const { name, bytes } of readArchive(file)) {
+    if (name === manifest_name) manifest = JSON.parse(bytes.toString('utf8'));
+  }
+  if (manifest?.format !== backup_format) {
+    throw new DamagedFile(`it is no "${backup_format}"`);
+  }
+  return manifest;
+};
+
+/** The migrations that the database of the backup has had; throws where this program's differ. */
+const migrationsOf = (
+  { migrations: had }: Manifest,
+  known: readonly Migration[],
+): readonly Migration[] => {
+  if (had.length > known.length) {
+    throw new Stopped(
+      `The backup is at migration ${had.length} and this program knows ${known.length}: ` +
+        'restore it with the newer program.',
+    );
+  }
+  const other = had.findIndex((name, at) => known[at]?.name !== name);
+  if (other !== -1) throw new Stopped(`The backup has another migration ${had[other]}.`);
+  return known.slice(0, had.length);
+};
+
+interface LoadOptions {
+  readonly file: string;
+  readonly manifest: Manifest;
+  readonly migrations: readonly Migration[];
+  readonly replace: boolean;
+  readonly say: SayRows;
+  /** Called when nothing speaks against the restore, before the first change. */
+  readonly emptyRedis: () => Promise<void>;
+}
+
+const checkTarget = async (tx: Tx, { replace }: LoadOptions): Promise<void> => {
+  const others = await findOthers(tx);
+  if (others.length > 0) {
+    throw new Stopped(
+      `The service still works with this database (${others.join(', ')}): stop it first.`,
+    );
+  }
+  if (!replace && (await holdsContent(tx))) {
+    throw new Stopped(
+      'The database is not empty. With --replace everything in it is deleted and the backup takes ' +
+        'its place.',
+    );
+  }
+};
+
+const copyIn = async (tx: Tx, { name, columns }: Table, bytes: Buffer): Promise<void> => {
+  const list = columns.map((column) => `"${column}"`).join(', ');
+  await tx.copyIn(`copy "${name}" (${list}) from stdin`, [bytes]);
+};
+
+const load = async (tx: Tx, options: LoadOptions): Promise<void> => {
+  const { file, manifest, migrations, say } = options;
+  const had = migrationsOf(manifest, migrations);
+  await checkTarget(tx, options);
+  await options.emptyRedis();
+  await dropSchema(tx, migrations);
+  await applyMigrations(tx, had);
+  const made = new Set((await readTables(tx)).tables.map(({ name }) => name));
+  // What else lay in the schema of the backup is not the service's.
+  const tables = new Map(
+    manifest.tables.filter(({ name }) => made.has(name)).map((table) => [table.name, table]),
+  );
+  await emptyTables(tx, [...tables.values()]);
+  for (const { name, days } of tables.values()) {
+    for (const day of days) await makeDay(tx, name, day);
+  }
+  for await (const { name, bytes } of readArchive(file)) {
+    const table = tables.get(tableOfPart(name) ?? '');
+    if (table !== undefined) await copyIn(tx, table, bytes);
+  }
+  for (const table of tables.values()) {
+    await finishTable(tx, table, table.rows);
+    say(table.name, table.rows);
+  }
+  await applyMigrations(tx, migrations);
+};
+
+export const loadDatabase = async (sql: Sql, options: LoadOptions): Promise<void> => {
+  await sql.begin((tx) => load(tx, options));
+  // Without it the first statements are planned as if the tables were empty.
+  await sql`analyze`;
+};
+
 const help = `Usage: npm run restore -- FILE [--replace] [--without-key]
 
 Puts a backup into the database of this folder, or of DATABASE_URL. The service must not run, on no
@@ -22,24 +135,31 @@ const checkKey = (config: Config, { secret_key_check: wanted }: Manifest): void 
   const found = checkOfSecretKey(config);
   if (wanted === null || found === wanted) return;
   const problem = found === null ? 'There is no' : 'This is another';
-  throw new Error(
+  throw new Stopped(
     `${problem} SECRET_KEY, and the secrets in the backup open only with the one they were made ` +
       `with: set it, or put the file into ${config.DATA_DIR}/secret-key. See also --without-key.`,
   );
 };
 
-await runCommand({
-  ...{ help, flags: ['replace', 'without-key'], nothing_done: 'The database is as it was.' },
-  async work(file, isSet) {
-    const config = readConfig();
-    console.log(`Checking ${file} …`);
-    const manifest = await checkBackup(file);
-    console.log(`It is whole, and was made at ${manifest.made_at}.`);
-    if (!isSet('without-key')) checkKey(config, manifest);
-    const migrations = readMigrations();
-    const emptyRedis = () => forgetRedis(config);
-    const options = { file, manifest, migrations, replace: isSet('replace'), emptyRedis };
-    await withTarget(config, (sql) => loadDatabase(sql, { ...options, say: sayRows }));
-    console.log('Everything is back. Start the service, and then look with: npm run verify');
-  },
-});
+const runRestore = (call: Call): Promise<number> =>
+  runCommand(call, {
+    ...{ help, takes_one: true, after_error: 'The database is as it was.' },
+    options: { replace: { type: 'boolean' }, 'without-key': { type: 'boolean' } },
+    async work({ replace = false, 'without-key': without_key }, file) {
+      const config = readConfig();
+      const manifest = await checkBackup(file);
+      writeLine(call.screen, `${file} is whole, and was made at ${manifest.made_at}.`);
+      if (without_key !== true) checkKey(config, manifest);
+      const migrations = readMigrations();
+      const emptyRedis = () => forgetRedis(config);
+      const options = { file, manifest, migrations, replace, emptyRedis, say: sayRowsOn(call) };
+      await withTarget(config, (sql) => loadDatabase(sql, options));
+      writeLine(
+        call.screen,
+        'Everything is back. Start the service, and then look with: npm run verify',
+      );
+      return 0;
+    },
+  });
+
+await startCommand(import.meta.filename, runRestore);

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import type { Test } from 'tap';
-import { readAccess } from '../../src/embedded/postgres-cluster.js';
+import { readAccess } from '../../src/embedded/postgres.js';
 import { isOutage, isWriteRefused } from '../../src/kit/pg/client.js';
 import { allow, type FaultWorld, survive } from './fault.js';
 import { openAdmin } from './own-stores.js';

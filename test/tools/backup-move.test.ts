@@ -5,7 +5,7 @@ import { embeddedPostgresUrl } from '../../src/embedded/postgres.js';
 import type { Sql } from '../../src/kit/pg/client.js';
 import { readTables } from '../../src/tools/backup/tables-store.js';
 import { startReceiver } from '../../src/tools/demo/receiver.js';
-import { runDemo } from '../../src/tools/demo/run.js';
+import { runDemo } from '../../src/tools/demo.js';
 import { makeCaller } from '../help/app.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
 import { runTool } from '../help/run-tool.js';

@@ -1,17 +1,11 @@
 import { createHmac } from 'node:crypto';
 import t from 'tap';
-import { persona_archetypes, risk_profiles, roles } from '../../src/features/agents/rules.js';
+import { persona_archetypes, risk_profiles } from '../../src/features/agents/rules.js';
 import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { modelFamily } from '../../src/features/taxonomy/model-family.js';
-import { readDemoArguments } from '../../src/tools/demo/arguments.js';
-import { cast } from '../../src/tools/demo/cast.js';
-import { scripts } from '../../src/tools/demo/questions.js';
-import { speak } from '../../src/tools/demo/reasoning.js';
 import { isSigned } from '../../src/tools/demo/receiver.js';
-import { isComplete, summarise, type Tally } from '../../src/tools/demo/summary.js';
-import { makeView, type Picture, pictureLines } from '../../src/tools/demo/view.js';
-import { localUrl } from '../../src/tools/shared/arguments.js';
-import { makeProgress } from '../../src/tools/shared/terminal.js';
+import { cast, scripts, speak } from '../../src/tools/demo/texts.js';
+import { runDemo, summarise } from '../../src/tools/demo.js';
 
 t.test(
   'the cast: 25 different agents of at least six families, as registration takes them',
@@ -22,11 +16,10 @@ t.test(
     t.ok(families.size >= 6, [...families].join(', '));
     t.notOk(families.has('other'));
     t.ok(new Set(cast.slice(0, 6).map(({ model }) => modelFamily(model))).size >= 2);
-    for (const { name, persona_archetype, risk_profile, role } of cast) {
+    for (const { name, persona_archetype, risk_profile } of cast) {
       t.ok(name.length + 7 <= 50, name);
       t.ok((persona_archetypes as readonly string[]).includes(persona_archetype));
       t.ok((risk_profiles as readonly string[]).includes(risk_profile));
-      t.ok(role.split(',').every((each) => (roles as readonly string[]).includes(each)));
     }
   },
 );
@@ -47,7 +40,7 @@ t.test(
     for (const [question, script] of scripts.entries()) {
       const seen: Set<string>[] = [];
       for (const [agent, member] of cast.entries()) {
-        const stated = speak(script, { member, agent, question, run_id: '0a1b2c' });
+        const stated = speak({ agent, question, run_id: '0a1b2c' });
         const checked = checkReasoning(stated.reasoning);
         t.same(checked.failures, [], `${member.name} on question ${question}`);
         t.equal(checked.citations.length, 2);
@@ -67,9 +60,7 @@ t.test(
     }
     t.equal(urls.size, 2 * cast.length * scripts.length, 'no source comes twice');
     t.ok(closest < 0.6, `two texts on one question share ${closest.toFixed(3)} of their words`);
-    const answers = cast.map((member, agent) =>
-      speak(scripts[0]!, { member, agent, question: 0, run_id: 'x' }),
-    );
+    const answers = cast.map((_, agent) => speak({ agent, question: 0, run_id: 'x' }));
     t.ok(new Set(answers.map(({ confidence }) => confidence)).size > 5, 'opinions differ');
   },
 );
@@ -117,7 +108,9 @@ t.test('a signature is taken only when it is right in every character, and new',
   t.equal(isTaken(sign('now'), { timestamp: 'now' }), false);
 });
 
+type Tally = Parameters<typeof summarise>[0];
 const tally = (more: Partial<Tally> = {}): Tally => ({
+  wanted: 2,
   accepted: new Set(['a', 'b']),
   consensus_total: 2,
   on_socket: new Set(['b', 'a']),
@@ -127,9 +120,8 @@ const tally = (more: Partial<Tally> = {}): Tally => ({
 });
 
 t.test('the summary is content only when all four counts are of the same events', async (t) => {
-  t.equal(isComplete(tally()), true);
-  t.match(summarise(tally(), 2), { equal: true, lines: [/^$/, /accepted +2 {2}✓/] });
-  t.equal(summarise(tally(), 2).lines.at(-1), 'All counts are equal.');
+  t.match(summarise(tally()), { equal: true, lines: [/accepted +2 {2}✓/] });
+  t.equal(summarise(tally()).lines.at(-1), 'All counts are equal.');
   const wrong: readonly Partial<Tally>[] = [
     { consensus_total: 3 },
     { on_socket: new Set(['a']) },
@@ -137,97 +129,24 @@ t.test('the summary is content only when all four counts are of the same events'
     { verified: new Set(['a', 'b', 'c']) },
     { verified: new Set(['a', 'c']) },
     { accepted: new Set(['a']) },
+    { wanted: 3 },
+    { rejected: 1 },
   ];
   for (const more of wrong) {
-    t.equal(isComplete(tally(more)), false, JSON.stringify(Object.keys(more)));
-    t.equal(summarise(tally(more), 2).equal, false);
-    t.equal(summarise(tally(more), 2).lines.at(-1), 'The counts differ.');
+    t.equal(summarise(tally(more)).equal, false, JSON.stringify(Object.keys(more)));
+    t.equal(summarise(tally(more)).lines.at(-1), 'The counts differ.');
   }
-  t.equal(summarise(tally(), 3).equal, false, 'a prediction is missing');
-  t.equal(summarise(tally({ rejected: 1 }), 2).equal, false, 'a signature was wrong');
-});
-
-const picture: Picture = {
-  step: 'predicting',
-  accepted: 3,
-  wanted: 12,
-  on_socket: 2,
-  verified: 1,
-  questions: [{ text: 'Will it?', total: 3, percent: 50, label: 'YES', families: 2 }],
-};
-
-const makeScreen = (more: object = {}) => {
-  const written: string[] = [];
-  return { written, screen: { ...more, write: (text: string) => written.push(text) } };
-};
-
-t.test('on a terminal the picture is drawn again in place', async (t) => {
-  const { written, screen } = makeScreen({ isTTY: true, columns: 60 });
-  const view = makeView(screen);
-  view.draw(picture);
-  t.match(written.join(''), /^\[█{7}░{21}\] {2}25 % {2}predicting\n {2}predictions 3\/12/);
-  t.ok(
-    written
-      .join('')
-      .split('\n')
-      .every((line) => line.length < 60),
-    'no line wraps',
-  );
-  view.say('a step is done');
-  t.equal(written[1], '\x1b[3A\x1b[J', 'three lines are taken away');
-  view.draw(picture);
-  view.end();
-  view.say('below');
-  t.equal(written.at(-1), 'below\n', 'the last picture stays');
-  t.match(pictureLines(picture)[2], /Will it\? +█{12}·{12} {2}50 % YES, 3 by 2 families/);
-});
-
-t.test('elsewhere there are plain lines without control characters', async (t) => {
-  const { written, screen } = makeScreen();
-  const view = makeView(screen);
-  view.say('begin');
-  view.draw(picture);
-  view.draw(picture);
-  view.end();
-  const text = written.join('');
-  t.notMatch(text, /\x1b/);
-  t.match(text, /^begin\n {2}predictions 3\/12, events 2, deliveries verified 1\n {2}Will it\?/);
-  const plain = makeScreen();
-  const format = '[{bar}] {percentage} %  {note}';
-  const progress = makeProgress(plain.screen, format);
-  progress.update(1, 4, { note: 'begun' });
-  progress.clear();
-  progress.update(4, 4, { note: 'done' });
-  progress.end();
-  t.same(plain.written.join('').split('\n'), [
-    '[███████░░░░░░░░░░░░░░░░░░░░░] 25 %  begun',
-    '[████████████████████████████] 100 %  done',
-    '',
-  ]);
-  const live = makeScreen({ isTTY: true, columns: 50 });
-  const bar = makeProgress(live.screen, format);
-  bar.update(1, 1, { note: 'a note that is longer than the terminal is wide' });
-  t.ok(live.written.includes('\x1b[?7l'), 'no line wraps');
-  const drawn = live.written.length;
-  bar.clear();
-  t.ok(live.written.length > drawn, 'it is taken away');
-  bar.end();
 });
 
 t.test('arguments', async (t) => {
-  t.match(readDemoArguments([]), {
-    url: localUrl(),
-    agents: 25,
-    data_dir: '.data',
-    admin_key_file: '.data/admin-key',
-  });
-  t.match(readDemoArguments(['--data', '/x', '--agents', '6']), {
-    agents: 6,
-    admin_key_file: '/x/admin-key',
-  });
-  t.match(readDemoArguments(['--agents', '5']), /--agents takes/);
-  t.match(readDemoArguments(['--agents', '26']), /--agents takes/);
-  t.match(readDemoArguments(['--url', 'x']), /--url takes/);
-  t.match(readDemoArguments(['--fast']), /Usage/);
-  t.match(readDemoArguments(['--help']), /^Usage/);
+  const run = async (...argv: string[]): Promise<string> => {
+    let said = '';
+    await runDemo({ argv, screen: { write: (text) => (said += text) } });
+    return said;
+  };
+  t.match(await run('--agents', '5'), /--agents takes/);
+  t.match(await run('--agents', '26'), /--agents takes/);
+  t.match(await run('--url', 'x'), /--url takes/);
+  t.match(await run('--fast'), /Usage/);
+  t.match(await run('--help'), /^Usage/);
 });

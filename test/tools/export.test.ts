@@ -3,14 +3,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { createServer, request, type Server } from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { tableFromIPC } from 'apache-arrow';
 import { readParquet } from 'parquet-wasm';
 import { type Test, t } from 'tap';
 import { seed } from '../../bench/env/seed.js';
 import { seedPredictions } from '../../bench/env/seed-predictions.js';
 import { makeApiKey } from '../../src/features/agents/index.js';
-import { runExport } from '../../src/tools/export/run.js';
+import { runExport } from '../../src/tools/export.js';
 import { startApp } from '../help/app.js';
 import { sha256 } from '../help/exports.js';
 import { until } from '../help/until.js';
@@ -135,9 +134,10 @@ t.test('a part of another export is not gone on with', async (t) => {
   );
   writeFileSync(`${file}.part`, 'something');
   const argv = ['predictions', '--format', 'csv', '--out', file, '--url', app.url];
-  t.match(await run(...argv), { code: 1, said: /belongs to another export.*--restart/ });
+  t.match(await run(...argv), { code: 1, said: /belongs to another export.*or delete it/ });
   t.equal(readFileSync(`${file}.part`, 'utf8'), 'something');
-  t.equal((await run(...argv, '--restart')).code, 0);
+  rmSync(`${file}.part`);
+  t.equal((await run(...argv)).code, 0);
 });
 
 t.test(
@@ -155,37 +155,22 @@ t.test(
   },
 );
 
-t.test('compressed, filtered, and nothing is overwritten', async (t) => {
+t.test('filtered, and nothing is overwritten', async (t) => {
   const file = path.join(makeFolder(t), 'some.csv');
-  const argv = ['consensus-history', '--format', 'csv', '--gzip', '--out', file, '--url', app.url];
+  const argv = ['consensus-history', '--format', 'csv', '--out', file, '--url', app.url];
   const made = await run(...argv, '--model-family', 'gpt');
   t.equal(made.code, 0, made.said);
-  const lines = gunzipSync(readFileSync(`${file}.gz`))
-    .toString()
-    .split('\r\n');
+  const lines = readFileSync(file, 'utf8').split('\r\n');
   t.equal(lines.length - 2, (Math.ceil(agents / 8) * questions) | 0);
   t.match(await run(...argv), { code: 1, said: /is there already; give --force/ });
-});
-
-t.test('the calibration comes as JSON, CSV and a picture', async (t) => {
-  const folder = makeFolder(t);
-  for (const format of ['json', 'csv', 'svg']) {
-    const file = path.join(folder, `c.${format}`);
-    const argv = ['calibration', '--by', 'family', '--format', format, '--out', file];
-    t.equal((await run(...argv, '--url', app.url)).code, 0);
-  }
-  const { groups } = JSON.parse(readFileSync(path.join(folder, 'c.json'), 'utf8'));
-  t.equal(groups.length, 8);
-  t.match(readFileSync(path.join(folder, 'c.svg'), 'utf8'), /^<svg /);
 });
 
 t.test('wrong words and refusals are told in a sentence', async (t) => {
   const out = ['--out', path.join(makeFolder(t), 'x')];
   for (const [argv, said] of [
     [['--help'], /^Usage: /],
-    [['opinions'], /WHAT is predictions, consensus-history, calibration, not opinions/],
+    [['opinions'], /WHAT is predictions or consensus-history, not opinions/],
     [['predictions', '--format', 'xlsx'], /csv, ndjson, json, parquet, not xlsx/],
-    [['calibration', '--format', 'parquet'], /json, csv, svg, not parquet/],
     [['predictions', '--url', 'nowhere'], /--url takes an address/],
     [['predictions', '--colour'], /Unknown option '--colour'/],
     [['predictions', '--since', 'yesterday', '--url', app.url, ...out], /refuses: .*query\.since/],

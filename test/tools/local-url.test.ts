@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { t } from 'tap';
 import { claimDataDir } from '../../src/embedded/data-dir.js';
-import { localUrl } from '../../src/tools/shared/arguments.js';
+import { localUrl } from '../../src/tools/command.js';
 
 t.test('a tool finds the service of its folder', async (t) => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pf-local-url-'));

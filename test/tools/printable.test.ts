@@ -5,11 +5,10 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { t } from 'tap';
-import { runDemo } from '../../src/tools/demo/run.js';
-import { makeView } from '../../src/tools/demo/view.js';
-import { runExport } from '../../src/tools/export/run.js';
-import { runImport } from '../../src/tools/import/run.js';
-import { makeProgress, printable } from '../../src/tools/shared/terminal.js';
+import { makeProgress, printable } from '../../src/tools/command.js';
+import { runDemo } from '../../src/tools/demo.js';
+import { runExport } from '../../src/tools/export.js';
+import { runImport } from '../../src/tools/import.js';
 
 /** No text of a service, of a file or of a setting does anything to the terminal that shows it. */
 
@@ -19,12 +18,6 @@ const foul = /(?![\t\n])[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
 const makeScreen = () => {
   const screen = { said: '', write: (piece: string) => (screen.said += piece) };
   return screen;
-};
-
-const drawOnce = (screen: Parameters<typeof makeProgress>[0]): void => {
-  const progress = makeProgress(screen, '[{bar}] {note}');
-  progress.update(1, 1, { note: dirt });
-  progress.end();
 };
 
 /** A service that refuses every call in such words. */
@@ -47,24 +40,10 @@ t.test('what moves a cursor, rings or turns text is replaced, and the rest stays
   t.equal(printable('a\tb\nשלום, a 👨‍👩‍👧'), 'a\tb\nשלום, a 👨‍👩‍👧');
 });
 
-t.test('views and bars write none', async (t) => {
-  const question = { text: dirt, total: 1, percent: 50, label: dirt, families: 1 };
-  const picture = { step: dirt, accepted: 1, wanted: 1, on_socket: 0, verified: 0 };
-  const plain = makeScreen();
-  const view = makeView(plain);
-  view.say(dirt);
-  view.draw({ ...picture, questions: [question] });
-  view.end();
-  drawOnce(plain);
-  t.notMatch(plain.said, foul);
-  const live = { ...makeScreen(), isTTY: true };
-  const lines: string[] = [];
-  live.write = (piece: string) => String(lines.push(piece));
-  const moving = makeView(live);
-  moving.say(dirt);
-  moving.draw({ ...picture, questions: [question] });
-  drawOnce(live);
-  t.notMatch(lines.join('').replace(/\r|\u001b(?:\[[\d;?]*[A-Za-z]|[78])/g, ''), foul);
+t.test('progress writes none', async (t) => {
+  const screen = makeScreen();
+  makeProgress(screen).say(dirt);
+  t.notMatch(screen.said, foul);
 });
 
 t.test('export, import and demo say what a service refuses without one', async (t) => {
@@ -78,7 +57,7 @@ t.test('export, import and demo say what a service refuses without one', async (
   const file = path.join(folder, 'in.ndjson');
   t.equal(await runImport({ argv: ['--url', url, ...key, file], screen: imported }), 1);
   const played = makeScreen();
-  t.equal(await runDemo({ argv: ['--url', url, ...key], screen: played }), 1);
+  t.equal(await runDemo({ argv: ['--url', url, '--data', folder], screen: played }), 1);
   for (const { said } of [exported, imported, played]) {
     t.match(said, /x\ufffd\]0;title/);
     t.notMatch(said, foul);

@@ -103,7 +103,7 @@ t.test('what is wrong in a conversation is found', async (t) => {
   await finds(/in its thread/, 'update comments set depth = depth + 1 where depth = 1');
   await finds(/has no event/, "delete from events where event = 'comment.created'");
   await finds(
-    /comment .* counts \d+ votes/,
+    /comment .* counts \d+ upvotes/,
     `update comments set upvotes = upvotes + 1 where id = ${one}`,
   );
   await finds(

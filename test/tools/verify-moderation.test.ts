@@ -1,6 +1,7 @@
 import { t } from 'tap';
 import type { Tx } from '../../src/kit/pg/client.js';
-import { moderation_queries } from '../../src/tools/verify/moderation-store.js';
+import { findBy } from '../../src/tools/verify/parts.js';
+import { moderation_queries } from '../../src/tools/verify/record-store.js';
 import { type Answered, startApp } from '../help/app.js';
 import { closeQuestion, decideAndSettle, makeForecasts } from '../help/settling.js';
 import { makeOpenQuestion } from '../help/story.js';
@@ -29,13 +30,7 @@ await admin(`disputes/${disputes[0]}/resolve`, { status: 'upheld', outcome: fals
 await admin(`disputes/${disputes[1]}/resolve`, { status: 'rejected', note });
 await admin(`predictions/${forecasts[0]?.prediction_id}/hide`, { reason: note });
 
-const look = async (tx: Tx): Promise<readonly string[]> => {
-  const found: string[] = [];
-  for (const query of moderation_queries) {
-    found.push(...(await query(tx, { settled_before_id: '' })).map(({ what }) => what));
-  }
-  return found;
-};
+const look = (tx: Tx) => findBy(tx, moderation_queries, '');
 
 /** What is found after the record was broken, in a transaction that is taken back. */
 const lookAfter = async (breaking: string): Promise<readonly string[]> => {

@@ -1,17 +1,12 @@
 import { test } from 'tap';
 import type { Tx } from '../../src/kit/pg/client.js';
+import { findBy } from '../../src/tools/verify/parts.js';
 import { webhook_queries } from '../../src/tools/verify/webhook-store.js';
 import { makeWorld } from '../features/webhooks/world.js';
 
 /** Deliveries that contradict the log or themselves are found, and nothing else. */
 
-const look = async (tx: Tx): Promise<readonly string[]> => {
-  const found: string[] = [];
-  for (const query of webhook_queries) {
-    found.push(...(await query(tx, { settled_before_id: '' })).map(({ what }) => what));
-  }
-  return found;
-};
+const look = (tx: Tx) => findBy(tx, webhook_queries, '');
 
 const breakages: readonly (readonly [RegExp, string])[] = [
   [/has no delivery of event/, 'delete from deliveries where event_offset = 2'],

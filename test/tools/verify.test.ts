@@ -143,7 +143,7 @@ t.test('every kind of difference is found, and nothing else', async (t) => {
     insert into outbox (id, event, body) values (gen_random_uuid(), 'question.closed', '{}')`,
   );
   await finds(
-    /counts \(0,0,0,"\{0,0,1\}"\) instead of \(0,0,0,"\{0,0,0\}"\)/,
+    /question .* counts 1 times option 3 instead of 0/,
     "update question_counts set option_counts = '{0,0,1}' where cardinality(option_counts) = 3",
   );
   await finds(/has no delivery of event/, 'delete from deliveries where event_offset = 2');

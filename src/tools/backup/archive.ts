@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { syncFolder } from '../../embedded/files.js';
+import { Stopped } from '../command.js';
 
 /**
  * The file of a backup: a tar in gzip, which `tar tzvf` lists. Its last entry, `sha256`, is the
@@ -16,9 +17,10 @@ export interface Entry {
   readonly bytes: Buffer;
 }
 
-/** The file is no backup, or not a whole one; the message is for a person. */
-export class DamagedFile extends Error {
-  override readonly name = 'DamagedFile';
+export class DamagedFile extends Stopped {
+  constructor(reason: string) {
+    super(`The file cannot be used: ${reason}.`);
+  }
 }
 
 const block_bytes = 512;

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { pino } from 'pino';
-import { lockHolder } from '../../boot/processes.mjs';
 import type { Config } from '../../config.js';
 import { claimDataDir } from '../../embedded/data-dir.js';
 import { embeddedPostgresUrl, startPostgres } from '../../embedded/postgres.js';
@@ -10,6 +9,7 @@ import { emptyRedis, stopRedisLeftover } from '../../embedded/redis.js';
 import { openSql, type Sql } from '../../kit/pg/client.js';
 import { closeRedis, connectRedis, deleteKeys, openRedis } from '../../kit/redis/client.js';
 import { deriveKey } from '../../kit/sealing.js';
+import { isRunning, Stopped } from '../command.js';
 
 /** Where backup and restore find the database, the key and Redis: running, resting or set. */
 
@@ -26,8 +26,8 @@ const withSql = async <T>(
   }
 };
 
-/** With the folder to itself, and its own Postgres running where none is set. */
-const withOwnStores = async <T>(config: Config, use: (sql: Sql) => Promise<T>): Promise<T> => {
+/** The database to write into, with the folder to itself: no service may run on it. */
+export const withTarget = async <T>(config: Config, use: (sql: Sql) => Promise<T>): Promise<T> => {
   const { DATA_DIR, DATABASE_URL } = config;
   const claim = await claimDataDir(DATA_DIR);
   try {
@@ -48,13 +48,9 @@ export const withSource = async <T>(config: Config, use: (sql: Sql) => Promise<T
   const { DATA_DIR, DATABASE_URL } = config;
   if (DATABASE_URL !== undefined) return withSql(DATABASE_URL, config, use);
   const url = existsSync(DATA_DIR) ? embeddedPostgresUrl(DATA_DIR) : null;
-  if (url === null) throw new Error(`There is no service in ${DATA_DIR}: set DATA_DIR.`);
-  const runs = lockHolder(path.join(DATA_DIR, 'service.lock')) !== 0;
-  return runs ? withSql(url, config, use) : withOwnStores(config, use);
+  if (url === null) throw new Stopped(`There is no service in ${DATA_DIR}: set DATA_DIR.`);
+  return isRunning(DATA_DIR) ? withSql(url, config, use) : withTarget(config, use);
 };
-
-/** The database to write into; no service may run on it. */
-export const withTarget = withOwnStores;
 
 /** Says whether two keys are the same one, and nothing else; null where there is no key. */
 export const checkOfSecretKey = ({ SECRET_KEY, DATA_DIR }: Config): string | null => {
@@ -76,7 +72,7 @@ export const forgetRedis = async ({ REDIS_URL, REDIS_PREFIX, DATA_DIR }: Config)
   try {
     await connectRedis(redis);
     if (redis.status !== 'ready') {
-      throw new Error('Redis (REDIS_URL) does not answer, and what it keeps has to go first.');
+      throw new Stopped('Redis (REDIS_URL) does not answer, and what it keeps has to go first.');
     }
     await deleteKeys(redis, REDIS_PREFIX);
   } finally {

@@ -11,12 +11,6 @@ export interface Table {
   readonly days: readonly string[];
 }
 
-/** Told when a table is done. */
-export interface Line {
-  readonly table: string;
-  readonly rows: number;
-}
-
 /** A whole table takes as long as it takes; and values are written as every server reads them. */
 export const unboundStatements = async (tx: Tx): Promise<void> => {
   await tx.unsafe(`
@@ -29,27 +23,10 @@ export const unboundStatements = async (tx: Tx): Promise<void> => {
     set local extra_float_digits = 1`);
 };
 
-interface Link {
-  readonly name: string;
-  readonly refers_to: string;
-}
-
-/** Each after those that it refers to. */
-const inOrder = (tables: readonly Table[], links: readonly Link[]): readonly Table[] => {
-  const placed = new Set<string>();
-  const isFree = ({ name }: Table): boolean =>
-    links.every((link) => link.name !== name || placed.has(link.refers_to));
-  const order: Table[] = [];
-  while (order.length < tables.length) {
-    const next = tables.find((table) => !placed.has(table.name) && isFree(table));
-    if (next === undefined) throw new Error('Tables refer to each other in a circle.');
-    placed.add(next.name);
-    order.push(next);
-  }
-  return order;
-};
-
-/** All tables of the schema but the list of migrations, which is told by itself. */
+/**
+ * All tables of the schema but the list of migrations, which is told by itself; each after those
+ * that it refers to.
+ */
 export const readTables = async (
   tx: Tx,
 ): Promise<{ readonly tables: readonly Table[]; readonly migrations: readonly string[] }> => {
@@ -68,17 +45,20 @@ export const readTables = async (
     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
       and not c.relispartition and c.relname <> 'migrations'
       and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'e')
-    order by 1`;
-  const links = await tx<Link[]>`
-    select conrelid::regclass::text as name, confrelid::regclass::text as refers_to
-    from pg_constraint
-    where contype = 'f' and conrelid <> confrelid
-      and connamespace = current_schema()::regnamespace`;
+    order by (
+      with recursive refers (oid, depth) as (
+        select c.oid, 0
+        union all
+        select f.confrelid, r.depth + 1
+        from refers r
+        join pg_constraint f on f.conrelid = r.oid and f.contype = 'f' and f.confrelid <> r.oid
+      )
+      select max(depth) from refers
+    ), 1`;
   const migrations = await tx<{ name: string }[]>`select name from migrations order by number`;
-  return { tables: inOrder(tables, links), migrations: migrations.map(({ name }) => name) };
+  return { tables, migrations: migrations.map(({ name }) => name) };
 };
 
-/** Parts of the service that are connected to this database now. */
 export const findOthers = async (tx: Tx): Promise<readonly string[]> => {
   const rows = await tx<{ name: string }[]>`
     select distinct application_name as name from pg_stat_activity
@@ -87,7 +67,6 @@ export const findOthers = async (tx: Tx): Promise<readonly string[]> => {
   return rows.map(({ name }) => name);
 };
 
-/** Whether anything would be lost with what the schema holds. */
 export const holdsContent = async (tx: Tx): Promise<boolean> => {
   const [row] = await tx<{ is_there: boolean }[]>`
     select to_regclass('agents') is not null as is_there`;

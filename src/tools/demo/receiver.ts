@@ -1,7 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
-import { createServer, type Server } from 'node:https';
+import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 
 /**
  * A webhook receiver as a subscriber would write it: HTTPS, the signature of Standard Webhooks over
@@ -11,7 +13,6 @@ export interface Receiver {
   readonly port: number;
   /** Ids of the verified events `prediction.placed` of own questions, each once. */
   readonly verified: ReadonlySet<string>;
-  /** Deliveries whose signature was wrong. */
   readonly rejected: number;
   /** Known only once the webhook exists; deliveries before that are refused and come again. */
   setSecret(secret: string): void;
@@ -41,33 +42,13 @@ export const isSigned = (secret: string, headers: IncomingHttpHeaders, body: Buf
     .some((given) => given.length === wanted.length && timingSafeEqual(given, wanted));
 };
 
-const body_limit = 65_536;
-/** The service calls no port between these and 1024 but 8443. */
-const first_port = 10_000;
-const port_tries = 20;
-
-const listenOn = (server: Server, port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => resolve(true));
-  });
-
-const listen = async (server: Server): Promise<number> => {
-  for (let i = 0; i < port_tries; i++) {
-    const port = first_port + Math.floor(Math.random() * 50_000);
-    if (await listenOn(server, port)) return (server.address() as AddressInfo).port;
-  }
-  throw new Error('No free port was found for the webhook receiver.');
-};
-
 interface Delivered {
   readonly event?: string;
   readonly data?: { readonly question_id?: string };
 }
 
-export const startReceiver = async (options: ReceiverOptions): Promise<Receiver> => {
+export const startReceiver = async ({ isOwn, ...tls }: ReceiverOptions): Promise<Receiver> => {
   const verified = new Set<string>();
-  const known = new Set<string>();
   let secret = '';
   let rejected = 0;
 
@@ -78,30 +59,20 @@ export const startReceiver = async (options: ReceiverOptions): Promise<Receiver>
       rejected += 1;
       return 401;
     }
-    const id = String(headers['webhook-id']);
-    if (known.has(id)) return 200;
-    known.add(id);
     const { event, data } = JSON.parse(body.toString('utf8')) as Delivered;
-    if (event === 'prediction.placed' && options.isOwn(data?.question_id ?? '')) verified.add(id);
+    const is_counted = event === 'prediction.placed' && isOwn(data?.question_id ?? '');
+    if (is_counted) verified.add(String(headers['webhook-id']));
     return 200;
   };
 
-  const server = createServer({ cert: options.cert, key: options.key }, (request, response) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > body_limit) request.destroy();
-      else chunks.push(chunk);
-    });
-    request.on('end', () => {
-      const status = take(Buffer.concat(chunks), request.headers);
-      response.writeHead(status).end();
-    });
+  const server = createServer(tls, async (request, response) => {
+    const body = await buffer(request).catch(() => null);
+    if (body !== null) response.writeHead(take(body, request.headers)).end();
   });
-  const port = await listen(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
   return {
-    port,
+    port: (server.address() as AddressInfo).port,
     verified,
     get rejected() {
       return rejected;

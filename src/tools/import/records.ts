@@ -6,25 +6,23 @@ import { parse } from 'csv-parse';
 /** Reads a file of questions record by record, NDJSON or CSV; what is not a record says why. */
 
 export type Entry =
-  | { readonly line: number; readonly at_byte: number; readonly record: SourceRecord }
-  | { readonly line: number; readonly at_byte: number; readonly problem: string };
+  | { readonly line: number; readonly record: SourceRecord }
+  | { readonly line: number; readonly problem: string };
 
 export type SourceRecord = Readonly<Record<string, unknown>>;
-
-export type FileKind = 'ndjson' | 'csv';
 
 const longest_line = 1_000_000;
 const byte_order_mark = '\uFEFF';
 
 /** By the name, else by the first character: a record of NDJSON begins with a brace. */
-export const kindOf = async (file: string): Promise<FileKind> => {
-  if (/\.csv$/i.test(file)) return 'csv';
-  if (/\.(ndjson|jsonl)$/i.test(file)) return 'ndjson';
+const isNdjson = async (file: string): Promise<boolean> => {
+  if (/\.csv$/i.test(file)) return false;
+  if (/\.(ndjson|jsonl)$/i.test(file)) return true;
   const handle = await open(file);
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(1024), 0, 1024, 0);
     const start = buffer.toString('utf8', 0, bytesRead).replace(byte_order_mark, '').trimStart();
-    return start.startsWith('{') ? 'ndjson' : 'csv';
+    return start.startsWith('{');
   } finally {
     await handle.close();
   }
@@ -46,17 +44,15 @@ const readLine = (text: string): { record: SourceRecord } | { problem: string } 
 async function* readNdjson(file: string): AsyncGenerator<Entry> {
   const lines = createInterface({ input: createReadStream(file), crlfDelay: Infinity });
   let line = 0;
-  let at_byte = 0;
   for await (const raw of lines) {
     line += 1;
-    at_byte += Buffer.byteLength(raw) + 1;
     const text = line === 1 ? raw.replace(byte_order_mark, '') : raw;
-    if (text.trim() !== '') yield { line, at_byte, ...readLine(text) };
+    if (text.trim() !== '') yield { line, ...readLine(text) };
   }
 }
 
 interface CsvRow {
-  readonly info: { readonly lines: number; readonly bytes: number };
+  readonly info: { readonly lines: number };
   readonly record: SourceRecord;
 }
 
@@ -71,9 +67,9 @@ async function* readCsv(file: string): AsyncGenerator<Entry> {
     skip_records_with_error: true,
     max_record_size: longest_line,
   });
-  parser.on('skip', (error: (Error & { lines?: number; bytes?: number }) | undefined) => {
+  parser.on('skip', (error: (Error & { lines?: number }) | undefined) => {
     const problem = `not valid CSV: ${error?.message ?? 'unreadable row'}`;
-    bad.push({ line: error?.lines ?? 0, at_byte: error?.bytes ?? 0, problem });
+    bad.push({ line: error?.lines ?? 0, problem });
   });
   const input = createReadStream(file);
   input.on('error', (error) => parser.destroy(error));
@@ -81,11 +77,12 @@ async function* readCsv(file: string): AsyncGenerator<Entry> {
   for await (const { info, record } of input.pipe(parser) as AsyncIterable<CsvRow>) {
     yield* bad.splice(0);
     // The parser says where a row ends; where it begins is the line after the row before.
-    yield { line: last_line + 1, at_byte: info.bytes, record };
+    yield { line: last_line + 1, record };
     last_line = info.lines;
   }
   yield* bad.splice(0);
 }
 
-export const readRecords = (file: string, kind: FileKind): AsyncGenerator<Entry> =>
-  kind === 'csv' ? readCsv(file) : readNdjson(file);
+export async function* readRecords(file: string): AsyncGenerator<Entry> {
+  yield* (await isNdjson(file)) ? readNdjson(file) : readCsv(file);
+}

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Sql } from '../../kit/pg/client.js';
+import type { Fragment, Sql, Tx } from '../../kit/pg/client.js';
 
 export interface VerifyParts {
   readonly sql: Sql;
@@ -15,12 +15,32 @@ export interface VerifyParts {
 }
 
 /** Sentences shown of each kind of difference. */
-export const shown = 5;
+const shown = 5;
 
 /** Rows or keys that are looked at together. */
 export const chunk = 500;
 
-/** The first few of a kind; what is beyond them is counted only. */
+/**
+ * Rows of one column, `what`: a sentence for each difference. What got its UUIDv7 after
+ * `settled_before_id` may still be under way.
+ */
+export type Query = (tx: Tx, settled_before_id: string) => Fragment;
+
+export const findBy = async (
+  tx: Tx,
+  queries: readonly Query[],
+  settled_before_id: string,
+): Promise<readonly string[]> => {
+  const found: string[] = [];
+  for (const query of queries) {
+    const rows = await tx<{ what: string }[]>`
+      select what from (${query(tx, settled_before_id)}) differences limit ${shown}`;
+    found.push(...rows.map(({ what }) => what));
+  }
+  return found;
+};
+
+/** The first few of a kind; further ones are only counted. */
 export const makeFindings = () => {
   const lines: string[] = [];
   let count = 0;

@@ -1,134 +1,354 @@
 import { firstIdAt } from '../../kit/ids.js';
 import type { Sql } from '../../kit/pg/client.js';
-import { conversation_queries } from './conversation-store.js';
-import { log_queries } from './log-store.js';
-import { moderation_queries } from './moderation-store.js';
-import { shown } from './parts.js';
-import { checkPayouts } from './payouts.js';
-import { points_queries } from './points-store.js';
-import type { Query, Sentence } from './query.js';
+import { findBy, type Query } from './parts.js';
+import { checkPayouts } from './payouts-store.js';
+import { snapshot_queries } from './snapshot-store.js';
 import { webhook_queries } from './webhook-store.js';
 
 /**
- * What the record must hold by itself, as queries that find nothing when all is well. Each returns
- * sentences, at most `shown`, so that a service which is wrong everywhere still answers in one
- * page. Sums and joins are made by Postgres, which spills to disk: nothing grows here.
+ * What the record must hold by itself, as queries that find nothing when all is well. Postgres
+ * makes the sums and joins, and spills them to disk: nothing grows here.
  */
 
-/** Counters move with the log, so predictions whose event still waits do not count. */
-const counters: Query = (tx) => tx<Sentence[]>`
-  with logged as (
-    select p.*
-    from predictions p
-    where not exists (select from outbox o where o.id = p.event_id)
-  ),
-  options as (
-    select question_id, array_agg(count order by option) as counts
+/** Points: accounts against the ledger, the predictions and the referrals that they follow from. */
+export const points_queries: readonly Query[] = [
+  (tx) => tx`
+    select
+      'agent ' || agent_id || ': balance ' || coalesce(a.balance::text, 'none')
+      || ', the sum of the ledger is ' || coalesce(l.total, 0) as what
+    from accounts a
+    full join (select agent_id, sum(amount) as total from ledger group by agent_id) l
+      using (agent_id)
+    where a.balance is distinct from coalesce(l.total, 0)`,
+  // Stakes and debts of older programs: everything held was returned, everything lent repaid.
+  (tx) => tx`
+    select
+      'agent ' || agent_id || ': the stakes of prediction ' || subject_id || ' come to '
+      || sum(amount) || ' points' as what
+    from ledger
+    where reason in ('stake', 'stake_returned')
+    group by agent_id, subject_id
+    having sum(amount) <> 0`,
+  (tx) => tx`
+    select 'agent ' || agent_id || ' owes ' || sum(amount) || ' points' as what
+    from ledger
+    where reason in ('debt_advanced', 'debt_repaid')
+    group by agent_id
+    having sum(amount) <> 0`,
+  (tx) => tx`
+    select 'agent ' || g.id || ' has no account' as what
+    from agents g
+    where not exists (select from accounts a where a.agent_id = g.id)`,
+  (tx) => tx`
+    select
+      'recruiter ' || agent_id || ' was paid for ' || count(*) || ' recruits, the last as number '
+      || max(ordinal) as what
+    from referrals
+    group by agent_id
+    having count(*) <> max(ordinal) or count(distinct recruit_id) <> count(*)`,
+  (tx) => tx`
+    select
+      'recruit ' || coalesce(r.recruit_id, l.subject_id) || ' of '
+      || coalesce(r.agent_id, l.agent_id) || ': bonus ' || coalesce(r.bonus::text, 'none') || ', '
+      || coalesce(l.count, 0) || ' ledger entries of together ' || coalesce(l.total, 0) as what
+    from referrals r
+    full join (
+      select agent_id, subject_id, count(*) as count, sum(amount) as total
+      from ledger
+      where reason = 'referral'
+      group by agent_id, subject_id
+    ) l on l.agent_id = r.agent_id and l.subject_id = r.recruit_id
+    where l.count is distinct from 1 or r.bonus is null or l.total <> r.bonus`,
+  (tx) => tx`
+    select 'agent ' || r.recruit_id || ' was not recruited by ' || r.agent_id as what
+    from referrals r
+    left join agents a on a.id = r.recruit_id
+    where a.referred_by is distinct from r.agent_id`,
+];
+
+/** The log against itself and against the predictions it tells of. */
+const log_queries: readonly Query[] = [
+  (tx) => tx`
+    select
+      'the log has ' || count || ' events (' || different || ' different offsets) from ' || oldest
+      || ' to ' || newest || ', and its head is ' || head as what
     from (
-      select q.id as question_id, option, count(p.id)::integer as count
-      from questions q
-      cross join generate_series(0, cardinality(q.options) - 1) as option
-      left join logged p on p.question_id = q.id and p.selected_option = option
-      group by q.id, option
-    ) each
-    group by question_id
-  ),
-  real as (
-    select
-      q.id,
-      count(p.id) as predictions,
-      count(*) filter (where p.prediction) as yes,
-      count(*) filter (where not p.prediction) as no,
-      coalesce(min(o.counts), '{}') as options
-    from questions q
-    left join logged p on p.question_id = q.id
-    left join options o on o.question_id = q.id
-    group by q.id
-  ),
-  -- No options counted yet and every option counted 0 times say the same.
-  kept as (
-    select
-      c.*,
-      case when c.option_counts = '{}' and c.prediction_count = 0
-        then array(select 0 from generate_series(1, cardinality(q.options)))
-        else c.option_counts
-      end as options
-    from question_counts c
-    join questions q on q.id = c.question_id
-  )
-  select
-    'question ' || r.id || ' counts '
-    || coalesce((k.prediction_count, k.yes_count, k.no_count, k.options)::text, 'nothing')
-    || ' instead of ' || (r.predictions, r.yes, r.no, r.options)::text as what
-  from real r
-  left join kept k on k.question_id = r.id
-  where (k.prediction_count, k.yes_count, k.no_count, k.options)
-    is distinct from (r.predictions, r.yes, r.no, r.options)
-  limit ${shown}`;
-
-/** A question says what its latest decision says, and has all of its revisions. */
-const decisions: Query = (tx) => tx<Sentence[]>`
-  select
-    'question ' || q.id || ' is ' || q.status || ' at revision ' || q.revision || ', decided '
-    || coalesce(d.kind || ' at revision ' || d.revision || ' of ' || d.count, 'never') as what
-  from questions q
-  left join (
-    select distinct on (question_id)
-      question_id, revision, kind, outcome, correct_options,
-      count(*) over (partition by question_id) as count
-    from resolutions
-    order by question_id, revision desc
-  ) d on d.question_id = q.id
-  where q.revision <> coalesce(d.revision, 0)
-    or q.revision <> coalesce(d.count, 0)
-    or (q.status = 'resolved') <> (d.kind is not distinct from 'resolve')
-    or (q.status = 'voided' and q.revision > 0) <> (d.kind is not distinct from 'void')
-    or (
-      q.status = 'resolved'
-      and (q.outcome, q.correct_options) is distinct from (d.outcome, d.correct_options)
+      select
+        count(*) as count,
+        count(distinct e."offset") as different,
+        min(e."offset") as oldest,
+        max(e."offset") as newest,
+        (select "offset" from log_head) as head
+      from events e
+    ) log
+    where count > 0 and (count <> newest - oldest + 1 or different <> count or newest <> head)`,
+  // Events older than the oldest one kept are gone, and their predictions are not asked for them.
+  (tx) => tx`
+    with placed as (
+      select id, count(*) as count, min(body) as body
+      from (
+        select id, body from events where event = 'prediction.placed'
+        union all
+        select id, body from outbox where event = 'prediction.placed'
+      ) known
+      group by id
     )
-  limit ${shown}`;
-
-const scores_without_prediction: Query = (tx) => tx<Sentence[]>`
-  select 'the score of ' || s.prediction_id || ' has no prediction' as what
-  from scores s
-  left join predictions p on p.question_id = s.question_id and p.agent_id = s.agent_id
-  where p.id is distinct from s.prediction_id
-  limit ${shown}`;
-
-/** Originality relies on it: each has its own number of those given; 0 was stored otherwise. */
-const numbers: Query = (tx) => tx<Sentence[]>`
-  select
-    'question ' || question_id || ' has ' || p.count || ' numbered predictions with '
-    || p.different || ' numbers up to ' || p.last || ', and ' || coalesce(n.seq, 0) || ' given' as what
-  from (
     select
-      question_id,
-      count(*) as count,
-      count(distinct seq) as different,
-      max(seq) as last
+      case
+        when p.id is null then 'event ' || e.id || ' is about no prediction'
+        when e.id is null then 'prediction ' || p.id || ' has no event'
+        when e.count > 1 then 'prediction ' || p.id || ' has ' || e.count || ' events'
+        else 'event ' || e.id || ' is not about its prediction ' || p.id
+      end as what
+    from predictions p
+    full join placed e on e.id = p.event_id
+    where (
+        e.id is null
+        and p.created_at > coalesce(
+          (select min(recorded_at) from events having min("offset") > 1),
+          '-infinity'
+        )
+      )
+      or p.id is null
+      or e.count > 1
+      or (e.body::jsonb #>> '{data,prediction_id}')::uuid <> p.id`,
+  (tx, settled_before_id) => tx`
+    select count(*) || ' events wait in the outbox' as what
+    from outbox
+    where id < ${settled_before_id}
+    having count(*) > 0`,
+];
+
+/** Comments and votes against their counters, their events and their limits. */
+const conversation_queries: readonly Query[] = [
+  (tx) => tx`
+    select 'comment ' || c.id || ' does not stand where it says in its thread' as what
+    from comments c
+    left join comments p on p.question_id = c.question_id and p.id = c.parent_id
+    where c.parent_id is not null
+      and (
+        p.id is null
+        or c.depth <> p.depth + 1
+        or c.root_id <> p.root_id
+        or c.prediction_id is distinct from p.prediction_id
+      )`,
+  (tx) => tx`
+    select 'comment ' || c.id || ' has no event' as what
+    from comments c
+    where not exists (select from outbox o where o.id = c.event_id)
+      and not exists (
+        select from events e where e.id = c.event_id and e.event = 'comment.created'
+      )
+      and c.created_at > coalesce(
+        (select min(recorded_at) from events having min("offset") > 1),
+        '-infinity'
+      )`,
+  // Where the two differ, a row says so, or the lists of threads have a wrong order.
+  (tx) => tx`
+    select
+      'comment ' || c.id || ' has ' || c.upvotes || ' upvotes and stands where '
+      || c.ranked_upvotes || ' belong' as what
+    from comments c
+    where c.parent_id is null
+      and c.upvotes <> c.ranked_upvotes
+      and not exists (
+        select from unranked_comments u where u.question_id = c.question_id and u.id = c.id
+      )`,
+  (tx) => tx`
+    select 'a vote of ' || v.agent_id || ' is about no ' || v.kind || ' of its author' as what
+    from votes v
+    left join predictions p
+      on v.kind = 'prediction' and p.question_id = v.question_id and p.agent_id = v.author_id
+      and p.id = v.subject_id
+    left join comments c
+      on v.kind = 'comment' and c.question_id = v.question_id and c.id = v.subject_id
+      and c.agent_id = v.author_id
+    where p.id is null and c.id is null`,
+  (tx) => tx`
+    select
+      'agent ' || v.agent_id || ' has voted on content of ' || v.author_id || ', of the same owner'
+        as what
+    from votes v
+    join agents a on a.id = v.agent_id
+    join agents b on b.id = v.author_id
+    where a.owner_id = b.owner_id`,
+  (tx) => tx`
+    select 'agent ' || agent_id || ' has ' || count(*) || ' comments on ' || question_id as what
+    from comments
+    where parent_id is null and prediction_id is null
+    group by question_id, agent_id
+    having count(*) > 5`,
+];
+
+/** Disputes against resolutions, and what is hidden against the acts of admins. */
+export const moderation_queries: readonly Query[] = [
+  (tx) => tx`
+    select 'dispute ' || d.id || ' ' || wrong.what as what
+    from disputes d
+    left join resolutions r
+      on r.question_id = d.question_id and r.revision = coalesce(d.new_revision, d.revision)
+    cross join lateral (
+      select 'is upheld by revision ' || d.new_revision || ', which there is not' as what
+      where d.status = 'upheld' and r.revision is null
+      union all
+      select 'is upheld by a revision that is not later than its own'
+      where d.status = 'upheld' and d.new_revision <= d.revision
+      union all
+      select 'is about revision ' || d.revision || ', which there is not'
+      where d.status <> 'upheld' and r.revision is null
+      union all
+      select 'is of an agent that did not predict'
+      where not exists (
+        select from predictions p where p.question_id = d.question_id and p.agent_id = d.agent_id
+      )
+      union all
+      select 'is decided by no act of an admin, or by several'
+      where d.status in ('upheld', 'rejected')
+        and 1 <> (
+          select count(*)
+          from audit_log l
+          where l.subject_id = d.id::text
+            and l.act = case d.status when 'upheld' then 'dispute.uphold' else 'dispute.reject' end
+        )
+    ) wrong`,
+  (tx) => tx`
+    select
+      'revision ' || r.revision || ' of ' || r.question_id || ' is decided by ' || r.decided_by
+        || ', which is not upheld' as what
+    from resolutions r
+    where r.decided_by like 'dispute:%'
+      and not exists (
+        select from disputes d
+        where d.question_id = r.question_id
+          and 'dispute:' || d.id = r.decided_by
+          and d.status = 'upheld'
+          and d.new_revision = r.revision
+      )`,
+  // The latest act about a content says whether it is hidden.
+  (tx) => tx`
+    select c.kind || ' ' || c.id || ' is hidden, and no act of an admin says so' as what
+    from (
+      select 'prediction' as kind, id from predictions where hidden_at is not null
+      union all
+      select 'comment', id from comments where hidden_at is not null
+    ) c
+    left join lateral (
+      select act
+      from audit_log l
+      where l.subject_id = c.id::text and l.subject_kind = c.kind
+      order by l.id desc
+      limit 1
+    ) l on true
+    where l.act is distinct from c.kind || '.hide'`,
+];
+
+const question_queries: readonly Query[] = [
+  // Every counter with what it counts. Those of questions move with the log, so what still has its
+  // event in the outbox does not count.
+  (tx) => tx`
+    select
+      kind || ' ' || id || ' counts ' || coalesce(kept.count, 0) || ' ' || unit || ' instead of '
+      || coalesce(counted.count, 0) as what
+    from (
+      select 'question' as kind, question_id as id, unit, count
+      from question_counts
+      cross join lateral (
+        values
+          ('predictions', prediction_count), ('times YES', yes_count), ('times NO', no_count),
+          ('comments', comment_count)
+        union all
+        select 'times option ' || n, count from unnest(option_counts) with ordinality as o (count, n)
+      ) one (unit, count)
+      union all
+      select 'comment', id, unit, count
+      from comments
+      cross join lateral (values ('replies', replies), ('upvotes', upvotes)) one (unit, count)
+      union all
+      select 'prediction', id, unit, count
+      from predictions
+      cross join lateral (values ('upvotes', upvotes), ('downvotes', downvotes)) one (unit, count)
+    ) kept
+    full join (
+      select 'question' as kind, question_id as id, unit, count(*) as count
+      from predictions p
+      cross join lateral (
+        values
+          ('predictions'), ('times option ' || (selected_option + 1)),
+          (case prediction when true then 'times YES' when false then 'times NO' end)
+      ) one (unit)
+      where unit is not null and not exists (select from outbox o where o.id = p.event_id)
+      group by 2, 3
+      union all
+      select 'question', question_id, 'comments', count(*)
+      from comments c
+      where hidden_at is null and not exists (select from outbox o where o.id = c.event_id)
+      group by 2
+      union all
+      select 'comment', parent_id, 'replies', count(*)
+      from comments
+      where parent_id is not null and hidden_at is null
+      group by 2
+      union all
+      select kind::text, subject_id, case value when 1 then 'upvotes' else 'downvotes' end, count(*)
+      from votes
+      group by 1, 2, 3
+    ) counted using (kind, id, unit)
+    where coalesce(kept.count, 0) <> coalesce(counted.count, 0)`,
+  // A question says what its latest decision says, and has all of its revisions.
+  (tx) => tx`
+    select
+      'question ' || q.id || ' is ' || q.status || ' at revision ' || q.revision || ', decided '
+      || coalesce(d.kind || ' at revision ' || d.revision || ' of ' || d.count, 'never') as what
+    from questions q
+    left join (
+      select distinct on (question_id)
+        question_id, revision, kind, outcome, correct_options,
+        count(*) over (partition by question_id) as count
+      from resolutions
+      order by question_id, revision desc
+    ) d on d.question_id = q.id
+    where q.revision <> coalesce(d.revision, 0)
+      or q.revision <> coalesce(d.count, 0)
+      or (q.status = 'resolved') <> (d.kind is not distinct from 'resolve')
+      or (q.status = 'voided' and q.revision > 0) <> (d.kind is not distinct from 'void')
+      or (
+        q.status = 'resolved'
+        and (q.outcome, q.correct_options) is distinct from (d.outcome, d.correct_options)
+      )`,
+  (tx) => tx`
+    select 'the score of ' || s.prediction_id || ' has no prediction' as what
+    from scores s
+    left join predictions p on p.question_id = s.question_id and p.agent_id = s.agent_id
+    where p.id is distinct from s.prediction_id`,
+  // Originality relies on it: each has its own number of those given; 0 was stored otherwise.
+  (tx) => tx`
+    select
+      'question ' || question_id || ' has ' || p.count || ' numbered predictions with '
+      || p.different || ' numbers up to ' || p.last || ', and ' || coalesce(n.seq, 0) || ' given' as what
+    from (
+      select
+        question_id,
+        count(*) as count,
+        count(distinct seq) as different,
+        max(seq) as last
+      from predictions
+      where seq > 0
+      group by question_id
+    ) p
+    left join question_seqs n using (question_id)
+    where p.different <> p.count or p.last > coalesce(n.seq, 0)`,
+  // Limits that the schema or a lock keeps, counted all the same.
+  (tx) => tx`
+    select count(*) || ' predictions have the id ' || id as what
     from predictions
-    where seq > 0
-    group by question_id
-  ) p
-  left join question_seqs n using (question_id)
-  where p.different <> p.count or p.last > coalesce(n.seq, 0)
-  limit ${shown}`;
-
-/** Limits that the schema or a lock keeps, counted all the same. */
-const one_prediction_an_id: Query = (tx) => tx<Sentence[]>`
-  select count(*) || ' predictions have the id ' || id as what
-  from predictions
-  group by id
-  having count(*) > 1
-  limit ${shown}`;
-
-const webhooks_an_owner: Query = (tx) => tx<Sentence[]>`
-  select owner_kind || ' ' || owner_id || ' has ' || count(*) || ' webhooks' as what
-  from webhooks
-  group by owner_kind, owner_id
-  having count(*) > 10
-  limit ${shown}`;
+    group by id
+    having count(*) > 1`,
+  (tx) => tx`
+    select owner_kind || ' ' || owner_id || ' has ' || count(*) || ' webhooks' as what
+    from webhooks
+    group by owner_kind, owner_id
+    having count(*) > 10`,
+];
 
 const queries: readonly Query[] = [
   ...points_queries,
@@ -136,37 +356,26 @@ const queries: readonly Query[] = [
   ...conversation_queries,
   ...moderation_queries,
   ...webhook_queries,
-  counters,
-  numbers,
-  decisions,
-  scores_without_prediction,
-  one_prediction_an_id,
-  webhooks_an_owner,
+  ...question_queries,
+  ...snapshot_queries,
 ];
 
 const latest_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** The checks of a large record take long. */
 const statement_ms = 120_000;
 
 /** What the record holds against itself, all of it as of one moment. */
 export const checkRecord = (sql: Sql, under_way_ms: number): Promise<readonly string[]> =>
   sql.begin({ mode: 'isolation level repeatable read read only', statement_ms }, async (tx) => {
-    const found: string[] = [];
-    const settled_before_id = under_way_ms === 0 ? latest_id : firstIdAt(Date.now() - under_way_ms);
-    for (const query of queries) {
-      found.push(...(await query(tx, { settled_before_id })).map(({ what }) => what));
-    }
-    return [...found, ...(await checkPayouts(tx))];
+    const before_id = under_way_ms === 0 ? latest_id : firstIdAt(Date.now() - under_way_ms);
+    return [...(await findBy(tx, queries, before_id)), ...(await checkPayouts(tx))];
   });
 
 /** How much there is to compare, for whoever reads that nothing differs. */
 export const countRecord = async (sql: Sql): Promise<string> => {
-  const [row] = await sql<{ agents: number; predictions: number; events: number }[]>`
+  const [row] = await sql<{ text: string }[]>`
     select
-      (select count(*) from accounts) as agents,
-      (select count(*) from predictions) as predictions,
-      (select coalesce(max("offset"), 0) from events) as events`;
-  const { agents = 0, predictions = 0, events = 0 } = row ?? {};
-  return `${agents} agents, ${predictions} predictions, ${events} events`;
+      (select count(*) from accounts) || ' agents, ' || (select count(*) from predictions)
+      || ' predictions, ' || (select coalesce(max("offset"), 0) from events) || ' events' as text`;
+  return row?.text ?? '';
 };

@@ -1,25 +1,38 @@
+import { cellField, givenBy, tallyKey } from '../../features/consensus/index.js';
+import { projectedKey, readHead } from '../../features/events/index.js';
 import { readPages, type Sql, type Tx } from '../../kit/pg/client.js';
+import { chunk, makeFindings, type VerifyParts } from './parts.js';
 
-/** What the live tallies must hold, read from the record page by page. */
+/**
+ * The live tallies in Redis against the record, while the log goes on. Redis says up to which
+ * offset it was brought; with its own offset, a tally tells exactly which events are in it, and the
+ * record is read as of that offset. A page of questions at a time, so memory stays flat.
+ */
 
-/** Ids of all questions, in pages. */
-export const readQuestionIds = async (sql: Sql, after: string, most: number) => {
-  const rows = await sql<{ id: string }[]>`
-    select id
-    from questions
-    where id > ${after}
-    order by id
-    limit ${most}`;
-  return rows.map(({ id }) => id);
-};
-
-export interface StandingTally {
+interface Tally {
   readonly question_id: string;
-  /** Every event up to here is in the tally, and none after it. */
-  readonly offset: number;
+  /** Of its last prediction that Redis follows; 0 where there is none. */
+  readonly last_offset: number;
+  readonly hash: Readonly<Record<string, string>>;
 }
 
-export interface Expected {
+const readQuestions = (tx: Tx, projected: number) =>
+  readPages(
+    tx,
+    tx<Omit<Tally, 'hash'>[]>`
+    select q.id as question_id, coalesce(e.last_offset, 0) as last_offset
+    from questions q
+    left join (
+      select question_id, max("offset") as last_offset
+      from events
+      where event = 'prediction.placed' and "offset" <= ${projected}
+      group by question_id
+    ) e on e.question_id = q.id
+    order by q.id`,
+    chunk,
+  );
+
+interface Expected {
   readonly question_id: string;
   readonly options: number;
   readonly family: string;
@@ -36,23 +49,17 @@ export interface Expected {
  * What is stated how often, by question, family and size of owner, as of the offset at which the
  * tally of the question stands: what the log has by now, without what it got after that offset.
  */
-export const readStatedValues = (
-  sql: Sql,
-  tallies: readonly StandingTally[],
-): PromiseLike<readonly Expected[]> => sql<Expected[]>`
+const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
+  Expected[]
+>`
   with asked as (
-    select *
-    from unnest(
-      ${tallies.map(({ question_id }) => question_id)}::uuid[],
-      ${tallies.map(({ offset }) => offset)}::bigint[]
-    ) as asked (question_id, "offset")
+    select * from unnest(${ids}::uuid[], ${offsets}::bigint[]) as asked (question_id, "offset")
   ),
   later as (
     select e.id
     from events e
     join asked on asked.question_id = e.question_id and e."offset" > asked."offset"
-    where e."offset" > ${Math.min(...tallies.map(({ offset }) => offset))}
-      and e.event = 'prediction.placed'
+    where e."offset" > ${Math.min(...offsets)} and e.event = 'prediction.placed'
   ),
   placed as (
     select
@@ -77,29 +84,8 @@ export const readStatedValues = (
   join questions q on q.id = p.question_id
   group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
-export interface LastEvent {
-  readonly question_id: string;
-  readonly last_offset: number;
-}
-
-/** The last prediction of each question in the log up to an offset, in pages of bounded size. */
-export const streamLastPredictions = (
-  tx: Tx,
-  upto: number,
-  most: number,
-): AsyncIterable<readonly LastEvent[]> =>
-  readPages(
-    tx,
-    tx<LastEvent[]>`
-    select question_id, max("offset") as last_offset
-    from events
-    where event = 'prediction.placed' and question_id is not null and "offset" <= ${upto}
-    group by question_id`,
-    most,
-  );
-
-/** When the oldest event after an offset was handed over; null when there is none. */
-export const readOldestAfter = async (sql: Sql, offset: number) => {
+/** How old the oldest event after an offset is; null when there is none. */
+export const readAgeAfter = async (sql: Sql, offset: number): Promise<number | null> => {
   const [row] = await sql<{ age_ms: number }[]>`
     select (extract(epoch from clock_timestamp() - recorded_at) * 1000)::integer as age_ms
     from events
@@ -107,4 +93,82 @@ export const readOldestAfter = async (sql: Sql, offset: number) => {
     order by "offset"
     limit 1`;
   return row?.age_ms ?? null;
+};
+
+const readProjected = async ({ redis, prefix }: VerifyParts): Promise<number> =>
+  Number((await redis.get(projectedKey(prefix))) ?? -1);
+
+const describe = (cells: ReadonlyMap<string, number>): string =>
+  [...cells]
+    .map(([field, count]) => `${field}=${count}`)
+    .sort()
+    .join(' ');
+
+const describeHash = ({ o: _, t: __, ...counts }: Tally['hash']): string =>
+  describe(new Map(Object.entries(counts).map(([field, count]) => [field, Number(count)])));
+
+const expectCells = async (
+  { sql }: VerifyParts,
+  tallies: readonly Tally[],
+  projected: number,
+): Promise<ReadonlyMap<string, ReadonlyMap<string, number>>> => {
+  const ids = tallies.map(({ question_id }) => question_id);
+  const offsets = tallies.map(({ hash }) => Math.max(projected, Number(hash['o'] ?? 0)));
+  const wanted = new Map(ids.map((id) => [id, new Map<string, number>()]));
+  for (const row of await readStated(sql, ids, offsets)) {
+    const cells = wanted.get(row.question_id);
+    const add = (field: string, count: number) =>
+      cells?.set(field, (cells.get(field) ?? 0) + count);
+    add(`${cellField(row)}|${row.size}`, row.count);
+    const given = givenBy(row, row.probabilities, row.options) ?? [];
+    for (const [n, units] of given.entries()) add(`${row.family}|${n}`, units * row.count);
+  }
+  return wanted;
+};
+
+const checkPage = async (
+  parts: VerifyParts,
+  page: readonly Omit<Tally, 'hash'>[],
+): Promise<readonly string[]> => {
+  const projected = await readProjected(parts);
+  const { redis, prefix } = parts;
+  const tallies = await Promise.all(
+    page.map(async (one) => ({
+      ...one,
+      hash: await redis.hgetall(tallyKey(prefix, one.question_id)),
+    })),
+  );
+  const wanted = await expectCells(parts, tallies, projected);
+  const head = await readHead(parts.sql);
+  return tallies.flatMap(({ question_id, last_offset, hash }) => {
+    const cells = describe(wanted.get(question_id) ?? new Map());
+    if (hash['o'] === undefined) {
+      return cells === '' ? [] : [`question ${question_id} has no live tally`];
+    }
+    const live = describeHash(hash);
+    const at = Number(hash['o']);
+    return [
+      ...(live === cells ? [] : [`question ${question_id} is tallied ${live} instead of ${cells}`]),
+      // The offset keeps an event from being counted twice, so it may not lag.
+      ...(at >= last_offset && at <= head
+        ? []
+        : [`the tally of question ${question_id} stands at ${at}, its last event is another`]),
+    ];
+  });
+};
+
+/** Every question has its tally, to the last value, and it knows how far it is. */
+export const checkTallies = async (parts: VerifyParts): Promise<readonly string[]> => {
+  const projected = await readProjected(parts);
+  const age_ms = await readAgeAfter(parts.sql, projected);
+  const found = makeFindings();
+  if (age_ms !== null && age_ms >= (parts.under_way_ms ?? 0)) {
+    found.add(`Redis follows the log up to ${projected}, and the next event is ${age_ms} ms old`);
+  }
+  await parts.sql.begin({ mode: 'read only', statement_ms: 120_000 }, async (tx) => {
+    for await (const page of readQuestions(tx, projected)) {
+      for (const line of await checkPage(parts, page)) found.add(line);
+    }
+  });
+  return found.lines;
 };

@@ -1,6 +1,5 @@
 import type { Db } from '../../kit/pg/client.js';
-import { shown } from './parts.js';
-import type { Query, Sentence } from './query.js';
+import type { Query } from './parts.js';
 
 /**
  * Deliveries against the log, and against themselves.
@@ -30,166 +29,134 @@ const isListed = (tx: Db) => tx`(
   )
 )`;
 
-const missing_deliveries: Query = (tx) => tx<Sentence[]>`
-  select 'webhook ' || w.id || ' has no delivery of event ' || e.id as what
-  from webhooks w
-  cross join lateral (select distinct event from unnest(w.events) as named (event)) wanted
-  cross join delivery_plan p
-  join events e on e.event = wanted.event
-    and e."offset" > w.after_offset
-    and e."offset" <= p.planned_offset
-    and e.recorded_at > w.updated_at + make_interval(secs => ${unchanged_s})
-    and e.recorded_at > now() - make_interval(days => ${surely_kept_days})
-  where ${isListed(tx)}
-    and (
-      e.audience_id is null
-      or (w.owner_kind = 'agent' and w.owner_id = e.audience_id)
-      or (
-        w.owner_kind = 'human'
-        and exists (
-          select
-          from agents a
-          where a.id = e.audience_id
-            and a.owner_id = w.owner_id
-            and a.linked_at < e.recorded_at - make_interval(secs => ${unchanged_s})
+export const webhook_queries: readonly Query[] = [
+  (tx) => tx`
+    select 'webhook ' || w.id || ' has no delivery of event ' || e.id as what
+    from webhooks w
+    cross join lateral (select distinct event from unnest(w.events) as named (event)) wanted
+    cross join delivery_plan p
+    join events e on e.event = wanted.event
+      and e."offset" > w.after_offset
+      and e."offset" <= p.planned_offset
+      and e.recorded_at > w.updated_at + make_interval(secs => ${unchanged_s})
+      and e.recorded_at > now() - make_interval(days => ${surely_kept_days})
+    where ${isListed(tx)}
+      and (
+        e.audience_id is null
+        or (w.owner_kind = 'agent' and w.owner_id = e.audience_id)
+        or (
+          w.owner_kind = 'human'
+          and exists (
+            select
+            from agents a
+            where a.id = e.audience_id
+              and a.owner_id = w.owner_id
+              and a.linked_at < e.recorded_at - make_interval(secs => ${unchanged_s})
+          )
         )
       )
-    )
-    and not exists (select from deliveries d where d.webhook_id = w.id and d.event_id = e.id)
-    and not exists (
-      select
-      from deliveries g
-      where g.webhook_id = w.id
-        and g.state = 'gap'
-        and e."offset" between g.event_offset and g.gap_until_offset
-    )
-  limit ${shown}`;
-
-const stray_deliveries: Query = (tx) => tx<Sentence[]>`
-  select
-    'webhook ' || w.id || ' has a delivery of event ' || d.event_id || case
-      when e.id is null then ', which the log has not'
-      when w.owner_kind = 'agent' and e.audience_id <> w.owner_id then ', which is not for it'
-      else ', which it does not want'
-    end as what
-  from deliveries d
-  join webhooks w on w.id = d.webhook_id
-  left join events e on e.recorded_on = d.recorded_on and e."offset" = d.event_offset
-    and e.id = d.event_id
-  where d.state <> 'gap'
-    and (
-      (
-        e.id is null
-        and d.event_offset >= (select coalesce(min("offset"), 0) from events)
-      )
-      or (w.owner_kind = 'agent' and e.audience_id <> w.owner_id)
-      or (
-        e.recorded_at > w.updated_at + make_interval(secs => ${unchanged_s})
-        and (e.event <> all (w.events) or not ${isListed(tx)})
-      )
-    )
-  limit ${shown}`;
-
-/** Of a webhook that is gone nothing is kept, but for what is being cleared away. */
-const orphans: Query = (tx) => tx<Sentence[]>`
-  select count(*) || ' deliveries are of webhook ' || d.webhook_id || ', which there is not' as what
-  from deliveries d
-  where not exists (select from webhooks w where w.id = d.webhook_id)
-    and not exists (select from webhook_leavings l where l.webhook_id = d.webhook_id)
-  group by d.webhook_id
-  limit ${shown}`;
-
-const attempts_without_delivery: Query = (tx) => tx<Sentence[]>`
-  select 'an attempt at event ' || a.event_id || ' for webhook ' || a.webhook_id
-    || ' has no delivery' as what
-  from attempts a
-  where a.at > now() - make_interval(days => ${surely_kept_days})
-    and not exists (
-      select from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id
-    )
-  limit ${shown}`;
-
-/** What is said to be delivered was answered with a 2xx, and what was tried has its attempts. */
-const outcomes: Query = (tx) => tx<Sentence[]>`
-  select
-    'delivery ' || d.id || ' is ' || d.state || ' after ' || d.attempts || ' attempts, and has '
-    || made.count || case when made.is_answered then '' else ' without a 2xx' end as what
-  from deliveries d
-  cross join lateral (
+      and not exists (select from deliveries d where d.webhook_id = w.id and d.event_id = e.id)
+      and not exists (
+        select
+        from deliveries g
+        where g.webhook_id = w.id
+          and g.state = 'gap'
+          and e."offset" between g.event_offset and g.gap_until_offset
+      )`,
+  (tx) => tx`
     select
-      count(*) as count,
-      coalesce(bool_or(a.status between 200 and 299 and a.error is null), false) as is_answered
+      'webhook ' || w.id || ' has a delivery of event ' || d.event_id || case
+        when e.id is null then ', which the log has not'
+        when w.owner_kind = 'agent' and e.audience_id <> w.owner_id then ', which is not for it'
+        else ', which it does not want'
+      end as what
+    from deliveries d
+    join webhooks w on w.id = d.webhook_id
+    left join events e on e.recorded_on = d.recorded_on and e."offset" = d.event_offset
+      and e.id = d.event_id
+    where d.state <> 'gap'
+      and (
+        (
+          e.id is null
+          and d.event_offset >= (select coalesce(min("offset"), 0) from events)
+        )
+        or (w.owner_kind = 'agent' and e.audience_id <> w.owner_id)
+        or (
+          e.recorded_at > w.updated_at + make_interval(secs => ${unchanged_s})
+          and (e.event <> all (w.events) or not ${isListed(tx)})
+        )
+      )`,
+  // Of a webhook that is gone nothing is kept, but for what is being cleared away.
+  (tx) => tx`
+    select count(*) || ' deliveries are of webhook ' || d.webhook_id || ', which there is not' as what
+    from deliveries d
+    where not exists (select from webhooks w where w.id = d.webhook_id)
+      and not exists (select from webhook_leavings l where l.webhook_id = d.webhook_id)
+    group by d.webhook_id`,
+  (tx) => tx`
+    select 'an attempt at event ' || a.event_id || ' for webhook ' || a.webhook_id
+      || ' has no delivery' as what
     from attempts a
-    where a.webhook_id = d.webhook_id and a.event_id = d.event_id
-  ) made
-  where d.queued_at > now() - make_interval(days => ${surely_kept_days})
-    and (made.count < d.attempts or (d.state = 'delivered' and not made.is_answered))
-  limit ${shown}`;
-
-const ids: Query = (tx) => tx<Sentence[]>`
-  select 'delivery ' || id || ' has an id that is not made of its webhook and event' as what
-  from deliveries
-  where id <> delivery_id(webhook_id, event_id)
-  limit ${shown}`;
-
-/** A gap stands for events between its ends, and for no more than there are. */
-const gaps: Query = (tx) => tx<Sentence[]>`
-  select
-    'a gap of webhook ' || webhook_id || ' leaves out ' || gap_count || ' events from '
-    || event_offset || ' to ' || gap_until_offset as what
-  from deliveries
-  where state = 'gap'
-    and (
-      gap_count > gap_until_offset - event_offset + 1
-      or gap_until_offset > (select "offset" from log_head)
-    )
-  limit ${shown}`;
-
-/** A webhook that is off has nothing to be sent, once its queue had time to be emptied. */
-const queues_of_disabled: Query = (tx) => tx<Sentence[]>`
-  select 'webhook ' || w.id || ' is off and has ' || count(*) || ' deliveries to be sent' as what
-  from webhooks w
-  join deliveries d on d.webhook_id = w.id
-  where not w.active
-    and w.updated_at < now() - interval '1 minute'
-    and d.state in ('pending', 'waiting')
-    and d.queued_at < now() - interval '1 minute'
-  group by w.id
-  limit ${shown}`;
-
-const disabled_without_reason: Query = (tx) => tx<Sentence[]>`
-  select 'webhook ' || id || ' is ' || case when active then 'on' else 'off' end
-    || ' and says: ' || coalesce(disabled_reason, 'nothing') as what
-  from webhooks
-  where (active and disabled_reason is not null)
-    or (cardinality(gone_events) >= 2 and active and updated_at < now() - interval '1 minute')
-  limit ${shown}`;
-
-/** The log is ahead of what is planned, and a range that touches it is part of it. */
-const plan: Query = (tx) => tx<Sentence[]>`
-  select 'deliveries are planned up to ' || p.planned_offset || ', and the log has ' || h."offset"
-    || ' events; a range is planned from ' || coalesce(r.first::text, 'nowhere') as what
-  from delivery_plan p
-  cross join log_head h
-  cross join (select min(first_offset) as first from planned_ranges) r
-  where p.planned_offset > h."offset" or r.first <= p.planned_offset + 1`;
-
-const replays: Query = (tx) => tx<Sentence[]>`
-  select 'a replay is of webhook ' || r.webhook_id || ', which there is not' as what
-  from webhook_replays r
-  where not exists (select from webhooks w where w.id = r.webhook_id)
-  limit ${shown}`;
-
-export const webhook_queries: readonly Query[] = [
-  missing_deliveries,
-  stray_deliveries,
-  orphans,
-  attempts_without_delivery,
-  outcomes,
-  ids,
-  gaps,
-  queues_of_disabled,
-  disabled_without_reason,
-  plan,
-  replays,
+    where a.at > now() - make_interval(days => ${surely_kept_days})
+      and not exists (
+        select from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id
+      )`,
+  // What is said to be delivered was answered with a 2xx, and what was tried has its attempts.
+  (tx) => tx`
+    select
+      'delivery ' || d.id || ' is ' || d.state || ' after ' || d.attempts || ' attempts, and has '
+      || made.count || case when made.is_answered then '' else ' without a 2xx' end as what
+    from deliveries d
+    cross join lateral (
+      select
+        count(*) as count,
+        coalesce(bool_or(a.status between 200 and 299 and a.error is null), false) as is_answered
+      from attempts a
+      where a.webhook_id = d.webhook_id and a.event_id = d.event_id
+    ) made
+    where d.queued_at > now() - make_interval(days => ${surely_kept_days})
+      and (made.count < d.attempts or (d.state = 'delivered' and not made.is_answered))`,
+  (tx) => tx`
+    select 'delivery ' || id || ' has an id that is not made of its webhook and event' as what
+    from deliveries
+    where id <> delivery_id(webhook_id, event_id)`,
+  // A gap stands for events between its ends, and for no more than there are.
+  (tx) => tx`
+    select
+      'a gap of webhook ' || webhook_id || ' leaves out ' || gap_count || ' events from '
+      || event_offset || ' to ' || gap_until_offset as what
+    from deliveries
+    where state = 'gap'
+      and (
+        gap_count > gap_until_offset - event_offset + 1
+        or gap_until_offset > (select "offset" from log_head)
+      )`,
+  // A webhook that is off has nothing to be sent, once its queue had time to be emptied.
+  (tx) => tx`
+    select 'webhook ' || w.id || ' is off and has ' || count(*) || ' deliveries to be sent' as what
+    from webhooks w
+    join deliveries d on d.webhook_id = w.id
+    where not w.active
+      and w.updated_at < now() - interval '1 minute'
+      and d.state in ('pending', 'waiting')
+      and d.queued_at < now() - interval '1 minute'
+    group by w.id`,
+  (tx) => tx`
+    select 'webhook ' || id || ' is ' || case when active then 'on' else 'off' end
+      || ' and says: ' || coalesce(disabled_reason, 'nothing') as what
+    from webhooks
+    where (active and disabled_reason is not null)
+      or (cardinality(gone_events) >= 2 and active and updated_at < now() - interval '1 minute')`,
+  // The log is ahead of what is planned, and a range that touches it is part of it.
+  (tx) => tx`
+    select 'deliveries are planned up to ' || p.planned_offset || ', and the log has ' || h."offset"
+      || ' events; a range is planned from ' || coalesce(r.first::text, 'nowhere') as what
+    from delivery_plan p
+    cross join log_head h
+    cross join (select min(first_offset) as first from planned_ranges) r
+    where p.planned_offset > h."offset" or r.first <= p.planned_offset + 1`,
+  (tx) => tx`
+    select 'a replay is of webhook ' || r.webhook_id || ', which there is not' as what
+    from webhook_replays r
+    where not exists (select from webhooks w where w.id = r.webhook_id)`,
 ];

@@ -6,8 +6,9 @@ import { scoreForecast } from '../../../src/features/scores/index.js';
 import { makeId } from '../../../src/kit/ids.js';
 import type { Sql } from '../../../src/kit/pg/client.js';
 import { applyMigrations, readMigrations } from '../../../src/kit/pg/migrate.js';
-import { checkPayouts } from '../../../src/tools/verify/payouts.js';
-import { points_queries } from '../../../src/tools/verify/points-store.js';
+import { findBy } from '../../../src/tools/verify/parts.js';
+import { checkPayouts } from '../../../src/tools/verify/payouts-store.js';
+import { points_queries } from '../../../src/tools/verify/record-store.js';
 import { startApp } from '../../help/app.js';
 import { openAdmin } from '../../help/own-stores.js';
 import { decideAndSettle, ledgerOf, untilSettled } from '../../help/settling.js';
@@ -160,12 +161,7 @@ const makeOlder = async (sql: Sql): Promise<void> => {
 
 const findWrong = (sql: Sql): Promise<readonly string[]> =>
   sql.begin(async (tx) => {
-    const found = [...(await checkPayouts(tx))];
-    for (const query of points_queries) {
-      const rows = await query(tx, { under_way_ms: 0 } as never);
-      found.push(...rows.map(({ what }) => what));
-    }
-    return found;
+    return [...(await checkPayouts(tx)), ...(await findBy(tx, points_queries, ''))];
   });
 
 const readSums = (sql: Sql) => sql`

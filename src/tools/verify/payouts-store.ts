@@ -1,14 +1,59 @@
-import { net as netOf, points_rule } from '../../features/points/index.js';
-import { distributionOf } from '../../features/predictions/index.js';
+import { net as netOf, type PointsRule, points_rule } from '../../features/points/index.js';
+import { distributionOf, type Stated } from '../../features/predictions/index.js';
 import { scoreForecast } from '../../features/scores/index.js';
-import type { Tx } from '../../kit/pg/client.js';
+import { readPages, type Tx } from '../../kit/pg/client.js';
 import { chunk, makeFindings } from './parts.js';
-import { type PaidPrediction, streamPaid } from './payout-store.js';
 
 /**
  * What each prediction was paid, worked out again from what was stated and what was decided: open
  * or voided, nothing; resolved, the net, once, at the latest revision that has come to it.
  */
+
+interface PaidPrediction extends Stated {
+  readonly id: string;
+  readonly weight: number;
+  readonly options: readonly string[];
+  /** The latest decision that has come to this agent; null while the prediction is open. */
+  readonly kind: 'resolve' | 'void' | null;
+  readonly revision: number | null;
+  readonly outcome: boolean | null;
+  readonly correct_options: readonly string[] | null;
+  readonly points_rule: PointsRule | null;
+  readonly scored_net: number | null;
+  readonly scored_revision: number | null;
+  readonly brier: number | null;
+  /** Settlements and reversals together. */
+  readonly total: number;
+}
+
+const readPaid = (tx: Tx): AsyncIterable<readonly PaidPrediction[]> =>
+  readPages(
+    tx,
+    tx<PaidPrediction[]>`
+    with paid as (
+      select agent_id, subject_id, sum(amount)::integer as total
+      from ledger
+      where reason in ('settlement', 'reversal')
+      group by agent_id, subject_id
+    )
+    select
+      p.id, p.prediction, p.probability, p.confidence, p.selected_option, p.probabilities,
+      q.weight, q.options, d.kind, d.revision, d.outcome, d.correct_options, d.points_rule,
+      s.net as scored_net, s.revision as scored_revision, s.brier, coalesce(l.total, 0) as total
+    from predictions p
+    join questions q on q.id = p.question_id
+    left join paid l on l.agent_id = p.agent_id and l.subject_id = p.id
+    left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
+    left join lateral (
+      select r.kind, r.revision, r.outcome, r.correct_options, r.points_rule
+      from resolutions r
+      where r.question_id = p.question_id
+        and (r.state = 'done' or p.agent_id <= r.cursor_agent)
+      order by r.revision desc
+      limit 1
+    ) d on true`,
+    chunk,
+  );
 
 const correctOf = ({ outcome, correct_options, options }: PaidPrediction): readonly number[] =>
   outcome === null
@@ -42,7 +87,7 @@ const checkOne = (paid: PaidPrediction): string | null => {
 /** Within the snapshot of the other checks of the record. */
 export const checkPayouts = async (tx: Tx): Promise<readonly string[]> => {
   const found = makeFindings();
-  for await (const page of streamPaid(tx, chunk)) {
+  for await (const page of readPaid(tx)) {
     for (const paid of page) {
       const problem = checkOne(paid);
       if (problem !== null) found.add(problem);

@@ -1,0 +1,223 @@
+import type { Operations } from '../../client/node.js';
+
+/** The agents of the demo, its questions, and what each agent says about each: all invented. */
+
+type Body = Required<Operations['register']['body']>;
+
+export interface CastMember extends Pick<Body, 'persona_archetype' | 'risk_profile'> {
+  readonly name: string;
+  readonly model: string;
+  /** Percent points by which this agent leans to YES (or NO, when negative). */
+  readonly lean: number;
+  /** How it works, said in its ANALYSIS. */
+  readonly manner: string;
+}
+
+/** Of each: name, model, persona, risk profile and lean; then its manner. */
+const voices = `
+Harbour Lamp, gpt-5, data_driven, moderate, 4
+I counted comparable cases first and only afterwards read the headlines.
+Quiet Ledger, gpt-5-mini, risk_assessor, conservative, -7
+My habit is listing every way a plan can slip, then asking which slips already began.
+Third Opinion, openai/gpt-4.1, contrarian, aggressive, -12
+When several desks agree within a point of each other, I suspect one spreadsheet copied around.
+Copper Vane, claude-opus-4-5, first_principles, moderate, 2
+Stripping jargon away leaves incentives, capacity and time; each can be bounded separately.
+Slow River, claude-sonnet-4-5, consensus, conservative, -2
+Averaging forecasters with different training usually beats any single bright mind, mine included.
+Paper Kite, claude-haiku-4-5, trend_follower, aggressive, 9
+Direction matters more to me than level: five consecutive readings pointed the same way.
+Old Compass, gemini-3-pro, domain_expert, moderate, 5
+Having followed two previous cycles, I watch procurement calendars rather than speeches.
+Glass Bridge, gemini-2.5-flash, data_driven, conservative, -4
+A small logistic model trained on forty resolved look-alikes supplies my anchor.
+Winter Orchard, google/gemini-2.5-pro, devil_advocate, moderate, -9
+I wrote the strongest opposing memo before writing mine, and the opposing memo was better.
+Salt Road, llama-4-maverick, contrarian, moderate, 8
+Pessimism became fashionable this quarter, which by itself tells me little about outcomes.
+North Window, llama-3.3-70b-instruct, consensus, moderate, 0
+Reading everybody else, I grouped arguments by origin and found merely four independent ones.
+Brass Kettle, mistral-large-3, first_principles, conservative, -3
+Physical throughput caps everything: people, permits and parts cannot be announced into existence.
+Lantern Fish, mixtral-8x22b, trend_follower, moderate, 6
+Momentum indicators such as tender volume and vacancy postings lead official statistics by months.
+Granite Moth, deepseek-v3.2, data_driven, aggressive, 11
+Bootstrapping the reference class a thousand times yields a distribution skewed to the upside.
+Tall Meridian, deepseek-r1, risk_assessor, moderate, -5
+Tail events receive their own line in my worksheet instead of hiding inside an average.
+Cedar Switch, qwen3-max, domain_expert, aggressive, 7
+Practitioners I trust describe bottlenecks easing where outsiders still quote last year.
+Amber Gauge, qwen3-235b-a22b, consensus, conservative, -1
+Equal weights over models, markets and experts remain embarrassingly hard to beat.
+Rough Draft, grok-4, devil_advocate, aggressive, 13
+Everyone explains patiently why it takes longer; nobody explains why it took so little elsewhere.
+Night Ferry, grok-4-fast, contrarian, aggressive, -14
+Deadlines attract optimism like lamps attract insects, and mornings sweep up afterwards.
+Blue Almanac, command-a, data_driven, moderate, 1
+Seasonal adjustment removes half the apparent movement, a step most commentary skips.
+Field Notes, phi-4, first_principles, moderate, -6
+I asked what minimum sequence of steps must happen, then timed each from public records.
+Open Sluice, gemma-3-27b-it, trend_follower, conservative, 3
+Smoothing over six months keeps one noisy announcement from steering my estimate.
+Clay Tablet, nova-pro, risk_assessor, conservative, -8
+Audit reports, dull as they are, reveal more about readiness than launch events.
+Second Harvest, glm-4.6, domain_expert, moderate, 6
+Regional differences dominate: whoever pools all areas hides the two that decide.
+Feather Scale, kimi-k2, devil_advocate, conservative, -3
+Weighing each claim by who would suffer if it proved false changes the ranking considerably.
+`;
+
+export const cast = [...voices.matchAll(/(.+), (.+), (.+), (.+), (.+)\n(.+)\n/g)].map(
+  ([, name = '', model = '', persona, risk, lean, manner = '']): CastMember => ({
+    ...{ name, model, lean: Number(lean), manner },
+    persona_archetype: persona as CastMember['persona_archetype'],
+    risk_profile: risk as CastMember['risk_profile'],
+  }),
+);
+
+export interface Script {
+  /** `{date}` becomes the day it closes. */
+  readonly question: string;
+  readonly description: string;
+  readonly topic: string;
+  readonly category: string;
+  readonly subcategory: string;
+  readonly tags: readonly string[];
+  /** None: a yes/no question. */
+  readonly options?: readonly string[];
+  readonly days_open: number;
+  /** Where agents without a lean stand, in percent; for options: on the first one. */
+  readonly middle: number;
+}
+
+export const scripts: readonly Script[] = [
+  {
+    question:
+      'Will a listed cloud provider cut its hourly list price of an accelerator by 10 % before {date}?',
+    description:
+      'Resolves YES when a provider whose shares are publicly traded lowers the on-demand list price of any machine type with an accelerator by 10 % or more in at least one region.',
+    topic: 'accelerator prices',
+    ...{ category: 'technology', subcategory: 'hardware_compute', tags: ['#GPU', '#DataCenters'] },
+    ...{ days_open: 45, middle: 62 },
+  },
+  {
+    question:
+      "Will a change written by an autonomous coding agent enter a major language's compiler before {date}?",
+    description:
+      'Resolves YES when a pull request whose author is declared to be an autonomous agent is merged into the main branch of the reference compiler of a language among the twenty most used.',
+    topic: 'contributions of coding agents',
+    ...{ category: 'technology', subcategory: 'agents_autonomous', tags: ['#CodingAgents'] },
+    ...{ days_open: 60, middle: 48 },
+  },
+  {
+    question:
+      'Will a national authority in the European Union announce its first fine under the AI Act before {date}?',
+    description:
+      'Resolves YES when a competent national authority publishes a decision that imposes an administrative fine and names the AI Act as its legal basis.',
+    topic: 'enforcement of the AI Act',
+    ...{ category: 'society', subcategory: 'regulation_policy', tags: ['#EUAIAct'] },
+    ...{ days_open: 75, middle: 27 },
+  },
+  {
+    question:
+      'Will wind and sun supply more than half of a large country’s electricity for a calendar week before {date}?',
+    description:
+      'Resolves YES when, in a country of more than forty million people, wind and solar together generate more than 50 % of the electricity of a Monday-to-Sunday week according to its grid operator.',
+    topic: 'wind and solar generation',
+    ...{ category: 'industry', subcategory: 'energy_utilities', tags: ['#Grid'] },
+    ...{ days_open: 30, middle: 71 },
+  },
+  {
+    question:
+      'Will a driverless taxi service open to the general public in a European capital before {date}?',
+    description:
+      'Resolves YES when anybody can book and pay for a ride without a safety driver on board inside the municipal area of a capital city in Europe.',
+    topic: 'driverless permits',
+    ...{ category: 'industry', subcategory: 'transportation_mobility', tags: ['#SelfDriving'] },
+    ...{ days_open: 90, middle: 35 },
+  },
+  {
+    question:
+      'Which kind of computer-designed medicine reports results of a final-stage trial next, before {date}?',
+    description:
+      'Resolves to the kind of the first drug candidate whose structure was proposed by a generative model and for which top-line results of a phase 3 trial are announced.',
+    topic: 'trials of designed drugs',
+    ...{ category: 'industry', subcategory: 'healthcare_pharma', tags: ['#DrugDiscovery'] },
+    options: ['small molecule', 'antibody', 'vaccine', 'none by then'],
+    ...{ days_open: 80, middle: 44 },
+  },
+];
+
+const evidence = [
+  'Monthly figures on {topic} moved in the same direction for five consecutive readings.',
+  'A survey among practitioners of {topic} reports shorter delays than one year ago.',
+  'Tenders that concern {topic} closed recently with twice as many bidders as usual.',
+  'Of forty comparable announcements about {topic}, eleven were kept within their window.',
+  'Regulators delayed one filing on {topic}, although replacements came from another region.',
+];
+
+const counters = [
+  'One unusually warm quarter may explain most of the movement, and reversals follow such quarters.',
+  'Budgets are fixed until renewal season, so pressure could vanish before anything becomes public.',
+  'Definitions matter here: a partial step would make headlines without meeting the criteria.',
+];
+
+const closings = [
+  'Numbers outrank narrative here, so I move a modest step beyond the historic rate.',
+  'Until the central objection is answered, caution earns the benefit of doubt.',
+  'Trends break eventually, just rarely on schedule, therefore I ride this one.',
+  'Somebody has to lean against a tidy story, and today that somebody is me.',
+  'I stay close to where careful people already stand.',
+];
+
+const at = <T>(list: readonly T[], n: number): T => list[n % list.length] as T;
+
+/** Spreads (agent, question) over 0 … n-1 without a pattern that repeats along either. */
+const spread = (agent: number, question: number, n: number): number => {
+  let x = Math.imul(agent + 1, 0x9e3779b1) ^ Math.imul(question + 11, 0x85ebca6b);
+  x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d);
+  x = Math.imul(x ^ (x >>> 12), 0x297a2d39);
+  return ((x ^ (x >>> 15)) >>> 0) % n;
+};
+
+/** An agent and a question by their positions. */
+export interface Speaker {
+  readonly agent: number;
+  readonly question: number;
+  /** Makes the sources of one run differ from those of another. */
+  readonly run_id: string;
+}
+
+const pairs = evidence.flatMap((one, i) => evidence.slice(i + 1).map((two) => [one, two] as const));
+
+/** Agents with the same two sentences of evidence have another manner, counter and closing. */
+const makeText = (script: Script, { manner }: CastMember, speaker: Speaker): string => {
+  const { agent, question, run_id } = speaker;
+  const [one, two] = at(pairs, agent + question);
+  const round = Math.floor(agent / pairs.length);
+  const page = `${script.subcategory}/${agent}-${question}-${run_id}`;
+  return [
+    `EVIDENCE: ${one} (https://open-series.org/${page}) ${two} (https://fieldnotes.net/${page})`,
+    `ANALYSIS: ${manner}`,
+    `COUNTER-EVIDENCE: ${at(counters, agent + round)}`,
+    `BOTTOM LINE: ${at(closings, agent + 2 * round)}`,
+  ]
+    .join('\n\n')
+    .replaceAll('{topic}', script.topic);
+};
+
+/** What an agent states about a question; the same whenever it is asked. */
+export const speak = (speaker: Speaker) => {
+  const { agent, question } = speaker;
+  const [script, member] = [at(scripts, question), at(cast, agent)];
+  const reasoning = makeText(script, member, speaker);
+  const opinion = script.middle + member.lean + spread(agent, question, 45) - 22;
+  const percent = Math.max(4, Math.min(96, opinion));
+  if (script.options === undefined) {
+    const prediction = percent >= 50;
+    return { prediction, confidence: prediction ? percent : 100 - percent, reasoning };
+  }
+  // Two in three stand with the first option; the others are spread over the rest.
+  const chosen = agent % 3 === 0 ? 1 + (agent % (script.options.length - 1)) : 0;
+  return { selected_option: at(script.options, chosen), confidence: percent, reasoning };
+};
