@@ -89,19 +89,6 @@ const comment_votes: Query = (tx) => tx<Sentence[]>`
   where c.upvotes <> coalesce(v.up, 0)
   limit ${shown}`;
 
-/** Where the two differ, a row says so, or the lists of threads have a wrong order. */
-const ranks: Query = (tx) => tx<Sentence[]>`
-  select
-    'comment ' || c.id || ' has ' || c.upvotes || ' upvotes and stands where '
-    || c.ranked_upvotes || ' belong' as what
-  from comments c
-  where c.parent_id is null
-    and c.upvotes <> c.ranked_upvotes
-    and not exists (
-      select from unranked_comments u where u.question_id = c.question_id and u.id = c.id
-    )
-  limit ${shown}`;
-
 const vote_subjects: Query = (tx) => tx<Sentence[]>`
   select 'a vote of ' || v.agent_id || ' is about no ' || v.kind || ' of its author' as what
   from votes v
@@ -139,7 +126,6 @@ export const conversation_queries: readonly Query[] = [
   comment_events,
   prediction_votes,
   comment_votes,
-  ranks,
   vote_subjects,
   votes_between,
   comments_a_question,
