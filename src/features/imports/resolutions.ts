@@ -13,7 +13,6 @@ import {
   decideQuestion,
   readDecision,
   resolution_faults,
-  wakeSettling,
 } from '../resolution/index.js';
 import type { ResolutionItem } from './schema.js';
 import { findBySource } from './store.js';
@@ -48,7 +47,7 @@ const readItem = (item: ResolutionItem, question: QuestionRow): Decision | Fault
       kind: 'void',
       outcome: null,
       correct_options: null,
-      note: resolution_note === null ? null : withoutControls(resolution_note),
+      resolution_note: resolution_note === null ? null : withoutControls(resolution_note),
       evidence_urls: [],
     };
   }
@@ -104,6 +103,5 @@ export const importResolution = async (
   );
   if (isFault(decided)) return decided;
   deps.questions.forget(question_id);
-  wakeSettling(deps);
   return { kind: 'created', question_id };
 };
