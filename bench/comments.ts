@@ -62,7 +62,7 @@ const makeSubject = (
     idOf: kind === 'comment' ? questionId : commentId,
     countRows: (subjects) => countRows(sql, kind, subjects),
     async settle() {
-      const behind = ['outbox', 'debater_changes', 'unranked_comments'];
+      const behind = ['outbox', 'debater_changes'];
       if (name === 'service') await waitUntilEmpty(sql, behind);
       return {};
     },

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
 import type pg from 'pg';
-import { isCopyOf } from '../../src/features/comments/copies.js';
-import { checkText } from '../../src/features/comments/rules.js';
+import { checkText, isCopyOf } from '../../src/features/comments/rules.js';
 import { makeId } from '../../src/kit/ids.js';
 import { type Agent, makeAgentCache } from './agent-cache.js';
 

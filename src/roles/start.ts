@@ -1,5 +1,4 @@
 import type { Config, RoleName } from '../config.js';
-import { createRankKeeper } from '../features/comments/index.js';
 import { createConsensusProjector } from '../features/consensus/index.js';
 import {
   createPartitionKeeper,
@@ -37,10 +36,9 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
   timer: async ({ deps, openSubscriber }) => [
     createPartitionKeeper(deps),
     createQuestionTimer(deps),
-    createSettling(deps, { subscriber: await openSubscriber() }),
+    createSettling(deps),
     createSnapshotTimer(deps),
     createBoardKeeper(deps),
-    createRankKeeper(deps),
     createMailer(deps),
     createNotificationSweeper(deps),
     createRevocationSweep(deps.sql, deps.log),

@@ -73,7 +73,6 @@ const like: Readonly<Record<string, string>> = {
   getDispute: 'withdrawDispute',
   updateQuestion: 'publishQuestion',
   deleteQuestion: 'publishQuestion',
-  getResolution: 'fileDispute',
 };
 
 /** A question with a forecast and a comment on it, an agent, and the person behind it. */

@@ -106,11 +106,6 @@ t.test('what is wrong in a conversation is found', async (t) => {
     /comment .* counts \d+ upvotes/,
     `update comments set upvotes = upvotes + 1 where id = ${one}`,
   );
-  await finds(
-    /has \d+ upvotes and stands where \d+ belong/,
-    `delete from unranked_comments;
-    update comments set ranked_upvotes = upvotes + 1 where parent_id is null`,
-  );
   await finds(/is about no comment/, 'update votes set subject_id = gen_random_uuid()');
   await finds(
     /of the same owner/,

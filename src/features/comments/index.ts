@@ -1,7 +1,4 @@
-export { setCommentHidden } from './hiding-store.js';
-export type { CommentParts } from './post.js';
-export { createCommenting } from './posting.js';
-export { createRankKeeper } from './ranking.js';
+export { type CommentParts, createCommenting } from './posting.js';
 export { routes } from './routes.js';
 export { comment_faults } from './schema.js';
-export { topThreads } from './top-store.js';
+export { setCommentHidden, topThreads } from './store.js';

@@ -1,166 +1,231 @@
+import { createHash } from 'node:crypto';
+import type { Deps } from '../../kit/deps.js';
 import { emitAll } from '../../kit/event.js';
-import { groupBy } from '../../kit/group-by.js';
-import type { Answer } from '../../kit/http/route.js';
+import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import {
+  type AgentCaller,
+  type Answer,
+  type Context,
+  type Reply,
+  reply,
+} from '../../kit/http/route.js';
 import { type Claim, keepAll } from '../../kit/idempotency.js';
+import { isId, makeId, makeIdAfter } from '../../kit/ids.js';
 import type { Sql, Tx } from '../../kit/pg/client.js';
 import { createGroupCommit, type GroupCommit } from '../../kit/pg/group-commit.js';
 import { comment_created, comment_reply } from '../events/index.js';
-import { hasTier } from '../points/index.js';
-import { isCopyOf } from './copies.js';
+import { hasTier, points_faults, tierOf } from '../points/index.js';
+import { prediction_faults } from '../predictions/index.js';
+import { type QuestionParts, question_faults } from '../questions/index.js';
 import {
-  type CommentDraft,
+  type Draft,
   insertComments,
-  isReply,
+  type Known,
   lockParents,
   lockWriters,
-  type Numbered,
-  readRecent,
-  readRepeats,
-  readStandings,
-  type Standing,
-  type Written,
-} from './post-store.js';
-import { comment_limits } from './rules.js';
-import type { CommentRow } from './store.js';
+  readKnown,
+} from './posting-store.js';
+import {
+  checkText,
+  comment_limits,
+  isCopyOf,
+  placeReply,
+  type TextCheck,
+  type TextFailure,
+} from './rules.js';
+import { type CommentWire, comment_faults } from './schema.js';
+import { readComment, readPredictionRef } from './store.js';
 
 /**
- * The group commit of comments, at most one an agent in a batch: lock the agents and what is
- * replied to, read what the agents wrote, judge each draft, and store those that stand with their
- * events and the answers to calls that came with an Idempotency-Key.
+ * One comment from the checked body to the answer: what it is about, the rules of its text, and
+ * then a group commit, at most one comment an agent in a batch, that
+ *
+ *   begins · locks the agents and what is replied to · reads what the agents wrote · judges the
+ *   drafts · writes comments, events and kept answers · commits
  */
 
-export interface Composed {
-  readonly draft: CommentDraft;
-  /** What is answered when the draft stands. */
-  readonly answer: Answer;
+/** What a comment is about. */
+export interface Target {
+  readonly question_id: string;
+  readonly prediction_id: string | null;
+  readonly parent_id: string | null;
+  /** Null: the comment begins a thread. */
+  readonly root_id: string | null;
+  readonly depth: number;
+  /** Author of what is replied to; null for a comment on a question. */
+  readonly author_id: string | null;
 }
 
-export interface Posting extends Composed {
-  readonly claim: Claim | null;
-  /** The same comment with an id that sorts behind another. */
-  composeAfter(id: string): Composed;
-}
-
-export type Verdict =
-  | { readonly kind: 'placed'; readonly answer: Answer }
-  /** This very body was accepted before, and this is what became of it. */
-  | { readonly kind: 'repeat'; readonly row: CommentRow }
-  | { readonly kind: 'tier'; readonly points: number }
-  | { readonly kind: 'limit' }
-  | { readonly kind: 'copy' }
-  /** What it replies to was hidden meanwhile. */
-  | { readonly kind: 'gone' };
-
-const isCopy = (draft: CommentDraft, texts: readonly { readonly content: string }[]): boolean => {
-  if (texts.length === 0) return false;
-  const own = new Set(draft.tokens);
-  return texts.some(({ content }) => isCopyOf(own, content));
-};
-
-/** What the record has of the agent of a draft. */
-interface Known {
-  /** What it replies to is there. */
-  readonly has_parent: boolean;
-  readonly standing: Standing | undefined;
-  readonly repeat: CommentRow | undefined;
-  readonly recent: readonly Written[];
-}
-
-/** Null for a draft that stands. */
-const judge = (draft: CommentDraft, known: Known): Verdict | null => {
-  const { standing, repeat, recent, has_parent } = known;
-  if (repeat !== undefined) return { kind: 'repeat', row: repeat };
-  const points = standing?.points ?? 0;
-  if (isReply(draft)) {
-    if (!hasTier(points, 'Analyst')) return { kind: 'tier', points };
-  } else if ((standing?.used ?? 0) >= comment_limits.top_level) return { kind: 'limit' };
-  if (isCopy(draft, recent)) return { kind: 'copy' };
-  return has_parent ? null : { kind: 'gone' };
-};
-
-const readKnown = async (
-  tx: Tx,
-  drafts: readonly CommentDraft[],
-): Promise<(draft: CommentDraft) => Known> => {
-  const agent_ids = drafts.map(({ agent_id }) => agent_id);
-  const now = drafts.reduce((latest, { at }) => (at > latest ? at : latest), new Date(0));
-  // All on their way at once; one connection carries them out one after the other, each with a
-  // view of its own, so that what is read was committed before the lock was had.
-  const [, parents, standings, repeats, recents] = await Promise.all([
-    lockWriters(tx, agent_ids),
-    lockParents(tx, drafts),
-    readStandings(tx, drafts),
-    readRepeats(tx, drafts, now),
-    readRecent(tx, agent_ids, now),
-  ]);
-  const standing_of = new Map(standings.map((row) => [row.agent_id, row]));
-  const repeat_of = new Map(repeats.map((row) => [row.agent_id, row]));
-  const recent_of = groupBy(recents, ({ agent_id }) => agent_id);
-  return ({ agent_id, parent_id }) => ({
-    has_parent: parent_id === null || parents.has(parent_id),
-    standing: standing_of.get(agent_id),
-    repeat: repeat_of.get(agent_id),
-    recent: recent_of.get(agent_id) ?? [],
-  });
-};
-
-/** A draft that stands. */
-interface Allowed extends Composed, Numbered {
+interface PostDraft extends Draft, Target {
+  readonly agent: AgentCaller;
+  readonly text: TextCheck;
   readonly claim: Claim | null;
 }
 
-const judgeOne = (posting: Posting, known: Known): Verdict | Allowed => {
-  const verdict = judge(posting.draft, known);
-  if (verdict !== null) return verdict;
-  const { used = 0, last_id = null } = known.standing ?? {};
-  // Made before a comment that another process stored meanwhile, or by a clock that is behind.
-  const is_late = last_id !== null && posting.draft.id <= last_id;
-  const { draft, answer } = is_late ? posting.composeAfter(last_id) : posting;
-  return { draft, answer, slot: isReply(draft) ? null : used + 1, claim: posting.claim };
+/** `repeat`: what became of the same body when it came first. */
+type Verdict = Reply | Fault | { readonly kind: 'repeat'; readonly id: string };
+
+export interface CommentParts extends QuestionParts {
+  readonly commenting: GroupCommit<PostDraft, Verdict>;
+}
+
+/** Comments stay welcome when a question is closed or decided; drafts are not there for anybody. */
+export const aboutQuestion = async (
+  { questions }: CommentParts,
+  question_id: string,
+): Promise<Target | Fault> => {
+  const { status = 'draft' } = (await questions.get(question_id)) ?? {};
+  if (status === 'draft') return refuse(question_faults.QUESTION_NOT_FOUND);
+  const none = { prediction_id: null, parent_id: null, root_id: null, author_id: null };
+  return { question_id, ...none, depth: 0 };
 };
 
-const isAllowed = (one: Verdict | Allowed): one is Allowed => 'draft' in one;
+export const aboutPrediction = async (
+  deps: Deps & CommentParts,
+  question_id: string,
+  pid: string,
+): Promise<Target | Fault> => {
+  const target = await aboutQuestion(deps, question_id);
+  if (isFault(target)) return target;
+  const prediction_id = pid.toLowerCase();
+  const found = isId(prediction_id) ? await readPredictionRef(deps.sql, prediction_id) : undefined;
+  if (found?.question_id !== question_id) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
+  return { ...target, ...found, prediction_id };
+};
 
-const write = async (tx: Tx, allowed: readonly Allowed[]): Promise<void> => {
-  if (allowed.length === 0) return;
+export const aboutComment = async (deps: Deps, comment_id: string): Promise<Target | Fault> => {
+  const to = await readComment(deps.sql, comment_id);
+  if (to === undefined) return refuse(comment_faults.COMMENT_NOT_FOUND);
+  const { question_id, prediction_id, root_id, user_id: author_id } = to;
+  return { question_id, prediction_id, root_id, author_id, ...placeReply(to) };
+};
+
+const refuseText = (first: TextFailure, failures: readonly TextFailure[] = [first]): Fault => {
+  const { code, message } = first;
+  const def = code === 'CONTENT_REJECTED' ? prediction_faults[code] : comment_faults[code];
+  return refuse(def, { message, fields: failures });
+};
+
+type Call = Context<unknown, unknown, { readonly content: string }, AgentCaller>;
+
+export const postComment = async (
+  { sql, clock, commenting }: Deps & CommentParts,
+  target: Target | Fault,
+  { caller: agent, body, body_digest, claim }: Call,
+): Promise<Answer> => {
+  if (isFault(target)) return target;
+  const text = checkText(body.content);
+  const [failure] = text.failures;
+  if (failure !== undefined) return refuseText(failure, text.failures);
+  const { question_id, prediction_id, parent_id } = target;
+  const digest = createHash('sha256')
+    .update(`${question_id} ${prediction_id} ${parent_id} ${body_digest}`)
+    .digest('hex');
+  const draft = { ...target, agent, agent_id: agent.id, text, digest, claim, at: clock() };
+  const verdict = await commenting.add(draft);
+  if (verdict.kind !== 'repeat') return verdict;
+  const comment = await readComment(sql, verdict.id);
+  if (comment === undefined) return refuse(comment_faults.COMMENT_NOT_FOUND);
+  return reply(200, { comment }, { 'Idempotency-Replayed': 'true' });
+};
+
+const judge = (draft: PostDraft, known: Known): Exclude<Verdict, Reply> | null => {
+  const { points, used, repeat_id, recent, has_parent } = known;
+  if (repeat_id !== null) return { kind: 'repeat', id: repeat_id };
+  if (isReply(draft) && !hasTier(points, 'Analyst')) {
+    const has = `${points} (${tierOf(points)})`;
+    return refuse(points_faults.TIER_REQUIRED, {
+      message: `Replying needs the Analyst tier: 4,000 points; this agent has ${has}.`,
+      extra: { tier_required: 'Analyst' },
+    });
+  }
+  if (!isReply(draft) && used >= comment_limits.top_level) {
+    return refuse(comment_faults.COMMENT_LIMIT_REACHED);
+  }
+  if (recent.some((content) => isCopyOf(draft.text.tokens, content))) {
+    const message =
+      'The comment was not accepted. It nearly copies one that this agent wrote within the hour.';
+    return refuseText({ path: 'body.content', code: 'CONTENT_REJECTED', message });
+  }
+  return has_parent ? null : refuse(comment_faults.COMMENT_NOT_FOUND);
+};
+
+const isReply = ({ parent_id, prediction_id }: Target): boolean =>
+  parent_id !== null || prediction_id !== null;
+
+/** A draft that stands: what is stored, told and answered. */
+const make = (draft: PostDraft, { last_id, used }: Known) => {
+  const { agent, agent_id, author_id, question_id, prediction_id, parent_id, depth, at } = draft;
+  // Ids of an agent's comments grow, whatever the clocks of the processes say.
+  const id = last_id === null ? makeId() : makeIdAfter(last_id);
+  const content = draft.text.text;
+  const about = { question_id, prediction_id, parent_id };
+  const comment: CommentWire = {
+    ...{ id, comment_id: id, ...about, root_id: draft.root_id ?? id, depth },
+    ...{ user_id: agent_id, user_name: agent.name, content },
+    ...{ upvotes: 0, replies: 0, created_at: at.toISOString() },
+  };
+  const event_id = makeId();
+  const place = { question_id, agent_id };
+  const data = { ...about, comment_id: id, user_id: agent_id, content };
+  const is_told = author_id !== null && author_id !== agent_id;
+  return {
+    row: {
+      ...{ id, ...about, root_id: comment.root_id, depth, agent_id, content, event_id, at },
+      slot: isReply(draft) ? null : used + 1,
+      digest: draft.digest,
+    },
+    created: { id: event_id, at, place, data: { ...data, user_name: agent.name } },
+    /** For the author of what is replied to. */
+    replied: is_told
+      ? {
+          at,
+          place: { ...place, audience_id: author_id },
+          data: { ...data, replier_name: agent.name },
+        }
+      : null,
+    answer: reply(201, { comment }),
+    claim: draft.claim,
+  };
+};
+
+const write = async (tx: Tx, made: readonly ReturnType<typeof make>[]): Promise<void> => {
+  if (made.length === 0) return;
+  const created = made.map((one) => one.created);
+  const replied = made.flatMap((one) => one.replied ?? []);
+  const kept = made.flatMap(({ claim, answer }) => (claim === null ? [] : { claim, answer }));
+  const rows = made.map(({ row }) => row);
   await Promise.all([
-    insertComments(tx, allowed),
-    emitAll(
-      tx,
-      comment_created,
-      allowed.map(({ draft }) => draft.created),
-    ),
-    emitAll(
-      tx,
-      comment_reply,
-      allowed.flatMap(({ draft }) => draft.reply ?? []),
-    ),
-    keepAll(
-      tx,
-      allowed.flatMap(({ claim, answer }) => (claim === null ? [] : [{ claim, answer }])),
-    ),
+    insertComments(tx, rows),
+    emitAll(tx, comment_created, created),
+    emitAll(tx, comment_reply, replied),
+    keepAll(tx, kept),
   ]);
 };
 
-export type Commenting = GroupCommit<Posting, Verdict>;
+const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verdict[]> => {
+  // Sent in this order at once; the last is a statement of its own, whose view is younger than the
+  // locks.
+  const locks = [lockWriters(tx, drafts).execute(), lockParents(tx, drafts).execute()];
+  const [known] = await Promise.all([readKnown(tx, drafts), ...locks]);
+  const judged = drafts.map((draft, n) => {
+    const known_of = known[n] as Known;
+    return judge(draft, known_of) ?? make(draft, known_of);
+  });
+  await write(
+    tx,
+    judged.flatMap((one) => ('kind' in one ? [] : one)),
+  );
+  return judged.map((one) => ('kind' in one ? one : one.answer));
+};
 
-/** One a process. `committed` is told after each batch. */
-export const createCommenting = (sql: Sql, committed: () => void): Commenting =>
-  createGroupCommit<Posting, Verdict>({
-    key: ({ draft }) => draft.agent_id,
+/** One a process; `committed` is called after each batch. */
+export const createCommenting = (sql: Sql, committed: () => void): CommentParts['commenting'] =>
+  createGroupCommit<PostDraft, Verdict>({
+    key: ({ agent_id }) => agent_id,
     one_a_key: true,
-    async commit({ drafts: postings }) {
-      const verdicts = await sql.begin(async (tx) => {
-        const knownOf = await readKnown(
-          tx,
-          postings.map(({ draft }) => draft),
-        );
-        const judged = postings.map((posting) => judgeOne(posting, knownOf(posting.draft)));
-        await write(tx, judged.filter(isAllowed));
-        return judged.map(
-          (one): Verdict => (isAllowed(one) ? { kind: 'placed', answer: one.answer } : one),
-        );
-      });
+    async commit({ drafts }) {
+      const verdicts = await sql.begin((tx) => post(tx, drafts));
       committed();
       return verdicts;
     },

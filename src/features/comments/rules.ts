@@ -1,5 +1,4 @@
 import { blank, findLinks, normaliseText, readProse } from '../../kit/text.js';
-import { isRepetitive, tokensOf } from './copies.js';
 
 /** What a comment must be: length, words, no profanity, no spam. Pure, and linear in the text. */
 
@@ -43,18 +42,35 @@ export interface TextCheck {
 
 const characters = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-/** Below U+0300 every character is one by itself, but for the two of a line break. */
-const may_join = /\r|[\u0300-\uffff]/;
-
 /** Characters as people count them; stops counting above `most`. */
 export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): number => {
-  if (!may_join.test(text)) return text.length;
   let count = 0;
   for (const _ of characters.segment(text)) {
     count += 1;
     if (count > most) return count;
   }
   return count;
+};
+
+const token = /[\p{L}\p{M}\p{N}]+/gu;
+
+/** Words and numbers in order, folded. */
+const tokensOf = (text: string): readonly string[] => text.toLowerCase().match(token) ?? [];
+
+/** A sentence that stands there three times has at most a third of different words. */
+const isRepetitive = (tokens: readonly string[]): boolean =>
+  tokens.length >= 12 && new Set(tokens).size <= 0.34 * tokens.length;
+
+/** From this Jaccard similarity of the sets of words and numbers on, 0 to 1, it is a near-copy. */
+const copy_similarity = 0.9;
+
+/** Whether a text nearly copies one that has these tokens. */
+export const isCopyOf = (tokens: Iterable<string>, text: string): boolean => {
+  const own = new Set(tokens);
+  const other = new Set(tokensOf(text));
+  const shared = [...other].filter((one) => own.has(one)).length;
+  const all = own.size + other.size - shared;
+  return all === 0 || shared / all >= copy_similarity;
 };
 
 const fail = (code: TextCode, message: string): TextFailure => ({
@@ -126,3 +142,30 @@ export const placeReply = (to: {
   to.depth >= deepest && to.parent_id !== null
     ? { parent_id: to.parent_id, depth: deepest }
     : { parent_id: to.id, depth: to.depth + 1 };
+
+interface Placed {
+  readonly id: string;
+  readonly parent_id: string | null;
+  readonly root_id: string;
+}
+
+type Tree<R> = R & { readonly children: Tree<R>[] };
+
+/**
+ * Trees from rows in the order in which they were written. A comment whose parent is not among the
+ * rows, because it is hidden, stands directly below the root.
+ */
+export const growTrees = <R extends Placed, F extends R>(
+  roots: readonly F[],
+  rows: readonly R[],
+): readonly (F & { readonly children: Tree<R>[] })[] => {
+  const nodes = new Map(rows.map((row) => [row.id, { ...row, children: [] } as Tree<R>]));
+  const trees = roots.map((root) => ({ ...root, children: [] as Tree<R>[] }));
+  for (const tree of trees) nodes.set(tree.id, tree);
+  for (const { id, parent_id, root_id } of rows) {
+    const node = nodes.get(id);
+    if (node === undefined || parent_id === null) continue;
+    (nodes.get(parent_id) ?? nodes.get(root_id))?.children.push(node);
+  }
+  return trees;
+};

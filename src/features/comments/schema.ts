@@ -44,26 +44,17 @@ const comment_members = {
   replies: Type.Integer({ minimum: 0 }),
   created_at: time_schema,
 };
-export const comment_schema = Type.Object(comment_members);
+const comment_schema = Type.Object(comment_members);
 export type CommentWire = Static<typeof comment_schema>;
 
 export const posted_schema = Type.Object({ comment: comment_schema });
 
+const page_members = { total: Type.Integer(), next_cursor: nullable(Type.String()) };
 export const comments_page = Type.Object({
-  total: Type.Integer(),
+  ...page_members,
   comments: Type.Array(comment_schema),
-  next_cursor: nullable(Type.String()),
 });
-
-export const replies_page = Type.Object({
-  total: Type.Integer(),
-  replies: Type.Array(comment_schema),
-  next_cursor: nullable(Type.String()),
-});
-
-export interface CommentNode extends CommentWire {
-  readonly children: CommentNode[];
-}
+export const replies_page = Type.Object({ ...page_members, replies: Type.Array(comment_schema) });
 
 /** Replies of a reply down to the deepest level, written out, so that they need no reference. */
 const makeNodes = (levels: number): TSchema =>
@@ -74,33 +65,27 @@ const makeNodes = (levels: number): TSchema =>
     }),
   );
 
-const thread_members = {
-  /** All comments of the thread that are not hidden, its first one included. */
-  comment_count: Type.Integer({ minimum: 1 }),
-  /** True: the thread is longer than what is shown; `comments?thread=` reads all of it. */
-  truncated: Type.Boolean(),
-};
-
 export const debates_page = Type.Object({
-  total: Type.Integer(),
+  ...page_members,
   debates: Type.Array(
     Type.Object({
       ...comment_members,
       children: makeNodes(deepest - 1),
-      ...thread_members,
+      /** All comments of the thread that are not hidden, its first one included. */
+      comment_count: Type.Integer({ minimum: 1 }),
+      /** True: the thread is longer than what is shown; `comments?thread=` reads all of it. */
+      truncated: Type.Boolean(),
     }),
   ),
-  next_cursor: nullable(Type.String()),
 });
 
 export const discussion_tabs = ['latest', 'top', 'debates'] as const;
 export type DiscussionTab = (typeof discussion_tabs)[number];
 
 export const discussions_page = Type.Object({
+  ...page_members,
   tab: textEnum(discussion_tabs),
-  total: Type.Integer(),
   discussions: Type.Array(Type.Object({ ...comment_members, question: Type.String() })),
-  next_cursor: nullable(Type.String()),
 });
 
 export const comment_params = Type.Object({ comment_id: uuid_schema });

@@ -1,44 +1,16 @@
 import type { CursorKey, PageAsk } from '../../kit/page.js';
-import type { Db } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Hidden } from '../predictions/index.js';
 import type { CommentWire, DiscussionTab } from './schema.js';
-import { topThreads } from './top-store.js';
 
-/** Reading comments. Every list is read along an index, from the row after its cursor. */
+/** Comments as they are read and hidden. Every list goes along an index from its cursor. */
 
-export interface CommentRow {
-  readonly id: string;
-  readonly question_id: string;
-  readonly agent_id: string;
-  readonly agent_name: string;
-  readonly prediction_id: string | null;
-  readonly parent_id: string | null;
-  readonly root_id: string;
-  readonly depth: number;
-  readonly content: string;
-  readonly upvotes: number;
-  readonly replies: number;
-  readonly created_at: Date;
-}
-
-export const toWire = (row: CommentRow): CommentWire => ({
-  id: row.id,
-  comment_id: row.id,
-  question_id: row.question_id,
-  prediction_id: row.prediction_id,
-  parent_id: row.parent_id,
-  root_id: row.root_id,
-  depth: row.depth,
-  user_id: row.agent_id,
-  user_name: row.agent_name,
-  content: row.content,
-  upvotes: row.upvotes,
-  replies: row.replies,
-  created_at: row.created_at.toISOString(),
-});
+/** As on the wire; the time becomes a text when it is written as JSON. */
+export type CommentRow = Omit<CommentWire, 'created_at'> & { readonly created_at: Date };
 
 const columns = (db: Db) => db`
-  c.id, c.question_id, c.agent_id, g.name as agent_name, c.prediction_id, c.parent_id, c.root_id,
-  c.depth, c.content, c.upvotes, c.replies, c.created_at`;
+  c.id, c.id as comment_id, c.question_id, c.prediction_id, c.parent_id, c.root_id, c.depth,
+  c.agent_id as user_id, g.name as user_name, c.content, c.upvotes, c.replies, c.created_at`;
 
 /** A comment that is not hidden, on a question that is published. */
 export const readComment = async (db: Db, id: string): Promise<CommentRow | undefined> => {
@@ -50,6 +22,19 @@ export const readComment = async (db: Db, id: string): Promise<CommentRow | unde
     where c.id = ${id} and c.hidden_at is null and q.status <> 'draft'`;
   return row;
 };
+
+/** What a reply needs to know of a prediction. */
+export const readPredictionRef = async (db: Db, id: string) => {
+  const [row] = await db<{ readonly question_id: string; readonly author_id: string }[]>`
+    select p.question_id, p.agent_id as author_id
+    from predictions p
+    join questions q on q.id = p.question_id
+    where p.id = ${id} and p.hidden_at is null and q.status <> 'draft'`;
+  return row;
+};
+
+const readTotal = async (query: PromiseLike<{ total: number }[]>): Promise<number> =>
+  (await query)[0]?.total ?? 0;
 
 /** Which comments a flat list is about. */
 export type Scope =
@@ -73,54 +58,96 @@ export const listFlat = async (
   db: Db,
   scope: Scope,
   sort: 'old' | 'new',
-  page: PageAsk,
+  { after, limit, offset }: PageAsk,
 ): Promise<readonly CommentRow[]> => {
-  const after = (page.after?.[0] ?? null) as string | null;
-  const seek =
-    after === null
-      ? db``
-      : sort === 'old'
-        ? db`and c.id > ${after}::uuid`
-        : db`and c.id < ${after}::uuid`;
+  const is_old = sort === 'old';
+  const [id = null] = after ?? [];
+  const seek = is_old ? db`and c.id > ${id}::uuid` : db`and c.id < ${id}::uuid`;
+  const order = is_old ? db`c.id` : db`c.id desc`;
   return db<CommentRow[]>`
     select ${columns(db)}
     from (
       select *
       from comments c
-      where ${within(db, scope)} ${seek}
-      order by ${sort === 'old' ? db`c.id` : db`c.id desc`}
-      limit ${page.limit + 1}
-      offset ${page.offset}
+      where ${within(db, scope)} ${after === null ? db`` : seek}
+      order by ${order}
+      limit ${limit + 1}
+      offset ${offset}
     ) c
     join agents g on g.id = c.agent_id
-    order by ${sort === 'old' ? db`c.id` : db`c.id desc`}`;
+    order by ${order}`;
 };
 
-export const countFlat = async (db: Db, scope: Scope): Promise<number> => {
-  const [row] = await db<{ total: number }[]>`
-    select count(*)::integer as total from comments c where ${within(db, scope)}`;
-  return row?.total ?? 0;
-};
+export const countFlat = (db: Db, scope: Scope): Promise<number> =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::integer as total from comments c where ${within(db, scope)}`);
+
+/** Threads on all questions or on one; with a reply, or with and without. */
+interface Which {
+  readonly question_id: string | null;
+  readonly replied: boolean;
+}
+
+const firstOf = (db: Db, { question_id, replied }: Which) => db`
+  c.parent_id is null
+  and c.hidden_at is null
+  ${replied ? db`and c.replies > 0` : db``}
+  ${question_id === null ? db`` : db`and c.question_id = ${question_id}`}`;
 
 export const topKey = (row: Pick<CommentRow, 'upvotes' | 'id'>): CursorKey => [row.upvotes, row.id];
 
-/** First comments of the threads with a reply, most upvoted first; one more than the page. */
-export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<CommentRow[]>`
-  select ${columns(db)}
+/** For `from`: the first comments of threads, most upvoted first; one more than the page. */
+export const topThreads = (db: Db, which: Which, { after, limit, offset }: PageAsk) => {
+  const [upvotes = null, id = null] = after ?? [];
+  const seek = db`and (c.upvotes, c.id) < (${upvotes as number}::integer, ${id as string}::uuid)`;
+  return db`(
+    select *
+    from comments c
+    where ${firstOf(db, which)} ${after === null ? db`` : seek}
+    order by c.upvotes desc, c.id desc
+    limit ${limit + 1}
+    offset ${offset}
+  )`;
+};
+
+/** The threads of a question with a reply, and how many comments each has, the first included. */
+export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<
+  (CommentRow & { readonly comment_count: number })[]
+>`
+  select ${columns(db)}, (
+    select count(*)::integer
+    from comments t
+    where t.question_id = ${question_id} and t.root_id = c.id and t.hidden_at is null
+  ) as comment_count
   from ${topThreads(db, { question_id, replied: true }, page)} c
   join agents g on g.id = c.agent_id
   order by c.upvotes desc, c.id desc`;
 
-export const countDebates = async (db: Db, question_id: string): Promise<number> => {
-  const [row] = await db<{ total: number }[]>`
-    select count(*)::integer as total
+/** First comments of threads anywhere: newest, most upvoted, or most upvoted with a reply. */
+export const listDiscussions = (db: Db, tab: DiscussionTab, page: PageAsk) => {
+  const is_latest = tab === 'latest';
+  const { after, limit, offset } = page;
+  const latest = db`(
+    select *
     from comments c
-    where c.question_id = ${question_id}
-      and c.parent_id is null
-      and c.hidden_at is null
-      and c.replies > 0`;
-  return row?.total ?? 0;
+    where c.parent_id is null and c.hidden_at is null
+      ${after === null ? db`` : db`and c.id < ${after[0] as string}::uuid`}
+    order by c.id desc
+    limit ${limit + 1}
+    offset ${offset}
+  )`;
+  const which = { question_id: null, replied: tab === 'debates' };
+  return db<(CommentRow & { readonly question: string })[]>`
+    select ${columns(db)}, q.question
+    from ${is_latest ? latest : topThreads(db, which, page)} c
+    join agents g on g.id = c.agent_id
+    join questions q on q.id = c.question_id
+    order by ${is_latest ? db`c.id desc` : db`c.upvotes desc, c.id desc`}`;
 };
+
+export const countThreads = (db: Db, which: Which): Promise<number> =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::integer as total from comments c where ${firstOf(db, which)}`);
 
 /** The first comments of each of these threads, at most `most` of a thread, roots included. */
 export const readThreads = (
@@ -141,65 +168,42 @@ export const readThreads = (
   join agents g on g.id = c.agent_id
   order by c.id`;
 
-export const countThreads = (db: Db, question_id: string, root_ids: readonly string[]) => db<
-  { readonly root_id: string; readonly count: number }[]
->`
-  select root_id, count(*)::integer as count
-  from comments
-  where question_id = ${question_id}
-    and root_id = any (${root_ids as string[]}::uuid[])
-    and hidden_at is null
-  group by root_id`;
-
-export interface DiscussionRow extends CommentRow {
-  readonly question: string;
-}
-
-/** The newest threads; one more than the page. */
-const latestThreads = (db: Db, page: PageAsk) => db`(
-  select *
-  from comments c
-  where c.parent_id is null
-    and c.hidden_at is null
-    ${page.after === null ? db`` : db`and c.id < ${page.after[0] as string}::uuid`}
-  order by c.id desc
-  limit ${page.limit + 1}
-  offset ${page.offset}
-)`;
-
-/** First comments of threads anywhere: newest, most upvoted, or most upvoted with a reply. */
-export const listDiscussions = (db: Db, tab: DiscussionTab, page: PageAsk) => {
-  const is_latest = tab === 'latest';
-  const which = { question_id: null, replied: tab === 'debates' };
-  return db<DiscussionRow[]>`
-    select ${columns(db)}, q.question
-    from ${is_latest ? latestThreads(db, page) : topThreads(db, which, page)} c
-    join agents g on g.id = c.agent_id
-    join questions q on q.id = c.question_id
-    order by ${is_latest ? db`c.id desc` : db`c.upvotes desc, c.id desc`}`;
-};
-
-export const countDiscussions = async (db: Db, tab: DiscussionTab): Promise<number> => {
-  const [row] = await db<{ total: number }[]>`
-    select count(*)::integer as total
-    from comments c
-    where c.parent_id is null
-      and c.hidden_at is null
-      ${tab === 'debates' ? db`and c.replies > 0` : db``}`;
-  return row?.total ?? 0;
-};
-
-export interface PredictionRef {
-  readonly question_id: string;
-  readonly author_id: string;
-}
-
-/** What a reply needs to know of a prediction. */
-export const readPredictionRef = async (db: Db, id: string): Promise<PredictionRef | undefined> => {
-  const [row] = await db<PredictionRef[]>`
-    select p.question_id, p.agent_id as author_id
-    from predictions p
-    join questions q on q.id = p.question_id
-    where p.id = ${id} and p.hidden_at is null and q.status <> 'draft'`;
-  return row;
+/**
+ * Hides (`at`) or shows again (null); undefined when there is no such comment. A hidden comment is
+ * in no list and no counter: of its question, of what it replies to, of its author. Its place among
+ * the five of its author is not given back.
+ */
+export const setCommentHidden = async (
+  tx: Tx,
+  id: string,
+  at: Date | null,
+): Promise<Hidden | undefined> => {
+  // With what it replies to, in the order in which votes and replies lock comments.
+  await tx`
+    select id
+    from comments
+    where id in (select unnest(array[c.id, c.parent_id]) from comments c where c.id = ${id})
+    order by id
+    for no key update`;
+  const [row] = await tx<(Hidden & { parent_id: string | null })[]>`
+    select id, question_id, agent_id, hidden_at, parent_id,
+      (hidden_at is null) = (${at}::timestamptz is not null) as changed
+    from comments
+    where id = ${id}`;
+  if (row === undefined) return undefined;
+  const { parent_id, ...hidden } = row;
+  if (!hidden.changed) return hidden;
+  const { question_id, agent_id } = hidden;
+  const step = at === null ? 1 : -1;
+  await tx`update comments set hidden_at = ${at} where question_id = ${question_id} and id = ${id}`;
+  await tx`
+    update comments
+    set replies = replies + ${step}
+    where question_id = ${question_id} and id = ${parent_id}`;
+  await tx`
+    update question_counts
+    set comment_count = comment_count + ${step}
+    where question_id = ${question_id}`;
+  await tx`insert into debater_changes (agent_id, id) values (${agent_id}, gen_random_uuid())`;
+  return { ...hidden, hidden_at: at };
 };

@@ -1,3 +1,4 @@
+import type { Static } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
 import { isFault, refuse } from '../../kit/fault.js';
 import { type Answer, reply, routeFor } from '../../kit/http/route.js';
@@ -11,10 +12,8 @@ import {
   question_params,
 } from '../questions/index.js';
 import { resolution_faults } from '../resolution/index.js';
-import { decideDispute } from './deciding.js';
-import { fileDispute, withdrawDispute } from './filing.js';
+import { decideDispute, fileDispute, withdrawDispute } from './disputing.js';
 import {
-  type DisputeStatus,
   decide_body,
   dispute_answer,
   dispute_faults,
@@ -23,11 +22,13 @@ import {
   disputes_query,
   file_body,
 } from './schema.js';
-import { countDisputes, listDisputes, readDispute, toWire } from './store.js';
+import { countDisputes, listDisputes, readDispute } from './store.js';
 
 const route = routeFor<Deps & QuestionParts>();
 const tag = 'disputes';
 const absent = dispute_faults.DISPUTE_NOT_FOUND;
+
+const on_dispute = { params: dispute_params, absent, returns: { 200: dispute_answer } };
 
 const file = route({
   id: 'fileDispute',
@@ -55,12 +56,7 @@ const file = route({
 
 interface ListAsk {
   readonly path: string;
-  readonly query: {
-    readonly limit: number;
-    readonly cursor?: string;
-    readonly offset?: number;
-    readonly status?: DisputeStatus;
-  };
+  readonly query: Static<typeof disputes_query>;
   readonly question_id?: string;
 }
 
@@ -72,13 +68,8 @@ const list = async (sql: Sql, { path, query, question_id }: ListAsk): Promise<An
     listDisputes(sql, filter, ask),
     countDisputes(sql, filter),
   ]);
-  const page = makePage(rows, ask.limit, (row) => [row.id]);
-  const { next_cursor } = page;
-  return reply(
-    200,
-    { total, disputes: page.rows.map(toWire), next_cursor },
-    pageHeaders(path, query, next_cursor),
-  );
+  const { rows: disputes, next_cursor } = makePage(rows, ask.limit, (row) => [row.id]);
+  return reply(200, { total, disputes, next_cursor }, pageHeaders(path, query, next_cursor));
 };
 
 const listOfQuestion = route({
@@ -103,24 +94,23 @@ const listOfQuestion = route({
 });
 
 const getDispute = route({
+  ...on_dispute,
   id: 'getDispute',
   method: 'GET',
   path: '/api/disputes/{id}',
   summary: 'One dispute',
   tag,
   auth: 'public',
-  params: dispute_params,
-  absent,
-  returns: { 200: dispute_answer },
   faults: [absent],
   cacheable: true,
   handle: async ({ params }, { sql }) => {
-    const row = await readDispute(sql, params.id);
-    return row === undefined ? refuse(absent) : reply(200, { dispute: toWire(row) });
+    const dispute = await readDispute(sql, params.id);
+    return dispute === undefined ? refuse(absent) : reply(200, { dispute });
   },
 });
 
 const withdraw = route({
+  ...on_dispute,
   id: 'withdrawDispute',
   method: 'POST',
   path: '/api/disputes/{id}/withdraw',
@@ -128,14 +118,12 @@ const withdraw = route({
   tag,
   auth: 'linked',
   keeps: 'inside',
-  params: dispute_params,
-  absent,
-  returns: { 200: dispute_answer },
   faults: [absent, dispute_faults.DISPUTE_NOT_OPEN],
   handle: withdrawDispute,
 });
 
 const decide = route({
+  ...on_dispute,
   id: 'decideDispute',
   method: 'POST',
   path: '/api/admin/disputes/{id}/resolve',
@@ -143,10 +131,7 @@ const decide = route({
   tag,
   auth: 'admin',
   keeps: 'inside',
-  params: dispute_params,
-  absent,
   body: decide_body,
-  returns: { 200: dispute_answer },
   faults: [
     absent,
     dispute_faults.DISPUTE_NOT_OPEN,

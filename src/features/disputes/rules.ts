@@ -1,6 +1,7 @@
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { findObjection, hasControls, readText } from '../../kit/text.js';
+import { findObjection, readText } from '../../kit/text.js';
 import { prediction_faults } from '../predictions/index.js';
+import { type Decision, isWebAddress } from '../resolution/index.js';
 import { dispute_faults, type FileBody, reason_limits } from './schema.js';
 
 /** Rules of disputes, without I/O and without a clock of their own. */
@@ -13,12 +14,6 @@ export interface Filing {
   /** In the order given, each once. */
   readonly evidence_urls: readonly string[];
 }
-
-const isWebAddress = (text: string): boolean => {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (hasControls(text)) return false;
-  return url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
-};
 
 const readEvidence = (urls: readonly string[]): readonly string[] | Fault => {
   const kept = urls.map((url) => url.trim());
@@ -67,12 +62,10 @@ export const whyNotDisputable = (question: Disputed, now: Date): Fault | null =>
   });
 };
 
-interface Outcome {
-  readonly outcome: boolean | null;
-  readonly correct_options: readonly string[] | null;
-}
+type Outcome = Pick<Decision, 'outcome' | 'correct_options'>;
 
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** Correct options stand in the order of the question. */
 export const isSameOutcome = (a: Outcome, b: Outcome): boolean =>
-  a.outcome === b.outcome &&
-  (a.correct_options ?? []).length === (b.correct_options ?? []).length &&
-  (a.correct_options ?? []).every((option) => b.correct_options?.includes(option) === true);
+  a.outcome === b.outcome && isSame(a.correct_options, b.correct_options);

@@ -1,6 +1,6 @@
 import type { PageAsk } from '../../kit/page.js';
 import type { Db, Tx } from '../../kit/pg/client.js';
-import type { Filing } from './rules.js';
+import type { Disputed, Filing } from './rules.js';
 import type { DisputeStatus, DisputeWire } from './schema.js';
 
 /**
@@ -8,63 +8,27 @@ import type { DisputeStatus, DisputeWire } from './schema.js';
  * question is not resolved anew while a dispute of its resolution is being filed.
  */
 
-export interface DisputeRow {
-  readonly id: string;
-  readonly question_id: string;
-  readonly question: string;
-  readonly agent_id: string;
-  readonly agent_name: string;
-  readonly revision: number;
-  readonly reason: string;
-  readonly evidence_urls: readonly string[];
-  readonly status: DisputeStatus;
-  readonly note: string | null;
-  readonly new_revision: number | null;
-  readonly decided_at: Date | null;
+/** As on the wire; times become texts when they are written as JSON. */
+export type DisputeRow = Omit<DisputeWire, 'created_at' | 'decided_at'> & {
   readonly created_at: Date;
-}
+  readonly decided_at: Date | null;
+};
 
-export const toWire = (row: DisputeRow): DisputeWire => ({
-  id: row.id,
-  dispute_id: row.id,
-  question_id: row.question_id,
-  user_id: row.agent_id,
-  user_name: row.agent_name,
-  revision: row.revision,
-  reason: row.reason,
-  evidence_urls: [...row.evidence_urls],
-  status: row.status,
-  note: row.note,
-  new_revision: row.new_revision,
-  decided_at: row.decided_at?.toISOString() ?? null,
-  created_at: row.created_at.toISOString(),
-});
-
-const selectDispute = (db: Db) => db`
-  select
-    d.id, d.question_id, q.question, d.agent_id, g.name as agent_name, d.revision, d.reason,
-    d.evidence_urls, d.status, d.note, d.new_revision, d.decided_at, d.created_at
-  from disputes d
-  join agents g on g.id = d.agent_id
-  join questions q on q.id = d.question_id`;
+const columns = (db: Db) => db`
+  d.id, d.id as dispute_id, d.question_id, d.agent_id as user_id, g.name as user_name, d.revision,
+  d.reason, d.evidence_urls, d.status, d.note, d.new_revision, d.decided_at, d.created_at`;
 
 export const readDispute = async (db: Db, id: string): Promise<DisputeRow | undefined> => {
-  const [row] = await db<DisputeRow[]>`${selectDispute(db)} where d.id = ${id}`;
+  const [row] = await db<DisputeRow[]>`
+    select ${columns(db)} from disputes d join agents g on g.id = d.agent_id where d.id = ${id}`;
   return row;
 };
 
-export interface HeldQuestion {
-  readonly id: string;
-  readonly status: string;
-  readonly author_id: string | null;
-  readonly resolved_at: Date | null;
-  readonly revision: number;
-  readonly has_predicted: boolean;
-}
-
 /** The question as it stays until this transaction ends, and whether the agent predicted on it. */
 export const holdQuestion = async (tx: Tx, question_id: string, agent_id: string) => {
-  const [row] = await tx<HeldQuestion[]>`
+  const [row] = await tx<
+    (Disputed & { readonly id: string; author_id: string | null; revision: number })[]
+  >`
     select
       q.id, q.status, q.author_id, q.resolved_at, q.revision,
       exists (
@@ -99,7 +63,7 @@ export const insertDispute = async (tx: Tx, made: NewDispute): Promise<boolean> 
   return rows.length === 1;
 };
 
-/** Where it is and whose; locks the question, so that only one decision is at it. */
+/** Locks the question and the dispute, so that of several decisions at once one is made. */
 export const lockForDecision = async (tx: Tx, id: string): Promise<DisputeRow | undefined> => {
   await tx`
     select id
@@ -149,7 +113,9 @@ const conditions = (db: Db, { question_id, status }: DisputeFilter) => db`
 /** Newest first; one row more than the page. */
 export const listDisputes = (db: Db, filter: DisputeFilter, page: PageAsk) =>
   db<DisputeRow[]>`
-    ${selectDispute(db)}
+    select ${columns(db)}
+    from disputes d
+    join agents g on g.id = d.agent_id
     where ${conditions(db, filter)}
       ${page.after === null ? db`` : db`and d.id < ${page.after[0] as string}::uuid`}
     order by d.id desc

@@ -23,7 +23,6 @@ import {
   readDecision,
   readVoiding,
   resolution_faults,
-  wakeSettling,
 } from '../resolution/index.js';
 import type { AgentItem, ForecastItem, ResolutionItem } from './schema.js';
 import { findByName, findBySource, type SourceName } from './store.js';
@@ -163,6 +162,5 @@ export const importResolution = async (
   );
   if (isFault(decided)) return decided;
   deps.questions.forget(question_id);
-  wakeSettling(deps);
   return { kind: 'created' as const, question_id };
 };

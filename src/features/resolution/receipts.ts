@@ -1,35 +1,90 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { refuse } from '../../kit/fault.js';
+import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
-import { reply, routeFor } from '../../kit/http/route.js';
-import { points_rule } from '../points/index.js';
-import { distributionOf, prediction_faults } from '../predictions/index.js';
-import { brier_convention } from '../scores/index.js';
+import { type Caller, reply, routeFor } from '../../kit/http/route.js';
+import { isId } from '../../kit/ids.js';
+import { normaliseText } from '../../kit/text.js';
 import {
-  type Forecasted,
-  formulas,
-  optionNames,
-  payoutOf,
-  payoutsOf,
-  roundShare,
-  sharesOf,
-} from './payout.js';
+  type Distribution,
+  net as netOf,
+  type PointsRule,
+  points_rule,
+  termsOf,
+} from '../points/index.js';
 import {
-  type ReceiptRow,
-  readEntries,
-  readReceipt,
-  readScore,
-  type StoredScore,
-} from './receipt-store.js';
-import { correctIndices } from './rules.js';
-import { payout_schema, shares_schema } from './schema.js';
-import { countOptions } from './settle-rules.js';
+  distributionOf,
+  hasFailures,
+  prediction_faults,
+  readStated,
+  refuseFailures,
+  type StatedQuestion,
+} from '../predictions/index.js';
+import { findVisible, question_faults } from '../questions/index.js';
+import { correctIndices, countOptions } from './rules.js';
+import { readEntries, readReceipt } from './store.js';
 
-/** What a prediction earned or would earn, with everything that is needed to check it. */
+/** What a forecast earns or would earn, with everything that is needed to do the sum again. */
 
 const route = routeFor<Deps>();
 const tag = 'points';
+
+const formulas: Readonly<Record<PointsRule, string>> = {
+  1: 'net = round(100 * weight * (1 - B / U))',
+  2: 'net = round(100 * weight * (U - B) / (1 - 1/n))',
+};
+
+/** A forecast over the options, as shares of 1. */
+const shares_schema = Type.Array(
+  Type.Object({ option: Type.String(), p: Type.Number({ minimum: 0, maximum: 1 }) }),
+);
+
+/** What one outcome earns: the terms of the formula and what comes of them. */
+const payout_schema = Type.Object({
+  correct: Type.Array(Type.String()),
+  outcome_vector: Type.Array(Type.Number()),
+  b: Type.Number(),
+  u: Type.Number(),
+  net: Type.Integer(),
+});
+
+interface Forecasted {
+  /** Of the question; none for a yes/no question, whose distribution is of YES and NO. */
+  readonly options: readonly string[];
+  readonly weight: number;
+  readonly distribution: Distribution;
+  readonly rule: PointsRule;
+}
+
+const namesOf = ({ options }: Forecasted): readonly string[] =>
+  options.length === 0 ? ['YES', 'NO'] : options;
+
+/** Twelve digits: as exact as anybody can check, and 0.64 instead of 0.6400000000000001. */
+const roundShare = (value: number): number => Number(value.toFixed(12));
+
+const payoutOf = (forecast: Forecasted, correct: readonly number[]) => {
+  const { weight, distribution, rule } = forecast;
+  const { outcome, b, u } = termsOf(distribution, correct);
+  return {
+    correct: correct.map((index) => namesOf(forecast)[index] ?? ''),
+    outcome_vector: outcome.map(roundShare),
+    b: roundShare(b),
+    u: roundShare(u),
+    net: netOf({ weight, distribution, correct, rule }),
+  };
+};
+
+/** One for each option being the only right one. */
+const payoutsOf = (forecast: Forecasted) =>
+  namesOf(forecast).map((_, index) => payoutOf(forecast, [index]));
+
+const sharesOf = (forecast: Forecasted) => {
+  const { units, whole } = forecast.distribution;
+  return namesOf(forecast).map((option, index) => ({
+    option,
+    p: roundShare((units[index] ?? 0) / whole),
+  }));
+};
 
 const receipt_schema = Type.Object({
   prediction_id: uuid_schema,
@@ -47,17 +102,6 @@ const receipt_schema = Type.Object({
   placed_at: time_schema,
   /** What the decided outcome earns, worked out again; null while there is none. */
   result: nullable(payout_schema),
-  score: nullable(
-    Type.Object({
-      forecast: Type.Number(),
-      correct: Type.Boolean(),
-      brier: Type.Number(),
-      brier_convention: Type.String(),
-      log_score: Type.Number(),
-      baseline: Type.Number(),
-      relative: nullable(Type.Number()),
-    }),
-  ),
   /** While the question is undecided: for each option, what is earned if it alone is right. */
   outcomes: Type.Array(payout_schema),
   /** Ledger entries about this prediction, oldest first, and what they come to. */
@@ -70,27 +114,6 @@ const receipt_schema = Type.Object({
     }),
   ),
   entries_total: Type.Integer(),
-});
-
-const stateOf = ({ status, is_settled }: ReceiptRow): 'open' | 'pending' | 'settled' | 'voided' => {
-  if (status === 'open' || status === 'closed') return 'open';
-  if (is_settled !== true) return 'pending';
-  return status === 'voided' ? 'voided' : 'settled';
-};
-
-const forecastOf = (row: ReceiptRow): Forecasted => ({
-  names: optionNames(row.options),
-  weight: row.weight,
-  distribution: distributionOf(row, countOptions(row.options)),
-  rule: row.points_rule ?? points_rule,
-});
-
-/** Without the last bits, in which the machine's arithmetic shows. */
-const shownScore = (score: StoredScore) => ({
-  ...score,
-  forecast: roundShare(score.forecast),
-  brier: roundShare(score.brier),
-  brier_convention,
 });
 
 const getReceipt = route({
@@ -108,36 +131,107 @@ const getReceipt = route({
   handle: async ({ params }, { sql }) => {
     const row = await readReceipt(sql, params.pid);
     if (row === undefined) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
-    const state = stateOf(row);
-    const [entries, score] = await Promise.all([
-      readEntries(sql, row),
-      state === 'settled' ? readScore(sql, row.question_id, row.agent_id) : undefined,
-    ]);
-    const forecast = forecastOf(row);
-    const is_resolved = row.status === 'resolved';
+    const entries = await readEntries(sql, row);
+    const { question_id, question_type, options, weight, state, revision, placed_at } = row;
+    const rule = row.points_rule ?? points_rule;
+    const distribution = distributionOf(row, countOptions(options));
+    const forecast = { options, weight, distribution, rule };
     return reply(200, {
       receipt: {
-        prediction_id: row.id,
-        question_id: row.question_id,
-        user_id: row.agent_id,
-        question_type: row.question_type,
-        weight: row.weight,
+        ...{ prediction_id: row.id, question_id, user_id: row.agent_id, question_type, weight },
         distribution: sharesOf(forecast),
-        formula: formulas[row.points_rule ?? points_rule],
-        state,
-        revision: row.revision,
-        placed_at: row.created_at.toISOString(),
-        result: is_resolved ? payoutOf(forecast, correctIndices(row, row.options)) : null,
-        score: score === undefined ? null : shownScore(score),
+        formula: formulas[rule],
+        ...{ state, revision, placed_at },
+        result: row.is_resolved ? payoutOf(forecast, correctIndices(row, options)) : null,
         outcomes: state === 'open' ? payoutsOf(forecast) : [],
-        entries: entries.map((entry) => ({
-          ...entry,
-          created_at: entry.created_at.toISOString(),
-        })),
+        entries,
         entries_total: entries.reduce((sum, { amount }) => sum + amount, 0),
       },
     });
   },
 });
 
-export const receipt_routes = [getReceipt];
+const simulate_body = Type.Object({
+  /** Takes type, options and weight from a question; without it they are stated here. */
+  question_id: Type.Optional(Type.String({ maxLength: 100 })),
+  options: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { minItems: 2, maxItems: 10 }),
+  ),
+  weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
+  prediction: Type.Optional(Type.Boolean()),
+  confidence: Type.Optional(Type.Number()),
+  probability: Type.Optional(Type.Number()),
+  selected_option: Type.Optional(Type.String({ maxLength: 200 })),
+  probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
+});
+
+const simulation_schema = Type.Object({
+  question_id: nullable(uuid_schema),
+  question_type: textEnum(['binary', 'multi'] as const),
+  weight: Type.Integer(),
+  distribution: shares_schema,
+  formula: Type.String(),
+  /** For each option, what is earned if it alone is right. */
+  outcomes: Type.Array(payout_schema),
+});
+
+type Simulated = StatedQuestion & { readonly id: string | null; readonly weight: number };
+
+const findSimulated = async (
+  deps: Deps,
+  body: Static<typeof simulate_body>,
+  caller: Caller,
+): Promise<Simulated | Fault> => {
+  if (body.question_id !== undefined) {
+    const id = body.question_id.toLowerCase();
+    return isId(id) ? findVisible(deps, id, caller) : refuse(question_faults.QUESTION_NOT_FOUND);
+  }
+  const options = (body.options ?? []).map((option) => normaliseText(option).trim());
+  if (new Set(options.map((option) => option.toLowerCase())).size < options.length) {
+    return refuse(question_faults.INVALID_OPTIONS, {
+      fields: [{ path: 'body.options', message: '2 to 10 different, non-empty texts' }],
+    });
+  }
+  const question_type = options.length === 0 ? 'binary' : 'multi';
+  return { id: null, question_type, options, weight: body.weight ?? 1 };
+};
+
+const simulate = route({
+  id: 'simulatePoints',
+  method: 'POST',
+  path: '/api/points/simulate',
+  summary: 'Net points of a forecast for each outcome; nothing is stored',
+  tag,
+  auth: 'public',
+  body: simulate_body,
+  returns: { 200: Type.Object({ simulation: simulation_schema }) },
+  faults: [
+    question_faults.QUESTION_NOT_FOUND,
+    question_faults.INVALID_OPTIONS,
+    prediction_faults.INVALID_CONFIDENCE,
+    prediction_faults.INVALID_OPTION,
+  ],
+  handle: async ({ body, caller }, deps) => {
+    const question = await findSimulated(deps, body, caller);
+    if (isFault(question)) return question;
+    const stated = readStated(body, question);
+    if ('failures' in stated) {
+      return hasFailures(stated.failures)
+        ? refuseFailures(stated.failures)
+        : refuse(prediction_faults.INVALID_OPTION);
+    }
+    const { id: question_id, weight, options, question_type } = question;
+    const { distribution } = stated;
+    const forecast = { options, weight, distribution, rule: points_rule };
+    return reply(200, {
+      simulation: {
+        ...{ question_id, question_type, weight },
+        distribution: sharesOf(forecast),
+        formula: formulas[points_rule],
+        outcomes: payoutsOf(forecast),
+      },
+    });
+  },
+});
+
+export const receipt_routes = [getReceipt, simulate];

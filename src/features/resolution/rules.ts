@@ -1,5 +1,6 @@
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { hasControls, normaliseText, readText } from '../../kit/text.js';
+import type { QuestionRow } from '../questions/index.js';
 import { type ResolveBody, resolution_faults, type VoidBody } from './schema.js';
 
 /** What an admin or a dispute decides, brought to one value. */
@@ -9,13 +10,8 @@ export interface Decision {
   readonly outcome: boolean | null;
   /** Of a resolved question with options, in the question's order; else null. */
   readonly correct_options: readonly string[] | null;
-  readonly note: string | null;
+  readonly resolution_note: string | null;
   readonly evidence_urls: readonly string[];
-}
-
-export interface DecidedQuestion {
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
 }
 
 const wrong = (path: string, message: string): Fault =>
@@ -32,13 +28,11 @@ const readOptions = (
   const right = new Set<number>();
   for (const text of named) {
     const index = known.indexOf(plain(text));
+    const shown = `“${text.slice(0, 60)}”`;
     if (index === -1) {
-      return wrong(
-        path,
-        `“${text.slice(0, 60)}” is not an option; the options are ${options.join(', ')}.`,
-      );
+      return wrong(path, `${shown} is not an option; the options are ${options.join(', ')}.`);
     }
-    if (right.has(index)) return wrong(path, `“${text.slice(0, 60)}” is named twice.`);
+    if (right.has(index)) return wrong(path, `${shown} is named twice.`);
     right.add(index);
   }
   if (right.size === 0) return wrong(path, 'Name at least one correct option.');
@@ -48,26 +42,24 @@ const readOptions = (
   return options.filter((_, index) => right.has(index));
 };
 
-const isWebAddress = (text: string): boolean => {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (hasControls(text)) return false;
-  return url !== null && (url.protocol === 'https:' || url.protocol === 'http:');
-};
+export const isWebAddress = (text: string): boolean =>
+  !hasControls(text) && /^https?:/i.test(text) && URL.canParse(text);
 
-const note_length = { min: 0, max: 5_000 } as const;
+type Reasons = Pick<Decision, 'resolution_note' | 'evidence_urls'>;
 
-const readReasons = (body: VoidBody): Pick<Decision, 'note' | 'evidence_urls'> | Fault => {
+const readReasons = (body: VoidBody): Reasons | Fault => {
   const urls = (body.evidence_urls ?? []).map((url) => url.trim());
   const bad = urls.findIndex((url) => !isWebAddress(url));
   if (bad !== -1) return wrong(`body.evidence_urls.${bad}`, 'Evidence is an http(s) URL.');
   // The normal form of a text can be longer than the text.
-  const note = readText(body.resolution_note ?? '', 'body.resolution_note', note_length);
+  const lengths = { min: 0, max: 5_000 };
+  const note = readText(body.resolution_note ?? '', 'body.resolution_note', lengths);
   if (isFault(note)) return note;
-  return { note: note === '' ? null : note, evidence_urls: [...new Set(urls)] };
+  return { resolution_note: note === '' ? null : note, evidence_urls: [...new Set(urls)] };
 };
 
 /** The outcome as stated, held against the question's type and options. */
-export const readDecision = (body: ResolveBody, question: DecidedQuestion): Decision | Fault => {
+export const readDecision = (body: ResolveBody, question: QuestionRow): Decision | Fault => {
   const reasons = readReasons(body);
   if ('kind' in reasons) return reasons;
   const { outcome, correct_options } = body;
@@ -92,16 +84,15 @@ export const readVoiding = (body: VoidBody): Decision | Fault => {
   return { kind: 'void', outcome: null, correct_options: null, ...reasons };
 };
 
-const sameList = (a: readonly string[] | null, b: readonly string[] | null): boolean =>
-  a === null || b === null ? a === b : a.length === b.length && a.every((x, i) => x === b[i]);
-
 /** True when the second says nothing new, so that a repeated call makes no new revision. */
-export const isSameDecision = (a: Decision, b: Decision): boolean =>
-  a.kind === b.kind &&
-  a.outcome === b.outcome &&
-  a.note === b.note &&
-  sameList(a.correct_options, b.correct_options) &&
-  sameList(a.evidence_urls, b.evidence_urls);
+export const isSameDecision = (a: Decision, b: Decision): boolean => {
+  const said = (d: Decision) =>
+    JSON.stringify([d.kind, d.outcome, d.correct_options, d.resolution_note, d.evidence_urls]);
+  return said(a) === said(b);
+};
+
+/** A yes/no question has two: YES and NO. */
+export const countOptions = (options: readonly string[]): number => options.length || 2;
 
 /** Indices of what turned out right; of a yes/no question YES is 0 and NO is 1. */
 export const correctIndices = (

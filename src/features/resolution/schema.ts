@@ -42,17 +42,3 @@ export const resolution_schema = Type.Object({
   finished_at: nullable(time_schema),
 });
 export type ResolutionWire = Static<typeof resolution_schema>;
-
-/** A forecast over the options, as shares of 1. */
-export const shares_schema = Type.Array(
-  Type.Object({ option: Type.String(), p: Type.Number({ minimum: 0, maximum: 1 }) }),
-);
-
-/** What one outcome earns: the terms of the formula and what comes of them. */
-export const payout_schema = Type.Object({
-  correct: Type.Array(Type.String()),
-  outcome_vector: Type.Array(Type.Number()),
-  b: Type.Number(),
-  u: Type.Number(),
-  net: Type.Integer(),
-});

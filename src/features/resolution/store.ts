@@ -1,61 +1,24 @@
 import type { Db, Tx } from '../../kit/pg/client.js';
+import type { PointsRule } from '../points/index.js';
+import type { Stated } from '../predictions/index.js';
 import type { Decision } from './rules.js';
 import type { ResolutionWire } from './schema.js';
 
-/** Decisions about questions, and how far the job is with each. */
+/** Decisions about questions, how far the job is with each, and what a receipt is made from. */
 
-export interface ResolutionRow {
-  readonly question_id: string;
-  readonly revision: number;
-  readonly kind: 'resolve' | 'void';
-  readonly outcome: boolean | null;
-  readonly correct_options: readonly string[] | null;
-  readonly note: string | null;
-  readonly evidence_urls: readonly string[];
-  readonly decided_by: string;
-  readonly state: 'running' | 'done';
-  readonly cursor_agent: string | null;
-  readonly total: number;
-  readonly done: number;
+/** As on the wire; times become texts when they are written as JSON. */
+export type ResolutionRow = Omit<ResolutionWire, 'created_at' | 'finished_at'> & {
   readonly created_at: Date;
   readonly finished_at: Date | null;
-}
-
-export const toWire = (row: ResolutionRow): ResolutionWire => ({
-  question_id: row.question_id,
-  revision: row.revision,
-  kind: row.kind,
-  outcome: row.outcome,
-  correct_options: row.correct_options === null ? null : [...row.correct_options],
-  resolution_note: row.note,
-  evidence_urls: [...row.evidence_urls],
-  decided_by: row.decided_by,
-  state: row.state,
-  total: row.total,
-  done: row.done,
-  created_at: row.created_at.toISOString(),
-  finished_at: row.finished_at?.toISOString() ?? null,
-});
+};
 
 const columns = (db: Db) => db`
-  question_id, revision, kind, outcome, correct_options, note, evidence_urls, decided_by, state,
-  cursor_agent, total, done, created_at, finished_at`;
+  question_id, revision, kind, outcome, correct_options, note as resolution_note, evidence_urls,
+  decided_by, state, total, done, created_at, finished_at`;
 
-/** Newest revision first. */
-export const readResolutions = (db: Db, question_id: string): PromiseLike<ResolutionRow[]> =>
-  db<ResolutionRow[]>`
-    select ${columns(db)}
-    from resolutions
-    where question_id = ${question_id}
-    order by revision desc
-    limit 100`;
-
-export const readLatest = async (
-  db: Db,
-  question_id: string,
-): Promise<ResolutionRow | undefined> => {
-  const [row] = await db<ResolutionRow[]>`
-    select ${columns(db)}
+export const readLatest = async (tx: Tx, question_id: string) => {
+  const [row] = await tx<ResolutionRow[]>`
+    select ${columns(tx)}
     from resolutions
     where question_id = ${question_id}
     order by revision desc
@@ -69,18 +32,14 @@ export const lockQuestion = async (tx: Tx, id: string): Promise<boolean> => {
   return rows.length === 1;
 };
 
-export interface NewResolution extends Decision {
-  readonly question_id: string;
-  readonly revision: number;
-  readonly decided_by: string;
-  readonly at: Date;
-}
-
 /**
  * Stores a decision for the job. The question is locked and takes no predictions any more, so the
  * number of its predictions is final.
  */
-export const insertResolution = async (tx: Tx, made: NewResolution): Promise<ResolutionRow> => {
+export const insertResolution = async (
+  tx: Tx,
+  made: Decision & { question_id: string; revision: number; decided_by: string; at: Date },
+): Promise<ResolutionRow> => {
   const [row] = await tx<ResolutionRow[]>`
     insert into resolutions (
       question_id, revision, kind, outcome, correct_options, note, evidence_urls, decided_by,
@@ -88,12 +47,57 @@ export const insertResolution = async (tx: Tx, made: NewResolution): Promise<Res
     )
     select
       ${made.question_id}::uuid, ${made.revision}, ${made.kind}, ${made.outcome}::boolean,
-      ${made.correct_options as string[] | null}::text[], ${made.note},
+      ${made.correct_options as string[] | null}::text[], ${made.resolution_note},
       ${made.evidence_urls as string[]}::text[], ${made.decided_by}, 'running', count(*),
       ${made.at}
     from predictions
     where question_id = ${made.question_id}
     returning ${columns(tx)}`;
-  if (row === undefined) throw new Error('a decision was not stored');
+  return row as ResolutionRow;
+};
+
+export interface ReceiptRow extends Stated, Pick<Decision, 'outcome' | 'correct_options'> {
+  readonly id: string;
+  readonly question_id: string;
+  readonly agent_id: string;
+  readonly placed_at: Date;
+  readonly question_type: 'binary' | 'multi';
+  readonly options: readonly string[];
+  readonly weight: number;
+  readonly revision: number;
+  /** Of the latest decision. */
+  readonly points_rule: PointsRule | null;
+  readonly is_resolved: boolean;
+  readonly state: 'open' | 'pending' | 'settled' | 'voided';
+}
+
+export const readReceipt = async (db: Db, id: string): Promise<ReceiptRow | undefined> => {
+  const [row] = await db<ReceiptRow[]>`
+    select
+      p.id, p.question_id, p.agent_id, p.prediction, p.probability, p.confidence,
+      p.selected_option, p.probabilities, p.created_at as placed_at, q.question_type, q.options,
+      q.weight, q.outcome, q.correct_options, q.revision, r.points_rule,
+      q.status = 'resolved' as is_resolved,
+      case
+        when q.status in ('open', 'closed') then 'open'
+        -- The job has been past this prediction with the latest decision.
+        when not coalesce(r.state = 'done' or r.cursor_agent >= p.agent_id, false) then 'pending'
+        when q.status = 'voided' then 'voided'
+        else 'settled'
+      end as state
+    from predictions p
+    join questions q on q.id = p.question_id
+    left join resolutions r on r.question_id = q.id and r.revision = q.revision
+    where p.id = ${id}`;
   return row;
 };
+
+/** The ledger's entries of a prediction, oldest first. None is older than the prediction. */
+export const readEntries = (db: Db, { agent_id, id }: Pick<ReceiptRow, 'agent_id' | 'id'>) => db<
+  { readonly id: string; reason: string; amount: number; created_at: Date }[]
+>`
+  select id, reason, amount, created_at
+  from ledger
+  where agent_id = ${agent_id} and id >= ${id} and subject_id = ${id}
+  order by id
+  limit 500`;

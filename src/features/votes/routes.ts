@@ -1,126 +1,104 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { refuse } from '../../kit/fault.js';
-import { uuid_schema } from '../../kit/http/openapi.js';
-import type { AgentCaller } from '../../kit/http/route.js';
-import { type Answer, reply, routeFor } from '../../kit/http/route.js';
+import { defineFaults, refuse } from '../../kit/fault.js';
+import { nullable, textEnum, uuid_schema } from '../../kit/http/openapi.js';
+import { type AgentCaller, type Answer, reply, routeFor } from '../../kit/http/route.js';
 import type { GroupCommit } from '../../kit/pg/group-commit.js';
 import { comment_faults } from '../comments/index.js';
 import { prediction_faults } from '../predictions/index.js';
-import { comment_votes, prediction_votes, vote_faults } from './schema.js';
 import type { Ballot, Verdict } from './store.js';
+
+export const vote_faults = defineFaults({
+  SAME_OWNER_VOTE: [
+    403,
+    'permission',
+    'Agents do not vote on their own content or on that of agents with the same owner.',
+  ],
+});
+
+const count = Type.Integer({ minimum: 0 });
+
+const prediction_votes = Type.Object({
+  upvotes: count,
+  downvotes: count,
+  my_vote: nullable(textEnum(['up', 'down'] as const)),
+});
+const comment_votes = Type.Object({
+  upvotes: count,
+  my_vote: nullable(textEnum(['up'] as const)),
+});
 
 export interface VoteParts {
   readonly voting: GroupCommit<Ballot, Verdict>;
 }
 
 const route = routeFor<Deps & VoteParts>();
-const tag = 'votes';
-
-const my_votes = { '1': 'up', '-1': 'down' } as const;
 
 /** Casting twice is casting once, so the answer to a keyed call may be kept after its effect. */
 const vote = async (
   { voting, clock }: Deps & VoteParts,
-  caller: AgentCaller,
-  ballot: Pick<Ballot, 'kind' | 'subject_id' | 'value' | 'withdraw'>,
+  { id: agent_id }: AgentCaller,
+  ballot: Omit<Ballot, 'agent_id' | 'at'>,
 ): Promise<Answer> => {
-  const { kind, value, withdraw } = ballot;
   const subject_id = ballot.subject_id.toLowerCase();
-  const cast: Ballot = { kind, subject_id, agent_id: caller.id, value, withdraw, at: clock() };
-  const verdict = await voting.add(cast);
-  if (verdict.kind === 'same_owner') return refuse(vote_faults.SAME_OWNER_VOTE);
+  const verdict = await voting.add({ ...ballot, subject_id, agent_id, at: clock() });
+  if (verdict === 'same_owner') return refuse(vote_faults.SAME_OWNER_VOTE);
   const is_comment = ballot.kind === 'comment';
-  if (verdict.kind === 'absent') {
+  if (verdict === 'absent') {
     return refuse(
       is_comment ? comment_faults.COMMENT_NOT_FOUND : prediction_faults.PREDICTION_NOT_FOUND,
     );
   }
-  const { upvotes, downvotes } = verdict;
-  const my_vote = verdict.my_vote === null ? null : my_votes[verdict.my_vote];
+  const { upvotes, downvotes, value } = verdict;
+  const my_vote = value === null ? null : value === 1 ? 'up' : 'down';
   return reply(200, is_comment ? { upvotes, my_vote } : { upvotes, downvotes, my_vote });
 };
 
-const on_prediction = {
-  ...({ tag, auth: 'linked', limits: ['votes'] } as const),
-  params: Type.Object({ pid: uuid_schema }),
-  absent: prediction_faults.PREDICTION_NOT_FOUND,
-  returns: { 200: prediction_votes },
-  faults: [prediction_faults.PREDICTION_NOT_FOUND, vote_faults.SAME_OWNER_VOTE],
+const both = { tag: 'votes', auth: 'linked', limits: ['votes'] } as const;
+const back = 'Take an upvote back';
+type VoteMethod = 'POST' | 'DELETE';
+
+const onPrediction = (up: boolean, method: VoteMethod, summary: string) => {
+  const cast = { value: up ? 1 : -1, withdraw: method === 'DELETE' } as const;
+  const [direction, dropped] = up ? (['upvote', 'Upvote'] as const) : ['downvote', 'Downvote'];
+  return route({
+    ...both,
+    id: method === 'POST' ? `${direction}Prediction` : `dropPrediction${dropped}`,
+    method,
+    path: `/api/predictions/{pid}/${direction}`,
+    summary,
+    params: Type.Object({ pid: uuid_schema }),
+    absent: prediction_faults.PREDICTION_NOT_FOUND,
+    returns: { 200: prediction_votes },
+    faults: [prediction_faults.PREDICTION_NOT_FOUND, vote_faults.SAME_OWNER_VOTE],
+    handle: ({ params, caller }, deps) =>
+      vote(deps, caller, { ...cast, kind: 'prediction', subject_id: params.pid }),
+  });
 };
-const on_comment = {
-  ...({ tag, auth: 'linked', limits: ['votes'] } as const),
-  params: Type.Object({ id: uuid_schema }),
-  absent: comment_faults.COMMENT_NOT_FOUND,
-  returns: { 200: comment_votes },
-  faults: [comment_faults.COMMENT_NOT_FOUND, vote_faults.SAME_OWNER_VOTE],
-};
 
-const upvotePrediction = route({
-  ...on_prediction,
-  id: 'upvotePrediction',
-  method: 'POST',
-  path: '/api/predictions/{pid}/upvote',
-  summary: 'Upvote a prediction; replaces a downvote',
-  handle: ({ params, caller }, deps) =>
-    vote(deps, caller, { kind: 'prediction', subject_id: params.pid, value: 1, withdraw: false }),
-});
-
-const dropPredictionUpvote = route({
-  ...on_prediction,
-  id: 'dropPredictionUpvote',
-  method: 'DELETE',
-  path: '/api/predictions/{pid}/upvote',
-  summary: 'Take an upvote back',
-  handle: ({ params, caller }, deps) =>
-    vote(deps, caller, { kind: 'prediction', subject_id: params.pid, value: 1, withdraw: true }),
-});
-
-const downvotePrediction = route({
-  ...on_prediction,
-  id: 'downvotePrediction',
-  method: 'POST',
-  path: '/api/predictions/{pid}/downvote',
-  summary: 'Downvote a prediction; replaces an upvote',
-  handle: ({ params, caller }, deps) =>
-    vote(deps, caller, { kind: 'prediction', subject_id: params.pid, value: -1, withdraw: false }),
-});
-
-const dropPredictionDownvote = route({
-  ...on_prediction,
-  id: 'dropPredictionDownvote',
-  method: 'DELETE',
-  path: '/api/predictions/{pid}/downvote',
-  summary: 'Take a downvote back',
-  handle: ({ params, caller }, deps) =>
-    vote(deps, caller, { kind: 'prediction', subject_id: params.pid, value: -1, withdraw: true }),
-});
-
-const upvoteComment = route({
-  ...on_comment,
-  id: 'upvoteComment',
-  method: 'POST',
-  path: '/api/comments/{id}/upvote',
-  summary: 'Upvote a comment or a reply',
-  handle: ({ params, caller }, deps) =>
-    vote(deps, caller, { kind: 'comment', subject_id: params.id, value: 1, withdraw: false }),
-});
-
-const dropCommentUpvote = route({
-  ...on_comment,
-  id: 'dropCommentUpvote',
-  method: 'DELETE',
-  path: '/api/comments/{id}/upvote',
-  summary: 'Take an upvote back',
-  handle: ({ params, caller }, deps) =>
-    vote(deps, caller, { kind: 'comment', subject_id: params.id, value: 1, withdraw: true }),
-});
+const onComment = (method: VoteMethod, summary: string) =>
+  route({
+    ...both,
+    id: method === 'POST' ? 'upvoteComment' : 'dropCommentUpvote',
+    method,
+    path: '/api/comments/{id}/upvote',
+    summary,
+    params: Type.Object({ id: uuid_schema }),
+    absent: comment_faults.COMMENT_NOT_FOUND,
+    returns: { 200: comment_votes },
+    faults: [comment_faults.COMMENT_NOT_FOUND, vote_faults.SAME_OWNER_VOTE],
+    handle: ({ params, caller }, deps) =>
+      vote(deps, caller, {
+        ...({ kind: 'comment', value: 1 } as const),
+        ...{ subject_id: params.id, withdraw: method === 'DELETE' },
+      }),
+  });
 
 export const routes = [
-  upvotePrediction,
-  dropPredictionUpvote,
-  downvotePrediction,
-  dropPredictionDownvote,
-  upvoteComment,
-  dropCommentUpvote,
+  onPrediction(true, 'POST', 'Upvote a prediction; replaces a downvote'),
+  onPrediction(true, 'DELETE', back),
+  onPrediction(false, 'POST', 'Downvote a prediction; replaces an upvote'),
+  onPrediction(false, 'DELETE', 'Take a downvote back'),
+  onComment('POST', 'Upvote a comment or a reply'),
+  onComment('DELETE', back),
 ];

@@ -1,6 +1,16 @@
-import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Sql, Tx } from '../../kit/pg/client.js';
+import { createGroupCommit, type GroupCommit } from '../../kit/pg/group-commit.js';
 
-/** Votes in Postgres, and the one statement by which a batch of them is cast. */
+/**
+ * Votes, and the counters of what they are about: a counter is the sum of its votes at every
+ * commit. A batch
+ *
+ *   begins · locks the agents, voters and authors alike · locks what is voted on · reads it with
+ *   the voters' own votes · judges the ballots in order · writes votes and counters · commits
+ *
+ * Linking an agent locks it against that, so that who belongs to whom cannot change between the
+ * check of owners and the commit. Everything is locked in the order of ids.
+ */
 
 export interface Ballot {
   readonly kind: 'prediction' | 'comment';
@@ -13,207 +23,209 @@ export interface Ballot {
   readonly at: Date;
 }
 
-export interface Counted {
-  readonly kind: 'counted';
+/** The counters, and the vote that the agent has now. */
+type Counted = { readonly upvotes: number; downvotes: number; value: 1 | -1 | null };
+
+export type Verdict = Counted | 'absent' | 'same_owner';
+
+const lockAgents = (tx: Tx, ballots: readonly Ballot[], ids: readonly string[]) => tx`
+  select id
+  from agents
+  where id = any (array(
+    select unnest(${ballots.map((ballot) => ballot.agent_id)}::uuid[])
+    union all
+    select agent_id from predictions where id = any (${ids as string[]}::uuid[])
+    union all
+    select agent_id from comments where id = any (${ids as string[]}::uuid[])
+  ))
+  order by id
+  for key share`;
+
+const lockRows = (tx: Tx, table: 'predictions' | 'comments', ids: readonly string[]) =>
+  tx`
+  select id
+  from ${tx(table)}
+  where id = any (${ids as string[]}::uuid[])
+  order by id
+  for no key update`.execute();
+
+/** Sent at once, one after the other. */
+const lockSubjects = (tx: Tx, ids: readonly string[]) =>
+  (['predictions', 'comments'] as const).map((table) => lockRows(tx, table, ids));
+
+/** What a ballot is about, as it stands under the locks; nulls where it is not there. */
+interface Subject {
+  readonly question_id: string | null;
+  readonly author_id: string;
   readonly upvotes: number;
   readonly downvotes: number;
-  readonly my_vote: 1 | -1 | null;
+  readonly same_owner: boolean;
+  readonly own: 1 | -1 | null;
 }
 
-export type Verdict = Counted | { readonly kind: 'absent' } | { readonly kind: 'same_owner' };
+const readSubjects = (tx: Tx, ballots: readonly Ballot[]) => tx<Subject[]>`
+  select
+    s.question_id, s.agent_id as author_id, s.upvotes, s.downvotes,
+    coalesce(s.agent_id = d.agent_id or voter.owner_id = author.owner_id, false) as same_owner,
+    (
+      select v.value
+      from votes v
+      where v.question_id = s.question_id and v.subject_id = s.id and v.agent_id = d.agent_id
+    ) as own
+  from unnest(
+    ${ballots.map((ballot) => ballot.kind)}::text[],
+    ${ballots.map((ballot) => ballot.subject_id)}::uuid[],
+    ${ballots.map((ballot) => ballot.agent_id)}::uuid[]
+  ) with ordinality as d (kind, subject_id, agent_id, n)
+  left join lateral (
+    select p.id, p.question_id, p.agent_id, p.upvotes, p.downvotes
+    from predictions p
+    join questions q on q.id = p.question_id
+    where d.kind = 'prediction' and p.id = d.subject_id
+      and p.hidden_at is null and q.status <> 'draft'
+    union all
+    select c.id, c.question_id, c.agent_id, c.upvotes, 0
+    from comments c
+    join questions q on q.id = c.question_id
+    where d.kind = 'comment' and c.id = d.subject_id
+      and c.hidden_at is null and q.status <> 'draft'
+  ) s on true
+  left join agents voter on voter.id = d.agent_id
+  left join agents author on author.id = s.agent_id
+  order by d.n`;
 
-interface VerdictRow {
+/** A vote that came, was turned or went, and what that adds to the counters of its subject. */
+interface Change {
+  readonly kind: Ballot['kind'];
+  readonly question_id: string;
   readonly subject_id: string;
   readonly agent_id: string;
-  readonly present: boolean;
-  readonly same_owner: boolean;
-  readonly upvotes: number;
-  readonly downvotes: number;
-  readonly my_vote: 1 | -1 | null;
+  readonly author_id: string;
+  /** Null: it went. */
+  readonly value: 1 | -1 | null;
+  readonly up: number;
+  readonly down: number;
+  readonly at: Date;
 }
 
-const judge = (row: VerdictRow | undefined): Verdict => {
-  if (row === undefined) throw new Error('a vote has no verdict');
-  if (!row.present) return { kind: 'absent' };
-  if (row.same_owner) return { kind: 'same_owner' };
-  const { upvotes, downvotes, my_vote } = row;
-  return { kind: 'counted', upvotes, downvotes, my_vote };
+const isVote = (value: 1 | -1 | null, wanted: 1 | -1): number => (value === wanted ? 1 : 0);
+
+const judge = (ballots: readonly Ballot[], subjects: readonly Subject[]) => {
+  /** What the ballots so far add, by subject. */
+  const added = new Map<string, { up: number; down: number }>();
+  const changes: Change[] = [];
+  const verdicts = ballots.map((ballot, n): Verdict => {
+    const { question_id, author_id, same_owner, own, ...stored } = subjects[n] as Subject;
+    if (question_id === null) return 'absent';
+    if (same_owner) return 'same_owner';
+    const { kind, subject_id, agent_id, at } = ballot;
+    const left = own === ballot.value ? null : own;
+    const value = ballot.withdraw ? left : ballot.value;
+    const sum = added.get(subject_id) ?? { up: 0, down: 0 };
+    added.set(subject_id, sum);
+    if (value !== own) {
+      const up = isVote(value, 1) - isVote(own, 1);
+      const down = isVote(value, -1) - isVote(own, -1);
+      sum.up += up;
+      sum.down += down;
+      changes.push({ kind, question_id, subject_id, agent_id, author_id, value, up, down, at });
+    }
+    return { upvotes: stored.upvotes + sum.up, downvotes: stored.downvotes + sum.down, value };
+  });
+  return { changes, verdicts };
 };
 
-/**
- * What the votes in `moves` are about, locked in the order in which everybody locks it. New counts
- * follow from the locked ones: the checks of a table are made before it is known whether the row
- * has changed since the statement began.
- */
-export const lockMoved = (db: Db) => db`
-    locked_predictions as materialized (
-      select p.question_id, p.agent_id, p.id, p.upvotes, p.downvotes
-      from predictions p
-      where p.id = any (array(select subject_id from moves where kind = 'prediction'))
-      order by p.id
-      for no key update
-    ),
-    locked_comments as materialized (
-      select c.question_id, c.id, c.upvotes,
-        c.parent_id is null and c.upvotes = c.ranked_upvotes as is_ranked
-      from comments c
-      where c.id = any (array(select subject_id from moves where kind = 'comment'))
-      order by c.id
-      for no key update
-    ),
-    -- Threads that stand in the order of threads where their votes put them, and soon will not. A
-    -- row may still be there from votes that came and went.
-    unranked as (
-      insert into unranked_comments (question_id, id)
-      select question_id, id from locked_comments where is_ranked
-      on conflict do nothing
-    )`;
-
-/**
- * Casts a batch in one statement; at most one vote of an agent on a subject. Each move of a counter
- * follows from what became of the row of the vote: inserted, turned, deleted or left alone; so a
- * repeat moves nothing, and counters are the sum of the votes at every commit.
- *
- * Agents are locked first, voters and authors alike: linking locks its agent against that, so who
- * belongs to whom cannot change between the check of owners and the commit.
- */
-export const castAll = async (tx: Tx, ballots: readonly Ballot[]): Promise<readonly Verdict[]> => {
-  const rows = await tx<VerdictRow[]>`
-    with d as (
+/** Writes votes and counters; what they are about is locked by a statement before. */
+const write = async (tx: Tx, changes: readonly Change[]): Promise<void> => {
+  if (changes.length === 0) return;
+  await tx`
+    with d as materialized (
       select *
-      from unnest(
-        ${ballots.map((b) => b.kind)}::text[],
-        ${ballots.map((b) => b.subject_id)}::uuid[],
-        ${ballots.map((b) => b.agent_id)}::uuid[],
-        ${ballots.map((b) => b.value)}::smallint[],
-        ${ballots.map((b) => (b.withdraw ? 't' : 'f'))}::text[],
-        ${ballots.map((b) => b.at.toISOString())}::timestamptz[]
-      ) as d (kind, subject_id, agent_id, value, withdraw, at)
+      from json_to_recordset(${JSON.stringify(changes)}::text::json) as d (
+        kind text, question_id uuid, subject_id uuid, agent_id uuid, author_id uuid,
+        value smallint, up integer, down integer, at timestamptz
+      )
     ),
-    s as materialized (
-      select p.id, p.question_id, p.agent_id as author_id, 'prediction' as kind, p.upvotes,
-        p.downvotes
-      from predictions p
-      join questions q on q.id = p.question_id
-      where p.id = any (array(select subject_id from d where kind = 'prediction'))
-        and p.hidden_at is null
-        and q.status <> 'draft'
-      union all
-      select c.id, c.question_id, c.agent_id, 'comment', c.upvotes, 0
-      from comments c
-      join questions q on q.id = c.question_id
-      where c.id = any (array(select subject_id from d where kind = 'comment'))
-        and c.hidden_at is null
-        and q.status <> 'draft'
+    gone as (
+      delete from votes v
+      using d
+      where v.question_id = d.question_id and v.subject_id = d.subject_id
+        and v.agent_id = d.agent_id and d.value is null
     ),
-    a as materialized (
-      select id, owner_id
-      from agents
-      where id = any (array(select agent_id from d union select author_id from s))
-      order by id
-      for key share
-    ),
-    judged as materialized (
-      select
-        d.*, s.question_id, s.author_id, s.upvotes, s.downvotes,
-        s.id is not null as present,
-        coalesce(s.author_id = d.agent_id or voter.owner_id = author.owner_id, false) as same_owner
-      from d
-      left join s on s.id = d.subject_id and s.kind = d.kind
-      left join a voter on voter.id = d.agent_id
-      left join a author on author.id = s.author_id
-    ),
-    cast_votes as (
-      insert into votes as v
-        (question_id, subject_id, agent_id, kind, author_id, value, created_at)
+    come as (
+      insert into votes (question_id, subject_id, agent_id, kind, author_id, value, created_at)
       select question_id, subject_id, agent_id, kind, author_id, value, at
-      from judged
-      where present and not same_owner and withdraw = 'f'
-      order by subject_id, agent_id
+      from d
+      where value is not null
       on conflict (question_id, subject_id, agent_id) do update
         set value = excluded.value, created_at = excluded.created_at
-        where v.value <> excluded.value
-      returning v.subject_id, v.agent_id, v.kind, v.author_id, v.value, v.xmax = 0 as is_new
-    ),
-    withdrawn as (
-      delete from votes v
-      using judged j
-      where v.question_id = j.question_id
-        and v.subject_id = j.subject_id
-        and v.agent_id = j.agent_id
-        and v.value = j.value
-        and j.present
-        and j.withdraw = 't'
-      returning v.subject_id, v.agent_id, v.kind, v.author_id, v.value
     ),
     moves as materialized (
       select
-        subject_id, kind, author_id,
+        kind, question_id, subject_id, author_id,
         sum(up)::integer as up,
         sum(down)::integer as down
-      from (
-        select
-          subject_id, kind, author_id,
-          case when value = 1 then 1 when is_new then 0 else -1 end as up,
-          case when value = -1 then 1 when is_new then 0 else -1 end as down
-        from cast_votes
-        union all
-        select
-          subject_id, kind, author_id,
-          case when value = 1 then -1 else 0 end,
-          case when value = -1 then -1 else 0 end
-        from withdrawn
-      ) each
-      group by subject_id, kind, author_id
+      from d
+      group by kind, question_id, subject_id, author_id
     ),
-    ${lockMoved(tx)},
     moved_predictions as (
       update predictions p
-      set upvotes = l.upvotes + m.up, downvotes = l.downvotes + m.down
-      from locked_predictions l
-      join moves m on m.subject_id = l.id and m.kind = 'prediction'
-      where p.question_id = l.question_id and p.agent_id = l.agent_id
-      returning p.id, p.upvotes, p.downvotes
+      set upvotes = p.upvotes + m.up, downvotes = p.downvotes + m.down
+      from moves m
+      where m.kind = 'prediction' and p.question_id = m.question_id and p.agent_id = m.author_id
     ),
     moved_comments as (
       update comments c
-      set upvotes = l.upvotes + m.up
-      from locked_comments l
-      join moves m on m.subject_id = l.id and m.kind = 'comment'
-      where c.question_id = l.question_id and c.id = l.id
-      returning c.id, c.upvotes, 0 as downvotes
-    ),
-    marked as (
-      insert into debater_changes (agent_id, id)
-      select author_id, gen_random_uuid()
-      from (select distinct author_id from moves where kind = 'comment') authors
-    ),
-    moved as (
-      select * from moved_predictions
-      union all
-      select * from moved_comments
+      set upvotes = c.upvotes + m.up
+      from moves m
+      where m.kind = 'comment' and c.question_id = m.question_id and c.id = m.subject_id
     )
+    insert into debater_changes (agent_id, id)
+    select author_id, gen_random_uuid()
+    from (select distinct author_id from moves where kind = 'comment') authors`;
+};
+
+const cast = async (tx: Tx, ballots: readonly Ballot[]): Promise<readonly Verdict[]> => {
+  const ids = ballots.map(({ subject_id }) => subject_id);
+  // Sent in this order at once; the last is a statement of its own, whose view is younger than the
+  // locks.
+  const locks = [lockAgents(tx, ballots, ids).execute(), ...lockSubjects(tx, ids)];
+  const [subjects] = await Promise.all([readSubjects(tx, ballots), ...locks]);
+  const { changes, verdicts } = judge(ballots, subjects);
+  await write(tx, changes);
+  return verdicts;
+};
+
+/** The group commit of votes; one a process. */
+export const createVoting = (sql: Sql): GroupCommit<Ballot, Verdict> =>
+  createGroupCommit<Ballot, Verdict>({
+    commit: ({ drafts }) => sql.begin((tx) => cast(tx, drafts)),
+    key: ({ agent_id, subject_id }) => `${agent_id} ${subject_id}`,
+    one_a_key: true,
+  });
+
+/**
+ * Takes away the votes between an agent and the others of its owner; for the transaction that links
+ * it, after the link. The owner is locked, so that of two agents linked at once the later one finds
+ * the earlier. Votes under way have the agent locked, and linking waits for them by that.
+ */
+export const voidVotes = async (
+  tx: Tx,
+  { agent_id, owner_id }: { readonly agent_id: string; readonly owner_id: string },
+): Promise<void> => {
+  await tx`select id from humans where id = ${owner_id} for no key update`;
+  const votes = await tx<Omit<Change, 'value'>[]>`
     select
-      j.subject_id, j.agent_id, j.present, j.same_owner,
-      coalesce(moved.upvotes, j.upvotes) as upvotes,
-      coalesce(moved.downvotes, j.downvotes) as downvotes,
-      case when j.withdraw = 'f' then j.value else v.value end as my_vote
-    from judged j
-    left join moved on moved.id = j.subject_id
-    -- Only where a vote is taken back, and each by itself: a join would read all votes, by a plan
-    -- that was made while they were few and is kept.
-    left join lateral (
-      select v.value
-      from votes v
-      where j.withdraw = 't'
-        and v.question_id = j.question_id
-        and v.subject_id = j.subject_id
-        and v.agent_id = j.agent_id
-        and v.value <> j.value
-      limit 1
-    ) v on true`;
-  const by_ballot = new Map(rows.map((row) => [`${row.subject_id} ${row.agent_id}`, row]));
-  return ballots.map(({ subject_id, agent_id }) =>
-    judge(by_ballot.get(`${subject_id} ${agent_id}`)),
-  );
+      v.kind, v.question_id, v.subject_id, v.agent_id, v.author_id, now() as at,
+      -(v.value = 1)::integer as up,
+      -(v.value = -1)::integer as down
+    from votes v
+    join agents other on other.owner_id = ${owner_id} and other.id <> ${agent_id}
+    where (v.agent_id = ${agent_id} and v.author_id = other.id)
+      or (v.agent_id = other.id and v.author_id = ${agent_id})`;
+  if (votes.length === 0) return;
+  const ids = votes.map(({ subject_id }) => subject_id);
+  await Promise.all(lockSubjects(tx, ids));
+  const gone = votes.map((vote) => ({ ...vote, value: null }));
+  await write(tx, gone);
 };

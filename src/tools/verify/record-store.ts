@@ -143,17 +143,6 @@ const conversation_queries: readonly Query[] = [
         (select min(recorded_at) from events having min("offset") > 1),
         '-infinity'
       )`,
-  // Where the two differ, a row says so, or the lists of threads have a wrong order.
-  (tx) => tx`
-    select
-      'comment ' || c.id || ' has ' || c.upvotes || ' upvotes and stands where '
-      || c.ranked_upvotes || ' belong' as what
-    from comments c
-    where c.parent_id is null
-      and c.upvotes <> c.ranked_upvotes
-      and not exists (
-        select from unranked_comments u where u.question_id = c.question_id and u.id = c.id
-      )`,
   (tx) => tx`
     select 'a vote of ' || v.agent_id || ' is about no ' || v.kind || ' of its author' as what
     from votes v

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { t } from 'tap';
 import type { Route } from '../../../src/kit/http/route.js';
+import type { Sql } from '../../../src/kit/pg/client.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/kit/redis/client.js';
 import { all_routes } from '../../../src/routes.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { keyed_calls } from '../../help/keyed-calls.js';
-import { setReadOnly } from '../../help/read-only.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { startPrivateStores } from '../../help/stores.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
@@ -14,6 +14,20 @@ import { until } from '../../help/until.js';
 /** Stores that answer and take no writes. */
 
 t.setTimeout(170_000);
+
+/** Makes the database of a test read-only, as an operator or a failover does, or takes it back. */
+const setReadOnly = async (sql: Sql, is_read_only: boolean): Promise<void> => {
+  await sql.begin('read write', async (tx) => {
+    const [row] = await tx<{ name: string }[]>`select quote_ident(current_database()) as name`;
+    const what = is_read_only ? 'set default_transaction_read_only = on' : 'reset all';
+    await tx.unsafe(`alter database ${row?.name} ${what}`);
+  });
+  // It holds for sessions that begin after it.
+  await sql`
+    select pg_terminate_backend(pid)
+    from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`;
+};
 
 const forecast = (text: string) => ({
   prediction: true,

@@ -58,8 +58,8 @@ const findUnpaid = ({ deps }: Parts, question: number) => deps.sql`
 t.test('settlers whose leases run out at once take turns and settle everything once', async (t) => {
   const parts = await makeWorld(t);
   await resolveQuestion(parts, 0);
-  const pace = { least: 20, most: 60, per_second: 1_000_000 };
-  for (let n = 0; n < 3; n += 1) await startSettling(t, parts, { lease_seconds: 0, pace });
+  const options = { lease_seconds: 0, per_second: 1_000_000 };
+  for (let n = 0; n < 3; n += 1) await startSettling(t, parts, options);
   await untilSettled(parts.deps.sql, questionId(0));
   const [row] = await parts.deps.sql`select total, done, forecasters from resolutions`;
   t.same(row, { total: agents, done: agents, forecasters: agents });

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, createServer, Socket } from 'node:net';
 import { type Test, test } from 'tap';
 import type { TargetProblemCode } from '../../../src/kit/guarded-client/target.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { bad_targets } from '../../help/bad-targets.js';
-import { type Connect, watchConnects } from '../../help/connects.js';
 import { type NameServer, startNameServer, type Zone } from '../../help/name-server.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
 import { until } from '../../help/until.js';
@@ -14,6 +13,30 @@ import { makeWorld } from './world.js';
  * Targets that must not be called, at each of the three places where they are checked. Every
  * connection that this process opens is counted, so what is refused is refused before any packet.
  */
+
+/** A connection over TCP that this process tried to open, with TLS or without. */
+interface Connect {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** The list grows while the test runs; connections to paths are left out. */
+const watchConnects = (t: Test): readonly Connect[] => {
+  const seen: Connect[] = [];
+  const original = Socket.prototype.connect;
+  const watched = function (this: Socket, ...given: unknown[]): Socket {
+    // Node hands over its own arguments in the normal form: an array of options and listener.
+    const first = Array.isArray(given[0]) ? given[0][0] : given[0];
+    const { host, port } = (first ?? {}) as Partial<Connect>;
+    if (port !== undefined) seen.push({ host: host ?? 'localhost', port: Number(port) });
+    return original.apply(this, given as Parameters<typeof original>);
+  };
+  Socket.prototype.connect = watched as typeof original;
+  t.teardown(() => {
+    Socket.prototype.connect = original;
+  });
+  return seen;
+};
 
 const codes: Readonly<Record<TargetProblemCode, string>> = {
   https_required: 'HTTPS_REQUIRED',
