@@ -1,8 +1,8 @@
 import type { Config } from '../config.js';
 import {
-  createKeeper,
+  createMaintenance,
   createWebhooks,
-  type KeeperOptions,
+  type MaintenanceOptions,
   Sending,
   type SendingOptions,
 } from '../features/webhooks/index.js';
@@ -12,7 +12,7 @@ import { type Running, type Service, startAll } from '../kit/service.js';
 import { openBase, type RoleOptions } from './base.js';
 
 export interface SignerOptions extends Partial<Omit<SendingOptions, 'onSick'>> {
-  readonly keeper?: KeeperOptions;
+  readonly maintenance?: MaintenanceOptions;
 }
 
 export interface Signer extends Service {
@@ -44,18 +44,18 @@ const measuresOf = (sending: Sending): readonly Measure[] => [
 
 /** What sends webhooks. Any number may run: the log's stream and Postgres share out the work. */
 export const createSigner = (deps: Deps, options: SignerOptions = {}): Signer => {
-  const { webhooks = createWebhooks(deps.config), keeper: keeping, ...rest } = options;
-  const keeper = createKeeper(deps, keeping);
-  const sending = new Sending(deps, { ...rest, webhooks, onSick: () => keeper.nudge() });
+  const { webhooks = createWebhooks(deps.config), maintenance: kept, ...rest } = options;
+  const maintenance = createMaintenance(deps, kept);
+  const sending = new Sending(deps, { ...rest, webhooks, onSick: () => maintenance.nudge() });
   return {
     name: 'signer',
     measures: measuresOf(sending),
     async start() {
       await sending.start();
-      await keeper.start();
+      await maintenance.start();
     },
     async stop() {
-      await Promise.all([keeper.stop(), sending.stop()]);
+      await Promise.all([maintenance.stop(), sending.stop()]);
       if (options.webhooks === undefined) webhooks.close();
     },
   };

@@ -1,5 +1,4 @@
-export { type DispatchLimits, dispatch_limits } from './delivery/dispatcher.js';
-export { createKeeper, type KeeperOptions } from './delivery/keeper.js';
+export { createMaintenance, type MaintenanceOptions } from './delivery/maintenance.js';
 export { planDeliveries, readPlannedOffset } from './delivery/plan-store.js';
 export { Sending, type SendingOptions } from './delivery/sending.js';
 export { createWebhooks, type WebhookParts, type Webhooks } from './parts.js';

@@ -7,12 +7,13 @@ import {
   type Outcome,
 } from '../../kit/guarded-client/client.js';
 import { outboundOptions } from '../../kit/guarded-client/options.js';
-import { createSealer, type Sealer } from './sealing.js';
-import { makeHeaders } from './signing.js';
+import type { Sealer } from '../../kit/sealing.js';
+import { createSealer, makeHeaders } from './signing.js';
 
 /** What the routes and the signer share: the client, the sealed secrets, and a signed call. */
 
-export interface Letter {
+/** One attempt at a delivery, or a ping. */
+export interface Attempt {
   readonly webhook_id: string;
   readonly url: string;
   readonly secret_sealed: Uint8Array;
@@ -21,23 +22,23 @@ export interface Letter {
   readonly event: string;
   readonly event_id: string;
   readonly delivery_id: string;
+  /** 1 for the first. */
   readonly attempt: number;
+  /** Place in the log; null for a ping, which is in no log. */
   readonly offset: number | null;
-  readonly body: Uint8Array;
-  /** A shorter wall clock for this call. */
-  readonly wall_ms?: number;
+  readonly body: string;
 }
 
-export type LetterError = CallErrorCode | 'secret_unreadable';
-export type LetterOutcome = Omit<Outcome, 'error' | 'location'> & {
-  readonly error: LetterError | null;
+export type AttemptError = CallErrorCode | 'secret_unreadable';
+export type AttemptOutcome = Omit<Outcome, 'error' | 'location'> & {
+  readonly error: AttemptError | null;
 };
 
 export interface Webhooks {
   readonly client: GuardedClient;
   readonly sealer: Sealer;
-  /** Vets the target, signs and posts. Never throws. */
-  send(letter: Letter, now_ms: number): Promise<LetterOutcome>;
+  /** Vets the target, signs and posts, within a wall clock of its own if given. Never throws. */
+  send(attempt: Attempt, now_ms: number, wall_ms?: number): Promise<AttemptOutcome>;
   close(): void;
 }
 
@@ -46,31 +47,7 @@ export interface WebhookParts {
   readonly webhooks: Webhooks;
 }
 
-/** Opened secrets are kept, few enough that forgetting all of them at once does not matter. */
-const most_opened = 10_000;
-
-interface Opened {
-  readonly sealed: Buffer;
-  readonly key: Buffer;
-}
-
-const makeOpener = (sealer: Sealer) => {
-  const opened = new Map<string, readonly Opened[]>();
-  return (webhook_id: string, sealed: Uint8Array): Buffer | null => {
-    const of_webhook = opened.get(webhook_id) ?? [];
-    const known = of_webhook.find((one) => one.sealed.equals(sealed));
-    if (known !== undefined) return known.key;
-    const secret = sealer.open(webhook_id, sealed);
-    if (secret === null) return null;
-    const key = Buffer.from(secret, 'ascii');
-    if (opened.size >= most_opened) opened.clear();
-    // The one before is used as well while a secret is being rotated.
-    opened.set(webhook_id, [...of_webhook.slice(-1), { sealed: Buffer.from(sealed), key }]);
-    return key;
-  };
-};
-
-const unsent = (error: LetterError): LetterOutcome => ({
+const unsent = (error: AttemptError): AttemptOutcome => ({
   status: null,
   error,
   latency_ms: 0,
@@ -79,7 +56,7 @@ const unsent = (error: LetterError): LetterOutcome => ({
 });
 
 /** The target itself is against the rules, so that trying again would be no use. */
-export const isTargetRefused = (error: LetterError | null): boolean =>
+export const isTargetRefused = (error: AttemptError | null): boolean =>
   error !== null && error !== 'secret_unreadable' && isRefusal(error);
 
 /** Throws when SECRET_KEY is not set or a setting that begins with WEBHOOK is not right. */
@@ -89,28 +66,22 @@ export const createWebhooks = (
 ): Webhooks => {
   if (config.SECRET_KEY === undefined) throw new Error('SECRET_KEY is not set');
   const sealer = createSealer(config.SECRET_KEY);
-  const openSecret = makeOpener(sealer);
   const client = createGuardedClient({ ...outboundOptions(config), ...client_options });
+  const openKey = (webhook_id: string, sealed: Uint8Array | null): Buffer | null => {
+    const secret = sealed === null ? null : sealer.open(webhook_id, sealed);
+    return secret === null ? null : Buffer.from(secret, 'ascii');
+  };
 
-  const send = async (letter: Letter, now_ms: number): Promise<LetterOutcome> => {
-    const target = client.parse(letter.url);
+  const send: Webhooks['send'] = async (attempt, now_ms, wall_ms) => {
+    const target = client.parse(attempt.url);
     if (target.kind === 'problem') return unsent(target.code);
-    const { webhook_id, secret_sealed, old_secret_sealed, body, wall_ms } = letter;
-    const key = openSecret(webhook_id, secret_sealed);
+    const key = openKey(attempt.webhook_id, attempt.secret_sealed);
     if (key === null) return unsent('secret_unreadable');
-    const old_key = old_secret_sealed === null ? null : openSecret(webhook_id, old_secret_sealed);
-    const headers = makeHeaders({
-      prefix: config.WEBHOOK_HEADER_PREFIX,
-      key,
-      old_key,
-      timestamp_s: Math.floor(now_ms / 1_000),
-      event: letter.event,
-      event_id: letter.event_id,
-      delivery_id: letter.delivery_id,
-      attempt: letter.attempt,
-      offset: letter.offset,
-      body,
-    });
+    const old_key = openKey(attempt.webhook_id, attempt.old_secret_sealed);
+    const body = Buffer.from(attempt.body);
+    const timestamp_s = Math.floor(now_ms / 1_000);
+    const prefix = config.WEBHOOK_HEADER_PREFIX;
+    const headers = makeHeaders({ ...attempt, prefix, key, old_key, timestamp_s, body });
     return client.post({ target, headers, body, ...(wall_ms === undefined ? {} : { wall_ms }) });
   };
 

@@ -1,55 +1,32 @@
 import type { FaultField } from '../../kit/fault.js';
 
-/**
- * Rules of webhooks that need no store: names of events and members, when to try again, what an
- * answer means.
- */
-
-/** The names in the order of their first appearance, each once. */
-export const uniqueNames = (names: readonly string[]): string[] => [...new Set(names)];
-
-export const unknownNames = (names: readonly string[], known: readonly string[]): string[] =>
-  names.filter((name) => !known.includes(name));
-
-const filter_names = ['question_ids', 'categories', 'model_family', 'min_confidence'];
-const whole_filter = `a filter has ${filter_names.join(', ')}`;
-
-/** Members that clients of other services narrow by, as words without `_`, and what to use here. */
-const meant: readonly (readonly [RegExp, string])[] = [
-  [/^questions?(ids?)?$/, 'use filter.question_ids'],
-  [/^(categor(y|ies)|pillars?)$/, 'use filter.categories'],
-  [/^(model)?famil(y|ies)$/, 'use filter.model_family'],
-  [/^(min)?confidence$/, 'use filter.min_confidence'],
-  [/^events?(types?|names?)?$/, 'use events beside filter'],
-  [/^(scope.*|topics?|filter.+|subcategor(y|ies)|tags?|only.*|where|conditions?)$/, whole_filter],
-];
+/** Rules of webhooks that need no store: what narrows, when to try again, what an answer means. */
 
 const known = ['url', 'events', 'filter', 'scope_question_id', 'active'];
+const filter_names = ['question_ids', 'categories', 'model_family', 'min_confidence'];
 
-const insteadOf = (name: string): string | undefined => {
-  const word = name.toLowerCase().replaceAll(/[_-]/g, '');
-  return meant.find(([pattern]) => pattern.test(word))?.[1];
-};
+/** Members that clients of other services narrow by, as words without `_`. */
+const narrowing = new RegExp(
+  '^(questions?(ids?)?|(sub)?categor(y|ies)|pillars?|(model)?famil(y|ies)|(min)?confidence|' +
+    'events?(types?|names?)?|scope.*|topics?|filter.+|tags?|only.*|where|conditions?)$',
+);
+
+const message = `is not known here: narrow by events, or by filter with ${filter_names.join(', ')}`;
 
 /**
  * Members of a webhook's body that would have narrowed what is delivered, and that are not known:
- * whoever sent them must not get more than was asked for. Null narrows nothing.
+ * their sender must not get more than was asked for. Null narrows nothing.
  */
 export const findNarrowing = (body: object): readonly FaultField[] => {
-  const given = Object.entries(body).filter(([, value]) => value !== null);
-  const beside = given.flatMap(([name]) => {
-    const instead = known.includes(name) ? undefined : insteadOf(name);
-    return instead === undefined
-      ? []
-      : [{ path: `body.${name}`, message: `is not known here: ${instead}` }];
-  });
+  const beside = Object.entries(body)
+    .filter(([name, value]) => value !== null && !known.includes(name))
+    .filter(([name]) => narrowing.test(name.toLowerCase().replaceAll(/[_-]/g, '')))
+    .map(([name]) => name);
   const { filter } = body as { readonly filter?: object | null };
-  const inside = Object.keys(filter ?? {}).filter((name) => !filter_names.includes(name));
-  const fields = inside.map((name) => ({
-    path: `body.filter.${name}`,
-    message: `is not known here: ${insteadOf(name) ?? whole_filter}`,
-  }));
-  return [...beside, ...fields];
+  const inside = Object.keys(filter ?? {})
+    .filter((name) => !filter_names.includes(name))
+    .map((name) => `filter.${name}`);
+  return [...beside, ...inside].map((path) => ({ path: `body.${path}`, message }));
 };
 
 const second_ms = 1_000;

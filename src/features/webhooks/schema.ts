@@ -30,7 +30,6 @@ const events = Type.Array(Type.String(), { minItems: 1, maxItems: 256 });
 
 /** The filter of sockets and streams; the names of events stand beside it. */
 const filter = Type.Object(filter_members);
-export type Filter = Static<typeof filter>;
 
 const narrowing = {
   filter: Type.Optional(nullable(filter)),
@@ -92,13 +91,11 @@ export const replay_schema = Type.Object({
   started_at: time,
   done_at: nullable_time,
 });
-export type ReplayView = Static<typeof replay_schema>;
 
 export const webhook_schema = Type.Object({
   ...webhook_members,
   warning: Type.Optional(Type.String()),
 });
-export type WebhookView = Static<typeof webhook_schema>;
 
 export const webhook_detail_schema = Type.Object({
   ...webhook_members,
@@ -110,11 +107,7 @@ const secret_members = {
   signing_secret: Type.String({ description: 'The same key for Standard Webhooks libraries.' }),
 };
 
-export const created_schema = Type.Object({
-  ...webhook_members,
-  ...secret_members,
-  warning: Type.Optional(Type.String()),
-});
+export const created_schema = Type.Object({ ...webhook_schema.properties, ...secret_members });
 export const rotated_schema = Type.Object({ ...webhook_members, ...secret_members });
 
 /** A bare array: existing clients read it so. */
@@ -201,7 +194,6 @@ export const delivery_schema = Type.Object({
   ...delivery_members,
   last_attempt: nullable(Type.Object(attempt_members)),
 });
-export type DeliveryView = Static<typeof delivery_schema>;
 
 export const delivery_detail_schema = Type.Object({
   ...delivery_members,

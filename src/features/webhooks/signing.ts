@@ -1,10 +1,22 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
+import { createSealer as createAnySealer, type Sealer } from '../../kit/sealing.js';
 
 /**
- * Signatures of a delivery. Both schemes are keyed with the 64 ASCII characters of the hex secret:
- * `webhook-signature` is that of Standard Webhooks 1.0, HMAC-SHA256 over `id.timestamp.body` in
- * base64; the older `<prefix>-Signature` is over the raw body alone, in hex.
+ * Secrets, and signatures of a delivery. Both schemes are keyed with the 64 ASCII characters of the
+ * hex secret: `webhook-signature` is that of Standard Webhooks 1.0, HMAC-SHA256 over
+ * `id.timestamp.body` in base64; the older `<prefix>-Signature` is over the raw body alone, in hex.
  */
+
+/** 64 hexadecimal characters. */
+export const makeSecret = (): string => randomBytes(32).toString('hex');
+
+/** The same key in the form that Standard Webhooks libraries take. */
+export const standardSecret = (secret: string): string =>
+  `whsec_${Buffer.from(secret, 'ascii').toString('base64')}`;
+
+/** Secrets at rest, each bound to the id of its webhook. */
+export const createSealer = (secret_key: string): Sealer =>
+  createAnySealer(secret_key, 'prediction-forum webhook secrets 1');
 
 export interface Signed {
   /** The hex secret as bytes. */
@@ -21,10 +33,6 @@ export const signBody = (key: Uint8Array, body: Uint8Array): string =>
 export const signStandard = ({ key, event_id, timestamp_s, body }: Signed): string =>
   `v1,${createHmac('sha256', key).update(`${event_id}.${timestamp_s}.`).update(body).digest('base64')}`;
 
-/** The same key in the form that Standard Webhooks libraries take. */
-export const standardSecret = (secret: string): string =>
-  `whsec_${Buffer.from(secret, 'ascii').toString('base64')}`;
-
 export interface Envelope extends Signed {
   /** The secret before a rotation, while both sign; null otherwise. */
   readonly old_key: Uint8Array | null;
@@ -37,31 +45,24 @@ export interface Envelope extends Signed {
   readonly offset: number | null;
 }
 
-const standardSignatures = (envelope: Envelope): string => {
-  const { old_key, event_id, timestamp_s, body } = envelope;
-  const now = signStandard(envelope);
-  if (old_key === null) return now;
-  return `${now} ${signStandard({ key: old_key, event_id, timestamp_s, body })}`;
-};
-
 /**
  * While a secret is being rotated, the header of our own stays on the old one and a second carries
  * the new; Standard Webhooks receivers are shown both in one header, new then old.
  */
 export const makeHeaders = (envelope: Envelope): Record<string, string> => {
   const { prefix, key, old_key, body, offset } = envelope;
-  const headers: Record<string, string> = {
+  const keys = old_key === null ? [key] : [key, old_key];
+  return {
     'Content-Type': 'application/json',
     'User-Agent': 'prediction-forum-webhooks/1',
+    'webhook-id': envelope.event_id,
+    'webhook-timestamp': String(envelope.timestamp_s),
+    'webhook-signature': keys.map((one) => signStandard({ ...envelope, key: one })).join(' '),
+    [`${prefix}-Event`]: envelope.event,
+    [`${prefix}-Signature`]: signBody(old_key ?? key, body),
+    ...(old_key !== null && { [`${prefix}-Signature-Next`]: signBody(key, body) }),
+    [`${prefix}-Delivery`]: envelope.delivery_id,
+    [`${prefix}-Attempt`]: String(envelope.attempt),
+    ...(offset !== null && { [`${prefix}-Offset`]: String(offset) }),
   };
-  headers['webhook-id'] = envelope.event_id;
-  headers['webhook-timestamp'] = String(envelope.timestamp_s);
-  headers['webhook-signature'] = standardSignatures(envelope);
-  headers[`${prefix}-Event`] = envelope.event;
-  headers[`${prefix}-Signature`] = signBody(old_key ?? key, body);
-  if (old_key !== null) headers[`${prefix}-Signature-Next`] = signBody(key, body);
-  headers[`${prefix}-Delivery`] = envelope.delivery_id;
-  headers[`${prefix}-Attempt`] = String(envelope.attempt);
-  if (offset !== null) headers[`${prefix}-Offset`] = String(offset);
-  return headers;
 };

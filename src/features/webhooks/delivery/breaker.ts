@@ -6,8 +6,9 @@ import { LRUCache } from 'lru-cache';
  *   closed ─many of the last tries failed─▶ open ─time is over─▶ probing ─success─▶ closed
  *                                             ▲                     └─failure─┘ (twice as long)
  *
- * The tries are counted here, by the one signer that works for an owner; whether a breaker is open
- * stands in Postgres, which hands out one delivery at a time to a webhook that is probed.
+ * The tries are counted here, by the one signer that works for an owner, from the first of them on
+ * for as long as a window lasts. Whether a breaker is open is in Postgres, which hands out one
+ * delivery at a time of a webhook that is probed.
  */
 
 export interface BreakerRules {
@@ -45,58 +46,26 @@ export interface BreakerChange {
   readonly pause_ms: number;
 }
 
-export interface Breakers {
-  /** Counts one try; says when it changes the breaker. */
-  note(tried: Tried, now_ms: number): BreakerChange | null;
-}
-
-/** The window moves in so many steps. */
-const slots = 20;
-/** More webhooks than this are not remembered. */
-const most_webhooks = 10_000;
-
-interface Slot {
-  readonly at: number;
-  tries: number;
-  failed: number;
-}
+/** Counts one try; says when it changes the breaker. */
+export type Breakers = (tried: Tried, now_ms: number) => BreakerChange | null;
 
 export const createBreakers = (rules: BreakerRules = breaker_rules): Breakers => {
-  const slot_ms = rules.window_ms / slots;
-  const windows = new LRUCache<string, Slot[]>({ max: most_webhooks });
-
-  const dropOld = (window: Slot[], now_ms: number): Slot[] => {
-    const oldest = Math.floor(now_ms / slot_ms) - slots;
-    while (window[0] !== undefined && window[0].at <= oldest) window.shift();
-    return window;
-  };
-  const count = (webhook_id: string, is_success: boolean, now_ms: number): readonly Slot[] => {
-    const window = dropOld(windows.get(webhook_id) ?? [], now_ms);
-    windows.set(webhook_id, window);
-    const at = Math.floor(now_ms / slot_ms);
-    let slot = window.at(-1);
-    if (slot?.at !== at) {
-      slot = { at, tries: 0, failed: 0 };
-      window.push(slot);
-    }
-    slot.tries += 1;
-    slot.failed += is_success ? 0 : 1;
-    return window;
-  };
+  const windows = new LRUCache<string, { ends_ms: number; tries: number; failed: number }>({
+    max: 10_000,
+  });
   const openAgain = (trips: number): BreakerChange => ({ trips, pause_ms: pauseOf(trips, rules) });
-
-  const note = ({ webhook_id, trips, is_success }: Tried, now_ms: number): BreakerChange | null => {
-    if (trips > 0) {
-      windows.delete(webhook_id);
-      return is_success ? { trips: 0, pause_ms: 0 } : openAgain(trips + 1);
+  return ({ webhook_id, trips, is_success }, now_ms) => {
+    if (trips > 0) return is_success ? { trips: 0, pause_ms: 0 } : openAgain(trips + 1);
+    let window = windows.get(webhook_id);
+    if (window === undefined || window.ends_ms <= now_ms) {
+      window = { ends_ms: now_ms + rules.window_ms, tries: 0, failed: 0 };
+      windows.set(webhook_id, window);
     }
-    const window = count(webhook_id, is_success, now_ms);
-    const tries = window.reduce((sum, slot) => sum + slot.tries, 0);
-    const failed = window.reduce((sum, slot) => sum + slot.failed, 0);
+    window.tries += 1;
+    window.failed += is_success ? 0 : 1;
+    const { tries, failed } = window;
     if (tries < rules.least_tries || failed < rules.failed_share * tries) return null;
     windows.delete(webhook_id);
     return openAgain(1);
   };
-
-  return { note };
 };
