@@ -6,8 +6,8 @@ import { type CommentParts, createCommenting } from '../features/comments/index.
 import { type ConsensusParts, createLiveConsensus } from '../features/consensus/index.js';
 import { createSite, type DocsParts } from '../features/docs/index.js';
 import {
-  createFollower,
   createRevocationWatch,
+  Follower,
   type LogEntry,
   makeRecentEvents,
   mountSockets,
@@ -35,7 +35,7 @@ import {
   makeWindowsOf,
   predictionsWindow,
 } from '../features/limits/index.js';
-import { createLogDoors, type LogParts } from '../features/log/index.js';
+import { createLogWatch, type LogParts } from '../features/log/index.js';
 import {
   createOriginality,
   createPlacing,
@@ -145,11 +145,7 @@ const makeApiParts = (
   webhooks: createWebhooks(deps.config),
   exports: createExports(deps),
   limits: createLimitReader(deps.config, limiter, all_routes as readonly Route[]),
-  log_doors: createLogDoors({
-    sql: deps.sql,
-    log: deps.log,
-    recent,
-  }),
+  log_watch: createLogWatch(deps.sql, recent),
   site: createSite({
     routes: all_routes as readonly Route[],
     info: api_info,
@@ -302,10 +298,11 @@ const mountAll = (base: Base, options: RoleOptions) => {
       const taken = await limiter.take(windowsOfAddress(address));
       return taken.allowed ? null : refuse(common_faults.RATE_LIMITED);
     },
-    head: () => follower.head(),
+    head: () => follower.head,
+    oldest: () => follower.oldest,
     states: topics.sources,
   });
-  const follower = createFollower({
+  const follower = new Follower({
     sql,
     redis_url: config.REDIS_URL ?? '',
     prefix,
@@ -316,14 +313,14 @@ const mountAll = (base: Base, options: RoleOptions) => {
       invalidate(parts, batch);
       const told = batch.map((entry) => new Told(entry));
       sockets.onEvents(told);
-      parts.log_doors.onEvents(told);
+      parts.log_watch.onEvents(told);
     },
   });
   const revocations = createRevocationWatch({
     ...{ sql, log },
     onRevoked(revoked) {
       sockets.onRevoked(revoked);
-      parts.log_doors.visitors.onRevoked(revoked);
+      parts.log_watch.visitors.onRevoked(revoked);
     },
   });
   return { app, parts, limiter, mounted, seats, sockets, follower, revocations, topics };
@@ -375,12 +372,12 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
   {
     name: 'log_head_offset',
     help: 'Newest offset this process has followed.',
-    read: () => follower.head(),
+    read: () => follower.head,
   },
   {
     name: 'log_lag_p99_ms',
     help: 'From the time of an event to its delivery to sockets, 99th percentile.',
-    read: () => follower.stats().lag_p99_ms,
+    read: () => follower.lagP99(),
   },
   { name: 'sockets', help: 'Open websockets.', read: () => sockets.hub.stats().sockets },
   {
@@ -396,7 +393,7 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
   {
     name: 'log_visitors',
     help: 'Open event streams and calls that wait for an event.',
-    read: () => parts.log_doors.visitors.count(),
+    read: () => parts.log_watch.visitors.count(),
   },
 ];
 
@@ -407,7 +404,8 @@ export const startApi = async (config: Config, options: RoleOptions): Promise<Ru
   const services = await startAll([follower, seats, revocations, ...base.monitor(measuresOf(all))]);
   // Topics and filters are checked without a wait, against what was read.
   await parts.taxonomy.read();
-  await Promise.all([sockets.start(), parts.log_doors.start(follower.head())]);
+  await sockets.start();
+  parts.log_watch.begin(follower);
   const socket = await listen(app, config, options.shared_port ? 0 : exclusive_port);
   const port = us_socket_local_port(socket);
   base.setPort(port);
@@ -417,7 +415,7 @@ export const startApi = async (config: Config, options: RoleOptions): Promise<Ru
     async stop() {
       us_listen_socket_close(socket);
       mounted.startDraining();
-      parts.log_doors.drain();
+      parts.log_watch.end();
       topics.startDraining();
       await Promise.all([sockets.stop(), waitForOpen(mounted)]);
       const { placing, commenting, voting } = parts;

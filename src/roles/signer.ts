@@ -11,7 +11,7 @@ import type { Measure } from '../kit/metrics.js';
 import { type Running, type Service, startAll } from '../kit/service.js';
 import { openBase, type RoleOptions } from './base.js';
 
-export interface SignerOptions extends Partial<Omit<SendingOptions, 'onSick'>> {
+export interface SignerOptions extends Partial<SendingOptions> {
   readonly maintenance?: MaintenanceOptions;
 }
 
@@ -46,7 +46,7 @@ const measuresOf = (sending: Sending): readonly Measure[] => [
 export const createSigner = (deps: Deps, options: SignerOptions = {}): Signer => {
   const { webhooks = createWebhooks(deps.config), maintenance: kept, ...rest } = options;
   const maintenance = createMaintenance(deps, kept);
-  const sending = new Sending(deps, { ...rest, webhooks, onSick: () => maintenance.nudge() });
+  const sending = new Sending(deps, { ...rest, webhooks });
   return {
     name: 'signer',
     measures: measuresOf(sending),

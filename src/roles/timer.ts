@@ -1,6 +1,6 @@
 import type { Config } from '../config.js';
 import { createRankKeeper } from '../features/comments/index.js';
-import { createPartitionKeeper, createRevocationSweep } from '../features/events/index.js';
+import { createEventsMaintenance } from '../features/events/index.js';
 import { createSnapshotTimer } from '../features/history/index.js';
 import { createMailer } from '../features/humans/index.js';
 import { createNotificationSweeper } from '../features/notifications/index.js';
@@ -18,7 +18,7 @@ export const startTimer = async (config: Config, options: RoleOptions): Promise<
   const subscriber = base.openExtraRedis('nudges');
   await connectRedis(subscriber);
   const running = await startAll([
-    createPartitionKeeper(base.deps),
+    createEventsMaintenance(base.deps),
     createQuestionTimer(base.deps),
     createSettling(base.deps, { subscriber }),
     createSnapshotTimer(base.deps),
@@ -26,7 +26,6 @@ export const startTimer = async (config: Config, options: RoleOptions): Promise<
     createRankKeeper(base.deps),
     createMailer(base.deps),
     createNotificationSweeper(base.deps),
-    createRevocationSweep(base.deps.sql, base.deps.log),
     createIdempotencySweep(base.deps.sql, base.deps.log),
     ...base.monitor(),
   ]);

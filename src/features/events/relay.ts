@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Deps } from '../../kit/deps.js';
 import { makeId } from '../../kit/ids.js';
@@ -6,6 +7,7 @@ import { type Loop, makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { type LogEntry, nudgeChannel } from './log-entry.js';
 import { createProjection, type Projector } from './projection.js';
+import { deleteOldRevocations } from './revocations-store.js';
 import {
   dropLease,
   ensurePartitions,
@@ -46,9 +48,18 @@ const most_a_turn = 2_000;
 
 class LeaseLost extends Error {}
 
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
+/** Keeps the partitions of the next days ready, and forgets old revocations. */
+export const createEventsMaintenance = ({ sql, log }: Deps): Service =>
+  makeLoop({
+    name: 'events maintenance',
+    log,
+    every_ms: 3_600_000,
+    after_error_ms: 5_000,
+    turn: async () => {
+      await ensurePartitions(sql, 7);
+      await deleteOldRevocations(sql);
+      return 'rest';
+    },
   });
 
 export const createRelay = (deps: Deps, options: RelayOptions): Service => {

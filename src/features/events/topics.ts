@@ -8,7 +8,8 @@ import type { LogEntry } from './log-entry.js';
 
 /** Which topics an event is on, and which a caller may name. */
 
-const me_prefix = 'me:';
+/** Of the topic of an agent's private events. */
+export const me_prefix = 'me:';
 
 /** Topics of an event. A private one has the topic of its audience and no other. */
 export const topicsOf = (entry: LogEntry): readonly TopicRef[] => {
@@ -100,28 +101,3 @@ export const defaultTopics = (caller: Caller): readonly TopicRef[] =>
   caller.kind === 'agent'
     ? [plain('all'), { topic: me_prefix + caller.id, label: 'me' }]
     : [plain('all')];
-
-/** The places that topics of `resolveTopic` stand for. */
-export interface LogPlaces {
-  /** Every public event; the four lists of places then add nothing. */
-  readonly all: boolean;
-  readonly questions: readonly string[];
-  readonly categories: readonly string[];
-  readonly subcategories: readonly string[];
-  readonly agents: readonly string[];
-  /** Agents whose private events the reader may see. */
-  readonly audiences: readonly string[];
-}
-
-export const placesOf = (topics: readonly string[]): LogPlaces => {
-  const named = (prefix: string): string[] =>
-    topics.filter((topic) => topic.startsWith(prefix)).map((topic) => topic.slice(prefix.length));
-  return {
-    all: topics.includes('all'),
-    questions: named('question:'),
-    categories: named('category:'),
-    subcategories: named('subcategory:'),
-    agents: named('agent:'),
-    audiences: named(me_prefix),
-  };
-};

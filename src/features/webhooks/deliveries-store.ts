@@ -1,5 +1,7 @@
 import { makeId } from '../../kit/ids.js';
-import type { Db } from '../../kit/pg/client.js';
+import type { PageAsk } from '../../kit/page.js';
+import type { Db, Sql } from '../../kit/pg/client.js';
+import { readOldest } from '../events/index.js';
 import type { DeliveryState } from './schema.js';
 
 /** What owners read of deliveries, as the wire shows it, and what they ask to be sent again. */
@@ -9,16 +11,9 @@ export interface DeliveryRow {
   readonly status: DeliveryState;
 }
 
-export interface DeliveryFilter {
+interface DeliveryFilter {
   readonly webhook_id: string;
   readonly state: DeliveryState | null;
-}
-
-export interface DeliveryPage {
-  /** Newest first: event ids grow with time. */
-  readonly before_event_id: string | null;
-  readonly limit: number;
-  readonly offset: number;
 }
 
 const columns = (db: Db) => db`
@@ -37,9 +32,8 @@ const withEvent = (db: Db) => db`
 const isListed = (db: Db, { webhook_id, state }: DeliveryFilter) => db`
   d.webhook_id = ${webhook_id} and (${state}::text is null or d.state = ${state})`;
 
-export const listDeliveries = (db: Db, filter: DeliveryFilter, page: DeliveryPage) => db<
-  DeliveryRow[]
->`
+/** Newest first: event ids grow with time. One row more than the page. */
+export const listDeliveries = (db: Db, filter: DeliveryFilter, page: PageAsk) => db<DeliveryRow[]>`
   select ${columns(db)}, a.last_attempt
   from deliveries d
   ${withEvent(db)}
@@ -55,18 +49,16 @@ export const listDeliveries = (db: Db, filter: DeliveryFilter, page: DeliveryPag
     limit 1
   ) a on true
   where ${isListed(db, filter)}
-    and (${page.before_event_id}::uuid is null or d.event_id < ${page.before_event_id})
+    ${page.after === null ? db`` : db`and d.event_id < ${page.after[0] as string}::uuid`}
   order by d.event_id desc
-  limit ${page.limit}
+  limit ${page.limit + 1}
   offset ${page.offset}`;
-
-const most_counted = 100_000;
 
 export const countDeliveries = async (db: Db, filter: DeliveryFilter): Promise<number> => {
   const [row] = await db<{ count: number }[]>`
     select count(*)::int as count
     from (
-      select from deliveries d where ${isListed(db, filter)} limit ${most_counted}
+      select from deliveries d where ${isListed(db, filter)} limit 100000
     ) counted`;
   return row?.count ?? 0;
 };
@@ -115,31 +107,16 @@ export const redeliver = async (db: Db, webhook_id: string, id: string): Promise
     where ${isDelivery(db, webhook_id, id)} and d.state not in ('sending', 'gap')`;
 };
 
-export interface LogBounds {
-  /** Of the oldest event that is kept. */
-  readonly oldest: number;
-  readonly head: number;
-}
-
-export const readBounds = async (db: Db): Promise<LogBounds> => {
-  const [row] = await db<LogBounds[]>`
-    select
-      coalesce((select min("offset") from events), h."offset" + 1) as oldest,
-      h."offset" as head
-    from log_head h`;
-  return row ?? { oldest: 1, head: 0 };
-};
-
 /**
  * The offset of the last event that was recorded before a time. Times grow with offsets, so that
  * halving finds it without an index of times.
  */
-export const offsetBefore = async (db: Db, time: Date, bounds: LogBounds): Promise<number> => {
-  let before = bounds.oldest - 1;
-  let after = bounds.head + 1;
+export const offsetBefore = async (sql: Sql, time: Date, head: number): Promise<number> => {
+  let before = (await readOldest(sql)) - 1;
+  let after = head + 1;
   while (after - before > 1) {
     const middle = Math.floor((before + after) / 2);
-    const [row] = await db<{ is_before: boolean }[]>`
+    const [row] = await sql<{ is_before: boolean }[]>`
       select recorded_at < ${time} as is_before from events where "offset" = ${middle}`;
     if (row?.is_before === false) after = middle;
     else before = middle;

@@ -4,13 +4,13 @@ import { reply, routeFor } from '../../kit/http/route.js';
 import { parseTime } from '../../kit/http/validation.js';
 import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import type { Sql } from '../../kit/pg/client.js';
+import { readHead } from '../events/index.js';
 import {
   countDeliveries,
   findDelivery,
   listAttempts,
   listDeliveries,
   offsetBefore,
-  readBounds,
   redeliver,
   startReplay,
 } from './deliveries-store.js';
@@ -56,9 +56,8 @@ const getDeliveries = route({
     if (isFault(ask)) return ask;
     if ((await findWebhook(sql, caller, params.id)) === undefined) return webhookAbsent();
     const filter = { webhook_id: params.id, state: query.status ?? null };
-    const before_event_id = (ask.after?.[0] as string | undefined) ?? null;
     const [rows, total] = await Promise.all([
-      listDeliveries(sql, filter, { before_event_id, limit: ask.limit + 1, offset: ask.offset }),
+      listDeliveries(sql, filter, ask),
       countDeliveries(sql, filter),
     ]);
     const { rows: deliveries, next_cursor } = makePage(rows, ask.limit, (row) => [row.event_id]);
@@ -138,22 +137,22 @@ const readRange = async (sql: Sql, body: ReplayBody, now: Date): Promise<ReplayR
   if (!by_time && !by_offset) {
     return refuseAt('since', 'Send since and until (times), or after and until_offset (offsets).');
   }
-  const bounds = await readBounds(sql);
+  const head = await readHead(sql);
   const earliest = new Date(now.getTime() - replay_days * 86_400_000);
   if (by_time) {
     const [from, to] = [timeOf(since), until === undefined ? null : timeOf(until)];
     if (from < earliest) return refuseAt('since', too_early);
     if (to !== null && to < from) return refuseAt('until', 'until is before since.');
-    const first = await offsetBefore(sql, from, bounds);
-    const last = to === null ? bounds.head : await offsetBefore(sql, to, bounds);
+    const first = await offsetBefore(sql, from, head);
+    const last = to === null ? head : await offsetBefore(sql, to, head);
     return { after: first, until: Math.max(first, last) };
   }
-  const first = Math.min(after ?? 0, bounds.head);
-  if (first < (await offsetBefore(sql, earliest, bounds))) return refuseAt('after', too_early);
+  const first = Math.min(after ?? 0, head);
+  if (first < (await offsetBefore(sql, earliest, head))) return refuseAt('after', too_early);
   if (until_offset !== undefined && until_offset < (after ?? 0)) {
     return refuseAt('until_offset', 'until_offset is less than after.');
   }
-  const last = Math.min(until_offset ?? bounds.head, bounds.head);
+  const last = Math.min(until_offset ?? head, head);
   return { after: first, until: Math.max(first, last) };
 };
 

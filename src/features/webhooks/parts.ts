@@ -8,24 +8,19 @@ import {
 } from '../../kit/guarded-client/client.js';
 import { outboundOptions } from '../../kit/guarded-client/options.js';
 import type { Sealer } from '../../kit/sealing.js';
-import { createSealer, makeHeaders } from './signing.js';
+import { createSealer, type Envelope, makeHeaders } from './signing.js';
 
 /** What the routes and the signer share: the client, the sealed secrets, and a signed call. */
 
+type Named = 'event' | 'event_id' | 'delivery_id' | 'attempt' | 'offset';
+
 /** One attempt at a delivery, or a ping. */
-export interface Attempt {
+export interface Attempt extends Pick<Envelope, Named> {
   readonly webhook_id: string;
   readonly url: string;
   readonly secret_sealed: Uint8Array;
   /** The secret before a rotation, while both sign. */
   readonly old_secret_sealed: Uint8Array | null;
-  readonly event: string;
-  readonly event_id: string;
-  readonly delivery_id: string;
-  /** 1 for the first. */
-  readonly attempt: number;
-  /** Place in the log; null for a ping, which is in no log. */
-  readonly offset: number | null;
   readonly body: string;
 }
 

@@ -108,7 +108,8 @@ const readNarrowing = (
   }
   const scope = scope_question_id == null ? {} : { question_ids: [scope_question_id] };
   if (scope_question_id == null && filter == null) return filter;
-  return readFilter({ ...filter, ...scope }, { pillars, path: 'body.filter' });
+  const read = readFilter({ ...filter, ...scope }, { pillars, path: 'body.filter' });
+  return read === null || isFault(read) ? read : read.shown;
 };
 
 const url_fault_list = Object.values(url_faults);

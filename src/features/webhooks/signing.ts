@@ -40,6 +40,7 @@ export interface Envelope extends Signed {
   readonly prefix: string;
   readonly event: string;
   readonly delivery_id: string;
+  /** 1 for the first. */
   readonly attempt: number;
   /** Place in the log; null for a ping, which is in no log. */
   readonly offset: number | null;

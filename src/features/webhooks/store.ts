@@ -17,16 +17,14 @@ export interface WebhookRow {
   readonly active: boolean;
 }
 
-/** The names of its events are the webhook's own. */
-export type WebhookFilter = Omit<FilterMembers, 'events'>;
-
 export interface NewWebhook {
   readonly id: string;
   readonly owner: Owner;
   readonly url: string;
   readonly events: readonly string[];
   readonly secret_sealed: Buffer;
-  readonly filter?: WebhookFilter | null | undefined;
+  /** The names of its events are the webhook's own. */
+  readonly filter?: FilterMembers | null | undefined;
 }
 
 const columns = (db: Db) => db`
@@ -65,7 +63,7 @@ export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRo
     select
       ${id}, ${owner.kind}, ${owner.id}, s.slot, ${url}, ${events as string[]}::text[],
       ${secret_sealed}, ${listOf(filter?.question_ids)}::uuid[],
-      ${listOf(filter?.categories)}::text[], ${listOf(filter?.model_families)}::text[],
+      ${listOf(filter?.categories)}::text[], ${listOf(filter?.model_family)}::text[],
       ${filter?.min_confidence ?? null}::smallint, (select "offset" from log_head)
     from generate_series(1, ${webhook_limit}::int) as s (slot)
     where not exists (select from webhooks w where ${ownedBy(db, owner)} and w.slot = s.slot)
@@ -106,7 +104,7 @@ export interface WebhookChange {
   readonly events: readonly string[] | null;
   readonly active: boolean | null;
   /** Undefined: stays. Null: none. */
-  readonly filter: WebhookFilter | null | undefined;
+  readonly filter: FilterMembers | null | undefined;
 }
 
 /**
@@ -126,7 +124,7 @@ export const updateWebhook = async (
   const filtered = sql`
     filter_questions = ${listOf(filter?.question_ids)}::uuid[],
     filter_categories = ${listOf(filter?.categories)}::text[],
-    filter_families = ${listOf(filter?.model_families)}::text[],
+    filter_families = ${listOf(filter?.model_family)}::text[],
     filter_confidence = ${filter?.min_confidence ?? null}::smallint,`;
   return sql.begin(async (tx) => {
     const [row] = await tx<WebhookRow[]>`

@@ -7,7 +7,7 @@ import {
   readMatching,
   readNewest,
   readOldest,
-} from '../../../src/features/events/sockets-store.js';
+} from '../../../src/features/events/matching-store.js';
 import { topicsOf } from '../../../src/features/events/topics.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { keyOf, type Publication, type TopicRef } from '../../../src/kit/ws/frames.js';

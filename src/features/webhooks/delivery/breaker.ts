@@ -11,27 +11,17 @@ import { LRUCache } from 'lru-cache';
  * delivery at a time of a webhook that is probed.
  */
 
-export interface BreakerRules {
-  readonly window_ms: number;
-  /** Fewer tries within the window say nothing. */
-  readonly least_tries: number;
-  /** Opens at this share of failures. */
-  readonly failed_share: number;
-  readonly first_pause_ms: number;
-  readonly longest_pause_ms: number;
-}
-
-export const breaker_rules: BreakerRules = {
-  window_ms: 300_000,
-  least_tries: 10,
-  failed_share: 0.7,
-  first_pause_ms: 30_000,
-  longest_pause_ms: 3_600_000,
-};
+const window_ms = 300_000;
+/** Fewer tries within the window say nothing. */
+const least_tries = 10;
+/** Opens at this share of failures. */
+const failed_share = 0.7;
+const first_pause_ms = 30_000;
+const longest_pause_ms = 3_600_000;
 
 /** How long the breaker stays open the `trips`th time in a row. */
-export const pauseOf = (trips: number, rules: BreakerRules = breaker_rules): number =>
-  Math.min(rules.first_pause_ms * 2 ** (trips - 1), rules.longest_pause_ms);
+export const pauseOf = (trips: number): number =>
+  Math.min(first_pause_ms * 2 ** (trips - 1), longest_pause_ms);
 
 export interface Tried {
   readonly webhook_id: string;
@@ -49,22 +39,22 @@ export interface BreakerChange {
 /** Counts one try; says when it changes the breaker. */
 export type Breakers = (tried: Tried, now_ms: number) => BreakerChange | null;
 
-export const createBreakers = (rules: BreakerRules = breaker_rules): Breakers => {
+export const createBreakers = (): Breakers => {
   const windows = new LRUCache<string, { ends_ms: number; tries: number; failed: number }>({
     max: 10_000,
   });
-  const openAgain = (trips: number): BreakerChange => ({ trips, pause_ms: pauseOf(trips, rules) });
+  const openAgain = (trips: number): BreakerChange => ({ trips, pause_ms: pauseOf(trips) });
   return ({ webhook_id, trips, is_success }, now_ms) => {
     if (trips > 0) return is_success ? { trips: 0, pause_ms: 0 } : openAgain(trips + 1);
     let window = windows.get(webhook_id);
     if (window === undefined || window.ends_ms <= now_ms) {
-      window = { ends_ms: now_ms + rules.window_ms, tries: 0, failed: 0 };
+      window = { ends_ms: now_ms + window_ms, tries: 0, failed: 0 };
       windows.set(webhook_id, window);
     }
     window.tries += 1;
     window.failed += is_success ? 0 : 1;
     const { tries, failed } = window;
-    if (tries < rules.least_tries || failed < rules.failed_share * tries) return null;
+    if (tries < least_tries || failed < failed_share * tries) return null;
     windows.delete(webhook_id);
     return openAgain(1);
   };

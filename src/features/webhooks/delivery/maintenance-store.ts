@@ -1,6 +1,5 @@
 import { makeId } from '../../../kit/ids.js';
 import type { Db, Tx } from '../../../kit/pg/client.js';
-import { isSick } from './store.js';
 
 /**
  * Statements that keep the tables of deliveries small and true. Each may be repeated, does a
@@ -70,7 +69,10 @@ export interface Sick {
   readonly updated_at: Date;
 }
 
-/** Switches off webhooks whose receivers are gone, and says why. */
+/**
+ * Switches off webhooks whose receivers are gone, and says why: a 410 for each of two events, or 5
+ * days without success.
+ */
 export const disableSick = (tx: Tx) => tx<Sick[]>`
   update webhooks
   set
@@ -83,7 +85,16 @@ export const disableSick = (tx: Tx) => tx<Sick[]>`
         || to_char(failing_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') || '.'
     end,
     updated_at = now()
-  where active and failures > 0 and ${isSick(tx)}
+  where active
+    and failures > 0
+    and (
+      cardinality(gone_events) >= 2
+      or (
+        failures >= 20
+        and cardinality(failed_events) >= 3
+        and failing_since <= now() - interval '5 days'
+      )
+    )
   returning
     id, owner_kind, owner_id, url, disabled_reason, updated_at,
     (select h.email from humans h where owner_kind = 'human' and h.id = owner_id) as email`;

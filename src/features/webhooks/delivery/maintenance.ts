@@ -1,7 +1,8 @@
 import type { Deps } from '../../../kit/deps.js';
 import { firstIdAt } from '../../../kit/ids.js';
-import { type Loop, makeLoop } from '../../../kit/loop.js';
+import { makeLoop } from '../../../kit/loop.js';
 import { dropDays, ensureDays } from '../../../kit/pg/partition-store.js';
+import type { Service } from '../../../kit/service.js';
 import { queueMail } from '../../humans/index.js';
 import { notify } from '../../notifications/index.js';
 import {
@@ -70,7 +71,7 @@ const switchOffSick = async ({ sql, log, config }: Deps): Promise<void> => {
   }
 };
 
-export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}): Loop => {
+export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}): Service => {
   const { sql, log, config } = deps;
   const { every_ms = 1_000, backlog = backlog_limits } = options;
   const keep_days = config.WEBHOOK_KEEP_DAYS;

@@ -14,7 +14,7 @@ const isWanted = (db: Db) => db`
     events: db`w.events`,
     question_ids: db`w.filter_questions`,
     categories: db`w.filter_categories`,
-    model_families: db`w.filter_families`,
+    model_family: db`w.filter_families`,
     min_confidence: db`w.filter_confidence`,
   })}
   and (

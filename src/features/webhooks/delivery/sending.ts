@@ -10,12 +10,11 @@ import { createGroupCommit, type GroupCommit } from '../../../kit/pg/group-commi
 import type { Service } from '../../../kit/service.js';
 import { isTargetRefused, type Webhooks } from '../parts.js';
 import { judgeAttempt } from '../rules.js';
-import { type BreakerRules, type Breakers, breaker_rules, createBreakers } from './breaker.js';
+import { createBreakers } from './breaker.js';
 import { createPlanning } from './planning.js';
 import {
   claimDue,
   type Leased,
-  type Settled,
   type Settlement,
   settle,
   showAlive,
@@ -32,27 +31,19 @@ import {
  *                     └─ waited too long, or its webhook is paused ──▶ released
  */
 
-/** Calls at once: to an endpoint, for an owner, and in all; some slots are for first attempts. */
-export interface SendLimits {
-  readonly endpoint: number;
-  readonly owner: number;
-  readonly total: number;
-  /** Of `total`, how many may be retries. */
-  readonly retries: number;
-  /** Most deliveries of one endpoint that are called or wait for a slot. */
-  readonly depth: number;
-  /** Most deliveries that are claimed and not settled. */
-  readonly most_claimed: number;
-}
-
-export const send_limits: SendLimits = {
+/** Calls at once to an endpoint, for an owner, and in all. */
+export const send_limits = {
   endpoint: 2,
   owner: 8,
   total: 256,
+  /** Of `total`, how many may be retries. */
   retries: 192,
+  /** Most deliveries of one endpoint that are called or wait for a slot. */
   depth: 32,
+  /** Most deliveries that are claimed and not settled. */
   most_claimed: 4_096,
 };
+export type SendLimits = Readonly<typeof send_limits>;
 
 interface Group {
   readonly limit: LimitFunction;
@@ -109,9 +100,6 @@ export interface SendingOptions {
   readonly sweep_ms?: number;
   /** Events of this age are planned whatever Redis says. */
   readonly late_ms?: number;
-  readonly breaker?: Partial<BreakerRules>;
-  /** A webhook is to be switched off. */
-  readonly onSick?: () => void;
 }
 
 interface Job extends Leased {
@@ -132,8 +120,8 @@ export class Sending implements Service {
   readonly #signer_id = makeId();
   readonly #lease_ms: number;
   readonly #slots: ReturnType<typeof createSlots>;
-  readonly #settling: GroupCommit<Settlement, Settled>;
-  readonly #countTry: Breakers;
+  readonly #settling: GroupCommit<Settlement, void>;
+  readonly #countTry = createBreakers();
   readonly #planning: Service;
   readonly #loop: Loop;
   /** What is claimed and not settled. */
@@ -155,11 +143,13 @@ export class Sending implements Service {
     this.#lease_ms = lease_ms;
     this.#slots = createSlots(this.#limits);
     this.#settling = createGroupCommit({
-      commit: ({ drafts }) => settle(deps.sql, drafts),
+      commit: async ({ drafts }) => {
+        await settle(deps.sql, drafts);
+        return [];
+      },
       key: ({ webhook_id, event_id }) => `${webhook_id} ${event_id}`,
       most: 256,
     });
-    this.#countTry = createBreakers({ ...breaker_rules, ...options.breaker });
     this.#planning = createPlanning(deps, {
       ...{ signer_id: this.#signer_id, every_ms: sweep_ms, late_ms },
       onPlanned: (webhook_ids) => {
@@ -257,21 +247,16 @@ export class Sending implements Service {
   }
 
   async #deliver(job: Job): Promise<void> {
-    const { webhook_id, event_id } = job;
     const settlement = await this.#slots.run(job, () => this.#call(job));
     const is_opened = (settlement.breaker?.trips ?? 0) > 0;
     try {
-      const settled = await this.#settle(settlement);
-      if (settled === 'sick') this.#options.onSick?.();
-      if (settled !== 'lost') return;
-      const { state } = settlement;
-      this.#deps.log.warn({ webhook_id, event_id, state }, 'signer: the lease was over');
+      await this.#settle(settlement);
     } finally {
-      if (is_opened) this.#opened.set(webhook_id, performance.now());
+      if (is_opened) this.#opened.set(job.webhook_id, performance.now());
     }
   }
 
-  async #settle(settlement: Settlement): Promise<Settled> {
+  async #settle(settlement: Settlement): Promise<void> {
     const until_ms = performance.now() + this.#lease_ms;
     for (;;) {
       try {

@@ -162,22 +162,6 @@ export interface Settlement {
   readonly breaker?: BreakerChange | null;
 }
 
-/** What a settlement came to: `lost` when the lease was over, `sick` when its webhook is to go. */
-export type Settled = 'lost' | 'settled' | 'sick';
-
-/** A 410 for each of two events, or 5 days without success. */
-export const isSick = (db: Db) => db`(
-  cardinality(gone_events) >= 2
-  or (
-    failures >= 20
-    and cardinality(failed_events) >= 3
-    and failing_since <= now() - interval '5 days'
-  )
-)`;
-
-const keyOf = (row: { webhook_id: string; event_id: string }): string =>
-  `${row.webhook_id} ${row.event_id}`;
-
 /**
  * Notes attempts and moves their deliveries and the breakers of their webhooks, in one statement,
  * where the lease still stands; run again, a settlement that took effect changes nothing. A
@@ -187,9 +171,9 @@ const keyOf = (row: { webhook_id: string; event_id: string }): string =>
  * from the batch: with either as a constant the planner expects next to no leased rows, and goes
  * through all of them once for each settlement.
  */
-export const settle = async (db: Db, all: readonly Settlement[]): Promise<Settled[]> => {
+export const settle = async (db: Db, all: readonly Settlement[]): Promise<void> => {
   const rows = all.map(({ breaker, ...rest }) => ({ ...rest, ...breaker }));
-  const moved = await db<{ webhook_id: string; event_id: string; is_sick: boolean }[]>`
+  await db`
     with given as (
       select *, now() as settled_at
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as g (
@@ -249,33 +233,25 @@ export const settle = async (db: Db, all: readonly Settlement[]): Promise<Settle
     ),
     held as (
       select w.id from webhooks w join health t on t.id = w.id order by w.id for no key update of w
-    ),
-    marked as (
-      update webhooks w
-      set
-        failing_since = case when not t.is_healed then coalesce(w.failing_since, now()) end,
-        failures = case when t.is_healed then 0 else w.failures + t.count end,
-        failed_events = case when t.is_healed then '{}'
-          else array(select distinct unnest(w.failed_events || t.events) limit 3)
-        end,
-        gone_events = case when t.is_healed then '{}'
-          else array(select distinct unnest(w.gone_events || t.gone) limit 2)
-        end,
-        trips = coalesce(t.trips, w.trips),
-        paused_until = case
-          when t.trips is null then w.paused_until
-          when t.trips > 0 then now() + t.pause_ms * interval '1 millisecond'
-        end
-      from held h
-      join health t on t.id = h.id
-      where w.id = h.id
-      returning w.id, w.active and ${isSick(db)} as is_sick
     )
-    select m.webhook_id, m.event_id, coalesce(k.is_sick, false) as is_sick
-    from moved m
-    left join marked k on k.id = m.webhook_id`;
-  const done = new Map(moved.map((row) => [keyOf(row), row.is_sick ? 'sick' : 'settled'] as const));
-  return all.map((s) => done.get(keyOf(s)) ?? 'lost');
+    update webhooks w
+    set
+      failing_since = case when not t.is_healed then coalesce(w.failing_since, now()) end,
+      failures = case when t.is_healed then 0 else w.failures + t.count end,
+      failed_events = case when t.is_healed then '{}'
+        else array(select distinct unnest(w.failed_events || t.events) limit 3)
+      end,
+      gone_events = case when t.is_healed then '{}'
+        else array(select distinct unnest(w.gone_events || t.gone) limit 2)
+      end,
+      trips = coalesce(t.trips, w.trips),
+      paused_until = case
+        when t.trips is null then w.paused_until
+        when t.trips > 0 then now() + t.pause_ms * interval '1 millisecond'
+      end
+    from held h
+    join health t on t.id = h.id
+    where w.id = h.id`;
 };
 
 /** Claims without a result after which a delivery is taken for one that kills its signers. */
