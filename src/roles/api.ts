@@ -316,12 +316,9 @@ const mountAll = (base: Base, options: RoleOptions) => {
       parts.log_watch.onEvents(told);
     },
   });
-  const revocations = createRevocationWatch({
-    ...{ sql, log },
-    onRevoked(revoked) {
-      sockets.onRevoked(revoked);
-      parts.log_watch.visitors.onRevoked(revoked);
-    },
+  const revocations = createRevocationWatch(deps, (revoked) => {
+    sockets.onRevoked(revoked);
+    parts.log_watch.visitors.onRevoked(revoked);
   });
   return { app, parts, limiter, mounted, seats, sockets, follower, revocations, topics };
 };

@@ -18,7 +18,7 @@ export const filter_members = {
     Type.Array(Type.String({ maxLength: 60 }), { minItems: 1, maxItems: 50 }),
   ),
   model_family: Type.Optional(Type.Union([family, family_list])),
-  min_confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 100 })),
+  min_confidence: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
 };
 
 /** The same as the service tells them. */
@@ -63,14 +63,6 @@ const refuseField = (path: string, message: string): Fault => {
 
 const sortNames = <T extends string>(given: readonly T[]): T[] => [...new Set(given)].sort();
 
-/** As in a prediction, a fraction between 0 and 1 is a share of 100. */
-const readConfidence = (given: number, path: string): number | Fault => {
-  const percent = given > 0 && given < 1 ? Math.round(given * 100) : given;
-  return Number.isInteger(percent)
-    ? percent
-    : refuseField(`${path}.min_confidence`, 'Send a whole number from 0 to 100.');
-};
-
 const isOn = (list: readonly unknown[] | undefined, value: unknown): boolean =>
   list === undefined || list.includes(value);
 
@@ -110,15 +102,13 @@ export const readFilter = (given: unknown, ask: FilterAsk): EventFilter | Fault 
   const unknown = findUnknown(filter, ask);
   if (unknown !== null) return unknown;
   const { events, question_ids, categories, model_family, min_confidence } = filter;
-  const least = min_confidence === undefined ? 0 : readConfidence(min_confidence, ask.path);
-  if (typeof least === 'object') return least;
   const families = typeof model_family === 'string' ? [model_family] : model_family;
   const shown: FilterMembers = {
     ...(events && { events: sortNames(events) }),
     ...(question_ids && { question_ids: sortNames(question_ids.map((id) => id.toLowerCase())) }),
     ...(categories && { categories: sortNames(categories) }),
     ...(families && { model_family: sortNames(families) }),
-    ...(min_confidence !== undefined && { min_confidence: least }),
+    ...(min_confidence !== undefined && { min_confidence }),
   };
   if (Object.keys(shown).length === 0) return null;
   const matches = ({ about }: Publication) => passesFilter(shown, about as LogEntry);

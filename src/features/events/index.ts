@@ -27,7 +27,7 @@ export {
   revokeSessions,
   suspendKey,
 } from './revocations-store.js';
-export { createRevocationWatch, mountSockets, type Sockets } from './sockets.js';
+export { createRevocationWatch, mountSockets } from './sockets.js';
 export {
   dropLease,
   entryColumns,

@@ -1,7 +1,7 @@
 import type { Db, Sql } from '../../kit/pg/client.js';
 import { keyOf, type TopicRef } from '../../kit/ws/frames.js';
 import type { LogSpan } from '../../kit/ws/options.js';
-import type { EventFilter } from './filter.js';
+import type { EventFilter, FilterMembers } from './filter.js';
 import type { LogEntry } from './log-entry.js';
 import { entryColumns } from './store.js';
 import { me_prefix } from './topics.js';
@@ -15,13 +15,7 @@ const sqlOf = (db: Db) => db``;
 type Fragment = ReturnType<typeof sqlOf>;
 
 /** Of each member of a filter an expression with its type; null where everything passes. */
-export interface FilterSql {
-  readonly events: Fragment;
-  readonly question_ids: Fragment;
-  readonly categories: Fragment;
-  readonly model_family: Fragment;
-  readonly min_confidence: Fragment;
-}
+export type FilterSql = Readonly<Record<keyof FilterMembers, Fragment>>;
 
 /**
  * Whether event `e` passes; `passesFilter` means the same. JSON is read of those events only that
@@ -60,7 +54,8 @@ export const readOldest = async (sql: Sql): Promise<number> => {
 export type LogTopic = Pick<TopicRef, 'topic' | 'filter'>;
 
 /** The places that topics stand for: `all` is every public event. */
-const placesSql = (sql: Sql, topics: readonly string[]) => {
+const placesSql = (sql: Sql, refs: readonly LogTopic[]) => {
+  const topics = refs.map(({ topic }) => topic);
   const named = (prefix: string): string[] =>
     topics.filter((topic) => topic.startsWith(prefix)).map((topic) => topic.slice(prefix.length));
   return sql`(
@@ -96,12 +91,9 @@ const groupByFilter = <T extends LogTopic>(refs: readonly T[]): readonly (readon
   return [...groups.values()];
 };
 
-const groupSql = (sql: Sql, group: readonly LogTopic[]) => {
-  const places = placesSql(
-    sql,
-    group.map(({ topic }) => topic),
-  );
-  const filter = group[0]?.filter as EventFilter | undefined;
+const groupSql = (sql: Sql, group: readonly LogTopic[], is_filtered: boolean) => {
+  const places = placesSql(sql, group);
+  const filter = is_filtered ? (group[0]?.filter as EventFilter | undefined) : undefined;
   return filter === undefined ? places : sql`(${places} and ${filterSql(sql, filter)})`;
 };
 
@@ -113,17 +105,13 @@ const matching = (
   refs: readonly LogTopic[],
   { after, until }: Pick<LogSpan, 'after' | 'until'>,
 ) => {
-  const groups = groupByFilter(refs);
-  const parts =
-    groups.length > most_groups
-      ? [
-          groupSql(
-            sql,
-            refs.map(({ topic }) => ({ topic })),
-          ),
-        ]
-      : groups.map((group) => groupSql(sql, group));
-  const any = parts.reduce((all, one) => sql`${all} or ${one}`, sql`false`);
+  const by_filter = groupByFilter(refs);
+  const is_filtered = by_filter.length <= most_groups;
+  const groups = is_filtered ? by_filter : [refs];
+  const any = groups.reduce(
+    (all, group) => sql`${all} or ${groupSql(sql, group, is_filtered)}`,
+    sql`false`,
+  );
   return sql`from events e where "offset" > ${after} and "offset" <= ${until} and (${any})`;
 };
 

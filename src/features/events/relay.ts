@@ -35,16 +35,16 @@ export interface RelayOptions {
   readonly projectors: readonly Projector[];
   /** Connection that only subscribes; nudges arrive on it. */
   readonly subscriber: Redis;
-  readonly lease_seconds?: number;
   readonly poll_ms?: number;
-  /**
-   * Bounds of the time between two hand-overs. It follows the size of the last one, so that a few
-   * events go on at once and many of them share the work of one transaction.
-   */
-  readonly gather_ms?: { readonly least: number; readonly most: number };
 }
 
+const lease_seconds = 2;
 const most_a_turn = 2_000;
+/**
+ * Bounds of the time between two hand-overs. It follows the size of the last one, so that a few
+ * events go on at once and many of them share the work of one transaction.
+ */
+const gather_bounds_ms = { least: 5, most: 60 };
 
 class LeaseLost extends Error {}
 
@@ -64,8 +64,7 @@ export const createEventsMaintenance = ({ sql, log }: Deps): Service =>
 
 export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const { sql, redis, log, config } = deps;
-  const { projectors, subscriber, lease_seconds = 2, poll_ms = 200 } = options;
-  const { least, most } = options.gather_ms ?? { least: 5, most: 60 };
+  const { projectors, subscriber, poll_ms = 200 } = options;
   const prefix = config.REDIS_PREFIX;
   const writer = createStreamWriter({ sql, redis, prefix });
   const projection = createProjection({ sql, redis, prefix, log, projectors });
@@ -118,6 +117,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const turn = async (): Promise<'again' | 'rest'> => {
     if (lease === undefined && !(await becomeActive())) return 'rest';
     const since = performance.now() - last_hand_over;
+    const { least, most } = gather_bounds_ms;
     const gather_ms = Math.min(Math.max(last_size / 2, least), most);
     if (since < gather_ms) await pause(gather_ms - since);
     last_hand_over = performance.now();
@@ -143,13 +143,10 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   return {
     name: 'relay',
     async start() {
+      const subscribe = () => subscriber.subscribe(nudgeChannel(prefix)).catch(() => undefined);
       subscriber.on('message', () => loop.nudge());
-      subscriber.on('ready', () => {
-        subscriber.subscribe(nudgeChannel(prefix)).catch(() => undefined);
-      });
-      if (subscriber.status === 'ready') {
-        await subscriber.subscribe(nudgeChannel(prefix)).catch(() => undefined);
-      }
+      subscriber.on('ready', subscribe);
+      if (subscriber.status === 'ready') await subscribe();
       await loop.start();
     },
     async stop() {

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Logger } from 'pino';
+import type { Deps } from '../../kit/deps.js';
 import { type Credentials, no_credentials } from '../../kit/http/pipeline.js';
 import type { TemplatedApp } from '../../kit/http/request.js';
 import { makeAddressReader } from '../../kit/http/request.js';
@@ -9,7 +9,7 @@ import type { Sql } from '../../kit/pg/client.js';
 import { type Service, withDeadline } from '../../kit/service.js';
 import { close_codes } from '../../kit/ws/close-codes.js';
 import type { TopicRef } from '../../kit/ws/frames.js';
-import { type Hub, mountHub } from '../../kit/ws/hub.js';
+import { mountHub } from '../../kit/ws/hub.js';
 import type { HubOptions, LogSource } from '../../kit/ws/options.js';
 import type { Recent } from '../../kit/ws/recent.js';
 import type { Taxonomy } from '../taxonomy/index.js';
@@ -48,21 +48,13 @@ export interface SocketsOptions extends Pick<HubOptions, Passed> {
   readonly recent: Recent<Told>;
 }
 
-export interface Sockets extends Service {
-  /** Feed this to the follower. */
-  onEvents(batch: readonly Told[]): void;
-  /** Closes the sockets that were opened with these credentials. */
-  onRevoked(revoked: Revoked): void;
-  readonly hub: Hub;
-}
-
 const endings = [
   { ended: 'revoked', code: close_codes.UNAUTHENTICATED, reason: 'credential revoked' },
   { ended: 'suspended', code: close_codes.FORBIDDEN, reason: 'account suspended' },
 ] as const;
 
 /** Mounts `/ws`. Start it after the follower, and before the server listens. */
-export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Sockets => {
+export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
   const { sql, taxonomy, trusted_proxies, head, oldest, ...passed } = options;
   const source: LogSource = {
     oldest,
@@ -86,18 +78,19 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Socket
   return {
     name: 'sockets',
     hub,
-    onEvents: (batch) => hub.publish(batch),
-    onRevoked(revoked) {
+    onEvents: (batch: readonly Told[]): void => hub.publish(batch),
+    /** Closes the sockets that were opened with these credentials. */
+    onRevoked(revoked: Revoked): void {
       for (const { ended, code, reason } of endings) {
         const matches = (_: Caller, credential: string | null): boolean =>
           credential !== null && revoked.get(credential) === ended;
         hub.closeWhere({ matches, code, reason });
       }
     },
-    async start() {
+    async start(): Promise<void> {
       hub.begin(head());
     },
-    async stop() {
+    async stop(): Promise<void> {
       await hub.drain();
       // Close frames are on their way; a client that does not answer them is cut.
       await wait(50);
@@ -106,19 +99,15 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions): Socket
   };
 };
 
-interface RevocationOptions {
-  readonly sql: Sql;
-  readonly log: Logger;
-  /** Gets each revocation more than once. */
-  readonly onRevoked: (revoked: Revoked) => void;
-}
-
 /**
  * Reads credentials that hold no longer, so that every api process closes the sockets, streams and
- * waits that they opened within a second. Calls need none of this: what a process remembers of a
- * key lives for a second.
+ * waits that they opened within a second; `onRevoked` gets each more than once. Calls need none of
+ * this: what a process remembers of a key lives for a second.
  */
-export const createRevocationWatch = ({ sql, log, onRevoked }: RevocationOptions): Service =>
+export const createRevocationWatch = (
+  { sql, log }: Pick<Deps, 'sql' | 'log'>,
+  onRevoked: (revoked: Revoked) => void,
+): Service =>
   makeLoop({
     name: 'revocations',
     log,

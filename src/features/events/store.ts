@@ -22,11 +22,7 @@ export const readEvents = async (db: Db, after: number, most: number) =>
     order by "offset"
     limit ${most}`;
 
-export interface Lease {
-  readonly name: string;
-  readonly holder: string;
-  readonly fence: number;
-}
+export type Lease = { readonly name: string; readonly holder: string; readonly fence: number };
 
 /**
  * Takes the lease when nobody holds it or the holder let it run out; undefined otherwise. The fence

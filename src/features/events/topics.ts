@@ -23,30 +23,20 @@ export const topicsOf = (entry: LogEntry): readonly TopicRef[] => {
   return labels.map((label) => ({ topic: label, label }));
 };
 
-/**
- * An event as it is told to whoever listens, one object for all the doors of a process: the newest
- * thousands are kept. Its topics are worked out when the first listener asks.
- */
+/** An event as it is published: one object for sockets, streams and long polls of a process. */
 export class Told implements Publication {
-  private known: readonly TopicRef[] | null = null;
+  readonly offset: number;
+  readonly id: string;
+  readonly body: string;
+  #topics: readonly TopicRef[] | null = null;
 
-  constructor(readonly about: LogEntry) {}
-
-  get offset(): number {
-    return this.about.offset;
-  }
-
-  get id(): string {
-    return this.about.id;
-  }
-
-  get body(): string {
-    return this.about.body;
+  constructor(readonly about: LogEntry) {
+    ({ offset: this.offset, id: this.id, body: this.body } = about);
   }
 
   get topics(): readonly TopicRef[] {
-    this.known ??= topicsOf(this.about);
-    return this.known;
+    this.#topics ??= topicsOf(this.about);
+    return this.#topics;
   }
 }
 

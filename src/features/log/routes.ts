@@ -83,37 +83,6 @@ const wantsLines = (ctx: EventsContext): boolean =>
   ctx.query.format === 'ndjson' ||
   (ctx.query.format === undefined && ctx.header('accept').includes('application/x-ndjson'));
 
-/** What a page says beside its events. */
-interface Told {
-  readonly gap: Gap | null;
-  readonly next: number;
-  readonly next_cursor: string | null;
-  readonly head: number;
-  readonly oldest: number;
-}
-
-/** Text, because an event is the bytes of the record, whatever is written around it. */
-const writeJson = ({ entries }: LogPage, told: Told): string =>
-  `{"events":[${entries.map(eventText).join(',')}],${JSON.stringify(told).slice(1)}`;
-
-const writeLines = ({ entries }: LogPage, { gap }: Told): string => {
-  const lines = entries.map(eventText);
-  if (gap !== null) lines.unshift(JSON.stringify({ gap }));
-  return lines.map((line) => `${line}\n`).join('');
-};
-
-const headersOf = (query: EventsQuery, wanted: Wanted, told: Told): Record<string, string> => {
-  const { cursor: _cursor, after: _after, wait: _wait, ...kept } = query;
-  return {
-    ...pageHeaders('/api/events', kept, told.next_cursor),
-    'X-Log-Next': String(told.next),
-    'X-Log-Head': String(told.head),
-    'X-Log-Oldest': String(told.oldest),
-    Vary: 'Accept',
-    ...(isPrivate(wanted) ? { 'Cache-Control': 'no-store' } : {}),
-  };
-};
-
 const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fault> => {
   const { log_watch: watch } = parts;
   const { query } = ctx;
@@ -132,10 +101,23 @@ const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fau
   const head = Math.max(watch.head(), next);
   const next_cursor = next < head ? String(next) : null;
   const told = { gap, next, next_cursor, head, oldest: watch.oldest() };
-  const headers = headersOf(query, wanted, told);
-  return wantsLines(ctx)
-    ? replyRaw('application/x-ndjson', writeLines(page, told), headers)
-    : replyRaw('application/json', writeJson(page, told), headers);
+  const { cursor: _cursor, after: _after, wait: _wait, ...kept } = query;
+  const headers = {
+    ...pageHeaders('/api/events', kept, next_cursor),
+    'X-Log-Next': String(next),
+    'X-Log-Head': String(head),
+    'X-Log-Oldest': String(told.oldest),
+    Vary: 'Accept',
+    ...(isPrivate(wanted) && { 'Cache-Control': 'no-store' }),
+  };
+  // Text, because an event is the bytes of the record, whatever is written around it.
+  const texts = page.entries.map(eventText);
+  if (wantsLines(ctx)) {
+    const lines = gap === null ? texts : [JSON.stringify({ gap }), ...texts];
+    return replyRaw('application/x-ndjson', lines.map((line) => `${line}\n`).join(''), headers);
+  }
+  const text = `{"events":[${texts.join(',')}],${JSON.stringify(told).slice(1)}`;
+  return replyRaw('application/json', text, headers);
 };
 
 const read_faults = [

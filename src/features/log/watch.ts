@@ -29,29 +29,6 @@ import {
  * Publishing, reading from memory and beginning to wait are synchronous, so nothing can happen
  * between the last event that was read and the moment from which the next one wakes.
  */
-export interface LogWatch {
-  /** To be called before the first batch. */
-  begin(follower: Pick<Follower, 'head' | 'oldest'>): void;
-  onEvents(batch: readonly Told[]): void;
-  head(): number;
-  oldest(): number;
-  /** Wanted events after an offset, at most `limit`. Throws while the record is needed and away. */
-  read(wanted: Wanted, after: number, limit: number): Promise<LogPage>;
-  /** To be called in the turn in which everything up to the head was read. */
-  awaitNext(wanted: Wanted, within_ms: number): Waiting;
-  /** Whether the record has come so far, though this process may not have. */
-  hasReached(offset: number): Promise<boolean>;
-  /** Ends every stream and every wait; those that come later end at once. */
-  end(): void;
-  hasEnded(): boolean;
-  readonly waiting: () => number;
-  readonly visitors: Visitors;
-}
-
-/** The part of a process's deps that this feature adds. */
-export interface LogParts {
-  readonly log_watch: LogWatch;
-}
 
 export interface LogPage {
   readonly entries: readonly LogEntry[];
@@ -62,23 +39,18 @@ export interface LogPage {
 export interface Wanted {
   /** Those of `resolveTopic`, each with the filter. */
   readonly refs: readonly TopicRef[];
-  /** The same by name. */
   readonly topics: ReadonlySet<string>;
-  /** Of `readFilter`; null lets everything pass. */
+  /** Null lets everything pass. */
   readonly filter: Filter | null;
 }
 
-export interface Wait {
+interface Wait {
   readonly woken: 'event' | 'late' | 'ended';
   /** Up to here nothing was wanted. */
   readonly up_to: number;
 }
 
-export interface Waiting {
-  readonly wait: Promise<Wait>;
-  /** From outside: the client is gone, or its key no longer holds. */
-  end(): void;
-}
+type Finish = (woken: Wait['woken'], up_to: number) => void;
 
 /** Offsets that one query looks at: sparse topics are searched in parts. */
 const span_most = 100_000;
@@ -91,32 +63,37 @@ const isWanted = ({ topics, filter }: Wanted, publication: Publication): boolean
 
 /** Calls that wait, by topic: an event looks at those alone that may want it. */
 const makeWaiters = (head: () => number) => {
-  const all = new Map<(woken: Wait['woken'], up_to: number) => void, Wanted>();
-  const by_topic = new Map<string, Set<(woken: Wait['woken'], up_to: number) => void>>();
-  let ended = false;
+  const all = new Map<Finish, Wanted>();
+  const by_topic = new Map<string, Set<Finish>>();
+  let has_ended = false;
+  const remove = (finish: Finish, { topics }: Wanted): void => {
+    all.delete(finish);
+    for (const topic of topics) {
+      const others = by_topic.get(topic);
+      if (others?.delete(finish) && others.size === 0) by_topic.delete(topic);
+    }
+  };
   return {
     count: () => all.size,
-    hasEnded: () => ended,
-    begin(wanted: Wanted, within_ms: number): Waiting {
-      let end = (): void => undefined;
-      const wait = new Promise<Wait>((resolve) => {
-        const finish = (woken: Wait['woken'], up_to: number): void => {
-          clearTimeout(timer);
-          all.delete(finish);
-          for (const topic of wanted.topics) {
-            const others = by_topic.get(topic);
-            if (others?.delete(finish) && others.size === 0) by_topic.delete(topic);
-          }
-          resolve({ woken, up_to });
-        };
-        const timer = setTimeout(() => finish('late', head()), within_ms);
-        all.set(finish, wanted);
-        for (const topic of wanted.topics) {
-          by_topic.set(topic, (by_topic.get(topic) ?? new Set()).add(finish));
-        }
-        end = () => finish('ended', head());
-        if (ended) end();
+    hasEnded: () => has_ended,
+    /** The wait, and a way to end it: the client is gone, or its key no longer holds. */
+    begin(wanted: Wanted, within_ms: number) {
+      let resolve = (_: Wait): void => undefined;
+      const wait = new Promise<Wait>((done) => {
+        resolve = done;
       });
+      const finish: Finish = (woken, up_to) => {
+        clearTimeout(timer);
+        remove(finish, wanted);
+        resolve({ woken, up_to });
+      };
+      const timer = setTimeout(() => finish('late', head()), within_ms);
+      all.set(finish, wanted);
+      for (const topic of wanted.topics) {
+        by_topic.set(topic, (by_topic.get(topic) ?? new Set()).add(finish));
+      }
+      const end = (): void => finish('ended', head());
+      if (has_ended) end();
       return { wait, end };
     },
     /** Wakes those who want it; nothing before `up_to` was wanted by anybody who still waits. */
@@ -128,37 +105,29 @@ const makeWaiters = (head: () => number) => {
       }
     },
     end(): void {
-      ended = true;
+      has_ended = true;
       for (const finish of all.keys()) finish('ended', head());
     },
   };
 };
 
-/** A connection that stays open. */
+/** A connection that stays open; `revoked` says why its key no longer holds. */
 export interface Visit {
-  /** Why its key no longer holds. */
   revoked: Fault | null;
   /** Ends the wait under way; called when the key no longer holds. */
   endWait: () => void;
   leave(): void;
 }
 
-type Visitor = Pick<Context, 'caller' | 'ip' | 'header'>;
-
 /** How many one caller and one address may have, and that a key which is revoked ends its own. */
-export interface Visitors {
-  enter(visitor: Visitor): Visit | Fault;
-  onRevoked(revoked: Revoked): void;
-  count(): number;
-}
-
-const createVisitors = (): Visitors => {
+const createVisitors = () => {
   const { connections_key, connections_ip } = default_limits;
   /** With the SHA-256 of the key in hex; a person has nothing of its own in the log. */
   const visits = new Map<Visit, string | null>();
   const counts = makeCounts();
   return {
-    enter({ caller, ip, header }) {
+    enter(visitor: Pick<Context, 'caller' | 'ip' | 'header'>): Visit | Fault {
+      const { caller, ip } = visitor;
       const address = `ip ${readAddressText(ip).limit_key}`;
       const key = callerKey(caller);
       const names = key === null ? [address] : [address, key];
@@ -174,11 +143,12 @@ const createVisitors = (): Visitors => {
           if (visits.delete(visit)) for (const name of names) counts.add(name, -1);
         },
       };
-      visits.set(visit, caller.kind === 'agent' ? sha256(header('x-api-key'), 'hex') : null);
+      const is_agent = caller.kind === 'agent';
+      visits.set(visit, is_agent ? sha256(visitor.header('x-api-key'), 'hex') : null);
       for (const name of names) counts.add(name, 1);
       return visit;
     },
-    onRevoked(revoked) {
+    onRevoked(revoked: Revoked): void {
       for (const [visit, credential] of visits) {
         const reason = credential === null ? undefined : revoked.get(credential);
         if (reason === undefined) continue;
@@ -192,22 +162,23 @@ const createVisitors = (): Visitors => {
 };
 
 /** `recent` holds the newest events; it may be shared. */
-export const createLogWatch = (sql: Sql, recent: Recent<Told>): LogWatch => {
+export const createLogWatch = (sql: Sql, recent: Recent<Told>) => {
   const waiters = makeWaiters(() => head);
   const gate = pLimit(readers_most);
   let head = -1;
-  let oldest = (): number => 1;
+  let follower: Pick<Follower, 'head' | 'oldest'> = { head: 0, oldest: 1 };
 
   const ask = <T>(work: () => Promise<T>): Promise<T> =>
     gate(() => withDeadline(work(), read_deadline_ms, 'Reading the log'));
 
   return {
-    begin(follower) {
+    /** To be called before the first batch. */
+    begin(started: Pick<Follower, 'head' | 'oldest'>): void {
+      follower = started;
       head = follower.head;
-      oldest = () => follower.oldest;
       recent.reset(head);
     },
-    onEvents(batch) {
+    onEvents(batch: readonly Told[]): void {
       const fresh = head < 0 ? [] : batch.filter(({ offset }) => offset > head);
       const first = fresh[0];
       if (first === undefined) return;
@@ -219,24 +190,37 @@ export const createLogWatch = (sql: Sql, recent: Recent<Told>): LogWatch => {
       if (waiters.count() > 0) for (const told of fresh) waiters.wake(told, before);
     },
     head: () => head,
-    oldest: () => oldest(),
-    async read(wanted, after, limit) {
+    oldest: () => follower.oldest,
+    /** Wanted events after an offset, at most `limit`. Throws while Postgres is needed and away. */
+    async read(wanted: Wanted, after: number, limit: number): Promise<LogPage> {
+      let entries: readonly LogEntry[];
+      let until = Math.max(head, after);
       if (after < recent.from()) {
-        const until = Math.min(head, after + span_most);
-        const entries = await ask(() => readMatching(sql, wanted.refs, { after, until, limit }));
-        const last = entries.length === limit ? entries[limit - 1] : undefined;
-        return { entries, next: last?.offset ?? until };
+        until = Math.min(head, after + span_most);
+        entries = await ask(() => readMatching(sql, wanted.refs, { after, until, limit }));
+      } else {
+        const found = recent.after(after).filter((one) => isWanted(wanted, one));
+        entries = found.slice(0, limit).map(({ about }) => about);
       }
-      const found = recent.after(after).filter((one) => isWanted(wanted, one));
-      const entries = found.slice(0, limit).map(({ about }) => about);
       const last = entries.length === limit ? entries[limit - 1] : undefined;
-      return { entries, next: last?.offset ?? Math.max(head, after) };
+      return { entries, next: last?.offset ?? until };
     },
+    /** To be called in the turn in which everything up to the head was read. */
     awaitNext: waiters.begin,
-    hasReached: async (offset) => offset <= head || offset <= (await ask(() => readHead(sql))),
+    /** Whether the record has come so far, though this process may not have. */
+    hasReached: async (offset: number): Promise<boolean> =>
+      offset <= head || offset <= (await ask(() => readHead(sql))),
+    /** Ends every stream and every wait; those that come later end at once. */
     end: waiters.end,
     hasEnded: waiters.hasEnded,
     waiting: waiters.count,
     visitors: createVisitors(),
   };
 };
+
+export type LogWatch = ReturnType<typeof createLogWatch>;
+
+/** The part of a process's deps that this feature adds. */
+export interface LogParts {
+  readonly log_watch: LogWatch;
+}

@@ -24,21 +24,19 @@ export interface Notice {
 /** In the order of agent ids, so that two writers never wait for each other in a circle. */
 export const insertNotices = async (tx: Tx, notices: readonly Notice[]): Promise<void> => {
   if (notices.length === 0) return;
-  const sorted = [...notices].sort((a, b) => (a.agent_id < b.agent_id ? -1 : 1));
+  const rows = [...notices]
+    .sort((a, b) => (a.agent_id < b.agent_id ? -1 : 1))
+    .map(({ at, details = {}, ...notice }) => {
+      return { ...notice, id: makeId(), details, created_at: at };
+    });
   await tx`
     insert into notifications
       (agent_id, id, kind, cause, question_id, subject_id, details, created_at)
-    select agent_id, id, kind, cause, question_id, subject_id, details::jsonb, created_at
-    from unnest(
-      ${sorted.map((one) => one.agent_id)}::uuid[],
-      ${sorted.map(() => makeId())}::uuid[],
-      ${sorted.map((one) => one.kind)}::text[],
-      ${sorted.map((one) => one.cause)}::text[],
-      ${sorted.map((one) => one.question_id ?? null)}::uuid[],
-      ${sorted.map((one) => one.subject_id ?? null)}::uuid[],
-      ${sorted.map((one) => JSON.stringify(one.details ?? {}))}::text[],
-      ${sorted.map((one) => one.at.toISOString())}::timestamptz[]
-    ) as n (agent_id, id, kind, cause, question_id, subject_id, details, created_at)
+    select agent_id, id, kind, cause, question_id, subject_id, details, created_at
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as n (
+      agent_id uuid, id uuid, kind text, cause text, question_id uuid, subject_id uuid,
+      details jsonb, created_at timestamptz
+    )
     on conflict do nothing`;
 };
 
@@ -123,10 +121,8 @@ const first_tier = tierOf(starting_points);
 /**
  * Tells agents whose tier is no longer the one they were told of, and gives their ids. To be called
  * with agents whose points changed, after the change and in its transaction, which holds their
- * accounts: one statement compares with what was told and writes both, so that each change that it
- * sees is told once, as often as anybody asks. A tier that changed and came back in between is not
- * told. Most calls change no tier, and write nothing; those who are told get ids that are made from
- * one and differ in their last digits.
+ * accounts: one statement compares with what was told and notes the change, so that each change
+ * that it sees is told once. A tier that changed and came back in between is not told.
  */
 export const noteTiers = async (
   tx: Tx,
@@ -134,7 +130,7 @@ export const noteTiers = async (
   at: Date,
 ): Promise<readonly string[]> => {
   if (agent_ids.length === 0) return [];
-  const rows = await tx<{ agent_id: string }[]>`
+  const rows = await tx<{ agent_id: string; tier: string; before: string }[]>`
     with now as (
       select
         a.agent_id,
@@ -162,24 +158,14 @@ export const noteTiers = async (
         set tier = excluded.tier
         where told_tiers.tier <> excluded.tier
       returning agent_id
-    ),
-    numbered as (
-      select
-        now.*,
-        (
-          left(${makeId()}::text, 24)
-            || lpad(to_hex(row_number() over (order by now.agent_id)), 12, '0')
-        )::uuid as id
-      from now
-      join told on told.agent_id = now.agent_id
     )
-    insert into notifications (agent_id, id, kind, cause, details, created_at)
-    select
-      agent_id, id, 'tier.changed', 'tier:' || id,
-      jsonb_build_object('tier', tier, 'before', before), ${at}::timestamptz
-    from numbered
-    order by agent_id
-    on conflict do nothing
-    returning agent_id`;
+    select now.agent_id, now.tier, now.before
+    from now
+    join told on told.agent_id = now.agent_id`;
+  const told = rows.map(({ agent_id, tier, before }): Notice => {
+    const cause = `tier:${makeId()}`;
+    return { agent_id, kind: 'tier.changed', cause, details: { tier, before }, at };
+  });
+  await insertNotices(tx, told);
   return rows.map(({ agent_id }) => agent_id);
 };

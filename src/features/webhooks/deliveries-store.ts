@@ -6,15 +6,9 @@ import type { DeliveryState } from './schema.js';
 
 /** What owners read of deliveries, as the wire shows it, and what they ask to be sent again. */
 
-export interface DeliveryRow {
-  readonly event_id: string;
-  readonly status: DeliveryState;
-}
+type DeliveryRow = { readonly event_id: string; readonly status: DeliveryState };
 
-interface DeliveryFilter {
-  readonly webhook_id: string;
-  readonly state: DeliveryState | null;
-}
+type DeliveryFilter = { readonly webhook_id: string; readonly state: DeliveryState | null };
 
 const columns = (db: Db) => db`
   d.id, d.event_id, case when d.state <> 'gap' then e.event end as event,

@@ -119,18 +119,13 @@ const redeliverOne = route({
 const refuseAt = (path: string, message: string): Fault =>
   refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path: `body.${path}`, message }] });
 
-const timeOf = (text: string): Date => parseTime(text) ?? new Date(Number.NaN);
-
 const too_early = `A replay reaches back ${replay_days} days at most.`;
 
-/** A replay begins with the event after `after` and ends with `until`. */
-interface ReplayRange {
-  readonly after: number;
-  readonly until: number;
-}
-
-/** Reads `since` and `until`, or `after` and `until_offset`; the ends may be left out. */
-const readRange = async (sql: Sql, body: ReplayBody, now: Date): Promise<ReplayRange | Fault> => {
+/**
+ * The offsets that a replay comes after and ends with, from `since` and `until` or from `after` and
+ * `until_offset`; the ends may be left out.
+ */
+const readRange = async (sql: Sql, body: ReplayBody, now: Date) => {
   const { since, until, after, until_offset } = body;
   const by_time = since !== undefined && after === undefined && until_offset === undefined;
   const by_offset = after !== undefined && since === undefined && until === undefined;
@@ -140,11 +135,11 @@ const readRange = async (sql: Sql, body: ReplayBody, now: Date): Promise<ReplayR
   const head = await readHead(sql);
   const earliest = new Date(now.getTime() - replay_days * 86_400_000);
   if (by_time) {
-    const [from, to] = [timeOf(since), until === undefined ? null : timeOf(until)];
+    const [from, to] = [parseTime(since) ?? earliest, until && parseTime(until)];
     if (from < earliest) return refuseAt('since', too_early);
-    if (to !== null && to < from) return refuseAt('until', 'until is before since.');
+    if (to && to < from) return refuseAt('until', 'until is before since.');
     const first = await offsetBefore(sql, from, head);
-    const last = to === null ? head : await offsetBefore(sql, to, head);
+    const last = to ? await offsetBefore(sql, to, head) : head;
     return { after: first, until: Math.max(first, last) };
   }
   const first = Math.min(after ?? 0, head);

@@ -13,12 +13,10 @@ import { catalogue, event_names, type FilterMembers, readFilter } from '../event
 import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
 import { findReplay } from './deliveries-store.js';
 import { delivery_routes, webhookAbsent } from './delivery-routes.js';
-import type { WebhookParts, Webhooks } from './parts.js';
 import { findNarrowing, retry_steps_ms } from './rules.js';
 import {
   create_body,
   created_schema,
-  deleted_schema,
   event_types_schema,
   id_params,
   type NarrowingBody,
@@ -31,9 +29,8 @@ import {
   webhook_detail_schema,
   webhook_faults,
   webhook_schema,
-  webhooks_schema,
 } from './schema.js';
-import { makeSecret, standardSecret } from './signing.js';
+import { makeSecret, standardSecret, type WebhookParts, type Webhooks } from './signing.js';
 import {
   deleteWebhook,
   findTarget,
@@ -162,7 +159,8 @@ const getWebhooks = route({
   summary: "The caller's webhooks",
   tag,
   auth: 'either',
-  returns: { 200: webhooks_schema },
+  // A bare array: existing clients read it so.
+  returns: { 200: Type.Array(webhook_schema) },
   handle: async ({ caller }, { sql }) => reply(200, await listWebhooks(sql, caller)),
 });
 
@@ -177,11 +175,8 @@ const getEventTypes = route({
   cacheable: true,
   handle: () =>
     reply(200, {
-      total: catalogue.length,
+      total: event_names.length,
       events: event_names,
-      details: catalogue.map(({ name, about, audience, data }) => {
-        return { event: name, about, audience, fields: Object.keys(data.properties) };
-      }),
       next_cursor: null,
     }),
 });
@@ -251,7 +246,13 @@ const removeWebhook = route({
   tag,
   auth: 'member',
   params: id_params,
-  returns: { 200: deleted_schema },
+  returns: {
+    200: Type.Object({
+      message: Type.String(),
+      deleted: Type.Literal(true),
+      ...id_params.properties,
+    }),
+  },
   faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params: { id } }, { sql }) =>
     (await deleteWebhook(sql, caller, id))

@@ -110,26 +110,9 @@ const secret_members = {
 export const created_schema = Type.Object({ ...webhook_schema.properties, ...secret_members });
 export const rotated_schema = Type.Object({ ...webhook_members, ...secret_members });
 
-/** A bare array: existing clients read it so. */
-export const webhooks_schema = Type.Array(webhook_schema);
-
-export const deleted_schema = Type.Object({
-  message: Type.String(),
-  deleted: Type.Literal(true),
-  id,
-});
-
 export const event_types_schema = Type.Object({
   total: Type.Integer(),
   events: Type.Array(Type.String()),
-  details: Type.Array(
-    Type.Object({
-      event: Type.String(),
-      about: Type.String(),
-      audience: Type.String(),
-      fields: Type.Array(Type.String()),
-    }),
-  ),
   next_cursor: Type.Null(),
 });
 
@@ -190,11 +173,6 @@ const delivery_members = {
   ),
 };
 
-export const delivery_schema = Type.Object({
-  ...delivery_members,
-  last_attempt: nullable(Type.Object(attempt_members)),
-});
-
 export const delivery_detail_schema = Type.Object({
   ...delivery_members,
   history: Type.Array(
@@ -208,7 +186,9 @@ export const delivery_detail_schema = Type.Object({
 
 export const deliveries_schema = Type.Object({
   total: Type.Integer({ description: 'Counted up to 100,000.' }),
-  deliveries: Type.Array(delivery_schema),
+  deliveries: Type.Array(
+    Type.Object({ ...delivery_members, last_attempt: nullable(Type.Object(attempt_members)) }),
+  ),
   next_cursor: nullable(Type.String()),
 });
 

@@ -1,21 +1,15 @@
 import type { Db, Sql } from '../../kit/pg/client.js';
 import type { FilterMembers } from '../events/index.js';
 import { skipQueued } from './delivery/maintenance-store.js';
-import type { Attempt } from './parts.js';
 import { webhook_limit } from './schema.js';
+import type { Attempt } from './signing.js';
 
 /** Webhooks in Postgres. Every statement names the owner: what is not yours does not exist. */
 
-export interface Owner {
-  readonly kind: 'agent' | 'human';
-  readonly id: string;
-}
+export type Owner = { readonly kind: 'agent' | 'human'; readonly id: string };
 
 /** A webhook as the wire shows it. */
-export interface WebhookRow {
-  readonly id: string;
-  readonly active: boolean;
-}
+type WebhookRow = { readonly id: string; readonly active: boolean };
 
 export interface NewWebhook {
   readonly id: string;

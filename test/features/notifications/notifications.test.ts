@@ -1,8 +1,8 @@
 import { t } from 'tap';
 import { comment_reply } from '../../../src/features/events/index.js';
+import { most_kept, read_life_ms } from '../../../src/features/notifications/events.js';
 import { type Notice, noteTiers, notify } from '../../../src/features/notifications/index.js';
 import { dropOld } from '../../../src/features/notifications/store.js';
-import { most_kept, read_life_ms } from '../../../src/features/notifications/sweeper.js';
 import { emit } from '../../../src/kit/event.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';

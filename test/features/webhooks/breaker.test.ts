@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { test } from 'tap';
-import { createBreakers, pauseOf } from '../../../src/features/webhooks/delivery/breaker.js';
+import { createBreakers, pauseOf } from '../../../src/features/webhooks/rules.js';
 
 const a_minute = 60_000;
 

@@ -1,4 +1,4 @@
-import { makeId } from '../../../kit/ids.js';
+import { firstIdAt } from '../../../kit/ids.js';
 import type { Db, Tx } from '../../../kit/pg/client.js';
 
 /**
@@ -140,9 +140,11 @@ export const listBacklogs = async (db: Db, { most, age_hours }: Backlog): Promis
   return rows.map(({ id }) => id);
 };
 
+const hour_ms = 3_600_000;
+
 /**
  * Leaves out what is beyond the bounds and was never tried, and says so in one row of state gap,
- * which grows as long as there is more within an hour; returns how many. Everything left out is in
+ * which grows as long as there is more within the hour; returns how many. Everything left out is in
  * the log and can be replayed.
  */
 export const leaveOut = async (
@@ -150,7 +152,7 @@ export const leaveOut = async (
   webhook_id: string,
   { most, age_hours }: Backlog,
 ): Promise<number> => {
-  const gap_id = makeId();
+  const gap_id = firstIdAt(Math.floor(Date.now() / hour_ms) * hour_ms);
   const [row] = await db<{ count: number }[]>`
     with queued as (
       select event_id, event_offset, attempts, replays, queued_at,
@@ -168,50 +170,32 @@ export const leaveOut = async (
           and (is_beyond or queued_at < now() - ${age_hours} * interval '1 hour')
         order by event_offset
         limit 20000
-      ) cut
+      ) q
       where d.webhook_id = ${webhook_id}
-        and d.event_id = cut.event_id
+        and d.event_id = q.event_id
         and d.state in ('pending', 'waiting', 'skipped_disabled')
         and d.attempts = 0
-      returning d.event_offset, d.recorded_on, cut.is_beyond
-    ),
-    gap as (
-      select count(*)::int as count, min(event_offset) as first, max(event_offset) as last,
-        min(recorded_on) as recorded_on,
-        case when bool_or(is_beyond) then 'backlog' else 'age' end as reason
-      from gone
-      having count(*) > 0
-    ),
-    grown as (
-      update deliveries d
-      set
-        event_offset = least(d.event_offset, gap.first),
-        gap_until_offset = greatest(d.gap_until_offset, gap.last),
-        gap_count = d.gap_count + gap.count,
-        gap_reason = gap.reason,
-        queued_at = now()
-      from gap
-      where d.webhook_id = ${webhook_id}
-        and d.event_id = (
-          select event_id
-          from deliveries
-          where webhook_id = ${webhook_id} and state = 'gap'
-            and queued_at > now() - interval '1 hour'
-          order by queued_at desc
-          limit 1
-        )
-      returning d.event_id
+      returning d.event_offset, d.recorded_on, q.is_beyond
     ),
     noted as (
-      insert into deliveries
+      insert into deliveries as d
         (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, gap_until_offset,
           gap_count, gap_reason)
-      select ${webhook_id}, ${gap_id}, delivery_id(${webhook_id}, ${gap_id}), first, recorded_on,
-        'gap', now(), last, count, reason
-      from gap
-      where not exists (select from grown)
+      select
+        ${webhook_id}, ${gap_id}, delivery_id(${webhook_id}, ${gap_id}), min(event_offset),
+        min(recorded_on), 'gap', now(), max(event_offset), count(*),
+        case when bool_or(is_beyond) then 'backlog' else 'age' end
+      from gone
+      having count(*) > 0
+      on conflict (webhook_id, event_id) do update
+        set
+          event_offset = least(d.event_offset, excluded.event_offset),
+          gap_until_offset = greatest(d.gap_until_offset, excluded.gap_until_offset),
+          gap_count = d.gap_count + excluded.gap_count,
+          gap_reason = excluded.gap_reason,
+          queued_at = now()
     )
-    select count from gap`;
+    select count(*)::int as count from gone`;
   return row?.count ?? 0;
 };
 
@@ -240,12 +224,4 @@ export const removeOld = async (
     ) o
     where d.webhook_id = o.webhook_id and d.event_id = o.event_id`;
   return gone.count;
-};
-
-/** Forgets secrets that no longer sign. */
-export const dropOldSecrets = async (db: Db): Promise<void> => {
-  await db`
-    update webhooks
-    set old_secret_sealed = null, old_secret_until = null
-    where old_secret_until < now()`;
 };

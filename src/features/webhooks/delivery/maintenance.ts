@@ -8,7 +8,6 @@ import { notify } from '../../notifications/index.js';
 import {
   type Backlog,
   disableSick,
-  dropOldSecrets,
   leaveOut,
   listBacklogs,
   most_removed,
@@ -34,7 +33,7 @@ export interface MaintenanceOptions {
 const day_ms = 86_400_000;
 export const backlog_limits: Backlog = { most: 10_000, age_hours: 24 };
 
-const mailOf = (to: string, { url, disabled_reason }: Sick) => ({
+const mailOf = (to: string, { url, disabled_reason }: Pick<Sick, 'url' | 'disabled_reason'>) => ({
   to,
   subject: 'A webhook of yours was switched off',
   text: `The webhook to ${url} was switched off. ${disabled_reason}
@@ -48,22 +47,16 @@ came meanwhile can be replayed for 7 days.
 const switchOffSick = async ({ sql, log, config }: Deps): Promise<void> => {
   const sick = await sql.begin(async (tx) => {
     const all = await disableSick(tx);
-    for (const one of all) {
-      if (one.email === null) continue;
-      await queueMail(tx, mailOf(one.email, one), { config, at: one.updated_at });
+    for (const { email, updated_at: at, ...one } of all) {
+      if (email !== null) await queueMail(tx, mailOf(email, one), { config, at });
+      if (one.owner_kind !== 'agent') continue;
+      const { id, owner_id: agent_id, disabled_reason: reason } = one;
+      const cause = `webhook:${id}:${at.toISOString()}`;
+      const details = { webhook_id: id, reason };
+      await notify(tx, [
+        { agent_id, kind: 'webhook.disabled', cause, subject_id: id, details, at },
+      ]);
     }
-    const of_agents = all.filter(({ owner_kind }) => owner_kind === 'agent');
-    await notify(
-      tx,
-      of_agents.map(({ id, owner_id, disabled_reason, updated_at }) => ({
-        agent_id: owner_id,
-        kind: 'webhook.disabled',
-        cause: `webhook:${id}:${updated_at.toISOString()}`,
-        subject_id: id,
-        details: { webhook_id: id, reason: disabled_reason },
-        at: updated_at,
-      })),
-    );
     return all;
   });
   for (const { id, disabled_reason } of sick) {
@@ -90,7 +83,6 @@ export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}):
       const count = await leaveOut(sql, id, backlog);
       if (count > 0) log.warn({ webhook_id: id, count }, 'webhooks: events were left out');
     }
-    await dropOldSecrets(sql);
     const oldest_id = firstIdAt(Date.now() - keep_days * day_ms);
     for (let steps = 0; steps < 20; steps += 1) {
       if ((await removeOld(sql, { oldest_id, keep_days })) < most_removed) return;

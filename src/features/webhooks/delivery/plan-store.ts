@@ -32,10 +32,7 @@ const expiry = (db: Db) => db`
     then (e.body::jsonb #>> '{data,closes_at}')::timestamptz
   end`;
 
-export interface Range {
-  readonly first: number;
-  readonly last: number;
-}
+export type Range = { readonly first: number; readonly last: number };
 
 /**
  * Plans a range of offsets: one delivery for each event of it that was not planned before and each

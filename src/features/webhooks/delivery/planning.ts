@@ -27,7 +27,6 @@ export interface PlanningOptions {
 const most_planned = 100;
 const statement_ms = 60_000;
 const away_ms = 250;
-const cleared_ms = 60_000;
 
 /** The runs of consecutive offsets. */
 export const runsOf = (offsets: readonly number[]): readonly Range[] => {
@@ -53,7 +52,6 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
     consumer: signer_id,
     startAfter: () => readPlannedOffset(sql),
   });
-  let clear_at_ms = 0;
 
   const plan = async (range: Range): Promise<void> =>
     onPlanned(await sql.begin({ statement_ms }, (tx) => planDeliveries(tx, range)));
@@ -75,13 +73,7 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
   const lateTurn = async (): Promise<'again' | 'rest'> => {
     const late = await findUnplanned(sql, { late_ms, most: most_planned });
     if (late !== null) await plan(late);
-    if (redis.status === 'ready') {
-      await planAll(await reader.takeOver(redis, late_ms));
-      if (performance.now() >= clear_at_ms) {
-        clear_at_ms = performance.now() + cleared_ms;
-        await reader.removeDead(redis);
-      }
-    }
+    if (redis.status === 'ready') await planAll(await reader.takeOver(redis, late_ms));
     return late === null ? 'rest' : 'again';
   };
 

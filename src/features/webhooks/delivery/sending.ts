@@ -8,9 +8,8 @@ import { type Loop, makeLoop } from '../../../kit/loop.js';
 import { isOutage } from '../../../kit/pg/client.js';
 import { createGroupCommit, type GroupCommit } from '../../../kit/pg/group-commit.js';
 import type { Service } from '../../../kit/service.js';
-import { isTargetRefused, type Webhooks } from '../parts.js';
-import { judgeAttempt } from '../rules.js';
-import { createBreakers } from './breaker.js';
+import { createBreakers, judgeAttempt } from '../rules.js';
+import { isTargetRefused, type Webhooks } from '../signing.js';
 import { createPlanning } from './planning.js';
 import {
   claimDue,
@@ -126,7 +125,7 @@ export class Sending implements Service {
   readonly #loop: Loop;
   /** What is claimed and not settled. */
   readonly #jobs = new Map<Job, Promise<void>>();
-  /** Webhooks that may have more due than is claimed. */
+  /** Webhooks that may have more due. */
   readonly #unclaimed = new Set<string>();
   /** When the breaker of a webhook was opened; nothing claimed before is sent. */
   readonly #opened = new LRUCache<string, number>({ max: 10_000 });

@@ -1,7 +1,6 @@
 import type { Db, Sql } from '../../../kit/pg/client.js';
-import type { Attempt } from '../parts.js';
 import type { DeliveryState } from '../schema.js';
-import type { BreakerChange } from './breaker.js';
+import type { Attempt } from '../signing.js';
 
 /**
  * Deliveries in Postgres, which alone decides who sends what and when.
@@ -15,7 +14,6 @@ import type { BreakerChange } from './breaker.js';
  * slept through its lease changes nothing. All times are those of the database.
  */
 
-/** A delivery that this signer may send. */
 export interface Leased extends Omit<Attempt, 'event' | 'body' | 'offset'> {
   readonly owner_id: string;
   readonly offset: number;
@@ -24,7 +22,7 @@ export interface Leased extends Omit<Attempt, 'event' | 'body' | 'offset'> {
   readonly body: string | null;
   /** It is a retry, was sent again by hand or is replayed. */
   readonly is_repeat: boolean;
-  /** How often the breaker of the webhook opened in a row; above 0 this is a probe. */
+  /** Of the breaker; above 0 this is a probe. */
   readonly trips: number;
   readonly lease_id: string;
 }
@@ -43,21 +41,17 @@ export const showAlive = async (db: Db, signer_id: string): Promise<void> => {
     on conflict (id) do update set seen_at = now()`;
 };
 
-export interface ClaimAsk {
-  readonly signer_id: string;
-  readonly lease_id: string;
+export interface ClaimAsk extends Record<'signer_id' | 'lease_id', string> {
   readonly lease_ms: number;
   /** The webhooks to look at; null: all. */
   readonly webhook_ids: readonly string[] | null;
-  /** How many deliveries of which webhooks the signer holds. */
+  /** How many deliveries of which webhooks the signer holds, and how many it may hold of each. */
   readonly held: ReadonlyMap<string, number>;
-  /** Most that it holds of one webhook. */
   readonly depth: number;
   /** Most that it takes in all. */
   readonly room: number;
 }
 
-/** Signers claim by turns, so that each sees what the one before it leased. */
 const claim_lock = 7_366_145;
 
 /**
@@ -67,7 +61,7 @@ const claim_lock = 7_366_145;
  */
 export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Leased[]> =>
   sql.begin(async (tx) => {
-    // A statement of its own: the next one sees what was committed while this one waited.
+    // Signers claim by turns. The statement after this sees what the one before leased.
     await tx`select pg_advisory_xact_lock(${claim_lock})`;
     return tx<Leased[]>`
       with held as (
@@ -159,7 +153,8 @@ export interface Settlement {
   readonly status?: number | null;
   readonly error?: string | null;
   readonly answer?: string;
-  readonly breaker?: BreakerChange | null;
+  /** What the breaker of the webhook is set to; absent where it stays. */
+  readonly breaker?: { readonly trips: number; readonly pause_ms: number } | null;
 }
 
 /**
