@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { nudgeChannel } from '../../src/features/events/index.js';
 import { planDeliveries } from '../../src/features/webhooks/index.js';
-import { createSealer } from '../../src/features/webhooks/sealing.js';
+import { createSealer } from '../../src/features/webhooks/signing.js';
 import { insertWebhook } from '../../src/features/webhooks/store.js';
 import { makeId } from '../../src/kit/ids.js';
 import type { Sql } from '../../src/kit/pg/client.js';

@@ -11,8 +11,8 @@ import {
 } from '../features/consensus/index.js';
 import { createSite, type DocsParts } from '../features/docs/index.js';
 import {
-  createFollower,
   createRevocationWatch,
+  Follower,
   type LogEntry,
   makeRecentEvents,
   mountSockets,
@@ -37,7 +37,7 @@ import {
   makeWindowsOf,
   predictionsWindow,
 } from '../features/limits/index.js';
-import { createLogDoors, type LogParts } from '../features/log/index.js';
+import { createLogWatch, type LogParts } from '../features/log/index.js';
 import {
   createOriginality,
   createPlacing,
@@ -136,7 +136,7 @@ const makeApiParts = (deps: Deps, limiter: Limiter) => {
     webhooks: createWebhooks(config),
     exports: createExports(deps),
     limits: createLimitReader(config, limiter, all_routes as readonly Route[]),
-    log_doors: createLogDoors({ sql, log, recent }),
+    log_watch: createLogWatch(sql, recent),
     site: createSite({
       routes: all_routes as readonly Route[],
       info: api_info,
@@ -277,14 +277,15 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
       const taken = await limiter.take(windowsOf({ limits: [] }, anonymous, address));
       return taken.allowed ? null : refuse(common_faults.RATE_LIMITED);
     },
-    head: () => follower.head(),
+    head: () => follower.head,
+    oldest: () => follower.oldest,
     states: [
       makeConsensusTopics(parts.consensus),
       makeLeaderboardTopics(parts, touch),
       system.source,
     ],
   });
-  const follower = createFollower({
+  const follower = new Follower({
     ...{ sql, prefix, log },
     redis_url: config.REDIS_URL ?? '',
     onEvents: (batch) => {
@@ -293,15 +294,12 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
       invalidate(parts, batch);
       const told = batch.map((entry) => new Told(entry));
       sockets.onEvents(told);
-      parts.log_doors.onEvents(told);
+      parts.log_watch.onEvents(told);
     },
   });
-  const revocations = createRevocationWatch({
-    ...{ sql, log },
-    onRevoked(revoked) {
-      sockets.onRevoked(revoked);
-      parts.log_doors.visitors.onRevoked(revoked);
-    },
+  const revocations = createRevocationWatch(deps, (revoked) => {
+    sockets.onRevoked(revoked);
+    parts.log_watch.visitors.onRevoked(revoked);
   });
   return { app, parts, limiter, mounted, connections, sockets, follower, revocations, system };
 };
@@ -309,7 +307,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
 type All = ReturnType<typeof mountAll>;
 
 const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measure[] => {
-  const { placing, cache, log_doors } = parts;
+  const { placing, cache, log_watch } = parts;
   const http = exchange_counters;
   const hub = () => sockets.hub.stats();
   return [
@@ -320,16 +318,16 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
     measure('http_cached_total', 'Responses from the response cache.', () => cache.stats().hits),
     measure('predictions_placed_total', 'Predictions placed.', () => placing.stats.drafts),
     measure('prediction_batches_total', 'Their group commits.', () => placing.stats.batches),
-    measure('log_head_offset', 'Newest offset followed here.', () => follower.head()),
+    measure('log_head_offset', 'Newest offset followed here.', () => follower.head),
     measure(
       'log_lag_p99_ms',
       'From the time of an event to its delivery to sockets, 99th percentile.',
-      () => follower.stats().lag_p99_ms,
+      () => follower.lagP99(),
     ),
     measure('sockets', 'Open websockets.', () => hub().sockets),
     measure('sockets_slow_total', 'Times that a socket read too slowly.', () => hub().slow),
     measure('sockets_unread_bytes', 'Bytes not yet read by sockets.', () => hub().unread_bytes),
-    measure('log_visitors', 'Event streams and long polls.', () => log_doors.visitors.count()),
+    measure('log_visitors', 'Event streams and long polls.', () => log_watch.visitors.count()),
   ];
 };
 
@@ -362,7 +360,8 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
   const services = await startAll([base, follower, connections, revocations, ...monitor]);
   // Topics and filters are checked without a wait, against what was read.
   await parts.taxonomy.read();
-  await Promise.all([sockets.start(), parts.log_doors.start(follower.head())]);
+  await sockets.start();
+  parts.log_watch.begin(follower);
   const socket = await listen(app, config, options.shared_port ? 0 : exclusive_port);
   const port = us_socket_local_port(socket);
   base.setPort(port);
@@ -372,7 +371,7 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
     async stop() {
       us_listen_socket_close(socket);
       mounted.startDraining();
-      parts.log_doors.drain();
+      parts.log_watch.end();
       system.startDraining();
       await Promise.all([sockets.stop(), waitForOpen(mounted)]);
       const { placing, commenting, voting } = parts;

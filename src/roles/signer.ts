@@ -1,7 +1,7 @@
 import {
-  createKeeper,
+  createMaintenance,
   createWebhooks,
-  type KeeperOptions,
+  type MaintenanceOptions,
   Sending,
   type SendingOptions,
 } from '../features/webhooks/index.js';
@@ -10,8 +10,8 @@ import type { Measure } from '../kit/metrics.js';
 import type { Service } from '../kit/service.js';
 import { measure } from './base.js';
 
-export interface SignerOptions extends Partial<Omit<SendingOptions, 'onSick'>> {
-  readonly keeper?: KeeperOptions;
+export interface SignerOptions extends Partial<SendingOptions> {
+  readonly maintenance?: MaintenanceOptions;
 }
 
 export interface Signer extends Service {
@@ -20,9 +20,9 @@ export interface Signer extends Service {
 
 /** What sends webhooks. */
 export const createSigner = (deps: Deps, options: SignerOptions = {}): Signer => {
-  const { webhooks = createWebhooks(deps.config), keeper: keeping, ...rest } = options;
-  const keeper = createKeeper(deps, keeping);
-  const sending = new Sending(deps, { ...rest, webhooks, onSick: () => keeper.nudge() });
+  const { webhooks = createWebhooks(deps.config), maintenance: kept, ...rest } = options;
+  const maintenance = createMaintenance(deps, kept);
+  const sending = new Sending(deps, { ...rest, webhooks });
   const { stats } = sending;
   return {
     name: 'signer',
@@ -46,10 +46,10 @@ export const createSigner = (deps: Deps, options: SignerOptions = {}): Signer =>
     ],
     async start() {
       await sending.start();
-      await keeper.start();
+      await maintenance.start();
     },
     async stop() {
-      await Promise.all([keeper.stop(), sending.stop()]);
+      await Promise.all([maintenance.stop(), sending.stop()]);
       if (options.webhooks === undefined) webhooks.close();
     },
   };

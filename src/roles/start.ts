@@ -1,10 +1,6 @@
 import type { Config, RoleName } from '../config.js';
 import { createConsensusProjector } from '../features/consensus/index.js';
-import {
-  createPartitionKeeper,
-  createRelay,
-  createRevocationSweep,
-} from '../features/events/index.js';
+import { createEventsMaintenance, createRelay } from '../features/events/index.js';
 import { createSnapshotTimer } from '../features/history/index.js';
 import { createMailer } from '../features/humans/index.js';
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
@@ -33,15 +29,14 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
   signer: async ({ deps }) => [createSigner(deps)],
 
   /** What happens because time passes. */
-  timer: async ({ deps, openSubscriber }) => [
-    createPartitionKeeper(deps),
+  timer: async ({ deps }) => [
+    createEventsMaintenance(deps),
     createQuestionTimer(deps),
     createSettling(deps),
     createSnapshotTimer(deps),
     createBoardKeeper(deps),
     createMailer(deps),
     createNotificationSweeper(deps),
-    createRevocationSweep(deps.sql, deps.log),
     createIdempotencySweep(deps.sql, deps.log),
   ],
 };

@@ -31,7 +31,7 @@ export interface Fault {
 }
 
 const usual_recovery_ms = 10_000;
-/** Calls that can be under way or not yet settled when a signer ends; see `dispatch_limits`. */
+/** Calls that can be under way or not yet settled when a signer ends; see `send_limits`. */
 export const most_repeats = 100;
 
 const addHook = async ({ url, agents }: TestService, target: string): Promise<Hook> => {

@@ -7,24 +7,6 @@ import { isCategory, listCategories, model_families, type Pillar } from '../taxo
 import { event_names } from './catalogue.js';
 import { type LogEntry, readData } from './log-entry.js';
 
-/**
- * What a client wants of the log: events of these names, on these questions and categories, of
- * predictions by these model families, with at least this confidence. Sockets, streams, pages and
- * webhooks have the same members with the same meaning. An event that has no question, category,
- * model family or confidence does not pass a filter that asks for one. Null: everything passes.
- */
-export interface FilterMembers {
-  readonly events: readonly string[] | null;
-  readonly question_ids: readonly string[] | null;
-  readonly categories: readonly string[] | null;
-  readonly model_families: readonly string[] | null;
-  /** A percentage. */
-  readonly min_confidence: number | null;
-}
-
-/** Filters that let the same pass are equal, however they are written. */
-export type EventFilter = Filter & FilterMembers;
-
 const names = Type.Array(Type.String({ maxLength: 60 }), { minItems: 1, maxItems: 20 });
 const family = textEnum(model_families);
 const family_list = Type.Array(family, { minItems: 1, maxItems: 50 });
@@ -36,7 +18,7 @@ export const filter_members = {
     Type.Array(Type.String({ maxLength: 60 }), { minItems: 1, maxItems: 50 }),
   ),
   model_family: Type.Optional(Type.Union([family, family_list])),
-  min_confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 100 })),
+  min_confidence: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
 };
 
 /** The same as the service tells them. */
@@ -44,6 +26,21 @@ export const shown_filter_members = { ...filter_members, model_family: Type.Opti
 
 /** All members, as keys of a query. */
 export const filter_query = { events: Type.Optional(names), ...shown_filter_members };
+
+const shown_schema = Type.Object(filter_query);
+
+/**
+ * What a client wants of the log: events of these names, on these questions and categories, of
+ * predictions by these model families, with at least this confidence. Sockets, streams, pages and
+ * webhooks have the same members with the same meaning. An event that has no question, category,
+ * model family or confidence does not pass a filter that asks for one. Absent: everything passes.
+ */
+export type FilterMembers = Readonly<Static<typeof shown_schema>>;
+
+/** Filters that let the same pass are equal, however they are written. */
+export interface EventFilter extends Filter {
+  readonly shown: FilterMembers;
+}
 
 const filter_schema = Type.Object(
   { events: Type.Optional(names), ...filter_members },
@@ -64,45 +61,22 @@ const refuseField = (path: string, message: string): Fault => {
   return refuse(ws_faults.INVALID_FILTER, { message: `${path}: ${message}`, fields });
 };
 
-const sortNames = (given: readonly string[] | undefined): readonly string[] | null =>
-  given === undefined ? null : [...new Set(given)].sort();
+const sortNames = <T extends string>(given: readonly T[]): T[] => [...new Set(given)].sort();
 
-/** As in a prediction, a fraction between 0 and 1 is a share of 100. */
-const readConfidence = (given: number | undefined, path: string): number | Fault | null => {
-  if (given === undefined) return null;
-  const percent = given > 0 && given < 1 ? Math.round(given * 100) : given;
-  return Number.isInteger(percent)
-    ? percent
-    : refuseField(`${path}.min_confidence`, 'Send a whole number from 0 to 100.');
-};
-
-const isOn = (list: readonly unknown[] | null, value: unknown): boolean =>
-  list === null || list.includes(value);
+const isOn = (list: readonly unknown[] | undefined, value: unknown): boolean =>
+  list === undefined || list.includes(value);
 
 /** In memory; `passesSql` means the same. */
 export const passesFilter = (wanted: FilterMembers, entry: LogEntry): boolean => {
-  const { events, question_ids, categories, model_families, min_confidence } = wanted;
+  const { events, question_ids, categories, model_family, min_confidence } = wanted;
   if (!isOn(events, entry.event)) return false;
   if (!isOn(question_ids, entry.question_id) || !isOn(categories, entry.category)) return false;
-  if (model_families === null && min_confidence === null) return true;
-  const { model_family, confidence } = readData(entry);
-  if (!isOn(model_families, model_family)) return false;
-  return (
-    min_confidence === null || (typeof confidence === 'number' && confidence >= min_confidence)
-  );
-};
-
-/** A filter as its client is told of it; null for one that lets everything pass. */
-export const showFilter = (wanted: FilterMembers): Readonly<Record<string, unknown>> | null => {
-  const { events, question_ids, categories, model_families, min_confidence } = wanted;
-  const shown = {
-    ...(events !== null && { events }),
-    ...(question_ids !== null && { question_ids }),
-    ...(categories !== null && { categories }),
-    ...(model_families !== null && { model_family: model_families }),
-    ...(min_confidence !== null && { min_confidence }),
-  };
-  return Object.keys(shown).length === 0 ? null : shown;
+  if (model_family === undefined && min_confidence === undefined) return true;
+  const data = readData(entry);
+  if (!isOn(model_family, data['model_family'])) return false;
+  const { confidence } = data;
+  if (min_confidence === undefined) return true;
+  return typeof confidence === 'number' && confidence >= min_confidence;
 };
 
 /** What is named and does not exist. */
@@ -127,18 +101,16 @@ export const readFilter = (given: unknown, ask: FilterAsk): EventFilter | Fault 
   const filter = given as Given;
   const unknown = findUnknown(filter, ask);
   if (unknown !== null) return unknown;
-  const min_confidence = readConfidence(filter.min_confidence, ask.path);
-  if (typeof min_confidence === 'object' && min_confidence !== null) return min_confidence;
-  const { model_family } = filter;
-  const wanted: FilterMembers = {
-    events: sortNames(filter.events),
-    question_ids: sortNames(filter.question_ids?.map((id) => id.toLowerCase())),
-    categories: sortNames(filter.categories),
-    model_families: sortNames(typeof model_family === 'string' ? [model_family] : model_family),
-    min_confidence,
+  const { events, question_ids, categories, model_family, min_confidence } = filter;
+  const families = typeof model_family === 'string' ? [model_family] : model_family;
+  const shown: FilterMembers = {
+    ...(events && { events: sortNames(events) }),
+    ...(question_ids && { question_ids: sortNames(question_ids.map((id) => id.toLowerCase())) }),
+    ...(categories && { categories: sortNames(categories) }),
+    ...(families && { model_family: sortNames(families) }),
+    ...(min_confidence !== undefined && { min_confidence }),
   };
-  const shown = showFilter(wanted);
-  if (shown === null) return null;
-  const matches = ({ about }: Publication) => passesFilter(wanted, about as LogEntry);
-  return { ...wanted, key: JSON.stringify(shown), shown, matches };
+  if (Object.keys(shown).length === 0) return null;
+  const matches = ({ about }: Publication) => passesFilter(shown, about as LogEntry);
+  return { key: JSON.stringify(shown), shown, matches };
 };

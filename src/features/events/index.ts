@@ -6,11 +6,9 @@ export {
   filter_query,
   passesFilter,
   readFilter,
-  showFilter,
   shown_filter_members,
 } from './filter.js';
-export { passesSql } from './filter-store.js';
-export { createFollower, type Follower } from './follow.js';
+export { Follower } from './follow.js';
 export {
   type LogEntry,
   nudgeChannel,
@@ -19,10 +17,9 @@ export {
   readData,
   streamKey,
 } from './log-entry.js';
-export { createPartitionKeeper } from './partitions.js';
+export { passesSql, readMatching, readOldest } from './matching-store.js';
 export type { Projector } from './projection.js';
-export { createRelay } from './relay.js';
-export { createRevocationSweep, createRevocationWatch } from './revocations.js';
+export { createEventsMaintenance, createRelay } from './relay.js';
 export {
   type Revoked,
   restoreKey,
@@ -30,21 +27,13 @@ export {
   revokeSessions,
   suspendKey,
 } from './revocations-store.js';
-export { mountSockets, type Sockets } from './sockets.js';
-export { readMatching, readOldest } from './sockets-store.js';
+export { createRevocationWatch, mountSockets } from './sockets.js';
 export {
   dropLease,
-  ensurePartitions,
+  entryColumns,
   type Lease,
   readEvents,
   readHead,
   takeLease,
 } from './store.js';
-export {
-  type LogPlaces,
-  makeRecentEvents,
-  placesOf,
-  resolveTopic,
-  Told,
-  topicsOf,
-} from './topics.js';
+export { makeRecentEvents, resolveTopic, Told, topicsOf } from './topics.js';

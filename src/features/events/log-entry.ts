@@ -24,24 +24,18 @@ export const packEntry = (entry: LogEntry): readonly [head: string, body: string
   return [[id, event, ...places.map((place) => place ?? '')].join(' '), entry.body];
 };
 
+type Place = string | null;
+
 /** The other way; null for a head that `packEntry` did not make. */
 export const unpackEntry = (offset: number, head: string, body: string): LogEntry | null => {
   const parts = head.split(' ');
-  const [id = '', event = ''] = parts;
+  const [id = '', event = '', ...places] = parts;
   if (parts.length !== 8 || id.length !== 36) return null;
-  const place = (index: number): string | null => parts[index] || null;
-  return {
-    offset,
-    id,
-    event,
-    question_id: place(2),
-    agent_id: place(3),
-    audience_id: place(4),
-    category: place(5),
-    subcategory: place(6),
-    owner_id: place(7),
-    body,
-  };
+  const [question_id, agent_id, audience_id, category, subcategory, owner_id] = places.map(
+    (place) => place || null,
+  ) as [Place, Place, Place, Place, Place, Place];
+  const placed = { question_id, agent_id, audience_id, category, subcategory, owner_id };
+  return { offset, id, event, ...placed, body };
 };
 
 const parsed = Symbol('data');

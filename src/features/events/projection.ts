@@ -37,20 +37,13 @@ export interface ProjectionParts {
   readonly projectors: readonly Projector[];
 }
 
-export interface Projection {
-  /** Projects up to `head`; `fresh` are the newest entries where they are at hand. */
-  update(head: number, fresh: readonly LogEntry[]): Promise<void>;
-  /** What was known about Redis may no longer hold. */
-  forget(): void;
-}
-
 /** Further behind than this, making Redis anew is cheaper than replaying. */
 const most_replayed = 50_000;
 const replay_chunk = 2_000;
 const ask_every_ms = 1_000;
 const rebuild_rest_ms = 500;
 
-export const createProjection = (parts: ProjectionParts): Projection => {
+export const createProjection = (parts: ProjectionParts) => {
   const { sql, redis, prefix, log, projectors } = parts;
   const key = projectedKey(prefix);
   let connections = 0;
@@ -109,10 +102,12 @@ export const createProjection = (parts: ProjectionParts): Projection => {
   };
 
   return {
-    forget() {
+    /** What was known about Redis may no longer hold. */
+    forget(): void {
       projected = undefined;
     },
-    async update(head, fresh) {
+    /** Projects up to `head`; `fresh` are the newest entries where they are at hand. */
+    async update(head: number, fresh: readonly LogEntry[]): Promise<void> {
       const checkConnection = holdConnection();
       if (performance.now() - asked_ms > ask_every_ms) projected = undefined;
       let from = projected ?? (await askRedis(head));

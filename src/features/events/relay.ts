@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Deps } from '../../kit/deps.js';
 import { makeId } from '../../kit/ids.js';
@@ -6,6 +7,7 @@ import { type Loop, makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { type LogEntry, nudgeChannel } from './log-entry.js';
 import { createProjection, type Projector } from './projection.js';
+import { deleteOldRevocations } from './revocations-store.js';
 import {
   dropLease,
   ensurePartitions,
@@ -33,28 +35,36 @@ export interface RelayOptions {
   readonly projectors: readonly Projector[];
   /** Connection that only subscribes; nudges arrive on it. */
   readonly subscriber: Redis;
-  readonly lease_seconds?: number;
   readonly poll_ms?: number;
-  /**
-   * Bounds of the time between two hand-overs. It follows the size of the last one, so that a few
-   * events go on at once and many of them share the work of one transaction.
-   */
-  readonly gather_ms?: { readonly least: number; readonly most: number };
 }
 
+const lease_seconds = 2;
 const most_a_turn = 2_000;
+/**
+ * Bounds of the time between two hand-overs. It follows the size of the last one, so that a few
+ * events go on at once and many of them share the work of one transaction.
+ */
+const gather_bounds_ms = { least: 5, most: 60 };
 
 class LeaseLost extends Error {}
 
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
+/** Keeps the partitions of the next days ready, and forgets old revocations. */
+export const createEventsMaintenance = ({ sql, log }: Deps): Service =>
+  makeLoop({
+    name: 'events maintenance',
+    log,
+    every_ms: 3_600_000,
+    after_error_ms: 5_000,
+    turn: async () => {
+      await ensurePartitions(sql, 7);
+      await deleteOldRevocations(sql);
+      return 'rest';
+    },
   });
 
 export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const { sql, redis, log, config } = deps;
-  const { projectors, subscriber, lease_seconds = 2, poll_ms = 200 } = options;
-  const { least, most } = options.gather_ms ?? { least: 5, most: 60 };
+  const { projectors, subscriber, poll_ms = 200 } = options;
   const prefix = config.REDIS_PREFIX;
   const writer = createStreamWriter({ sql, redis, prefix });
   const projection = createProjection({ sql, redis, prefix, log, projectors });
@@ -107,6 +117,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const turn = async (): Promise<'again' | 'rest'> => {
     if (lease === undefined && !(await becomeActive())) return 'rest';
     const since = performance.now() - last_hand_over;
+    const { least, most } = gather_bounds_ms;
     const gather_ms = Math.min(Math.max(last_size / 2, least), most);
     if (since < gather_ms) await pause(gather_ms - since);
     last_hand_over = performance.now();
@@ -132,13 +143,10 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   return {
     name: 'relay',
     async start() {
+      const subscribe = () => subscriber.subscribe(nudgeChannel(prefix)).catch(() => undefined);
       subscriber.on('message', () => loop.nudge());
-      subscriber.on('ready', () => {
-        subscriber.subscribe(nudgeChannel(prefix)).catch(() => undefined);
-      });
-      if (subscriber.status === 'ready') {
-        await subscriber.subscribe(nudgeChannel(prefix)).catch(() => undefined);
-      }
+      subscriber.on('ready', subscribe);
+      if (subscriber.status === 'ready') await subscribe();
       await loop.start();
     },
     async stop() {

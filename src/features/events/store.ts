@@ -9,22 +9,20 @@ export const readHead = async (db: Db): Promise<number> => {
   return row?.offset ?? 0;
 };
 
+/** The columns of a `LogEntry`. */
+export const entryColumns = (db: Db) => db`
+  "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id, body`;
+
 /** Events after an offset, in order, at most `most`. */
 export const readEvents = async (db: Db, after: number, most: number) =>
   db<LogEntry[]>`
-    select
-      "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id,
-      body
+    select ${entryColumns(db)}
     from events
     where "offset" > ${after}
     order by "offset"
     limit ${most}`;
 
-export interface Lease {
-  readonly name: string;
-  readonly holder: string;
-  readonly fence: number;
-}
+export type Lease = { readonly name: string; readonly holder: string; readonly fence: number };
 
 /**
  * Takes the lease when nobody holds it or the holder let it run out; undefined otherwise. The fence
@@ -107,9 +105,7 @@ export const takeOver = (tx: Tx, most: number) => tx<LogEntry[]>`
     n.agent_id, n.audience_id, q.category, q.subcategory, n.owner_id, n.body
   from numbered n
   left join questions q on q.id = n.question_id
-  returning
-    "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id,
-    body`;
+  returning ${entryColumns(tx)}`;
 
 /** Makes the partitions of today and the next days, so that no day falls into the default one. */
 export const ensurePartitions = (sql: Sql, days_ahead: number): Promise<void> =>

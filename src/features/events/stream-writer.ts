@@ -10,11 +10,6 @@ import { readEvents, readHead } from './store.js';
  * whatever was lost (the answer, the entries, all of Redis) is filled in from Postgres.
  */
 
-export interface StreamWriter {
-  /** Brings the stream up to `head`; `fresh` are the newest entries where they are at hand. */
-  write(head: number, fresh: readonly LogEntry[]): Promise<void>;
-}
-
 const script = loadScript('append-1.lua');
 const kept = 100_000;
 /** After Redis was emptied the stream starts again this far behind the head. */
@@ -24,12 +19,9 @@ const chunk = 500;
 const argsOf = (entries: readonly LogEntry[]): (string | number)[] =>
   entries.flatMap((entry) => [entry.offset, ...packEntry(entry)]);
 
-export const createStreamWriter = (parts: {
-  readonly sql: Sql;
-  readonly redis: Redis;
-  readonly prefix: string;
-}): StreamWriter => {
-  const { sql, redis, prefix } = parts;
+type Parts = { readonly sql: Sql; readonly redis: Redis; readonly prefix: string };
+
+export const createStreamWriter = ({ sql, redis, prefix }: Parts) => {
   const key = streamKey(prefix);
   let at = 0;
   let checked_at = 0;
@@ -63,7 +55,8 @@ export const createStreamWriter = (parts: {
   };
 
   return {
-    async write(head, fresh) {
+    /** Brings the stream up to `head`; `fresh` are the newest entries where they are at hand. */
+    async write(head: number, fresh: readonly LogEntry[]): Promise<void> {
       await checkStream(head);
       for (let turns = 0; turns < 1_000; turns += 1) {
         if (at >= head) return;

@@ -8,7 +8,8 @@ import type { LogEntry } from './log-entry.js';
 
 /** Which topics an event is on, and which a caller may name. */
 
-const me_prefix = 'me:';
+/** Of the topic of an agent's private events. */
+export const me_prefix = 'me:';
 
 /** Topics of an event. A private one has the topic of its audience and no other. */
 export const topicsOf = (entry: LogEntry): readonly TopicRef[] => {
@@ -22,30 +23,20 @@ export const topicsOf = (entry: LogEntry): readonly TopicRef[] => {
   return labels.map((label) => ({ topic: label, label }));
 };
 
-/**
- * An event as it is told to whoever listens, one object for all the doors of a process: the newest
- * thousands are kept. Its topics are worked out when the first listener asks.
- */
+/** An event as it is published: one object for sockets, streams and long polls of a process. */
 export class Told implements Publication {
-  private known: readonly TopicRef[] | null = null;
+  readonly offset: number;
+  readonly id: string;
+  readonly body: string;
+  #topics: readonly TopicRef[] | null = null;
 
-  constructor(readonly about: LogEntry) {}
-
-  get offset(): number {
-    return this.about.offset;
-  }
-
-  get id(): string {
-    return this.about.id;
-  }
-
-  get body(): string {
-    return this.about.body;
+  constructor(readonly about: LogEntry) {
+    ({ offset: this.offset, id: this.id, body: this.body } = about);
   }
 
   get topics(): readonly TopicRef[] {
-    this.known ??= topicsOf(this.about);
-    return this.known;
+    this.#topics ??= topicsOf(this.about);
+    return this.#topics;
   }
 }
 
@@ -100,28 +91,3 @@ export const defaultTopics = (caller: Caller): readonly TopicRef[] =>
   caller.kind === 'agent'
     ? [plain('all'), { topic: me_prefix + caller.id, label: 'me' }]
     : [plain('all')];
-
-/** The places that topics of `resolveTopic` stand for. */
-export interface LogPlaces {
-  /** Every public event; the four lists of places then add nothing. */
-  readonly all: boolean;
-  readonly questions: readonly string[];
-  readonly categories: readonly string[];
-  readonly subcategories: readonly string[];
-  readonly agents: readonly string[];
-  /** Agents whose private events the reader may see. */
-  readonly audiences: readonly string[];
-}
-
-export const placesOf = (topics: readonly string[]): LogPlaces => {
-  const named = (prefix: string): string[] =>
-    topics.filter((topic) => topic.startsWith(prefix)).map((topic) => topic.slice(prefix.length));
-  return {
-    all: topics.includes('all'),
-    questions: named('question:'),
-    categories: named('category:'),
-    subcategories: named('subcategory:'),
-    agents: named('agent:'),
-    audiences: named(me_prefix),
-  };
-};

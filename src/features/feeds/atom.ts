@@ -1,20 +1,17 @@
 /** Atom (RFC 4287), written so that no text can become markup. */
 
-export interface AtomLink {
-  readonly rel: string;
-  readonly href: string;
-  readonly type: string;
-}
+export const atom_type = 'application/atom+xml';
 
 export interface AtomEntry {
   readonly id: string;
   readonly title: string;
   /** ISO 8601. */
   readonly updated: string;
-  readonly links: readonly AtomLink[];
+  /** The JSON that the entry is about. */
+  readonly href: string;
   readonly categories: readonly string[];
   readonly content: string;
-  /** The event behind it, for programs: the offset is the cursor of every other door of the log. */
+  /** The event itself, for programs: the offset is the cursor of the log. */
   readonly event: { readonly offset: number; readonly name: string; readonly data: unknown };
 }
 
@@ -23,7 +20,8 @@ export interface AtomFeed {
   readonly title: string;
   readonly subtitle: string;
   readonly updated: string;
-  readonly links: readonly AtomLink[];
+  /** The address of the feed. */
+  readonly href: string;
   readonly entries: readonly AtomEntry[];
 }
 
@@ -48,8 +46,8 @@ export const escapeXml = (text: string): string =>
 
 const element = (name: string, text: string): string => `<${name}>${escapeXml(text)}</${name}>`;
 
-const writeLink = ({ rel, href, type }: AtomLink): string =>
-  `<link rel="${escapeXml(rel)}" type="${escapeXml(type)}" href="${escapeXml(href)}"/>`;
+const link = (rel: string, type: string, href: string): string =>
+  `<link rel="${rel}" type="${type}" href="${escapeXml(href)}"/>`;
 
 const writeEntry = (entry: AtomEntry): string =>
   [
@@ -58,7 +56,7 @@ const writeEntry = (entry: AtomEntry): string =>
     element('title', entry.title),
     element('updated', entry.updated),
     element('published', entry.updated),
-    ...entry.links.map(writeLink),
+    link('alternate', 'application/json', entry.href),
     ...entry.categories.map((term) => `<category term="${escapeXml(term)}"/>`),
     element('content', entry.content),
     element('log:offset', String(entry.event.offset)),
@@ -76,7 +74,7 @@ export const writeFeed = (feed: AtomFeed): string =>
     element('subtitle', feed.subtitle),
     element('updated', feed.updated),
     '<author><name>Prediction Forum</name></author>',
-    ...feed.links.map(writeLink),
+    link('self', atom_type, feed.href),
     ...feed.entries.map(writeEntry),
     '</feed>',
     '',

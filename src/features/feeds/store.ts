@@ -1,5 +1,5 @@
 import type { Db } from '../../kit/pg/client.js';
-import type { LogEntry } from '../events/index.js';
+import { entryColumns, type LogEntry } from '../events/index.js';
 
 /** The newest events of the log that feeds tell of; the conditions are those of their indexes. */
 
@@ -7,8 +7,7 @@ const most_entries = 50;
 
 /** Questions published and resolved, of one category or of all. */
 export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
-  select
-    "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id, body
+  select ${entryColumns(db)}
   from events
   where event in ('question.created', 'question.resolved')
     and audience_id is null
@@ -18,8 +17,7 @@ export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
 
 /** What happened to one question; predictions and comments are too many for a feed. */
 export const readLife = (db: Db, question_id: string) => db<LogEntry[]>`
-  select
-    "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id, body
+  select ${entryColumns(db)}
   from events
   where question_id = ${question_id}
     and event in (

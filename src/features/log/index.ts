@@ -1,2 +1,2 @@
-export { createLogDoors, type LogDoors, type LogParts } from './doors.js';
 export { routes } from './routes.js';
+export { createLogWatch, type LogParts } from './watch.js';

@@ -16,7 +16,6 @@ export const log_faults = defineFaults({
 
 /** Longest that a call may wait for an event, in seconds. */
 export const wait_most_s = 50;
-export const most_topics = 50;
 
 const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
@@ -25,7 +24,7 @@ const wanted = {
   after: Type.Optional(offset),
   topic: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
     minItems: 1,
-    maxItems: most_topics,
+    maxItems: 50,
     default: ['all'],
   }),
   ...filter_query,
@@ -44,14 +43,6 @@ export type EventsQuery = Static<typeof events_query>;
 export const stream_query = Type.Object(wanted);
 export type StreamQuery = Static<typeof stream_query>;
 
-export const event_schema = Type.Object({
-  offset,
-  id: uuid_schema,
-  event: Type.String(),
-  data: Type.Object({}),
-  timestamp: time_schema,
-});
-
 /** Why what is told does not begin right after the offset that was asked for. */
 export const gap_schema = Type.Object({
   /** `expired`: older events are no longer kept. `epoch`: this log has never come so far. */
@@ -63,7 +54,12 @@ export const gap_schema = Type.Object({
 export type Gap = Static<typeof gap_schema>;
 
 export const events_answer = Type.Object({
-  events: Type.Array(event_schema),
+  events: Type.Array(
+    Type.Object({
+      ...{ offset, id: uuid_schema, event: Type.String() },
+      ...{ data: Type.Object({}), timestamp: time_schema },
+    }),
+  ),
   gap: nullable(gap_schema),
   /** Everything up to here was looked at: the `after` of the next call. */
   next: offset,

@@ -1,7 +1,6 @@
 import type { LogEntry } from '../events/index.js';
 import type { Gap } from './schema.js';
-import { sseEvent, sseText } from './texts.js';
-import type { LogWatch, Wanted } from './watch.js';
+import type { LogWatch, Visit, Wanted } from './watch.js';
 
 /**
  * A stream of server-sent events: what was missed, then what happens, in order, without a hole and
@@ -10,20 +9,14 @@ import type { LogWatch, Wanted } from './watch.js';
  * still is cut and resumes from the last id it has seen.
  */
 
-export interface StreamLimits {
-  /** How often a quiet stream says that it is alive, ± 10 %. */
-  readonly tick_ms: number;
-  /** ± 20 %. */
-  readonly lifetime_ms: number;
-  /** Reconnections after a shutdown are spread over this. */
-  readonly spread_ms: number;
-}
-
-export const stream_limits: StreamLimits = {
-  tick_ms: 15_000,
-  lifetime_ms: 4 * 3_600_000,
-  spread_ms: 5_000,
-};
+/** How often a quiet stream says that it is alive, ± 10 %. */
+const tick_ms = 15_000;
+/** ± 20 %. */
+const lifetime_ms = 4 * 3_600_000;
+/** Reconnections after a shutdown are spread over this. */
+const spread_ms = 5_000;
+const page_size = 100;
+const retry_ms = 1_000;
 
 export interface StreamAsk {
   readonly watch: LogWatch;
@@ -32,62 +25,58 @@ export interface StreamAsk {
   readonly labels: readonly string[];
   readonly after: number;
   readonly gap: Gap | null;
-  readonly limits: StreamLimits;
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal;
-  /** Why it has to end, when it has to. */
-  readonly endsBecause: () => 'credential' | 'draining' | null;
-  /** Gets a way to end the wait under way. */
-  readonly onWait: (end: () => void) => void;
+  readonly visit: Visit;
 }
 
-const page_size = 100;
-const retry_ms = 1_000;
+/** An event as it is written: the bytes of the record, with offset and id before them. */
+export const eventText = ({ offset, id, body }: LogEntry): string =>
+  `{"offset":${offset},"id":"${id}",${body.slice(1)}`;
+
+/** An event of the log has no name, so that a listener for messages gets all of them. */
+const logEvent = (entry: LogEntry): string => `id: ${entry.offset}\ndata: ${eventText(entry)}\n\n`;
+
+/** JSON has no line breaks, so its data is one line. */
+const namedEvent = (name: string, data: object, fields = ''): string =>
+  `${fields}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 const around = (ms: number, share: number): number => ms * (1 - share + 2 * share * Math.random());
 
-const welcome = ({ watch, labels, after, limits }: StreamAsk): string =>
-  sseText(
-    'welcome',
-    JSON.stringify({
-      topics: labels,
-      after,
-      head: watch.head(),
-      oldest: watch.oldest(),
-      tick_ms: limits.tick_ms,
-      time: new Date().toISOString(),
-    }),
-    { retry_ms },
-  );
-
-const tick = (head: number): string =>
-  sseText('tick', JSON.stringify({ head, time: new Date().toISOString() }), { id: head });
-
-const bye = (reason: string, limits: StreamLimits): string => {
-  const ms = reason === 'draining' ? Math.round(limits.spread_ms * Math.random()) : retry_ms;
-  return sseText('bye', JSON.stringify({ reason, reconnect_ms: ms }), { retry_ms: ms });
+const welcome = ({ watch, labels, after, gap }: StreamAsk): string => {
+  const place = { topics: labels, after, head: watch.head(), oldest: watch.oldest() };
+  const data = { ...place, tick_ms, time: new Date().toISOString() };
+  const said = namedEvent('welcome', data, `retry: ${retry_ms}\n`);
+  return gap === null ? said : said + namedEvent('gap', gap);
 };
 
-const textOf = (entries: readonly LogEntry[]): string => entries.map(sseEvent).join('');
+const tick = (head: number): string =>
+  namedEvent('tick', { head, time: new Date().toISOString() }, `id: ${head}\n`);
+
+const bye = (reason: string): string => {
+  const reconnect_ms = reason === 'draining' ? Math.round(spread_ms * Math.random()) : retry_ms;
+  return namedEvent('bye', { reason, reconnect_ms }, `retry: ${reconnect_ms}\n`);
+};
 
 export async function* streamEvents(ask: StreamAsk): AsyncGenerator<string> {
-  const { watch, wanted, limits, signal, gap } = ask;
-  const ends_ms = performance.now() + around(limits.lifetime_ms, 0.2);
+  const { watch, wanted, signal, visit } = ask;
+  const hasEnded = (): boolean => visit.revoked !== null || watch.hasEnded();
+  const ends_ms = performance.now() + around(lifetime_ms, 0.2);
   let cursor = ask.after;
-  yield welcome(ask) + (gap === null ? '' : sseText('gap', JSON.stringify(gap)));
+  yield welcome(ask);
   while (!signal.aborted) {
-    const reason = ask.endsBecause() ?? (performance.now() > ends_ms ? 'lifetime' : null);
-    if (reason !== null) {
-      yield bye(reason, limits);
+    if (hasEnded() || performance.now() > ends_ms) {
+      const why = watch.hasEnded() ? 'draining' : 'lifetime';
+      yield bye(visit.revoked === null ? why : 'credential');
       return;
     }
     const { entries, next } = await watch.read(wanted, cursor, page_size);
     cursor = next;
-    if (entries.length > 0) yield textOf(entries);
-    if (cursor < watch.head() || ask.endsBecause() !== null) continue;
+    if (entries.length > 0) yield entries.map(logEvent).join('');
+    if (cursor < watch.head() || hasEnded()) continue;
     const left_ms = Math.max(0, ends_ms - performance.now());
-    const waiting = watch.awaitNext(wanted, Math.min(around(limits.tick_ms, 0.1), left_ms));
-    ask.onWait(waiting.end);
+    const waiting = watch.awaitNext(wanted, Math.min(around(tick_ms, 0.1), left_ms));
+    visit.endWait = waiting.end;
     const { woken, up_to } = await waiting.wait;
     cursor = Math.max(cursor, up_to);
     if (woken === 'late') yield tick(cursor);

@@ -1,15 +1,26 @@
 import pLimit from 'p-limit';
-import type { Logger } from 'pino';
-import { describeError } from '../../kit/log.js';
+import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import { readAddressText } from '../../kit/http/request.js';
+import { type Context, callerKey } from '../../kit/http/route.js';
+import { sha256 } from '../../kit/ids.js';
 import type { Sql } from '../../kit/pg/client.js';
 import { withDeadline } from '../../kit/service.js';
-import type { Filter, Publication, TopicRef } from '../../kit/ws/frames.js';
+import { makeCounts } from '../../kit/ws/connections.js';
+import { type Filter, type Publication, type TopicRef, ws_faults } from '../../kit/ws/frames.js';
+import { default_limits } from '../../kit/ws/hub.js';
 import type { Recent } from '../../kit/ws/recent.js';
-import { type LogEntry, readHead, readMatching, readOldest, type Told } from '../events/index.js';
+import {
+  type Follower,
+  type LogEntry,
+  type Revoked,
+  readHead,
+  readMatching,
+  type Told,
+} from '../events/index.js';
 
 /**
- * The log as the HTTP doors of one process see it. It hangs on the process's follower: whoever is
- * at the head is woken from memory, and nobody who waits costs a query.
+ * The log as the HTTP routes of one process see it, fed by its follower: a reader at the head is
+ * woken from memory, and waiting costs no query.
  *
  *   within the newest events    read from memory
  *   further back                pages of the record, a bounded part of the log at a time
@@ -25,235 +36,191 @@ export interface LogPage {
   readonly next: number;
 }
 
-export interface LogWatch {
-  /** Where the log stands before the first batch. */
-  begin(head: number): void;
-  onEvents(batch: readonly Told[]): void;
-  head(): number;
-  oldest(): number;
-  /** Wanted events after an offset, at most `limit`. Throws while the record is needed and away. */
-  read(wanted: Wanted, after: number, limit: number): Promise<LogPage>;
-  /** To be called in the turn in which everything up to the head was read. */
-  awaitNext(wanted: Wanted, within_ms: number): Waiting;
-  /** Waits for an offset that is in the record; `late` when this process does not get there. */
-  hasReached(offset: number): Promise<'yes' | 'late' | 'never'>;
-  refreshOldest(): Promise<void>;
-  /** Everybody who waits is told that it is over; so is whoever begins to. */
-  end(): void;
-  readonly waiting: () => number;
-}
-
-export interface WatchOptions {
-  readonly sql: Sql;
-  readonly log: Logger;
-  /** Where the newest are kept; it may be shared. */
-  readonly recent: Recent<Told>;
-}
-
-/** Offsets that one query looks at: sparse topics are searched in parts. */
-const span_most = 20_000;
-const readers_most = 4;
-const read_deadline_ms = 15_000;
-/** How long to wait for an offset that is in the record and not yet in this process. */
-const ahead_ms = 5_000;
-
 export interface Wanted {
   /** Those of `resolveTopic`, each with the filter. */
   readonly refs: readonly TopicRef[];
-  /** The same by name. */
   readonly topics: ReadonlySet<string>;
-  /** Of `readFilter`; null lets everything pass. */
+  /** Null lets everything pass. */
   readonly filter: Filter | null;
 }
 
-export const isWanted = ({ topics, filter }: Wanted, publication: Publication): boolean =>
-  publication.topics.some(({ topic }) => topics.has(topic)) &&
-  (filter === null || filter.matches(publication));
-
-export interface Wait {
+interface Wait {
   readonly woken: 'event' | 'late' | 'ended';
   /** Up to here nothing was wanted. */
   readonly up_to: number;
 }
 
-export interface Waiting {
-  readonly wait: Promise<Wait>;
-  /** From outside: the client is gone, or its key no longer holds. */
-  end(): void;
-}
+type Finish = (woken: Wait['woken'], up_to: number) => void;
 
-/** One that waits, by topic: an event looks at those alone that may want it. */
-interface Waiter {
-  readonly wanted: Wanted;
-  finish(woken: Wait['woken'], up_to: number): void;
-}
+/** Offsets that one query looks at: sparse topics are searched in parts. */
+const span_most = 100_000;
+const readers_most = 4;
+const read_deadline_ms = 15_000;
 
-interface Waiters {
-  count(): number;
-  begin(wanted: Wanted, within_ms: number): Waiting;
-  /** Wakes those who want it; nothing before `up_to` was wanted by anybody who still waits. */
-  wake(publication: Publication, up_to: number): void;
-  /** Nobody waits any more, now or later. */
-  end(): void;
-}
+const isWanted = ({ topics, filter }: Wanted, publication: Publication): boolean =>
+  publication.topics.some(({ topic }) => topics.has(topic)) &&
+  (filter === null || filter.matches(publication));
 
-/** `head` says how far the log has been followed. */
-const makeWaiters = (head: () => number): Waiters => {
-  const all = new Set<Waiter>();
-  const by_topic = new Map<string, Set<Waiter>>();
-  let ended = false;
-
-  const remove = (waiter: Waiter): void => {
-    all.delete(waiter);
-    for (const topic of waiter.wanted.topics) {
+/** Calls that wait, by topic: an event looks at those alone that may want it. */
+const makeWaiters = (head: () => number) => {
+  const all = new Map<Finish, Wanted>();
+  const by_topic = new Map<string, Set<Finish>>();
+  let has_ended = false;
+  const remove = (finish: Finish, { topics }: Wanted): void => {
+    all.delete(finish);
+    for (const topic of topics) {
       const others = by_topic.get(topic);
-      if (others?.delete(waiter) && others.size === 0) by_topic.delete(topic);
+      if (others?.delete(finish) && others.size === 0) by_topic.delete(topic);
     }
   };
-  const add = (waiter: Waiter): void => {
-    all.add(waiter);
-    for (const topic of waiter.wanted.topics) {
-      by_topic.set(topic, (by_topic.get(topic) ?? new Set()).add(waiter));
-    }
-  };
-
   return {
     count: () => all.size,
-    begin(wanted, within_ms) {
-      let end = (): void => undefined;
-      const wait = new Promise<Wait>((resolve) => {
-        const waiter: Waiter = {
-          wanted,
-          finish(woken, up_to) {
-            clearTimeout(timer);
-            remove(waiter);
-            end = () => undefined;
-            resolve({ woken, up_to });
-          },
-        };
-        const timer = setTimeout(() => waiter.finish('late', head()), within_ms);
-        add(waiter);
-        end = () => waiter.finish('ended', head());
-        if (ended) end();
+    hasEnded: () => has_ended,
+    /** The wait, and a way to end it: the client is gone, or its key no longer holds. */
+    begin(wanted: Wanted, within_ms: number) {
+      let resolve = (_: Wait): void => undefined;
+      const wait = new Promise<Wait>((done) => {
+        resolve = done;
       });
-      return { wait, end: () => end() };
+      const finish: Finish = (woken, up_to) => {
+        clearTimeout(timer);
+        remove(finish, wanted);
+        resolve({ woken, up_to });
+      };
+      const timer = setTimeout(() => finish('late', head()), within_ms);
+      all.set(finish, wanted);
+      for (const topic of wanted.topics) {
+        by_topic.set(topic, (by_topic.get(topic) ?? new Set()).add(finish));
+      }
+      const end = (): void => finish('ended', head());
+      if (has_ended) end();
+      return { wait, end };
     },
-    wake(publication, up_to) {
+    /** Wakes those who want it; nothing before `up_to` was wanted by anybody who still waits. */
+    wake(publication: Publication, up_to: number): void {
       for (const { topic } of publication.topics) {
-        for (const waiter of by_topic.get(topic) ?? []) {
-          if (isWanted(waiter.wanted, publication)) waiter.finish('event', up_to);
+        for (const finish of by_topic.get(topic) ?? []) {
+          if (isWanted(all.get(finish) as Wanted, publication)) finish('event', up_to);
         }
       }
     },
-    end() {
-      ended = true;
-      for (const waiter of all) waiter.finish('ended', head());
-    },
-  };
-};
-
-/** Those who wait until this process has come to an offset. */
-const makeArrivals = (head: () => number) => {
-  const looks = new Set<() => void>();
-  let ended = false;
-  const lookAll = (): void => {
-    for (const look of looks) look();
-  };
-  return {
-    lookAll,
-    /** False when it does not get there in time. */
-    until: (offset: number): Promise<boolean> =>
-      new Promise((resolve) => {
-        const finish = (): void => {
-          clearTimeout(timer);
-          looks.delete(look);
-          resolve(head() >= offset);
-        };
-        const look = (): void => {
-          if (head() >= offset || ended) finish();
-        };
-        const timer = setTimeout(finish, ahead_ms);
-        looks.add(look);
-        look();
-      }),
     end(): void {
-      ended = true;
-      lookAll();
+      has_ended = true;
+      for (const finish of all.keys()) finish('ended', head());
     },
   };
 };
 
-/** Wanted events of memory after an offset that memory reaches back to. */
-const pick = (
-  kept: readonly Told[],
-  wanted: Wanted,
-  { limit, head }: { readonly limit: number; readonly head: number },
-): LogPage => {
-  const entries: LogEntry[] = [];
-  for (const one of kept) {
-    if (!isWanted(wanted, one)) continue;
-    entries.push(one.about);
-    if (entries.length === limit) return { entries, next: one.offset };
-  }
-  return { entries, next: head };
+/** A connection that stays open; `revoked` says why its key no longer holds. */
+export interface Visit {
+  revoked: Fault | null;
+  /** Ends the wait under way; called when the key no longer holds. */
+  endWait: () => void;
+  leave(): void;
+}
+
+/** How many one caller and one address may have, and that a key which is revoked ends its own. */
+const createVisitors = () => {
+  const { connections_key, connections_ip } = default_limits;
+  /** With the SHA-256 of the key in hex; a person has nothing of its own in the log. */
+  const visits = new Map<Visit, string | null>();
+  const counts = makeCounts();
+  return {
+    enter(visitor: Pick<Context, 'caller' | 'ip' | 'header'>): Visit | Fault {
+      const { caller, ip } = visitor;
+      const address = `ip ${readAddressText(ip).limit_key}`;
+      const key = callerKey(caller);
+      const names = key === null ? [address] : [address, key];
+      const is_full = key !== null && counts.of(key) >= connections_key;
+      if (is_full || counts.of(address) >= connections_ip) {
+        const message = 'There are too many connections that wait for events; close one first.';
+        return refuse(ws_faults.TOO_MANY_CONNECTIONS, { message, headers: { 'Retry-After': '5' } });
+      }
+      const visit: Visit = {
+        revoked: null,
+        endWait: () => undefined,
+        leave() {
+          if (visits.delete(visit)) for (const name of names) counts.add(name, -1);
+        },
+      };
+      const is_agent = caller.kind === 'agent';
+      visits.set(visit, is_agent ? sha256(visitor.header('x-api-key'), 'hex') : null);
+      for (const name of names) counts.add(name, 1);
+      return visit;
+    },
+    onRevoked(revoked: Revoked): void {
+      for (const [visit, credential] of visits) {
+        const reason = credential === null ? undefined : revoked.get(credential);
+        if (reason === undefined) continue;
+        const { INVALID_API_KEY, ACCOUNT_SUSPENDED } = common_faults;
+        visit.revoked = refuse(reason === 'revoked' ? INVALID_API_KEY : ACCOUNT_SUSPENDED);
+        visit.endWait();
+      }
+    },
+    count: () => visits.size,
+  };
 };
 
-export const createLogWatch = (options: WatchOptions): LogWatch => {
-  const { sql, log, recent } = options;
+/** `recent` holds the newest events; it may be shared. */
+export const createLogWatch = (sql: Sql, recent: Recent<Told>) => {
   const waiters = makeWaiters(() => head);
   const gate = pLimit(readers_most);
-  const arrivals = makeArrivals(() => head);
   let head = -1;
-  let oldest = 1;
+  let follower: Pick<Follower, 'head' | 'oldest'> = { head: 0, oldest: 1 };
 
   const ask = <T>(work: () => Promise<T>): Promise<T> =>
     gate(() => withDeadline(work(), read_deadline_ms, 'Reading the log'));
 
   return {
-    begin(at) {
-      head = at;
-      recent.reset(at);
+    /** To be called before the first batch. */
+    begin(started: Pick<Follower, 'head' | 'oldest'>): void {
+      follower = started;
+      head = follower.head;
+      recent.reset(head);
     },
-    onEvents(batch) {
+    onEvents(batch: readonly Told[]): void {
       const fresh = head < 0 ? [] : batch.filter(({ offset }) => offset > head);
       const first = fresh[0];
       if (first === undefined) return;
       const before = first.offset - 1;
-      // A hole is not in memory: who is behind it reads the record.
+      // A hole is not in memory: a reader before it reads the record.
       if (before > head) recent.reset(before);
       for (const told of fresh) recent.push(told);
       head = first.offset + fresh.length - 1;
       if (waiters.count() > 0) for (const told of fresh) waiters.wake(told, before);
-      arrivals.lookAll();
     },
     head: () => head,
-    oldest: () => oldest,
-    waiting: waiters.count,
-    async read(wanted, after, limit) {
-      if (after >= recent.from()) {
-        return pick(recent.after(after), wanted, { limit, head });
+    oldest: () => follower.oldest,
+    /** Wanted events after an offset, at most `limit`. Throws while Postgres is needed and away. */
+    async read(wanted: Wanted, after: number, limit: number): Promise<LogPage> {
+      let entries: readonly LogEntry[];
+      let until = Math.max(head, after);
+      if (after < recent.from()) {
+        until = Math.min(head, after + span_most);
+        entries = await ask(() => readMatching(sql, wanted.refs, { after, until, limit }));
+      } else {
+        const found = recent.after(after).filter((one) => isWanted(wanted, one));
+        entries = found.slice(0, limit).map(({ about }) => about);
       }
-      const until = Math.min(head, after + span_most);
-      const entries = await ask(() => readMatching(sql, wanted.refs, { after, until, limit }));
       const last = entries.length === limit ? entries[limit - 1] : undefined;
       return { entries, next: last?.offset ?? until };
     },
+    /** To be called in the turn in which everything up to the head was read. */
     awaitNext: waiters.begin,
-    async hasReached(offset) {
-      if (offset <= head) return 'yes';
-      if (offset > (await ask(() => readHead(sql)))) return 'never';
-      return (await arrivals.until(offset)) ? 'yes' : 'late';
-    },
-    async refreshOldest() {
-      try {
-        oldest = await withDeadline(readOldest(sql), read_deadline_ms, 'Reading the oldest offset');
-      } catch (error) {
-        log.warn(describeError(error), 'log: the oldest offset is not known anew');
-      }
-    },
-    end() {
-      waiters.end();
-      arrivals.end();
-    },
+    /** Whether the record has come so far, though this process may not have. */
+    hasReached: async (offset: number): Promise<boolean> =>
+      offset <= head || offset <= (await ask(() => readHead(sql))),
+    /** Ends every stream and every wait; those that come later end at once. */
+    end: waiters.end,
+    hasEnded: waiters.hasEnded,
+    waiting: waiters.count,
+    visitors: createVisitors(),
   };
 };
+
+export type LogWatch = ReturnType<typeof createLogWatch>;
+
+/** The part of a process's deps that this feature adds. */
+export interface LogParts {
+  readonly log_watch: LogWatch;
+}

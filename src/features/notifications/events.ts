@@ -1,5 +1,8 @@
+import type { Deps } from '../../kit/deps.js';
+import { makeLoop } from '../../kit/loop.js';
+import type { Service } from '../../kit/service.js';
 import { type LogEntry, type Projector, readData } from '../events/index.js';
-import { insertNotices, type Notice } from './store.js';
+import { dropOld, insertNotices, type Notice } from './store.js';
 
 /**
  * Replies are told in the transaction that gives their event its offset: an event is handed over
@@ -27,3 +30,20 @@ export const notified_replies: Projector = {
   name: 'notified replies',
   record: (tx, entries) => insertNotices(tx, entries.flatMap(noticeOf)),
 };
+
+/** Read ones are dropped this long after they were read. */
+export const read_life_ms = 30 * 86_400_000;
+/** The newest that each agent keeps, read or not. */
+export const most_kept = 1_000;
+
+/** Keeps the notifications of each agent bounded. Any number of these may run. */
+export const createNotificationSweeper = ({ sql, log, clock }: Deps): Service =>
+  makeLoop({
+    name: 'notification sweeper',
+    log,
+    every_ms: 3_600_000,
+    turn: async () => {
+      await dropOld(sql, new Date(clock().getTime() - read_life_ms), most_kept);
+      return 'rest';
+    },
+  });

@@ -1,8 +1,6 @@
-export { notified_replies } from './events.js';
+export { createNotificationSweeper, notified_replies } from './events.js';
 export { routes } from './routes.js';
 export { notification_schema } from './schema.js';
 export type { NotificationRow } from './store.js';
-export { insertNotices as notify, type Notice } from './store.js';
-export { createNotificationSweeper } from './sweeper.js';
-export { noteTiers } from './tiers-store.js';
+export { insertNotices as notify, type Notice, noteTiers } from './store.js';
 export { toWire as notificationWire } from './views.js';

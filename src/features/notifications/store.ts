@@ -1,6 +1,7 @@
 import { makeId } from '../../kit/ids.js';
 import type { PageAsk } from '../../kit/page.js';
 import type { Db, Sql, Tx } from '../../kit/pg/client.js';
+import { starting_points, tierOf, tiers } from '../points/index.js';
 import type { NoticeKind } from './schema.js';
 
 /** Notifications in Postgres. */
@@ -23,21 +24,19 @@ export interface Notice {
 /** In the order of agent ids, so that two writers never wait for each other in a circle. */
 export const insertNotices = async (tx: Tx, notices: readonly Notice[]): Promise<void> => {
   if (notices.length === 0) return;
-  const sorted = [...notices].sort((a, b) => (a.agent_id < b.agent_id ? -1 : 1));
+  const rows = [...notices]
+    .sort((a, b) => (a.agent_id < b.agent_id ? -1 : 1))
+    .map(({ at, details = {}, ...notice }) => {
+      return { ...notice, id: makeId(), details, created_at: at };
+    });
   await tx`
     insert into notifications
       (agent_id, id, kind, cause, question_id, subject_id, details, created_at)
-    select agent_id, id, kind, cause, question_id, subject_id, details::jsonb, created_at
-    from unnest(
-      ${sorted.map((one) => one.agent_id)}::uuid[],
-      ${sorted.map(() => makeId())}::uuid[],
-      ${sorted.map((one) => one.kind)}::text[],
-      ${sorted.map((one) => one.cause)}::text[],
-      ${sorted.map((one) => one.question_id ?? null)}::uuid[],
-      ${sorted.map((one) => one.subject_id ?? null)}::uuid[],
-      ${sorted.map((one) => JSON.stringify(one.details ?? {}))}::text[],
-      ${sorted.map((one) => one.at.toISOString())}::timestamptz[]
-    ) as n (agent_id, id, kind, cause, question_id, subject_id, details, created_at)
+    select agent_id, id, kind, cause, question_id, subject_id, details, created_at
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as n (
+      agent_id uuid, id uuid, kind text, cause text, question_id uuid, subject_id uuid,
+      details jsonb, created_at timestamptz
+    )
     on conflict do nothing`;
 };
 
@@ -52,7 +51,7 @@ export interface NotificationRow {
   readonly read_at: Date | null;
 }
 
-export interface NotificationAsk {
+interface NotificationAsk {
   readonly agent_id: string;
   /** Undefined: all of them. */
   readonly unread: boolean | undefined;
@@ -102,69 +101,71 @@ export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadAsk): P
   return rows.length;
 };
 
-/** Agents that have notifications, in pages by id; a loose scan over the primary key. */
-export const listNotified = async (db: Db, after: string | null, most: number) => {
-  const rows = await db<{ agent_id: string }[]>`
-    with recursive known (agent_id, n) as (
-      (
-        select agent_id, 1
+/** Drops what was read before a time, and what is beyond the newest `most` of an agent. */
+export const dropOld = (sql: Sql, read_before: Date, most: number): Promise<number> =>
+  sql.begin({ statement_ms: 60_000 }, async (tx) => {
+    const gone = await tx`
+      delete from notifications n
+      using (
+        select agent_id, id, row_number() over (partition by agent_id order by id desc) as place
         from notifications
-        where ${after}::uuid is null or agent_id > ${after}::uuid
-        order by agent_id
-        limit 1
-      )
-      union all
-      select
-        (
-          select m.agent_id
-          from notifications m
-          where m.agent_id > known.agent_id
-          order by m.agent_id
-          limit 1
-        ),
-        known.n + 1
-      from known
-      where known.agent_id is not null and known.n < ${most}
-    )
-    select agent_id from known where agent_id is not null`;
-  return rows.map(({ agent_id }) => agent_id);
-};
+      ) o
+      where n.agent_id = o.agent_id
+        and n.id = o.id
+        and (o.place > ${most} or n.read_at < ${read_before})`;
+    return gone.count;
+  });
 
-/** Deletes what is beyond the newest `most` of each agent; how many went. */
-export const dropBeyond = async (sql: Sql, agent_ids: readonly string[], most: number) => {
-  if (agent_ids.length === 0) return 0;
-  const rows = await sql`
-    delete from notifications n
-    using (
+const first_tier = tierOf(starting_points);
+
+/**
+ * Tells agents whose tier is no longer the one they were told of, and gives their ids. To be called
+ * with agents whose points changed, after the change and in its transaction, which holds their
+ * accounts: one statement compares with what was told and notes the change, so that each change
+ * that it sees is told once. A tier that changed and came back in between is not told.
+ */
+export const noteTiers = async (
+  tx: Tx,
+  agent_ids: readonly string[],
+  at: Date,
+): Promise<readonly string[]> => {
+  if (agent_ids.length === 0) return [];
+  const rows = await tx<{ agent_id: string; tier: string; before: string }[]>`
+    with now as (
       select
         a.agent_id,
-        (
-          select m.id
-          from notifications m
-          where m.agent_id = a.agent_id
-          order by m.id desc
-          offset ${most}
-          limit 1
-        ) as last_id
-      from unnest(${agent_ids as string[]}::uuid[]) as a (agent_id)
-    ) bound
-    where n.agent_id = bound.agent_id and n.id <= bound.last_id
-    returning n.id`;
-  return rows.length;
-};
-
-/** Deletes up to `most` that were read before `before`; how many went. */
-export const dropRead = async (sql: Sql, before: Date, most: number): Promise<number> => {
-  const rows = await sql`
-    delete from notifications
-    where (agent_id, id) in (
-      select agent_id, id
-      from notifications
-      where read_at < ${before}
-      order by read_at
-      limit ${most}
-      for update skip locked
+        coalesce(t.tier, ${first_tier}::text) as before,
+        (${tiers.map(({ tier }) => tier)}::text[])[
+          greatest(
+            1,
+            width_bucket(
+              a.balance,
+              ${tiers.map(({ from_points }) => from_points)}::integer[]
+            )
+          )
+        ] as tier
+      from unnest(${agent_ids as string[]}::uuid[]) as given (agent_id)
+      join accounts a on a.agent_id = given.agent_id
+      left join told_tiers t on t.agent_id = given.agent_id
+    ),
+    told as (
+      insert into told_tiers (agent_id, tier)
+      select agent_id, tier
+      from now
+      where tier <> before
+      order by agent_id
+      on conflict (agent_id) do update
+        set tier = excluded.tier
+        where told_tiers.tier <> excluded.tier
+      returning agent_id
     )
-    returning id`;
-  return rows.length;
+    select now.agent_id, now.tier, now.before
+    from now
+    join told on told.agent_id = now.agent_id`;
+  const told = rows.map(({ agent_id, tier, before }): Notice => {
+    const cause = `tier:${makeId()}`;
+    return { agent_id, kind: 'tier.changed', cause, details: { tier, before }, at };
+  });
+  await insertNotices(tx, told);
+  return rows.map(({ agent_id }) => agent_id);
 };

@@ -1,59 +1,24 @@
 import { makeId } from '../../kit/ids.js';
-import type { Db } from '../../kit/pg/client.js';
+import type { PageAsk } from '../../kit/page.js';
+import type { Db, Sql } from '../../kit/pg/client.js';
+import { readOldest } from '../events/index.js';
 import type { DeliveryState } from './schema.js';
 
-/** What owners read of deliveries, and what they ask to be sent again. */
+/** What owners read of deliveries, as the wire shows it, and what they ask to be sent again. */
 
-export interface DeliveryRow {
-  readonly id: string;
-  readonly event_id: string;
-  readonly event: string | null;
-  readonly offset: number;
-  readonly status: DeliveryState;
-  readonly attempts: number;
-  readonly replays: number;
-  readonly next_at: Date;
-  readonly created_at: Date;
-  readonly delivered_at: Date | null;
-  readonly gap_until_offset: number | null;
-  readonly gap_count: number | null;
-  readonly gap_reason: 'backlog' | 'age' | null;
-}
+type DeliveryRow = { readonly event_id: string; readonly status: DeliveryState };
 
-export interface AttemptRow {
-  readonly attempt: number;
-  readonly at: Date;
-  readonly status: number | null;
-  readonly latency_ms: number;
-  readonly error: string | null;
-  readonly answer: string | null;
-}
-
-/** With its last attempt, whose members are null when there was none. */
-export type ListedRow = DeliveryRow & {
-  readonly attempt: number | null;
-  readonly at: Date | null;
-  readonly answer_status: number | null;
-  readonly latency_ms: number | null;
-  readonly error: string | null;
-};
-
-export interface DeliveryFilter {
-  readonly webhook_id: string;
-  readonly state: DeliveryState | null;
-}
-
-export interface DeliveryPage {
-  /** Newest first: event ids grow with time. */
-  readonly before_event_id: string | null;
-  readonly limit: number;
-  readonly offset: number;
-}
+type DeliveryFilter = { readonly webhook_id: string; readonly state: DeliveryState | null };
 
 const columns = (db: Db) => db`
   d.id, d.event_id, case when d.state <> 'gap' then e.event end as event,
-  d.event_offset as "offset", d.state as status, d.attempts, d.replays, d.next_at, d.created_at,
-  d.delivered_at, d.gap_until_offset, d.gap_count, d.gap_reason`;
+  d.event_offset as "offset", d.state as status, d.attempts, d.replays,
+  case when d.state in ('pending', 'waiting') then d.next_at end as next_attempt_at,
+  d.created_at, d.delivered_at,
+  case when d.state = 'gap' then json_build_object(
+    'from_offset', d.event_offset, 'until_offset', d.gap_until_offset, 'count', d.gap_count,
+    'reason', d.gap_reason
+  ) end as gap`;
 
 const withEvent = (db: Db) => db`
   left join events e on e.recorded_on = d.recorded_on and e."offset" = d.event_offset`;
@@ -61,35 +26,33 @@ const withEvent = (db: Db) => db`
 const isListed = (db: Db, { webhook_id, state }: DeliveryFilter) => db`
   d.webhook_id = ${webhook_id} and (${state}::text is null or d.state = ${state})`;
 
-export const listDeliveries = async (
-  db: Db,
-  filter: DeliveryFilter,
-  page: DeliveryPage,
-): Promise<ListedRow[]> => db<ListedRow[]>`
-  select
-    ${columns(db)}, a.attempt, a.at, a.status as answer_status, a.latency_ms, a.error
+/** Newest first: event ids grow with time. One row more than the page. */
+export const listDeliveries = (db: Db, filter: DeliveryFilter, page: PageAsk) => db<DeliveryRow[]>`
+  select ${columns(db)}, a.last_attempt
   from deliveries d
   ${withEvent(db)}
   left join lateral (
-    select *
+    select json_build_object(
+      'attempt', a.attempt,
+      'at', to_char(a.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+      'status', a.status, 'latency_ms', a.latency_ms, 'error', a.error
+    ) as last_attempt
     from attempts a
     where a.webhook_id = d.webhook_id and a.event_id = d.event_id
     order by a.at desc
     limit 1
   ) a on true
   where ${isListed(db, filter)}
-    and (${page.before_event_id}::uuid is null or d.event_id < ${page.before_event_id})
+    ${page.after === null ? db`` : db`and d.event_id < ${page.after[0] as string}::uuid`}
   order by d.event_id desc
-  limit ${page.limit}
+  limit ${page.limit + 1}
   offset ${page.offset}`;
-
-const most_counted = 100_000;
 
 export const countDeliveries = async (db: Db, filter: DeliveryFilter): Promise<number> => {
   const [row] = await db<{ count: number }[]>`
     select count(*)::int as count
     from (
-      select from deliveries d where ${isListed(db, filter)} limit ${most_counted}
+      select from deliveries d where ${isListed(db, filter)} limit 100000
     ) counted`;
   return row?.count ?? 0;
 };
@@ -108,20 +71,14 @@ export const findDelivery = async (
   return row;
 };
 
-const most_attempts = 100;
-
 /** The newest attempts, oldest first. */
-export const listAttempts = async (
-  db: Db,
-  webhook_id: string,
-  event_id: string,
-): Promise<AttemptRow[]> => {
-  const rows = await db<AttemptRow[]>`
+export const listAttempts = async (db: Db, webhook_id: string, event_id: string) => {
+  const rows = await db`
     select attempt, at, status, latency_ms, error, answer
     from attempts
     where webhook_id = ${webhook_id} and event_id = ${event_id}
     order by at desc
-    limit ${most_attempts}`;
+    limit 100`;
   return rows.reverse();
 };
 
@@ -144,31 +101,16 @@ export const redeliver = async (db: Db, webhook_id: string, id: string): Promise
     where ${isDelivery(db, webhook_id, id)} and d.state not in ('sending', 'gap')`;
 };
 
-export interface LogBounds {
-  /** Of the oldest event that is kept. */
-  readonly oldest: number;
-  readonly head: number;
-}
-
-export const readBounds = async (db: Db): Promise<LogBounds> => {
-  const [row] = await db<LogBounds[]>`
-    select
-      coalesce((select min("offset") from events), h."offset" + 1) as oldest,
-      h."offset" as head
-    from log_head h`;
-  return row ?? { oldest: 1, head: 0 };
-};
-
 /**
  * The offset of the last event that was recorded before a time. Times grow with offsets, so that
  * halving finds it without an index of times.
  */
-export const offsetBefore = async (db: Db, time: Date, bounds: LogBounds): Promise<number> => {
-  let before = bounds.oldest - 1;
-  let after = bounds.head + 1;
+export const offsetBefore = async (sql: Sql, time: Date, head: number): Promise<number> => {
+  let before = (await readOldest(sql)) - 1;
+  let after = head + 1;
   while (after - before > 1) {
     const middle = Math.floor((before + after) / 2);
-    const [row] = await db<{ is_before: boolean }[]>`
+    const [row] = await sql<{ is_before: boolean }[]>`
       select recorded_at < ${time} as is_before from events where "offset" = ${middle}`;
     if (row?.is_before === false) after = middle;
     else before = middle;
@@ -176,22 +118,13 @@ export const offsetBefore = async (db: Db, time: Date, bounds: LogBounds): Promi
   return before;
 };
 
-export interface ReplayRow {
-  readonly id: string;
-  readonly webhook_id: string;
-  readonly after_offset: number;
-  readonly next_offset: number;
-  readonly until_offset: number;
-  readonly queued: number;
-  readonly started_at: Date;
-  readonly done_at: Date | null;
-}
-
 const replay_columns = (db: Db) => db`
-  id, webhook_id, after_offset, next_offset, until_offset, queued, started_at, done_at`;
+  id, webhook_id, case when done_at is null then 'running' else 'done' end as status,
+  after_offset as after, until_offset, next_offset, queued, started_at, done_at`;
 
-export const findReplay = async (db: Db, webhook_id: string): Promise<ReplayRow | undefined> => {
-  const [row] = await db<ReplayRow[]>`
+/** The last replay of a webhook, as the wire shows it. */
+export const findReplay = async (db: Db, webhook_id: string) => {
+  const [row] = await db`
     select ${replay_columns(db)} from webhook_replays where webhook_id = ${webhook_id}`;
   return row;
 };
@@ -201,8 +134,8 @@ export const startReplay = async (
   db: Db,
   webhook_id: string,
   { after, until }: { readonly after: number; readonly until: number },
-): Promise<ReplayRow | undefined> => {
-  const [row] = await db<ReplayRow[]>`
+) => {
+  const [row] = await db`
     insert into webhook_replays as r
       (webhook_id, id, after_offset, next_offset, until_offset, done_at)
     values

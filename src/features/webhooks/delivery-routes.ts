@@ -1,35 +1,41 @@
 import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { reply, routeFor } from '../../kit/http/route.js';
+import { parseTime } from '../../kit/http/validation.js';
 import { makePage, pageHeaders, readPage } from '../../kit/page.js';
-import { ownerOf, webhookAbsent } from './access.js';
+import type { Sql } from '../../kit/pg/client.js';
+import { readHead } from '../events/index.js';
 import {
   countDeliveries,
   findDelivery,
   listAttempts,
   listDeliveries,
+  offsetBefore,
   redeliver,
   startReplay,
 } from './deliveries-store.js';
-import { readRange } from './replay-range.js';
 import {
   deliveries_query,
   deliveries_schema,
   delivery_detail_schema,
   delivery_params,
   id_params,
+  type ReplayBody,
   redelivered_schema,
   replay_body,
+  replay_days,
   replay_schema,
   webhook_faults,
 } from './schema.js';
 import { findWebhook } from './store.js';
-import { deliveryView, listedView, replayView } from './views.js';
 
 /** What became of deliveries, and sending them again. */
 
 const route = routeFor<Deps>();
 const tag = 'webhooks';
+
+export const webhookAbsent = (): Fault =>
+  refuse(common_faults.NOT_FOUND, { message: 'You have no webhook with this id.' });
 
 const deliveryAbsent = (): Fault =>
   refuse(common_faults.NOT_FOUND, { message: 'This webhook has no delivery with this id.' });
@@ -48,21 +54,15 @@ const getDeliveries = route({
   handle: async ({ caller, params, query }, { sql }) => {
     const ask = readPage(query, ['id']);
     if (isFault(ask)) return ask;
-    if ((await findWebhook(sql, ownerOf(caller), params.id)) === undefined) return webhookAbsent();
+    if ((await findWebhook(sql, caller, params.id)) === undefined) return webhookAbsent();
     const filter = { webhook_id: params.id, state: query.status ?? null };
-    const before_event_id = (ask.after?.[0] as string | undefined) ?? null;
     const [rows, total] = await Promise.all([
-      listDeliveries(sql, filter, { before_event_id, limit: ask.limit + 1, offset: ask.offset }),
+      listDeliveries(sql, filter, ask),
       countDeliveries(sql, filter),
     ]);
-    const page = makePage(rows, ask.limit, (row) => [row.event_id]);
-    const { next_cursor } = page;
+    const { rows: deliveries, next_cursor } = makePage(rows, ask.limit, (row) => [row.event_id]);
     const path = `/api/webhooks/${params.id}/deliveries`;
-    return reply(
-      200,
-      { total, deliveries: page.rows.map(listedView), next_cursor },
-      pageHeaders(path, query, next_cursor),
-    );
+    return reply(200, { total, deliveries, next_cursor }, pageHeaders(path, query, next_cursor));
   },
 });
 
@@ -77,12 +77,10 @@ const getDelivery = route({
   returns: { 200: delivery_detail_schema },
   faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params }, { sql }) => {
-    if ((await findWebhook(sql, ownerOf(caller), params.id)) === undefined) return webhookAbsent();
+    if ((await findWebhook(sql, caller, params.id)) === undefined) return webhookAbsent();
     const row = await findDelivery(sql, params.id, params.did);
     if (row === undefined) return deliveryAbsent();
-    const attempts = await listAttempts(sql, params.id, row.event_id);
-    const history = attempts.map((one) => ({ ...one, at: one.at.toISOString() }));
-    return reply(200, { ...deliveryView(row), history });
+    return reply(200, { ...row, history: await listAttempts(sql, params.id, row.event_id) });
   },
 });
 
@@ -100,7 +98,7 @@ const redeliverOne = route({
   keeps: 'inside',
   handle: async (ctx, deps) => {
     const { id, did } = ctx.params;
-    const hook = await findWebhook(deps.sql, ownerOf(ctx.caller), id);
+    const hook = await findWebhook(deps.sql, ctx.caller, id);
     if (hook === undefined) return webhookAbsent();
     return deps.sql.begin(async (tx) => {
       const before = await findDelivery(tx, id, did);
@@ -111,14 +109,47 @@ const redeliverOne = route({
       }
       if (!hook.active) return refuse(webhook_faults.WEBHOOK_INACTIVE);
       await redeliver(tx, id, did);
-      const row = await findDelivery(tx, id, did);
-      if (row === undefined) return deliveryAbsent();
-      const done = reply(202, deliveryView(row));
-      await ctx.keep(tx, done);
-      return done;
+      const answer = reply(202, await findDelivery(tx, id, did));
+      await ctx.keep(tx, answer);
+      return answer;
     });
   },
 });
+
+const refuseAt = (path: string, message: string): Fault =>
+  refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path: `body.${path}`, message }] });
+
+const too_early = `A replay reaches back ${replay_days} days at most.`;
+
+/**
+ * The offsets that a replay comes after and ends with, from `since` and `until` or from `after` and
+ * `until_offset`; the ends may be left out.
+ */
+const readRange = async (sql: Sql, body: ReplayBody, now: Date) => {
+  const { since, until, after, until_offset } = body;
+  const by_time = since !== undefined && after === undefined && until_offset === undefined;
+  const by_offset = after !== undefined && since === undefined && until === undefined;
+  if (!by_time && !by_offset) {
+    return refuseAt('since', 'Send since and until (times), or after and until_offset (offsets).');
+  }
+  const head = await readHead(sql);
+  const earliest = new Date(now.getTime() - replay_days * 86_400_000);
+  if (by_time) {
+    const [from, to] = [parseTime(since) ?? earliest, until && parseTime(until)];
+    if (from < earliest) return refuseAt('since', too_early);
+    if (to && to < from) return refuseAt('until', 'until is before since.');
+    const first = await offsetBefore(sql, from, head);
+    const last = to ? await offsetBefore(sql, to, head) : head;
+    return { after: first, until: Math.max(first, last) };
+  }
+  const first = Math.min(after ?? 0, head);
+  if (first < (await offsetBefore(sql, earliest, head))) return refuseAt('after', too_early);
+  if (until_offset !== undefined && until_offset < (after ?? 0)) {
+    return refuseAt('until_offset', 'until_offset is less than after.');
+  }
+  const last = Math.min(until_offset ?? head, head);
+  return { after: first, until: Math.max(first, last) };
+};
 
 const replay = route({
   id: 'replayWebhook',
@@ -135,7 +166,7 @@ const replay = route({
   keeps: 'inside',
   handle: async (ctx, { sql, clock }) => {
     const { id } = ctx.params;
-    const hook = await findWebhook(sql, ownerOf(ctx.caller), id);
+    const hook = await findWebhook(sql, ctx.caller, id);
     if (hook === undefined) return webhookAbsent();
     if (!hook.active) return refuse(webhook_faults.WEBHOOK_INACTIVE);
     const range = await readRange(sql, ctx.body, clock());
@@ -143,7 +174,7 @@ const replay = route({
     return sql.begin(async (tx) => {
       const row = await startReplay(tx, id, range);
       if (row === undefined) return refuse(webhook_faults.REPLAY_RUNNING);
-      const answer = reply(202, replayView(row));
+      const answer = reply(202, row);
       await ctx.keep(tx, answer);
       return answer;
     });

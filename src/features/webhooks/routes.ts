@@ -1,23 +1,26 @@
+import { readFileSync } from 'node:fs';
+import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../kit/deps.js';
-import { common_faults, isFault, refuse } from '../../kit/fault.js';
+import { common_faults, type Fault, type FaultDef, isFault, refuse } from '../../kit/fault.js';
 import { call_errors } from '../../kit/guarded-client/call-errors.js';
-import { reply, routeFor } from '../../kit/http/route.js';
+import { client_limits } from '../../kit/guarded-client/client.js';
+import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
+import { sayFirst } from '../../kit/http/validation.js';
 import { makeId } from '../../kit/ids.js';
 import { ws_faults } from '../../kit/ws/frames.js';
-import { catalogue, event_names } from '../events/index.js';
-import type { TaxonomyParts } from '../taxonomy/index.js';
-import { ownerOf, webhookAbsent } from './access.js';
-import { checkEvents, checkUrl, readNarrowing, refuseNarrowing } from './checks.js';
+import { renderWebhookPage } from '../../web/webhook-page.js';
+import { catalogue, event_names, type FilterMembers, readFilter } from '../events/index.js';
+import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
 import { findReplay } from './deliveries-store.js';
-import { delivery_routes } from './delivery-routes.js';
-import { webhook_page } from './page-routes.js';
-import type { LetterError, WebhookParts } from './parts.js';
+import { delivery_routes, webhookAbsent } from './delivery-routes.js';
+import { findNarrowing, retry_steps_ms } from './rules.js';
 import {
   create_body,
   created_schema,
-  deleted_schema,
   event_types_schema,
   id_params,
+  type NarrowingBody,
+  replay_days,
   rotate_body,
   rotated_schema,
   tested_schema,
@@ -26,30 +29,87 @@ import {
   webhook_detail_schema,
   webhook_faults,
   webhook_schema,
-  webhooks_schema,
 } from './schema.js';
-import { makeSecret } from './sealing.js';
-import { standardSecret } from './signing.js';
+import { makeSecret, standardSecret, type WebhookParts, type Webhooks } from './signing.js';
 import {
   deleteWebhook,
+  findTarget,
   findWebhook,
   insertWebhook,
   listWebhooks,
   rotateSecret,
   updateWebhook,
 } from './store.js';
-import { replayView, webhookView } from './views.js';
+
+/** Webhooks: what is checked of them before they are stored or changed, and their routes. */
 
 const route = routeFor<Deps & WebhookParts & TaxonomyParts>();
 const tag = 'webhooks';
 
-const withWarning = (warning: string | null) => (warning === null ? {} : { warning });
+/** The names, each once, or a fault that lists the wrong and the valid ones. */
+const checkEvents = (names: readonly string[]): string[] | Fault => {
+  const unique = [...new Set(names)];
+  const unknown = unique.filter((name) => !event_names.includes(name));
+  if (unknown.length === 0) return unique;
+  const named = unknown.slice(0, 5).map((name) => `"${name.slice(0, 60)}"`);
+  return refuse(webhook_faults.INVALID_EVENT, {
+    message: `Not an event: ${named.join(', ')}. Valid are: ${event_names.join(', ')}.`,
+    fields: [{ path: 'body.events', message: `Each one of ${event_names.join(', ')}.` }],
+    extra: { valid_events: event_names },
+  });
+};
 
-const url_fault_list = [
-  webhook_faults.INVALID_URL,
-  webhook_faults.HTTPS_REQUIRED,
-  webhook_faults.SSRF_BLOCKED,
-];
+const url_faults = {
+  invalid_url: webhook_faults.INVALID_URL,
+  https_required: webhook_faults.HTTPS_REQUIRED,
+  target_refused: webhook_faults.SSRF_BLOCKED,
+} as const;
+
+const refuseUrl = (def: FaultDef, message: string): Fault =>
+  refuse(def, { message, fields: [{ path: 'body.url', message }] });
+
+interface CheckedUrl {
+  readonly href: string;
+  readonly warning?: string;
+}
+
+/** Parses the address and looks its name up; a name that does not resolve is only a warning. */
+const checkUrl = async (url: string, { client }: Webhooks): Promise<CheckedUrl | Fault> => {
+  const target = client.parse(url);
+  if (target.kind === 'problem') return refuseUrl(url_faults[target.code], target.sentence);
+  const vetted = await client.vet(target);
+  if (vetted.kind === 'vetted') return { href: target.href };
+  const sentence = call_errors[vetted.code];
+  if (vetted.code === 'address_refused') return refuseUrl(webhook_faults.SSRF_BLOCKED, sentence);
+  return {
+    href: target.href,
+    warning: `${sentence} The webhook is stored, and the name is looked up before every attempt.`,
+  };
+};
+
+/**
+ * What a body narrows the events to; null lets all pass, undefined where it says nothing. A fault
+ * for members that would have narrowed what is delivered, had they been known.
+ */
+const readNarrowing = (
+  body: NarrowingBody,
+  pillars: readonly Pillar[],
+): FilterMembers | null | undefined | Fault => {
+  const { filter, scope_question_id } = body;
+  const is_twice = scope_question_id != null && filter?.question_ids !== undefined;
+  const path = 'body.scope_question_id';
+  const message = 'means filter.question_ids; send one of the two';
+  const fields = [...findNarrowing(body), ...(is_twice ? [{ path, message }] : [])];
+  if (fields.length > 0) {
+    return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('body', fields), fields });
+  }
+  const scope = scope_question_id == null ? {} : { question_ids: [scope_question_id] };
+  if (scope_question_id == null && filter == null) return filter;
+  const read = readFilter({ ...filter, ...scope }, { pillars, path: 'body.filter' });
+  return read === null || isFault(read) ? read : read.shown;
+};
+
+const url_fault_list = Object.values(url_faults);
 
 const createWebhook = route({
   id: 'createWebhook',
@@ -70,25 +130,22 @@ const createWebhook = route({
   keeps: 'inside',
   handle: async (ctx, { sql, webhooks, taxonomy }) => {
     const { body, caller } = ctx;
-    const unknown = refuseNarrowing(body);
-    if (unknown !== null) return unknown;
-    const events = checkEvents(body.events);
-    if (isFault(events)) return events;
     const filter = readNarrowing(body, await taxonomy.read());
     if (isFault(filter)) return filter;
+    const events = checkEvents(body.events);
+    if (isFault(events)) return events;
     const url = await checkUrl(body.url, webhooks);
     if (isFault(url)) return url;
+    const { href, ...warning } = url;
     const id = makeId();
     const secret = makeSecret();
     const secret_sealed = webhooks.sealer.seal(id, secret);
-    const owner = ownerOf(caller);
     const signing_secret = standardSecret(secret);
     return sql.begin(async (tx) => {
-      const hook = { id, owner, url: url.href, events, secret_sealed, filter };
+      const hook = { id, owner: caller, url: href, events, secret_sealed, filter };
       const row = await insertWebhook(tx, hook);
       if (row === null) return refuse(webhook_faults.WEBHOOK_LIMIT_REACHED);
-      const shown = { ...webhookView(row), secret, signing_secret, ...withWarning(url.warning) };
-      const answer = reply(201, shown);
+      const answer = reply(201, { ...row, secret, signing_secret, ...warning });
       await ctx.keep(tx, answer);
       return answer;
     });
@@ -102,9 +159,9 @@ const getWebhooks = route({
   summary: "The caller's webhooks",
   tag,
   auth: 'either',
-  returns: { 200: webhooks_schema },
-  handle: async ({ caller }, { sql }) =>
-    reply(200, (await listWebhooks(sql, ownerOf(caller))).map(webhookView)),
+  // A bare array: existing clients read it so.
+  returns: { 200: Type.Array(webhook_schema) },
+  handle: async ({ caller }, { sql }) => reply(200, await listWebhooks(sql, caller)),
 });
 
 const getEventTypes = route({
@@ -118,14 +175,8 @@ const getEventTypes = route({
   cacheable: true,
   handle: () =>
     reply(200, {
-      total: catalogue.length,
+      total: event_names.length,
       events: event_names,
-      details: catalogue.map((def) => ({
-        event: def.name,
-        about: def.about,
-        audience: def.audience,
-        fields: Object.keys(def.data.properties),
-      })),
       next_cursor: null,
     }),
 });
@@ -141,13 +192,9 @@ const getWebhook = route({
   returns: { 200: webhook_detail_schema },
   faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params }, { sql }) => {
-    const row = await findWebhook(sql, ownerOf(caller), params.id);
+    const row = await findWebhook(sql, caller, params.id);
     if (row === undefined) return webhookAbsent();
-    const replay = await findReplay(sql, row.id);
-    return reply(200, {
-      ...webhookView(row),
-      replay: replay === undefined ? null : replayView(replay),
-    });
+    return reply(200, { ...row, replay: (await findReplay(sql, row.id)) ?? null });
   },
 });
 
@@ -168,9 +215,7 @@ const changeWebhook = route({
     webhook_faults.INVALID_EVENT,
     ws_faults.INVALID_FILTER,
   ],
-  handle: async ({ body, caller, params }, { sql, webhooks, taxonomy }) => {
-    const unknown = refuseNarrowing(body);
-    if (unknown !== null) return unknown;
+  handle: async ({ body, caller, params: { id } }, { sql, webhooks, taxonomy }) => {
     const { url: new_url, events: new_events, active = null } = body;
     const filter = readNarrowing(body, await taxonomy.read());
     if (isFault(filter)) return filter;
@@ -178,17 +223,18 @@ const changeWebhook = route({
       const message = 'Send at least one of url, events, filter and active.';
       return refuse(common_faults.INVALID_REQUEST, { message });
     }
-    const owner = ownerOf(caller);
     // First of all, so that the checks below tell nothing about webhooks of others.
-    if ((await findWebhook(sql, owner, params.id)) === undefined) return webhookAbsent();
+    if ((await findWebhook(sql, caller, id)) === undefined) return webhookAbsent();
     const events = new_events === undefined ? null : checkEvents(new_events);
     if (isFault(events)) return events;
     const url = new_url === undefined ? null : await checkUrl(new_url, webhooks);
     if (isFault(url)) return url;
-    const change = { url: url?.href ?? null, events, filter, active };
-    const row = await updateWebhook(sql, owner, { id: params.id, change });
-    if (row === undefined) return webhookAbsent();
-    return reply(200, { ...webhookView(row), ...withWarning(url?.warning ?? null) });
+    const { href = null, ...warning } = url ?? {};
+    const row = await updateWebhook(sql, caller, {
+      id,
+      change: { url: href, events, filter, active },
+    });
+    return row === undefined ? webhookAbsent() : reply(200, { ...row, ...warning });
   },
 });
 
@@ -200,15 +246,18 @@ const removeWebhook = route({
   tag,
   auth: 'member',
   params: id_params,
-  returns: { 200: deleted_schema },
-  faults: [common_faults.NOT_FOUND],
-  handle: async ({ caller, params }, { sql }) => {
-    const { id } = params;
-    const is_gone = await deleteWebhook(sql, ownerOf(caller), id);
-    return is_gone
-      ? reply(200, { message: 'Webhook deleted.', deleted: true, id })
-      : webhookAbsent();
+  returns: {
+    200: Type.Object({
+      message: Type.String(),
+      deleted: Type.Literal(true),
+      ...id_params.properties,
+    }),
   },
+  faults: [common_faults.NOT_FOUND],
+  handle: async ({ caller, params: { id } }, { sql }) =>
+    (await deleteWebhook(sql, caller, id))
+      ? reply(200, { message: 'Webhook deleted.', deleted: true, id })
+      : webhookAbsent(),
 });
 
 const rotate = route({
@@ -230,11 +279,9 @@ const rotate = route({
     const secret_sealed = webhooks.sealer.seal(id, secret);
     const { overlap_hours = usual_overlap_hours } = ctx.body;
     return sql.begin(async (tx) => {
-      const change = { id, secret_sealed, overlap_hours };
-      const row = await rotateSecret(tx, ownerOf(ctx.caller), change);
+      const row = await rotateSecret(tx, ctx.caller, { id, secret_sealed, overlap_hours });
       if (row === undefined) return webhookAbsent();
-      const signing_secret = standardSecret(secret);
-      const answer = reply(200, { ...webhookView(row), secret, signing_secret });
+      const answer = reply(200, { ...row, secret, signing_secret: standardSecret(secret) });
       await ctx.keep(tx, answer);
       return answer;
     });
@@ -244,10 +291,10 @@ const rotate = route({
 /** Shorter than an attempt may take, so that the caller gets this answer and not a late one. */
 const test_wall_ms = 8_000;
 
-const sentenceOf = (error: LetterError): string =>
-  error === 'secret_unreadable'
-    ? 'The secret of this webhook cannot be read; delete it and create a new one.'
-    : call_errors[error];
+const error_sentences = {
+  ...call_errors,
+  secret_unreadable: 'The secret of this webhook cannot be read; delete it and create a new one.',
+};
 
 const testWebhook = route({
   id: 'testWebhook',
@@ -261,27 +308,55 @@ const testWebhook = route({
   returns: { 200: tested_schema },
   faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params }, { sql, webhooks, clock }) => {
-    const row = await findWebhook(sql, ownerOf(caller), params.id);
-    if (row === undefined) return webhookAbsent();
+    const target = await findTarget(sql, caller, params.id);
+    if (target === undefined) return webhookAbsent();
     const now = clock();
-    const ping = { event: 'ping', data: { webhook_id: row.id }, timestamp: now.toISOString() };
-    const letter = {
-      ...{ webhook_id: row.id, url: row.url, secret_sealed: row.secret_sealed },
-      old_secret_sealed: row.old_secret_sealed,
-      ...{ event: 'ping', event_id: makeId(), delivery_id: makeId(), attempt: 1, offset: null },
-      body: Buffer.from(JSON.stringify(ping)),
-      wall_ms: test_wall_ms,
-    };
-    const { status, error, latency_ms } = await webhooks.send(letter, now.getTime());
-    const delivered = error === null && status !== null && status >= 200 && status < 300;
-    const message = error === null ? `The receiver answered ${status}.` : sentenceOf(error);
+    const data = { webhook_id: target.webhook_id };
+    const body = JSON.stringify({ event: 'ping', data, timestamp: now.toISOString() });
+    const ids = { event_id: makeId(), delivery_id: makeId() };
+    const ping = { ...target, ...ids, event: 'ping', attempt: 1, offset: null, body };
+    const { status, error, latency_ms } = await webhooks.send(ping, now.getTime(), test_wall_ms);
     return reply(200, {
-      delivered,
+      delivered: error === null && status !== null && status >= 200 && status < 300,
       status,
       latency_ms,
-      ...(error === null ? {} : { error }),
-      message,
+      ...(error !== null && { error }),
+      message: error === null ? `The receiver answered ${status}.` : error_sentences[error],
     });
+  },
+});
+
+/** The examples are the files that the tests run. */
+const examples = [
+  ['TypeScript', 'verify.ts'],
+  ['Python', 'verify.py'],
+  ['Go', 'verify.go'],
+] as const;
+
+const readExample = (file: string): string =>
+  readFileSync(new URL(`../../../../examples/webhooks/${file}`, import.meta.url), 'utf8');
+
+const page = route({
+  id: 'webhookDocs',
+  method: 'GET',
+  path: '/docs/webhooks',
+  summary: 'A page about webhooks: what arrives, and how to verify it in three languages',
+  tag: 'docs',
+  auth: 'public',
+  returns: { 200: Type.String() },
+  cacheable: true,
+  produces: 'text/html',
+  handle: (_ctx, { config }) => {
+    const { html, headers } = renderWebhookPage({
+      prefix: config.WEBHOOK_HEADER_PREFIX,
+      retry_steps_ms,
+      replay_days,
+      wall_ms: client_limits.wall_ms,
+      events: catalogue.map(({ name, about }) => `${name}: ${about}`),
+      examples: examples.map(([language, file]) => ({ language, code: readExample(file) })),
+    });
+    const { 'Cache-Control': _, ...others } = headers;
+    return replyRaw('text/html; charset=utf-8', html, others);
   },
 });
 
@@ -295,5 +370,5 @@ export const routes = [
   rotate,
   testWebhook,
   ...delivery_routes,
-  webhook_page,
+  page,
 ];

@@ -1,55 +1,36 @@
+import { LRUCache } from 'lru-cache';
 import type { FaultField } from '../../kit/fault.js';
 
 /**
- * Rules of webhooks that need no store: names of events and members, when to try again, what an
- * answer means.
+ * Rules of webhooks that need no store: what narrows, when to try again, what an answer means, and
+ * when a webhook is left alone for a while.
  */
 
-/** The names in the order of their first appearance, each once. */
-export const uniqueNames = (names: readonly string[]): string[] => [...new Set(names)];
-
-export const unknownNames = (names: readonly string[], known: readonly string[]): string[] =>
-  names.filter((name) => !known.includes(name));
-
-const filter_names = ['question_ids', 'categories', 'model_family', 'min_confidence'];
-const whole_filter = `a filter has ${filter_names.join(', ')}`;
-
-/** Members that clients of other services narrow by, as words without `_`, and what to use here. */
-const meant: readonly (readonly [RegExp, string])[] = [
-  [/^questions?(ids?)?$/, 'use filter.question_ids'],
-  [/^(categor(y|ies)|pillars?)$/, 'use filter.categories'],
-  [/^(model)?famil(y|ies)$/, 'use filter.model_family'],
-  [/^(min)?confidence$/, 'use filter.min_confidence'],
-  [/^events?(types?|names?)?$/, 'use events beside filter'],
-  [/^(scope.*|topics?|filter.+|subcategor(y|ies)|tags?|only.*|where|conditions?)$/, whole_filter],
-];
-
 const known = ['url', 'events', 'filter', 'scope_question_id', 'active'];
+const filter_names = ['question_ids', 'categories', 'model_family', 'min_confidence'];
 
-const insteadOf = (name: string): string | undefined => {
-  const word = name.toLowerCase().replaceAll(/[_-]/g, '');
-  return meant.find(([pattern]) => pattern.test(word))?.[1];
-};
+/** Members that clients of other services narrow by, as words without `_`. */
+const narrowing = new RegExp(
+  '^(questions?(ids?)?|(sub)?categor(y|ies)|pillars?|(model)?famil(y|ies)|(min)?confidence|' +
+    'events?(types?|names?)?|scope.*|topics?|filter.+|tags?|only.*|where|conditions?)$',
+);
+
+const message = `is not known here: narrow by events, or by filter with ${filter_names.join(', ')}`;
 
 /**
  * Members of a webhook's body that would have narrowed what is delivered, and that are not known:
- * whoever sent them must not get more than was asked for. Null narrows nothing.
+ * their sender must not get more than was asked for. Null narrows nothing.
  */
 export const findNarrowing = (body: object): readonly FaultField[] => {
-  const given = Object.entries(body).filter(([, value]) => value !== null);
-  const beside = given.flatMap(([name]) => {
-    const instead = known.includes(name) ? undefined : insteadOf(name);
-    return instead === undefined
-      ? []
-      : [{ path: `body.${name}`, message: `is not known here: ${instead}` }];
-  });
+  const beside = Object.entries(body)
+    .filter(([name, value]) => value !== null && !known.includes(name))
+    .filter(([name]) => narrowing.test(name.toLowerCase().replaceAll(/[_-]/g, '')))
+    .map(([name]) => name);
   const { filter } = body as { readonly filter?: object | null };
-  const inside = Object.keys(filter ?? {}).filter((name) => !filter_names.includes(name));
-  const fields = inside.map((name) => ({
-    path: `body.filter.${name}`,
-    message: `is not known here: ${insteadOf(name) ?? whole_filter}`,
-  }));
-  return [...beside, ...fields];
+  const inside = Object.keys(filter ?? {})
+    .filter((name) => !filter_names.includes(name))
+    .map((name) => `filter.${name}`);
+  return [...beside, ...inside].map((path) => ({ path: `body.${path}`, message }));
 };
 
 const second_ms = 1_000;
@@ -99,12 +80,6 @@ export interface Attempted {
   readonly random: number;
 }
 
-export interface Verdict {
-  readonly state: 'delivered' | 'waiting' | 'exhausted' | 'blocked';
-  /** Until the next attempt; 0 when there is none. */
-  readonly delay_ms: number;
-}
-
 /**
  * Delay before the next attempt: the step ± 20 %. What a 429 or 503 asks for is honoured between
  * one and two steps, and then the spread only adds, so that nobody is called before the time asked.
@@ -115,9 +90,12 @@ export const retryDelay = (step_ms: number, asked_ms: number | null, random: num
   return Math.round(Math.min(honoured_ms * (1 + 0.2 * random), 2 * step_ms));
 };
 
-/**
- * 2xx in time is success; everything else, redirects included, is a failure that is tried again.
- */
+interface Verdict {
+  readonly state: 'delivered' | 'waiting' | 'exhausted' | 'blocked';
+  readonly delay_ms: number;
+}
+
+/** 2xx in time is success; everything else, redirects too, is a failure that is tried again. */
 export const judgeAttempt = (made: Attempted): Verdict => {
   const { attempt, status, is_answered, is_refused, now_ms, random } = made;
   if (is_refused) return { state: 'blocked', delay_ms: 0 };
@@ -129,4 +107,57 @@ export const judgeAttempt = (made: Attempted): Verdict => {
   const may_ask = status === 429 || status === 503;
   const asked_ms = may_ask ? readRetryAfter(made.retry_after, now_ms) : null;
   return { state: 'waiting', delay_ms: retryDelay(step_ms, asked_ms, random) };
+};
+
+/**
+ * Which webhooks fail so often that they are left alone for a while.
+ *
+ *   closed ─many of the last tries failed─▶ open ─time is over─▶ probing ─success─▶ closed
+ *                                             ▲                     └─failure─┘ (twice as long)
+ *
+ * The tries are counted here, by the one signer that works for an owner, from the first of them on
+ * for as long as a window lasts. Whether a breaker is open is in Postgres, which hands out one
+ * delivery at a time of a webhook that is probed.
+ */
+
+const window_ms = 5 * minute_ms;
+/** Fewer tries within the window say nothing. */
+const least_tries = 10;
+/** Opens at this share of failures. */
+const failed_share = 0.7;
+const first_pause_ms = 30 * second_ms;
+const longest_pause_ms = hour_ms;
+
+/** How long the breaker stays open the `trips`th time in a row. */
+export const pauseOf = (trips: number): number =>
+  Math.min(first_pause_ms * 2 ** (trips - 1), longest_pause_ms);
+
+/** What becomes of the breaker: opened so many times in a row, or closed with 0. */
+type BreakerChange = { readonly trips: number; readonly pause_ms: number };
+
+/** Counts one try; says when it changes the breaker. A try of `trips` above 0 is a probe. */
+type CountTry = (
+  tried: { readonly webhook_id: string; readonly trips: number; readonly is_success: boolean },
+  now_ms: number,
+) => BreakerChange | null;
+
+export const createBreakers = (): CountTry => {
+  const windows = new LRUCache<string, { ends_ms: number; tries: number; failed: number }>({
+    max: 10_000,
+  });
+  const openAgain = (trips: number): BreakerChange => ({ trips, pause_ms: pauseOf(trips) });
+  return ({ webhook_id, trips, is_success }, now_ms) => {
+    if (trips > 0) return is_success ? { trips: 0, pause_ms: 0 } : openAgain(trips + 1);
+    let window = windows.get(webhook_id);
+    if (window === undefined || window.ends_ms <= now_ms) {
+      window = { ends_ms: now_ms + window_ms, tries: 0, failed: 0 };
+      windows.set(webhook_id, window);
+    }
+    window.tries += 1;
+    window.failed += is_success ? 0 : 1;
+    const { tries, failed } = window;
+    if (tries < least_tries || failed < failed_share * tries) return null;
+    windows.delete(webhook_id);
+    return openAgain(1);
+  };
 };

@@ -30,7 +30,6 @@ const events = Type.Array(Type.String(), { minItems: 1, maxItems: 256 });
 
 /** The filter of sockets and streams; the names of events stand beside it. */
 const filter = Type.Object(filter_members);
-export type Filter = Static<typeof filter>;
 
 const narrowing = {
   filter: Type.Optional(nullable(filter)),
@@ -92,13 +91,11 @@ export const replay_schema = Type.Object({
   started_at: time,
   done_at: nullable_time,
 });
-export type ReplayView = Static<typeof replay_schema>;
 
 export const webhook_schema = Type.Object({
   ...webhook_members,
   warning: Type.Optional(Type.String()),
 });
-export type WebhookView = Static<typeof webhook_schema>;
 
 export const webhook_detail_schema = Type.Object({
   ...webhook_members,
@@ -110,33 +107,12 @@ const secret_members = {
   signing_secret: Type.String({ description: 'The same key for Standard Webhooks libraries.' }),
 };
 
-export const created_schema = Type.Object({
-  ...webhook_members,
-  ...secret_members,
-  warning: Type.Optional(Type.String()),
-});
+export const created_schema = Type.Object({ ...webhook_schema.properties, ...secret_members });
 export const rotated_schema = Type.Object({ ...webhook_members, ...secret_members });
-
-/** A bare array: existing clients read it so. */
-export const webhooks_schema = Type.Array(webhook_schema);
-
-export const deleted_schema = Type.Object({
-  message: Type.String(),
-  deleted: Type.Literal(true),
-  id,
-});
 
 export const event_types_schema = Type.Object({
   total: Type.Integer(),
   events: Type.Array(Type.String()),
-  details: Type.Array(
-    Type.Object({
-      event: Type.String(),
-      about: Type.String(),
-      audience: Type.String(),
-      fields: Type.Array(Type.String()),
-    }),
-  ),
   next_cursor: Type.Null(),
 });
 
@@ -197,12 +173,6 @@ const delivery_members = {
   ),
 };
 
-export const delivery_schema = Type.Object({
-  ...delivery_members,
-  last_attempt: nullable(Type.Object(attempt_members)),
-});
-export type DeliveryView = Static<typeof delivery_schema>;
-
 export const delivery_detail_schema = Type.Object({
   ...delivery_members,
   history: Type.Array(
@@ -216,7 +186,9 @@ export const delivery_detail_schema = Type.Object({
 
 export const deliveries_schema = Type.Object({
   total: Type.Integer({ description: 'Counted up to 100,000.' }),
-  deliveries: Type.Array(delivery_schema),
+  deliveries: Type.Array(
+    Type.Object({ ...delivery_members, last_attempt: nullable(Type.Object(attempt_members)) }),
+  ),
   next_cursor: nullable(Type.String()),
 });
 

@@ -1,10 +1,31 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
+import type { Config } from '../../config.js';
+import { type CallErrorCode, isRefusal } from '../../kit/guarded-client/call-errors.js';
+import {
+  type ClientOptions,
+  createGuardedClient,
+  type Outcome,
+} from '../../kit/guarded-client/client.js';
+import { outboundOptions } from '../../kit/guarded-client/options.js';
+import { createSealer as createAnySealer, type Sealer } from '../../kit/sealing.js';
 
 /**
- * Signatures of a delivery. Both schemes are keyed with the 64 ASCII characters of the hex secret:
- * `webhook-signature` is that of Standard Webhooks 1.0, HMAC-SHA256 over `id.timestamp.body` in
- * base64; the older `<prefix>-Signature` is over the raw body alone, in hex.
+ * Secrets, signatures and signed calls, which the routes and the signer share. Both schemes are
+ * keyed with the 64 ASCII characters of the hex secret: `webhook-signature` is that of Standard
+ * Webhooks 1.0, HMAC-SHA256 over `id.timestamp.body` in base64; the older `<prefix>-Signature` is
+ * over the raw body alone, in hex.
  */
+
+/** 64 hexadecimal characters. */
+export const makeSecret = (): string => randomBytes(32).toString('hex');
+
+/** The same key in the form that Standard Webhooks libraries take. */
+export const standardSecret = (secret: string): string =>
+  `whsec_${Buffer.from(secret, 'ascii').toString('base64')}`;
+
+/** Secrets at rest, each bound to the id of its webhook. */
+export const createSealer = (secret_key: string): Sealer =>
+  createAnySealer(secret_key, 'prediction-forum webhook secrets 1');
 
 export interface Signed {
   /** The hex secret as bytes. */
@@ -21,10 +42,6 @@ export const signBody = (key: Uint8Array, body: Uint8Array): string =>
 export const signStandard = ({ key, event_id, timestamp_s, body }: Signed): string =>
   `v1,${createHmac('sha256', key).update(`${event_id}.${timestamp_s}.`).update(body).digest('base64')}`;
 
-/** The same key in the form that Standard Webhooks libraries take. */
-export const standardSecret = (secret: string): string =>
-  `whsec_${Buffer.from(secret, 'ascii').toString('base64')}`;
-
 export interface Envelope extends Signed {
   /** The secret before a rotation, while both sign; null otherwise. */
   readonly old_key: Uint8Array | null;
@@ -32,17 +49,11 @@ export interface Envelope extends Signed {
   readonly prefix: string;
   readonly event: string;
   readonly delivery_id: string;
+  /** 1 for the first. */
   readonly attempt: number;
   /** Place in the log; null for a ping, which is in no log. */
   readonly offset: number | null;
 }
-
-const standardSignatures = (envelope: Envelope): string => {
-  const { old_key, event_id, timestamp_s, body } = envelope;
-  const now = signStandard(envelope);
-  if (old_key === null) return now;
-  return `${now} ${signStandard({ key: old_key, event_id, timestamp_s, body })}`;
-};
 
 /**
  * While a secret is being rotated, the header of our own stays on the old one and a second carries
@@ -50,18 +61,85 @@ const standardSignatures = (envelope: Envelope): string => {
  */
 export const makeHeaders = (envelope: Envelope): Record<string, string> => {
   const { prefix, key, old_key, body, offset } = envelope;
-  const headers: Record<string, string> = {
+  const keys = old_key === null ? [key] : [key, old_key];
+  return {
     'Content-Type': 'application/json',
     'User-Agent': 'prediction-forum-webhooks/1',
+    'webhook-id': envelope.event_id,
+    'webhook-timestamp': String(envelope.timestamp_s),
+    'webhook-signature': keys.map((one) => signStandard({ ...envelope, key: one })).join(' '),
+    [`${prefix}-Event`]: envelope.event,
+    [`${prefix}-Signature`]: signBody(old_key ?? key, body),
+    ...(old_key !== null && { [`${prefix}-Signature-Next`]: signBody(key, body) }),
+    [`${prefix}-Delivery`]: envelope.delivery_id,
+    [`${prefix}-Attempt`]: String(envelope.attempt),
+    ...(offset !== null && { [`${prefix}-Offset`]: String(offset) }),
   };
-  headers['webhook-id'] = envelope.event_id;
-  headers['webhook-timestamp'] = String(envelope.timestamp_s);
-  headers['webhook-signature'] = standardSignatures(envelope);
-  headers[`${prefix}-Event`] = envelope.event;
-  headers[`${prefix}-Signature`] = signBody(old_key ?? key, body);
-  if (old_key !== null) headers[`${prefix}-Signature-Next`] = signBody(key, body);
-  headers[`${prefix}-Delivery`] = envelope.delivery_id;
-  headers[`${prefix}-Attempt`] = String(envelope.attempt);
-  if (offset !== null) headers[`${prefix}-Offset`] = String(offset);
-  return headers;
 };
+
+type Named = 'event' | 'event_id' | 'delivery_id' | 'attempt' | 'offset';
+
+/** One attempt at a delivery, or a ping. */
+export interface Attempt extends Pick<Envelope, Named> {
+  readonly webhook_id: string;
+  readonly url: string;
+  readonly secret_sealed: Uint8Array;
+  /** The secret before a rotation, while both sign. */
+  readonly old_secret_sealed: Uint8Array | null;
+  readonly body: string;
+}
+
+export type AttemptError = CallErrorCode | 'secret_unreadable';
+export type AttemptOutcome = Omit<Outcome, 'error' | 'location'> & {
+  readonly error: AttemptError | null;
+};
+
+const unsent = (error: AttemptError): AttemptOutcome => ({
+  status: null,
+  error,
+  latency_ms: 0,
+  answer: '',
+  retry_after: '',
+});
+
+/** The target itself is against the rules, so that trying again would be no use. */
+export const isTargetRefused = (error: AttemptError | null): boolean =>
+  error !== null && error !== 'secret_unreadable' && isRefusal(error);
+
+/** Throws when SECRET_KEY is not set or a setting that begins with WEBHOOK is not right. */
+export const createWebhooks = (config: Config, client_options: Partial<ClientOptions> = {}) => {
+  if (config.SECRET_KEY === undefined) throw new Error('SECRET_KEY is not set');
+  const sealer = createSealer(config.SECRET_KEY);
+  const client = createGuardedClient({ ...outboundOptions(config), ...client_options });
+  const openKey = (webhook_id: string, sealed: Uint8Array | null): Buffer | null => {
+    const secret = sealed === null ? null : sealer.open(webhook_id, sealed);
+    return secret === null ? null : Buffer.from(secret, 'ascii');
+  };
+
+  /** Vets the target, signs and posts, within a wall clock of its own if given. Never throws. */
+  const send = async (
+    attempt: Attempt,
+    now_ms: number,
+    wall_ms?: number,
+  ): Promise<AttemptOutcome> => {
+    const target = client.parse(attempt.url);
+    if (target.kind === 'problem') return unsent(target.code);
+    const key = openKey(attempt.webhook_id, attempt.secret_sealed);
+    if (key === null) return unsent('secret_unreadable');
+    const old_key = openKey(attempt.webhook_id, attempt.old_secret_sealed);
+    const body = Buffer.from(attempt.body);
+    const timestamp_s = Math.floor(now_ms / 1_000);
+    const prefix = config.WEBHOOK_HEADER_PREFIX;
+    const headers = makeHeaders({ ...attempt, prefix, key, old_key, timestamp_s, body });
+    return client.post({ target, headers, body, ...(wall_ms === undefined ? {} : { wall_ms }) });
+  };
+
+  return { client, sealer, send, close: () => client.close() };
+};
+
+export type Webhooks = ReturnType<typeof createWebhooks>;
+
+/** The part of a process's deps that this feature adds. */
+export interface WebhookParts {
+  readonly webhooks: Webhooks;
+}

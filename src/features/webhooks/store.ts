@@ -1,39 +1,15 @@
 import type { Db, Sql } from '../../kit/pg/client.js';
 import type { FilterMembers } from '../events/index.js';
-import { removeDeliveries, skipQueued } from './delivery/keep-store.js';
+import { skipQueued } from './delivery/maintenance-store.js';
 import { webhook_limit } from './schema.js';
+import type { Attempt } from './signing.js';
 
 /** Webhooks in Postgres. Every statement names the owner: what is not yours does not exist. */
 
-export interface Owner {
-  readonly kind: 'agent' | 'human';
-  readonly id: string;
-}
+export type Owner = { readonly kind: 'agent' | 'human'; readonly id: string };
 
-export interface WebhookRow {
-  readonly id: string;
-  readonly url: string;
-  readonly events: string[];
-  readonly filter_questions: string[] | null;
-  readonly filter_categories: string[] | null;
-  readonly filter_families: string[] | null;
-  readonly filter_confidence: number | null;
-  readonly active: boolean;
-  readonly disabled_reason: string | null;
-  readonly failing_since: Date | null;
-  readonly paused_until: Date | null;
-  readonly old_secret_until: Date | null;
-  readonly created_at: Date;
-  readonly updated_at: Date;
-}
-
-export interface SealedRow extends WebhookRow {
-  readonly secret_sealed: Uint8Array;
-  readonly old_secret_sealed: Uint8Array | null;
-}
-
-/** The names of its events are the webhook's own. */
-export type WebhookFilter = Omit<FilterMembers, 'events'>;
+/** A webhook as the wire shows it. */
+type WebhookRow = { readonly id: string; readonly active: boolean };
 
 export interface NewWebhook {
   readonly id: string;
@@ -41,83 +17,79 @@ export interface NewWebhook {
   readonly url: string;
   readonly events: readonly string[];
   readonly secret_sealed: Buffer;
-  readonly filter?: WebhookFilter | null | undefined;
+  /** The names of its events are the webhook's own. */
+  readonly filter?: FilterMembers | null | undefined;
 }
 
 const columns = (db: Db) => db`
-  id, url, events, filter_questions, filter_categories, filter_families, filter_confidence, active,
-  disabled_reason, failing_since, created_at, updated_at,
+  id, url, events,
+  nullif(
+    json_strip_nulls(
+      json_build_object(
+        'question_ids', filter_questions, 'categories', filter_categories,
+        'model_family', filter_families, 'min_confidence', filter_confidence
+      )
+    )::text,
+    '{}'
+  )::json as filter,
+  active, disabled_reason, failing_since,
   case when paused_until > now() then paused_until end as paused_until,
-  case when old_secret_until > now() then old_secret_until end as old_secret_until`;
+  case when old_secret_until > now() then old_secret_until end as old_secret_expires_at,
+  created_at, updated_at`;
+
+const ownedBy = (db: Db, { kind, id }: Owner) => db`owner_kind = ${kind} and owner_id = ${id}`;
 
 const listOf = (list: readonly string[] | null | undefined) => (list ?? null) as string[] | null;
 
-const tryInsert = async (db: Db, hook: NewWebhook): Promise<WebhookRow | undefined> => {
+const owner_lock = 7_366_144;
+
+/**
+ * Stores a webhook in a free slot of its owner; null when all are taken. In a transaction,
+ * creations of one owner wait for each other; the unique slot holds the limit in any case.
+ */
+export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRow | null> => {
   const { id, owner, url, events, secret_sealed, filter } = hook;
+  await db`select pg_advisory_xact_lock(${owner_lock}, hashtext(${owner.id}))`;
   const [row] = await db<WebhookRow[]>`
     insert into webhooks
       (id, owner_kind, owner_id, slot, url, events, secret_sealed, filter_questions,
         filter_categories, filter_families, filter_confidence, after_offset)
     select
-      ${id}, ${owner.kind}, ${owner.id}, free.slot, ${url}, ${events as string[]}::text[],
+      ${id}, ${owner.kind}, ${owner.id}, s.slot, ${url}, ${events as string[]}::text[],
       ${secret_sealed}, ${listOf(filter?.question_ids)}::uuid[],
-      ${listOf(filter?.categories)}::text[], ${listOf(filter?.model_families)}::text[],
+      ${listOf(filter?.categories)}::text[], ${listOf(filter?.model_family)}::text[],
       ${filter?.min_confidence ?? null}::smallint, (select "offset" from log_head)
-    from (
-      select s.slot
-      from generate_series(1, ${webhook_limit}::int) as s (slot)
-      where not exists (
-        select from webhooks w
-        where w.owner_kind = ${owner.kind} and w.owner_id = ${owner.id} and w.slot = s.slot
-      )
-      order by random()
-      limit 1
-    ) free
+    from generate_series(1, ${webhook_limit}::int) as s (slot)
+    where not exists (select from webhooks w where ${ownedBy(db, owner)} and w.slot = s.slot)
+    order by s.slot
+    limit 1
     on conflict (owner_kind, owner_id, slot) do nothing
     returning ${columns(db)}`;
-  return row;
+  return row ?? null;
 };
 
-const countOf = async (db: Db, owner: Owner): Promise<number> => {
-  const [row] = await db<{ count: number }[]>`
-    select count(*)::int as count
-    from webhooks
-    where owner_kind = ${owner.kind} and owner_id = ${owner.id}`;
-  return row?.count ?? 0;
-};
-
-/** Each lost slot went to somebody else, so that more than a few in a row means a full owner. */
-const most_tries = 100;
-
-/**
- * Stores a webhook in a free slot of its owner; null when all are taken. The unique slot decides
- * between creations at the same time: the one that loses a slot looks for another.
- */
-export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRow | null> => {
-  for (let i = 0; i < most_tries; i += 1) {
-    const row = await tryInsert(db, hook);
-    if (row !== undefined) return row;
-    if ((await countOf(db, hook.owner)) >= webhook_limit) return null;
-  }
-  return null;
-};
-
-export const listWebhooks = async (db: Db, owner: Owner): Promise<WebhookRow[]> => db<WebhookRow[]>`
-  select ${columns(db)}
-  from webhooks
-  where owner_kind = ${owner.kind} and owner_id = ${owner.id}
-  order by created_at, id`;
+export const listWebhooks = (db: Db, owner: Owner) => db<WebhookRow[]>`
+  select ${columns(db)} from webhooks where ${ownedBy(db, owner)} order by created_at, id`;
 
 export const findWebhook = async (
   db: Db,
   owner: Owner,
   id: string,
-): Promise<SealedRow | undefined> => {
-  const [row] = await db<SealedRow[]>`
-    select ${columns(db)}, secret_sealed,
+): Promise<WebhookRow | undefined> => {
+  const [row] = await db<WebhookRow[]>`
+    select ${columns(db)} from webhooks where id = ${id} and ${ownedBy(db, owner)}`;
+  return row;
+};
+
+export type Target = Pick<Attempt, 'webhook_id' | 'url' | 'secret_sealed' | 'old_secret_sealed'>;
+
+/** What a call to a webhook needs of it. */
+export const findTarget = async (db: Db, owner: Owner, id: string): Promise<Target | undefined> => {
+  const [row] = await db<Target[]>`
+    select id as webhook_id, url, secret_sealed,
       case when old_secret_until > now() then old_secret_sealed end as old_secret_sealed
     from webhooks
-    where id = ${id} and owner_kind = ${owner.kind} and owner_id = ${owner.id}`;
+    where id = ${id} and ${ownedBy(db, owner)}`;
   return row;
 };
 
@@ -126,11 +98,8 @@ export interface WebhookChange {
   readonly events: readonly string[] | null;
   readonly active: boolean | null;
   /** Undefined: stays. Null: none. */
-  readonly filter: WebhookFilter | null | undefined;
+  readonly filter: FilterMembers | null | undefined;
 }
-
-/** Rows that a change or a deletion moves by itself; the keeper does the rest. */
-const rows_at_once = 1_000;
 
 /**
  * What is null stays. Switching off also skips what was waiting to be delivered. Another address,
@@ -146,29 +115,25 @@ export const updateWebhook = async (
   const fresh = sql`
     failing_since = null, failures = 0, failed_events = '{}', gone_events = '{}', trips = 0,
     paused_until = null,`;
+  const filtered = sql`
+    filter_questions = ${listOf(filter?.question_ids)}::uuid[],
+    filter_categories = ${listOf(filter?.categories)}::text[],
+    filter_families = ${listOf(filter?.model_family)}::text[],
+    filter_confidence = ${filter?.min_confidence ?? null}::smallint,`;
   return sql.begin(async (tx) => {
     const [row] = await tx<WebhookRow[]>`
       update webhooks
       set
         ${is_fresh ? fresh : sql``}
-        ${
-          filter === undefined
-            ? sql``
-            : sql`
-                filter_questions = ${listOf(filter?.question_ids)}::uuid[],
-                filter_categories = ${listOf(filter?.categories)}::text[],
-                filter_families = ${listOf(filter?.model_families)}::text[],
-                filter_confidence = ${filter?.min_confidence ?? null}::smallint,`
-        }
-        ${active === false ? sql`skip_before = now(),` : sql``}
+        ${filter === undefined ? sql`` : filtered}
         url = coalesce(${url}, url),
         events = coalesce(${listOf(change.events)}::text[], events),
         active = coalesce(${active}, active),
         disabled_reason = case when ${active}::boolean is null then disabled_reason end,
         updated_at = now()
-      where id = ${id} and owner_kind = ${owner.kind} and owner_id = ${owner.id}
+      where id = ${id} and ${ownedBy(tx, owner)}
       returning ${columns(tx)}`;
-    if (row !== undefined && active === false) await skipQueued(tx, id, rows_at_once);
+    if (row !== undefined && active === false) await skipQueued(tx, id);
     return row;
   });
 };
@@ -177,12 +142,9 @@ export const updateWebhook = async (
 export const rotateSecret = async (
   db: Db,
   owner: Owner,
-  {
-    id,
-    secret_sealed,
-    overlap_hours,
-  }: { readonly id: string; readonly secret_sealed: Buffer; readonly overlap_hours: number },
+  rotation: { readonly id: string; readonly secret_sealed: Buffer; readonly overlap_hours: number },
 ): Promise<WebhookRow | undefined> => {
+  const { id, secret_sealed, overlap_hours } = rotation;
   const [row] = await db<WebhookRow[]>`
     update webhooks
     set
@@ -192,25 +154,18 @@ export const rotateSecret = async (
       end,
       secret_sealed = ${secret_sealed},
       updated_at = now()
-    where id = ${id} and owner_kind = ${owner.kind} and owner_id = ${owner.id}
+    where id = ${id} and ${ownedBy(db, owner)}
     returning ${columns(db)}`;
   return row;
 };
 
-/**
- * Deletes a webhook; false when there was none. What is kept about its deliveries goes with it, of
- * a long history a part now and the rest by the keeper, who also finds what a hand-off under way
- * still plans for it.
- */
+/** Deletes a webhook; false when there was none. Its deliveries are removed soon after. */
 export const deleteWebhook = async (sql: Sql, owner: Owner, id: string): Promise<boolean> =>
   sql.begin(async (tx) => {
     const gone = await tx`
-      delete from webhooks
-      where id = ${id} and owner_kind = ${owner.kind} and owner_id = ${owner.id}
-      returning id`;
+      delete from webhooks where id = ${id} and ${ownedBy(tx, owner)} returning id`;
     if (gone.length === 0) return false;
     await tx`delete from webhook_replays where webhook_id = ${id}`;
     await tx`insert into webhook_leavings (webhook_id) values (${id})`;
-    await removeDeliveries(tx, id, rows_at_once);
     return true;
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
-import { createFollower, type Follower } from '../../../src/features/events/follow.js';
+import { Follower } from '../../../src/features/events/follow.js';
 import { type LogEntry, streamKey } from '../../../src/features/events/log-entry.js';
 import type { Sql } from '../../../src/kit/pg/client.js';
 import { range } from '../../help/hub.js';
@@ -55,7 +55,7 @@ const follow = async (t: Test, options: FollowOptions = {}): Promise<Followed> =
   const got: LogEntry[] = [];
   const logged: string[] = [];
   const counted = counting(sql);
-  const follower = createFollower({
+  const follower = new Follower({
     sql: counted.sql,
     redis_url: parts.stores.redis_url,
     prefix: config.REDIS_PREFIX,
@@ -79,7 +79,7 @@ const follow = async (t: Test, options: FollowOptions = {}): Promise<Followed> =
     queries: () => counted.count,
     async settle(within_ms = 15_000) {
       const head = log.entries.length;
-      await until('all is delivered', () => follower.head() >= head, within_ms);
+      await until('all is delivered', () => follower.head >= head, within_ms);
       t.strictSame(
         got.map(({ offset }) => offset),
         range((options.before ?? 0) + 1, head),
@@ -95,16 +95,15 @@ const follow = async (t: Test, options: FollowOptions = {}): Promise<Followed> =
 
 t.test('events after the start come from the stream, in order and complete', async (t) => {
   const f = await follow(t, { before: 7 });
-  t.equal(f.follower.head(), 7);
+  t.equal(f.follower.head, 7);
   await f.log.write(1, { question_id: '0190a000-0000-7000-8000-000000000001', category: 'c' });
   await f.log.write(1_500);
   await f.log.write(2, { audience_id: '0190a000-0000-7000-8000-000000000002' });
   await f.settle();
-  const stats = f.follower.stats();
-  t.match(stats, { head: 1_510, lost: 0 });
-  t.equal(stats.from_stream + stats.from_record, 1_503);
-  t.ok(stats.from_stream > 0);
-  t.ok(stats.lag_p50_ms >= 0 && stats.lag_p99_ms < 10_000 && stats.lag_p99_ms >= stats.lag_p50_ms);
+  const { stream, record, lost } = f.follower.counts;
+  t.same([f.follower.head, lost, stream + record], [1_510, 0, 1_503]);
+  t.ok(stream > 0);
+  t.ok(f.follower.lagP99() >= 0 && f.follower.lagP99() < 10_000);
 });
 
 t.test('what is missing in the stream is filled in from Postgres', async (t) => {
@@ -114,7 +113,7 @@ t.test('what is missing in the stream is filled in from Postgres', async (t) => 
   await f.log.append(12, 12);
   await f.log.append(20, 23);
   await f.settle();
-  t.equal(f.follower.stats().lost, 0);
+  t.equal(f.follower.counts.lost, 0);
   await f.log.record(1_200);
   await f.log.append(1_223, 1_223);
   await f.settle();
@@ -128,7 +127,7 @@ t.test('an entry of the stream that cannot be read is read from Postgres', async
   await f.log.append(5, 5);
   await f.log.write(3);
   await f.settle();
-  t.equal(f.follower.stats().lost, 0);
+  t.equal(f.follower.counts.lost, 0);
 });
 
 t.test('a stream that stands still delays events by one block only', async (t) => {
@@ -137,7 +136,7 @@ t.test('a stream that stands still delays events by one block only', async (t) =
   await f.settle();
   await f.log.record(600);
   await f.settle(2_000);
-  t.ok(f.follower.stats().from_record >= 600);
+  t.ok(f.follower.counts.record >= 600);
   await f.log.append(6, 605);
   await f.log.write(3);
   await f.settle();
@@ -201,12 +200,12 @@ t.test('offsets that are nowhere are counted as lost, and the rest comes', async
   });
   for (let i = 0; i < 3; i += 1) (f.log.entries as LogEntry[]).push({} as LogEntry);
   await f.log.write(2);
-  await until('the rest', () => f.follower.head() === 7);
+  await until('the rest', () => f.follower.head === 7);
   t.strictSame(
     f.got.map(({ offset }) => offset),
     [6, 7],
   );
-  t.equal(f.follower.stats().lost, 3);
+  t.equal(f.follower.counts.lost, 3);
   t.match(f.logged.join(), /hole/);
 });
 
@@ -241,7 +240,7 @@ t.test('a record that lost its end is followed from where it ends now', async (t
   await f.settle();
   await f.parts.deps.sql`delete from events where "offset" > 4`;
   await f.parts.deps.sql`update log_head set "offset" = 4`;
-  await until('the cursor goes back', () => f.follower.head() === 4);
+  await until('the cursor goes back', () => f.follower.head === 4);
   t.match(f.logged, { length: 1 });
 });
 
@@ -283,27 +282,27 @@ t.test('with stores that fail', async (t) => {
     await until('the stream is read again', async () => {
       await f.log.write(1);
       await f.settle();
-      return f.follower.stats().from_stream > 3;
+      return f.follower.counts.stream > 3;
     });
   });
 
   t.test('a Redis that is killed and comes back empty costs nothing', async (t) => {
     const f = await follow(t, { stores, before: 0 });
-    const head = f.follower.head();
+    const head = f.follower.head;
     t.ok(head > 0, 'the log goes on from the test before');
     await stores.redis.kill();
     const { sql } = f.parts.deps;
     const log = makeLogWriter(sql, f.parts.deps.redis, stores.redis_prefix);
     for (let i = 0; i < head; i += 1) (log.entries as LogEntry[]).push({} as LogEntry);
     await log.record(3);
-    await until('from Postgres', () => f.follower.head() === head + 3);
+    await until('from Postgres', () => f.follower.head === head + 3);
     await stores.redis.restart({ empty: true });
     await until('Redis is back', () => f.parts.deps.redis.status === 'ready');
     await log.append(head + 2, head + 3);
     await until('the stream is read again', async () => {
       await log.write(1);
-      await until('it', () => f.follower.head() === log.entries.length);
-      return f.follower.stats().from_stream > 0;
+      await until('it', () => f.follower.head === log.entries.length);
+      return f.follower.counts.stream > 0;
     });
     const offsets = f.got.map(({ offset }) => offset);
     t.strictSame(offsets, range(head + 1, log.entries.length));
@@ -311,12 +310,12 @@ t.test('with stores that fail', async (t) => {
 
   t.test('a hole waits for a Postgres that stands still', async (t) => {
     const f = await follow(t, { stores });
-    const head = f.follower.head();
+    const head = f.follower.head;
     const log = makeLogWriter(f.parts.deps.sql, f.parts.deps.redis, stores.redis_prefix);
     for (let i = 0; i < head; i += 1) (log.entries as LogEntry[]).push({} as LogEntry);
     await f.parts.deps.redis.del(f.key);
     await log.record(4);
-    await until('delivered', () => f.follower.head() === head + 4);
+    await until('delivered', () => f.follower.head === head + 4);
     const fresh = await log.record(0);
     t.equal(fresh.length, 0);
     await log.append(head + 1, head + 4);
@@ -325,7 +324,7 @@ t.test('with stores that fail', async (t) => {
     stores.postgres.resume();
     await log.record(1);
     await log.record(1);
-    await until('both', () => f.follower.head() === head + 6);
+    await until('both', () => f.follower.head === head + 6);
     t.strictSame(
       f.got.map(({ offset }) => offset),
       range(head + 1, head + 6),
@@ -334,7 +333,7 @@ t.test('with stores that fail', async (t) => {
 
   t.test('a Postgres that was killed is waited for', async (t) => {
     const f = await follow(t, { stores });
-    const head = f.follower.head();
+    const head = f.follower.head;
     const log = makeLogWriter(f.parts.deps.sql, f.parts.deps.redis, stores.redis_prefix);
     for (let i = 0; i < head; i += 1) (log.entries as LogEntry[]).push({} as LogEntry);
     await log.record(2);
@@ -342,7 +341,7 @@ t.test('with stores that fail', async (t) => {
     await stores.postgres.kill();
     await log.append(head + 2, head + 2);
     await stores.postgres.restart();
-    await until('both', () => f.follower.head() === head + 2, 20_000);
+    await until('both', () => f.follower.head === head + 2, 20_000);
     t.strictSame(
       f.got.map(({ offset }) => offset),
       [head + 1, head + 2],
@@ -385,6 +384,6 @@ t.test('whatever happens to the stream, every event comes once and in order', as
     }),
     { numRuns: 12, endOnFailure: true },
   );
-  t.equal(f.follower.stats().lost, 0);
-  t.ok(f.follower.stats().from_stream > 0 && f.follower.stats().from_record > 0);
+  t.equal(f.follower.counts.lost, 0);
+  t.ok(f.follower.counts.stream > 0 && f.follower.counts.record > 0);
 });

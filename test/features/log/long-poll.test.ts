@@ -133,8 +133,8 @@ t.test('waiting and waking read nothing; who is further back reads the record', 
       return Reflect.apply(target as never, self, args);
     },
   });
-  const watch = createLogWatch({ sql, log: deps.log, recent: makeRecentEvents(8) });
-  watch.begin(100);
+  const watch = createLogWatch(sql, makeRecentEvents(8));
+  watch.begin({ head: 100, oldest: 1 });
   const waits = range(1, 1_000).map(() => watch.awaitNext(everything, 60_000));
   t.equal(watch.waiting(), 1_000);
   watch.onEvents(range(101, 104).map((offset) => new Told(makeEntry(offset))));

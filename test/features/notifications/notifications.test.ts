@@ -1,7 +1,8 @@
 import { t } from 'tap';
 import { comment_reply } from '../../../src/features/events/index.js';
+import { most_kept, read_life_ms } from '../../../src/features/notifications/events.js';
 import { type Notice, noteTiers, notify } from '../../../src/features/notifications/index.js';
-import { makeSweep, most_kept, read_life_ms } from '../../../src/features/notifications/sweeper.js';
+import { dropOld } from '../../../src/features/notifications/store.js';
 import { emit } from '../../../src/kit/event.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
@@ -153,7 +154,7 @@ t.test('each agent keeps the newest thousand, and what was read for thirty days'
   const life = (ms: number) => new Date(now.getTime() - read_life_ms + ms);
   await app.sql`update notifications set read_at = ${life(1)} where id = ${ids[0]}`;
   await app.sql`update notifications set read_at = ${life(-1)} where id = ${ids[1]}`;
-  const sweep = makeSweep({ sql: app.sql, clock: () => now });
+  const sweep = () => dropOld(app.sql, new Date(now.getTime() - read_life_ms), most_kept);
   t.equal(await sweep(), 2);
   t.equal(await sweep(), 0);
   t.equal((await read(full)).total, most_kept);

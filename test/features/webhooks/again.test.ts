@@ -135,7 +135,7 @@ test('a body that would be narrowed by what is not known here is refused', async
   }
   const inside = await call('POST', '', { ...body, filter: { question_id: makeId() } });
   t.match(inside.body.fields, [{ path: 'body.filter.question_id' }]);
-  t.match(inside.body.error, /body\.filter\.question_id – .*use filter\.question_ids/);
+  t.match(inside.body.error, /body\.filter\.question_id – .*filter with question_ids/);
   t.equal((await call('GET', '')).body.length, 1, 'nothing was stored');
 
   const first = await makeOpenQuestion(app);

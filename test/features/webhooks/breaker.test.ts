@@ -1,10 +1,6 @@
 import fc from 'fast-check';
 import { test } from 'tap';
-import {
-  breaker_rules,
-  createBreakers,
-  pauseOf,
-} from '../../../src/features/webhooks/delivery/breaker.js';
+import { createBreakers, pauseOf } from '../../../src/features/webhooks/rules.js';
 
 const a_minute = 60_000;
 
@@ -13,10 +9,7 @@ const tries = (
   pattern: string,
   now_ms = 0,
   webhook_id = 'a',
-) =>
-  [...pattern].map((one) =>
-    breakers.note({ webhook_id, trips: 0, is_success: one === '+' }, now_ms),
-  );
+) => [...pattern].map((one) => breakers({ webhook_id, trips: 0, is_success: one === '+' }, now_ms));
 const opened = { trips: 1, pause_ms: 30_000 };
 
 test('ten failures open the breaker for 30 seconds, nine do not', (t) => {
@@ -46,7 +39,7 @@ test('only tries of the last five minutes count, of each webhook by itself', (t)
 test('a probe closes the breaker or opens it for twice as long, up to an hour', (t) => {
   const breakers = createBreakers();
   const probe = (trips: number, is_success: boolean) =>
-    breakers.note({ webhook_id: 'a', trips, is_success }, 0);
+    breakers({ webhook_id: 'a', trips, is_success }, 0);
   t.same(probe(1, true), { trips: 0, pause_ms: 0 });
   t.same(probe(1, false), { trips: 2, pause_ms: 60_000 });
   t.same(probe(2, false), { trips: 3, pause_ms: 120_000 });
@@ -65,8 +58,8 @@ test('it opens exactly when a share of failures is reached within the window', (
       return outcomes.every((is_success) => {
         count += 1;
         failed += is_success ? 0 : 1;
-        const is_due = count >= breaker_rules.least_tries && failed >= 0.7 * count;
-        const change = breakers.note({ webhook_id: 'a', trips: 0, is_success }, 1);
+        const is_due = count >= 10 && failed >= 0.7 * count;
+        const change = breakers({ webhook_id: 'a', trips: 0, is_success }, 1);
         if (is_due) [count, failed] = [0, 0];
         return (change !== null) === is_due;
       });

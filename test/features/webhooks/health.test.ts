@@ -8,7 +8,7 @@ import { type Hook, makeWorld, newAgent, type World } from './world.js';
 
 const many = (count: number) => Array.from({ length: count }, () => ({}));
 const failing = (count: number) => many(count).map(() => ({ status: 500 }));
-const keeper = { every_ms: 20 };
+const maintenance = { every_ms: 20 };
 
 interface Health {
   readonly active: boolean;
@@ -83,7 +83,7 @@ test('410 to two events switches a webhook off, to one event again and again doe
   const gone = many(3).map(() => ({ status: 410 }));
   world.receiver.script('/once', ...gone);
   world.receiver.script('/twice', ...gone);
-  await world.startSigner({ keeper });
+  await world.startSigner({ maintenance });
   await world.record({});
   await until('three attempts at each', async () => {
     await world.deps.sql`
@@ -140,7 +140,7 @@ test('5 days without success, 20 failures and 3 events: off, with a reason and a
     await setHealth(hook, days, failures, events);
     hooks.push(hook);
   }
-  await world.startSigner({ keeper });
+  await world.startSigner({ maintenance });
   const last = hooks.at(-1) as Hook;
   await until('the last is switched off', async () => !(await healthOf(world, last)).active);
   for (const [index, [, , , active]] of cases.entries()) {
@@ -171,7 +171,7 @@ test('a person whose webhook is switched off gets a mail', async (t) => {
   await sql`
     update webhooks
     set failing_since = now(), failures = 2, gone_events = array[${makeId()}, ${makeId()}]::uuid[]`;
-  await world.startSigner({ keeper });
+  await world.startSigner({ maintenance });
   await until('it is switched off', async () => !(await healthOf(world, hook)).active);
   const mails = await readUnsent(sql, 10);
   t.match(mails, [{ recipient: 'a@b.dev' }]);
@@ -188,7 +188,7 @@ test('a healthy webhook is not written to', async (t) => {
     (await world.deps.sql`select xmin::text as version from webhooks where id = ${hook.id}`)[0];
   const before = await versionOf();
   await world.record(...many(20));
-  await world.startSigner({ keeper });
+  await world.startSigner({ maintenance });
   await world.settled(20, 'delivered');
   t.same(await versionOf(), before);
 });

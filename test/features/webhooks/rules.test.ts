@@ -7,8 +7,6 @@ import {
   readRetryAfter,
   retry_steps_ms,
   retryDelay,
-  uniqueNames,
-  unknownNames,
 } from '../../../src/features/webhooks/rules.js';
 
 const made = (parts: Partial<Attempted>): Attempted => ({
@@ -107,11 +105,5 @@ test('Retry-After is read as seconds or as a date', (t) => {
   for (const nothing of ['', 'soon', '-5', '1.5', '1e9', '99999999999', 'Infinity']) {
     t.equal(readRetryAfter(nothing, now_ms), null, nothing);
   }
-  t.end();
-});
-
-test('duplicate names are dropped and the order stays', (t) => {
-  t.same(uniqueNames(['b', 'a', 'b', 'c', 'a']), ['b', 'a', 'c']);
-  t.same(unknownNames(['b', 'x', 'a', 'y'], ['a', 'b']), ['x', 'y']);
   t.end();
 });

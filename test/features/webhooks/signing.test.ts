@@ -1,9 +1,10 @@
 import { Webhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { test } from 'tap';
-import { createSealer, makeSecret } from '../../../src/features/webhooks/sealing.js';
 import {
+  createSealer,
   makeHeaders,
+  makeSecret,
   signBody,
   signStandard,
   standardSecret,

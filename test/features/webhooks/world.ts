@@ -4,7 +4,7 @@ import {
   planDeliveries,
   type Webhooks,
 } from '../../../src/features/webhooks/index.js';
-import { makeSecret } from '../../../src/features/webhooks/sealing.js';
+import { makeSecret } from '../../../src/features/webhooks/signing.js';
 import { insertWebhook, type Owner } from '../../../src/features/webhooks/store.js';
 import type { Deps } from '../../../src/kit/deps.js';
 import { makeId } from '../../../src/kit/ids.js';

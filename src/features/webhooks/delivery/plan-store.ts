@@ -1,13 +1,5 @@
 import type { Db, Sql, Tx } from '../../../kit/pg/client.js';
 import { passesSql } from '../../events/index.js';
-import {
-  busyOwners,
-  knownRooms,
-  type LeaseAsk,
-  type Leased,
-  leasedColumns,
-  withLeased,
-} from './store.js';
 
 /**
  * Which events become deliveries of which webhooks: by the signers, and by replays.
@@ -22,7 +14,7 @@ const isWanted = (db: Db) => db`
     events: db`w.events`,
     question_ids: db`w.filter_questions`,
     categories: db`w.filter_categories`,
-    model_families: db`w.filter_families`,
+    model_family: db`w.filter_families`,
     min_confidence: db`w.filter_confidence`,
   })}
   and (
@@ -40,92 +32,59 @@ const expiry = (db: Db) => db`
     then (e.body::jsonb #>> '{data,closes_at}')::timestamptz
   end`;
 
-export interface Range {
-  readonly first: number;
-  readonly last: number;
-}
+export type Range = { readonly first: number; readonly last: number };
 
 /**
  * Plans a range of offsets: one delivery for each event of it that was not planned before and each
- * webhook that wants it. Those that `ask` has room for are leased to its signer and returned; those
- * of a webhook that is off are there to be replayed.
+ * webhook that wants it; the ids of webhooks with something to be sent. Deliveries of a webhook
+ * that is off are there to be replayed.
  */
-export const planDeliveries = async (
-  tx: Tx,
-  { first, last }: Range,
-  ask?: LeaseAsk,
-): Promise<readonly Leased[]> => {
-  const [plan] = await tx<{ first: number; last: number; has_webhooks: boolean }[]>`
-    select
-      greatest(${first}, p.planned_offset + 1) as first,
-      least(${last}, h."offset") as last,
-      exists (select from webhooks) as has_webhooks
+export const planDeliveries = async (tx: Tx, { first, last }: Range): Promise<string[]> => {
+  const [plan] = await tx<{ first: number; last: number }[]>`
+    select greatest(${first}, p.planned_offset + 1) as first, least(${last}, h."offset") as last
     from delivery_plan p
     cross join log_head h
     for no key update of p`;
   if (plan === undefined || plan.first > plan.last) return [];
-  const planned = plan.has_webhooks ? await insertPlanned(tx, plan, ask) : [];
+  const recent = await insertPlanned(
+    tx,
+    plan,
+    tx`recorded_on >= (now() at time zone 'UTC')::date - 1`,
+  );
+  // Partitions before yesterday's are looked into only where the range begins in them.
+  const is_whole = recent.seen === plan.last - plan.first + 1;
+  const older = is_whole ? [] : (await insertPlanned(tx, plan, tx`true`)).webhook_ids;
   await notePlanned(tx, plan);
-  return planned;
+  return [...recent.webhook_ids, ...older];
 };
 
-/** Partitions before yesterday's are looked into only where the range begins in them. */
 const insertPlanned = async (
   tx: Tx,
   { first, last }: Range,
-  ask?: LeaseAsk,
-): Promise<readonly Leased[]> => {
-  const { lease_id = null, lease_ms = 0, signer_id = null, room = 0, depth = 0 } = ask ?? {};
-  const plan = (since: ReturnType<typeof tx>) => tx<(Leased & { seen: number })[]>`
+  since: ReturnType<typeof isWanted>,
+) => {
+  const [row] = await tx<{ seen: number; webhook_ids: string[] }[]>`
     with due as materialized (
       select * from events where "offset" between ${first} and ${last} and ${since}
     ),
-    known as (${knownRooms(tx, ask?.rooms)}),
-    busy as materialized (${busyOwners(tx, signer_id)}),
-    wanted as (
+    planned as (
+      insert into deliveries
+        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, expires_at)
       select
-        w.id as webhook_id, w.active, e.id as event_id, e."offset", e.recorded_on,
-        ${expiry(tx)} as expires_at,
-        w.active and w.skip_before is null and w.trips = 0
-          and not exists (select from busy b where b.owner_id = w.owner_id)
-          and row_number() over (partition by w.id order by e."offset")
-            <= coalesce(k.room, ${depth}) as has_room
+        w.id, e.id, delivery_id(w.id, e.id), e."offset", e.recorded_on,
+        case when w.active then 'pending' else 'skipped_disabled' end, now(), ${expiry(tx)}
       from due e
       join webhooks w on e."offset" > w.after_offset and ${isWanted(tx)}
-      left join known k on k.id = w.id
       where not exists (
         select from planned_ranges r where e."offset" between r.first_offset and r.last_offset
       )
-    ),
-    ranked as (
-      select
-        *,
-        has_room and row_number() over (partition by has_room order by "offset") <= ${room}
-          as is_sent
-      from wanted
-    ),
-    planned as (
-      insert into deliveries
-        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, expires_at, claims,
-          lease_id, lease_until, signer_id)
-      select
-        webhook_id, event_id, delivery_id(webhook_id, event_id), "offset", recorded_on,
-        case when is_sent then 'sending' when active then 'pending' else 'skipped_disabled' end,
-        now(), expires_at, is_sent::int,
-        case when is_sent then ${lease_id}::uuid end,
-        case when is_sent then now() + ${lease_ms} * interval '1 millisecond' end,
-        case when is_sent then ${signer_id}::uuid end
-      from ranked
       on conflict (webhook_id, event_id) do nothing
-      returning *
+      returning webhook_id, state
     )
-    select ${leasedColumns(tx)}, s.seen
-    from (select count(*) as seen from due) s
-    left join (planned d ${withLeased(tx)}) on d.state = 'sending'`;
-  const rows = await plan(tx`recorded_on >= (now() at time zone 'UTC')::date - 1`);
-  const is_whole = rows[0]?.seen === last - first + 1;
-  const older = is_whole ? [] : await plan(tx`true`);
-  return [...rows, ...older].filter(({ webhook_id }) => webhook_id !== null);
+    select
+      (select count(*) from due) as seen,
+      array(select distinct webhook_id from planned where state = 'pending') as webhook_ids`;
+  return row ?? { seen: 0, webhook_ids: [] };
 };
 
 /** Moves `planned_offset` over all ranges that touch it. */
@@ -196,7 +155,6 @@ export const listReplays = async (db: Db): Promise<string[]> => {
     join webhooks w on w.id = r.webhook_id
     where r.done_at is null
       and w.active
-      and w.skip_before is null
       and not exists (
         select
         from deliveries d

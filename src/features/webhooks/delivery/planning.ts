@@ -1,88 +1,63 @@
 import type { Deps } from '../../../kit/deps.js';
 import { makeLoop } from '../../../kit/loop.js';
-import { isOutage } from '../../../kit/pg/client.js';
 import { GroupReader } from '../../../kit/redis/stream.js';
 import type { Service } from '../../../kit/service.js';
 import { streamKey } from '../../events/index.js';
 import { findUnplanned, planDeliveries, type Range, readPlannedOffset } from './plan-store.js';
-import type { LeaseAsk, Leased } from './store.js';
 
 /**
  * The planning of deliveries. Signers are a consumer group of the log's stream: each reads a
- * portion, plans its runs of consecutive offsets from Postgres, acknowledges it after the commit,
- * and sends what it planned at once. The stream only says that there is something and whose turn it
- * is. Each second whatever is unplanned and some seconds old is planned from the log, so that the
- * loss of a reader, of the group, of the stream or of Redis is a delay.
+ * portion, plans its runs of consecutive offsets from Postgres, and acknowledges it after the
+ * commit. The stream only says that there is something and whose turn it is. Each second whatever
+ * is unplanned and some seconds old is planned from the log, so that the loss of a reader, of the
+ * group, of the stream or of Redis is a delay.
  */
 
 export interface PlanningOptions {
   /** Of this process, and its name in the group. */
   readonly signer_id: string;
-  /** What the signer can take on now. */
-  readonly ask: () => LeaseAsk;
-  /** Takes what was planned and leased. */
-  readonly take: (ask: LeaseAsk, planned: readonly Leased[]) => void;
-  /** It is not known whether the transaction of this ask was committed. */
-  readonly failed: (ask: LeaseAsk) => void;
+  /** Hears of the webhooks that something was planned for. */
+  readonly onPlanned: (webhook_ids: readonly string[]) => void;
   readonly every_ms: number;
   /** Events of this age are planned whatever Redis says. */
   readonly late_ms: number;
 }
 
-const group = 'signers';
-/** Offsets of one transaction; fewer while it takes too long. */
-const most_planned = 200;
+/** Events of one transaction, and what it may take where very many webhooks want each of them. */
+const most_planned = 100;
+const statement_ms = 60_000;
 const away_ms = 250;
-const cleared_ms = 60_000;
 
-/** The runs of consecutive offsets, each of at most so many. */
-export const runsOf = (offsets: readonly number[], most: number): readonly Range[] => {
+/** The runs of consecutive offsets. */
+export const runsOf = (offsets: readonly number[]): readonly Range[] => {
   const runs: { first: number; last: number }[] = [];
   for (const offset of [...offsets].sort((a, b) => a - b)) {
     const run = runs.at(-1);
-    if (run !== undefined && offset === run.last + 1 && offset < run.first + most) {
-      run.last = offset;
-    } else runs.push({ first: offset, last: offset });
+    if (run !== undefined && offset === run.last + 1) run.last = offset;
+    else runs.push({ first: offset, last: offset });
   }
   return runs;
 };
 
-const makePlan = ({ sql }: Deps, { ask, take, failed }: PlanningOptions) => {
-  let most = most_planned;
-  const plan = async (range: Range): Promise<void> => {
-    const asked = ask();
-    try {
-      const planned = await sql.begin((tx) => planDeliveries(tx, range, asked));
-      most = Math.min(2 * most, most_planned);
-      take(asked, planned);
-    } catch (error) {
-      failed(asked);
-      // Very many webhooks may want each of the events.
-      if (isOutage(error)) most = Math.max(1, Math.floor(most / 2));
-      throw error;
-    }
-  };
-  return { plan, most: () => most };
-};
-
 export const createPlanning = (deps: Deps, options: PlanningOptions): Service => {
   const { sql, redis, log, config } = deps;
-  const { signer_id, every_ms, late_ms } = options;
-  const { plan, most } = makePlan(deps, options);
+  const { signer_id, onPlanned, every_ms, late_ms } = options;
   const reader = new GroupReader({
     redis_url: config.REDIS_URL ?? '',
     key: streamKey(config.REDIS_PREFIX),
     name: 'signer stream',
     log,
     count: most_planned,
-    group,
+    group: 'signers',
     consumer: signer_id,
     startAfter: () => readPlannedOffset(sql),
   });
-  let clear_at_ms = 0;
+
+  const plan = async (range: Range): Promise<void> =>
+    onPlanned(await sql.begin({ statement_ms }, (tx) => planDeliveries(tx, range)));
 
   const planAll = async (offsets: readonly number[]): Promise<void> => {
-    for (const run of runsOf(offsets, most())) await plan(run);
+    for (const run of runsOf(offsets)) await plan(run);
     await reader.acknowledge(redis, offsets);
   };
 
@@ -96,15 +71,9 @@ export const createPlanning = (deps: Deps, options: PlanningOptions): Service =>
   };
 
   const lateTurn = async (): Promise<'again' | 'rest'> => {
-    const late = await findUnplanned(sql, { late_ms, most: most() });
+    const late = await findUnplanned(sql, { late_ms, most: most_planned });
     if (late !== null) await plan(late);
-    if (redis.status === 'ready') {
-      await planAll(await reader.takeOver(redis, late_ms));
-      if (performance.now() >= clear_at_ms) {
-        clear_at_ms = performance.now() + cleared_ms;
-        await reader.removeDead(redis);
-      }
-    }
+    if (redis.status === 'ready') await planAll(await reader.takeOver(redis, late_ms));
     return late === null ? 'rest' : 'again';
   };
 

@@ -1,45 +1,104 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import pLimit, { type LimitFunction } from 'p-limit';
 import type { Deps } from '../../../kit/deps.js';
 import { makeId } from '../../../kit/ids.js';
 import { describeError } from '../../../kit/log.js';
 import { type Loop, makeLoop } from '../../../kit/loop.js';
+import { isOutage } from '../../../kit/pg/client.js';
+import { createGroupCommit, type GroupCommit } from '../../../kit/pg/group-commit.js';
 import type { Service } from '../../../kit/service.js';
-import { isTargetRefused, type LetterOutcome, type Webhooks } from '../parts.js';
-import { judgeAttempt } from '../rules.js';
-import { type BreakerChange, type BreakerRules, breaker_rules, createBreakers } from './breaker.js';
-import { Dispatcher, type DispatchLimits, dispatch_limits } from './dispatcher.js';
+import { createBreakers, judgeAttempt } from '../rules.js';
+import { isTargetRefused, type Webhooks } from '../signing.js';
 import { createPlanning } from './planning.js';
-import { createSettling, type Settling } from './settling.js';
 import {
   claimDue,
-  type LeaseAsk,
   type Leased,
-  release,
-  releaseLeases,
   type Settlement,
-  setBreaker,
+  settle,
   showAlive,
   sweepExpired,
 } from './store.js';
 
 /**
- * The sending of deliveries. What this signer plans is leased to it and sent at once; each second,
- * and where a queue ran low, it claims what else is due: retries, deliveries that are sent again,
- * replays, and those whose signer died. Each second also ends leases that ran out, and that is the
- * whole recovery story.
+ * The sending of deliveries. Each second, and whenever something was planned or a queue ran low,
+ * this signer claims what is due: new deliveries, retries, those that are sent again or replayed,
+ * and those whose signer died. Each second also ends leases that ran out, and that is the whole
+ * recovery story.
+ *
+ *   claimed ──▶ waits for a slot ──▶ called ──▶ settled
+ *                     └─ waited too long, or its webhook is paused ──▶ released
  */
+
+/** Calls at once to an endpoint, for an owner, and in all. */
+export const send_limits = {
+  endpoint: 2,
+  owner: 8,
+  total: 256,
+  /** Of `total`, how many may be retries. */
+  retries: 192,
+  /** Most deliveries of one endpoint that are called or wait for a slot. */
+  depth: 32,
+  /** Most deliveries that are claimed and not settled. */
+  most_claimed: 4_096,
+};
+export type SendLimits = Readonly<typeof send_limits>;
+
+interface Group {
+  readonly limit: LimitFunction;
+  count: number;
+}
+
+const runIn = async <T>(
+  groups: Map<string, Group>,
+  { id, most }: { readonly id: string; readonly most: number },
+  work: () => Promise<T>,
+): Promise<T> => {
+  const group = groups.get(id) ?? { limit: pLimit(most), count: 0 };
+  groups.set(id, group);
+  group.count += 1;
+  try {
+    return await group.limit(work);
+  } finally {
+    group.count -= 1;
+    if (group.count === 0) groups.delete(id);
+  }
+};
+
+/**
+ * Runs calls within the limits. A call takes a slot of its endpoint first and one of all slots
+ * last, so that what waits for those is little of each endpoint and owner.
+ */
+export const createSlots = (limits: SendLimits) => {
+  const endpoints = new Map<string, Group>();
+  const owners = new Map<string, Group>();
+  const retries = pLimit(limits.retries);
+  const total = pLimit(limits.total);
+  return {
+    /** How many calls of which webhooks are under way or wait. */
+    counts: () => new Map([...endpoints].map(([id, { count }]) => [id, count])),
+    countOf: (webhook_id: string): number => endpoints.get(webhook_id)?.count ?? 0,
+    run<T>(
+      { webhook_id, owner_id, is_repeat }: Pick<Leased, 'webhook_id' | 'owner_id' | 'is_repeat'>,
+      call: () => Promise<T>,
+    ): Promise<T> {
+      const inAll = () => total(call);
+      const inOwner = () => (is_repeat ? retries(inAll) : inAll());
+      const owner = { id: owner_id, most: limits.owner };
+      const inEndpoint = () => runIn(owners, owner, inOwner);
+      return runIn(endpoints, { id: webhook_id, most: limits.endpoint }, inEndpoint);
+    },
+  };
+};
 
 export interface SendingOptions {
   readonly webhooks: Webhooks;
-  readonly limits?: Partial<DispatchLimits>;
+  readonly limits?: Partial<SendLimits>;
   /** How long a lease holds; well above the wall clock of one call. */
   readonly lease_ms?: number;
   readonly sweep_ms?: number;
   /** Events of this age are planned whatever Redis says. */
   readonly late_ms?: number;
-  readonly breaker?: Partial<BreakerRules>;
-  /** A webhook is to be switched off. */
-  readonly onSick?: () => void;
 }
 
 interface Job extends Leased {
@@ -47,71 +106,58 @@ interface Job extends Leased {
   readonly asked_ms: number;
 }
 
-/** Smaller than any id. */
-const first_id = '00000000-0000-0000-0000-000000000000';
-/** Settlements that wait for Postgres; above this nothing is leased. */
-const most_unsettled = 2_000;
 /** What must be left of a lease to begin a call: its wall clock and time to settle. */
 const lease_margin_ms = 12_000;
-/** A signer that did not say for so long that it lives leases nothing: others may take it away. */
-const silent_ms = 3_000;
+const settle_again_ms = 100;
 
 export class Sending implements Service {
   readonly name = 'signer';
   readonly stats = { delivered: 0, failed: 0, breakers_opened: 0, dead: 0 };
   readonly #deps: Deps;
-  readonly #webhooks: Webhooks;
+  readonly #options: SendingOptions;
+  readonly #limits: SendLimits;
   readonly #signer_id = makeId();
   readonly #lease_ms: number;
-  readonly #sweep_ms: number;
-  readonly #settling: Settling;
-  readonly #breakers: ReturnType<typeof createBreakers>;
-  /** When the breaker of a webhook was opened; nothing leased before is sent. */
-  readonly #opened = new LRUCache<string, number>({ max: 10_000 });
-  readonly #dispatcher: Dispatcher<Job>;
+  readonly #slots: ReturnType<typeof createSlots>;
+  readonly #settling: GroupCommit<Settlement, void>;
+  readonly #countTry = createBreakers();
   readonly #planning: Service;
   readonly #loop: Loop;
+  /** What is claimed and not settled. */
+  readonly #jobs = new Map<Job, Promise<void>>();
+  /** Webhooks that may have more due. */
+  readonly #unclaimed = new Set<string>();
+  /** When the breaker of a webhook was opened; nothing claimed before is sent. */
+  readonly #opened = new LRUCache<string, number>({ max: 10_000 });
   /** All webhooks are to be looked at, as soon as there is room. */
-  #scan_due = true;
-  /** Scans that were cut go on after this webhook, so that nobody is always the last. */
-  #scanned_up_to = first_id;
+  #is_scan_due = true;
   #next_sweep_ms = 0;
-  #alive_ms = Number.NEGATIVE_INFINITY;
   #is_stopping = false;
-  /** Leases of transactions that failed, and until when they may still have been carried out. */
-  readonly #failed_leases = new Map<string, number>();
-  readonly #opening = new Set<Promise<void>>();
-  #given_back: Promise<void> = Promise.resolve();
 
   constructor(deps: Deps, options: SendingOptions) {
-    const { webhooks, lease_ms = 30_000, sweep_ms = 1_000, late_ms = 5_000 } = options;
-    const { onSick = () => undefined } = options;
+    const { lease_ms = 30_000, sweep_ms = 1_000, late_ms = 5_000 } = options;
     this.#deps = deps;
-    this.#webhooks = webhooks;
+    this.#options = options;
+    this.#limits = { ...send_limits, ...options.limits };
     this.#lease_ms = lease_ms;
-    this.#sweep_ms = sweep_ms;
-    this.#breakers = createBreakers({ ...breaker_rules, ...options.breaker });
-    this.#settling = createSettling(deps, { lease_ms, onSick });
-    this.#planning = createPlanning(deps, {
-      signer_id: this.#signer_id,
-      ask: () => this.#ask(this.#dispatcher.rooms()),
-      take: (ask, planned) => this.#takePlanned(ask, planned),
-      failed: (ask) => this.#noteFailed(ask),
-      every_ms: sweep_ms,
-      late_ms,
-    });
-    const turn = () => this.#turn();
-    this.#loop = makeLoop({ name: this.name, log: deps.log, every_ms: sweep_ms, turn });
-    this.#dispatcher = new Dispatcher<Job>({
-      limits: { ...dispatch_limits, ...options.limits },
-      send: async (job) => {
-        await this.#send(job);
-        if (this.#scan_due) this.#loop.nudge();
+    this.#slots = createSlots(this.#limits);
+    this.#settling = createGroupCommit({
+      commit: async ({ drafts }) => {
+        await settle(deps.sql, drafts);
+        return [];
       },
-      isFresh: (job) => this.#isFresh(job),
-      giveBack: (job) => this.#giveBack([job]),
-      onHungry: () => this.#loop.nudge(),
+      key: ({ webhook_id, event_id }) => `${webhook_id} ${event_id}`,
+      most: 256,
     });
+    this.#planning = createPlanning(deps, {
+      ...{ signer_id: this.#signer_id, every_ms: sweep_ms, late_ms },
+      onPlanned: (webhook_ids) => {
+        for (const id of webhook_ids) this.#unclaimed.add(id);
+        this.#loop.nudge();
+      },
+    });
+    const turn = () => this.#turn(sweep_ms);
+    this.#loop = makeLoop({ name: this.name, log: deps.log, every_ms: sweep_ms, turn });
   }
 
   async start(): Promise<void> {
@@ -119,42 +165,29 @@ export class Sending implements Service {
     await this.#planning.start();
   }
 
-  /** Waits for the calls in flight; what was leased beyond them is given back. */
+  /** Waits for the calls in flight; what was claimed beyond them is released. */
   async stop(): Promise<void> {
     this.#is_stopping = true;
     await Promise.all([this.#planning.stop(), this.#loop.stop()]);
-    this.#giveBack(this.#dispatcher.takeAll());
-    await this.#dispatcher.idle();
-    await Promise.all([this.#given_back, ...this.#opening]);
-    await this.#settling.drain();
+    await Promise.all(this.#jobs.values());
   }
 
-  async #turn(): Promise<'again' | 'rest'> {
-    await this.#sweepIfDue();
-    const is_scan = this.#scan_due;
-    const rooms = is_scan ? this.#dispatcher.rooms() : this.#dispatcher.hungryRooms();
-    const ask = this.#ask(rooms);
-    // A claim costs about as much for one row as for many.
-    const is_full = ask.room < this.#dispatcher.most / 4;
-    if (is_full || (!is_scan && rooms.size === 0)) return 'rest';
-    this.#scan_due = false;
-    const rows = await this.#claim(ask, is_scan ? this.#scanned_up_to : null);
-    const is_cut = rows.length >= ask.room;
-    if (is_scan) this.#scanned_up_to = is_cut ? lastId(rows) : first_id;
-    this.#scan_due ||= is_cut;
-    return this.#scan_due || this.#dispatcher.hungryRooms().size > 0 ? 'again' : 'rest';
+  async #turn(sweep_ms: number): Promise<'rest'> {
+    if (performance.now() >= this.#next_sweep_ms) {
+      this.#next_sweep_ms = performance.now() + sweep_ms;
+      this.#is_scan_due = true;
+      await this.#sweep();
+    }
+    if (this.#hasRoom()) await this.#claim();
+    return 'rest';
   }
 
-  async #sweepIfDue(): Promise<void> {
+  async #sweep(): Promise<void> {
     const { sql, log } = this.#deps;
-    const now_ms = performance.now();
-    if (now_ms < this.#next_sweep_ms) return;
-    this.#next_sweep_ms = now_ms + this.#sweep_ms;
-    this.#scan_due = true;
-    await showAlive(sql, this.#signer_id);
-    this.#alive_ms = now_ms;
-    await this.#releaseFailed(now_ms);
-    const swept = await sweepExpired(sql);
+    const signer_id = this.#signer_id;
+    await showAlive(sql, signer_id);
+    const lease_ids = new Set([...this.#jobs.keys()].map(({ lease_id }) => lease_id));
+    const swept = await sweepExpired(sql, { signer_id, lease_ids: [...lease_ids] });
     if (swept.length > 0) log.warn({ count: swept.length }, 'signer: leases ran out');
     for (const { id, state } of swept) {
       if (state !== 'exhausted') continue;
@@ -163,65 +196,75 @@ export class Sending implements Service {
     }
   }
 
-  /** The answer of a transaction may be lost after its commit: nobody works on what it leased. */
-  async #releaseFailed(now_ms: number): Promise<void> {
-    if (this.#failed_leases.size === 0) return;
-    await releaseLeases(this.#deps.sql, [...this.#failed_leases.keys()]);
-    for (const [lease_id, ends_ms] of this.#failed_leases) {
-      if (ends_ms < now_ms) this.#failed_leases.delete(lease_id);
-    }
+  get #room(): number {
+    return this.#limits.most_claimed - this.#jobs.size;
   }
 
-  #noteFailed({ lease_id, asked_ms }: LeaseAsk): void {
-    this.#failed_leases.set(lease_id, asked_ms + this.#lease_ms);
+  /** A claim costs about as much for one row as for many. */
+  #hasRoom(): boolean {
+    return !this.#is_stopping && this.#room >= this.#limits.most_claimed / 4;
   }
 
-  #ask(rooms: ReadonlyMap<string, number>): LeaseAsk {
+  #isHungry(webhook_id: string): boolean {
+    const is_low = this.#slots.countOf(webhook_id) <= this.#limits.depth / 2;
+    return is_low && this.#unclaimed.has(webhook_id);
+  }
+
+  async #claim(): Promise<void> {
+    const hungry = [...this.#unclaimed].filter((id) => this.#isHungry(id));
+    const webhook_ids = this.#is_scan_due ? null : hungry;
+    if (webhook_ids?.length === 0) return;
+    this.#is_scan_due = false;
+    for (const id of webhook_ids ?? [...this.#unclaimed]) this.#unclaimed.delete(id);
+    const room = this.#room;
     const asked_ms = performance.now();
-    const is_silent = asked_ms - this.#alive_ms > Math.max(silent_ms, 3 * this.#sweep_ms);
-    const is_full = this.#settling.waiting() > most_unsettled || this.#is_stopping || is_silent;
-    return {
-      ...{ signer_id: this.#signer_id, lease_id: makeId(), lease_ms: this.#lease_ms, asked_ms },
-      ...{ rooms, depth: this.#dispatcher.depth, room: is_full ? 0 : this.#dispatcher.room },
-    };
-  }
-
-  async #claim(ask: LeaseAsk, after: string | null): Promise<readonly Leased[]> {
-    try {
-      const rows = await claimDue(this.#deps.sql, { ...ask, after });
-      const full = this.#take(ask, rows);
-      if (rows.length >= ask.room) return rows;
-      const asked = new Set([...ask.rooms.keys(), ...rows.map(({ webhook_id }) => webhook_id)]);
-      for (const id of asked) this.#dispatcher.noteMore(id, full.has(id));
-      return rows;
-    } catch (error) {
-      this.#noteFailed(ask);
-      throw error;
+    const rows = await claimDue(this.#deps.sql, {
+      ...{ signer_id: this.#signer_id, lease_id: makeId(), lease_ms: this.#lease_ms },
+      ...{ webhook_ids, held: this.#slots.counts(), depth: this.#limits.depth, room },
+    });
+    if (rows.length >= room) this.#is_scan_due = true;
+    for (const row of rows) this.#begin({ ...row, asked_ms });
+    for (const { webhook_id: id } of rows) {
+      if (this.#slots.countOf(id) >= this.#limits.depth) this.#unclaimed.add(id);
     }
   }
 
-  #takePlanned(ask: LeaseAsk, rows: readonly Leased[]): void {
-    for (const id of this.#take(ask, rows)) this.#dispatcher.noteMore(id, true);
-    if (rows.length < ask.room) return;
-    this.#scan_due = true;
-    this.#loop.nudge();
+  #begin(job: Job): void {
+    const { webhook_id } = job;
+    const done = this.#deliver(job)
+      .catch((error: unknown) => {
+        // The lease runs out and the delivery is made again, with the same webhook-id.
+        this.#deps.log.error({ webhook_id, ...describeError(error) }, 'signer: not settled');
+      })
+      .then(() => {
+        this.#jobs.delete(job);
+        if (this.#isHungry(webhook_id) || (this.#is_scan_due && this.#hasRoom())) {
+          this.#loop.nudge();
+        }
+      });
+    this.#jobs.set(job, done);
   }
 
-  /** Queues what was leased; the webhooks that got as much as there was room for. */
-  #take(ask: LeaseAsk, rows: readonly Leased[]): ReadonlySet<string> {
-    const { asked_ms, depth, rooms } = ask;
-    const left = new Map(rooms);
-    for (const { webhook_id: id } of rows) left.set(id, (left.get(id) ?? depth) - 1);
-    for (const row of rows.filter(({ body }) => body === null)) this.#expire(row);
-    const sent = rows.filter(({ body }) => body !== null);
-    this.#dispatcher.add(sent.map((row) => ({ ...row, asked_ms })));
-    return new Set([...left].filter(([, room]) => room <= 0).map(([id]) => id));
+  async #deliver(job: Job): Promise<void> {
+    const settlement = await this.#slots.run(job, () => this.#call(job));
+    const is_opened = (settlement.breaker?.trips ?? 0) > 0;
+    try {
+      await this.#settle(settlement);
+    } finally {
+      if (is_opened) this.#opened.set(job.webhook_id, performance.now());
+    }
   }
 
-  /** Too late to be of use, or its event is not kept any more. */
-  #expire({ webhook_id, event_id, lease_id }: Leased): void {
-    const nothing = { state: 'expired', delay_ms: 0, attempt: null } as const;
-    this.#settling.add({ webhook_id, event_id, lease_id, ...nothing });
+  async #settle(settlement: Settlement): Promise<void> {
+    const until_ms = performance.now() + this.#lease_ms;
+    for (;;) {
+      try {
+        return await this.#settling.add(settlement);
+      } catch (error) {
+        if (!isOutage(error) || performance.now() >= until_ms) throw error;
+        await wait(settle_again_ms);
+      }
+    }
   }
 
   #isFresh({ webhook_id, trips, asked_ms }: Job): boolean {
@@ -231,86 +274,31 @@ export class Sending implements Service {
     return !this.#is_stopping && !is_paused && left_ms >= margin_ms;
   }
 
-  /** One after the other; left alone, the rows become due again when the lease is over. */
-  #giveBack(rows: readonly Leased[]): void {
-    const { sql, log } = this.#deps;
-    if (rows.length === 0) return;
-    this.#given_back = this.#given_back
-      .then(() => release(sql, rows))
-      .catch((error: unknown) => {
-        log.warn(describeError(error), 'signer: unsent deliveries were not given back');
-      });
-  }
-
-  async #send(job: Job): Promise<void> {
+  async #call(job: Job): Promise<Settlement> {
     const { log, clock } = this.#deps;
-    const { webhook_id, trips } = job;
-    try {
-      const outcome = await this.#webhooks.send(letterOf(job), clock().getTime());
-      if (outcome.error === 'secret_unreadable') {
-        log.error({ webhook_id }, 'signer: a secret does not open with SECRET_KEY');
-      }
-      const settlement = judge(job, outcome, clock().getTime());
-      const is_success = settlement.state === 'delivered';
-      this.stats[is_success ? 'delivered' : 'failed'] += 1;
-      const change = this.#breakers.note({ webhook_id, trips, is_success }, performance.now());
-      if (change === null) this.#settling.add(settlement);
-      else this.#setBreaker(settlement, change);
-    } catch (error) {
-      log.error({ webhook_id, ...describeError(error) }, 'signer: a call failed');
+    const { webhook_id, event_id, lease_id, trips, attempt, event, body } = job;
+    const named = { webhook_id, event_id, lease_id, delay_ms: 0, attempt: null } as const;
+    if (event === null || body === null) return { ...named, state: 'expired' };
+    if (!this.#isFresh(job)) return { ...named, state: 'released' };
+    const sent = { ...job, event, body };
+    const outcome = await this.#options.webhooks.send(sent, clock().getTime());
+    if (outcome.error === 'secret_unreadable') {
+      log.error({ webhook_id }, 'signer: a secret does not open with SECRET_KEY');
     }
-  }
-
-  /** Before the try is settled, so that it is not claimed again meanwhile. */
-  #setBreaker(settlement: Settlement, change: BreakerChange): void {
-    const { sql, log } = this.#deps;
-    const { webhook_id } = settlement;
-    if (change.trips > 0) {
+    const { status, error, retry_after, latency_ms, answer } = outcome;
+    const verdict = judgeAttempt({
+      ...{ attempt, status, retry_after, is_answered: error === null },
+      ...{ is_refused: isTargetRefused(error), now_ms: clock().getTime(), random: Math.random() },
+    });
+    const is_success = verdict.state === 'delivered';
+    this.stats[is_success ? 'delivered' : 'failed'] += 1;
+    const breaker = this.#countTry({ webhook_id, trips, is_success }, performance.now());
+    if (breaker !== null && breaker.trips > 0) {
+      // Until the pause is in Postgres, what is claimed meanwhile is not sent either.
       this.#opened.set(webhook_id, Number.POSITIVE_INFINITY);
       this.stats.breakers_opened += 1;
-      log.warn({ webhook_id, ...change }, 'signer: a webhook fails and is left alone for a while');
+      log.warn({ webhook_id, ...breaker }, 'signer: a webhook fails and is left alone for a while');
     }
-    const opening = setBreaker(sql, webhook_id, change)
-      .catch((error: unknown) => {
-        log.warn({ webhook_id, ...describeError(error) }, 'signer: a breaker was not written');
-      })
-      .then(() => {
-        if (change.trips > 0) this.#opened.set(webhook_id, performance.now());
-        this.#settling.add(settlement);
-        this.#opening.delete(opening);
-      });
-    this.#opening.add(opening);
+    return { ...named, ...verdict, attempt, latency_ms, status, error, answer, breaker };
   }
 }
-
-const letterOf = (job: Job) => ({
-  ...job,
-  delivery_id: job.id,
-  attempt: job.attempts + 1,
-  offset: job.event_offset,
-  event: job.event ?? '',
-  body: Buffer.from(job.body ?? ''),
-});
-
-const judge = (job: Job, outcome: LetterOutcome, now_ms: number): Settlement => {
-  const { webhook_id, event_id, lease_id } = job;
-  const { status, error, retry_after, latency_ms, answer } = outcome;
-  const number = job.attempts + 1;
-  const { state, delay_ms } = judgeAttempt({
-    attempt: number,
-    status,
-    is_answered: error === null,
-    is_refused: isTargetRefused(error),
-    retry_after,
-    now_ms,
-    random: Math.random(),
-  });
-  const attempt = { number, latency_ms, status, error, answer };
-  return { webhook_id, event_id, lease_id, state, delay_ms, attempt };
-};
-
-const lastId = (rows: readonly Leased[]): string =>
-  rows
-    .map((row) => row.webhook_id)
-    .sort()
-    .at(-1) ?? first_id;

@@ -1,59 +1,31 @@
-import type { Db, Sql, Tx } from '../../../kit/pg/client.js';
+import type { Db, Sql } from '../../../kit/pg/client.js';
 import type { DeliveryState } from '../schema.js';
-import { isSick } from './keep-store.js';
+import type { Attempt } from '../signing.js';
 
 /**
  * Deliveries in Postgres, which alone decides who sends what and when.
  *
- *   planned ──▶ pending, or sending when the signer that plans it has room
  *   pending ─claim─▶ sending ─settle─▶ delivered | waiting | exhausted | expired | blocked
  *   waiting ─claim─▶ sending ─lease over─▶ pending | waiting, or exhausted at the fifth time
  *   pending | waiting ─webhook switched off─▶ skipped_disabled ─sent again or replayed─▶ pending
  *   pending | skipped_disabled ─too many or too old─▶ one row of state gap
  *
- * A claim gives a row a lease and a new `lease_id`, the fence: settling and releasing name it, so a
- * signer that slept through its lease changes nothing. All times are those of the database.
+ * A claim gives a row a lease and a new `lease_id`, the fence: settling names it, so a signer that
+ * slept through its lease changes nothing. All times are those of the database.
  */
 
-/** A delivery that this signer may send. */
-export interface Leased {
-  readonly webhook_id: string;
+export interface Leased extends Omit<Attempt, 'event' | 'body' | 'offset'> {
   readonly owner_id: string;
-  readonly url: string;
-  readonly secret_sealed: Uint8Array;
-  /** The secret before a rotation, while both sign. */
-  readonly old_secret_sealed: Uint8Array | null;
-  readonly event_id: string;
-  readonly id: string;
-  readonly event_offset: number;
+  readonly offset: number;
   readonly event: string | null;
   /** Null where it would come too late to be of use, or its event is not kept any more. */
   readonly body: string | null;
-  /** Made so far. */
-  readonly attempts: number;
-  /** It was sent again by hand or is replayed. */
-  readonly is_replay: boolean;
-  /** How often the breaker of the webhook opened in a row; above 0 this is a probe. */
+  /** It is a retry, was sent again by hand or is replayed. */
+  readonly is_repeat: boolean;
+  /** Of the breaker; above 0 this is a probe. */
   readonly trips: number;
   readonly lease_id: string;
 }
-
-/** Of rows `d` of deliveries; their events are found one by one, however many the log has. */
-export const leasedColumns = (db: Db) => db`
-  d.webhook_id, w.owner_id, w.url, w.secret_sealed, w.trips,
-  case when w.old_secret_until > now() then w.old_secret_sealed end as old_secret_sealed,
-  d.event_id, d.id, d.event_offset, e.event, e.body, d.attempts, d.replays > 0 as is_replay,
-  d.lease_id`;
-export const withLeased = (db: Db) => db`
-  join webhooks w on w.id = d.webhook_id
-  left join lateral (
-    select event, body
-    from events
-    where "offset" = d.event_offset
-      and recorded_on = d.recorded_on
-      and coalesce(d.expires_at > now(), true)
-    limit 1
-  ) e on true`;
 
 /** After this much silence a signer is taken for dead; it speaks each second. */
 const allowedSilence = (db: Db) => db`interval '6 seconds'`;
@@ -69,76 +41,59 @@ export const showAlive = async (db: Db, signer_id: string): Promise<void> => {
     on conflict (id) do update set seen_at = now()`;
 };
 
-/** What a signer can take on, and for how long. */
-export interface LeaseAsk {
-  readonly signer_id: string;
-  readonly lease_id: string;
+export interface ClaimAsk extends Record<'signer_id' | 'lease_id', string> {
   readonly lease_ms: number;
-  /** On the monotonic clock of its process. */
-  readonly asked_ms: number;
-  /** Room at webhooks that it already works for. */
-  readonly rooms: ReadonlyMap<string, number>;
-  /** Room at each other. */
+  /** The webhooks to look at; null: all. */
+  readonly webhook_ids: readonly string[] | null;
+  /** How many deliveries of which webhooks the signer holds, and how many it may hold of each. */
+  readonly held: ReadonlyMap<string, number>;
   readonly depth: number;
-  /** Room in all. */
+  /** Most that it takes in all. */
   readonly room: number;
 }
 
-/**
- * Signers plan and claim by turns, so that each sees what the one before it leased. A statement of
- * its own: the one after it sees what was committed while this one waited.
- */
-export const lockPlan = async (tx: Tx): Promise<void> => {
-  await tx`select from delivery_plan for no key update`;
-};
+const claim_lock = 7_366_145;
 
 /**
- * The work of one owner is held by one signer at a time, which is how it keeps the limits of
- * endpoints and owners by itself.
+ * Claims due deliveries. All work of one owner is held by one signer at a time, which is how that
+ * signer keeps the limits of endpoints and owners by itself. A webhook that is probed gets one
+ * delivery at a time. The order of webhooks is random, so that none is always the last.
  */
-export const busyOwners = (db: Db, signer_id: string | null) => db`
-  select distinct w.owner_id
-  from deliveries d
-  join webhooks w on w.id = d.webhook_id
-  join signers s on s.id = d.signer_id and s.seen_at > now() - ${allowedSilence(db)}
-  where d.state = 'sending' and d.signer_id <> ${signer_id}::uuid and d.lease_until > now()`;
-
-export const knownRooms = (db: Db, rooms: ReadonlyMap<string, number> = new Map()) => db`
-  select *
-  from unnest(${[...rooms.keys()]}::uuid[], ${[...rooms.values()]}::int[]) as k (id, room)`;
-
-/**
- * Claims due deliveries, of all webhooks in the order of their ids after one of them, or, with
- * `after` null, of those only for which `rooms` has room. One that is probed gets one at a time.
- */
-export const claimDue = async (
-  sql: Sql,
-  ask: LeaseAsk & { readonly after: string | null },
-): Promise<Leased[]> => {
-  const { signer_id, lease_id, lease_ms, after } = ask;
-  return sql.begin(async (tx) => {
-    await lockPlan(tx);
+export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Leased[]> =>
+  sql.begin(async (tx) => {
+    // Signers claim by turns. The statement after this sees what the one before leased.
+    await tx`select pg_advisory_xact_lock(${claim_lock})`;
     return tx<Leased[]>`
-      with known as (${knownRooms(tx, ask.rooms)}),
-      busy as materialized (${busyOwners(tx, signer_id)}),
+      with held as (
+        select *
+        from unnest(${[...ask.held.keys()]}::uuid[], ${[...ask.held.values()]}::int[])
+          as h (id, count)
+      ),
+      busy as materialized (
+        select distinct w.owner_id
+        from deliveries d
+        join webhooks w on w.id = d.webhook_id
+        join signers s on s.id = d.signer_id and s.seen_at > now() - ${allowedSilence(tx)}
+        where d.state = 'sending' and d.signer_id <> ${ask.signer_id} and d.lease_until > now()
+      ),
       ready as (
         select
           w.id,
           case
-            when w.trips = 0 then coalesce(k.room, ${ask.depth})
+            when w.trips = 0 then greatest(0, ${ask.depth} - coalesce(h.count, 0))
             when exists (
               select from deliveries p where p.webhook_id = w.id and p.state = 'sending'
             ) then 0
             else 1
           end as room
         from webhooks w
-        left join known k on k.id = w.id
+        left join held h on h.id = w.id
         where w.active
-          and w.skip_before is null
+          and (${ask.webhook_ids as string[]}::uuid[] is null
+            or w.id = any (${ask.webhook_ids as string[]}::uuid[]))
           and (w.paused_until is null or w.paused_until <= now())
-          and coalesce(k.room, case when ${after}::uuid is null then 0 else 1 end) > 0
           and not exists (select from busy b where b.owner_id = w.owner_id)
-        order by w.id <= ${after}::uuid, w.id
+        order by random()
       ),
       due as (
         select d.webhook_id, d.event_id
@@ -158,83 +113,84 @@ export const claimDue = async (
         set
           state = 'sending',
           claims = d.claims + 1,
-          lease_id = ${lease_id},
-          lease_until = now() + ${lease_ms} * interval '1 millisecond',
-          signer_id = ${signer_id}
+          lease_id = ${ask.lease_id},
+          lease_until = now() + ${ask.lease_ms} * interval '1 millisecond',
+          signer_id = ${ask.signer_id}
         from due
         where d.webhook_id = due.webhook_id and d.event_id = due.event_id
         returning d.*
       )
-      select ${leasedColumns(tx)} from claimed d ${withLeased(tx)}`;
+      select
+        d.webhook_id, w.owner_id, w.url, w.secret_sealed, w.trips,
+        case when w.old_secret_until > now() then w.old_secret_sealed end as old_secret_sealed,
+        d.event_id, d.id as delivery_id, d.event_offset as "offset", e.event, e.body,
+        d.attempts + 1 as attempt, d.attempts > 0 or d.replays > 0 as is_repeat, d.lease_id
+      from claimed d
+      join webhooks w on w.id = d.webhook_id
+      left join lateral (
+        select event, body
+        from events
+        where "offset" = d.event_offset
+          and recorded_on = d.recorded_on
+          and coalesce(d.expires_at > now(), true)
+        limit 1
+      ) e on true`;
   });
-};
 
+/** What becomes of a claimed delivery; `released` was not sent and is due as before. */
 export interface Settlement {
   readonly webhook_id: string;
   readonly event_id: string;
   readonly lease_id: string;
-  readonly state: Extract<
-    DeliveryState,
-    'delivered' | 'waiting' | 'exhausted' | 'expired' | 'blocked'
-  >;
+  readonly state:
+    | Extract<DeliveryState, 'delivered' | 'waiting' | 'exhausted' | 'expired' | 'blocked'>
+    | 'released';
   /** Until the next attempt. */
   readonly delay_ms: number;
-  /** What is noted of the attempt; null when none was made. */
-  readonly attempt: {
-    readonly number: number;
-    readonly latency_ms: number;
-    readonly status: number | null;
-    readonly error: string | null;
-    readonly answer: string;
-  } | null;
+  /** The attempt that was made; null when there was none. */
+  readonly attempt: number | null;
+  readonly latency_ms?: number;
+  readonly status?: number | null;
+  readonly error?: string | null;
+  readonly answer?: string;
+  /** What the breaker of the webhook is set to; absent where it stays. */
+  readonly breaker?: { readonly trips: number; readonly pause_ms: number } | null;
 }
 
-const keyOf = (row: { webhook_id: string; event_id: string }): string =>
-  `${row.webhook_id} ${row.event_id}`;
-
-/** What a settlement came to: `lost` when the lease was over, `sick` when its webhook is to go. */
-export type Settled = 'lost' | 'settled' | 'sick';
-
 /**
- * Notes attempts and moves their deliveries, in one statement, where the lease still stands; run
- * again, a settlement that took effect changes nothing. A webhook's row is written only when it
- * fails or recovers.
+ * Notes attempts and moves their deliveries and the breakers of their webhooks, in one statement,
+ * where the lease still stands; run again, a settlement that took effect changes nothing. A
+ * webhook's row is written only when it fails or recovers.
  *
  * Only rows that are being sent have a lease, so the state is not asked for, and the time comes
  * from the batch: with either as a constant the planner expects next to no leased rows, and goes
  * through all of them once for each settlement.
  */
-export const settle = async (db: Db, all: readonly Settlement[]): Promise<Settled[]> => {
-  const moved = await db<{ webhook_id: string; event_id: string; is_sick: boolean }[]>`
+export const settle = async (db: Db, all: readonly Settlement[]): Promise<void> => {
+  const rows = all.map(({ breaker, ...rest }) => ({ ...rest, ...breaker }));
+  await db`
     with given as (
       select *, now() as settled_at
-      from unnest(
-        ${all.map((s) => s.webhook_id)}::uuid[],
-        ${all.map((s) => s.event_id)}::uuid[],
-        ${all.map((s) => s.lease_id)}::uuid[],
-        ${all.map((s) => s.state)}::text[],
-        ${all.map((s) => s.delay_ms)}::bigint[],
-        ${all.map((s) => s.attempt?.number ?? null)}::int[],
-        ${all.map((s) => s.attempt?.latency_ms ?? null)}::int[],
-        ${all.map((s) => s.attempt?.status ?? null)}::int[],
-        ${all.map((s) => s.attempt?.error ?? null)}::text[],
-        ${all.map((s) => s.attempt?.answer ?? null)}::text[]
-      ) as g (
-        webhook_id, event_id, lease_id, state, delay_ms, attempt, latency_ms, status, error, answer
+      from json_to_recordset(${JSON.stringify(rows)}::text::json) as g (
+        webhook_id uuid, event_id uuid, lease_id uuid, state text, delay_ms bigint, attempt int,
+        latency_ms int, status int, error text, answer text, trips int, pause_ms bigint
       )
     ),
     moved as (
       update deliveries d
       set
         state = case
-          when g.state = 'waiting'
+          when g.state in ('waiting', 'released')
             and not exists (select from webhooks w where w.id = g.webhook_id and w.active)
           then 'skipped_disabled'
+          when g.state = 'released' then case when d.attempts = 0 then 'pending' else 'waiting' end
           else g.state
         end,
         attempts = coalesce(g.attempt, d.attempts),
-        claims = 0,
-        next_at = now() + g.delay_ms * interval '1 millisecond',
+        claims = case when g.state = 'released' then d.claims - 1 else 0 end,
+        next_at = case when g.state = 'released' then d.next_at
+          else now() + g.delay_ms * interval '1 millisecond'
+        end,
         lease_id = null,
         lease_until = null,
         signer_id = null,
@@ -244,8 +200,7 @@ export const settle = async (db: Db, all: readonly Settlement[]): Promise<Settle
         and d.event_id = g.event_id
         and d.lease_id = g.lease_id
         and d.lease_until > g.settled_at
-      returning
-        d.webhook_id, d.event_id, g.state, g.attempt, g.latency_ms, g.status, g.error, g.answer
+      returning g.*
     ),
     noted as (
       insert into attempts
@@ -256,112 +211,56 @@ export const settle = async (db: Db, all: readonly Settlement[]): Promise<Settle
       from moved
       where attempt is not null
     ),
-    told as (
+    health as (
       select
         m.webhook_id as id,
         bool_or(m.state = 'delivered') as is_healed,
         count(*)::int as count,
         array_agg(m.event_id) as events,
-        coalesce(array_agg(m.event_id) filter (where m.status = 410), '{}') as gone
+        coalesce(array_agg(m.event_id) filter (where m.status = 410), '{}') as gone,
+        max(m.trips) as trips,
+        max(m.pause_ms) as pause_ms
       from moved m
       join webhooks w on w.id = m.webhook_id
-      where m.attempt is not null and (m.state <> 'delivered' or w.failures > 0)
+      where m.attempt is not null
+        and (m.state <> 'delivered' or w.failures > 0 or m.trips is not null)
       group by m.webhook_id
     ),
     held as (
-      select w.id from webhooks w join told t on t.id = w.id order by w.id for no key update of w
-    ),
-    marked as (
-      update webhooks w
-      set
-        failing_since = case when not t.is_healed then coalesce(w.failing_since, now()) end,
-        failures = case when t.is_healed then 0 else w.failures + t.count end,
-        failed_events = case when t.is_healed then '{}'
-          else array(select distinct unnest(w.failed_events || t.events) limit 3)
-        end,
-        gone_events = case when t.is_healed then '{}'
-          else array(select distinct unnest(w.gone_events || t.gone) limit 2)
-        end
-      from held h
-      join told t on t.id = h.id
-      where w.id = h.id
-      returning w.id, w.active and ${isSick(db)} as is_sick
+      select w.id from webhooks w join health t on t.id = w.id order by w.id for no key update of w
     )
-    select m.webhook_id, m.event_id, coalesce(k.is_sick, false) as is_sick
-    from moved m
-    left join marked k on k.id = m.webhook_id`;
-  const done = new Map(moved.map((row) => [keyOf(row), row.is_sick ? 'sick' : 'settled'] as const));
-  return all.map((s) => done.get(keyOf(s)) ?? 'lost');
-};
-
-/**
- * The breaker of a webhook: opens it for a time, as the `trips`th time in a row, or closes it.
- * Changes no more than that, so that nothing is told of it to the owner of the webhook's settings.
- */
-export const setBreaker = async (
-  db: Db,
-  webhook_id: string,
-  { trips, pause_ms }: { readonly trips: number; readonly pause_ms: number },
-): Promise<void> => {
-  await db`
-    update webhooks
+    update webhooks w
     set
-      trips = ${trips},
-      paused_until = case when ${trips} > 0
-        then now() + ${pause_ms} * interval '1 millisecond'
+      failing_since = case when not t.is_healed then coalesce(w.failing_since, now()) end,
+      failures = case when t.is_healed then 0 else w.failures + t.count end,
+      failed_events = case when t.is_healed then '{}'
+        else array(select distinct unnest(w.failed_events || t.events) limit 3)
+      end,
+      gone_events = case when t.is_healed then '{}'
+        else array(select distinct unnest(w.gone_events || t.gone) limit 2)
+      end,
+      trips = coalesce(t.trips, w.trips),
+      paused_until = case
+        when t.trips is null then w.paused_until
+        when t.trips > 0 then now() + t.pause_ms * interval '1 millisecond'
       end
-    where id = ${webhook_id} and (trips > 0 or ${trips} > 0)`;
-};
-
-/** Gives back what was claimed and not sent; such a claim does not count. */
-export const release = async (
-  db: Db,
-  rows: readonly Pick<Leased, 'webhook_id' | 'event_id' | 'lease_id'>[],
-): Promise<void> => {
-  await db`
-    update deliveries d
-    set
-      state = case when d.attempts = 0 then 'pending' else 'waiting' end,
-      claims = d.claims - 1,
-      lease_id = null,
-      lease_until = null,
-      signer_id = null
-    from unnest(
-      ${rows.map((row) => row.webhook_id)}::uuid[],
-      ${rows.map((row) => row.event_id)}::uuid[],
-      ${rows.map((row) => row.lease_id)}::uuid[]
-    ) as g (webhook_id, event_id, lease_id)
-    where d.webhook_id = g.webhook_id
-      and d.event_id = g.event_id
-      and d.lease_id = g.lease_id`;
-};
-
-/** Gives back everything that these leases hold. */
-export const releaseLeases = async (db: Db, lease_ids: readonly string[]): Promise<void> => {
-  await db`
-    update deliveries
-    set
-      state = case when attempts = 0 then 'pending' else 'waiting' end,
-      claims = claims - 1,
-      lease_id = null,
-      lease_until = null,
-      signer_id = null
-    where state = 'sending' and lease_id = any (${lease_ids as string[]}::uuid[])`;
+    from held h
+    join health t on t.id = h.id
+    where w.id = h.id`;
 };
 
 /** Claims without a result after which a delivery is taken for one that kills its signers. */
 const most_claims = 5;
 
-export interface Swept {
-  readonly id: string;
-  readonly state: DeliveryState;
-}
-
 /**
- * Makes deliveries due again whose lease ran out or whose signer is gone; those claimed too often
- * in vain end here. A signer that was only silent finds the fence when it settles.
+ * Makes deliveries due again whose lease ran out, whose signer is gone, or which this signer
+ * claimed without hearing of it; those claimed too often in vain end here. A signer that was only
+ * silent finds the fence when it settles.
  */
-export const sweepExpired = async (db: Db): Promise<Swept[]> => db<Swept[]>`
+export const sweepExpired = async (
+  db: Db,
+  { signer_id, lease_ids }: { readonly signer_id: string; readonly lease_ids: readonly string[] },
+) => db<{ id: string; state: DeliveryState }[]>`
   update deliveries d
   set
     state = case
@@ -379,6 +278,7 @@ export const sweepExpired = async (db: Db): Promise<Swept[]> => db<Swept[]>`
     where o.state = 'sending'
       and (
         o.lease_until <= now()
+        or (o.signer_id = ${signer_id} and o.lease_id <> all (${lease_ids as string[]}::uuid[]))
         or not exists (
           select from signers s where s.id = o.signer_id and s.seen_at > now() - ${allowedSilence(db)}
         )

@@ -1,12 +1,44 @@
-import type { Sql } from '../../kit/pg/client.js';
+import type { Db, Sql } from '../../kit/pg/client.js';
 import { keyOf, type TopicRef } from '../../kit/ws/frames.js';
 import type { LogSpan } from '../../kit/ws/hub.js';
-import type { EventFilter } from './filter.js';
-import { passesSql } from './filter-store.js';
+import type { EventFilter, FilterMembers } from './filter.js';
 import type { LogEntry } from './log-entry.js';
-import { placesOf } from './topics.js';
+import { entryColumns } from './store.js';
+import { me_prefix } from './topics.js';
 
-/** Reads for the sockets: parts of the log. */
+/**
+ * Which events match topics and filters, in SQL: for sockets, pages and streams, and for what
+ * webhooks get.
+ */
+
+const sqlOf = (db: Db) => db``;
+type Fragment = ReturnType<typeof sqlOf>;
+
+/** Of each member of a filter an expression with its type; null where everything passes. */
+export type FilterSql = Readonly<Record<keyof FilterMembers, Fragment>>;
+
+/**
+ * Whether event `e` passes; `passesFilter` means the same. JSON is read of those events only that
+ * have the right name and place.
+ */
+export const passesSql = (db: Db, filter: FilterSql): Fragment => {
+  const { events, question_ids, categories, model_family, min_confidence } = filter;
+  return db`(
+    (${events} is null or e.event = any (${events}))
+    and (${question_ids} is null or e.question_id = any (${question_ids}))
+    and (${categories} is null or e.category = any (${categories}))
+    and case
+      when ${model_family} is null then true
+      else e.body::json #>> '{data,model_family}' = any (${model_family})
+    end
+    and case
+      when ${min_confidence} is null then true
+      when json_typeof(e.body::json #> '{data,confidence}') = 'number'
+        then (e.body::json #>> '{data,confidence}')::numeric >= ${min_confidence}
+      else false
+    end
+  )`;
+};
 
 /** The offset of the oldest event still kept; for an empty log, the one that comes next. */
 export const readOldest = async (sql: Sql): Promise<number> => {
@@ -21,32 +53,33 @@ export const readOldest = async (sql: Sql): Promise<number> => {
 /** Topics of `resolveTopic`; a filter is one of `readFilter`. */
 export type LogTopic = Pick<TopicRef, 'topic' | 'filter'>;
 
-type Fragment = ReturnType<typeof placesSql>;
-
-const placesSql = (sql: Sql, topics: readonly string[]) => {
-  const { all, questions, categories, subcategories, agents, audiences } = placesOf(topics);
+/** The places that topics stand for: `all` is every public event. */
+const placesSql = (sql: Sql, refs: readonly LogTopic[]) => {
+  const topics = refs.map(({ topic }) => topic);
+  const named = (prefix: string): string[] =>
+    topics.filter((topic) => topic.startsWith(prefix)).map((topic) => topic.slice(prefix.length));
   return sql`(
-    audience_id = any (${audiences as string[]}::uuid[])
+    audience_id = any (${named(me_prefix)}::uuid[])
     or audience_id is null and (
-      ${all}
-      or question_id = any (${questions as string[]}::uuid[])
-      or category = any (${categories as string[]}::text[])
-      or subcategory = any (${subcategories as string[]}::text[])
-      or agent_id = any (${agents as string[]}::uuid[])
+      ${topics.includes('all')}
+      or question_id = any (${named('question:')}::uuid[])
+      or category = any (${named('category:')}::text[])
+      or subcategory = any (${named('subcategory:')}::text[])
+      or agent_id = any (${named('agent:')}::uuid[])
     )
   )`;
 };
 
-const textsSql = (sql: Sql, texts: readonly string[] | null) => sql`${texts as string[]}::text[]`;
-
-const filterSql = (sql: Sql, filter: EventFilter) =>
-  passesSql(sql, {
-    events: textsSql(sql, filter.events),
-    question_ids: sql`${filter.question_ids as string[]}::uuid[]`,
-    categories: textsSql(sql, filter.categories),
-    model_families: textsSql(sql, filter.model_families),
-    min_confidence: sql`${filter.min_confidence}::integer`,
+const filterSql = (sql: Sql, { shown }: EventFilter) => {
+  const texts = (list: string[] | undefined) => sql`${list ?? null}::text[]`;
+  return passesSql(sql, {
+    events: texts(shown.events),
+    question_ids: sql`${shown.question_ids ?? null}::uuid[]`,
+    categories: texts(shown.categories),
+    model_family: texts(shown.model_family),
+    min_confidence: sql`${shown.min_confidence ?? null}::integer`,
   });
+};
 
 /** Topics by their filters; each group is a condition of its own. */
 const groupByFilter = <T extends LogTopic>(refs: readonly T[]): readonly (readonly T[])[] => {
@@ -58,12 +91,9 @@ const groupByFilter = <T extends LogTopic>(refs: readonly T[]): readonly (readon
   return [...groups.values()];
 };
 
-const groupSql = (sql: Sql, group: readonly LogTopic[]) => {
-  const places = placesSql(
-    sql,
-    group.map(({ topic }) => topic),
-  );
-  const filter = group[0]?.filter as EventFilter | undefined;
+const groupSql = (sql: Sql, group: readonly LogTopic[], is_filtered: boolean) => {
+  const places = placesSql(sql, group);
+  const filter = is_filtered ? (group[0]?.filter as EventFilter | undefined) : undefined;
   return filter === undefined ? places : sql`(${places} and ${filterSql(sql, filter)})`;
 };
 
@@ -75,24 +105,19 @@ const matching = (
   refs: readonly LogTopic[],
   { after, until }: Pick<LogSpan, 'after' | 'until'>,
 ) => {
-  const groups = groupByFilter(refs);
-  const parts: Fragment[] =
-    groups.length > most_groups
-      ? [
-          groupSql(
-            sql,
-            refs.map(({ topic }) => ({ topic })),
-          ),
-        ]
-      : groups.map((group) => groupSql(sql, group));
-  const any = parts.reduce((all, one) => sql`${all} or ${one}`, sql`false`);
+  const by_filter = groupByFilter(refs);
+  const is_filtered = by_filter.length <= most_groups;
+  const groups = is_filtered ? by_filter : [refs];
+  const any = groups.reduce(
+    (all, group) => sql`${all} or ${groupSql(sql, group, is_filtered)}`,
+    sql`false`,
+  );
   return sql`from events e where "offset" > ${after} and "offset" <= ${until} and (${any})`;
 };
 
 /** Events of the span that match, in order, at most `span.limit`. */
 export const readMatching = (sql: Sql, refs: readonly LogTopic[], span: LogSpan) => sql<LogEntry[]>`
-  select
-    "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id, body
+  select ${entryColumns(sql)}
   ${matching(sql, refs, span)}
   order by "offset"
   limit ${span.limit}`;

@@ -1,0 +1,227 @@
+import { firstIdAt } from '../../../kit/ids.js';
+import type { Db, Tx } from '../../../kit/pg/client.js';
+
+/**
+ * Statements that keep the tables of deliveries small and true. Each may be repeated, does a
+ * bounded part of its work, and passes over rows that somebody else works on.
+ */
+
+/** Skips what a webhook that is off, or each of them, still had to be sent. */
+export const skipQueued = async (db: Db, webhook_id: string | null = null): Promise<void> => {
+  await db`
+    update deliveries d
+    set state = 'skipped_disabled'
+    from (
+      select d.webhook_id, d.event_id
+      from webhooks w
+      join deliveries d on d.webhook_id = w.id
+      where not w.active
+        and (${webhook_id}::uuid is null or w.id = ${webhook_id})
+        and d.state in ('pending', 'waiting')
+      limit 20000
+      for update of d skip locked
+    ) off
+    where d.webhook_id = off.webhook_id and d.event_id = off.event_id`;
+};
+
+/** Rows that one statement removes. */
+export const most_removed = 5_000;
+
+/**
+ * Removes deliveries of deleted webhooks with their attempts; returns how many. A plan that began
+ * before a deletion may still add some, so it is remembered for longer than a transaction lasts.
+ */
+export const removeOfDeleted = async (db: Db): Promise<number> => {
+  const [row] = await db<{ count: number }[]>`
+    with gone as (
+      delete from deliveries d
+      using (
+        select d.webhook_id, d.event_id
+        from webhook_leavings l
+        join deliveries d on d.webhook_id = l.webhook_id
+        limit ${most_removed}
+        for update of d skip locked
+      ) few
+      where d.webhook_id = few.webhook_id and d.event_id = few.event_id
+      returning d.webhook_id, d.event_id
+    ),
+    forgotten as (
+      delete from attempts a
+      using gone
+      where a.webhook_id = gone.webhook_id and a.event_id = gone.event_id
+    )
+    select count(*)::int as count from gone`;
+  await db`
+    delete from webhook_leavings l
+    where l.deleted_at < now() - interval '10 minutes'
+      and not exists (select from deliveries d where d.webhook_id = l.webhook_id)`;
+  return row?.count ?? 0;
+};
+
+export interface Sick {
+  readonly id: string;
+  readonly owner_kind: 'agent' | 'human';
+  readonly owner_id: string;
+  /** Of an owner that is a person. */
+  readonly email: string | null;
+  readonly url: string;
+  readonly disabled_reason: string;
+  readonly updated_at: Date;
+}
+
+/**
+ * Switches off webhooks whose receivers are gone, and says why: a 410 for each of two events, or 5
+ * days without success.
+ */
+export const disableSick = (tx: Tx) => tx<Sick[]>`
+  update webhooks
+  set
+    active = false,
+    disabled_reason = case
+      when cardinality(gone_events) >= 2
+        then 'The receiver answered 410 Gone to two events.'
+      else 'No delivery succeeded for 5 days: ' || failures
+        || ' attempts failed, the first at '
+        || to_char(failing_since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') || '.'
+    end,
+    updated_at = now()
+  where active
+    and failures > 0
+    and (
+      cardinality(gone_events) >= 2
+      or (
+        failures >= 20
+        and cardinality(failed_events) >= 3
+        and failing_since <= now() - interval '5 days'
+      )
+    )
+  returning
+    id, owner_kind, owner_id, url, disabled_reason, updated_at,
+    (select h.email from humans h where owner_kind = 'human' and h.id = owner_id) as email`;
+
+export interface Backlog {
+  /** Most deliveries that wait for one webhook. */
+  readonly most: number;
+  /** What has waited longer for its first attempt is left out. */
+  readonly age_hours: number;
+}
+
+/**
+ * Webhooks that may have more than the bounds allow: what has waited the longest is old, or so many
+ * events ago that there may be too many since. Looks at one row of each queue, not at all of it.
+ */
+export const listBacklogs = async (db: Db, { most, age_hours }: Backlog): Promise<string[]> => {
+  const rows = await db<{ id: string }[]>`
+    select w.id
+    from webhooks w
+    cross join log_head h
+    cross join lateral (
+      (
+        select d.event_offset, d.queued_at
+        from deliveries d
+        where d.webhook_id = w.id and d.state in ('pending', 'waiting')
+        order by d.next_at
+        limit 1
+      )
+      union all
+      (
+        select d.event_offset, d.queued_at
+        from deliveries d
+        where d.webhook_id = w.id and d.state = 'skipped_disabled'
+        order by d.event_offset
+        limit 1
+      )
+    ) front
+    where front.event_offset <= h."offset" - ${most}
+      or front.queued_at < now() - ${age_hours} * interval '1 hour'
+    group by w.id
+    order by random()
+    limit 1000`;
+  return rows.map(({ id }) => id);
+};
+
+const hour_ms = 3_600_000;
+
+/**
+ * Leaves out what is beyond the bounds and was never tried, and says so in one row of state gap,
+ * which grows as long as there is more within the hour; returns how many. Everything left out is in
+ * the log and can be replayed.
+ */
+export const leaveOut = async (
+  db: Db,
+  webhook_id: string,
+  { most, age_hours }: Backlog,
+): Promise<number> => {
+  const gap_id = firstIdAt(Math.floor(Date.now() / hour_ms) * hour_ms);
+  const [row] = await db<{ count: number }[]>`
+    with queued as (
+      select event_id, event_offset, attempts, replays, queued_at,
+        row_number() over (order by event_offset) > ${most} as is_beyond
+      from deliveries
+      where webhook_id = ${webhook_id} and state in ('pending', 'waiting', 'skipped_disabled')
+    ),
+    gone as (
+      delete from deliveries d
+      using (
+        select event_id, is_beyond
+        from queued
+        where attempts = 0
+          and replays = 0
+          and (is_beyond or queued_at < now() - ${age_hours} * interval '1 hour')
+        order by event_offset
+        limit 20000
+      ) q
+      where d.webhook_id = ${webhook_id}
+        and d.event_id = q.event_id
+        and d.state in ('pending', 'waiting', 'skipped_disabled')
+        and d.attempts = 0
+      returning d.event_offset, d.recorded_on, q.is_beyond
+    ),
+    noted as (
+      insert into deliveries as d
+        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at, gap_until_offset,
+          gap_count, gap_reason)
+      select
+        ${webhook_id}, ${gap_id}, delivery_id(${webhook_id}, ${gap_id}), min(event_offset),
+        min(recorded_on), 'gap', now(), max(event_offset), count(*),
+        case when bool_or(is_beyond) then 'backlog' else 'age' end
+      from gone
+      having count(*) > 0
+      on conflict (webhook_id, event_id) do update
+        set
+          event_offset = least(d.event_offset, excluded.event_offset),
+          gap_until_offset = greatest(d.gap_until_offset, excluded.gap_until_offset),
+          gap_count = d.gap_count + excluded.gap_count,
+          gap_reason = excluded.gap_reason,
+          queued_at = now()
+    )
+    select count(*)::int as count from gone`;
+  return row?.count ?? 0;
+};
+
+/** Removes what is over and older than is kept; returns how many. */
+export const removeOld = async (
+  db: Db,
+  { oldest_id, keep_days }: { readonly oldest_id: string; readonly keep_days: number },
+): Promise<number> => {
+  const gone = await db`
+    delete from deliveries d
+    using (
+      select o.webhook_id, o.event_id
+      from webhooks w
+      cross join lateral (
+        select d.webhook_id, d.event_id
+        from deliveries d
+        where d.webhook_id = w.id
+          and d.event_id < ${oldest_id}
+          and d.state not in ('pending', 'waiting', 'sending')
+          and d.queued_at < now() - ${keep_days} * interval '1 day'
+        order by d.event_id
+        limit ${most_removed}
+        for update skip locked
+      ) o
+      limit ${most_removed}
+    ) o
+    where d.webhook_id = o.webhook_id and d.event_id = o.event_id`;
+  return gone.count;
+};

@@ -1,0 +1,109 @@
+import type { Deps } from '../../../kit/deps.js';
+import { firstIdAt } from '../../../kit/ids.js';
+import { makeLoop } from '../../../kit/loop.js';
+import { dropDays, ensureDays } from '../../../kit/pg/partition-store.js';
+import type { Service } from '../../../kit/service.js';
+import { queueMail } from '../../humans/index.js';
+import { notify } from '../../notifications/index.js';
+import {
+  type Backlog,
+  disableSick,
+  leaveOut,
+  listBacklogs,
+  most_removed,
+  removeOfDeleted,
+  removeOld,
+  type Sick,
+  skipQueued,
+} from './maintenance-store.js';
+import { listReplays, stepReplay } from './plan-store.js';
+
+/**
+ * What is done about deliveries beside sending them: webhooks whose receivers are gone are switched
+ * off, queues of those that are off are emptied, deliveries of deleted ones removed, replays
+ * carried on, backlogs cut, and what is old removed. Each turn does a bounded part of it, so that
+ * nobody waits for it, and any number of processes may do it.
+ */
+
+export interface MaintenanceOptions {
+  readonly every_ms?: number;
+  readonly backlog?: Backlog;
+}
+
+const day_ms = 86_400_000;
+export const backlog_limits: Backlog = { most: 10_000, age_hours: 24 };
+
+const mailOf = (to: string, { url, disabled_reason }: Pick<Sick, 'url' | 'disabled_reason'>) => ({
+  to,
+  subject: 'A webhook of yours was switched off',
+  text: `The webhook to ${url} was switched off. ${disabled_reason}
+
+Once its receiver is well, switch it on again with PATCH /api/webhooks/{id} {"active": true}; what
+came meanwhile can be replayed for 7 days.
+`,
+  links: [],
+});
+
+const switchOffSick = async ({ sql, log, config }: Deps): Promise<void> => {
+  const sick = await sql.begin(async (tx) => {
+    const all = await disableSick(tx);
+    for (const { email, updated_at: at, ...one } of all) {
+      if (email !== null) await queueMail(tx, mailOf(email, one), { config, at });
+      if (one.owner_kind !== 'agent') continue;
+      const { id, owner_id: agent_id, disabled_reason: reason } = one;
+      const cause = `webhook:${id}:${at.toISOString()}`;
+      const details = { webhook_id: id, reason };
+      await notify(tx, [
+        { agent_id, kind: 'webhook.disabled', cause, subject_id: id, details, at },
+      ]);
+    }
+    return all;
+  });
+  for (const { id, disabled_reason } of sick) {
+    log.warn({ webhook_id: id, disabled_reason }, 'webhooks: one was switched off');
+  }
+};
+
+export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}): Service => {
+  const { sql, log, config } = deps;
+  const { every_ms = 1_000, backlog = backlog_limits } = options;
+  const keep_days = config.WEBHOOK_KEEP_DAYS;
+
+  /** True when there is more to be done at once. */
+  const clearQueues = async (): Promise<boolean> => {
+    await switchOffSick(deps);
+    await skipQueued(sql);
+    const removed = await removeOfDeleted(sql);
+    const replays = await listReplays(sql);
+    for (const id of replays) await stepReplay(sql, id);
+    return removed === most_removed || replays.length > 0;
+  };
+  const clearHistory = async (): Promise<void> => {
+    for (const id of await listBacklogs(sql, backlog)) {
+      const count = await leaveOut(sql, id, backlog);
+      if (count > 0) log.warn({ webhook_id: id, count }, 'webhooks: events were left out');
+    }
+    const oldest_id = firstIdAt(Date.now() - keep_days * day_ms);
+    for (let steps = 0; steps < 20; steps += 1) {
+      if ((await removeOld(sql, { oldest_id, keep_days })) < most_removed) return;
+    }
+  };
+  const keepPartitions = async (): Promise<void> => {
+    await ensureDays(sql, { table: 'attempts', column: 'at' }, 3);
+    await dropDays(sql, 'attempts', keep_days);
+  };
+
+  let turns = 0;
+  return makeLoop({
+    name: 'webhook maintenance',
+    log,
+    every_ms,
+    async turn() {
+      if (turns % 3_600 === 0) await keepPartitions();
+      const has_more = await clearQueues();
+      if (turns % 60 === 0) await clearHistory();
+      turns += 1;
+      return has_more ? 'again' : 'rest';
+    },
+  });
+};
