@@ -101,7 +101,7 @@ type Needs = Deps &
 type ApiParts = ReturnType<typeof makeApiParts>;
 
 const makeApiParts = (deps: Deps, limiter: Limiter) => {
-  const { sql, log, config } = deps;
+  const { sql, config } = deps;
   const nudge = makeNudge(deps);
   const consensus = createLiveConsensus(deps);
   const briefs = createBriefs(deps, consensus);
