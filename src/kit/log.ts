@@ -79,6 +79,17 @@ const enough = 32_768;
 /** Most characters kept while nothing can be written. */
 const most = 1_048_576;
 
+/**
+ * What is left of lines after so many bytes, from the beginning of the line that was cut: other
+ * processes write to the same file, so a line break ends what is there of it.
+ */
+const fromCut = (lines: Buffer, written: number): Buffer => {
+  if (written === 0) return lines;
+  const start = lines.lastIndexOf('\n', written - 1) + 1;
+  const left = lines.subarray(start);
+  return start === written ? left : Buffer.concat([Buffer.from('\n'), left]);
+};
+
 const outputs: LogOutput[] = [];
 const flushAll = (): void => {
   for (const output of outputs) output.flushSync();
@@ -94,7 +105,9 @@ export class LogOutput {
   readonly #onAgain: (dropped: number, code: string) => void;
   #lines = '';
   /** Being written, or to be tried again. */
-  #chunk = Buffer.alloc(0);
+  #chunk: Buffer = Buffer.alloc(0);
+  /** Bytes of it that are written. */
+  #written = 0;
   #is_writing = false;
   #reported = 0;
   /** Why the last write failed; empty when it did not. */
@@ -126,22 +139,29 @@ export class LogOutput {
     }
     if (this.#chunk.length === 0) return;
     this.#is_writing = true;
-    write(this.#fd, this.#chunk, (error, written) => {
+    write(this.#fd, this.#chunk, this.#written, (error, written) => {
       this.#is_writing = false;
-      if (error === null) this.#chunk = this.#chunk.subarray(written);
+      this.#written += written;
       if (error !== null) this.#fail(error.code ?? 'unknown');
-      else if (this.#chunk.length > 0) this.#flush();
+      else if (this.#written < this.#chunk.length) this.#flush();
       else this.#succeed();
     });
   }
 
   #fail(code: string): void {
     this.#trouble = code;
-    if (code === 'EAGAIN') setTimeout(() => this.#flush(), pipe_ms).unref();
+    if (code === 'EAGAIN') {
+      setTimeout(() => this.#flush(), pipe_ms).unref();
+      return;
+    }
+    this.#chunk = fromCut(this.#chunk, this.#written);
+    this.#written = 0;
   }
 
   #succeed(): void {
     const code = this.#trouble;
+    this.#chunk = Buffer.alloc(0);
+    this.#written = 0;
     this.#trouble = '';
     // The kept lines go first, and leave room for the line that says how many were dropped.
     if (code !== '') this.#flush();
@@ -152,8 +172,11 @@ export class LogOutput {
   /** Writes what it can, now: for the end of the process. */
   flushSync(): void {
     let rest = Buffer.from(this.#lines);
-    if (!this.#is_writing) rest = Buffer.concat([this.#chunk, rest]);
-    if (!this.#is_writing) this.#chunk = Buffer.alloc(0);
+    if (!this.#is_writing) {
+      rest = Buffer.concat([this.#chunk.subarray(this.#written), rest]);
+      this.#chunk = Buffer.alloc(0);
+      this.#written = 0;
+    }
     this.#lines = '';
     for (let patience = 50; rest.length > 0 && patience > 0; patience -= 1) {
       try {

@@ -225,7 +225,7 @@ export const computeConsensus = (question: QuestionShape, tally: Tally) => {
       mean_probability: binary ? mean(value, count) : null,
     };
   };
-  const { count: total, yes_count, ...figures } = figuresOf(cells);
+  const { count: total, yes_count, yes_percent, ...figures } = figuresOf(cells);
   const options = names.map((option, n) => {
     const { count, avg_confidence } = figuresOf(cells.filter((cell) => cell.option === n));
     const mean_probability = meanGiven(sums[n] as number, total, names.length);
@@ -251,6 +251,7 @@ export const computeConsensus = (question: QuestionShape, tally: Tally) => {
     leading_option: options[leading]?.option ?? null,
     yes_count,
     no_count: total - yes_count,
+    yes_percent,
     no_percent: share(total - yes_count, total),
     ...figures,
     median_probability: at(0.5),
