@@ -88,7 +88,6 @@ t.test('markers without a table, and tables without markers, are problems', asyn
   t.same(fillBlocks(`${whole}\n<!-- mine:begin -->`, blocks).problems, [
     'There is no table "mine".',
   ]);
-  t.same(fillBlocks(`${whole}\n<!-- look:begin -->`, blocks).problems, [], 'written by hand');
 });
 
 t.test('cells cannot break a table', async (t) => {
