@@ -1,4 +1,4 @@
-import type { Sql } from '../src/kit/pg/client.js';
+import type { Sql } from '../src/db/client.js';
 import { type Bed, makeKeys, prepareOnBed, writeKeys } from './env/bed.js';
 import { best_connections, block, makeClosedLoop, makeLoad } from './env/load-rounds.js';
 import { agentId, questionId, seed } from './env/seed.js';

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { startRedis } from '../src/embedded/redis.js';
-import { migrate } from '../src/kit/pg/migrate.js';
+import { migrate } from '../src/db/migrate.js';
+import { startRedis } from '../src/process/embedded/redis.js';
 import { type Bed, prepareOnBed } from './env/bed.js';
 import { findInstalled, startInstalled } from './env/installed-postgres.js';
 import { treeOf } from './env/processes.js';

@@ -1,4 +1,4 @@
-import type { Sql } from '../src/kit/pg/client.js';
+import type { Sql } from '../src/db/client.js';
 import { prepareOnBed } from './env/bed.js';
 import { agentId, questionId } from './env/seed.js';
 import { openPool } from './env/stores.js';

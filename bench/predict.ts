@@ -1,4 +1,4 @@
-import type { Sql } from '../src/kit/pg/client.js';
+import type { Sql } from '../src/db/client.js';
 import { type Bed, makeKeys, prepareOnBed, writeKeys } from './env/bed.js';
 import { type KeyBudget, makeKeyBudget } from './env/key-budget.js';
 import {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Sql } from '../src/kit/pg/client.js';
+import type { Sql } from '../src/db/client.js';
 import { type Bed, makeKeys, prepareOnBed, writeKeys } from './env/bed.js';
 import { makeKeyBudget } from './env/key-budget.js';
 import { block, makeLoad } from './env/load-rounds.js';

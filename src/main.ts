@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { readConfig } from './config.js';
-import { readRoleArgs, runRole } from './roles/role-process.js';
+import { readRoleArgs, runRole } from './process/role-process.js';
 
 /**
  * Without arguments: the supervisor of a whole service. With `--role=…`: one process of it, which
@@ -11,10 +11,10 @@ const main = async (): Promise<number> => {
   const config = readConfig();
   const args = readRoleArgs(process.argv.slice(2));
   if (args === null) {
-    const { runSupervisor } = await import('./roles/supervisor.js');
+    const { runSupervisor } = await import('./process/supervisor.js');
     return runSupervisor({ config, env: process.env, entry: fileURLToPath(import.meta.url) });
   }
-  const { startProcess } = await import('./roles/start.js');
+  const { startProcess } = await import('./process/start.js');
   return runRole({ config, args, start: startProcess });
 };
 

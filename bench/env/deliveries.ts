@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Sql } from '../../src/db/client.js';
 import { nudgeChannel } from '../../src/features/events/index.js';
 import { planDeliveries } from '../../src/features/webhooks/index.js';
 import { createSealer } from '../../src/features/webhooks/signing.js';
 import { insertWebhook } from '../../src/features/webhooks/store.js';
 import { makeId } from '../../src/kit/ids.js';
-import type { Sql } from '../../src/kit/pg/client.js';
 import { agentId } from './seed.js';
 
 /** Webhooks and events for benches, written straight into the database of a service. */

@@ -3,9 +3,9 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { makeSecret } from '../../src/embedded/files.js';
-import { chooseAccount, runAs } from '../../src/embedded/postgres-home.js';
-import { probeSql, type Sql } from '../../src/kit/pg/client.js';
+import { probeSql, type Sql } from '../../src/db/client.js';
+import { makeSecret } from '../../src/process/embedded/files.js';
+import { chooseAccount, runAs } from '../../src/process/embedded/postgres-home.js';
 import { freePort } from './service.js';
 import { openPool } from './stores.js';
 

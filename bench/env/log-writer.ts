@@ -1,8 +1,8 @@
 import { pino } from 'pino';
+import type { Sql } from '../../src/db/client.js';
 import { nudgeChannel } from '../../src/features/events/index.js';
 import { makeId } from '../../src/kit/ids.js';
-import type { Sql } from '../../src/kit/pg/client.js';
-import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.js';
+import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { agentOf, makeBody, type Numbered, questionOf } from '../load/fanout-events.js';
 
 /** Commits events to the outbox and wakes the relay, as whatever causes one in the service. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { makeDevCa } from '../../src/embedded/dev-ca.js';
+import { makeDevCa } from '../../src/process/embedded/dev-ca.js';
 import type { Arrived, FromReceivers, ReceiveJob, ToReceivers } from '../load/receiver-process.js';
 import type { Bed } from './bed.js';
 

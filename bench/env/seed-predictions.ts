@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
 
 /**
  * Very many predictions, made by Postgres itself: on every question of a seeded database one of

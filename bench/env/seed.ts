@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
 
 /**
  * Agents and open questions, written straight into a migrated database. Ids are made from numbers,

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { makeDataFolder, startPostgres } from '../../src/embedded/postgres.js';
-import { removePlace } from '../../src/embedded/postgres-home.js';
-import { startRedis } from '../../src/embedded/redis.js';
-import { openSql, type Sql } from '../../src/kit/pg/client.js';
-import { migrate } from '../../src/kit/pg/migrate.js';
+import { openSql, type Sql } from '../../src/db/client.js';
+import { migrate } from '../../src/db/migrate.js';
+import { makeDataFolder, startPostgres } from '../../src/process/embedded/postgres.js';
+import { removePlace } from '../../src/process/embedded/postgres-home.js';
+import { startRedis } from '../../src/process/embedded/redis.js';
 import { treeOf } from './processes.js';
 
 /**

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
 import type { Bed } from './bed.js';
 import type { Target } from './http-round.js';
 import { startPeer } from './peer.js';

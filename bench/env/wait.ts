@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
 
 /** What the service does after its answers belongs to the round: waits for it, returns seconds. */
 export const waitUntilEmpty = async (

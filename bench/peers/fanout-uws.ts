@@ -1,4 +1,4 @@
-import { App, DISABLED, us_socket_local_port } from '../../src/kit/http/request.js';
+import { App, DISABLED, us_socket_local_port } from '../../src/http/request.js';
 import { makeFrame, type Numbered } from '../load/fanout-events.js';
 
 /** Bare uWebSockets.js: one topic and its own publish; nothing remembered, nothing filtered. */

@@ -1,4 +1,4 @@
-import { App, us_socket_local_port } from '../../src/kit/http/request.js';
+import { App, us_socket_local_port } from '../../src/http/request.js';
 import type { Recorded } from './recorded.js';
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { describeError } from './log.js';
-import { isOutage } from './pg/client.js';
+import { isOutage } from './outage.js';
 import type { Service } from './service.js';
 
 /**

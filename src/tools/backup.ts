@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { readConfig } from '../config.js';
-import type { Sql, Tx } from '../kit/pg/client.js';
+import type { Sql, Tx } from '../db/client.js';
 import { type Entry, writeArchive } from './backup/archive.js';
 import { checkOfSecretKey, withSource } from './backup/places.js';
 import { readTables, type Table, unboundStatements } from './backup/tables-store.js';

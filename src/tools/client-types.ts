@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox';
 import { catalogue } from '../features/events/index.js';
+import { faultsOf } from '../http/openapi.js';
+import type { Route } from '../http/route.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';
-import { faultsOf } from '../kit/http/openapi.js';
-import type { Route } from '../kit/http/route.js';
 import { all_routes } from '../routes.js';
 
 /**

@@ -4,8 +4,8 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { lockHolder } from '../boot/processes.mjs';
 import { NoAnswer } from '../client/node.js';
 import { ConfigError, readConfig } from '../config.js';
-import { readStatus } from '../embedded/data-dir.js';
-import { isOutage } from '../kit/pg/client.js';
+import { isOutage } from '../kit/outage.js';
+import { readStatus } from '../process/embedded/data-dir.js';
 
 /** What all commands have in common: arguments, exit code, errors in plain words, the terminal. */
 

@@ -1,15 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type SettingName, settings } from '../config.js';
+import type { EventDef } from '../db/event.js';
 import { catalogue } from '../features/events/index.js';
 import { countedBy, type LimitName, limit_table } from '../features/limits/index.js';
-import type { EventDef } from '../kit/event.js';
+import { faultsOf } from '../http/openapi.js';
+import type { Auth, Route } from '../http/route.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';
-import { faultsOf } from '../kit/http/openapi.js';
-import type { Auth, Route } from '../kit/http/route.js';
-import { close_codes, ws_faults } from '../kit/ws/frames.js';
-import { default_limits, type HubLimits } from '../kit/ws/hub.js';
 import { all_routes } from '../routes.js';
+import { close_codes, ws_faults } from '../socket/frames.js';
+import { default_limits, type HubLimits } from '../socket/hub.js';
 import { type Call, runCommand, startCommand, writeLine } from './command.js';
 
 /**

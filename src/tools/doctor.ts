@@ -1,12 +1,12 @@
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import path from 'node:path';
 import { type Config, ConfigError, readConfig, settings } from '../config.js';
-import { readStatus } from '../embedded/data-dir.js';
-import { embeddedPostgresVersion } from '../embedded/postgres-home.js';
-import { probePort } from '../embedded/processes.js';
-import { findInstaller, lookUp } from '../embedded/redis.js';
-import { openSql } from '../kit/pg/client.js';
-import { lookAtRedis } from '../kit/redis/client.js';
+import { openSql } from '../db/client.js';
+import { readStatus } from '../process/embedded/data-dir.js';
+import { embeddedPostgresVersion } from '../process/embedded/postgres-home.js';
+import { probePort } from '../process/embedded/processes.js';
+import { findInstaller, lookUp } from '../process/embedded/redis.js';
+import { lookAtRedis } from '../redis/client.js';
 import { type Call, isRunning, printable, runCommand, startCommand } from './command.js';
 
 type Check = (config: Config) => Promise<string> | string;

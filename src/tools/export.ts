@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { writeWhole } from '../embedded/files.js';
 import { format_names } from '../features/exports/content.js';
+import { writeWhole } from '../process/embedded/files.js';
 import {
   type Call,
   checkUrl,

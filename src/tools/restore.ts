@@ -1,7 +1,7 @@
 import { type Config, readConfig } from '../config.js';
-import type { Sql, Tx } from '../kit/pg/client.js';
-import { applyMigrations, type Migration, readMigrations } from '../kit/pg/migrate.js';
-import { makeDay } from '../kit/pg/partition-store.js';
+import type { Sql, Tx } from '../db/client.js';
+import { applyMigrations, type Migration, readMigrations } from '../db/migrate.js';
+import { makeDay } from '../db/partition-store.js';
 import { DamagedFile, readArchive } from './backup/archive.js';
 import { checkOfSecretKey, forgetRedis, withTarget } from './backup/places.js';
 import {

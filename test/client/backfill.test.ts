@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import { createClient, type Gap, type LogEvent } from '../../src/client/node.js';
-import { openSql } from '../../src/kit/pg/client.js';
+import { openSql } from '../../src/db/client.js';
 import { startApp } from '../help/app.js';
 import { range } from '../help/hub.js';
 import { makeLogWriter } from '../help/log.js';

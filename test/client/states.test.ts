@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap';
 import { createClient, type StateUpdate } from '../../src/client/node.js';
 import { refuse } from '../../src/kit/fault.js';
-import { ws_faults } from '../../src/kit/ws/frames.js';
-import type { State, StateSource } from '../../src/kit/ws/states.js';
+import { ws_faults } from '../../src/socket/frames.js';
+import type { State, StateSource } from '../../src/socket/states.js';
 import { range, startHub } from '../help/hub.js';
 import { startSocketFront } from '../help/socket-front.js';
 import { until } from '../help/until.js';

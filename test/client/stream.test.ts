@@ -8,8 +8,8 @@ import {
   type StreamStatus,
   type Topic,
 } from '../../src/client/node.js';
-import type { Caller } from '../../src/kit/http/route.js';
-import type { HubLimits } from '../../src/kit/ws/hub.js';
+import type { Caller } from '../../src/http/route.js';
+import type { HubLimits } from '../../src/socket/hub.js';
 import { range, startHub } from '../help/hub.js';
 import { startSocketFront } from '../help/socket-front.js';
 import { until } from '../help/until.js';

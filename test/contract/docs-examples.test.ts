@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats';
 import { t } from 'tap';
 import { createClient } from '../../src/client/node.js';
 import { example_bodies } from '../../src/features/docs/examples.js';
-import type { Route } from '../../src/kit/http/route.js';
+import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
 import { makeDocsWorld, type Vars } from '../help/docs-world.js';

@@ -1,6 +1,6 @@
 import { SaxesParser } from 'saxes';
 import { t } from 'tap';
-import type { Route } from '../../src/kit/http/route.js';
+import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
 import { openCalls } from '../help/socket-calls.js';

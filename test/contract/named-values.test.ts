@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import type { Route } from '../../src/kit/http/route.js';
+import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';

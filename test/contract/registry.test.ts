@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { t } from 'tap';
 import { link_key_refused } from '../../src/features/agents/schema.js';
+import { faultsOf } from '../../src/http/openapi.js';
+import type { Route } from '../../src/http/route.js';
+import { compileCheck, compileQuery } from '../../src/http/validation.js';
 import { common_faults, type FaultCategory, type FaultDef } from '../../src/kit/fault.js';
-import { faultsOf } from '../../src/kit/http/openapi.js';
-import type { Route } from '../../src/kit/http/route.js';
-import { compileCheck, compileQuery } from '../../src/kit/http/validation.js';
 import { all_routes } from '../../src/routes.js';
 import { collectFaults, listModules } from '../help/modules.js';
 

@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import type { Route } from '../../src/kit/http/route.js';
+import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { startApp } from '../help/app.js';
 import { fillPath, findMismatches } from '../help/matrix.js';

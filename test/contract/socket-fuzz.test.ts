@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import fc from 'fast-check';
 import { t } from 'tap';
-import type { Route } from '../../src/kit/http/route.js';
+import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { type Answered, startApp } from '../help/app.js';
 import { describeRequest, makeFuzzCheck } from '../help/fuzz-check.js';

@@ -16,7 +16,7 @@ const isWritten = ({ path }: Source): boolean => path !== 'src/client/wire.ts';
 const src = readSources(['src'], code).filter(isWritten);
 const everything = readSources(['src', 'test', 'bench'], code).filter(isWritten);
 const helpers = readSources(['src', 'bench', 'test/help'], code);
-const lua = readSources(['src/lua'], ['.lua']);
+const lua = readSources(['src/redis/lua'], ['.lua']);
 const sql = readSources(['sql'], ['.sql']);
 
 const scopes = { src, everything, lua, sql, named: [...everything, ...lua] };
@@ -38,7 +38,10 @@ t.test(
     const query = file('src/a.ts', 'const a = db`', `  select ${long_text}`, '`;');
     t.same(tidy.shortLines([query, file('src/a.ts', `const a = '${long_text}';`)]), []);
     t.same(tidy.shortFiles([file('src/a.ts', ...Array(600).fill('a'))]), []);
-    t.same(tidy.luaScripts([file('src/lua/a-b-1.lua', ...good_script, 'return KEYS[1]')]), []);
+    t.same(
+      tidy.luaScripts([file('src/redis/lua/a-b-1.lua', ...good_script, 'return KEYS[1]')]),
+      [],
+    );
     t.same(tidy.directionOfLayers([importing('src/features/a/b.ts', '../../kit/log.js')]), []);
   },
 );

@@ -9,18 +9,18 @@ import {
 } from '../../src/features/humans/index.js';
 import { makeWindowsOf } from '../../src/features/limits/index.js';
 import { createBoards, type StandingParts } from '../../src/features/standing/index.js';
-import type { Deps } from '../../src/kit/deps.js';
-import { mount } from '../../src/kit/http/mount.js';
+import type { Deps } from '../../src/http/deps.js';
+import { createLimiter } from '../../src/http/limits.js';
+import { mount } from '../../src/http/mount.js';
 import {
   App,
   exclusive_port,
   us_listen_socket_close,
   us_socket_local_port,
-} from '../../src/kit/http/request.js';
-import { createResponseCache } from '../../src/kit/http/response-cache.js';
-import type { Route } from '../../src/kit/http/route.js';
-import { anonymous } from '../../src/kit/http/route.js';
-import { createLimiter } from '../../src/kit/limits.js';
+} from '../../src/http/request.js';
+import { createResponseCache } from '../../src/http/response-cache.js';
+import type { Route } from '../../src/http/route.js';
+import { anonymous } from '../../src/http/route.js';
 import { openParts, type PartsOptions } from './parts.js';
 import type { Teardown } from './stores.js';
 

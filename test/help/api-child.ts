@@ -1,5 +1,5 @@
 import { readConfig } from '../../src/config.js';
-import { startProcess } from '../../src/roles/start.js';
+import { startProcess } from '../../src/process/start.js';
 
 /** An api process whose log is read from outside. Its settings come from the environment. */
 

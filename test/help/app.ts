@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import { type RoleName, readConfig } from '../../src/config.js';
-import { openSql, type Sql } from '../../src/kit/pg/client.js';
-import { startProcess } from '../../src/roles/start.js';
+import { openSql, type Sql } from '../../src/db/client.js';
+import { startProcess } from '../../src/process/start.js';
 import { openStores, type Stores } from './stores.js';
 
 /** The whole service inside a test: its own database and Redis prefix, port 0. */

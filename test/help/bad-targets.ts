@@ -1,4 +1,4 @@
-import type { TargetProblemCode } from '../../src/kit/guarded-client/target.js';
+import type { TargetProblemCode } from '../../src/kit/outbound/target.js';
 
 /** A good address of so many bytes. */
 export const longUrl = (length: number): string => {

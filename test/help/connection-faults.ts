@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
-import { isOutage, openSql, readPages, type Sql } from '../../src/kit/pg/client.js';
+import { openSql, readPages, type Sql } from '../../src/db/client.js';
+import { isOutage } from '../../src/kit/outage.js';
 import { openAdmin } from './own-stores.js';
 import { type PrivateStores, startPrivateStores } from './stores.js';
 import { until } from './until.js';

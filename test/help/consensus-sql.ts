@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
 
 /** The consensus of every question made by SQL alone, in the members and the order of the wire. */
 

@@ -1,4 +1,4 @@
-import type { Route } from '../../src/kit/http/route.js';
+import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import type { TestApp } from './app.js';
 import { type Example, exampleOf, type Value } from './examples.js';

@@ -1,5 +1,5 @@
 import { example_bodies } from '../../src/features/docs/examples.js';
-import type { Route } from '../../src/kit/http/route.js';
+import type { Route } from '../../src/http/route.js';
 
 /** A call of every operation, with the body that the reference shows. */
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
 import type { Teardown } from './stores.js';
 
 /**

@@ -1,7 +1,7 @@
+import { faultsOf } from '../../src/http/openapi.js';
+import type { Route } from '../../src/http/route.js';
+import { makeRouter } from '../../src/http/route.js';
 import { common_faults, type FaultDef } from '../../src/kit/fault.js';
-import { faultsOf } from '../../src/kit/http/openapi.js';
-import type { Route } from '../../src/kit/http/route.js';
-import { makeRouter } from '../../src/kit/http/route.js';
 import { findAnswerProblem } from './answers.js';
 import type { Answered } from './app.js';
 import type { FuzzRequest } from './fuzz-requests.js';

@@ -1,5 +1,5 @@
 import http from 'node:http';
-import type { Auth } from '../../src/kit/http/route.js';
+import type { Auth } from '../../src/http/route.js';
 import type { Answered, TestApp } from './app.js';
 import type { FuzzRequest, FuzzWorld } from './fuzz-requests.js';
 import { admin_email } from './principals.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { event_names } from '../../src/features/events/index.js';
-import type { Auth, Route } from '../../src/kit/http/route.js';
-import { encodeCursor } from '../../src/kit/page.js';
+import { encodeCursor } from '../../src/http/page.js';
+import type { Auth, Route } from '../../src/http/route.js';
 import { type Known, oddText, shapedValue } from './arbitrary.js';
 import { makeReasoning } from './story.js';
 

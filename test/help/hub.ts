@@ -1,24 +1,24 @@
 import { pino } from 'pino';
 import type { Test } from 'tap';
-import { common_faults, refuse } from '../../src/kit/fault.js';
 import {
   App,
   exclusive_port,
   makeAddressReader,
   us_socket_local_port,
-} from '../../src/kit/http/request.js';
-import type { AgentCaller } from '../../src/kit/http/route.js';
-import { anonymous } from '../../src/kit/http/route.js';
-import { type ConnectionCounter, makeCounts } from '../../src/kit/ws/connections.js';
+} from '../../src/http/request.js';
+import type { AgentCaller } from '../../src/http/route.js';
+import { anonymous } from '../../src/http/route.js';
+import { common_faults, refuse } from '../../src/kit/fault.js';
+import { type ConnectionCounter, makeCounts } from '../../src/socket/connections.js';
 import {
   keyOf,
   type Publication,
   passes,
   type TopicRef,
   ws_faults,
-} from '../../src/kit/ws/frames.js';
-import { type Hub, type HubLimits, type HubOptions, mountHub } from '../../src/kit/ws/hub.js';
-import { makeRecent, type Recent } from '../../src/kit/ws/recent.js';
+} from '../../src/socket/frames.js';
+import { type Hub, type HubLimits, type HubOptions, mountHub } from '../../src/socket/hub.js';
+import { makeRecent, type Recent } from '../../src/socket/recent.js';
 
 export const makeTestRecent = (): Recent<Publication> =>
   makeRecent({ most: 4_096, most_chars: 8_388_608 });

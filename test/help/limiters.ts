@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { createLimiter, type Limiter } from '../../src/kit/limits.js';
-import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.js';
+import { createLimiter, type Limiter } from '../../src/http/limits.js';
+import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import type { Stores, Teardown } from './stores.js';
 
 /**
@@ -15,7 +15,7 @@ import type { Stores, Teardown } from './stores.js';
 const log = pino({ level: 'silent' });
 
 const readLua = (name: string): string =>
-  readFileSync(new URL(`../../src/lua/${name}`, import.meta.url), 'utf8');
+  readFileSync(new URL(`../../src/redis/lua/${name}`, import.meta.url), 'utf8');
 export const windows_lua = readLua('windows-n.lua');
 
 /** Replaces text that must be there. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import type { Sql } from '../../src/db/client.js';
 import { type LogEntry, packEntry, streamKey } from '../../src/features/events/log-entry.js';
-import type { Sql } from '../../src/kit/pg/client.js';
 
 /** Writes the log in place of the relay, as far as a test wants it written. */
 

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import type { Route } from '../../src/kit/http/route.js';
+import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { startApp } from './app.js';
 import { admin_email, makePrincipals } from './principals.js';

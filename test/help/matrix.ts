@@ -1,6 +1,6 @@
+import { faultsOf } from '../../src/http/openapi.js';
+import type { Route } from '../../src/http/route.js';
 import { common_faults } from '../../src/kit/fault.js';
-import { faultsOf } from '../../src/kit/http/openapi.js';
-import type { Route } from '../../src/kit/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { findAnswerProblem } from './answers.js';
 import type { Answered } from './app.js';

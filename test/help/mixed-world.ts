@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
 import { type Answered, type CallOptions, makeCaller } from './app.js';
 import { makeRandom } from './season.js';
 

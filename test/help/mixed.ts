@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
 import type { Answered } from './app.js';
 import * as acts from './mixed-acts.js';
 import { makeWorld, type World } from './mixed-world.js';

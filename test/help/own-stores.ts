@@ -2,17 +2,17 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startTime } from '../../src/boot/processes.mjs';
+import { openSql, type Sql } from '../../src/db/client.js';
+import { migrate } from '../../src/db/migrate.js';
 import {
   type EmbeddedPostgres,
   makeDataFolder,
   startPostgres,
   stopPostgresLeftovers,
-} from '../../src/embedded/postgres.js';
-import { removePlace } from '../../src/embedded/postgres-home.js';
-import type { EmbeddedStore } from '../../src/embedded/processes.js';
-import { startRedis, stopRedisLeftover } from '../../src/embedded/redis.js';
-import { openSql, type Sql } from '../../src/kit/pg/client.js';
-import { migrate } from '../../src/kit/pg/migrate.js';
+} from '../../src/process/embedded/postgres.js';
+import { removePlace } from '../../src/process/embedded/postgres-home.js';
+import type { EmbeddedStore } from '../../src/process/embedded/processes.js';
+import { startRedis, stopRedisLeftover } from '../../src/process/embedded/redis.js';
 import { unmountSmallDisks } from './small-disk.js';
 
 /** Postgres and Redis of one test run or of one test file, under a folder that goes with them. */

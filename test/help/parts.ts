@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { type Config, readConfig } from '../../src/config.js';
-import type { Deps } from '../../src/kit/deps.js';
-import { openSql } from '../../src/kit/pg/client.js';
-import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.js';
+import { openSql } from '../../src/db/client.js';
+import type { Deps } from '../../src/http/deps.js';
+import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { openStores, type Stores, type Teardown } from './stores.js';
 
 /** The deps of one process on stores of their own, for tests of a feature without its routes. */

@@ -1,5 +1,5 @@
 import { makeApiKey } from '../../src/features/agents/rules.js';
-import type { Auth, Route } from '../../src/kit/http/route.js';
+import type { Auth, Route } from '../../src/http/route.js';
 import type { CallOptions, TestApp } from './app.js';
 import { makeAgent, makeHuman } from './story.js';
 

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import type { Test } from 'tap';
-import { readAccess } from '../../src/embedded/postgres.js';
-import { isOutage, isWriteRefused } from '../../src/kit/pg/client.js';
+import { isOutage, isWriteRefused } from '../../src/kit/outage.js';
+import { readAccess } from '../../src/process/embedded/postgres.js';
 import { allow, type FaultWorld, survive } from './fault.js';
 import { openAdmin } from './own-stores.js';
 import { startReads } from './reads.js';

@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
 import { findDifferences } from '../../src/tools/verify/differences.js';
 import type { VerifyParts } from '../../src/tools/verify/parts.js';
 import { until } from './until.js';

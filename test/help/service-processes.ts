@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { findProcesses, parentOf, startTime } from '../../src/boot/processes.mjs';
 import type { RoleName } from '../../src/config.js';
-import { signalProcess } from '../../src/embedded/processes.js';
+import { signalProcess } from '../../src/process/embedded/processes.js';
 import { project_root } from './own-stores.js';
 import { until } from './until.js';
 

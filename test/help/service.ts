@@ -5,12 +5,12 @@ import { pino } from 'pino';
 import { agentId, questionId, seed } from '../../bench/env/seed.js';
 import { childrenOf } from '../../src/boot/processes.mjs';
 import type { RoleName } from '../../src/config.js';
-import { embeddedPostgresUrl } from '../../src/embedded/postgres.js';
-import { signalProcess } from '../../src/embedded/processes.js';
-import { embeddedRedisUrl, emptyRedis } from '../../src/embedded/redis.js';
+import { openSql, type Sql } from '../../src/db/client.js';
 import { makeApiKey } from '../../src/features/agents/index.js';
-import { openSql, type Sql } from '../../src/kit/pg/client.js';
-import { closeRedis, connectRedis, openRedis } from '../../src/kit/redis/client.js';
+import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
+import { signalProcess } from '../../src/process/embedded/processes.js';
+import { embeddedRedisUrl, emptyRedis } from '../../src/process/embedded/redis.js';
+import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { makeTestFolder, removeTestFolder } from './own-stores.js';
 import {
   endService,

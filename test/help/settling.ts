@@ -1,4 +1,4 @@
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
 import type { TestApp } from './app.js';
 import { type Agent, makeAgent, makeHuman, makeReasoning } from './story.js';
 import { until } from './until.js';

@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 import { t as root, type Test } from 'tap';
 import { childrenOf } from '../../src/boot/processes.mjs';
-import { startPostgres } from '../../src/embedded/postgres.js';
-import { type EmbeddedStore, signalProcess } from '../../src/embedded/processes.js';
-import { emptyRedis, startRedis } from '../../src/embedded/redis.js';
-import { migrate } from '../../src/kit/pg/migrate.js';
+import { migrate } from '../../src/db/migrate.js';
+import { startPostgres } from '../../src/process/embedded/postgres.js';
+import { type EmbeddedStore, signalProcess } from '../../src/process/embedded/processes.js';
+import { emptyRedis, startRedis } from '../../src/process/embedded/redis.js';
 import {
   makeTemplate,
   type OwnStores,

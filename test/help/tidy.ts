@@ -9,25 +9,29 @@ const isIn = (path: string, places: readonly string[]): boolean =>
 
 const importsIn = (sources: readonly Source[]): readonly Import[] => sources.flatMap(importsOf);
 
-/** `src/kit/http/mount.ts` → `kit`; `src/routes.ts` → `routes`. */
+/** `src/http/mount.ts` → `kit`; `src/routes.ts` → `routes`. */
 const layerOf = (path: string): string => path.split('/')[1]?.replace(/\.m?ts$/, '') ?? '';
 
-const features_need = ['config', 'kit', 'web'];
+const engine = ['kit', 'db', 'redis', 'http', 'socket'];
+const features_need = ['config', ...engine, 'web'];
 const layers: Readonly<Record<string, readonly string[]>> = {
   config: [],
   kit: ['config'],
-  web: ['config', 'kit'],
+  db: ['config', 'kit'],
+  redis: ['config', 'kit'],
+  http: ['config', 'kit', 'db', 'redis'],
+  socket: ['config', 'kit', 'db', 'redis', 'http'],
+  web: ['config', 'kit', 'http'],
   features: features_need,
-  routes: ['kit', 'features'],
+  routes: [...engine, 'features'],
   boot: [],
   client: [],
-  embedded: ['config', 'kit', 'boot'],
-  roles: [...features_need, 'features', 'routes', 'boot', 'embedded'],
-  main: ['config', 'roles'],
-  tools: [...features_need, 'client', 'features', 'routes', 'boot', 'embedded', 'roles'],
+  process: [...features_need, 'features', 'routes', 'boot'],
+  main: ['config', 'process'],
+  tools: [...features_need, 'client', 'features', 'routes', 'boot', 'process'],
 };
 
-/** kit ← features ← roles ← main. */
+/** kit ← db, redis ← http ← socket ← features ← process ← main. */
 export const directionOfLayers: Rule = (sources) =>
   importsIn(sources)
     .filter(({ is_package }) => !is_package)
@@ -92,7 +96,7 @@ export const directionInFeatures: Rule = (sources) =>
 
 const impure_packages = /^(?:node:(?!crypto$|url$)|ioredis|postgres|pino|uWebSockets)/;
 const impure_kit =
-  /^src\/kit\/(?:pg|redis|ws|http\/(?:mount|exchange|uws)|guarded-client|log|loop|service|limits)/;
+  /^src\/(?:db|redis|socket|http\/(?:mount|request|limits)|kit\/(?:outbound|log|loop|service))/;
 const impure_call =
   /\b(?:Date\.now|performance\.now|new Date\(\)|setTimeout|setInterval|Math\.random|fetch\()/;
 
@@ -124,7 +128,7 @@ const bans: readonly Ban[] = [
   {
     what: 'SQL outside a store',
     pattern: sql_template,
-    places: ['src/kit/pg/', 'src/kit/event.ts', 'src/embedded/', 'src/tools/'],
+    places: ['src/db/', 'src/db/event.ts', 'src/process/embedded/', 'src/tools/'],
   },
   {
     what: 'process.env outside config',
@@ -134,7 +138,7 @@ const bans: readonly Ban[] = [
   {
     what: 'console outside tools and the supervisor',
     pattern: /\bconsole\./,
-    places: ['src/main.ts', 'src/boot/', 'src/tools/', 'src/roles/'],
+    places: ['src/main.ts', 'src/boot/', 'src/tools/', 'src/process/'],
   },
   {
     what: 'process.exit outside main',
@@ -162,9 +166,9 @@ export const bannedInSource: Rule = (sources) =>
   });
 
 const homes: Readonly<Record<string, readonly string[]>> = {
-  'uWebSockets.js': ['src/kit/http/request.ts'],
-  postgres: ['src/kit/pg/connection.ts'],
-  ioredis: ['src/kit/redis/', 'src/embedded/', 'src/tools/'],
+  'uWebSockets.js': ['src/http/request.ts'],
+  postgres: ['src/db/connection.ts'],
+  ioredis: ['src/redis/', 'src/process/embedded/', 'src/tools/'],
 };
 
 /** Packages that one place wraps for all others; their types may be used anywhere. */

@@ -1,22 +1,22 @@
 import { Type } from '@sinclair/typebox';
 import { pino } from 'pino';
-import { common_faults, type Fault, refuse } from '../../src/kit/fault.js';
-import type { StreamParts } from '../../src/kit/http/body.js';
-import { type Mounted, mount } from '../../src/kit/http/mount.js';
-import type { Credentials } from '../../src/kit/http/pipeline.js';
+import { QueueFullError } from '../../src/db/group-commit.js';
+import type { StreamParts } from '../../src/http/body.js';
+import type { Limiter, Window } from '../../src/http/limits.js';
+import { makeLocalWindows } from '../../src/http/limits.js';
+import { type Mounted, mount } from '../../src/http/mount.js';
+import type { Credentials } from '../../src/http/pipeline.js';
 import {
   App,
   exclusive_port,
   us_listen_socket_close,
   us_socket_local_port,
-} from '../../src/kit/http/request.js';
-import { createResponseCache } from '../../src/kit/http/response-cache.js';
-import type { Caller } from '../../src/kit/http/route.js';
-import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/kit/http/route.js';
-import type { Limiter, Window } from '../../src/kit/limits.js';
-import { makeLocalWindows } from '../../src/kit/limits.js';
-import { QueueFullError } from '../../src/kit/pg/group-commit.js';
-import type { Hub, HubLimits } from '../../src/kit/ws/hub.js';
+} from '../../src/http/request.js';
+import { createResponseCache } from '../../src/http/response-cache.js';
+import type { Caller } from '../../src/http/route.js';
+import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/http/route.js';
+import { common_faults, type Fault, refuse } from '../../src/kit/fault.js';
+import type { Hub, HubLimits } from '../../src/socket/hub.js';
 import { makeCaller } from './app.js';
 import type { Teardown } from './stores.js';
 import { mountToySocket } from './toy-socket.js';

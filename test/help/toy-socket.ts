@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
+import type { Mounted } from '../../src/http/mount.js';
+import type { Credentials } from '../../src/http/pipeline.js';
+import type { TemplatedApp } from '../../src/http/request.js';
+import { makeAddressReader } from '../../src/http/request.js';
 import { refuse } from '../../src/kit/fault.js';
-import type { Mounted } from '../../src/kit/http/mount.js';
-import type { Credentials } from '../../src/kit/http/pipeline.js';
-import type { TemplatedApp } from '../../src/kit/http/request.js';
-import { makeAddressReader } from '../../src/kit/http/request.js';
-import { makeCallOp } from '../../src/kit/ws/calls.js';
-import { ws_faults } from '../../src/kit/ws/frames.js';
-import { type Hub, type HubLimits, type HubOptions, mountHub } from '../../src/kit/ws/hub.js';
+import { makeCallOp } from '../../src/socket/calls.js';
+import { ws_faults } from '../../src/socket/frames.js';
+import { type Hub, type HubLimits, type HubOptions, mountHub } from '../../src/socket/hub.js';
 import { makeOwnCounter, makeTestRecent } from './hub.js';
 
 /** Sockets of a toy server: an empty log, and calls. */

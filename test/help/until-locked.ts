@@ -1,4 +1,4 @@
-import type { Tx } from '../../src/kit/pg/client.js';
+import type { Tx } from '../../src/db/client.js';
 import { until } from './until.js';
 
 /** Waits until somebody waits for a lock in the database of the transaction. */

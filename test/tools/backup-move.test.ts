@@ -1,8 +1,8 @@
 import { copyFileSync, existsSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { type Test, t } from 'tap';
-import { embeddedPostgresUrl } from '../../src/embedded/postgres.js';
-import type { Sql } from '../../src/kit/pg/client.js';
+import type { Sql } from '../../src/db/client.js';
+import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { readTables } from '../../src/tools/backup/tables-store.js';
 import { startReceiver } from '../../src/tools/demo/receiver.js';
 import { runDemo } from '../../src/tools/demo.js';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import t, { type Test } from 'tap';
-import { keepDevCa } from '../../src/embedded/dev-ca.js';
+import { keepDevCa } from '../../src/process/embedded/dev-ca.js';
 import { runDemo } from '../../src/tools/demo.js';
 import { startApp, type TestApp } from '../help/app.js';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { t } from 'tap';
-import { claimDataDir } from '../../src/embedded/data-dir.js';
+import { claimDataDir } from '../../src/process/embedded/data-dir.js';
 import { localUrl } from '../../src/tools/command.js';
 
 t.test('a tool finds the service of its folder', async (t) => {

@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import type { Tx } from '../../src/kit/pg/client.js';
+import type { Tx } from '../../src/db/client.js';
 import { findBy } from '../../src/tools/verify/parts.js';
 import { moderation_queries } from '../../src/tools/verify/record-store.js';
 import { type Answered, startApp } from '../help/app.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { Tx } from '../../src/kit/pg/client.js';
+import type { Tx } from '../../src/db/client.js';
 import { findBy } from '../../src/tools/verify/parts.js';
 import { webhook_queries } from '../../src/tools/verify/webhook-store.js';
 import { makeWorld } from '../features/webhooks/world.js';

@@ -4,7 +4,7 @@ import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { type Test, t } from 'tap';
-import { pickPort } from '../../src/embedded/processes.js';
+import { pickPort } from '../../src/process/embedded/processes.js';
 import { startApp, type TestApp } from '../help/app.js';
 import { findDebianProgram } from '../help/debian-programs.js';
 import { makeTestFolder, project_root, removeTestFolder } from '../help/own-stores.js';

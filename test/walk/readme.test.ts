@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import t, { type Test } from 'tap';
-import { keepDevCa } from '../../src/embedded/dev-ca.js';
+import { keepDevCa } from '../../src/process/embedded/dev-ca.js';
 import { startApp, type TestApp } from '../help/app.js';
 import {
   promisedOutput,

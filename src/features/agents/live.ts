@@ -1,7 +1,7 @@
+import type { Deps } from '../../http/deps.js';
+import type { AgentCaller } from '../../http/route.js';
 import { makeCache, makeLoader } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import type { AgentCaller } from '../../kit/http/route.js';
 import { waitUntilFloor } from '../../kit/pace.js';
 import { isWellFormedKey, nameKey } from './rules.js';
 import { findPrincipals, type PrincipalRow } from './store.js';

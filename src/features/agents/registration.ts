@@ -1,8 +1,8 @@
 import type { Static } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
 import { common_faults, type Fault, type FaultField, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
-import type { Tx } from '../../kit/pg/client.js';
 import { noteTiers } from '../notifications/index.js';
 import { openAccount, postEntry } from '../points/index.js';
 import { markDebaters, markStanding } from '../standing/index.js';

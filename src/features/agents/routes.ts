@@ -1,10 +1,10 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { uuid_schema } from '../../http/openapi.js';
+import { page_query, pageSchema, replyPage } from '../../http/page.js';
+import { type Reply, reply, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { uuid_schema } from '../../kit/http/openapi.js';
-import { type Reply, reply, routeFor } from '../../kit/http/route.js';
-import { page_query, pageSchema, replyPage } from '../../kit/page.js';
-import type { Tx } from '../../kit/pg/client.js';
 import { revokeDigest } from '../events/index.js';
 import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
 import {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { model_families } from '../taxonomy/index.js';
 import { persona_archetypes, risk_profiles, roles } from './rules.js';
 

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox';
-import type { AgentCaller } from '../../kit/http/route.js';
-import type { PageAsk } from '../../kit/page.js';
-import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
+import type { AgentCaller } from '../../http/route.js';
 import { restoreKey, suspendKey } from '../events/index.js';
 import type { me_user_schema } from './schema.js';
 

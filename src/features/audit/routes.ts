@@ -1,6 +1,6 @@
-import type { Deps } from '../../kit/deps.js';
-import { routeFor } from '../../kit/http/route.js';
-import { pageSchema, replyPage } from '../../kit/page.js';
+import type { Deps } from '../../http/deps.js';
+import { pageSchema, replyPage } from '../../http/page.js';
+import { routeFor } from '../../http/route.js';
 import { act_schema, audit_query } from './schema.js';
 import { countActs, listActs } from './store.js';
 

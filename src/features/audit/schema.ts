@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
-import { page_query } from '../../kit/page.js';
+import { nullable, time_schema, uuid_schema } from '../../http/openapi.js';
+import { page_query } from '../../http/page.js';
 
 /** Everything an admin can do. A new admin route adds its act here and records it. */
 export const acts = [

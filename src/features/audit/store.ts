@@ -1,7 +1,7 @@
-import type { Caller } from '../../kit/http/route.js';
+import type { Db, Tx } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
+import type { Caller } from '../../http/route.js';
 import { makeId } from '../../kit/ids.js';
-import type { PageAsk } from '../../kit/page.js';
-import type { Db, Tx } from '../../kit/pg/client.js';
 import { withoutControls } from '../../kit/text.js';
 import type { Act, ActWire, AuditQuery } from './schema.js';
 

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
+import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import type { LiveConsensus } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { buildBrief } from './build.js';

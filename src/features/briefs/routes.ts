@@ -1,7 +1,7 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { markdown_type, wantsMarkdown } from '../../http/reply.js';
+import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault } from '../../kit/fault.js';
-import { markdown_type, wantsMarkdown } from '../../kit/http/reply.js';
-import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { seesReasoning, sightHeaders } from '../predictions/index.js';
 import { findVisible, question_faults, question_params } from '../questions/index.js';
 import type { Briefs } from './live.js';

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 
 /**
  * The wire of intel briefs. Sentences (`headline`, `notes`) are the service's own and hold no word

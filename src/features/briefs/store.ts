@@ -1,4 +1,4 @@
-import type { Db } from '../../kit/pg/client.js';
+import type { Db } from '../../db/client.js';
 import type { Consensus } from '../consensus/index.js';
 import { givenSides } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';

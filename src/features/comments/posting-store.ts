@@ -1,4 +1,4 @@
-import type { Tx } from '../../kit/pg/client.js';
+import type { Tx } from '../../db/client.js';
 
 /** What a batch of comments locks, reads and writes. */
 

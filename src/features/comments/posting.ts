@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
-import type { Deps } from '../../kit/deps.js';
-import { emitAll } from '../../kit/event.js';
-import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import type { Sql, Tx } from '../../db/client.js';
+import { emitAll } from '../../db/event.js';
+import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import type { Deps } from '../../http/deps.js';
+import { type Claim, keepAll } from '../../http/idempotency.js';
 import {
   type AgentCaller,
   type Answer,
   type Context,
   type Reply,
   reply,
-} from '../../kit/http/route.js';
-import { type Claim, keepAll } from '../../kit/idempotency.js';
+} from '../../http/route.js';
+import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { isId, makeId, makeIdAfter } from '../../kit/ids.js';
-import type { Sql, Tx } from '../../kit/pg/client.js';
-import { createGroupCommit, type GroupCommit } from '../../kit/pg/group-commit.js';
 import { comment_created, comment_reply } from '../events/index.js';
 import { hasTier, points_faults, tierOf } from '../points/index.js';
 import { prediction_faults } from '../predictions/index.js';

@@ -1,9 +1,9 @@
 import type { Static } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { makePage, pageHeaders, readPage } from '../../http/page.js';
+import { type Answer, reply, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
-import { type Answer, reply, routeFor } from '../../kit/http/route.js';
 import { isId } from '../../kit/ids.js';
-import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import { points_faults } from '../points/index.js';
 import { prediction_faults } from '../predictions/index.js';
 import { findVisible, question_faults, question_params } from '../questions/index.js';

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { page_query } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
-import { page_query } from '../../kit/page.js';
 import { deepest } from './rules.js';
 
 /** The wire of comments: flat lists with `parent_id`, and threads as trees. */

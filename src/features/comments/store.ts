@@ -1,5 +1,5 @@
-import type { CursorKey, PageAsk } from '../../kit/page.js';
-import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../db/client.js';
+import type { CursorKey, PageAsk } from '../../http/page.js';
 import type { Hidden } from '../predictions/index.js';
 import type { CommentWire, DiscussionTab } from './schema.js';
 

@@ -1,9 +1,9 @@
 import pLimit from 'p-limit';
+import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import { isId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
-import type { StateSource } from '../../kit/ws/states.js';
+import type { StateSource } from '../../socket/states.js';
 import { type LogEntry, projectedKey, readHead } from '../events/index.js';
 import { type QuestionRow, readQuestion } from '../questions/index.js';
 import {

@@ -1,6 +1,6 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
 import { groupBy } from '../../kit/group-by.js';
-import { loadScript } from '../../kit/redis/client.js';
+import { loadScript } from '../../redis/client.js';
 import type { LogEntry, Projector } from '../events/index.js';
 import { listPredicted, readCounts, readOptions } from './store.js';
 import { cellField, setTally, statedIn, tagOf, tallyKeys, timeOf } from './tally.js';

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { reply, routeFor } from '../../http/route.js';
 import { isFault } from '../../kit/fault.js';
-import { reply, routeFor } from '../../kit/http/route.js';
 import {
   listPredictions,
   prediction_schema,

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 
 const number = nullable(Type.Number());
 

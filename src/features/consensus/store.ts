@@ -1,5 +1,5 @@
+import type { Db } from '../../db/client.js';
 import { groupBy } from '../../kit/group-by.js';
-import type { Db } from '../../kit/pg/client.js';
 import {
   type Consensus,
   computeConsensus,

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { loadScript } from '../../kit/redis/client.js';
+import { loadScript } from '../../redis/client.js';
 import { type LogEntry, readData } from '../events/index.js';
 import { givenBy, type Said, type Stated, type Tally } from './rules.js';
 

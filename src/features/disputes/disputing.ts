@@ -1,15 +1,15 @@
-import type { Deps } from '../../kit/deps.js';
-import { emit } from '../../kit/event.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import type { Tx } from '../../db/client.js';
+import { emit } from '../../db/event.js';
+import type { Deps } from '../../http/deps.js';
 import {
   type AgentCaller,
   type Answer,
   type Caller,
   type Context,
   reply,
-} from '../../kit/http/route.js';
+} from '../../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
-import type { Tx } from '../../kit/pg/client.js';
 import { readText } from '../../kit/text.js';
 import { adminName, recordAct } from '../audit/index.js';
 import { dispute_opened, dispute_resolved } from '../events/index.js';

@@ -1,9 +1,9 @@
 import type { Static } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Sql } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { makePage, pageHeaders, readPage } from '../../http/page.js';
+import { type Answer, reply, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
-import { type Answer, reply, routeFor } from '../../kit/http/route.js';
-import { makePage, pageHeaders, readPage } from '../../kit/page.js';
-import type { Sql } from '../../kit/pg/client.js';
 import { prediction_faults } from '../predictions/index.js';
 import {
   findVisible,

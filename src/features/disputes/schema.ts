@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { page_query } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
-import { page_query } from '../../kit/page.js';
 import { resolve_body } from '../resolution/index.js';
 
 /** The wire of disputes. */

@@ -1,8 +1,8 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { type DocumentInfo, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
-import { call_frame } from '../../kit/ws/calls.js';
-import { close_codes, frame_id } from '../../kit/ws/frames.js';
-import { socket_ops } from '../../kit/ws/hub.js';
+import { type DocumentInfo, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { call_frame } from '../../socket/calls.js';
+import { close_codes, frame_id } from '../../socket/frames.js';
+import { socket_ops } from '../../socket/hub.js';
 import { catalogue } from '../events/index.js';
 
 /**

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type TSchema, Type } from '@sinclair/typebox';
-import { etagOf } from '../../kit/http/body.js';
-import { type DocumentInfo, makeOpenApi } from '../../kit/http/openapi.js';
-import { type Route, replyRaw, routeFor } from '../../kit/http/route.js';
+import { etagOf } from '../../http/body.js';
+import { type DocumentInfo, makeOpenApi } from '../../http/openapi.js';
+import { type Route, replyRaw, routeFor } from '../../http/route.js';
 import { makeAsyncApi } from './asyncapi.js';
 import { example_bodies } from './examples.js';
 import { basics, type LimitLine, makeLlms, tag_texts } from './texts.js';

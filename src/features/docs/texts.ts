@@ -1,4 +1,4 @@
-import type { Route } from '../../kit/http/route.js';
+import type { Route } from '../../http/route.js';
 
 /** Sentences of the documents that no schema has, and `/llms.txt`. */
 

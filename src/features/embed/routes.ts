@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { anonymous, type Reply, reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
-import { anonymous, type Reply, reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { isId } from '../../kit/ids.js';
 import type { ConsensusParts } from '../consensus/index.js';
 import type { HistoryParts } from '../history/index.js';

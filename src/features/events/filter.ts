@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { textEnum, uuid_schema } from '../../http/openapi.js';
+import { compileCheck, sayFirst } from '../../http/validation.js';
 import { type Fault, type FaultField, refuse } from '../../kit/fault.js';
-import { textEnum, uuid_schema } from '../../kit/http/openapi.js';
-import { compileCheck, sayFirst } from '../../kit/http/validation.js';
-import { type Filter, type Publication, ws_faults } from '../../kit/ws/frames.js';
+import { type Filter, type Publication, ws_faults } from '../../socket/frames.js';
 import { isCategory, listCategories, model_families, type Pillar } from '../taxonomy/index.js';
 import { event_names } from './catalogue.js';
 import { type LogEntry, readData } from './log-entry.js';

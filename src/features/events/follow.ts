@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
+import type { Sql } from '../../db/client.js';
 import { describeError } from '../../kit/log.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
-import type { Sql } from '../../kit/pg/client.js';
-import { type StreamEntry, StreamReader } from '../../kit/redis/stream.js';
 import { type Service, withDeadline } from '../../kit/service.js';
+import { type StreamEntry, StreamReader } from '../../redis/stream.js';
 import { type LogEntry, streamKey, unpackEntry } from './log-entry.js';
 import { readOldest } from './matching-store.js';
 import { readEvents, readHead } from './store.js';

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Sql, Tx } from '../../db/client.js';
 import { describeError } from '../../kit/log.js';
-import type { Sql, Tx } from '../../kit/pg/client.js';
-import { deleteKeys } from '../../kit/redis/client.js';
+import { deleteKeys } from '../../redis/client.js';
 import { type LogEntry, projectedKey } from './log-entry.js';
 import { readEvents, readHead } from './store.js';
 

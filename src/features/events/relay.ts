@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';

@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../db/client.js';
 
 /** Credentials that hold no longer, in Postgres. */
 

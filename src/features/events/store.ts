@@ -1,5 +1,5 @@
-import type { Db, Sql, Tx } from '../../kit/pg/client.js';
-import { ensureDays } from '../../kit/pg/partition-store.js';
+import type { Db, Sql, Tx } from '../../db/client.js';
+import { ensureDays } from '../../db/partition-store.js';
 import type { LogEntry } from './log-entry.js';
 
 /** The log in Postgres: outbox, events, head, and the lease of the one relay that hands over. */

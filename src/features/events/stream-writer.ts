@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import type { Sql } from '../../kit/pg/client.js';
-import { loadScript } from '../../kit/redis/client.js';
+import type { Sql } from '../../db/client.js';
+import { loadScript } from '../../redis/client.js';
 import { type LogEntry, packEntry, streamKey } from './log-entry.js';
 import { readEvents, readHead } from './store.js';
 

@@ -1,8 +1,8 @@
+import type { Caller } from '../../http/route.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
-import type { Caller } from '../../kit/http/route.js';
 import { isId } from '../../kit/ids.js';
-import { type Publication, type TopicRef, ws_faults } from '../../kit/ws/frames.js';
-import { makeRecent, type Recent } from '../../kit/ws/recent.js';
+import { type Publication, type TopicRef, ws_faults } from '../../socket/frames.js';
+import { makeRecent, type Recent } from '../../socket/recent.js';
 import { isCategory, isSubcategory, listCategories, type Pillar } from '../taxonomy/index.js';
 import type { LogEntry } from './log-entry.js';
 

@@ -1,9 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { nullable, textEnum, time_schema } from '../../http/openapi.js';
+import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault } from '../../kit/fault.js';
 import { groupBy } from '../../kit/group-by.js';
-import { nullable, textEnum, time_schema } from '../../kit/http/openapi.js';
-import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { brier_convention } from '../scores/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { type Calibration, calibrate } from './calibration-rules.js';

@@ -1,5 +1,5 @@
 import { addAbortSignal } from 'node:stream';
-import type { Db, Sql } from '../../kit/pg/client.js';
+import type { Db, Sql } from '../../db/client.js';
 
 /**
  * Rows of a statement as Postgres sends them: `copy … to stdout` in one read-only transaction.

@@ -1,8 +1,8 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
+import { openSql } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
-import { openSql } from '../../kit/pg/client.js';
 import { givenBy } from '../consensus/index.js';
 import { makeRun, type Run, type Stated } from '../history/index.js';
 import { type Format, makeContent, type Result, rowsOf, type Subject } from './content.js';

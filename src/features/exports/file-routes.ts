@@ -1,8 +1,8 @@
 import { type TObject, Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { readAddressText } from '../../http/request.js';
+import { type Context, type Reply, reply, replyStream, routeFor } from '../../http/route.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import { readAddressText } from '../../kit/http/request.js';
-import { type Context, type Reply, reply, replyStream, routeFor } from '../../kit/http/route.js';
 import { firstIdAt } from '../../kit/ids.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import {

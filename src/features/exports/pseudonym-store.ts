@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Config } from '../../config.js';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
 import { deriveKey } from '../../kit/sealing.js';
 
 /** What stands for an agent in exports, kept with the agent once it was made. */

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { defineFaults } from '../../kit/fault.js';
-import { textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { model_families } from '../taxonomy/index.js';
 import { format_names } from './content.js';
 

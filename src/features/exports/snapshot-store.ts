@@ -1,6 +1,6 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Db } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
-import type { Db } from '../../kit/pg/client.js';
 
 /**
  * The moment an export stands for: what was recorded before it, and nothing else. Ids are made in

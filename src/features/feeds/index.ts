@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { anonymous, replyRaw, routeFor } from '../../http/route.js';
 import { isFault } from '../../kit/fault.js';
-import { anonymous, replyRaw, routeFor } from '../../kit/http/route.js';
 import { type LogEntry, readData } from '../events/index.js';
 import { findVisible, question_faults, question_params } from '../questions/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';

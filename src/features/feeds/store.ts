@@ -1,4 +1,4 @@
-import type { Db } from '../../kit/pg/client.js';
+import type { Db } from '../../db/client.js';
 import { entryColumns, type LogEntry } from '../events/index.js';
 
 /** The newest events of the log that feeds tell of; the conditions are those of their indexes. */

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
-import { reply, routeFor } from '../../kit/http/route.js';
-import { probeWrites, type WriteWatch } from '../../kit/pg/client.js';
+import { probeWrites, type WriteWatch } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { reply, routeFor } from '../../http/route.js';
 import { withDeadline } from '../../kit/service.js';
 
 /** Is the service there, and are its stores? For people, load balancers and supervisors. */

@@ -1,5 +1,5 @@
+import type { Deps } from '../../http/deps.js';
 import { makeCache, makeQueue } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import { createPngMaker } from '../../kit/svg-png.js';
 import type { LogEntry } from '../events/index.js';
 import type { QuestionRow } from '../questions/index.js';

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
+import type { Deps } from '../../http/deps.js';
+import { makePage, pageHeaders, readPage } from '../../http/page.js';
+import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { BusyError } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
-import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
-import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import { findVisible, question_faults, question_params } from '../questions/index.js';
 import { drift } from './drift.js';
 import type { History } from './history.js';

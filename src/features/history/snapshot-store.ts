@@ -1,5 +1,5 @@
-import type { PageAsk } from '../../kit/page.js';
-import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
 import type { Consensus, QuestionShape } from '../consensus/index.js';
 import type { SnapshotReason } from './schema.js';
 

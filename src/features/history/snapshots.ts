@@ -1,6 +1,6 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
 import { makeLoop } from '../../kit/loop.js';
-import type { Tx } from '../../kit/pg/client.js';
 import type { Service } from '../../kit/service.js';
 import { readConsensus } from '../consensus/index.js';
 import { readHead } from '../events/index.js';

@@ -1,4 +1,4 @@
-import { readPages, type Tx } from '../../kit/pg/client.js';
+import { readPages, type Tx } from '../../db/client.js';
 import { givenBy, type QuestionShape } from '../consensus/index.js';
 import type { Stated } from './run.js';
 

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { type Answer, type Context, reply, routeFor } from '../../kit/http/route.js';
 import { makeId } from '../../kit/ids.js';
 import { waitUntilFloor } from '../../kit/pace.js';
-import type { Tx } from '../../kit/pg/client.js';
 import { revokeDigest, revokeSessions } from '../events/index.js';
 import { digestToken, type LoginLimit, makeToken, type Sessions } from './live.js';
 import { queueMail } from './mail/store.js';

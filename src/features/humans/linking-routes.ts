@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
+import { uuid_schema } from '../../http/openapi.js';
+import { page_query, pageSchema, replyPage } from '../../http/page.js';
+import { reply, routeFor } from '../../http/route.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
-import { uuid_schema } from '../../kit/http/openapi.js';
-import { reply, routeFor } from '../../kit/http/route.js';
-import { page_query, pageSchema, replyPage } from '../../kit/page.js';
 import {
   type AgentRow,
   agents_faults,

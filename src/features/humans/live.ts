@@ -1,14 +1,14 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { hash, verify } from '@node-rs/argon2';
 import type { Config } from '../../config.js';
+import type { Deps } from '../../http/deps.js';
+import type { Limiter, Window } from '../../http/limits.js';
+import { readAddressText } from '../../http/request.js';
+import type { HumanCaller } from '../../http/route.js';
 import { BusyError, makeQueue } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
-import { readAddressText } from '../../kit/http/request.js';
-import type { HumanCaller } from '../../kit/http/route.js';
 import { sha256 } from '../../kit/ids.js';
-import type { Limiter, Window } from '../../kit/limits.js';
-import { isWriteRefused } from '../../kit/pg/client.js';
+import { isWriteRefused } from '../../kit/outage.js';
 import { deriveKey } from '../../kit/sealing.js';
 import {
   adminKeys,

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { common_faults, refuse } from '../../kit/fault.js';
-import { reply, replyRaw, routeFor } from '../../kit/http/route.js';
 import { link_page, reset_page, verify_page } from '../../web/account-pages.js';
 import type { Page } from '../../web/page.js';
 import { makeMailOpener, readUnsent } from './mail/store.js';

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
+import { nullable, time_schema, uuid_schema } from '../../http/openapi.js';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 import { email_max, password_max, password_min } from './rules.js';
 
 /** The wire of human accounts. It appears in answers to the person and nowhere else. */

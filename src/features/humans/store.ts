@@ -1,5 +1,5 @@
-import type { HumanCaller } from '../../kit/http/route.js';
-import type { Db, Fragment, Tx } from '../../kit/pg/client.js';
+import type { Db, Fragment, Tx } from '../../db/client.js';
+import type { HumanCaller } from '../../http/route.js';
 import {
   address_life_ms,
   session_idle_ms,

@@ -1,4 +1,4 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { agents_faults, cleanName, registerAgent } from '../agents/index.js';
 import { recordAct } from '../audit/index.js';

@@ -1,8 +1,8 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { reply, routeFor } from '../../http/route.js';
+import { compileCheck } from '../../http/validation.js';
 import { type Fault, isFault, refusedItem, unreadableItem } from '../../kit/fault.js';
-import { reply, routeFor } from '../../kit/http/route.js';
-import { compileCheck } from '../../kit/http/validation.js';
 import { adminName } from '../audit/index.js';
 import type { PlaceParts } from '../predictions/index.js';
 import { createQuestion, question_draft } from '../questions/index.js';

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 
 /** The items of an import, except questions, and their results. */
 

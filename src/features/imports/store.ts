@@ -1,4 +1,4 @@
-import type { Db } from '../../kit/pg/client.js';
+import type { Db } from '../../db/client.js';
 import type { ImportedQuestion } from '../predictions/index.js';
 
 /** Finds the things that an import names: questions by their source, agents by their name. */

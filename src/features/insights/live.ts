@@ -1,5 +1,5 @@
+import type { Deps } from '../../http/deps.js';
 import { makeCache, makeQueue } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import { contestedOf, type Day, resolvedOf } from './rules.js';
 import {
   readClosing,

@@ -1,7 +1,7 @@
+import type { Deps } from '../../http/deps.js';
+import { reply, routeFor } from '../../http/route.js';
 import { BusyError } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import { common_faults, refuse } from '../../kit/fault.js';
-import { reply, routeFor } from '../../kit/http/route.js';
 import type { Days } from './live.js';
 import { readDay } from './rules.js';
 import { daily_query, daily_schema, insight_faults } from './schema.js';

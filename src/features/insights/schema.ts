@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { nullable, time_schema, uuid_schema } from '../../http/openapi.js';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, time_schema, uuid_schema } from '../../kit/http/openapi.js';
 
 /** The wire of a day. */
 

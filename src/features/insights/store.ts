@@ -1,4 +1,4 @@
-import type { Db } from '../../kit/pg/client.js';
+import type { Db } from '../../db/client.js';
 import { givenSides } from '../predictions/index.js';
 import { type Day, daily_limits, type ResolvedRow, type SideRow } from './rules.js';
 

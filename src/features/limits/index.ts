@@ -1,16 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Config } from '../../config.js';
-import { nullable } from '../../kit/http/openapi.js';
-import { type Address, readAddressText } from '../../kit/http/request.js';
-import {
-  type Caller,
-  callerKey,
-  isAdmin,
-  type Route,
-  reply,
-  routeFor,
-} from '../../kit/http/route.js';
-import type { Limiter, Window } from '../../kit/limits.js';
+import type { Limiter, Window } from '../../http/limits.js';
+import { nullable } from '../../http/openapi.js';
+import { type Address, readAddressText } from '../../http/request.js';
+import { type Caller, callerKey, isAdmin, type Route, reply, routeFor } from '../../http/route.js';
 
 /** The limits of the service: which setting, and whether the address or the key is counted. */
 export const limit_table = {

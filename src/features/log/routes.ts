@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
+import { pageHeaders, refuseCursor } from '../../http/page.js';
+import type { Context } from '../../http/route.js';
+import { type Reply, replyRaw, replyStream, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import type { Context } from '../../kit/http/route.js';
-import { type Reply, replyRaw, replyStream, routeFor } from '../../kit/http/route.js';
-import { pageHeaders, refuseCursor } from '../../kit/page.js';
-import { type TopicRef, ws_faults } from '../../kit/ws/frames.js';
+import { type TopicRef, ws_faults } from '../../socket/frames.js';
 import { readFilter, resolveTopic } from '../events/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import {

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { limit_query } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
-import { limit_query } from '../../kit/page.js';
 import { filter_query } from '../events/index.js';
 
 /** The wire of the log over HTTP. */

@@ -1,14 +1,14 @@
 import pLimit from 'p-limit';
+import type { Sql } from '../../db/client.js';
+import { readAddressText } from '../../http/request.js';
+import { type Context, callerKey } from '../../http/route.js';
 import { common_faults, type Fault, refuse } from '../../kit/fault.js';
-import { readAddressText } from '../../kit/http/request.js';
-import { type Context, callerKey } from '../../kit/http/route.js';
 import { sha256 } from '../../kit/ids.js';
-import type { Sql } from '../../kit/pg/client.js';
 import { withDeadline } from '../../kit/service.js';
-import { makeCounts } from '../../kit/ws/connections.js';
-import { type Filter, type Publication, type TopicRef, ws_faults } from '../../kit/ws/frames.js';
-import { default_limits } from '../../kit/ws/hub.js';
-import type { Recent } from '../../kit/ws/recent.js';
+import { makeCounts } from '../../socket/connections.js';
+import { type Filter, type Publication, type TopicRef, ws_faults } from '../../socket/frames.js';
+import { default_limits } from '../../socket/hub.js';
+import type { Recent } from '../../socket/recent.js';
 import {
   type Follower,
   type LogEntry,

@@ -1,10 +1,10 @@
 import { type TSchema, Type } from '@sinclair/typebox';
+import type { Tx } from '../../db/client.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { page_query, pageSchema, replyPage } from '../../http/page.js';
+import { reply, routeFor } from '../../http/route.js';
 import { type FaultDef, isFault, refuse } from '../../kit/fault.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
-import { reply, routeFor } from '../../kit/http/route.js';
 import { makeId } from '../../kit/ids.js';
-import { page_query, pageSchema, replyPage } from '../../kit/page.js';
-import type { Tx } from '../../kit/pg/client.js';
 import { readText } from '../../kit/text.js';
 import { type AgentDeps, agents_faults, setSuspended } from '../agents/index.js';
 import { type Act, adminName, type RecordedAct, recordAct } from '../audit/index.js';

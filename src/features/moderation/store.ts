@@ -1,5 +1,5 @@
-import type { PageAsk } from '../../kit/page.js';
-import type { Db } from '../../kit/pg/client.js';
+import type { Db } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
 
 /** What is hidden, for admins: along an index of hidden rows only. */
 

@@ -1,4 +1,4 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { type LogEntry, type Projector, readData } from '../events/index.js';

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { nullable } from '../../http/openapi.js';
+import { makePage, pageHeaders, readPage } from '../../http/page.js';
+import { reply, routeFor } from '../../http/route.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
-import { nullable } from '../../kit/http/openapi.js';
-import { reply, routeFor } from '../../kit/http/route.js';
-import { makePage, pageHeaders, readPage } from '../../kit/page.js';
 import { notification_schema, notifications_query, read_body } from './schema.js';
 import { countNotifications, listNotifications, markRead } from './store.js';
 import { toWire } from './views.js';

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
-import { page_query } from '../../kit/page.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { page_query } from '../../http/page.js';
 
 /** The wire of notifications. */
 

@@ -1,6 +1,6 @@
+import type { Db, Sql, Tx } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
-import type { PageAsk } from '../../kit/page.js';
-import type { Db, Sql, Tx } from '../../kit/pg/client.js';
 import { starting_points, tierOf, tiers } from '../points/index.js';
 import type { NoticeKind } from './schema.js';
 

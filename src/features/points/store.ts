@@ -1,6 +1,6 @@
+import type { Db, Tx } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
-import type { PageAsk } from '../../kit/page.js';
-import type { Db, Tx } from '../../kit/pg/client.js';
 import { starting_points } from './rules.js';
 
 /**

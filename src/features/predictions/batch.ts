@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Static } from '@sinclair/typebox';
+import type { AgentCaller, Reply } from '../../http/route.js';
+import { compileCheck } from '../../http/validation.js';
 import {
   common_faults,
   type Fault,
@@ -8,8 +10,6 @@ import {
   refusedItem,
   unreadableItem,
 } from '../../kit/fault.js';
-import type { AgentCaller, Reply } from '../../kit/http/route.js';
-import { compileCheck } from '../../kit/http/validation.js';
 import { isId } from '../../kit/ids.js';
 import { question_faults } from '../questions/index.js';
 import { answerPrepared, type Needs, type PlaceAsk, prepare } from './place.js';

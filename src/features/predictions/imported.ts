@@ -1,4 +1,4 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
 import { question_faults } from '../questions/index.js';
 import { checkReasoning, readWords } from './gates.js';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config.js';
-import type { Db } from '../../kit/pg/client.js';
+import type { Db } from '../../db/client.js';
 import { SimilarSets } from '../../kit/similar-sets.js';
 import { type ComparedText, type Finding, readWords } from './gates.js';
 import { type EarlierRow, readCitedSince, readStoredSince } from './placing-store.js';

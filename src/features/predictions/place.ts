@@ -1,9 +1,9 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import type { Claim } from '../../http/idempotency.js';
+import type { Taken } from '../../http/limits.js';
+import type { AgentCaller } from '../../http/route.js';
+import { type Reply, reply } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import type { AgentCaller } from '../../kit/http/route.js';
-import { type Reply, reply } from '../../kit/http/route.js';
-import type { Claim } from '../../kit/idempotency.js';
-import type { Taken } from '../../kit/limits.js';
 import { withoutControls } from '../../kit/text.js';
 import { readAccount, tierOf } from '../points/index.js';
 import {

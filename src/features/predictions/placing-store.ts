@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../db/client.js';
 
 /** What a batch of predictions locks, reads and writes. */
 

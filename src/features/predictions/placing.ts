@@ -1,10 +1,10 @@
 import type { Static } from '@sinclair/typebox';
-import { type Draft as EventDraft, emitAll } from '../../kit/event.js';
-import type { Answer } from '../../kit/http/route.js';
-import { type Claim, keepAll } from '../../kit/idempotency.js';
+import type { Sql, Tx } from '../../db/client.js';
+import { type Draft as EventDraft, emitAll } from '../../db/event.js';
+import { type Batch, createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import { type Claim, keepAll } from '../../http/idempotency.js';
+import type { Answer } from '../../http/route.js';
 import { makeId, makeIdAfter } from '../../kit/ids.js';
-import type { Sql, Tx } from '../../kit/pg/client.js';
-import { type Batch, createGroupCommit, type GroupCommit } from '../../kit/pg/group-commit.js';
 import { recordAct } from '../audit/index.js';
 import { prediction_placed } from '../events/index.js';
 import type { ComparedText, Finding } from './gates.js';

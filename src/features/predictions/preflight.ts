@@ -1,6 +1,6 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import type { AgentCaller } from '../../http/route.js';
 import { common_faults } from '../../kit/fault.js';
-import type { AgentCaller } from '../../kit/http/route.js';
 import { readAccount, tierOf } from '../points/index.js';
 import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
 import { reasoning_limits } from './gates.js';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../../config.js';
 import { makeFairPool } from '../../kit/fair-pool.js';
-import { call_errors } from '../../kit/guarded-client/call-errors.js';
-import { type ClientOptions, createGuardedClient } from '../../kit/guarded-client/client.js';
-import { outboundOptions } from '../../kit/guarded-client/options.js';
+import { call_errors } from '../../kit/outbound/call-errors.js';
+import { type ClientOptions, createGuardedClient } from '../../kit/outbound/client.js';
+import { outboundOptions } from '../../kit/outbound/options.js';
 
 /**
  * Whether the pages that a reasoning cites can be read. Each is asked for by HEAD, and where that

@@ -1,12 +1,12 @@
 import { Type } from '@sinclair/typebox';
+import type { Tx } from '../../db/client.js';
+import type { Claim } from '../../http/idempotency.js';
+import { nullable } from '../../http/openapi.js';
+import { makePage, pageHeaders, readPage } from '../../http/page.js';
+import type { AgentCaller } from '../../http/route.js';
+import { type Answer, reply, routeFor } from '../../http/route.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
-import { nullable } from '../../kit/http/openapi.js';
-import type { AgentCaller } from '../../kit/http/route.js';
-import { type Answer, reply, routeFor } from '../../kit/http/route.js';
-import type { Claim } from '../../kit/idempotency.js';
 import { isId } from '../../kit/ids.js';
-import { makePage, pageHeaders, readPage } from '../../kit/page.js';
-import type { Tx } from '../../kit/pg/client.js';
 import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
 import { placeBatch } from './batch.js';
 import { answerAsk, type Needs, type PlaceAsk } from './place.js';

@@ -1,4 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { judgedAlone, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { page_query } from '../../http/page.js';
 import {
   common_faults,
   defineFaults,
@@ -7,14 +9,6 @@ import {
   type FaultField,
   refuse,
 } from '../../kit/fault.js';
-import {
-  judgedAlone,
-  nullable,
-  textEnum,
-  time_schema,
-  uuid_schema,
-} from '../../kit/http/openapi.js';
-import { page_query } from '../../kit/page.js';
 import { question_faults } from '../questions/index.js';
 
 /** The wire of predictions. Percents are whole numbers; fractions of 1 are understood on input. */

@@ -1,5 +1,5 @@
-import type { Deps } from '../../kit/deps.js';
-import { type Caller, isAdmin } from '../../kit/http/route.js';
+import type { Deps } from '../../http/deps.js';
+import { type Caller, isAdmin } from '../../http/route.js';
 import { type QuestionRow, whyNotOpen } from '../questions/index.js';
 import type { PredictionWire } from './schema.js';
 import { hasPredicted, type PredictionRow, toWire } from './store.js';

@@ -1,5 +1,5 @@
-import type { CursorKey, PageAsk } from '../../kit/page.js';
-import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../db/client.js';
+import type { CursorKey, PageAsk } from '../../http/page.js';
 import type { PredictionWire } from './schema.js';
 
 /** Predictions as they are read, shown and hidden. */

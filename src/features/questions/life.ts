@@ -1,8 +1,8 @@
-import type { Deps } from '../../kit/deps.js';
-import { emit, emitAll } from '../../kit/event.js';
+import type { Tx } from '../../db/client.js';
+import { emit, emitAll } from '../../db/event.js';
+import type { Deps } from '../../http/deps.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeLoop } from '../../kit/loop.js';
-import type { Tx } from '../../kit/pg/client.js';
 import type { Service } from '../../kit/service.js';
 import { type Act, recordAct } from '../audit/index.js';
 import {

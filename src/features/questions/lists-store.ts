@@ -1,5 +1,5 @@
-import type { CursorKey, CursorKind, PageAsk } from '../../kit/page.js';
-import type { Db, Fragment } from '../../kit/pg/client.js';
+import type { Db, Fragment } from '../../db/client.js';
+import type { CursorKey, CursorKind, PageAsk } from '../../http/page.js';
 import { tagOf } from '../taxonomy/index.js';
 import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
 import { type QuestionRow, questionColumns } from './store.js';

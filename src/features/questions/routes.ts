@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
-import { common_faults, isFault, refuse } from '../../kit/fault.js';
+import type { Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { replyPage } from '../../http/page.js';
 import {
   type Answer,
   type Caller,
@@ -8,9 +9,8 @@ import {
   isAdmin,
   reply,
   routeFor,
-} from '../../kit/http/route.js';
-import { replyPage } from '../../kit/page.js';
-import type { Tx } from '../../kit/pg/client.js';
+} from '../../http/route.js';
+import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { adminName } from '../audit/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import * as life from './life.js';

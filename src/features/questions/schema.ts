@@ -1,12 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
+import { uuid_schema as id, nullable, textEnum, time_schema as time } from '../../http/openapi.js';
+import { page_query, pageSchema } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
-import {
-  uuid_schema as id,
-  nullable,
-  textEnum,
-  time_schema as time,
-} from '../../kit/http/openapi.js';
-import { page_query, pageSchema } from '../../kit/page.js';
 
 export const question_faults = defineFaults({
   QUESTION_NOT_FOUND: [404, 'not_found', 'There is no question with this id.'],

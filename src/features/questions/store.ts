@@ -1,8 +1,8 @@
 import type { Static } from '@sinclair/typebox';
+import type { Db, Fragment, Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
 import { makeCache, makeLoader } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import { makeId } from '../../kit/ids.js';
-import type { Db, Fragment, Tx } from '../../kit/pg/client.js';
 import { type NewQuestion, whyNotOpen } from './rules.js';
 import type { question_schema } from './schema.js';
 

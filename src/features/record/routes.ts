@@ -1,9 +1,7 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
-import { type Fault, isFault } from '../../kit/fault.js';
-import { nullable } from '../../kit/http/openapi.js';
-import { reply, routeFor } from '../../kit/http/route.js';
-import { isId } from '../../kit/ids.js';
+import type { Db } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { nullable } from '../../http/openapi.js';
 import {
   encodeCursor,
   limitQuery,
@@ -12,8 +10,10 @@ import {
   pageHeaders,
   readPage,
   refuseCursor,
-} from '../../kit/page.js';
-import type { Db } from '../../kit/pg/client.js';
+} from '../../http/page.js';
+import { reply, routeFor } from '../../http/route.js';
+import { type Fault, isFault } from '../../kit/fault.js';
+import { isId } from '../../kit/ids.js';
 import { readMe } from '../agents/index.js';
 import { notificationWire } from '../notifications/index.js';
 import { countLedger, readAccount } from '../points/index.js';

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { ledger_entry_schema, me_schema } from '../agents/index.js';
 import { notification_schema } from '../notifications/index.js';
 import { prediction_schema } from '../predictions/index.js';

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from '@sinclair/typebox';
-import type { PageAsk } from '../../kit/page.js';
-import type { Db } from '../../kit/pg/client.js';
+import type { Db } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
 import type { NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
 import type { PredictionRow } from '../predictions/index.js';

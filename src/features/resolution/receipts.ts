@@ -1,8 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { type Caller, reply, routeFor } from '../../http/route.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import { nullable, textEnum, time_schema, uuid_schema } from '../../kit/http/openapi.js';
-import { type Caller, reply, routeFor } from '../../kit/http/route.js';
 import { isId } from '../../kit/ids.js';
 import { normaliseText } from '../../kit/text.js';
 import {

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
-import { emit } from '../../kit/event.js';
+import type { Tx } from '../../db/client.js';
+import { emit } from '../../db/event.js';
+import type { Deps } from '../../http/deps.js';
+import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import { type Answer, type Context, reply, routeFor } from '../../kit/http/route.js';
-import type { Tx } from '../../kit/pg/client.js';
 import { adminName, recordAct } from '../audit/index.js';
 import { question_closed, question_resolved } from '../events/index.js';
 import {

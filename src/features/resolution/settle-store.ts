@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../../kit/pg/client.js';
+import type { Db, Tx } from '../../db/client.js';
 import type { Lease } from '../events/index.js';
 import type { PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';

@@ -1,7 +1,7 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { makeLoop } from '../../kit/loop.js';
-import { isOutage } from '../../kit/pg/client.js';
+import { isOutage } from '../../kit/outage.js';
 import type { Service } from '../../kit/service.js';
 import { dropLease, type Lease, takeLease } from '../events/index.js';
 import { noteTiers, notify } from '../notifications/index.js';

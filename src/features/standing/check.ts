@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Sql } from '../../kit/pg/client.js';
+import type { Sql } from '../../db/client.js';
 import { listBoardSets, makeBoards } from './keeper.js';
 import { idOf } from './live.js';
 import { dayOf } from './rules.js';

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
-import type { Deps } from '../../kit/deps.js';
+import type { Db, Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
-import type { Db, Tx } from '../../kit/pg/client.js';
 import { boardKey, builtKey, membersOf, most_in_redis, writeBoard } from './live.js';
 import { type BoardName, board_kinds, dayOf, type Slice, slicesOf, whole_slice } from './rules.js';
 import { holdBoards, readPillars, readTops, takeDebaterMarks, takeMarks } from './store.js';

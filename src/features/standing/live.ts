@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
+import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import { describeError } from '../../kit/log.js';
 import type { AgentKind, BoardName } from './rules.js';
 import {

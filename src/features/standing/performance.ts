@@ -1,4 +1,4 @@
-import type { Db } from '../../kit/pg/client.js';
+import type { Db } from '../../db/client.js';
 import { tierProgress } from '../points/index.js';
 import {
   bin_count,

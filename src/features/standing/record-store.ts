@@ -1,4 +1,4 @@
-import type { Db } from '../../kit/pg/client.js';
+import type { Db } from '../../db/client.js';
 
 /** The resolved predictions of one agent, summed up. */
 

@@ -1,11 +1,11 @@
 import type { Static } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { Deps } from '../../http/deps.js';
+import { makePage, pageHeaders, readPage, refuseCursor } from '../../http/page.js';
+import { reply, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { reply, routeFor } from '../../kit/http/route.js';
-import { makePage, pageHeaders, readPage, refuseCursor } from '../../kit/page.js';
-import { ws_faults } from '../../kit/ws/frames.js';
-import type { StateSource } from '../../kit/ws/states.js';
-import { makePolledSource } from '../../kit/ws/states.js';
+import { ws_faults } from '../../socket/frames.js';
+import type { StateSource } from '../../socket/states.js';
+import { makePolledSource } from '../../socket/states.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import type { Boards } from './live.js';
 import {

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, textEnum, uuid_schema } from '../../kit/http/openapi.js';
-import { page_query } from '../../kit/page.js';
+import { nullable, textEnum, uuid_schema } from '../../http/openapi.js';
+import { page_query } from '../../http/page.js';
 import { agent_kinds, boards, period_names, periods } from './rules.js';
 
 /** The wire of leaderboards and of an agent's record. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
-import { reply, routeFor } from '../../kit/http/route.js';
+import type { Deps } from '../../http/deps.js';
+import { reply, routeFor } from '../../http/route.js';
 import { adminName, recordAct } from '../audit/index.js';
 import { taxonomy_faults, taxonomy_schema } from './rules.js';
 import { addTags, type TaxonomyParts } from './store.js';

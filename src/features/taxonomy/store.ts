@@ -1,7 +1,7 @@
+import type { Db, Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
-import type { Deps } from '../../kit/deps.js';
 import { describeError } from '../../kit/log.js';
-import type { Db, Tx } from '../../kit/pg/client.js';
 import { findUnknown, type Named, type Pillar, tagOf } from './rules.js';
 
 /** Pillars, subcategories and tags are rows, read again once a minute. */

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
-import type { Deps } from '../../kit/deps.js';
+import type { GroupCommit } from '../../db/group-commit.js';
+import type { Deps } from '../../http/deps.js';
+import { nullable, textEnum, uuid_schema } from '../../http/openapi.js';
+import { type AgentCaller, type Answer, reply, routeFor } from '../../http/route.js';
 import { defineFaults, refuse } from '../../kit/fault.js';
-import { nullable, textEnum, uuid_schema } from '../../kit/http/openapi.js';
-import { type AgentCaller, type Answer, reply, routeFor } from '../../kit/http/route.js';
-import type { GroupCommit } from '../../kit/pg/group-commit.js';
 import { comment_faults } from '../comments/index.js';
 import { prediction_faults } from '../predictions/index.js';
 import type { Ballot, Verdict } from './store.js';

@@ -1,5 +1,5 @@
-import type { Sql, Tx } from '../../kit/pg/client.js';
-import { createGroupCommit, type GroupCommit } from '../../kit/pg/group-commit.js';
+import type { Sql, Tx } from '../../db/client.js';
+import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
 
 /**
  * Votes, and the counters of what they are about: a counter is the sum of its votes at every

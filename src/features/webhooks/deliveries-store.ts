@@ -1,6 +1,6 @@
+import type { Db, Sql } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
-import type { PageAsk } from '../../kit/page.js';
-import type { Db, Sql } from '../../kit/pg/client.js';
 import { readOldest } from '../events/index.js';
 import type { DeliveryState } from './schema.js';
 

@@ -1,9 +1,9 @@
-import type { Deps } from '../../kit/deps.js';
+import type { Sql } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { makePage, pageHeaders, readPage } from '../../http/page.js';
+import { reply, routeFor } from '../../http/route.js';
+import { parseTime } from '../../http/validation.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { reply, routeFor } from '../../kit/http/route.js';
-import { parseTime } from '../../kit/http/validation.js';
-import { makePage, pageHeaders, readPage } from '../../kit/page.js';
-import type { Sql } from '../../kit/pg/client.js';
 import { readHead } from '../events/index.js';
 import {
   countDeliveries,

@@ -1,12 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Config } from '../../config.js';
-import { type CallErrorCode, isRefusal } from '../../kit/guarded-client/call-errors.js';
+import { type CallErrorCode, isRefusal } from '../../kit/outbound/call-errors.js';
 import {
   type ClientOptions,
   createGuardedClient,
   type Outcome,
-} from '../../kit/guarded-client/client.js';
-import { outboundOptions } from '../../kit/guarded-client/options.js';
+} from '../../kit/outbound/client.js';
+import { outboundOptions } from '../../kit/outbound/options.js';
 import { createSealer as createAnySealer, type Sealer } from '../../kit/sealing.js';
 
 /**

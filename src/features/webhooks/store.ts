@@ -1,4 +1,4 @@
-import type { Db, Sql } from '../../kit/pg/client.js';
+import type { Db, Sql } from '../../db/client.js';
 import type { FilterMembers } from '../events/index.js';
 import { skipQueued } from './delivery/maintenance-store.js';
 import { webhook_limit } from './schema.js';

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { pino } from 'pino';
 import type { Config } from '../../config.js';
-import { claimDataDir } from '../../embedded/data-dir.js';
-import { embeddedPostgresUrl, startPostgres } from '../../embedded/postgres.js';
-import { readOrEmpty } from '../../embedded/processes.js';
-import { emptyRedis, stopRedisLeftover } from '../../embedded/redis.js';
-import { openSql, type Sql } from '../../kit/pg/client.js';
-import { closeRedis, connectRedis, deleteKeys, openRedis } from '../../kit/redis/client.js';
+import { openSql, type Sql } from '../../db/client.js';
 import { deriveKey } from '../../kit/sealing.js';
+import { claimDataDir } from '../../process/embedded/data-dir.js';
+import { embeddedPostgresUrl, startPostgres } from '../../process/embedded/postgres.js';
+import { readOrEmpty } from '../../process/embedded/processes.js';
+import { emptyRedis, stopRedisLeftover } from '../../process/embedded/redis.js';
+import { closeRedis, connectRedis, deleteKeys, openRedis } from '../../redis/client.js';
 import { isRunning, Stopped } from '../command.js';
 
 /** Where backup and restore find the database, the key and Redis: running, resting or set. */

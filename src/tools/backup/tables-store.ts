@@ -1,5 +1,5 @@
-import type { Tx } from '../../kit/pg/client.js';
-import { lockSchema, type Migration } from '../../kit/pg/migrate.js';
+import type { Tx } from '../../db/client.js';
+import { lockSchema, type Migration } from '../../db/migrate.js';
 
 /** What the catalogue of Postgres says of the service's tables, for backup and restore. */
 

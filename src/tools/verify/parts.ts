@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Fragment, Sql, Tx } from '../../kit/pg/client.js';
+import type { Fragment, Sql, Tx } from '../../db/client.js';
 
 export interface VerifyParts {
   readonly sql: Sql;

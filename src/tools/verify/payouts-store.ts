@@ -1,7 +1,7 @@
+import { readPages, type Tx } from '../../db/client.js';
 import { net as netOf, type PointsRule, points_rule } from '../../features/points/index.js';
 import { distributionOf, type Stated } from '../../features/predictions/index.js';
 import { scoreForecast } from '../../features/scores/index.js';
-import { readPages, type Tx } from '../../kit/pg/client.js';
 import { chunk, makeFindings } from './parts.js';
 
 /**

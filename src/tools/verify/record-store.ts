@@ -1,5 +1,5 @@
+import type { Sql } from '../../db/client.js';
 import { firstIdAt } from '../../kit/ids.js';
-import type { Sql } from '../../kit/pg/client.js';
 import { findBy, type Query } from './parts.js';
 import { checkPayouts } from './payouts-store.js';
 import { snapshot_queries } from './snapshot-store.js';

@@ -1,6 +1,6 @@
+import { readPages, type Sql, type Tx } from '../../db/client.js';
 import { cellField, givenBy, tallyKey } from '../../features/consensus/index.js';
 import { projectedKey, readHead } from '../../features/events/index.js';
-import { readPages, type Sql, type Tx } from '../../kit/pg/client.js';
 import { chunk, makeFindings, type VerifyParts } from './parts.js';
 
 /**

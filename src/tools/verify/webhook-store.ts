@@ -1,4 +1,4 @@
-import type { Db } from '../../kit/pg/client.js';
+import type { Db } from '../../db/client.js';
 import type { Query } from './parts.js';
 
 /**

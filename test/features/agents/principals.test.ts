@@ -3,7 +3,7 @@ import { createPrincipals } from '../../../src/features/agents/live.js';
 import { registerAgent } from '../../../src/features/agents/registration.js';
 import { digestKey, makeApiKey } from '../../../src/features/agents/rules.js';
 import { replaceKey } from '../../../src/features/agents/store.js';
-import type { Deps } from '../../../src/kit/deps.js';
+import type { Deps } from '../../../src/http/deps.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { range } from '../../help/hub.js';

@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { topThreads } from '../../../src/features/comments/index.js';
-import type { PageAsk } from '../../../src/kit/page.js';
+import type { PageAsk } from '../../../src/http/page.js';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { makeContent } from './texts.js';

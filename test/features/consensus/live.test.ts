@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { type Test, t } from 'tap';
+import type { Sql } from '../../../src/db/client.js';
 import {
   createConsensusProjector,
   createLiveConsensus,
@@ -9,7 +10,6 @@ import {
 } from '../../../src/features/consensus/index.js';
 import { projectedKey } from '../../../src/features/events/index.js';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
 import { consensusBySql } from '../../help/consensus-sql.js';
 import { makeEntry } from '../../help/log.js';
 import { openParts } from '../../help/parts.js';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { t } from 'tap';
+import { openSql } from '../../../src/db/client.js';
 import { computeConsensus } from '../../../src/features/consensus/index.js';
-import { openSql } from '../../../src/kit/pg/client.js';
 import { holds } from '../../help/property.js';
 import { openStores } from '../../help/stores.js';
 

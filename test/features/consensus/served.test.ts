@@ -1,7 +1,7 @@
 import { type Test, t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import { makeApiKey } from '../../../src/features/agents/index.js';
-import { hashState } from '../../../src/kit/ws/states.js';
+import { hashState } from '../../../src/socket/states.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { consensusBySql } from '../../help/consensus-sql.js';
 import { startLoad } from '../../help/load.js';

@@ -6,8 +6,8 @@ import { makeAsyncApi, topic_names } from '../../../src/features/docs/asyncapi.j
 import { catalogue, resolveTopic } from '../../../src/features/events/index.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { makeId } from '../../../src/kit/ids.js';
-import { close_codes } from '../../../src/kit/ws/frames.js';
-import { socket_ops } from '../../../src/kit/ws/hub.js';
+import { close_codes } from '../../../src/socket/frames.js';
+import { socket_ops } from '../../../src/socket/hub.js';
 import { startApp } from '../../help/app.js';
 import { agentNamed } from '../../help/hub.js';
 import { openSse } from '../../help/sse-client.js';

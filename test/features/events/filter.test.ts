@@ -10,7 +10,7 @@ import {
 } from '../../../src/features/events/matching-store.js';
 import { topicsOf } from '../../../src/features/events/topics.js';
 import { isFault } from '../../../src/kit/fault.js';
-import { keyOf, type Publication, type TopicRef } from '../../../src/kit/ws/frames.js';
+import { keyOf, type Publication, type TopicRef } from '../../../src/socket/frames.js';
 import {
   anyBody,
   anyEventNames,

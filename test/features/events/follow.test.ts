@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
+import type { Sql } from '../../../src/db/client.js';
 import { Follower } from '../../../src/features/events/follow.js';
 import { type LogEntry, streamKey } from '../../../src/features/events/log-entry.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
 import { range } from '../../help/hub.js';
 import { type LogWriter, makeLogWriter, saidOf } from '../../help/log.js';
 import { openParts, type Parts } from '../../help/parts.js';

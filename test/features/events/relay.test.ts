@@ -1,4 +1,5 @@
 import { type Test, t } from 'tap';
+import { emit } from '../../../src/db/event.js';
 import { createConsensusProjector, tallyKey } from '../../../src/features/consensus/index.js';
 import {
   createRelay,
@@ -9,9 +10,8 @@ import {
 } from '../../../src/features/events/index.js';
 import { handOver, takeOver } from '../../../src/features/events/store.js';
 import { createStreamWriter } from '../../../src/features/events/stream-writer.js';
-import { emit } from '../../../src/kit/event.js';
 import { makeId } from '../../../src/kit/ids.js';
-import { closeRedis, connectRedis, openRedis } from '../../../src/kit/redis/client.js';
+import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { findDifferences } from '../../../src/tools/verify/differences.js';
 import { range } from '../../help/hub.js';
 import { makeLogWriter } from '../../help/log.js';

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { t } from 'tap';
-import type { Route } from '../../../src/kit/http/route.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
-import { closeRedis, connectRedis, openRedis } from '../../../src/kit/redis/client.js';
+import type { Sql } from '../../../src/db/client.js';
+import type { Route } from '../../../src/http/route.js';
+import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { all_routes } from '../../../src/routes.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { keyed_calls } from '../../help/keyed-calls.js';
@@ -60,6 +60,8 @@ t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go o
     posts.map(async ({ id }) => ({ id, ...(await keyed_calls[id]?.(app)) })),
   );
   const socket = await openCalls(t, app.port, { 'x-api-key': agent.key });
+  // Its key is looked up in Postgres.
+  await until('it is welcome', () => socket.frames.some(({ op }) => op === 'welcome'));
 
   await setReadOnly(sql, true);
   await until('it is told', async () => (await call('GET', '/health')).body.db_writes === false);

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
+import { openSql } from '../../../src/db/client.js';
 import { createSnapshotTimer } from '../../../src/features/history/index.js';
-import { openSql } from '../../../src/kit/pg/client.js';
-import { connectRedis, openRedis } from '../../../src/kit/redis/client.js';
+import { connectRedis, openRedis } from '../../../src/redis/client.js';
 import { makeConfig } from '../../help/parts.js';
 
 /** The timer of snapshots as a process of its own, until it is killed. Arguments: its stores. */

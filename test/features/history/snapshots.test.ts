@@ -1,7 +1,7 @@
 import { t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
+import type { Sql } from '../../../src/db/client.js';
 import { createSnapshotTaker } from '../../../src/features/history/index.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
 import { findBy } from '../../../src/tools/verify/parts.js';
 import { snapshot_queries } from '../../../src/tools/verify/snapshot-store.js';
 import { consensusBySql } from '../../help/consensus-sql.js';

@@ -1,5 +1,5 @@
 import { agentId, questionId } from '../../../bench/env/seed.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
+import type { Sql } from '../../../src/db/client.js';
 
 /** Questions and predictions straight in the record and the log, at times of the test's choice. */
 

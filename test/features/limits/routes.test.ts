@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { limit_table } from '../../../src/features/limits/index.js';
-import type { Route } from '../../../src/kit/http/route.js';
+import type { Route } from '../../../src/http/route.js';
 import { all_routes } from '../../../src/routes.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { makeAgent, makeHuman } from '../../help/story.js';

@@ -1,7 +1,7 @@
 import { t } from 'tap';
 import { readConfig, settings } from '../../../src/config.js';
 import { limit_table, makeWindowsOf } from '../../../src/features/limits/index.js';
-import type { Caller } from '../../../src/kit/http/route.js';
+import type { Caller } from '../../../src/http/route.js';
 import { all_routes } from '../../../src/routes.js';
 
 const address = { text: '2001:db8::1', limit_key: '2001:db8:0:0::/64' };

@@ -1,7 +1,7 @@
 import { type Test, t } from 'tap';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { events_answer } from '../../../src/features/log/schema.js';
-import { compileCheck } from '../../../src/kit/http/validation.js';
+import { compileCheck } from '../../../src/http/validation.js';
 import type { Answered } from '../../help/app.js';
 import { range } from '../../help/hub.js';
 import { type LogServer, serveLog } from '../../help/log-server.js';

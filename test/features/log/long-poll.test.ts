@@ -1,7 +1,7 @@
 import { t } from 'tap';
+import type { Sql } from '../../../src/db/client.js';
 import { makeRecentEvents, Told } from '../../../src/features/events/index.js';
 import { createLogWatch } from '../../../src/features/log/watch.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
 import { startApp } from '../../help/app.js';
 import { range } from '../../help/hub.js';
 import { makeEntry } from '../../help/log.js';

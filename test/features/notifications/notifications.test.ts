@@ -1,9 +1,9 @@
 import { t } from 'tap';
+import { emit } from '../../../src/db/event.js';
 import { comment_reply } from '../../../src/features/events/index.js';
 import { most_kept, read_life_ms } from '../../../src/features/notifications/events.js';
 import { type Notice, noteTiers, notify } from '../../../src/features/notifications/index.js';
 import { dropOld } from '../../../src/features/notifications/store.js';
-import { emit } from '../../../src/kit/event.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
 import { type Agent, makeAgent, makeOpenQuestion } from '../../help/story.js';

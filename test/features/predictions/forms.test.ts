@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { readMigrations } from '../../../src/kit/pg/migrate.js';
+import { readMigrations } from '../../../src/db/migrate.js';
 import { type Answered, startApp } from '../../help/app.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
 import { makeReasoning } from '../../../bench/load/predict-texts.js';
+import type { Sql } from '../../../src/db/client.js';
 import { makeApiKey } from '../../../src/features/agents/index.js';
 import { createOriginality, createPlacing } from '../../../src/features/predictions/index.js';
 import {
@@ -12,7 +13,6 @@ import {
 } from '../../../src/features/predictions/place.js';
 import { createQuestionCache } from '../../../src/features/questions/index.js';
 import { type Fault, isFault } from '../../../src/kit/fault.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
 import { openParts } from '../../help/parts.js';
 
 /** The group commit of predictions without its routes: lost commits, and memories that are lost. */

@@ -1,5 +1,5 @@
+import type { Db, Sql } from '../../../src/db/client.js';
 import { askOf, keyOf, listQuestions } from '../../../src/features/questions/lists-store.js';
-import type { Db, Sql } from '../../../src/kit/pg/client.js';
 
 /** How Postgres carries out a list: its own statement, with `explain` before it. */
 

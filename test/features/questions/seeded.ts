@@ -1,5 +1,5 @@
+import type { Sql } from '../../../src/db/client.js';
 import { makeId } from '../../../src/kit/ids.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
 
 /** Questions written straight into the tables, so that each list has ties and many pages. */
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
+import { openSql } from '../../../src/db/client.js';
 import { createQuestionTimer } from '../../../src/features/questions/index.js';
-import { openSql } from '../../../src/kit/pg/client.js';
-import { connectRedis, openRedis } from '../../../src/kit/redis/client.js';
+import { connectRedis, openRedis } from '../../../src/redis/client.js';
 import { makeConfig } from '../../help/parts.js';
 
 /** The timer as a process of its own, until it is killed. Arguments: its stores as JSON. */

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
+import type { Sql } from '../../../src/db/client.js';
 import { turnQuestions } from '../../../src/features/questions/life.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
 import { startApp } from '../../help/app.js';
 import { openParts } from '../../help/parts.js';
 import { openStores } from '../../help/stores.js';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { t } from 'tap';
 import { findBoardDifferences } from '../../../src/features/standing/index.js';
-import { closeRedis, connectRedis, openRedis } from '../../../src/kit/redis/client.js';
+import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { startApp } from '../../help/app.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';

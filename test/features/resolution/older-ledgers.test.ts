@@ -1,11 +1,11 @@
 import { t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
+import type { Sql } from '../../../src/db/client.js';
+import { applyMigrations, readMigrations } from '../../../src/db/migrate.js';
 import { makeApiKey } from '../../../src/features/agents/index.js';
 import { evenRestDistribution } from '../../../src/features/points/index.js';
 import { scoreForecast } from '../../../src/features/scores/index.js';
 import { makeId } from '../../../src/kit/ids.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
-import { applyMigrations, readMigrations } from '../../../src/kit/pg/migrate.js';
 import { findBy } from '../../../src/tools/verify/parts.js';
 import { checkPayouts } from '../../../src/tools/verify/payouts-store.js';
 import { points_queries } from '../../../src/tools/verify/record-store.js';

@@ -1,5 +1,5 @@
+import type { Sql } from '../../../src/db/client.js';
 import { makeId } from '../../../src/kit/ids.js';
-import type { Sql } from '../../../src/kit/pg/client.js';
 
 /** Agents with accounts and scores, put into the record as the resolution leaves them. */
 

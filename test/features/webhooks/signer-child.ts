@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config.js';
-import { openSql } from '../../../src/kit/pg/client.js';
-import { connectRedis, openRedis } from '../../../src/kit/redis/client.js';
-import { createSigner } from '../../../src/roles/signer.js';
+import { openSql } from '../../../src/db/client.js';
+import { createSigner } from '../../../src/process/signer.js';
+import { connectRedis, openRedis } from '../../../src/redis/client.js';
 
 /** A signer in a process of its own, to be killed. Its settings come from the environment. */
 const config = readConfig();

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, Socket } from 'node:net';
 import { type Test, test } from 'tap';
-import type { TargetProblemCode } from '../../../src/kit/guarded-client/target.js';
+import type { TargetProblemCode } from '../../../src/kit/outbound/target.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { bad_targets } from '../../help/bad-targets.js';
 import { type NameServer, startNameServer, type Zone } from '../../help/name-server.js';

@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer';
-import type { Deps } from '../../../kit/deps.js';
+import type { Deps } from '../../../http/deps.js';
 import { describeError } from '../../../kit/log.js';
 import { makeLoop } from '../../../kit/loop.js';
 import type { Service } from '../../../kit/service.js';

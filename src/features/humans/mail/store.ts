@@ -1,6 +1,6 @@
 import type { Config } from '../../../config.js';
+import type { Db, Fragment, Sql, Tx } from '../../../db/client.js';
 import { makeId } from '../../../kit/ids.js';
-import type { Db, Fragment, Sql, Tx } from '../../../kit/pg/client.js';
 import { createSealer } from '../../../kit/sealing.js';
 
 /**

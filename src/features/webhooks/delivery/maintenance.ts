@@ -1,7 +1,7 @@
-import type { Deps } from '../../../kit/deps.js';
+import { dropDays, ensureDays } from '../../../db/partition-store.js';
+import type { Deps } from '../../../http/deps.js';
 import { firstIdAt } from '../../../kit/ids.js';
 import { makeLoop } from '../../../kit/loop.js';
-import { dropDays, ensureDays } from '../../../kit/pg/partition-store.js';
 import type { Service } from '../../../kit/service.js';
 import { queueMail } from '../../humans/index.js';
 import { notify } from '../../notifications/index.js';

@@ -1,4 +1,4 @@
-import type { Db, Sql, Tx } from '../../../kit/pg/client.js';
+import type { Db, Sql, Tx } from '../../../db/client.js';
 import { passesSql } from '../../events/index.js';
 
 /**

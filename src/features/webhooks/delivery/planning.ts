@@ -1,7 +1,7 @@
-import type { Deps } from '../../../kit/deps.js';
+import type { Deps } from '../../../http/deps.js';
 import { makeLoop } from '../../../kit/loop.js';
-import { GroupReader } from '../../../kit/redis/stream.js';
 import type { Service } from '../../../kit/service.js';
+import { GroupReader } from '../../../redis/stream.js';
 import { streamKey } from '../../events/index.js';
 import { findUnplanned, planDeliveries, type Range, readPlannedOffset } from './plan-store.js';
 

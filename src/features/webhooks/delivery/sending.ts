@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
-import type { Deps } from '../../../kit/deps.js';
+import { createGroupCommit, type GroupCommit } from '../../../db/group-commit.js';
+import type { Deps } from '../../../http/deps.js';
 import { makeId } from '../../../kit/ids.js';
 import { describeError } from '../../../kit/log.js';
 import { type Loop, makeLoop } from '../../../kit/loop.js';
-import { isOutage } from '../../../kit/pg/client.js';
-import { createGroupCommit, type GroupCommit } from '../../../kit/pg/group-commit.js';
+import { isOutage } from '../../../kit/outage.js';
 import type { Service } from '../../../kit/service.js';
 import { createBreakers, judgeAttempt } from '../rules.js';
 import { isTargetRefused, type Webhooks } from '../signing.js';

@@ -1,4 +1,4 @@
-import type { Db, Sql } from '../../../kit/pg/client.js';
+import type { Db, Sql } from '../../../db/client.js';
 import type { DeliveryState } from '../schema.js';
 import type { Attempt } from '../signing.js';
 

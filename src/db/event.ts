@@ -1,0 +1,86 @@
+import type { Static, TObject } from '@sinclair/typebox';
+import { makeId } from '../kit/ids.js';
+import type { Db } from './client.js';
+
+/**
+ * An event is one value: name, audience, data schema, and which parts of the data place it. From it
+ * come the outbox row, the webhook body, the websocket frame, the catalogue and AsyncAPI. `emit` is
+ * the only way to make one and takes the transaction that causes it.
+ */
+
+/** `author`: only the agent named as audience; the others go to all subscribers. */
+export type Audience = 'everyone' | 'author';
+
+export interface EventDef<S extends TObject = TObject> {
+  readonly name: string;
+  readonly about: string;
+  readonly audience: Audience;
+  readonly data: S;
+}
+
+export const defineEvent = <S extends TObject>(def: EventDef<S>): EventDef<S> => def;
+
+/** Where an event belongs; topics and filters come from this. */
+export interface EventPlace {
+  readonly question_id?: string;
+  readonly agent_id?: string;
+  /** The owner of the agent. */
+  readonly owner_id?: string | null;
+  /** The only agent that may see it, where the audience is `author`. */
+  readonly audience_id?: string;
+}
+
+export interface Draft<S extends TObject> {
+  readonly data: Static<S>;
+  readonly place: EventPlace;
+  readonly at: Date;
+  /** Where something else names the event by its id, which was made before. */
+  readonly id?: string;
+}
+
+/** The row of the outbox; `body` is exactly what a webhook receives, serialised once. */
+const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>) => {
+  const { data, place, at, id = makeId() } = draft;
+  if ((def.audience === 'author') !== (place.audience_id !== undefined)) {
+    throw new Error(`${def.name}: an audience of "${def.audience}" does not fit its place`);
+  }
+  const { question_id = null, agent_id = null, audience_id = null, owner_id = null } = place;
+  const body = JSON.stringify({ event: def.name, data, timestamp: at.toISOString() });
+  return { id, event: def.name, question_id, agent_id, audience_id, owner_id, body };
+};
+
+/** Stores an event in the transaction that causes it; returns the event's id. */
+export const emit = async <S extends TObject>(
+  tx: Db,
+  def: EventDef<S>,
+  draft: Draft<S>,
+): Promise<string> => {
+  const row = makeOutboxRow(def, draft);
+  await tx`insert into outbox ${tx(row)}`;
+  return row.id;
+};
+
+/**
+ * Stores events of one kind in the transaction that causes them, in one statement, which is sent at
+ * once.
+ */
+export const emitAll = <S extends TObject>(
+  tx: Db,
+  def: EventDef<S>,
+  drafts: readonly Draft<S>[],
+): Promise<unknown> => {
+  if (drafts.length === 0) return Promise.resolve();
+  const rows = drafts.map((draft) => makeOutboxRow(def, draft));
+  return tx`
+    insert into outbox (id, event, question_id, agent_id, audience_id, owner_id, body)
+    select *
+    from unnest(
+      ${rows.map(({ id }) => id)}::uuid[],
+      ${rows.map(({ event }) => event)}::text[],
+      ${rows.map(({ question_id }) => question_id)}::uuid[],
+      ${rows.map(({ agent_id }) => agent_id)}::uuid[],
+      ${rows.map(({ audience_id }) => audience_id)}::uuid[],
+      ${rows.map(({ owner_id }) => owner_id)}::uuid[],
+      ${rows.map(({ body }) => body)}::text[]
+    )`.execute();
+};

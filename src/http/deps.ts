@@ -1,0 +1,17 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Config } from '../config.js';
+import type { Sql } from '../db/client.js';
+
+/** What every feature may count on; one value per process. Features add their own parts. */
+export interface Deps {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly sql: Sql;
+  /** Commands only: never blocking reads, never subscriptions. May be down at any time. */
+  readonly redis: Redis;
+  /** The time of Postgres, by which everything opens, closes and runs out. */
+  readonly clock: () => Date;
+  /** Base address for links, without a slash at its end. */
+  readonly public_url: string;
+}

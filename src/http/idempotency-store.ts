@@ -1,0 +1,154 @@
+import type { Db, Tx } from '../db/client.js';
+
+/** Claims and kept answers in Postgres. All times are those of the database. */
+
+export interface ClaimAsk {
+  readonly scope: string;
+  readonly key: string;
+  readonly route: string;
+  readonly digest: Buffer;
+  /** Digest of the credentials that the call ends; null for nearly every call. */
+  readonly credential: Buffer | null;
+  readonly lease_id: string;
+}
+
+export interface KnownRow {
+  readonly scope: string;
+  readonly key: string;
+  readonly digest: Uint8Array;
+  readonly state: 'running' | 'done';
+  readonly lease_id: string;
+  readonly answer: Uint8Array | null;
+}
+
+/** How long an answer is kept. */
+const kept_hours = 24;
+
+/**
+ * Claims each key that is free: new, older than a day, or left behind by a call of the same request
+ * whose lease ran out. Gives the rows of the others; a claim that is run again finds itself.
+ *
+ * The commit is not waited for: a claim that a crash of Postgres takes away had no effect yet,
+ * because the effect's own commit would have carried it to the disk as well.
+ */
+export const claimAll = async (
+  db: Db,
+  asks: readonly ClaimAsk[],
+  lease_ms: number,
+): Promise<{ readonly leases: ReadonlySet<string>; readonly known: readonly KnownRow[] }> => {
+  const rows = asks.map((ask) => ({
+    ...ask,
+    digest: ask.digest.toString('hex'),
+    credential: ask.credential?.toString('hex'),
+  }));
+  const claimed = await db<{ lease_id: string }[]>`
+    insert into idempotency as i
+      (scope, key, route, digest, state, lease_id, lease_until, credential, created_at)
+    select
+      d.scope, d.key, d.route, decode(d.digest, 'hex'), 'running', d.lease_id,
+      now() + ${lease_ms}::integer * interval '1 millisecond', decode(d.credential, 'hex'), now()
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
+        scope text, key text, route text, digest text, lease_id uuid, credential text
+      ),
+      (select set_config('synchronous_commit', 'off', true)) as unwaited
+    order by d.scope, d.key
+    on conflict (scope, key) do update
+    set
+      route = excluded.route, digest = excluded.digest, state = 'running', answer = null,
+      lease_id = excluded.lease_id, lease_until = excluded.lease_until,
+      credential = excluded.credential, created_at = excluded.created_at
+    where i.lease_id = excluded.lease_id
+      or i.created_at <= now() - ${kept_hours}::integer * interval '1 hour'
+      or (i.state = 'running' and i.lease_until <= now() and i.digest = excluded.digest)
+    returning i.lease_id`;
+  const leases = new Set(claimed.map((row) => row.lease_id));
+  const others = asks.filter((ask) => !leases.has(ask.lease_id));
+  return { leases, known: others.length === 0 ? [] : await findAll(db, others) };
+};
+
+const findAll = (
+  db: Db,
+  asks: readonly Pick<ClaimAsk, 'scope' | 'key'>[],
+): Promise<KnownRow[]> => db<KnownRow[]>`
+  select i.scope, i.key, i.digest, i.state, i.lease_id, i.answer
+  from idempotency i
+  join unnest(
+    ${asks.map((ask) => ask.scope)}::text[],
+    ${asks.map((ask) => ask.key)}::text[]
+  ) as d (scope, key) on d.scope = i.scope and d.key = i.key`;
+
+/** The answer to a call that ended its own credentials, for a short while after it. */
+export const findByCredential = async (
+  db: Db,
+  ask: ClaimAsk,
+  within_ms: number,
+): Promise<KnownRow | undefined> => {
+  const [row] = await db<KnownRow[]>`
+    select scope, key, digest, state, lease_id, answer
+    from idempotency
+    where credential = ${ask.credential} and key = ${ask.key} and route = ${ask.route}
+      and digest = ${ask.digest} and state = 'done'
+      and created_at > now() - ${within_ms}::integer * interval '1 millisecond'`;
+  return row;
+};
+
+export interface KeptRow {
+  readonly scope: string;
+  readonly key: string;
+  readonly lease_id: string;
+  readonly answer: Buffer;
+}
+
+/** Stores one answer after its effect, unless one is stored already. */
+export const storeAnswer = async (db: Db, row: KeptRow): Promise<void> => {
+  await db`
+    update idempotency
+    set state = 'done', answer = ${row.answer}
+    where scope = ${row.scope} and key = ${row.key} and lease_id = ${row.lease_id}
+      and state = 'running'`;
+};
+
+/** Stores answers under their claims; the leases of those claims that were still held. */
+export const storeAnswers = async (
+  tx: Tx,
+  rows: readonly KeptRow[],
+): Promise<ReadonlySet<string>> => {
+  const stored = await tx<{ lease_id: string }[]>`
+    update idempotency i
+    set state = 'done', answer = decode(d.answer, 'hex')
+    from unnest(
+      ${rows.map((row) => row.scope)}::text[],
+      ${rows.map((row) => row.key)}::text[],
+      ${rows.map((row) => row.lease_id)}::uuid[],
+      ${rows.map((row) => row.answer.toString('hex'))}::text[]
+    ) as d (scope, key, lease_id, answer)
+    where i.scope = d.scope and i.key = d.key and i.lease_id = d.lease_id
+    returning i.lease_id`;
+  return new Set(stored.map((row) => row.lease_id));
+};
+
+/** Frees a key whose call had no effect; does nothing once its answer is stored. */
+export const deleteClaim = async (
+  db: Db,
+  claim: Pick<KeptRow, 'scope' | 'key' | 'lease_id'>,
+): Promise<void> => {
+  await db`
+    delete from idempotency
+    where scope = ${claim.scope} and key = ${claim.key} and lease_id = ${claim.lease_id}
+      and state = 'running'`;
+};
+
+/** Forgets what is older than a day; how many rows, at most `most`. Any number may run at once. */
+export const deleteOld = async (db: Db, most: number): Promise<number> => {
+  const gone = await db`
+    delete from idempotency
+    where (scope, key) in (
+      select scope, key
+      from idempotency
+      where created_at <= now() - ${kept_hours}::integer * interval '1 hour'
+      order by created_at
+      limit ${most}
+      for update skip locked
+    )`;
+  return gone.count;
+};

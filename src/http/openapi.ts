@@ -1,0 +1,228 @@
+import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox';
+import { common_faults, type FaultDef } from '../kit/fault.js';
+import type { Auth, Route } from './route.js';
+
+/** OpenAPI 3.1 from the route values: TypeBox schemas are JSON Schema 2020-12 already. */
+
+export interface DocumentInfo {
+  readonly title: string;
+  readonly version: string;
+  readonly description: string;
+}
+
+interface DocumentParts {
+  readonly info: DocumentInfo;
+  readonly server_url: string;
+  /** The subject of each tag, by its name. */
+  readonly tags: Readonly<Record<string, string>>;
+  /** An example of a body. */
+  readonly bodyOf: (route: Route) => unknown;
+}
+
+const key = { agent_key: [] };
+const token = { human_token: [] };
+
+const security_of: Record<Auth, readonly object[]> = {
+  public: [],
+  agent: [key],
+  linked: [key],
+  human: [token],
+  either: [key, token],
+  member: [key, token],
+  admin: [{ admin_key: [] }, token],
+};
+
+const f = common_faults;
+const by_key = [f.MISSING_AUTH, f.INVALID_API_KEY];
+const by_both = [...by_key, f.INVALID_TOKEN];
+
+const auth_faults: Record<Auth, readonly FaultDef[]> = {
+  public: [],
+  agent: [...by_key, f.AGENTS_ONLY],
+  linked: [...by_key, f.AGENTS_ONLY, f.AGENT_NOT_LINKED],
+  human: [f.MISSING_AUTH, f.INVALID_TOKEN, f.HUMANS_ONLY],
+  either: by_both,
+  member: [...by_both, f.AGENT_NOT_LINKED],
+  admin: [f.NOT_FOUND],
+};
+
+/** Every fault a route can answer: its own, those of its kind of caller, and the general ones. */
+export const faultsOf = (route: Route): readonly FaultDef[] => {
+  const { method, query, body, absent, auth } = route;
+  const keyed = [f.INVALID_REQUEST, f.IDEMPOTENCY_MISMATCH, f.IDEMPOTENCY_IN_PROGRESS];
+  const of_body = [f.INVALID_JSON, f.UNSUPPORTED_MEDIA_TYPE, f.BODY_TOO_LARGE, f.REQUEST_TIMEOUT];
+  const all = [
+    ...[...route.faults, ...auth_faults[auth], f.RATE_LIMITED, f.UNAVAILABLE],
+    ...(auth === 'public' ? [] : [f.ACCOUNT_SUSPENDED]),
+    ...(query === undefined && body === undefined ? [] : [f.INVALID_REQUEST]),
+    ...(method === 'POST' ? keyed : []),
+    ...(body === undefined ? [] : of_body),
+    ...(absent === undefined ? [] : [absent]),
+  ];
+  return [...new Set(all)];
+};
+
+const error_schema = Type.Object({
+  error: Type.String({ description: 'One sentence a person can act on.' }),
+  code: Type.String(),
+  status: Type.Integer(),
+  category: Type.String(),
+  retryable: Type.Boolean(),
+  fields: Type.Optional(
+    Type.Array(
+      Type.Object({
+        path: Type.String(),
+        message: Type.String(),
+        code: Type.Optional(Type.String()),
+      }),
+    ),
+  ),
+  request_id: Type.String(),
+});
+
+const json_type = 'application/json';
+
+/** The media types of a success answer; `returns` is the schema of the first of them. */
+const contentsOf = ({ produces = json_type, also_produces }: Route, schema: TSchema) => {
+  const others = also_produces.map((type) => [
+    type,
+    { schema: { type: type === json_type ? 'object' : 'string' } },
+  ]);
+  return { [produces]: { schema }, ...Object.fromEntries(others) };
+};
+
+const successes = (route: Route): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(route.returns).map(([status, schema]) => [
+      status,
+      {
+        description: schema === null ? 'Done; no body' : 'Done',
+        headers: { 'X-Request-Id': { schema: { type: 'string' } } },
+        ...(schema === null ? {} : { content: contentsOf(route, schema) }),
+      },
+    ]),
+  );
+
+const refusals = (route: Route): Record<string, unknown> => {
+  const by_status = new Map<number, FaultDef[]>();
+  for (const def of faultsOf(route)) {
+    by_status.set(def.status, [...(by_status.get(def.status) ?? []), def]);
+  }
+  return Object.fromEntries(
+    [...by_status].map(([status, defs]) => [
+      String(status),
+      {
+        description: defs.map((def) => `\`${def.code}\` ${def.sentence}`).join('\n\n'),
+        content: { [json_type]: { schema: { $ref: '#/components/schemas/Error' } } },
+        'x-faults': defs.map(({ code, category, retryable, sentence }) => ({
+          ...{ code, category, retryable, sentence },
+          is_general: Object.hasOwn(common_faults, code),
+        })),
+      },
+    ]),
+  );
+};
+
+const idempotency_parameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'A value that nobody else guesses, such as a random UUID. The same request sent again with it ' +
+    'within 24 hours has no further effect and gets the first answer, marked by ' +
+    '`Idempotency-Replayed: true`.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+} as const;
+
+const parametersOf = (route: Route): unknown[] => {
+  const list: unknown[] = [];
+  for (const [name, schema] of Object.entries(route.params?.properties ?? {})) {
+    list.push({ name, in: 'path', required: true, schema });
+  }
+  const required = new Set(route.query?.required ?? []);
+  for (const [name, schema] of Object.entries(route.query?.properties ?? {})) {
+    const must = required.has(name) && schema.default === undefined;
+    const { description } = schema;
+    const about = description === undefined ? {} : { description };
+    list.push({ name, in: 'query', required: must, ...about, schema });
+  }
+  if (route.method === 'POST') list.push(idempotency_parameter);
+  return list;
+};
+
+const operationOf = (route: Route, { bodyOf }: DocumentParts): Record<string, unknown> => ({
+  operationId: route.id,
+  summary: route.summary,
+  tags: [route.tag],
+  security: route.takes_key ? [token, { ...token, ...key }] : security_of[route.auth],
+  parameters: parametersOf(route),
+  ...(route.body === undefined
+    ? {}
+    : {
+        requestBody: {
+          required: !route.takes_key,
+          content: { [json_type]: { schema: route.body, example: bodyOf(route) } },
+        },
+      }),
+  responses: { ...successes(route), ...refusals(route) },
+  'x-auth': route.auth,
+  ...(route.limits.length > 0 ? { 'x-limits': route.limits } : {}),
+  ...(route.cacheable ? { 'x-cacheable': true } : {}),
+});
+
+/** The document; routes with `documented: false` are left out. */
+export const makeOpenApi = (
+  routes: readonly Route[],
+  parts: DocumentParts,
+): Record<string, unknown> => {
+  const { info, server_url, tags } = parts;
+  const names = routes.filter(({ documented }) => documented).map(({ tag }) => tag);
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    if (!route.documented) continue;
+    const path = paths[route.path] ?? {};
+    path[route.method.toLowerCase()] = operationOf(route, parts);
+    paths[route.path] = path;
+  }
+  return {
+    openapi: '3.1.0',
+    info: { ...info, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers: [{ url: server_url }],
+    tags: [...new Set(names)].map((name) => ({ name, description: tags[name] })),
+    paths,
+    components: {
+      schemas: { Error: error_schema },
+      securitySchemes: {
+        agent_key: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        human_token: { type: 'http', scheme: 'bearer' },
+        admin_key: { type: 'apiKey', in: 'header', name: 'X-Admin-Key' },
+      },
+    },
+  };
+};
+
+/** Small schema parts that every feature's wire uses. */
+
+/** One of a few texts; checked as a pattern and shown as an `enum`. */
+export const textEnum = <const T extends readonly string[]>(values: T): TUnsafe<T[number]> => ({
+  ...Type.Unsafe<T[number]>(
+    Type.String({ pattern: `^(?:${values.join('|')})$`, enum: [...values] }),
+  ),
+});
+
+const each_itself = 'EachItself';
+TypeRegistry.Set(each_itself, () => true);
+
+/**
+ * An item of a list whose items are refused one by one: documented as `schema`, and checked by the
+ * handler, so that what is wrong with one item refuses no other.
+ */
+export const judgedAlone = (schema: TSchema): TUnsafe<unknown> => ({
+  ...Type.Unsafe<unknown>(schema),
+  [Kind]: each_itself,
+});
+
+export const nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()]);
+
+export const uuid_schema = Type.String({ format: 'uuid' });
+export const time_schema = Type.String({ format: 'date-time' });

@@ -1,0 +1,172 @@
+import { type TSchema, Type } from '@sinclair/typebox';
+import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import { isId } from '../kit/ids.js';
+import { nullable } from './openapi.js';
+import { type Answer, reply } from './route.js';
+import { parseTime } from './validation.js';
+
+/**
+ * Keyset pages: a cursor names the last row that was shown by the values the list is sorted by, so
+ * a page stays right while rows are added. Clients treat the cursor as opaque. `offset` is for
+ * clients that count; it costs as much as the rows it skips and is therefore bounded.
+ */
+
+export const offset_limit = 10_000;
+
+/** How many rows one page may have; the reader of the query takes more for the most. */
+export const limitQuery = (most: number, usual: number) =>
+  Type.Integer({
+    minimum: 1,
+    maximum: most,
+    default: usual,
+    description: `Items of one page; more than ${most} means ${most}.`,
+  });
+export const limit_query = limitQuery(100, 20);
+
+/** The query members of every list: spread them into the route's query schema. */
+export const page_query = {
+  limit: limit_query,
+  cursor: Type.Optional(Type.String({ maxLength: 512 })),
+  offset: Type.Optional(Type.Integer({ minimum: 0, maximum: offset_limit })),
+};
+
+export type CursorPart = string | number | null;
+export type CursorKey = readonly CursorPart[];
+/**
+ * The kind of a part of a cursor, so that a made-up cursor is refused here and not by Postgres.
+ * `number`: an integer within 32 bits. `number` and `time` may be null in rows that lack them.
+ */
+export type CursorKind = 'id' | 'number' | 'time' | 'text';
+const isInt32 = (value: unknown): boolean =>
+  Number.isInteger(value) && (value as number) === ((value as number) | 0);
+
+export interface PageAsk {
+  readonly limit: number;
+  /** Rows after this key only; null on the first page. */
+  readonly after: CursorKey | null;
+  readonly offset: number;
+}
+
+export const encodeCursor = (key: CursorKey): string =>
+  Buffer.from(JSON.stringify(key)).toString('base64url');
+
+/** A time as rows show it, to the microsecond at most: what Postgres reads without an error. */
+const isTime = (text: string): boolean => {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(text)) return false;
+  // A day that no month has would be moved into the next month here, and refused by Postgres.
+  return parseTime(text)?.toISOString().slice(0, 19) === text.slice(0, 19);
+};
+
+const fits = (part: unknown, kind: CursorKind): boolean => {
+  if (kind === 'id') return typeof part === 'string' && isId(part);
+  if (kind === 'text') return typeof part === 'string' && !part.includes('\0');
+  if (part === null) return true;
+  if (kind === 'time') return typeof part === 'string' && isTime(part);
+  return isInt32(part);
+};
+
+/** The key inside a cursor, or null when this list never gave it out. */
+export const decodeCursor = (cursor: string, kinds: readonly CursorKind[]): CursorKey | null => {
+  let key: unknown;
+  try {
+    key = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(key) || key.length !== kinds.length) return null;
+  return kinds.every((kind, index) => fits(key[index], kind)) ? (key as CursorKey) : null;
+};
+
+/** The refusal of a cursor that its list never gave out. */
+export const refuseCursor = (): Fault =>
+  refuse(common_faults.INVALID_REQUEST, {
+    message:
+      'The cursor is not one of this list: send next_cursor of the page before, with the same ' +
+      'sort, or leave cursor out to begin again.',
+    fields: [{ path: 'query.cursor', message: 'must be next_cursor of the page before' }],
+  });
+
+interface PageQuery {
+  readonly limit: number;
+  readonly cursor?: string;
+  readonly offset?: number;
+}
+
+/** The page that a client asks for; a fault when the cursor is not one of this list. */
+export const readPage = (query: PageQuery, kinds: readonly CursorKind[]): PageAsk | Fault => {
+  if (query.cursor === undefined) {
+    return { limit: query.limit, after: null, offset: query.offset ?? 0 };
+  }
+  const after = decodeCursor(query.cursor, kinds);
+  if (after === null) return refuseCursor();
+  return { limit: query.limit, after, offset: 0 };
+};
+
+export interface Page<R> {
+  readonly rows: readonly R[];
+  readonly next_cursor: string | null;
+}
+
+/** Cuts `limit + 1` fetched rows to a page; the extra row only says that there is more. */
+export const makePage = <R>(
+  fetched: readonly R[],
+  limit: number,
+  keyOf: (row: R) => CursorKey,
+): Page<R> => {
+  if (fetched.length <= limit) return { rows: fetched, next_cursor: null };
+  const rows = fetched.slice(0, limit);
+  return { rows, next_cursor: encodeCursor(keyOf(rows[limit - 1] as R)) };
+};
+
+/** `Link: rel="next"` of a page, with the other members of the query kept; nothing on the last. */
+export const pageHeaders = (
+  path: string,
+  query: Readonly<Record<string, unknown>>,
+  next_cursor: string | null,
+): Record<string, string> => {
+  if (next_cursor === null) return {};
+  const next = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && name !== 'offset' && name !== 'cursor')
+      next.set(name, String(value));
+  }
+  next.set('cursor', next_cursor);
+  return { Link: `<${path}?${next.toString()}>; rel="next"` };
+};
+
+/** The schema of the answer of a list. */
+export const pageSchema = (plural: string, row: TSchema, more: Record<string, TSchema> = {}) =>
+  Type.Object({
+    total: Type.Integer(),
+    ...more,
+    [plural]: Type.Array(row),
+    next_cursor: nullable(Type.String()),
+  });
+
+interface List<R> {
+  readonly path: string;
+  readonly query: PageQuery;
+  readonly plural: string;
+  /** One row more than the page, to know whether it ends. */
+  read(ask: PageAsk): Promise<readonly R[]>;
+  /** The members of the answer beside the rows. */
+  count(): Promise<{ readonly total: number }>;
+  show?(row: R): object;
+  /** Left out where the id alone is the key. */
+  readonly kinds?: readonly CursorKind[];
+  keyOf?(row: R): CursorKey;
+}
+
+/** Answers with a page of a list, its total and the link to the next page. */
+export const replyPage = async <R extends { readonly id: string }>(
+  list: List<R>,
+): Promise<Answer> => {
+  const { path, query, plural, show = (row: R) => row, kinds = ['id'] } = list;
+  const { keyOf = ({ id }: R) => [id] } = list;
+  const ask = readPage(query, kinds);
+  if (isFault(ask)) return ask;
+  const [fetched, counted] = await Promise.all([list.read(ask), list.count()]);
+  const { rows, next_cursor } = makePage(fetched, ask.limit, keyOf);
+  const body = { ...counted, [plural]: rows.map(show), next_cursor };
+  return reply(200, body, pageHeaders(path, { ...query }, next_cursor));
+};

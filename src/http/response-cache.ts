@@ -1,0 +1,151 @@
+import { LRUCache } from 'lru-cache';
+import { isFault } from '../kit/fault.js';
+import { etagOf, matchesEtag } from './body.js';
+import {
+  type Headers,
+  type HttpRequest,
+  type HttpResponse,
+  type Request,
+  requestId,
+} from './request.js';
+import type { Answer, CacheRule, Reply, Route } from './route.js';
+
+/**
+ * Keeps the responses of cacheable routes as bytes, for anonymous GET requests. A cached response
+ * is sent before limits are counted and is not logged; metrics count it. An entry is invalidated by
+ * the events of its tag, by changes made in this process, and after `longest_ms` in any case,
+ * because votes, edits and hiding have no event. While one caller renews an entry, others wait.
+ */
+export interface ResponseCache {
+  /** Answers a GET with the response it has, and the headers of every one; false: it has none. */
+  answer(res: HttpResponse, req: HttpRequest, common_headers: Headers): boolean;
+  /** The result of `make`, which runs once for all requests of the same response at that time. */
+  share(request: Request, entry: Cached, make: () => Answer | Promise<Answer>): Promise<Answer>;
+  invalidate(tag: string): void;
+  stats(): { readonly entries: number; readonly bytes: number; readonly hits: number };
+}
+
+/** The rule of a route, and the parameters of a call to it. */
+interface Cached {
+  readonly rule: CacheRule<never>;
+  readonly params: unknown;
+  readonly query: Route['query'];
+}
+
+interface Entry {
+  readonly tag: string;
+  readonly etag: string;
+  readonly body: Buffer;
+  readonly headers: Headers;
+}
+
+interface Renewal {
+  readonly tag: string;
+  readonly answer: Promise<Answer>;
+}
+
+const longest_ms = 1_000;
+const most_bytes = 64 * 1_048_576;
+const most_entry_bytes = 65_536;
+
+/** Types that the same address may answer with; every other request gets the usual one. */
+const negotiated = (accept: string): string => /text\/markdown|text\/html/.exec(accept)?.[0] ?? '';
+
+const keyOf = (path: string, query: string, accept: string): string =>
+  `${negotiated(accept)} ${path}?${query}`;
+
+/** Unknown query members are ignored by routes, so each would be one more copy of a response. */
+const hasKnownQuery = (text: string, known: Route['query']): boolean =>
+  [...new URLSearchParams(text).keys()].every((name) =>
+    Object.hasOwn(known?.properties ?? {}, name),
+  );
+
+/** Only a whole, successful response that says nothing of its own about caching. */
+const makeEntry = (tag: string, reply: Reply): Entry | null => {
+  const { status, content_type, headers = {} } = reply;
+  const is_text = content_type === undefined || typeof reply.body === 'string';
+  if (status !== 200 || !is_text || headers['Cache-Control'] !== undefined) return null;
+  if (Object.values(headers).some((value) => /[\r\n\0]/.test(value))) return null;
+  const text = content_type === undefined ? JSON.stringify(reply.body) : (reply.body as string);
+  const body = Buffer.from(text);
+  if (body.byteLength > most_entry_bytes) return null;
+  const etag = etagOf(body);
+  const sent = [
+    ['ETag', etag],
+    ['Content-Type', content_type ?? 'application/json'],
+    ['Cache-Control', 'public, no-cache'],
+    ...Object.entries(headers),
+  ] as const;
+  return { tag, etag, body, headers: sent };
+};
+
+const credentials = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
+
+const send = (res: HttpResponse, req: HttpRequest, { etag, headers, body }: Entry): void => {
+  const is_known = matchesEtag(req.getHeader('if-none-match'), etag);
+  if (is_known) res.writeStatus('304 Not Modified');
+  res.writeHeader('X-Request-Id', requestId(req.getHeader('x-request-id')));
+  for (const [name, value] of headers) res.writeHeader(name, value);
+  if (is_known) res.endWithoutBody();
+  else res.end(body);
+};
+
+export const createResponseCache = (): ResponseCache => {
+  const entries = new LRUCache<string, Entry>({
+    maxSize: most_bytes,
+    sizeCalculation: ({ body }, key) => body.byteLength + key.length,
+    ttl: longest_ms,
+    dispose: ({ tag }, key, reason) => {
+      if (reason !== 'set') keys_by_tag.get(tag)?.delete(key);
+      if (keys_by_tag.get(tag)?.size === 0) keys_by_tag.delete(tag);
+    },
+  });
+  const keys_by_tag = new Map<string, Set<string>>();
+  const renewals = new Map<string, Renewal>();
+  let hits = 0;
+
+  const store = (key: string, entry: Entry): void => {
+    entries.set(key, entry);
+    const keys = keys_by_tag.get(entry.tag) ?? new Set();
+    keys_by_tag.set(entry.tag, keys.add(key));
+  };
+
+  /** Stores the response unless it was invalidated while it was made. */
+  const renew = (key: string, tag: string, make: () => Answer | Promise<Answer>) => {
+    const run = async (): Promise<Answer> => {
+      try {
+        const answer = await make();
+        const entry = isFault(answer) ? null : makeEntry(tag, answer);
+        if (entry !== null && renewals.get(key) === renewal) store(key, entry);
+        return answer;
+      } finally {
+        if (renewals.get(key) === renewal) renewals.delete(key);
+      }
+    };
+    const renewal: Renewal = { tag, answer: Promise.resolve().then(run) };
+    renewals.set(key, renewal);
+    return renewal.answer;
+  };
+
+  return {
+    answer(res, req, common_headers) {
+      const key = keyOf(req.getUrl(), req.getQuery() ?? '', req.getHeader('accept'));
+      const entry = entries.get(key);
+      if (entry === undefined) return false;
+      if (credentials.some((name) => req.getHeader(name) !== '')) return false;
+      hits += 1;
+      send(res, req, { ...entry, headers: [...entry.headers, ...common_headers] });
+      return true;
+    },
+    async share(request, { rule, params, query }, make) {
+      if (!hasKnownQuery(request.query, query)) return make();
+      const key = keyOf(request.path, request.query, request.header('accept'));
+      return renewals.get(key)?.answer ?? renew(key, rule.tag(params as never), make);
+    },
+    invalidate(tag) {
+      for (const key of [...(keys_by_tag.get(tag) ?? [])]) entries.delete(key);
+      for (const [key, renewal] of renewals) if (renewal.tag === tag) renewals.delete(key);
+    },
+    stats: () => ({ entries: entries.size, bytes: entries.calculatedSize, hits }),
+  };
+};

@@ -1,0 +1,366 @@
+import type { Static, TObject, TSchema } from '@sinclair/typebox';
+import type { Tx } from '../db/client.js';
+import type { Fault, FaultDef } from '../kit/fault.js';
+import { sha256 } from '../kit/ids.js';
+import { BodyStream, type StreamParts } from './body.js';
+import { type Claim, keepAll } from './idempotency.js';
+import { type Request, requestId } from './request.js';
+
+/**
+ * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI
+ * operation, the table of routes, the route × principal test matrix and the check that every real
+ * answer matches `returns`. Handlers take the process's `deps` as an argument, so a route
+ * value can be imported and read without starting anything.
+ */
+
+/**
+ * The callers that are admitted. `linked`: an agent linked to a verified human. `member`: a linked
+ * agent or a human. `either`: any agent or human. `admin`: everybody else sees 404.
+ */
+export type Auth = 'public' | 'agent' | 'linked' | 'human' | 'either' | 'member' | 'admin';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+
+export interface Reply {
+  readonly kind: 'reply';
+  readonly status: number;
+  /** An object is sent as JSON; text, bytes or a stream with `content_type`. */
+  readonly body: unknown;
+  readonly content_type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Of the body as it stands, where it is known already; else it is made from the body. */
+  readonly etag?: string;
+}
+
+export type Answer = Reply | Fault;
+
+type StaticOf<S> = S extends TSchema ? Static<S> : Record<string, never>;
+type StaticBody<S> = S extends TSchema ? Static<S> : undefined;
+
+/** One call while it is worked on: the request, its parts that were checked, and its caller. */
+export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = Caller> {
+  readonly request: Request;
+  readonly request_id: string;
+  params = {} as P;
+  query = {} as Q;
+  body = undefined as B;
+  caller = anonymous as C;
+  /** The claim of a call that came with an Idempotency-Key, for `keepAll` in a group commit. */
+  claim: Claim | null = null;
+  /** Headers of the answer so far. */
+  readonly headers: [name: string, value: string][] = [];
+
+  constructor(request: Request) {
+    this.request = request;
+    this.request_id = requestId(request.header('x-request-id'));
+  }
+
+  get ip(): string {
+    return this.request.address.text;
+  }
+
+  /** SHA-256 (hex) of the raw body; empty for a call without one. */
+  get body_digest(): string {
+    const { raw_body } = this.request;
+    return raw_body.length === 0 ? '' : sha256(raw_body, 'hex');
+  }
+
+  /** A header by its lower-case name; empty when absent. */
+  header(name: string): string {
+    return this.request.header(name);
+  }
+
+  /** Calls back, once, when the client goes away before it has its answer. */
+  onGone(listener: () => void): void {
+    this.request.onGone?.(listener);
+  }
+
+  /**
+   * Stores the answer under the call's Idempotency-Key in the transaction of its effect; does
+   * nothing without a key. The last statement of the transaction, so that nobody waits for long.
+   */
+  async keep(tx: Tx, answer: Answer): Promise<void> {
+    if (this.claim !== null) await keepAll(tx, [{ claim: this.claim, answer }]);
+  }
+}
+
+/**
+ * Where a POST route keeps the answer to a call with an Idempotency-Key. `inside`: in the
+ * transaction of its effect, by `ctx.keep` or `keepAll`. `after`: mount stores it when the handler
+ * is done; for what has no effect, or has the same one when it is done again.
+ */
+type Keeps = 'inside' | 'after';
+
+type CallerOf<A extends Auth> = A extends 'agent' | 'linked'
+  ? Extract<Caller, { kind: 'agent' }>
+  : A extends 'human'
+    ? Extract<Caller, { kind: 'human' }>
+    : A extends 'either' | 'member'
+      ? Extract<Caller, { kind: 'agent' | 'human' }>
+      : Caller;
+
+export interface CacheRule<P> {
+  /** By its tag a cached response is invalidated: the id of a question, or that of lists. */
+  readonly tag: (params: P) => string;
+}
+
+/** A route with its schemas forgotten: what mount, OpenAPI and the tables work with. */
+export interface Route<D = never> {
+  /** Unique, lowerCamelCase: the OpenAPI `operationId`. */
+  readonly id: string;
+  readonly method: Method;
+  /** With parameters in braces: `/api/questions/{id}`. */
+  readonly path: string;
+  readonly summary: string;
+  /** The feature, as OpenAPI tag. */
+  readonly tag: string;
+  readonly auth: Auth;
+  /** Names of the rate limits that count this call, beside the ones that count every call. */
+  readonly limits: readonly string[];
+  readonly params: TObject | undefined;
+  /** The refusal for parameters that cannot name anything, such as an id that is no UUID. */
+  readonly absent: FaultDef | undefined;
+  readonly query: TObject | undefined;
+  readonly body: TSchema | undefined;
+  /** The schema of each success status; `null` means no body. */
+  readonly returns: Readonly<Record<number, TSchema | null>>;
+  /** Largest body in bytes, where it is not the usual 64 KiB. */
+  readonly body_limit: number | undefined;
+  /** Longest that the answer may take, where that is longer than the usual deadline. */
+  readonly longest_ms: number | undefined;
+  /** True: the answer is a stream that ends when the client goes; see `replyStream`. */
+  readonly is_endless: boolean;
+  /** True: the answer carries an ETag and If-None-Match is honoured. */
+  readonly cacheable: boolean;
+  /** A cacheable response that the response cache keeps for anonymous callers. */
+  readonly cache: CacheRule<never> | undefined;
+  /** Media type of the success answer where it is not JSON. */
+  readonly produces: string | undefined;
+  /** Further media types in which it can be had, by `Accept` or a parameter. */
+  readonly also_produces: readonly string[];
+  readonly faults: readonly FaultDef[];
+  /** True: a key in the query is not refused; for an address where old clients send it so. */
+  readonly allows_key_in_query: boolean;
+  /** POST only. */
+  readonly keeps: Keeps;
+  /** True: the call ends the credentials it is made with, and its repeat is known by them. */
+  readonly ends_credentials: boolean;
+  /**
+   * True: an agent key may come beside the Bearer token. The token says who acts, the key what the
+   * call is about, and the body may be left out.
+   */
+  readonly takes_key: boolean;
+  /** False: left out of the OpenAPI document and the tables (development pages). */
+  readonly documented: boolean;
+  handle(ctx: Context, deps: D): Answer | Promise<Answer>;
+}
+
+const defaults = {
+  ...{ limits: [], params: undefined, absent: undefined, query: undefined, body: undefined },
+  ...{ body_limit: undefined, longest_ms: undefined, is_endless: false, cacheable: false },
+  ...{ cache: undefined, produces: undefined, also_produces: [], faults: [] },
+  ...{ allows_key_in_query: false, keeps: 'after', ends_credentials: false, takes_key: false },
+  documented: true,
+} as const;
+
+type Typed = 'auth' | 'params' | 'query' | 'body' | 'cache' | 'handle';
+type Optional = Exclude<keyof typeof defaults, Typed>;
+
+type RouteDef<D, A extends Auth, P, Q, B> = Omit<Route, Typed | Optional> &
+  Partial<Pick<Route, Optional>> & {
+    readonly auth: A;
+    readonly params?: P;
+    readonly query?: Q;
+    readonly body?: B;
+    readonly cache?: CacheRule<StaticOf<P>>;
+    handle(
+      ctx: Context<StaticOf<P>, StaticOf<Q>, StaticBody<B>, CallerOf<A>>,
+      deps: D,
+    ): Answer | Promise<Answer>;
+  };
+
+/**
+ * `const route = routeFor<Needs>()` once a feature, then `route({...})` for each route: the
+ * schemas are inferred, and `Needs` says which parts of the process's deps the handlers use.
+ */
+export const routeFor =
+  <D>() =>
+  <
+    A extends Auth,
+    P extends TObject | undefined = undefined,
+    Q extends TObject | undefined = undefined,
+    B extends TSchema | undefined = undefined,
+  >(
+    def: RouteDef<D, A, P, Q, B>,
+  ): Route<D> =>
+    ({ ...defaults, ...def }) as unknown as Route<D>;
+
+/** A success answer; `body` undefined with status 204. */
+export const reply = (
+  status: number,
+  body: unknown,
+  headers?: Readonly<Record<string, string>>,
+): Reply => ({ kind: 'reply', status, body, ...(headers === undefined ? {} : { headers }) });
+
+/** A success answer that is not made from an object: a page, a feed, a picture. */
+export const replyRaw = (
+  content_type: string,
+  body: string | Uint8Array | BodyStream,
+  headers?: Readonly<Record<string, string>>,
+): Reply => ({ ...reply(200, body, headers), content_type });
+
+/** A success answer that is made piece by piece, at the pace of its reader and in flat memory. */
+export const replyStream = (
+  content_type: string,
+  parts: StreamParts,
+  headers?: Readonly<Record<string, string>>,
+): Reply => replyRaw(content_type, new BodyStream(parts), headers);
+
+/** The caller, as far as a route needs to know. Credentials themselves never get this far. */
+
+interface Anonymous {
+  readonly kind: 'anonymous';
+}
+
+export interface AgentCaller {
+  readonly kind: 'agent';
+  readonly id: string;
+  readonly name: string;
+  readonly model: string;
+  readonly model_family: string;
+  /** The verified human this agent is linked to; null while it is not linked. */
+  readonly owner_id: string | null;
+}
+
+export interface HumanCaller {
+  readonly kind: 'human';
+  readonly id: string;
+  readonly email_verified: boolean;
+  readonly is_admin: boolean;
+  /** When the session ends. */
+  readonly expires_at: Date;
+}
+
+/** Holder of the `ADMIN_KEY`. A human admin stays a `HumanCaller` with `is_admin`. */
+interface AdminCaller {
+  readonly kind: 'admin';
+}
+
+export type Caller = Anonymous | AgentCaller | HumanCaller | AdminCaller;
+
+export const anonymous: Anonymous = { kind: 'anonymous' };
+
+export const isAdmin = (caller: Caller): boolean =>
+  caller.kind === 'admin' || (caller.kind === 'human' && caller.is_admin);
+
+/** The name under which limits and logs count this caller; null for nobody in particular. */
+export const callerKey = (caller: Caller): string | null =>
+  caller.kind === 'agent' || caller.kind === 'human' ? caller.id : null;
+
+/**
+ * Finds the route of a path. The same router serves HTTP and calls over the websocket, so that a
+ * path means the same in both. Static segments win over parameters; a trailing slash is
+ * ignored; parameters are percent-decoded.
+ */
+
+export interface Match<T> {
+  readonly entry: T;
+  readonly params: Record<string, string>;
+}
+
+export type Found<T> =
+  | { readonly kind: 'route'; readonly match: Match<T> }
+  | { readonly kind: 'wrong_method'; readonly allow: readonly string[] }
+  | { readonly kind: 'bad_path' }
+  | { readonly kind: 'nothing' };
+
+interface Node<T> {
+  readonly statics: Map<string, Node<T>>;
+  param: Node<T> | undefined;
+  readonly entries: Map<Method, { readonly names: readonly string[]; readonly entry: T }>;
+}
+
+const makeNode = <T>(): Node<T> => ({ statics: new Map(), param: undefined, entries: new Map() });
+
+interface Router<T> {
+  find(method: string, path: string): Found<T>;
+}
+
+const walk = <T>(
+  node: Node<T>,
+  segments: readonly string[],
+  at: number,
+  values: string[],
+): Node<T> | undefined => {
+  if (at === segments.length) return node.entries.size > 0 ? node : undefined;
+  const segment = segments[at] as string;
+  const direct = node.statics.get(segment);
+  if (direct !== undefined) {
+    const found = walk(direct, segments, at + 1, values);
+    if (found !== undefined) return found;
+  }
+  if (node.param === undefined || segment === '') return undefined;
+  values.push(segment);
+  const found = walk(node.param, segments, at + 1, values);
+  if (found === undefined) values.pop();
+  return found;
+};
+
+const decode = (text: string): string | null => {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+};
+
+export const makeRouter = <T>(
+  entries: readonly { readonly route: Pick<Route, 'method' | 'path'>; readonly entry: T }[],
+): Router<T> => {
+  const root = makeNode<T>();
+  for (const { route, entry } of entries) {
+    let node = root;
+    const names: string[] = [];
+    for (const segment of route.path.split('/').slice(1)) {
+      if (segment.startsWith('{')) {
+        names.push(segment.slice(1, -1));
+        node.param ??= makeNode();
+        node = node.param;
+      } else {
+        let next = node.statics.get(segment);
+        if (next === undefined) {
+          next = makeNode();
+          node.statics.set(segment, next);
+        }
+        node = next;
+      }
+    }
+    if (node.entries.has(route.method))
+      throw new Error(`two routes for ${route.method} ${route.path}`);
+    node.entries.set(route.method, { names, entry });
+  }
+  return {
+    find(method, path) {
+      const segments = path.split('/');
+      segments.shift();
+      if (segments.length > 1 && segments[segments.length - 1] === '') segments.pop();
+      const values: string[] = [];
+      const node = walk(root, segments, 0, values);
+      if (node === undefined) return { kind: 'nothing' };
+      const hit = node.entries.get((method === 'HEAD' ? 'GET' : method) as Method);
+      if (hit === undefined) {
+        const allow: string[] = [...node.entries.keys()];
+        if (allow.includes('GET')) allow.push('HEAD');
+        return { kind: 'wrong_method', allow: [...allow, 'OPTIONS'] };
+      }
+      const params: Record<string, string> = {};
+      for (let index = 0; index < values.length; index += 1) {
+        const value = decode(values[index] as string);
+        if (value === null || value.includes('\0')) return { kind: 'bad_path' };
+        params[hit.names[index] as string] = value;
+      }
+      return { kind: 'route', match: { entry: hit.entry, params } };
+    },
+  };
+};

@@ -1,0 +1,240 @@
+import { isUtf8 } from 'node:buffer';
+import { FormatRegistry, Kind, type TObject, type TSchema } from '@sinclair/typebox';
+import { TypeCompiler, type ValueErrorIterator } from '@sinclair/typebox/compiler';
+import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors';
+import type { FaultField } from '../kit/fault.js';
+import { isId } from '../kit/ids.js';
+
+/** Compiled validators of the wire. Unknown members pass and are never looked at. */
+
+/** The kinds of values, in words for the client. */
+const kinds: Readonly<Record<string, string>> = {
+  String: 'a string',
+  Integer: 'a whole number',
+  Number: 'a number',
+  Boolean: 'true or false',
+  Array: 'an array',
+  Object: 'an object',
+  Record: 'an object',
+  Null: 'null',
+};
+
+const formats: Readonly<Record<string, string>> = {
+  uuid: 'must be an id (a UUID)',
+  'date-time': 'must be a time with its zone, such as 2026-03-01T12:00:00Z',
+};
+
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`;
+
+const nameOf = (schema: TSchema): string =>
+  schema[Kind] === 'Literal'
+    ? JSON.stringify(schema['const'])
+    : (kinds[schema[Kind]] ?? 'another value');
+
+const sayPattern = (schema: TSchema): string => {
+  if (Array.isArray(schema['enum'])) return `must be one of ${schema['enum'].join(', ')}`;
+  return schema.description?.replace(/[.]$/, '') ?? `must match ${schema['pattern']}`;
+};
+
+type Say = (schema: TSchema) => string;
+
+const atLeast: Say = ({ minimum }) => `must be at least ${minimum}`;
+const atMost: Say = ({ maximum }) => `must be at most ${maximum}`;
+
+const said: Partial<Record<ValueErrorType, Say>> = {
+  [ValueErrorType.IntegerMinimum]: atLeast,
+  [ValueErrorType.IntegerMaximum]: atMost,
+  [ValueErrorType.NumberMinimum]: atLeast,
+  [ValueErrorType.NumberMaximum]: atMost,
+  [ValueErrorType.ObjectRequiredProperty]: () => 'is required',
+  [ValueErrorType.ObjectAdditionalProperties]: () => 'is not known here',
+  [ValueErrorType.ArrayMinItems]: ({ minItems }) =>
+    minItems === 1 ? 'must not be empty' : `must have at least ${minItems} items`,
+  [ValueErrorType.ArrayMaxItems]: ({ maxItems }) => `must have at most ${count(maxItems, 'item')}`,
+  [ValueErrorType.StringMinLength]: ({ minLength }) =>
+    minLength === 1 ? 'must not be empty' : `must have at least ${minLength} characters`,
+  [ValueErrorType.StringMaxLength]: ({ maxLength }) =>
+    `must have at most ${count(maxLength, 'character')}`,
+  [ValueErrorType.StringPattern]: sayPattern,
+  [ValueErrorType.StringFormat]: ({ format }) => formats[format] ?? `must be a ${format}`,
+  [ValueErrorType.Union]: ({ anyOf }) => {
+    const names = new Set((anyOf as readonly TSchema[]).map(nameOf));
+    return `must be ${[...names].join(' or ')}`;
+  },
+};
+
+/** The words after the path of the error; without a full stop. */
+const wordError = ({ type, schema, message }: ValueError): string => {
+  const say = said[type];
+  if (say !== undefined) return say(schema);
+  return schema[Kind] in kinds || schema[Kind] === 'Literal'
+    ? `must be ${nameOf(schema)}`
+    : message;
+};
+
+const isOfAnotherKind = (errors: readonly ValueError[], path: string): boolean =>
+  errors.some(({ type, path: at }) => at === path && said[type] === undefined);
+
+/**
+ * The errors, each at the innermost place that can be told: where a value has the kind of just one
+ * of several alternatives, those within that one.
+ */
+function* innermost(errors: Iterable<ValueError>): Generator<ValueError> {
+  for (const error of errors) {
+    const meant = error.errors
+      .map((within) => [...within])
+      .filter((within) => !isOfAnotherKind(within, error.path));
+    if (meant.length === 1) yield* innermost(meant[0] as readonly ValueError[]);
+    else yield error;
+  }
+}
+
+FormatRegistry.Set('uuid', (text) => isId(text.toLowerCase()));
+FormatRegistry.Set('date-time', (text) => parseTime(text) !== null);
+
+const time_pattern = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)$/;
+
+/** An ISO 8601 time with a zone, between the years 1970 and 9999; null when it is not one. */
+export const parseTime = (text: string): Date | null => {
+  if (!time_pattern.test(text)) return null;
+  const time = new Date(text);
+  const ms = time.getTime();
+  return Number.isNaN(ms) || ms < 0 || ms > 253_402_300_799_999 ? null : time;
+};
+
+const most_fields = 20;
+
+const collect = (errors: ValueErrorIterator, root: string): FaultField[] => {
+  const fields: FaultField[] = [];
+  const seen = new Set<string>();
+  for (const error of innermost(errors)) {
+    const path = root + error.path.replaceAll('/', '.');
+    if (seen.has(path)) continue;
+    seen.add(path);
+    fields.push({ path, message: wordError(error) });
+    if (fields.length >= most_fields) break;
+  }
+  return fields;
+};
+
+/** The message of a refusal: the first thing that is wrong. */
+export const sayFirst = (what: string, [first]: readonly FaultField[]): string =>
+  `The ${what} is not right: ${first?.path} – ${first?.message}.`;
+
+export type Check = (value: unknown) => readonly FaultField[] | null;
+
+/** Compiles a schema; the check returns null for a good value, else what is wrong and where. */
+export const compileCheck = (schema: TSchema, root: string): Check => {
+  const compiled = TypeCompiler.Compile(schema);
+  return (value) => (compiled.Check(value) ? null : collect(compiled.Errors(value), root));
+};
+
+/** By the kind of the schema; a text that cannot be converted is refused by the check. */
+const convert = (kind: string, text: string): unknown => {
+  if (kind === 'Array') return text.split(',').filter((item) => item !== '');
+  if (kind === 'Boolean' && /^(?:true|1|false|0)$/.test(text)) return /^[t1]/.test(text);
+  const is_number = (kind === 'Integer' || kind === 'Number') && /^-?\d+(\.\d+)?$/.test(text);
+  return is_number ? Number(text) : text;
+};
+
+/** A `limit` says how many rows are wanted at most: more than its maximum means the maximum. */
+const capLimit = (value: unknown, { maximum }: TSchema): unknown =>
+  typeof value === 'number' && Math.floor(value) === value && value > maximum ? maximum : value;
+
+export type QueryReader = (
+  raw: string,
+) => { readonly value: Record<string, unknown> } | { readonly fields: readonly FaultField[] };
+
+/**
+ * Compiles the reader of a query string: known keys are converted to the type of their schema and
+ * checked, defaults filled in, unknown keys ignored. An empty value counts as absent. A list is
+ * written with commas, or as one key several times. A `limit` above its maximum is the maximum.
+ */
+export const compileQuery = (schema: TObject): QueryReader => {
+  const check = compileCheck(schema, 'query');
+  const keys = Object.entries(schema.properties).map(([name, property]) => ({
+    name,
+    property,
+    kind: property[Kind] as string,
+    fallback: property.default as unknown,
+  }));
+  return (raw) => {
+    const value: Record<string, unknown> = {};
+    const given = raw === '' ? null : new URLSearchParams(raw);
+    for (const { name, property, kind, fallback } of keys) {
+      const text = kind === 'Array' ? given?.getAll(name).join(',') : given?.get(name);
+      if (text) {
+        if (text.includes('\0') || !text.isWellFormed()) {
+          const message = 'contains characters that are not allowed';
+          return { fields: [{ path: `query.${name}`, message }] };
+        }
+        const converted = convert(kind, text);
+        value[name] = name === 'limit' ? capLimit(converted, property) : converted;
+      } else if (fallback !== undefined) value[name] = fallback;
+    }
+    const fields = check(value);
+    return fields === null ? { value } : { fields };
+  };
+};
+
+/**
+ * Reads a request body as JSON and refuses what no honest client sends: bytes that are not UTF-8,
+ * NUL, lone surrogates, numbers that are not finite, nesting deeper than 16 and keys that reach
+ * for prototypes. Linear in the size of the body.
+ */
+
+type ParsedJson =
+  | { readonly ok: true; readonly value: unknown; readonly text: string }
+  | { readonly ok: false; readonly problem: string };
+
+const deepest = 16;
+const refused_keys = new Set(['__proto__', 'constructor', 'prototype']);
+
+const findTextProblem = (text: string): string | null => {
+  if (text.includes('\0')) return 'A text contains a NUL character.';
+  if (!text.isWellFormed()) return 'A text contains a lone surrogate.';
+  return null;
+};
+
+/** The first problem of a parsed value, or null. */
+export const findJsonProblem = (value: unknown, depth = 0): string | null => {
+  if (typeof value === 'string') return findTextProblem(value);
+  if (typeof value === 'number') {
+    return Number.isFinite(value) ? null : 'A number is too large to be represented.';
+  }
+  if (typeof value !== 'object' || value === null) return null;
+  if (depth >= deepest) return `The body is nested deeper than ${deepest} levels.`;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      const problem = findJsonProblem(item, depth + 1);
+      if (problem !== null) return problem;
+    }
+    return null;
+  }
+  for (const key in value) {
+    if (refused_keys.has(key)) return `The key "${key}" is not allowed.`;
+    const problem =
+      findTextProblem(key) ?? findJsonProblem((value as Record<string, unknown>)[key], depth + 1);
+    if (problem !== null) return problem;
+  }
+  return null;
+};
+
+/** Only the syntax is looked at; what is refused in a value is for `findJsonProblem`. */
+export const readJson = (raw: Buffer): ParsedJson => {
+  if (raw.length === 0) return { ok: false, problem: 'The body is empty; send a JSON object.' };
+  if (!isUtf8(raw)) return { ok: false, problem: 'The body is not valid UTF-8.' };
+  const text = raw.toString('utf8');
+  try {
+    return { ok: true, value: JSON.parse(text), text };
+  } catch {
+    return { ok: false, problem: 'The body is not valid JSON.' };
+  }
+};
+
+export const parseJson = (raw: Buffer): ParsedJson => {
+  const read = readJson(raw);
+  if (!read.ok) return read;
+  const problem = findJsonProblem(read.value);
+  return problem === null ? read : { ok: false, problem };
+};

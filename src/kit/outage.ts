@@ -1,0 +1,43 @@
+/** Which errors of Postgres say that the store is away, and nothing about the statement. */
+
+const code = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+
+/** Serialisation failure or deadlock: the same statement may succeed when it is run again. */
+const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(code(error));
+
+const outage_codes = new Set([
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_LOST',
+  'CONNECTION_SILENT',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EAI_AGAIN',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  '55P03',
+  '57014',
+]);
+
+/** Connections; resources (disk, memory, connections); an operator's act; the system below. */
+const outage_classes = /^(08|53|57P|58)/;
+
+/** The disk is full, or the server or the database takes no writes; reads go on. */
+export const isWriteRefused = (error: unknown): boolean => ['53100', '25006'].includes(code(error));
+
+/**
+ * The store is away, restarting, out of time or out of room, and nothing is wrong with the
+ * statement. Whether a commit that was under way took effect is unknown: only idempotent work may
+ * be run again.
+ */
+export const isOutage = (error: unknown): boolean =>
+  outage_codes.has(code(error)) ||
+  outage_classes.test(code(error)) ||
+  isConflict(error) ||
+  isWriteRefused(error);

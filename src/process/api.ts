@@ -1,0 +1,388 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Config } from '../config.js';
+import { createWriteWatch } from '../db/client.js';
+import { createPrincipals, type Principals } from '../features/agents/index.js';
+import { type BriefParts, createBriefs } from '../features/briefs/index.js';
+import { type CommentParts, createCommenting } from '../features/comments/index.js';
+import {
+  type ConsensusParts,
+  consensusTopic,
+  createLiveConsensus,
+  makeConsensusTopics,
+} from '../features/consensus/index.js';
+import { createSite, type DocsParts } from '../features/docs/index.js';
+import {
+  createRevocationWatch,
+  Follower,
+  type LogEntry,
+  makeRecentEvents,
+  mountSockets,
+  nudgeChannel,
+  Told,
+} from '../features/events/index.js';
+import { createExports, type ExportParts } from '../features/exports/index.js';
+import type { HealthParts } from '../features/health/index.js';
+import { createHistory, type HistoryParts } from '../features/history/index.js';
+import {
+  bearerToken,
+  createLoginLimit,
+  createSessions,
+  looksLikeSession,
+  type Sessions,
+} from '../features/humans/index.js';
+import { createDays, type InsightParts } from '../features/insights/index.js';
+import {
+  createLimitReader,
+  type LimitParts,
+  limit_table,
+  makeWindowsOf,
+  predictionsWindow,
+} from '../features/limits/index.js';
+import { createLogWatch, type LogParts } from '../features/log/index.js';
+import {
+  createOriginality,
+  createPlacing,
+  createReach,
+  type PlaceParts,
+} from '../features/predictions/index.js';
+import { createQuestionCache, lists_tag } from '../features/questions/index.js';
+import {
+  createBoards,
+  makeLeaderboardTopics,
+  type StandingParts,
+} from '../features/standing/index.js';
+import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
+import { createVoting, type VoteParts } from '../features/votes/index.js';
+import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js';
+import type { Deps } from '../http/deps.js';
+import { createKeeper } from '../http/idempotency.js';
+import { createLimiter, type Limiter } from '../http/limits.js';
+import { type Mounted, mount } from '../http/mount.js';
+import type { Credentials } from '../http/pipeline.js';
+import {
+  App,
+  exchange_counters,
+  exclusive_port,
+  type TemplatedApp,
+  type us_listen_socket,
+  us_listen_socket_close,
+  us_socket_local_port,
+} from '../http/request.js';
+import { createResponseCache } from '../http/response-cache.js';
+import { anonymous, type Caller, type Route } from '../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import type { Measure } from '../kit/metrics.js';
+import { type Running, startAll } from '../kit/service.js';
+import { all_routes, api_info } from '../routes.js';
+import { makeCallOp } from '../socket/calls.js';
+import { SharedCounter } from '../socket/connections.js';
+import { makePolledSource } from '../socket/states.js';
+import { type Base, measure, type RoleOptions } from './base.js';
+
+/** The api process: REST and websockets on one port, and everything they need at hand. */
+
+/** Everything the handlers of all routes need; the compiler holds the features to it. */
+type Needs = Deps &
+  PlaceParts &
+  CommentParts &
+  VoteParts &
+  ConsensusParts &
+  HistoryParts &
+  BriefParts &
+  InsightParts &
+  TaxonomyParts &
+  StandingParts &
+  WebhookParts &
+  LimitParts &
+  LogParts &
+  ExportParts &
+  DocsParts &
+  HealthParts;
+type ApiParts = ReturnType<typeof makeApiParts>;
+
+const makeApiParts = (deps: Deps, limiter: Limiter) => {
+  const { sql, config } = deps;
+  const nudge = makeNudge(deps);
+  const consensus = createLiveConsensus(deps);
+  const briefs = createBriefs(deps, consensus);
+  const cache = createResponseCache();
+  const history = createHistory(deps);
+  const recent = makeRecentEvents();
+  const originality = createOriginality(sql, config);
+  const parts = {
+    ...deps,
+    // Known only once the server listens.
+    get public_url() {
+      return deps.public_url;
+    },
+    ...{ consensus, briefs, cache, history, recent, originality },
+    placing: createPlacing({ ...deps, originality, committed: nudge }),
+    reach: config.CITATIONS_REACHABLE ? createReach(config) : null,
+    takePrediction: (agent_id: string) => limiter.take([predictionsWindow(config, agent_id)]),
+    principals: createPrincipals(deps),
+    sessions: createSessions(deps),
+    logins: createLoginLimit(config, limiter),
+    commenting: createCommenting(sql, nudge),
+    voting: createVoting(sql),
+    taxonomy: createTaxonomy(deps),
+    questions: createQuestionCache(deps, (id) => {
+      briefs.forget(id);
+      cache.invalidate(id);
+      cache.invalidate(lists_tag);
+    }),
+    write_watch: createWriteWatch(),
+    days: createDays(deps),
+    boards: createBoards(deps),
+    webhooks: createWebhooks(config),
+    exports: createExports(deps),
+    limits: createLimitReader(config, limiter, all_routes as readonly Route[]),
+    log_watch: createLogWatch(sql, recent),
+    site: createSite({
+      routes: all_routes as readonly Route[],
+      info: api_info,
+      limits: limitLines(config),
+      public_url: () => deps.public_url,
+    }),
+  };
+  return parts satisfies Needs;
+};
+
+/** The limits as the documents tell them. */
+const limitLines = (config: Config) =>
+  Object.entries(limit_table).map(([name, { setting, per }]) => ({
+    ...{ name, limit: config[setting] },
+    per: per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
+  }));
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+const key_as_token = /^(?:bearer +)?sk_/i;
+
+/** A token in the place of a key is refused like any other text, and as late. */
+const sayHeader = async (refused: Caller | Fault | Promise<Caller | Fault>) => {
+  const who = await refused;
+  const message = 'This is the token of a person; send it as Authorization: Bearer.';
+  return isFault(who) ? refuse(who.def, { message }) : who;
+};
+
+/** Whose credentials these are; an agent key that is cached costs no turn of the event loop. */
+const makeAuthenticate = (
+  config: Config,
+  { principals, sessions }: { readonly principals: Principals; readonly sessions: Sessions },
+) => {
+  const admin_digest = config.ADMIN_KEY === undefined ? null : digest(config.ADMIN_KEY);
+  return (credentials: Credentials): Caller | Fault | Promise<Caller | Fault> => {
+    const { api_key, authorization, admin_key } = credentials;
+    if (admin_key !== '') {
+      const right = admin_digest !== null && timingSafeEqual(digest(admin_key), admin_digest);
+      return right ? { kind: 'admin' } : refuse(common_faults.INVALID_API_KEY);
+    }
+    if (api_key !== '') {
+      const who = principals.byKey(api_key);
+      return looksLikeSession(api_key) ? sayHeader(who) : who;
+    }
+    if (key_as_token.test(authorization)) {
+      const message = 'This is the key of an agent; send it in the X-API-Key header.';
+      return refuse(common_faults.INVALID_TOKEN, { message });
+    }
+    const token = bearerToken(authorization);
+    return token === '' ? refuse(common_faults.INVALID_TOKEN) : sessions.byToken(token);
+  };
+};
+
+/** After a message the relay looks again by itself for about so long. */
+const nudge_every_ms = 10;
+
+/** Wakes the relay, at most once in a while; what is committed meanwhile shares a message. */
+const makeNudge = ({ redis, config }: Deps): (() => void) => {
+  const channel = nudgeChannel(config.REDIS_PREFIX);
+  let sent_ms = Number.NEGATIVE_INFINITY;
+  let is_waiting = false;
+  const send = (): void => {
+    is_waiting = false;
+    sent_ms = performance.now();
+    if (redis.status === 'ready') redis.publish(channel, '').catch(() => undefined);
+  };
+  return () => {
+    if (is_waiting) return;
+    const wait_ms = sent_ms + nudge_every_ms - performance.now();
+    is_waiting = wait_ms > 0;
+    if (is_waiting) setTimeout(send, wait_ms).unref();
+    else send();
+  };
+};
+
+const redis_away = {
+  code: 'REDIS_AWAY',
+  text: 'Redis does not answer: events and leaderboards come later than usual. Nothing is lost.',
+};
+
+/** `system`: what a client should know of the process that it is connected to. */
+const makeSystemTopic = ({ redis }: Deps, node: string, touch: (topic: string) => void) => {
+  let status: 'serving' | 'draining' = 'serving';
+  const source = makePolledSource({
+    resolve: (label) => (label === 'system' ? { topic: label, label } : null),
+    read: () => ({ node, status, notices: redis.status === 'ready' ? [] : [redis_away] }),
+    every_ms: 1_000,
+    touch,
+  });
+  const startDraining = (): void => {
+    status = 'draining';
+    touch('system');
+  };
+  return { source, startDraining };
+};
+
+/** Lists are invalidated by the life of questions alone: their counters may be a second old. */
+const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]): void => {
+  for (const { question_id, event } of batch) {
+    if (question_id === null) continue;
+    if (/^(?:question|dispute)\./.test(event)) questions.forget(question_id);
+    else cache.invalidate(question_id);
+  }
+};
+
+/** The port and what answers on it, mounted and not yet listening. */
+const mountAll = ({ deps }: Base, options: RoleOptions) => {
+  const { config, log, sql, redis } = deps;
+  const { NODE_ENV, PUBLIC_URL = '', REDIS_PREFIX: prefix } = config;
+  const app = App();
+  const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
+  const parts = makeApiParts(deps, limiter);
+  const authenticate = makeAuthenticate(config, parts);
+  const windowsOf = makeWindowsOf(config);
+  const { TRUSTED_PROXIES: trusted_proxies } = config;
+  const mounted = mount(app, {
+    routes: all_routes as readonly Route<ApiParts>[],
+    deps: parts,
+    ...{ limiter, log, trusted_proxies, authenticate, windowsOf },
+    onThrown: parts.write_watch.note,
+    link_url: () => `${deps.public_url}/link`,
+    cache: parts.cache,
+    keeper: createKeeper({ sql, secret_key: config.SECRET_KEY ?? '', log }),
+    only_https: NODE_ENV === 'production' && PUBLIC_URL.startsWith('https://'),
+    check_answers: options.check_answers ?? false,
+  });
+  const connections = new SharedCounter({ redis, prefix, log });
+  const node = `${options.role}-${options.index}`;
+  const touch = (topic: string): void => sockets.hub.touch(topic);
+  const system = makeSystemTopic(deps, node, touch);
+  const sockets = mountSockets(app, {
+    ...{ sql, log, node, trusted_proxies, authenticate, connections },
+    taxonomy: parts.taxonomy,
+    limits: { connections_key: config.SOCKETS_KEY, connections_ip: config.SOCKETS_IP },
+    ops: { call: makeCallOp(mounted) },
+    recent: parts.recent,
+    admit: async (address) => {
+      const taken = await limiter.take(windowsOf({ limits: [] }, anonymous, address));
+      return taken.allowed ? null : refuse(common_faults.RATE_LIMITED);
+    },
+    head: () => follower.head,
+    oldest: () => follower.oldest,
+    states: [
+      makeConsensusTopics(parts.consensus),
+      makeLeaderboardTopics(parts, touch),
+      system.source,
+    ],
+  });
+  const follower = new Follower({
+    ...{ sql, prefix, log },
+    redis_url: config.REDIS_URL ?? '',
+    onEvents: (batch) => {
+      for (const id of parts.consensus.onEvents(batch)) touch(consensusTopic(id));
+      parts.history.onEvents(batch);
+      invalidate(parts, batch);
+      const told = batch.map((entry) => new Told(entry));
+      sockets.onEvents(told);
+      parts.log_watch.onEvents(told);
+    },
+  });
+  const revocations = createRevocationWatch(deps, (revoked) => {
+    sockets.onRevoked(revoked);
+    parts.log_watch.visitors.onRevoked(revoked);
+  });
+  return { app, parts, limiter, mounted, connections, sockets, follower, revocations, system };
+};
+
+type All = ReturnType<typeof mountAll>;
+
+const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measure[] => {
+  const { placing, cache, log_watch } = parts;
+  const http = exchange_counters;
+  const hub = () => sockets.hub.stats();
+  return [
+    measure('http_open', 'Requests without an answer yet.', () => mounted.open.size),
+    measure('http_aborted_total', 'Requests whose client went away.', () => http.aborted),
+    measure('http_expired_total', 'Requests answered 503 at the deadline.', () => http.expired),
+    measure('http_shed_total', 'Writes refused: too many were open.', () => http.shed),
+    measure('http_cached_total', 'Responses from the response cache.', () => cache.stats().hits),
+    measure('predictions_placed_total', 'Predictions placed.', () => placing.stats.drafts),
+    measure('prediction_batches_total', 'Their group commits.', () => placing.stats.batches),
+    measure('log_head_offset', 'Newest offset followed here.', () => follower.head),
+    measure(
+      'log_lag_p99_ms',
+      'From the time of an event to its delivery to sockets, 99th percentile.',
+      () => follower.lagP99(),
+    ),
+    measure('sockets', 'Open websockets.', () => hub().sockets),
+    measure('sockets_slow_total', 'Times that a socket read too slowly.', () => hub().slow),
+    measure('sockets_unread_bytes', 'Bytes not yet read by sockets.', () => hub().unread_bytes),
+    measure('log_visitors', 'Event streams and long polls.', () => log_watch.visitors.count()),
+  ];
+};
+
+const listen = (app: TemplatedApp, config: Config, options: number): Promise<us_listen_socket> =>
+  new Promise((resolve, reject) => {
+    const done = (socket: us_listen_socket | false): void => {
+      if (socket) resolve(socket);
+      else reject(new Error(`cannot listen on ${config.HOST}:${config.PORT}; is the port taken?`));
+    };
+    // The native call also takes options after the port, which its types leave out.
+    (app.listen as (...args: unknown[]) => void).call(app, config.HOST, config.PORT, options, done);
+  });
+
+const drain_ms = 10_000;
+
+const waitForOpen = async ({ open }: Mounted): Promise<void> => {
+  const until = performance.now() + drain_ms;
+  while (open.size > 0 && performance.now() < until) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, 10);
+    });
+  }
+};
+
+export const startApi = async (base: Base, options: RoleOptions): Promise<Running> => {
+  const { config, log } = base.deps;
+  const all = mountAll(base, options);
+  const { app, parts, limiter, mounted, connections, sockets, follower, revocations, system } = all;
+  const monitor = base.monitor(measuresOf(all));
+  const services = await startAll([base, follower, connections, revocations, ...monitor]);
+  // Topics and filters are checked without a wait, against what was read.
+  await parts.taxonomy.read();
+  await sockets.start();
+  parts.log_watch.begin(follower);
+  const socket = await listen(app, config, options.shared_port ? 0 : exclusive_port);
+  const port = us_socket_local_port(socket);
+  base.setPort(port);
+  log.info({ port }, 'api: listening');
+  return {
+    port,
+    async stop() {
+      us_listen_socket_close(socket);
+      mounted.startDraining();
+      parts.log_watch.end();
+      system.startDraining();
+      await Promise.all([sockets.stop(), waitForOpen(mounted)]);
+      const { placing, commenting, voting } = parts;
+      await Promise.all([placing.drain(), commenting.drain(), voting.drain()]);
+      mounted.stop();
+      app.close();
+      limiter.stop();
+      parts.webhooks.close();
+      await parts.exports.close();
+      await parts.history.close();
+      await services.stop();
+    },
+  };
+};

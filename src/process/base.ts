@@ -1,0 +1,103 @@
+import type { Redis } from 'ioredis';
+import { type Config, publicUrl, type RoleName } from '../config.js';
+import { type DatabaseClock, followClock, openSql, probeSql, type Sql } from '../db/client.js';
+import type { Deps } from '../http/deps.js';
+import { makeLog } from '../kit/log.js';
+import { createMonitor, type Measure } from '../kit/metrics.js';
+import { type Service, withDeadline } from '../kit/service.js';
+import { closeRedis, connectRedis, openRedis } from '../redis/client.js';
+
+export interface RoleOptions {
+  readonly role: RoleName;
+  /** Number among the processes of the service, from 0. */
+  readonly index: number;
+  /** Several api processes listen on the same port. */
+  readonly shared_port: boolean;
+  /** Tests: refuse answers that do not match what their route says it returns. */
+  readonly check_answers?: boolean;
+}
+
+/** What every role process is built on: its log and its connections, open until it is stopped. */
+export interface Base extends Service {
+  readonly deps: Deps;
+  /** A connection for subscriptions. */
+  openSubscriber(): Promise<Redis>;
+  /** Tells the links where the server really listens, once that is known. */
+  setPort(port: number): void;
+  /** Probes and metrics of this process, where METRICS_PORT asks for them. */
+  monitor(measures?: readonly Measure[]): readonly Service[];
+}
+
+export const measure = (name: string, help: string, read: Measure['read']): Measure => ({
+  name,
+  help,
+  read,
+});
+
+const answersInTime = (sql: Sql): Promise<boolean> =>
+  withDeadline(probeSql(sql), 1_000, 'the probe').then(
+    () => true,
+    () => false,
+  );
+
+/** The first reading, where Postgres answers; a start does not wait for one that is away. */
+const readOnce = (clock: DatabaseClock): Promise<void> =>
+  withDeadline(clock.ask(), 1_000, 'the clock').catch(() => undefined);
+
+const log_dropped_help =
+  'Lines of the log that could not be written: its disk is full, or nobody reads them.';
+
+export const openBase = async (config: Config, { role, index }: RoleOptions): Promise<Base> => {
+  const { DATABASE_URL, REDIS_URL, HOST: host, METRICS_PORT } = config;
+  if (DATABASE_URL === undefined || REDIS_URL === undefined) {
+    throw new Error('a role process needs DATABASE_URL and REDIS_URL; the supervisor gives them');
+  }
+  const name = `${role}-${index}`;
+  const { log, dropped } = makeLog(config.LOG_LEVEL, { role: name, pid: process.pid });
+  const sql = openSql({
+    url: DATABASE_URL,
+    pool: config.DATABASE_POOL,
+    prepare: config.DATABASE_PREPARE,
+    name,
+    // It settles, ranks and draws whole questions at once.
+    ...(role === 'timer' ? { statement_timeout_ms: 10_000 } : {}),
+  });
+  const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
+  const clock = followClock(sql);
+  await Promise.all([connectRedis(redis), readOnce(clock)]);
+  const connections = [redis];
+  let port = config.PORT;
+  const deps = {
+    ...{ config, log, sql, redis, clock: clock.now },
+    get public_url() {
+      return publicUrl(config, port);
+    },
+  };
+  return {
+    name: 'base',
+    deps,
+    start: async () => undefined,
+    async stop() {
+      clock.stop();
+      for (const connection of connections) closeRedis(connection);
+      await sql.end({ timeout: 5 });
+    },
+    async openSubscriber() {
+      const options = { command_timeout_ms: 0, subscribes: true };
+      const connection = openRedis({ url: REDIS_URL, name: `${name} nudges`, log, ...options });
+      connections.push(connection);
+      await connectRedis(connection);
+      return connection;
+    },
+    setPort(real_port) {
+      port = real_port;
+    },
+    monitor(measures = []) {
+      if (METRICS_PORT === undefined) return [];
+      const isReady = (): Promise<boolean> => answersInTime(sql);
+      const labels = { role, index: String(index) };
+      const all = [...measures, measure('log_lines_dropped_total', log_dropped_help, dropped)];
+      return [createMonitor({ port: METRICS_PORT + index, host, labels, measures: all, isReady })];
+    },
+  };
+};

@@ -1,0 +1,185 @@
+import { type SpawnOptions, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import net from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { commandOf, findProcesses, startTime } from '../../boot/processes.mjs';
+import { closeLog, openLog } from './logs.js';
+
+/** What embedded Postgres and embedded Redis have in common: life and death of a server process. */
+
+/** A server that this process started and answers for. */
+export interface EmbeddedStore {
+  readonly url: string;
+  readonly pid: number;
+  /** Fulfilled when the server process has ended, for whatever reason. */
+  readonly exited: Promise<void>;
+  /** Ends the server in order, by force when it takes too long; fulfilled when it is gone. */
+  stop(): Promise<void>;
+}
+
+export type Say = (line: string) => void;
+
+/** Which process is meant: the pid in a file, if its command line has this word. */
+export interface ServerName {
+  readonly pid_file: string;
+  readonly word: string;
+}
+
+/** What to send, and how long to wait for the end after it. */
+export type StopSteps = readonly (readonly [signal: NodeJS.Signals, wait_ms: number])[];
+
+/** The pid of the named server when it runs; 0 when it does not, or when the pid is another's. */
+export const findServer = ({ pid_file, word }: ServerName): number => {
+  const pid = Number.parseInt(readOrEmpty(pid_file), 10);
+  return startTime(pid) !== null && commandOf(pid).includes(word) ? pid : 0;
+};
+
+export const readOrEmpty = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+};
+
+export const signalProcess = (pid: number, signal: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has just ended by itself.
+  }
+};
+
+/** Sends one signal after the other until the process is gone. */
+export const stopProcess = async (pid: number, steps: StopSteps): Promise<void> => {
+  const born = startTime(pid);
+  for (const [signal, wait_ms] of steps) {
+    if (born === null || startTime(pid) !== born) return;
+    signalProcess(pid, signal);
+    const deadline = Date.now() + wait_ms;
+    while (startTime(pid) === born && Date.now() < deadline) await wait(10);
+  }
+};
+
+export const killAll = (accepts: (command: readonly string[]) => boolean): void => {
+  for (const pid of findProcesses(accepts)) signalProcess(pid, 'SIGKILL');
+};
+
+/**
+ * A shell of a few hundred kilobytes that ends a server when this process is gone, even by kill -9:
+ * its standard input then closes. It looks at the command line first, because by then the pid may
+ * be another's.
+ */
+const keeper_script = `
+while read -r _; do :; done
+words=$(tr '\\0' ' ' < "/proc/$1/cmdline" || ps -o command= -p "$1")
+case "$words" in *"$2"*) kill -s "$3" "$1" ;; esac`;
+
+const startKeeper = (pid: number, word: string, signal: NodeJS.Signals): (() => boolean) => {
+  const args = ['-c', keeper_script, 'keeper', String(pid), word, signal.replace('SIG', '')];
+  const keeper = spawn('sh', args, {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  keeper.on('error', () => undefined);
+  keeper.unref();
+  const { stdin } = keeper;
+  stdin.on('error', () => undefined);
+  if (stdin instanceof net.Socket) stdin.unref();
+  // Not by closing its input, on which it would act.
+  return () => keeper.kill('SIGKILL');
+};
+
+interface ServerStart {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly options: SpawnOptions;
+  readonly log_file: string;
+  /** Of its command line, to know it again. */
+  readonly word: string;
+  readonly stop_steps: StopSteps;
+  readonly ready_ms: number;
+  readonly isReady: (pid: number) => boolean | Promise<boolean>;
+}
+
+/** The running server, or the end of what it said when it did not start. */
+export const startServer = async (
+  start: ServerStart,
+): Promise<Omit<EmbeddedStore, 'url'> | string> => {
+  const { log_file, stop_steps } = start;
+  const log = openLog(log_file);
+  const from = statSync(log_file).size;
+  const stdio = ['ignore', log, log] as const;
+  const place = { cwd: '/', detached: true, stdio: [...stdio], ...start.options };
+  const child = spawn(start.command, start.args, place);
+  closeLog(log);
+  const pid = child.pid ?? 0;
+  let has_ended = false;
+  const exited = new Promise<void>((resolve) => {
+    const end = (): void => {
+      has_ended = true;
+      resolve();
+    };
+    child.once('exit', end);
+    // It could not be started at all.
+    child.once('error', end);
+  });
+  const stop = async (): Promise<void> => {
+    // The pid of a process that ended may be another's by now.
+    if (!has_ended) await stopProcess(pid, stop_steps);
+    await exited;
+  };
+  void exited.then(startKeeper(pid, start.word, stop_steps[0]?.[0] ?? 'SIGTERM'));
+  const deadline = Date.now() + start.ready_ms;
+  while (!has_ended && Date.now() < deadline) {
+    if ((await start.isReady(pid)) && !has_ended) return { pid, exited, stop };
+    await wait(5);
+  }
+  await stop();
+  return lastLines(readFileSync(log_file).subarray(from).toString('utf8'));
+};
+
+/** The last lines of a text that say something, to show with an error. */
+export const lastLines = (text: string, count = 6): string =>
+  text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(-count)
+    .map((line) => `  ${line}`)
+    .join('\n');
+
+/** Null when nothing listens there, else the error code of the attempt, such as EADDRINUSE. */
+export const probePort = (port: number, host = '127.0.0.1'): Promise<string | null> =>
+  new Promise((resolve) => {
+    const server = net.createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'ERROR'));
+    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(null)));
+  });
+
+/**
+ * A free port below the range that systems give to outgoing connections (from 32768 on): there
+ * nobody takes it by accident while a server starts again.
+ */
+export const pickPort = async (host = '127.0.0.1'): Promise<number> => {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const port = randomInt(20_000, 32_768);
+    if ((await probePort(port, host)) === null) return port;
+  }
+  throw new Error(`No free port was found on ${host}.`);
+};
+
+/**
+ * The port to start on: the one used before, so that clients find the server again. A server that
+ * starts again under its clients must keep it and waits until it is free.
+ */
+export const keepPort = async (port: number, must_keep: boolean): Promise<number> => {
+  const deadline = Date.now() + (must_keep ? 5_000 : 0);
+  while (port !== 0) {
+    if ((await probePort(port)) === null) return port;
+    if (Date.now() >= deadline) break;
+    await wait(20);
+  }
+  return must_keep && port !== 0 ? port : pickPort();
+};

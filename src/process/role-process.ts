@@ -1,0 +1,271 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { setTimeout as wait } from 'node:timers/promises';
+import { findProcesses } from '../boot/processes.mjs';
+import { type Config, type RoleName, role_names } from '../config.js';
+import { type Running, withDeadline } from '../kit/service.js';
+import { type Say, stopProcess } from './embedded/processes.js';
+
+/**
+ * One role in a process of its own, started again whenever it ends, and killed when it stands
+ * still. States: starting → ready → (ended → starting …) → stopping → gone. The two talk over IPC:
+ * `ready`, `failed` and `alive` come up, `stop` goes down, and a closed channel tells the child
+ * that nobody is above it any more. A role process says every second that its event loop turns. One
+ * that is silent for 5 s stands still (stopped, or in a loop without end): no job of it may take so
+ * long, and nobody else does its work meanwhile.
+ */
+export interface RoleArgs {
+  readonly role: RoleName;
+  /** Counts all processes of a service, from 0. */
+  readonly index: number;
+  /** Several processes listen on the same port. */
+  readonly shared_port: boolean;
+}
+
+type FromRole =
+  | { readonly type: 'alive' }
+  | { readonly type: 'ready'; readonly port?: number }
+  | { readonly type: 'failed'; readonly message: string };
+interface ToRole {
+  readonly type: 'stop';
+}
+
+export interface RoleProcess {
+  /** The port it listens on, if it does; rejects when it never gets ready. */
+  readonly ready: Promise<number | undefined>;
+  /** Asks it to stop and ends it by force when it takes longer. */
+  stop(within_ms: number): Promise<void>;
+  kill(): void;
+}
+
+interface RoleProcessOptions {
+  readonly args: RoleArgs;
+  readonly entry: string;
+  readonly data_dir: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Most that the heap of the process may hold, in MB. */
+  readonly heap_mb: number;
+  /** File descriptor of the log, or the output of this process. */
+  readonly output: number | 'inherit';
+  readonly say: Say;
+}
+
+const first_backoff_ms = 100;
+/** One that works between its ends is to be missed for no longer. */
+const longest_backoff_ms = 1_000;
+const healthy_ms = 30_000;
+/** So often a process may end before it was ever ready; then the service does not start. */
+const first_tries = 3;
+
+const beat_ms = 1_000;
+const silent_ms = 5_000;
+/** Until it is ready a process loads, and may do so in one piece. */
+const starting_ms = 60_000;
+const look_ms = 500;
+
+const dataWord = (data_dir: string): string => `--data=${data_dir}`;
+
+const toWords = ({ args, data_dir }: RoleProcessOptions): string[] => [
+  `--role=${args.role}`,
+  `--index=${args.index}`,
+  ...(args.shared_port ? ['--shared-port'] : []),
+  dataWord(data_dir),
+];
+
+/** What `toWords` made; null for a process that is no role's. */
+export const readRoleArgs = (words: readonly string[]): RoleArgs | null => {
+  const wordOf = (name: string): string | undefined =>
+    words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3);
+  const role = role_names.find((name) => name === wordOf('role'));
+  if (role === undefined) return null;
+  const index = Number(wordOf('index') ?? 0);
+  return { role, index, shared_port: words.includes('--shared-port') };
+};
+
+/** Ends the role processes of a service that was killed: they would keep the port. */
+export const endOrphans = async (data_dir: string): Promise<void> => {
+  const word = dataWord(data_dir);
+  const orphans = findProcesses(
+    (command) => command.includes(word) && readRoleArgs(command) !== null,
+  );
+  await Promise.all(orphans.map((pid) => stopProcess(pid, [['SIGKILL', 5_000]])));
+};
+
+export const keepRole = (options: RoleProcessOptions): RoleProcess => {
+  const { args, say } = options;
+  const name = `${args.role} ${args.index}`;
+  const stopped = new AbortController();
+  let child: ChildProcess | null = null;
+  let was_ready = false;
+  let onReady = (_: number | undefined): void => undefined;
+  let onFailed = (_: Error): void => undefined;
+  const ready = new Promise<number | undefined>((resolve, reject) => {
+    onReady = resolve;
+    onFailed = reject;
+  });
+
+  const onStarted = (port: number | undefined): void => {
+    was_ready = true;
+    onReady(port);
+  };
+  const runOn = async (): Promise<void> => {
+    let backoff_ms = first_backoff_ms;
+    for (let tries = 1; !stopped.signal.aborted; tries += 1) {
+      const started_ms = performance.now();
+      child = forkRole(options);
+      const why = await watchRole(child, onStarted);
+      child = null;
+      if (stopped.signal.aborted) return;
+      if (!was_ready && tries >= first_tries) {
+        return onFailed(new Error(`The ${name} process does not start: ${why}`));
+      }
+      if (performance.now() - started_ms >= healthy_ms) backoff_ms = first_backoff_ms;
+      say(`The ${name} process ended (${why}); it is started again.`);
+      await wait(backoff_ms, undefined, { signal: stopped.signal }).catch(() => undefined);
+      backoff_ms = Math.min(backoff_ms * 2, longest_backoff_ms);
+    }
+  };
+
+  const done = runOn();
+  // Nobody has to wait for it: a stop before it is ready is no failure.
+  ready.catch(() => undefined);
+  const kill = (): void => {
+    stopped.abort();
+    child?.kill('SIGKILL');
+  };
+  return {
+    ready,
+    kill,
+    async stop(within_ms) {
+      stopped.abort();
+      if (child?.connected) child.send({ type: 'stop' } satisfies ToRole, () => undefined);
+      const timer = setTimeout(kill, within_ms);
+      await done;
+      clearTimeout(timer);
+    },
+  };
+};
+
+/** Lives with a role until it ends; why it ended. */
+const watchRole = async (
+  child: ChildProcess,
+  onStarted: (port: number | undefined) => void,
+): Promise<string> => {
+  let message = '';
+  const watchdog = watchBeats(() => {
+    message = 'it stood still';
+    child.kill('SIGKILL');
+  });
+  child.on('message', (said: FromRole) => {
+    watchdog.onBeat();
+    if (said.type === 'failed') message = said.message;
+    else if (said.type === 'ready') {
+      watchdog.onReady();
+      onStarted(said.port);
+    }
+  });
+  const ending = await whenEnded(child);
+  watchdog.stop();
+  return message === '' ? ending : message;
+};
+
+/** Calls `onSilent` once when no beat came in time. */
+const watchBeats = (onSilent: () => void) => {
+  let limit_ms = starting_ms;
+  let silence_ms = 0;
+  let looked_ms = performance.now();
+  const look = (): void => {
+    const passed_ms = performance.now() - looked_ms;
+    looked_ms += passed_ms;
+    // What passes while this process stands still itself does not count.
+    if (passed_ms < 4 * look_ms) silence_ms += passed_ms;
+    if (silence_ms < limit_ms) return;
+    clearInterval(timer);
+    onSilent();
+  };
+  const timer = setInterval(look, look_ms).unref();
+  return {
+    onBeat(): void {
+      silence_ms = 0;
+    },
+    /** It has started: from now on the short limit counts. */
+    onReady(): void {
+      limit_ms = silent_ms;
+    },
+    stop: (): void => clearInterval(timer),
+  };
+};
+
+const forkRole = (options: RoleProcessOptions): ChildProcess => {
+  const { entry, env, output, heap_mb } = options;
+  const child = fork(entry, toWords(options), {
+    env,
+    execArgv: [...process.execArgv, `--max-old-space-size=${heap_mb}`],
+    stdio: ['ignore', output, output, 'ipc'],
+  });
+  child.on('error', () => undefined);
+  return child;
+};
+
+const whenEnded = (child: ChildProcess): Promise<string> =>
+  new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+    child.once('error', (error) => {
+      if (child.pid === undefined) resolve(error.message);
+    });
+  });
+
+/** The supervisor has its own limit, below this one. */
+const stop_ms = 19_000;
+/** Without a supervisor the next start is already waiting for the port. */
+const orphan_stop_ms = 1_500;
+
+interface ChildOptions {
+  readonly config: Config;
+  readonly args: RoleArgs;
+  readonly start: (config: Config, args: RoleArgs) => Promise<Running>;
+}
+
+/**
+ * The inside of a role process: runs until the supervisor says stop or is gone; the exit code. It
+ * obeys the supervisor alone: signals are ignored, because a terminal's Ctrl-C reaches every
+ * process at once while the order of the end is the supervisor's.
+ */
+export const runRole = async ({ config, args, start }: ChildOptions): Promise<number> => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => undefined);
+  }
+  const stopping = whenStopped();
+  setInterval(() => void sayUp({ type: 'alive' }), beat_ms).unref();
+  let running: Running;
+  try {
+    running = await start(config, args);
+  } catch (error) {
+    console.error(error);
+    const message = error instanceof Error ? error.message : String(error);
+    await sayUp({ type: 'failed', message });
+    return 1;
+  }
+  await sayUp({ type: 'ready', ...(running.port === undefined ? {} : { port: running.port }) });
+  const limit_ms = await stopping;
+  return withDeadline(running.stop(), limit_ms, `Stopping ${args.role}`).then(
+    () => 0,
+    () => 1,
+  );
+};
+
+/** How long the stop may take. */
+const whenStopped = (): Promise<number> =>
+  new Promise((resolve) => {
+    process.on('message', (message: ToRole) => {
+      if (message.type === 'stop') resolve(stop_ms);
+    });
+    process.on('disconnect', () => resolve(orphan_stop_ms));
+    if (!process.connected) resolve(orphan_stop_ms);
+  });
+
+/** Fulfilled when the message is on its way, or when nobody is there to hear it. */
+const sayUp = (message: FromRole): Promise<void> =>
+  new Promise((resolve) => {
+    if (!process.connected || process.send === undefined) return resolve();
+    process.send(message, () => resolve());
+  });

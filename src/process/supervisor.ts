@@ -1,0 +1,424 @@
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Config, RoleName } from '../config.js';
+import { publicUrl } from '../config.js';
+import { migrate } from '../db/migrate.js';
+import { isOutage } from '../kit/outage.js';
+import { lookAtRedis } from '../redis/client.js';
+import { claimDataDir, type DataDirClaim } from './embedded/data-dir.js';
+import { type DevCaFiles, keepDevCa } from './embedded/dev-ca.js';
+import { keepSecret } from './embedded/files.js';
+import { keepLogsSmall, openLog } from './embedded/logs.js';
+import { startPostgres } from './embedded/postgres.js';
+import { placeOutside } from './embedded/postgres-home.js';
+import {
+  type EmbeddedStore,
+  pickPort,
+  probePort,
+  type Say,
+  signalProcess,
+} from './embedded/processes.js';
+import { startRedis } from './embedded/redis.js';
+import { endOrphans, keepRole, type RoleProcess } from './role-process.js';
+
+interface BannerParts {
+  readonly config: Config;
+  /** Undefined when no api runs here. */
+  readonly url: string | undefined;
+  readonly dev_ca: DevCaFiles | null;
+}
+
+/** What a person at the terminal wants to know once the service runs. Never a secret itself. */
+export const banner = ({ config, url, dev_ca }: BannerParts): readonly string[] => {
+  const { ADMIN_KEY, DATA_DIR, DATABASE_URL, NODE_ENV, REDIS_URL } = config;
+  const here = (name: string): string => path.relative('', path.join(DATA_DIR, name));
+  const production = NODE_ENV === 'production';
+  const embedded = DATABASE_URL === undefined || REDIS_URL === undefined;
+  const folders = [here(''), placeOutside(DATA_DIR)].filter((folder) => folder !== '');
+  const facts: readonly (readonly [string, string])[] = [
+    ['admin key', ADMIN_KEY === undefined ? here('admin-key') : 'as set in ADMIN_KEY'],
+    ['data', embedded ? `${folders.join(' and ')} (npm run backup)` : 'in the stores that are set'],
+    ['logs', production ? 'this output, one JSON line each' : here('log/forum.log')],
+  ];
+  const lines = facts.map(([name, value]) => `  ${name.padEnd(10)} ${value}`);
+  const headline =
+    url === undefined ? 'Prediction Forum runs without an api.' : `Prediction Forum runs at ${url}`;
+  if (production) return [headline, ...lines.map((line) => line.trim())];
+  if (!isLoopback(config.HOST)) lines.push('', ...open_warning);
+  return ['', headline, '', ...lines, ...(url === undefined ? [] : tryNext(url, dev_ca)), ''];
+};
+
+const isLoopback = (host: string): boolean => /^(localhost|::1|127(\.\d{1,3}){3})$/.test(host);
+
+const open_warning = [
+  '  WARNING: this is development mode, and other machines can reach it: /dev/outbox shows every',
+  '  mail, with its links, to anybody. Set NODE_ENV=production or HOST=127.0.0.1.',
+];
+
+const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
+  const body = '{"name":"First Light","model":"claude-sonnet-4"}';
+  const lines = [
+    '',
+    '  Try next:',
+    `    curl -X POST ${url}/api/register \\`,
+    `      -H 'content-type: application/json' -d '${body}'`,
+    '    npm run demo          25 agents play the whole story',
+    `    ${url}/docs`,
+  ];
+  if (dev_ca === null) return lines;
+  return [
+    ...lines,
+    '',
+    '  Webhooks may go to https://127.0.0.1:PORT (10000 or more) with the certificate',
+    `    ${path.relative('', dev_ca.cert_file)} and its key ${path.relative('', dev_ca.key_file)}`,
+  ];
+};
+
+/** An embedded store that is started again at once, at the same address, whenever it ends. */
+interface KeptStore {
+  readonly name: string;
+  readonly url: string;
+  stop(): Promise<void>;
+  /** Ends it without ceremony. */
+  kill(): Promise<void>;
+}
+
+/** A store that lacks room on its disk is to be back soon after there is some. */
+const longest_backoff_ms = 1_000;
+const kill_ms = 2_000;
+
+const keepStore = async (
+  { config, say }: Supervisor,
+  name: 'Redis' | 'Postgres',
+): Promise<KeptStore> => {
+  const stopped = new AbortController();
+  const start = (must_keep_port: boolean): Promise<EmbeddedStore> => {
+    const options = { data_dir: config.DATA_DIR, say, must_keep_port };
+    return name === 'Redis' ? startRedis(options) : startPostgres(options);
+  };
+  let store = await start(false);
+  const { url } = store;
+
+  const startAgain = async (): Promise<void> => {
+    for (let backoff_ms = 50; !stopped.signal.aborted; backoff_ms *= 2) {
+      try {
+        store = await start(true);
+        return say(`${name} runs again.`);
+      } catch (error) {
+        say(`${name}: ${error instanceof Error ? error.message : error}`);
+      }
+      await rest(Math.min(backoff_ms, longest_backoff_ms), stopped.signal);
+    }
+  };
+  let starting: Promise<void> = Promise.resolve();
+  const watch = async (): Promise<void> => {
+    for (;;) {
+      await store.exited;
+      if (stopped.signal.aborted) return;
+      say(`${name} ended; it is started again.`);
+      starting = startAgain();
+      await starting;
+    }
+  };
+  const done = watch();
+  return {
+    name,
+    url,
+    async stop() {
+      stopped.abort();
+      // A start that is under way makes another one to stop.
+      await starting;
+      await store.stop();
+      await done;
+    },
+    async kill() {
+      stopped.abort();
+      // Ends it at once and leaves files that the next start can use.
+      signalProcess(store.pid, name === 'Redis' ? 'SIGKILL' : 'SIGQUIT');
+      await Promise.race([store.exited, wait(kill_ms)]);
+      signalProcess(store.pid, 'SIGKILL');
+    },
+  };
+};
+
+/** A terminal sends Ctrl-C to everybody, and npm passes a signal on: both come at once. */
+const same_ms = 300;
+const parent_every_ms = 500;
+
+/**
+ * What asks a service to stop. `stop` is aborted by the first signal, or by the end of the npm that
+ * started this process; `force` by the second signal.
+ */
+const watchStopSignals = (env: NodeJS.ProcessEnv): StopSignals => {
+  let first_at = 0;
+  const stop = new AbortController();
+  const force = new AbortController();
+  const onSignal = (): void => {
+    if (first_at !== 0 && Date.now() - first_at > same_ms) force.abort();
+    first_at ||= Date.now();
+    stop.abort();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  // A closed terminal or a killed npm must not end this process before its children.
+  process.stdout.on('error', () => undefined);
+  process.stderr.on('error', () => undefined);
+  if (env['npm_lifecycle_event'] !== undefined) watchParent(onSignal);
+  return { stop: stop.signal, force: force.signal };
+};
+
+interface StopSignals {
+  readonly stop: AbortSignal;
+  readonly force: AbortSignal;
+}
+
+/** Rests so long, or until the signal. */
+const rest = (ms: number, signal: AbortSignal): Promise<void> =>
+  wait(ms, undefined, { signal }).catch(() => undefined);
+
+const whenAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve());
+  });
+
+/** npm may be killed in a way that it cannot pass on; then nobody could stop this process. */
+const watchParent = (onGone: () => void): void => {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    onGone();
+  }, parent_every_ms);
+  timer.unref();
+};
+
+/**
+ * Runs the whole service. Order of the start: claim DATA_DIR → port free? → keys, stores →
+ * migrations → role processes. Order of the end: api (nobody new comes in) → the other roles
+ * (they finish what they hold) → Redis → Postgres. A second signal or 20 s ends all of it by force.
+ */
+export interface SupervisorOptions {
+  readonly config: Config;
+  /** What the role processes get, with the settings that are made here laid over it. */
+  readonly env: NodeJS.ProcessEnv;
+  /** The program of the role processes. */
+  readonly entry: string;
+}
+
+interface Supervisor extends SupervisorOptions {
+  readonly say: Say;
+  readonly claim: DataDirClaim;
+  readonly signals: StopSignals;
+  readonly stores: KeptStore[];
+  readonly roles: { readonly role: RoleName; readonly process: RoleProcess }[];
+}
+
+const stop_ms = 20_000;
+const api_stop_ms = 13_000;
+const worker_stop_ms = 5_000;
+
+/** Runs until it is told to stop; the exit code. Throws what a person has to put right. */
+export const runSupervisor = async (options: SupervisorOptions): Promise<number> => {
+  const { config } = options;
+  const say = makeSay(config);
+  const signals = watchStopSignals(options.env);
+  const claim = await claimDataDir(config.DATA_DIR);
+  const self: Supervisor = { ...options, say, claim, signals, stores: [], roles: [] };
+  const leaveLogs = keepLogsSmall(path.join(config.DATA_DIR, 'log'), say);
+  try {
+    await start(self);
+    await whenAborted(signals.stop);
+    return await stop(self);
+  } catch (error) {
+    await stop(self);
+    throw error;
+  } finally {
+    leaveLogs();
+    claim.release();
+  }
+};
+
+/** Production logs are JSON lines, this process's too. */
+const makeSay = ({ NODE_ENV }: Config): Say =>
+  NODE_ENV === 'production'
+    ? (msg) => {
+        const time = new Date().toISOString();
+        process.stdout.write(`${JSON.stringify({ level: 30, time, role: 'supervisor', msg })}\n`);
+      }
+    : (line) => {
+        process.stdout.write(`${line}\n`);
+      };
+
+const wantedRoles = ({ ROLES }: Config): readonly RoleName[] =>
+  (['api', 'relay', 'signer', 'timer'] as const).filter(
+    (role) => ROLES.includes('all') || ROLES.includes(role),
+  );
+
+const start = async (self: Supervisor): Promise<void> => {
+  const { config, signals } = self;
+  await endOrphans(config.DATA_DIR);
+  if (wantedRoles(config).includes('api')) await checkPort(config);
+  const [urls, dev_ca] = await Promise.all([openStores(self), openDevCa(config)]);
+  if (signals.stop.aborted) return;
+  if (config.REDIS_URL !== undefined) void tellOfRedis(self, config.REDIS_URL);
+  await migratePatiently(self, urls.DATABASE_URL);
+  if (signals.stop.aborted) return;
+  const port = await startRoles(self, { ...urls, ...keySettings(config), ...caSettings(dev_ca) });
+  if (signals.stop.aborted) return;
+  const url = port === undefined ? undefined : publicUrl(config, port);
+  self.claim.note({ state: 'running', ...(url === undefined ? {} : { url }) });
+  for (const line of banner({ config, url, dev_ca })) self.say(line);
+};
+
+const port_problems: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use: stop the other program or set PORT',
+  EACCES: 'needs more rights: set a PORT of 1024 or more',
+  EADDRNOTAVAIL: 'cannot be used: HOST is not an address of this machine',
+  ENOTFOUND: 'cannot be used: HOST is not an address of this machine',
+};
+
+/** The api's listener would share a port that another program has, and take half its traffic. */
+const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
+  const problem = await probePort(PORT, HOST);
+  if (problem === null) return;
+  throw new Error(`Port ${PORT} on ${HOST} ${port_problems[problem] ?? `fails: ${problem}`}.`);
+};
+
+/** Both are waited for, also when one fails: what has started must be known to the stop. */
+const openStores = async (self: Supervisor) => {
+  const { config, stores } = self;
+  const keep = async (name: 'Redis' | 'Postgres'): Promise<string> => {
+    const kept = await keepStore(self, name);
+    stores.push(kept);
+    return kept.url;
+  };
+  const opening = [config.DATABASE_URL ?? keep('Postgres'), config.REDIS_URL ?? keep('Redis')];
+  await Promise.allSettled(opening);
+  const [DATABASE_URL = '', REDIS_URL = ''] = await Promise.all(opening);
+  return { DATABASE_URL, REDIS_URL };
+};
+
+/** A newcomer on one machine can receive webhooks; everybody else says what may be reached. */
+const openDevCa = async (config: Config): Promise<DevCaFiles | null> => {
+  const wanted =
+    config.NODE_ENV === 'development' &&
+    isLoopback(config.HOST) &&
+    config.WEBHOOK_ALLOW_CIDRS.length === 0 &&
+    config.WEBHOOK_CA_FILE === undefined;
+  return wanted ? keepDevCa(config.DATA_DIR) : null;
+};
+
+const caSettings = (dev_ca: DevCaFiles | null): Record<string, string> =>
+  dev_ca === null
+    ? {}
+    : { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128', WEBHOOK_CA_FILE: dev_ca.ca_file };
+
+const keySettings = ({ ADMIN_KEY, SECRET_KEY, DATA_DIR }: Config): Record<string, string> => ({
+  ADMIN_KEY: ADMIN_KEY ?? keepSecret(path.join(DATA_DIR, 'admin-key')),
+  SECRET_KEY: SECRET_KEY ?? keepSecret(path.join(DATA_DIR, 'secret-key')),
+});
+
+const migrate_ms = 30_000;
+
+const jitAdvice = (why: string): string =>
+  'Postgres (DATABASE_URL) compiles statements, and this user may not turn that off: answers and ' +
+  `events can come late. Set jit = off on the server. (${why})`;
+
+/** A database of somebody else's may still be starting, as in a set of containers. */
+const migratePatiently = async ({ say, signals }: Supervisor, url: string): Promise<void> => {
+  const deadline = Date.now() + migrate_ms;
+  for (let said = false; ; said = true) {
+    try {
+      const jit_stays = await migrate(url);
+      if (jit_stays !== null) say(jitAdvice(jit_stays));
+      return;
+    } catch (error) {
+      if (!isOutage(error) || signals.stop.aborted) throw error;
+      const why = error instanceof Error ? error.message : String(error);
+      if (Date.now() > deadline) {
+        throw new Error(`Postgres (DATABASE_URL) does not answer: ${why}`, { cause: error });
+      }
+      if (!said) say(`Waiting up to ${migrate_ms / 1_000} s for Postgres (DATABASE_URL): ${why}`);
+      await rest(250, signals.stop);
+    }
+  }
+};
+
+/** Nothing waits for a Redis: it may come later, and then everything goes on by itself. */
+const tellOfRedis = async ({ say }: Supervisor, url: string): Promise<void> => {
+  try {
+    await lookAtRedis(url);
+  } catch (error) {
+    const why = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
+    say(`Redis (REDIS_URL): ${why}. Look again with: npm run doctor`);
+  }
+};
+
+/** The environment of a role process: each setting that is made here, under one name only. */
+const layOver = (
+  env: NodeJS.ProcessEnv,
+  made: Readonly<Record<string, string>>,
+): NodeJS.ProcessEnv => {
+  const result = { ...env };
+  for (const [name, value] of Object.entries(made)) {
+    delete result[`PF_${name}`];
+    if (!name.endsWith('_FILE')) {
+      delete result[`${name}_FILE`];
+      delete result[`PF_${name}_FILE`];
+    }
+    result[name] = value;
+  }
+  return result;
+};
+
+/** Starts every role; the port of the api processes once all are ready, if there are any. */
+const startRoles = async (
+  self: Supervisor,
+  made: Readonly<Record<string, string>>,
+): Promise<number | undefined> => {
+  const { config, env, entry, say, roles, signals } = self;
+  const { DATA_DIR, HOST, NODE_ENV, API_PROCESSES, PROCESS_HEAP_MB: heap_mb } = config;
+  const output =
+    NODE_ENV === 'production' ? 'inherit' : openLog(path.join(DATA_DIR, 'log', 'forum.log'));
+  // Chosen here, so that all api processes and every later start of one get the same.
+  const port = config.PORT === 0 ? await pickPort(HOST) : config.PORT;
+  const process_env = layOver(env, { ...made, PORT: String(port) });
+  const common = { entry, data_dir: DATA_DIR, env: process_env, output, say, heap_mb } as const;
+  const wanted = wantedRoles(config);
+  for (const role of wanted) {
+    const shared_port = role === 'api' && API_PROCESSES > 1;
+    for (let n = 0; n < (role === 'api' ? API_PROCESSES : 1); n += 1) {
+      const args = { role, index: roles.length, shared_port };
+      roles.push({ role, process: keepRole({ ...common, args }) });
+    }
+  }
+  const ports = Promise.all(roles.map((each) => each.process.ready));
+  await Promise.race([ports, whenAborted(signals.stop)]);
+  return wanted.includes('api') ? port : undefined;
+};
+
+/** Everything in its order, or by force when that is asked for or takes too long. */
+const stop = async (self: Supervisor): Promise<number> => {
+  const { claim, roles, stores, signals, say } = self;
+  claim.note({ state: 'stopping' });
+  const stopRoles = (wanted: (role: RoleName) => boolean, within_ms: number) =>
+    Promise.all(
+      roles.filter(({ role }) => wanted(role)).map(({ process }) => process.stop(within_ms)),
+    );
+  const inOrder = async (): Promise<number> => {
+    await stopRoles((role) => role === 'api', api_stop_ms);
+    await stopRoles((role) => role !== 'api', worker_stop_ms);
+    // Redis before Postgres, whichever was ready first.
+    for (const store of [...stores].sort((a, b) => b.name.localeCompare(a.name))) {
+      await store.stop();
+    }
+    return 0;
+  };
+  const forced = rest(stop_ms, signals.force).then(() => 1);
+  const code = await Promise.race([inOrder(), forced]);
+  if (code === 0) return 0;
+  say('Stopping by force.');
+  for (const { process } of roles) process.kill();
+  await Promise.all(stores.map((store) => store.kill()));
+  return 1;
+};

@@ -1,0 +1,279 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { type Credentials, chooseCredentials, no_credentials } from '../http/pipeline.js';
+import {
+  type HttpRequest,
+  type HttpResponse,
+  remoteAddress,
+  type us_socket_context_t,
+} from '../http/request.js';
+import { anonymous, type Caller, callerKey } from '../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import { sha256 } from '../kit/ids.js';
+import { describeError } from '../kit/log.js';
+import { withDeadline } from '../kit/service.js';
+import { most_call_bytes } from './calls.js';
+import {
+  close_codes,
+  closeCodeOf,
+  defineOp,
+  errorFrame,
+  type FrameId,
+  frame_id,
+  makeFrame,
+  type ReadFrame,
+  ws_faults,
+} from './frames.js';
+import type { Core } from './hub.js';
+import { isOverloaded, Session } from './session.js';
+import { followDefaults, most_last } from './subscribe.js';
+
+/**
+ * The way from an HTTP request to a socket that has a caller, and what the caller then says. Every
+ * refusal is a close code and never an HTTP status, because a browser cannot read the status of a
+ * failed upgrade: the socket is opened, told why, and closed. Frames that come during the lookup of
+ * a credential wait, so that their order keeps its meaning.
+ */
+
+const auth_deadline_ms = 5_000;
+const most_held = 128;
+
+/** What uWS keeps with a socket. It hands out a shallow copy, so identity lives one level down. */
+export interface SocketData {
+  readonly session: Session;
+}
+
+/**
+ * Answers the handshake at once, and looks the credential up afterwards. An upgrade that follows an
+ * await, in a cork, may be taken for an HTTP response and closed by the library:
+ * uNetworking/uWebSockets pull request 1929.
+ */
+export const upgrade = (
+  core: Core,
+  res: HttpResponse,
+  req: HttpRequest,
+  context: us_socket_context_t,
+): void => {
+  const given = {
+    api_key: req.getHeader('x-api-key'),
+    authorization: req.getHeader('authorization'),
+    admin_key: req.getHeader('x-admin-key'),
+  };
+  const token = hasAny(given) || req.getQuery() === '' ? '' : (req.getQuery('token') ?? '');
+  const session = new Session(core, {
+    address: core.options.readAddress(remoteAddress(res), req.getHeader('x-forwarded-for')),
+    credentials: token === '' ? given : core.options.readToken(token.slice(0, 512)),
+    by_token: token !== '',
+  });
+  const key = req.getHeader('sec-websocket-key');
+  const protocol = req.getHeader('sec-websocket-protocol');
+  const extensions = req.getHeader('sec-websocket-extensions');
+  res.upgrade<SocketData>({ session }, key, protocol, extensions, context);
+};
+
+const hasAny = ({ api_key, authorization, admin_key }: Credentials): boolean =>
+  api_key !== '' || authorization !== '' || admin_key !== '';
+
+/** Says why and closes: the client must change something before it comes back. */
+export const closeFor = (session: Session, fault: Fault, id?: FrameId): void => {
+  session.send(errorFrame(fault, id));
+  session.end(closeCodeOf(fault), fault.def.code);
+};
+
+/** A socket that has been opened is asked who it is, and welcomed or told why not. */
+export const admit = async (session: Session): Promise<void> => {
+  const { core, request } = session;
+  const who = await decide(session).catch((error: unknown) => {
+    core.log.warn(describeError(error), 'ws: could not decide on a socket');
+    return refuse(common_faults.UNAVAILABLE);
+  });
+  if (isGone(session)) return;
+  if (core.draining) return session.sayBye(close_codes.DRAINING, 'draining');
+  if (isFault(who)) return closeFor(session, who);
+  identify(session, who, request.credentials);
+  session.tick_due_ms = nextTick(core);
+  session.send(welcomeFrame(session));
+  if (request.by_token) followDefaults(session);
+  takeHeld(session);
+};
+
+/** When the next tick is due: within 10 % of the usual time, so that sockets are spread. */
+export const nextTick = ({ limits }: Core): number =>
+  performance.now() + limits.tick_ms * (0.9 + 0.2 * Math.random());
+
+const decide = async (session: Session): Promise<Caller | Fault> => {
+  const { core, request } = session;
+  // The hub does not know yet where the log stands, or is about to go.
+  if (core.head < 0) return refuse(common_faults.UNAVAILABLE);
+  if (core.draining) return anonymous;
+  if (isOverloaded(core)) return refuse(common_faults.UNAVAILABLE);
+  const { limit_key } = request.address;
+  const full = await count(session, `address:${limit_key}`, core.limits.connections_ip);
+  const refused = full ?? (await core.options.admit?.(request.address)) ?? null;
+  return refused ?? findCaller(session, request.credentials);
+};
+
+/** Takes a connection of those that a caller or an address may have; a fault when none is left. */
+const count = async (session: Session, name: string, most: number): Promise<Fault | null> => {
+  if (!(await session.core.connections.take(name, most))) {
+    return refuse(ws_faults.TOO_MANY_CONNECTIONS);
+  }
+  session.counted_as.push(name);
+  return null;
+};
+
+/** A socket is no admin's in particular; each call over it chooses anew. */
+const any_route = { auth: 'public', takes_key: false } as const;
+
+/** Whose credentials these are, if there is room for one more socket; an outage is a fault too. */
+const findCaller = async (session: Session, given: Credentials): Promise<Caller | Fault> => {
+  const { options, limits, log } = session.core;
+  if (!hasAny(given)) return anonymous;
+  const chosen = chooseCredentials(any_route, given);
+  if (isFault(chosen)) return chosen;
+  try {
+    const asked = Promise.resolve(options.authenticate(chosen));
+    const who = await withDeadline(asked, auth_deadline_ms, 'Authenticating a socket');
+    const key = isFault(who) ? null : callerKey(who);
+    return key === null
+      ? who
+      : ((await count(session, `key:${key}`, limits.connections_key)) ?? who);
+  } catch (error) {
+    log.warn(describeError(error), 'ws: could not authenticate');
+    return refuse(common_faults.UNAVAILABLE);
+  }
+};
+
+/** The socket speaks for this caller from now on. */
+const identify = (session: Session, caller: Caller, credentials: Credentials): void => {
+  const { api_key, authorization, admin_key } = credentials;
+  const secret = api_key !== '' ? api_key : authorization.replace(/^Bearer\s+/i, '');
+  session.credential = secret === '' ? null : sha256(secret, 'hex');
+  session.credential_headers = {
+    ...(api_key === '' ? {} : { 'x-api-key': api_key }),
+    ...(authorization === '' ? {} : { authorization }),
+    ...(admin_key === '' ? {} : { 'x-admin-key': admin_key }),
+  };
+  session.setCaller(caller);
+};
+
+/** The socket was closed while its caller was looked up: its connections are given back. */
+const isGone = (session: Session): boolean => {
+  if (session.ws !== null) return false;
+  session.uncount();
+  return true;
+};
+
+const welcomeFrame = ({ id, caller, core, ends_ms, opened_ms }: Session): string => {
+  const { limits, options, head } = core;
+  const named = callerKey(caller) !== null;
+  return makeFrame('welcome', undefined, {
+    session: id,
+    node: options.node,
+    time: new Date().toISOString(),
+    as: caller.kind,
+    head,
+    oldest: options.source.oldest(),
+    tick_ms: limits.tick_ms,
+    limits: {
+      frames_per_s: limits.frames_per_s,
+      frames_burst: limits.frames_burst,
+      frame_bytes: limits.frame_bytes,
+      call_bytes: most_call_bytes,
+      calls: limits.calls,
+      topics: named ? limits.topics : limits.topics_anonymous,
+      connections: named ? limits.connections_key : limits.connections_ip,
+      replay_events: limits.replay_events,
+      replay_span: limits.replay_span,
+      last: most_last,
+      backpressure_bytes: limits.backpressure_bytes,
+      unread_ms: limits.unread_ms,
+      hello_ms: limits.hello_ms,
+      lifetime_ms: Math.round(ends_ms - opened_ms),
+    },
+  });
+};
+
+const secret = Type.String({ minLength: 1, maxLength: 512 });
+const auth_frame = Type.Object({
+  id: frame_id,
+  api_key: Type.Optional(secret),
+  token: Type.Optional(secret),
+});
+type AuthFrame = Static<typeof auth_frame>;
+
+const readCredentials = (session: Session, { api_key, token }: AuthFrame): Credentials | Fault => {
+  if (session.caller.kind !== 'anonymous') return refuse(ws_faults.ALREADY_AUTHENTICATED);
+  if (api_key !== undefined && token !== undefined) return refuse(common_faults.AMBIGUOUS_AUTH);
+  if (api_key !== undefined) return { ...no_credentials, api_key };
+  if (token !== undefined) return session.core.options.readToken(token);
+  return refuse(common_faults.MISSING_AUTH, { message: 'Send "api_key" or "token".' });
+};
+
+const authenticate = async (
+  session: Session,
+  credentials: Credentials,
+  id: FrameId,
+): Promise<void> => {
+  session.held = [];
+  const who = await findCaller(session, credentials);
+  if (isGone(session)) return;
+  if (isFault(who)) return closeFor(session, who, id);
+  identify(session, who, credentials);
+  session.send(makeFrame('authenticated', id, { as: who.kind }));
+  takeHeld(session);
+};
+
+/** A socket that was opened without a credential shows it by a frame. */
+export const auth_op = defineOp({
+  schema: auth_frame,
+  take(session, frame) {
+    const credentials = readCredentials(session, frame);
+    if (isFault(credentials)) return credentials;
+    authenticate(session, credentials, frame.id).catch(session.core.onBug);
+    return '';
+  },
+});
+
+/** One message of a socket, as it came; `raw` is read before this returns. */
+export const takeMessage = (session: Session, raw: Buffer, is_binary: boolean) => {
+  const { core } = session;
+  if (!session.is_usable) return;
+  core.stats.frames_in += 1;
+  if (is_binary) return breakOff(session, 'Send text frames, not binary ones.');
+  const read = core.readFrame(raw);
+  const is_counted = read.kind !== 'frame' || read.op.is_counted !== false;
+  if (is_counted && !session.countFrame()) return;
+  session.has_spoken ||= read.kind !== 'broken';
+  receive(session, read);
+};
+
+/** A ping or a pong of the protocol: uWS answers it by itself, and it counts as any frame does. */
+export const takeControl = (session: Session): void => {
+  if (!session.is_usable) return;
+  session.core.stats.frames_in += 1;
+  session.countFrame();
+};
+
+const breakOff = (session: Session, message: string): void => {
+  session.send(errorFrame(refuse(ws_faults.INVALID_FRAME, { message })));
+  session.end(close_codes.BAD_FRAME, message.slice(0, 100));
+};
+
+/** Does what a frame asks for and answers, as soon as it is known who asks. */
+const receive = (session: Session, read: ReadFrame) => {
+  if (session.held !== null) {
+    if (session.held.length < most_held) session.held.push(read);
+    else session.end(close_codes.RATE, 'too many frames');
+    return;
+  }
+  if (read.kind === 'broken') return breakOff(session, read.problem);
+  const given = read.kind === 'refused' ? read.fault : read.op.take(session, read.value, read.text);
+  session.send(isFault(given) ? errorFrame(given, read.id) : given);
+};
+
+/** A frame of these may have to wait again for a credential. */
+const takeHeld = (session: Session): void => {
+  const held = session.held ?? [];
+  session.held = null;
+  for (const read of held) receive(session, read);
+};

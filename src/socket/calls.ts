@@ -1,0 +1,329 @@
+import { type Static, Type } from '@sinclair/typebox';
+import type { Mounted, WholeCall } from '../http/mount.js';
+import type { BodyRead, Outgoing } from '../http/request.js';
+import { exchange_counters, isTooLarge } from '../http/request.js';
+import { findJsonProblem } from '../http/validation.js';
+import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
+import { close_codes, defineOp, makeFrame, type Op, ws_faults } from './frames.js';
+import type { Session } from './session.js';
+
+/**
+ * Calls: `{"op":"call","id":9,"route":"POST /api/…","headers":{…},"body":{…}}` is answered with
+ * `{"op":"reply","id":9,"status":201,"headers":{…},"body":{…}}` by the same route value, limits and
+ * handler as a request over HTTP. Answers come when they are ready, in any order.
+ *
+ * A call counts as a request, not as a frame. It is in flight until its answer has been handed to
+ * the connection, which takes no more than it has room for: a client that does not read is refused
+ * further calls, and closed with 4101 when it goes on like that.
+ */
+
+/** The largest body of the usual routes, and what stands around it. */
+export const most_call_bytes = 65_536 + 16_384;
+
+/** Unread bytes of a connection above which answers wait. */
+const unread_goal = 65_536;
+/** Characters of waiting answers: above the first no more calls are taken, above the other 4101. */
+const full_chars = 1_048_576;
+const most_chars = 16_777_216;
+/** Answers above have to be fetched over HTTP; a page of a list is far below. */
+const most_reply_chars = 4_194_304;
+
+const text_type = /^text\/|[/+](?:json|xml|x-ndjson|csv|javascript|yaml)\b/;
+const credential_names = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
+/** What a browser says of a request itself, and no page may: a frame cannot say it either. */
+const browsers_own = /^(?:host|origin|sec-.*)$/;
+
+export const call_frame = Type.Object({
+  id: Type.Union([Type.Integer({ minimum: 0 }), Type.String({ maxLength: 64 })]),
+  route: Type.String({ pattern: '^[A-Za-z]{1,20} /[!-~]{0,8000}$' }),
+  headers: Type.Optional(
+    Type.Record(Type.String(), Type.String({ pattern: '^[\\t -~\\u0080-\\u00ff]*$' })),
+  ),
+  body: Type.Optional(Type.Unknown()),
+});
+type CallFrame = Static<typeof call_frame>;
+
+export const makeCallOp = (server: Pick<Mounted, 'call' | 'open'>): Op =>
+  defineOp({
+    schema: call_frame,
+    most_bytes: most_call_bytes,
+    is_envelope: true,
+    is_counted: false,
+    take(session, frame, text) {
+      session.calls ??= new CallQueue(session, server);
+      const refused = session.calls.take(frame, text);
+      return refused === null || !session.countFrame() ? '' : refused;
+    },
+  });
+
+/** The calls of one socket. */
+export class CallQueue {
+  readonly #working = new Set<SocketCall>();
+  /** Answers that wait to be sent. */
+  readonly #ready: string[] = [];
+  #ready_chars = 0;
+  /** Waits for the answer to the call by which the credentials ended. */
+  #on_ended: (() => void) | null = null;
+  /** Runs while the client reads nothing. */
+  #patience: NodeJS.Timeout | undefined;
+
+  constructor(
+    readonly session: Session,
+    readonly server: Pick<Mounted, 'call' | 'open'>,
+  ) {}
+
+  /** Calls whose answer has not been sent. */
+  get in_flight(): number {
+    return this.#working.size + this.#ready.length;
+  }
+
+  /** Begins a call; why not, or null. */
+  take(frame: CallFrame, text: string): Fault | null {
+    const { session, server } = this;
+    if (this.in_flight >= session.core.limits.calls || this.#ready_chars > full_chars) {
+      return refuse(ws_faults.TOO_MANY_CALLS);
+    }
+    const headers = readHeaders(session, frame.headers);
+    if (isFault(headers)) return headers;
+    const onReply = (reply: string): void => this.#onReply(call, reply);
+    const call = new SocketCall({ session, frame, text, headers, onReply });
+    this.#working.add(call);
+    server.open.add(call);
+    server.call(call);
+    return null;
+  }
+
+  /** Calls back when the answer has been sent to the call that ended the credentials, if any. */
+  whenAnswered(done: () => void): void {
+    this.sendReady();
+    if ([...this.#working].some(({ ends_credentials }) => ends_credentials)) this.#on_ended = done;
+    else done();
+  }
+
+  onClose(): void {
+    for (const call of this.#working) {
+      call.abort();
+      this.server.open.delete(call);
+    }
+    this.#working.clear();
+    this.#drop();
+  }
+
+  /** Sends what the connection has room for. */
+  sendReady(): void {
+    const { session } = this;
+    const ready = this.#ready;
+    if (ready.length === 0) return;
+    let sent = 0;
+    while (sent < ready.length && session.is_usable && session.lookUnread() <= unread_goal) {
+      const from = sent;
+      for (let chars = 0; sent < ready.length && chars <= unread_goal; sent += 1) {
+        chars += (ready[sent] as string).length;
+      }
+      session.sendAll(ready.slice(from, sent));
+    }
+    for (const reply of ready.splice(0, sent)) this.#ready_chars -= reply.length;
+    if (ready.length === 0 || !session.is_usable) this.#drop();
+    else if (sent > 0 || this.#patience === undefined) {
+      clearTimeout(this.#patience);
+      this.#patience = setTimeout(() => this.#closeSlow(), session.core.limits.unread_ms).unref();
+    }
+  }
+
+  /** Answers of one turn of the event loop leave together: fewer writes for the same frames. */
+  #onReply(call: SocketCall, reply: string): void {
+    this.#working.delete(call);
+    this.server.open.delete(call);
+    this.#ready_chars += reply.length;
+    if (this.#ready.push(reply) === 1)
+      setImmediate(this.session.core.guard(() => this.sendReady()));
+    if (this.#ready_chars > most_chars) this.#closeSlow();
+    if (this.#on_ended === null || !call.ends_credentials) return;
+    this.sendReady();
+    this.#on_ended();
+  }
+
+  #drop(): void {
+    this.#ready.length = 0;
+    this.#ready_chars = 0;
+    clearTimeout(this.#patience);
+    this.#patience = undefined;
+  }
+
+  #closeSlow(): void {
+    this.#drop();
+    this.session.end(close_codes.SLOW, 'reads too slowly');
+  }
+}
+
+/** Headers of the call, those of the socket's credential among them. */
+const readHeaders = (
+  { credential_headers }: Session,
+  given: CallFrame['headers'] = {},
+): Readonly<Record<string, string>> | Fault => {
+  const headers: Record<string, string> = {};
+  let bytes = 0;
+  for (const [name, value] of Object.entries(given)) {
+    const key = name.toLowerCase();
+    if (credential_names.includes(key)) return refuse(ws_faults.CREDENTIALS_IN_CALL);
+    if (browsers_own.test(key)) continue;
+    bytes += key.length + value.length;
+    headers[key] = value;
+  }
+  if (isTooLarge(Object.keys(given).length, bytes)) return refuse(common_faults.HEADERS_TOO_LARGE);
+  return Object.assign(headers, credential_headers);
+};
+
+interface CallParts {
+  readonly session: Session;
+  readonly frame: CallFrame;
+  readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Takes the frame that answers the call; called once at most. */
+  readonly onReply: (reply: string) => void;
+}
+
+/** One call over a socket: what an exchange is for a request. */
+class SocketCall implements WholeCall {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly started_ms = performance.now();
+  readonly awaits_body = false;
+  aborted = false;
+  ends_credentials = false;
+  longest_ms: number | undefined;
+  #done = false;
+  #raw_body: string | null = null;
+  #on_gone: (() => void) | null = null;
+  readonly #parts: CallParts;
+
+  constructor(parts: CallParts) {
+    this.#parts = parts;
+    const { route } = parts.frame;
+    const space = route.indexOf(' ');
+    const mark = route.indexOf('?', space);
+    this.method = route.slice(0, space);
+    this.path = mark === -1 ? route.slice(space + 1) : route.slice(space + 1, mark);
+    this.query = mark === -1 ? '' : route.slice(mark + 1);
+  }
+
+  get headers() {
+    return this.#parts.headers;
+  }
+
+  get address() {
+    return this.#parts.session.request.address;
+  }
+
+  get socket(): string {
+    return this.#parts.session.id;
+  }
+
+  header(name: string): string {
+    return this.headers[name] ?? '';
+  }
+
+  get raw_body(): string {
+    const { frame, text } = this.#parts;
+    this.#raw_body ??= frame.body === undefined ? '' : bodyTextOf(text);
+    return this.#raw_body;
+  }
+
+  exceeds(limit: number): boolean {
+    // No character has more than three bytes for each of its units.
+    return this.#parts.text.length * 3 > limit && Buffer.byteLength(this.raw_body) > limit;
+  }
+
+  readBody(): BodyRead {
+    const { body } = this.#parts.frame;
+    const problem =
+      body === undefined ? 'The call has no body; send a JSON object.' : findJsonProblem(body);
+    if (problem === null) return { ok: true, value: body };
+    return { ok: false, fault: refuse(common_faults.INVALID_JSON, { message: problem }) };
+  }
+
+  send(outgoing: Outgoing): boolean {
+    if (this.#done) {
+      exchange_counters.late += 1;
+      return false;
+    }
+    const { frame, onReply } = this.#parts;
+    const reply = this.method === 'HEAD' ? { ...outgoing, body: '', content_type: null } : outgoing;
+    const text = replyFrame(frame.id, reply);
+    this.#done = true;
+    onReply(text);
+    return true;
+  }
+
+  onGone(listener: () => void): void {
+    if (this.aborted) listener();
+    else this.#on_gone = listener;
+  }
+
+  /** The socket is gone; whoever works on the call goes on, and its answer is dropped. */
+  abort(): void {
+    this.aborted = true;
+    this.#done = true;
+    exchange_counters.aborted += 1;
+    this.#on_gone?.();
+  }
+}
+
+const json_token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/**
+ * The text of the member `body` in the text of an object; '' when it has none. What is hashed and
+ * compared of a call are the bytes its caller wrote, as over HTTP, and not another spelling of the
+ * same value. As for the parser, the last of equal names counts.
+ */
+export const bodyTextOf = (json: string): string => {
+  let body = '';
+  let name = '';
+  let depth = 0;
+  let start = 0;
+  for (const { 0: token, index } of json.matchAll(json_token)) {
+    if (depth === 1 && (token === ',' || token === '}')) {
+      if (name !== '' && JSON.parse(name) === 'body') body = json.slice(start, index).trim();
+      name = '';
+    } else if (depth === 1 && token === ':') start = index + 1;
+    else if (depth === 1 && name === '') name = token;
+    if (token === '{' || token === '[') depth += 1;
+    else if (token === '}' || token === ']') depth -= 1;
+  }
+  return body;
+};
+
+/** The body as JSON: the answer itself, or its text as a text; null when a frame cannot hold it. */
+const bodyOf = ({ body, content_type }: Outgoing): string | null => {
+  if (body.length > most_reply_chars) return null;
+  if (content_type === 'application/json') return body.toString();
+  const is_text = typeof body === 'string' || text_type.test(content_type ?? '');
+  return is_text ? JSON.stringify(body.toString()) : null;
+};
+
+const replyFrame = (id: CallFrame['id'], outgoing: Outgoing): string => {
+  const { status, content_type } = outgoing;
+  const body = content_type === null ? '' : bodyOf(outgoing);
+  if (body === null) return replyFrame(id, overHttp(outgoing));
+  const headers: Record<string, string> = {};
+  for (const [name, value] of outgoing.headers) headers[name.toLowerCase()] = value;
+  if (content_type === null) return makeFrame('reply', id, { status, headers });
+  headers['content-type'] = content_type;
+  return `${makeFrame('reply', id, { status, headers }).slice(0, -1)},"body":${body}}`;
+};
+
+/** Refused when the work is done, because only then it is known; nothing has an effect here. */
+const overHttp = ({ headers }: Outgoing): Outgoing => {
+  const request_id = headers.find(([name]) => name === 'X-Request-Id')?.[1] ?? '';
+  const message = 'This answer is no text, or too long for a frame; ask for it over HTTP.';
+  const fault = refuse(common_faults.HTTP_ONLY, { message });
+  // What was said of the answer is not true of the refusal.
+  const kept = headers.filter(([name]) => /^(?:X-Request-Id|RateLimit)/.test(name));
+  return {
+    status: fault.def.status,
+    headers: [['Cache-Control', 'no-store'], ...kept],
+    body: JSON.stringify(faultBody(fault, request_id)),
+    content_type: 'application/json',
+  };
+};

@@ -1,0 +1,499 @@
+import { Type } from '@sinclair/typebox';
+import pLimit from 'p-limit';
+import type { Logger } from 'pino';
+import type { Credentials } from '../http/pipeline.js';
+import {
+  type Address,
+  type AddressReader,
+  DISABLED,
+  type HttpRequest,
+  type HttpResponse,
+  type TemplatedApp,
+  type us_socket_context_t,
+  type WebSocket,
+} from '../http/request.js';
+import type { Caller } from '../http/route.js';
+import { type Fault, refuse } from '../kit/fault.js';
+import { describeError } from '../kit/log.js';
+import {
+  admit,
+  auth_op,
+  closeFor,
+  nextTick,
+  type SocketData,
+  takeControl,
+  takeMessage,
+  upgrade,
+} from './admission.js';
+import type { ConnectionCounter } from './connections.js';
+import {
+  type CloseCode,
+  close_codes,
+  defineOp,
+  eventFrame,
+  type Filter,
+  frame_id,
+  frameTail,
+  makeFrame,
+  makeFrameReader,
+  type Ops,
+  type Publication,
+  passes,
+  type TopicRef,
+  ws_faults,
+} from './frames.js';
+import type { Recent } from './recent.js';
+import { makeNewestReader, startReplay } from './replay.js';
+import { type Channel, gapFrame, isOverloaded, type Join, type Session } from './session.js';
+import { type StateSource, States } from './states.js';
+import { topic_ops } from './subscribe.js';
+
+/**
+ * Websockets of one process: who is connected, who listens to what, and the way of a publication to
+ * its sockets. Nothing in here may throw into uWS, which would end the process: every callback is
+ * guarded. Everything that leaves is in the order of its offsets.
+ */
+
+export const default_limits = {
+  frames_per_s: 20,
+  frames_burst: 100,
+  frame_bytes: 16_384,
+  /** Calls of one socket that may wait for their answers. */
+  calls: 64,
+  /** Topics of all sockets of a caller, and of one socket without a credential. */
+  topics: 1_000,
+  topics_anonymous: 20,
+  /** Different filters on one topic, in this process. */
+  filters: 1_000,
+  /** Sockets of a caller and of an address, over all processes. */
+  connections_key: 20,
+  connections_ip: 200,
+  lifetime_ms: 4 * 3_600_000,
+  /** A socket without a credential must send a first frame within this time. */
+  hello_ms: 5_000,
+  tick_ms: 15_000,
+  /** Shortest time between two states of one topic. */
+  state_gap_ms: 250,
+  /** Unread bytes of one socket above which messages are dropped. */
+  backpressure_bytes: 262_144,
+  /** The same of all sockets of this process: above it each of them may leave little unread. */
+  unread_bytes: 134_217_728,
+  /** How long a socket may leave what was sent unread before it is cut. */
+  unread_ms: 10_000,
+  /** Events that one subscribe frame may have replayed, and how far back it may look. */
+  replay_events: 10_000,
+  replay_span: 100_000,
+  /** Longest that a replay may take; a client that reads slower than the log grows never ends. */
+  replay_ms: 60_000,
+  /** How long to wait for an offset that the client has seen and this process has not. */
+  ahead_ms: 5_000,
+  /** Closing all sockets takes this long at most. */
+  drain_ms: 5_000,
+};
+
+export type HubLimits = Readonly<typeof default_limits>;
+
+export interface LogSpan {
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly until: number;
+  readonly limit: number;
+}
+
+/** The record behind the sockets, for replays. May throw while its store is away. */
+export interface LogSource {
+  /** Publications of the span that any of the topics lets pass, in order, at most `limit`. */
+  read(refs: readonly TopicRef[], span: LogSpan): Promise<readonly Publication[]>;
+  /** How many `read` would find, counted no further than `limit`. */
+  count(refs: readonly TopicRef[], span: LogSpan): Promise<number>;
+  /** The offset of the `limit`-th newest that `read` would find; null when there are fewer. */
+  nthNewest(refs: readonly TopicRef[], span: LogSpan): Promise<number | null>;
+  /** The offset of the newest of each topic, by `keyOf`; one without events is left out. */
+  newest(
+    refs: readonly TopicRef[],
+    span: Pick<LogSpan, 'after' | 'until'>,
+  ): Promise<ReadonlyMap<string, number>>;
+  /** The oldest offset still kept. */
+  oldest(): number;
+}
+
+export interface HubOptions {
+  readonly path: string;
+  readonly node: string;
+  readonly log: Logger;
+  readonly limits?: Partial<HubLimits>;
+  readonly readAddress: AddressReader;
+  /** As for a request; a value of `?token=` arrives as one of the two credentials. */
+  readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
+  /** Splits a `token` into the credential it is. */
+  readonly readToken: (token: string) => Credentials;
+  readonly connections: ConnectionCounter;
+  /** Whether another connection may be opened at all; without it everybody may. */
+  readonly admit?: (address: Address) => Promise<Fault | null>;
+  /** The filter that a client asks for; null for one that lets everything pass. */
+  readonly readFilter: (given: unknown) => Filter | Fault | null;
+  readonly resolveTopic: (label: string, caller: Caller) => TopicRef | Fault;
+  /** Topics of a socket with `?token=` that does not subscribe. */
+  readonly defaultTopics: (caller: Caller) => readonly TopicRef[];
+  readonly source: LogSource;
+  /** Where the newest publications are kept; it may be shared. */
+  readonly recent: Recent<Publication>;
+  /** Topics that are a state. */
+  readonly states?: readonly StateSource[];
+  /** What clients may say beside the ops of every socket. */
+  readonly ops?: Ops;
+  /** Where a client finds by itself what cannot be replayed. */
+  readonly backfill: (ref: TopicRef, after: number) => string;
+}
+
+/** What the sockets of a process share. */
+export type Core = ReturnType<typeof makeCore>;
+
+export interface Closing {
+  /** `credential` is the SHA-256 of what the socket was opened with, in hex. */
+  readonly matches: (caller: Caller, credential: string | null) => boolean;
+  readonly code: CloseCode;
+  readonly reason: string;
+}
+
+export type Hub = ReturnType<typeof mountHub>;
+
+/** Above the limit for a frame, which is enforced here: uWS itself closes without a close frame. */
+const payload_bytes = 98_304;
+const sweep_ms = 250;
+/** Sockets sent away in a second, until there are more than fit into `drain_ms`. */
+const drained_per_s = 500;
+/** A socket that is to be closed may wait so long for the answers of its calls. */
+const calls_ms = 11_000;
+/** Replays that read the record at once. */
+const most_readers = 4;
+
+const ping_op = defineOp({
+  schema: Type.Object({ id: frame_id }),
+  take: (session, { id }) =>
+    makeFrame('pong', id, { time: new Date().toISOString(), head: session.sentUpTo() }),
+});
+
+/** What every socket understands. */
+export const socket_ops: Ops = { auth: auth_op, ping: ping_op, ...topic_ops };
+
+const makeCore = (options: HubOptions) => {
+  const { log, recent, source, connections } = options;
+  const limits: HubLimits = { ...default_limits, ...options.limits };
+  /** Something threw that must not: it is logged, and the process goes on. */
+  const onBug = (error: unknown): void => {
+    log.error(describeError(error), 'ws: a callback threw');
+  };
+  return {
+    ...{ options, limits, log, recent, connections, onBug },
+    sessions: new Set<Session>(),
+    by_key: new Map<string, Set<Session>>(),
+    /** Topic, then `keyOf` with the filter; a topic without sockets is not in it. */
+    channels: new Map<string, Map<string, Channel>>(),
+    states: new States(options.states ?? [], { limits, log, onBug }),
+    /** Finds the event before the first of a topic that nobody followed. */
+    newest: makeNewestReader(source, limits.replay_span),
+    /** Lets a few replays read the record at once. */
+    record_reads: pLimit(most_readers),
+    readFrame: makeFrameReader({ ...socket_ops, ...options.ops }, limits.frame_bytes),
+    stats: {
+      ...{ opened: 0, frames_in: 0 },
+      /** How often a socket read too slowly and left the live stream. */
+      slow: 0,
+      closed: {} as Record<number, number>,
+    },
+    /** Offset up to which everything has been published here; -1 before the hub has begun. */
+    head: -1,
+    /** Called when the head has moved. */
+    on_head: new Set<() => void>(),
+    draining: false,
+    /** Unread bytes of all sockets, as they were last looked at. */
+    unread_bytes: 0,
+    /** A callback that never throws into its caller. */
+    guard:
+      <A extends unknown[]>(work: (...args: A) => void) =>
+      (...args: A): void => {
+        try {
+          work(...args);
+        } catch (error) {
+          onBug(error);
+        }
+      },
+  };
+};
+
+/** Mounts the websockets; `begin` says where the log stands, and until then nobody is let in. */
+export const mountHub = (app: TemplatedApp, options: HubOptions) => {
+  const core = makeCore(options);
+  mountCallbacks(app, core);
+  const sweepAll = core.guard(() => {
+    const now_ms = performance.now();
+    for (const session of [...core.sessions]) sweep(session, now_ms);
+  });
+  const timer = setInterval(sweepAll, Math.min(sweep_ms, core.limits.tick_ms)).unref();
+  return {
+    begin(head: number): void {
+      core.head = head;
+      core.recent.reset(head);
+    },
+    /**
+     * Sends a batch, in order and without holes inside, to its subscribers. What has been published
+     * before is left out; a batch that starts later than the head has its hole told to all.
+     */
+    publish: core.guard((batch: readonly Publication[]) => publish(core, batch)),
+    head: (): number => core.head,
+    /** A state may have changed: its subscribers are sent the newest one soon. */
+    touch: (topic: string): void => core.states.touch(topic),
+    /** Closes the sockets for which `matches` holds; how many. */
+    closeWhere: (closing: Closing): number => closeWhere(core, closing),
+    /** Sends everybody away, spread over `drain_ms` at most; new sockets are sent away at once. */
+    drain: (): Promise<void> => drain(core),
+    /** Cuts what is left, for the end of the process. */
+    close(): void {
+      core.draining = true;
+      clearInterval(timer);
+      for (const session of [...core.sessions]) session.cut(close_codes.DRAINING);
+    },
+    stats: () => ({
+      ...core.stats,
+      sockets: core.sessions.size,
+      unread_bytes: core.unread_bytes,
+      topics: core.channels.size + core.states.size,
+      /** Different topics and filters of the log. */
+      channels: [...core.channels.values()].reduce((sum, { size }) => sum + size, 0),
+    }),
+  };
+};
+
+const mountCallbacks = (app: TemplatedApp, core: Core): void => {
+  type Socket = WebSocket<SocketData>;
+  const { guard, limits, stats, sessions } = core;
+  const behavior = {
+    compression: DISABLED,
+    maxPayloadLength: payload_bytes,
+    // The limit is kept by the fan-out; what meets this one, several times larger, is cut.
+    maxBackpressure: limits.backpressure_bytes * 4,
+    idleTimeout: 120,
+    maxLifetime: 0,
+    sendPingsAutomatically: true,
+    upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t) {
+      try {
+        upgrade(core, res, req, context);
+      } catch (error) {
+        core.onBug(error);
+        res.close();
+      }
+    },
+    open: guard((ws: Socket) => {
+      const { session } = ws.getUserData();
+      session.ws = ws;
+      sessions.add(session);
+      stats.opened += 1;
+      admit(session).catch(core.onBug);
+    }),
+    message: guard((ws: Socket, raw: ArrayBuffer, is_binary: boolean) =>
+      takeMessage(ws.getUserData().session, Buffer.from(raw), is_binary),
+    ),
+    ping: guard((ws: Socket) => takeControl(ws.getUserData().session)),
+    pong: guard((ws: Socket) => takeControl(ws.getUserData().session)),
+    // Missing in the library's types.
+    dropped: guard((ws: Socket) => ws.getUserData().session.markBroken()),
+    // What is sent inside of this callback only leaves after it: it would count as unread, and
+    // nobody would be called when it has gone.
+    drain: guard((ws: Socket) => {
+      const { session } = ws.getUserData();
+      setImmediate(guard(() => session.onRead()));
+    }),
+    close: guard((ws: Socket, code: number) => ws.getUserData().session.onClose(code)),
+  };
+  app.ws<SocketData>(core.options.path, behavior);
+};
+
+/** False while the answers of its calls are awaited, until they are late. */
+const mayGo = ({ calls }: Session, late_ms: number): boolean =>
+  calls === null || calls.in_flight === 0 || performance.now() > late_ms;
+
+/** What is due by the clock: broken sockets, old ones, silent ones, and ticks. */
+const sweep = (session: Session, now_ms: number): void => {
+  const { broken_since_ms, has_spoken, caller, opened_ms, ends_ms, core } = session;
+  const { unread_ms, hello_ms } = core.limits;
+  if (broken_since_ms !== null) {
+    session.finishBroken();
+    if (now_ms - broken_since_ms > unread_ms) session.cut(close_codes.SLOW);
+  } else if (now_ms > ends_ms && mayGo(session, ends_ms + calls_ms)) {
+    session.sayBye(close_codes.LIFETIME, 'lifetime');
+  } else if (!has_spoken && caller.kind === 'anonymous' && now_ms - opened_ms > hello_ms) {
+    closeFor(session, refuse(ws_faults.AUTH_TIMEOUT));
+  } else if (caller.kind === 'human' && caller.expires_at.getTime() <= Date.now()) {
+    session.end(close_codes.CREDENTIAL_EXPIRED, 'credential expired');
+  } else if (now_ms >= session.tick_due_ms) {
+    session.tick_due_ms = nextTick(core);
+    session.send(tickFrame(session));
+  }
+};
+
+/**
+ * Proof that a silent socket is alive, and up to which offset it has been sent everything, for all
+ * topics and for each: a client whose newest event of a topic is older has lost one.
+ */
+const tickFrame = (session: Session): string => {
+  const time = new Date().toISOString();
+  return makeFrame('tick', undefined, { time, head: session.sentUpTo(), heads: session.heads() });
+};
+
+const publish = (core: Core, batch: readonly Publication[]): void => {
+  if (core.head < 0) return;
+  const fresh = batch.filter(({ offset }) => offset > core.head);
+  const first = fresh[0]?.offset ?? core.head + 1;
+  if (first !== core.head + 1) tellHole(core, first);
+  for (const publication of fresh) core.recent.push(publication);
+  core.head = fresh.at(-1)?.offset ?? core.head;
+  fanOut(core, fresh);
+  for (const look of [...core.on_head]) look();
+};
+
+/** The log itself has lost what lies between the head and `next`: say so to everybody. */
+const tellHole = (core: Core, next: number): void => {
+  const after = core.head;
+  core.log.error({ after, next }, 'ws: the log has a hole');
+  core.recent.reset(next - 1);
+  for (const session of [...core.sessions]) {
+    const gapOf = (ref: TopicRef) =>
+      gapFrame(core, { ref, after, until: next - 1, reason: 'expired' });
+    session.sendAll([...session.topics.values()].map(gapOf));
+  }
+};
+
+/** Bytes that may be sent between two looks at what is unread. */
+const look_every_bytes = 32_768;
+/** While all sockets together leave too much unread, each may leave this part of its own limit. */
+const overload_share = 16;
+
+/** Frames in the order of their offsets; of one publication several may follow each other. */
+interface Frames {
+  readonly texts: Buffer[];
+  readonly offsets: number[];
+  bytes: number;
+}
+
+/**
+ * Sends a batch, in order, to the sockets that listen to its topics. A frame is made once for each
+ * channel; each socket gets its part of a batch in one write. The library's own publish is not
+ * used: it drops frames for a slow reader and goes on after the hole without a word about where it
+ * was, so a client could resume after what it missed. Here the offset that a socket has been sent
+ * is known at any time, and one that does not read leaves the live stream there, to be brought up
+ * again at its own pace.
+ */
+const fanOut = (core: Core, batch: readonly Publication[]): void => {
+  if (core.channels.size === 0) return;
+  // For sockets with one topic, which are most: all of a channel get the same.
+  const by_channel = new Map<Channel, Frames>();
+  // For sockets with several, each its own, so that they are in order across its topics.
+  const by_session = new Map<Session, Frames>();
+  for (const publication of batch) {
+    let tail: string | undefined;
+    const { offset } = publication;
+    for (const { topic } of publication.topics) {
+      for (const channel of core.channels.get(topic)?.values() ?? []) {
+        if (!passes(channel, publication)) continue;
+        tail ??= frameTail(publication);
+        const text = Buffer.from(eventFrame(channel.label, channel.prev, offset, tail));
+        channel.prev = offset;
+        add(by_channel, channel, text, offset);
+        for (const session of channel.sessions) {
+          if (session.topics.size > 1) add(by_session, session, text, offset);
+        }
+      }
+    }
+  }
+  for (const [{ sessions }, frames] of by_channel) {
+    for (const session of sessions) if (session.topics.size === 1) flush(session, frames);
+  }
+  for (const [session, frames] of by_session) flush(session, frames);
+};
+
+const add = <K>(lists: Map<K, Frames>, key: K, text: Buffer, offset: number): void => {
+  let frames = lists.get(key);
+  if (frames === undefined) {
+    frames = { texts: [], offsets: [], bytes: 0 };
+    lists.set(key, frames);
+  }
+  frames.texts.push(text);
+  frames.offsets.push(offset);
+  frames.bytes += text.byteLength;
+};
+
+const flush = (session: Session, frames: Frames): void => {
+  if (!session.is_usable) return;
+  let stopped: number | null = null;
+  try {
+    session.ws?.cork(() => {
+      stopped = sendLive(session, frames);
+    });
+    if (stopped !== null) leaveLive(session, stopped);
+  } catch (error) {
+    session.core.onBug(error);
+  }
+};
+
+/** Sends whole events only; the offset after which it stopped, or null when all are sent. */
+const sendLive = (session: Session, { texts, offsets, bytes }: Frames): number | null => {
+  const { core } = session;
+  const { backpressure_bytes } = core.limits;
+  let unread = session.lookUnread();
+  const most = isOverloaded(core) ? backpressure_bytes / overload_share : backpressure_bytes;
+  // Nearly always all of it fits, and nothing has to be looked at in between.
+  const fits = unread + bytes <= most;
+  let since_look = 0;
+  for (let i = 0; i < texts.length; i += 1) {
+    const text = texts[i] as Buffer;
+    const offset = offsets[i] as number;
+    if (!fits && (since_look > look_every_bytes || unread + since_look > most)) {
+      unread = session.lookUnread();
+      since_look = 0;
+    }
+    if (!fits && offset !== offsets[i - 1] && unread > most) return offset - 1;
+    since_look += text.byteLength;
+    session.send(text);
+  }
+  return null;
+};
+
+/** Takes the socket out of the live stream at `cursor`, and starts to bring it up again. */
+const leaveLive = (session: Session, cursor: number): void => {
+  session.core.stats.slow += 1;
+  const refs = new Map(session.topics);
+  const join: Join = { refs, prevs: new Map(), cursor, is_slow: true };
+  for (const topic of refs.keys()) session.leave(topic);
+  startReplay(session, { join, id: undefined, from: 'cursor' });
+};
+
+const drain = async (core: Core): Promise<void> => {
+  core.draining = true;
+  let leaving = [...core.sessions];
+  const late_ms = performance.now() + calls_ms;
+  const rounds = Math.max(1, Math.ceil((core.limits.drain_ms / 50) * 0.9));
+  const a_round = Math.max(drained_per_s / 20, Math.ceil(leaving.length / rounds));
+  while (leaving.length > 0) {
+    const going = new Set(leaving.filter((one) => mayGo(one, late_ms)).slice(0, a_round));
+    leaving = leaving.filter((one) => !going.has(one));
+    for (const session of going) {
+      core.guard(() => session.sayBye(close_codes.DRAINING, 'draining'))();
+    }
+    if (leaving.length > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+};
+
+const closeWhere = (core: Core, { matches, code, reason }: Closing): number => {
+  let count = 0;
+  for (const session of [...core.sessions]) {
+    if (session.ending || !matches(session.caller, session.credential)) continue;
+    const end = (): void => session.end(code, reason);
+    // A client that ends the credentials by a call is told what came of it.
+    if (session.calls === null) end();
+    else session.calls.whenAnswered(end);
+    count += 1;
+  }
+  return count;
+};

@@ -1,0 +1,59 @@
+import { type Test, t } from 'tap';
+import { migrate, setRole } from '../../src/db/migrate.js';
+import { openAdmin } from '../help/own-stores.js';
+import { openStores } from '../help/stores.js';
+
+/** A migrated database whose server compiles statements, as Postgres does when it is installed. */
+const openCompiling = async (t: Test): Promise<string> => {
+  const { database_url } = await openStores(t);
+  const admin = openAdmin(database_url);
+  await admin`
+    do $$ begin execute format('alter database %I set jit = on', current_database()); end $$`;
+  await admin.end();
+  return database_url;
+};
+
+/** What a new connection has. */
+const readJit = async (url: string): Promise<string | undefined> => {
+  const sql = openAdmin(url);
+  const [row] = await sql<{ jit: string }[]>`select current_setting('jit') as jit`;
+  await sql.end();
+  return row?.jit;
+};
+
+t.test('a start turns jit off for its own role, whatever the server has', async (t) => {
+  const url = await openCompiling(t);
+  t.equal(await readJit(url), 'on');
+  t.equal(await migrate(url), null);
+  t.equal(await readJit(url), 'off');
+  t.equal(await migrate(url), null);
+});
+
+t.test('no other database and no other role is changed', async (t) => {
+  const url = await openCompiling(t);
+  await migrate(url);
+  const sql = openAdmin(url);
+  const changed = await sql`
+    select setrole::regrole::text = session_user as own_role, 'jit=off' = any (setconfig) as is_off
+    from pg_db_role_setting
+    where setrole <> 0
+      and setdatabase = (select oid from pg_database where datname = current_database())`;
+  const everywhere = await sql`
+    select from pg_db_role_setting where setdatabase = 0 and setconfig::text like '%jit%'`;
+  await sql.end();
+  t.strictSame([...changed], [{ own_role: true, is_off: true }]);
+  t.equal(everywhere.length, 0);
+});
+
+t.test('where it may not be turned off, the transaction goes on and it is said why', async (t) => {
+  const url = await openCompiling(t);
+  const sql = openAdmin(url);
+  // A transaction that only reads is refused as a user without the right is.
+  const { why, after } = await sql.begin('read only', async (tx) => ({
+    why: await setRole(tx),
+    after: await tx`select 1 as one`,
+  }));
+  await sql.end();
+  t.match(why, /read-only transaction/);
+  t.strictSame([...after], [{ one: 1 }]);
+});

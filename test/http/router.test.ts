@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { t } from 'tap';
+import type { Method } from '../../src/http/route.js';
+import { makeRouter } from '../../src/http/route.js';
+import { holds } from '../help/property.js';
+
+const routerOf = (...routes: readonly string[]) =>
+  makeRouter(
+    routes.map((entry) => {
+      const [method, path] = entry.split(' ') as [Method, string];
+      return { route: { method, path }, entry };
+    }),
+  );
+
+const router = routerOf(
+  'GET /api/things',
+  'POST /api/things',
+  'GET /api/things/{id}',
+  'DELETE /api/things/{id}',
+  'GET /api/things/events',
+  'GET /api/things/{id}/parts/{part}',
+  'GET /api/things/events/latest',
+  'POST /api/only/post',
+);
+
+t.test('a path finds its route and its parameters', async (t) => {
+  t.same(router.find('GET', '/api/things'), {
+    kind: 'route',
+    match: { entry: 'GET /api/things', params: {} },
+  });
+  t.match(router.find('GET', '/api/things/7/parts/a-b'), {
+    kind: 'route',
+    match: { entry: 'GET /api/things/{id}/parts/{part}', params: { id: '7', part: 'a-b' } },
+  });
+});
+
+t.test('a static segment wins over a parameter, and the parameter is tried after it', async (t) => {
+  t.match(router.find('GET', '/api/things/events'), {
+    match: { entry: 'GET /api/things/events', params: {} },
+  });
+  t.match(router.find('GET', '/api/things/events/parts/1'), {
+    match: { entry: 'GET /api/things/{id}/parts/{part}', params: { id: 'events', part: '1' } },
+  });
+});
+
+t.test('one trailing slash is ignored, two are another path', async (t) => {
+  t.match(router.find('GET', '/api/things/'), { match: { entry: 'GET /api/things' } });
+  t.match(router.find('GET', '/api/things/7/'), { match: { params: { id: '7' } } });
+  t.equal(router.find('GET', '/api/things//').kind, 'nothing');
+  t.equal(router.find('GET', '//api/things').kind, 'nothing');
+  t.equal(router.find('GET', '/api//things').kind, 'nothing');
+});
+
+t.test('a parameter is never empty', async (t) => {
+  t.equal(router.find('GET', '/api/things//parts/1').kind, 'nothing');
+  t.equal(router.find('GET', '/api/things/1/parts/').kind, 'nothing');
+});
+
+t.test('HEAD is found where GET is, and nowhere else', async (t) => {
+  t.match(router.find('HEAD', '/api/things/7'), { match: { entry: 'GET /api/things/{id}' } });
+  t.same(router.find('HEAD', '/api/only/post'), {
+    kind: 'wrong_method',
+    allow: ['POST', 'OPTIONS'],
+  });
+});
+
+t.test('another method on a known path tells which ones there are', async (t) => {
+  t.same(router.find('PATCH', '/api/things'), {
+    kind: 'wrong_method',
+    allow: ['GET', 'POST', 'HEAD', 'OPTIONS'],
+  });
+  for (const method of ['get', 'BREW', '', '__proto__', 'OPTIONS']) {
+    t.equal(router.find(method, '/api/things').kind, 'wrong_method', method);
+  }
+});
+
+t.test('an unknown path, and a path that only begins like one, find nothing', async (t) => {
+  for (const path of [
+    '',
+    '/',
+    '/api',
+    '/api/thing',
+    '/api/things/1/parts',
+    '/__proto__/x',
+    'api',
+  ]) {
+    t.equal(router.find('GET', path).kind, 'nothing', path);
+  }
+});
+
+t.test('parameters are percent-decoded, static segments are not', async (t) => {
+  t.match(router.find('GET', '/api/things/a%20b%2Fc%C3%A9'), {
+    match: { params: { id: 'a b/cé' } },
+  });
+  t.equal(router.find('GET', '/api/thing%73').kind, 'nothing');
+  t.match(router.find('GET', '/api/things/a+b'), { match: { params: { id: 'a+b' } } });
+});
+
+t.test('escapes that are broken, not UTF-8 or a NUL are a bad path', async (t) => {
+  for (const bad of ['%', '%4', '%zz', '%ff', '%C3', '%ED%A0%80', '%00', 'a%00b']) {
+    t.equal(router.find('GET', `/api/things/${bad}`).kind, 'bad_path', bad);
+  }
+});
+
+t.test('any parameter comes back as it was encoded', async (t) => {
+  const text = fc
+    .string({ unit: 'grapheme', minLength: 1 })
+    .filter((s) => s.isWellFormed() && !s.includes('\0') && s !== 'events');
+  await holds(
+    t,
+    fc.property(text, (id) => {
+      const found = router.find('GET', `/api/things/${encodeURIComponent(id)}`);
+      return found.kind === 'route' && found.match.params['id'] === id;
+    }),
+    { numRuns: 500 },
+  );
+});
+
+t.test('no path and no method makes it throw', async (t) => {
+  const path = fc.string({ unit: fc.constantFrom(...'/%0aFz.{}?#é\0 apithngs'), maxLength: 60 });
+  await holds(
+    t,
+    fc.property(fc.string(), path, (method, raw) => {
+      const { kind } = router.find(method, `/api/things/${raw}`);
+      return ['route', 'wrong_method', 'bad_path', 'nothing'].includes(kind);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+t.test('two routes for one method and path are refused at the start', async (t) => {
+  t.throws(() => routerOf('GET /a/{id}', 'GET /a/{other}'), /two routes/);
+});
+
+t.test('routes with the same path may name its parameter each in its own way', async (t) => {
+  const mixed = routerOf('GET /a/{id}', 'POST /a/{name}');
+  t.match(mixed.find('GET', '/a/1'), { match: { params: { id: '1' } } });
+  t.match(mixed.find('POST', '/a/1'), { match: { params: { name: '1' } } });
+});

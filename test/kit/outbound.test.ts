@@ -1,0 +1,319 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { type Test, test } from 'tap';
+import {
+  type ClientOptions,
+  createGuardedClient,
+  type GuardedClient,
+  type Outcome,
+} from '../../src/kit/outbound/client.js';
+import { type Receiver, startReceiver } from '../help/receiver.js';
+
+const body = Buffer.from('{"hello":"wörld"}');
+const name = 'hooks.forecast-receiver.com';
+
+const setUp = async (t: Test, options: Partial<ClientOptions> = {}) => {
+  const receiver = await startReceiver([name]);
+  const client = createGuardedClient({
+    allow_cidrs: ['127.0.0.0/8'],
+    ca_pem: receiver.ca_pem,
+    ...options,
+  });
+  t.teardown(async () => {
+    client.close();
+    await receiver.close();
+  });
+  return { receiver, client };
+};
+
+const post = async (client: GuardedClient, url: string): Promise<Outcome> => {
+  const target = client.parse(url);
+  if (target.kind === 'problem') throw new Error(target.sentence);
+  return client.post({ target, headers: { 'Content-Type': 'application/json' }, body });
+};
+
+const named = (receiver: Receiver, path: string): string =>
+  `https://${name}:${receiver.port}${path}`;
+
+test('a call posts the exact bytes and returns status and answer', async (t) => {
+  const { receiver, client } = await setUp(t);
+  receiver.script('/a?b=c', { status: 201, body: 'thank you\0' });
+  const outcome = await post(client, receiver.url('/a?b=c'));
+  t.match(outcome, { status: 201, error: null, answer: 'thank you\uFFFD', retry_after: '' });
+  t.equal(receiver.received.length, 1);
+  const [got] = receiver.received;
+  t.same(got?.body, body);
+  t.equal(got?.headers['content-length'], String(body.length));
+  t.equal(got?.headers.host, `127.0.0.1:${receiver.port}`);
+});
+
+test('connections are kept between calls', async (t) => {
+  const { receiver, client } = await setUp(t);
+  for (let i = 0; i < 3; i += 1) await post(client, receiver.url('/'));
+  t.same(
+    receiver.received.map((one) => one.connection),
+    [1, 1, 1],
+  );
+});
+
+test('a kept connection that the receiver closed is replaced by a fresh one', async (t) => {
+  const { receiver, client } = await setUp(t);
+  receiver.script('/', { status: 200 }, (response) => response.socket?.destroy(), { status: 202 });
+  t.equal((await post(client, receiver.url('/'))).status, 200);
+  t.equal((await post(client, receiver.url('/'))).status, 202);
+  t.equal(receiver.received.length, 3);
+});
+
+test('a connection that breaks on its first use is a failure', async (t) => {
+  const { receiver, client } = await setUp(t);
+  receiver.script('/', (response) => response.socket?.destroy());
+  t.match(await post(client, receiver.url('/')), { status: null, error: 'connection_lost' });
+  t.equal(receiver.received.length, 1);
+});
+
+test('a redirect is an answer like any other and is not followed', async (t) => {
+  const { receiver, client } = await setUp(t);
+  receiver.script('/', { status: 301, headers: { Location: receiver.url('/elsewhere') } });
+  t.match(await post(client, receiver.url('/')), { status: 301, error: null });
+  t.same(
+    receiver.received.map((one) => one.path),
+    ['/'],
+  );
+});
+
+test('Retry-After is handed on as sent', async (t) => {
+  const { receiver, client } = await setUp(t);
+  receiver.script('/', { status: 429, headers: { 'Retry-After': '17' } });
+  t.match(await post(client, receiver.url('/')), { status: 429, retry_after: '17' });
+});
+
+test('4 KB of an answer are read and the connection is kept', async (t) => {
+  const { receiver, client } = await setUp(t);
+  receiver.script('/', { status: 200, body: 'x'.repeat(4_096) });
+  const outcome = await post(client, receiver.url('/'));
+  t.match(outcome, { status: 200, error: null, answer: 'x'.repeat(1_024) });
+  await post(client, receiver.url('/'));
+  t.equal(receiver.received[1]?.connection, 1);
+});
+
+test('4 KB and one byte end the connection; the status counts', async (t) => {
+  const { receiver, client } = await setUp(t);
+  receiver.script('/', { status: 200, body: 'x'.repeat(4_097) });
+  const outcome = await post(client, receiver.url('/'));
+  t.match(outcome, { status: 200, error: null, answer: 'x'.repeat(1_024) });
+  await post(client, receiver.url('/'));
+  t.equal(receiver.received[1]?.connection, 2);
+});
+
+const pourOut = (response: ServerResponse): void => {
+  response.writeHead(200);
+  const pour = (): void => {
+    while (!response.destroyed && response.write('y'.repeat(1_000)));
+    response.once('drain', pour);
+  };
+  pour();
+};
+
+test('an endless answer is cut off', async (t) => {
+  const { receiver, client } = await setUp(t);
+  const closed = new Promise<void>((resolve) => {
+    receiver.script('/', (response) => {
+      response.once('close', resolve);
+      pourOut(response);
+    });
+  });
+  t.match(await post(client, receiver.url('/')), { status: 200, error: null });
+  await closed;
+});
+
+test('one wall clock ends an answer that never begins', async (t) => {
+  const { receiver, client } = await setUp(t, { limits: { wall_ms: 150 } });
+  const closed = new Promise<void>((resolve) => {
+    receiver.script('/', (response) => void response.once('close', resolve));
+  });
+  const outcome = await post(client, receiver.url('/'));
+  t.match(outcome, { status: null, error: 'timeout' });
+  t.ok(outcome.latency_ms >= 140 && outcome.latency_ms < 8_000, String(outcome.latency_ms));
+  await closed;
+});
+
+test('one wall clock ends an answer whose body trickles', async (t) => {
+  const { receiver, client } = await setUp(t, { limits: { wall_ms: 200 } });
+  receiver.script('/', (response) => {
+    response.writeHead(200);
+    const trickle = setInterval(() => response.write('.'), 20);
+    response.once('close', () => clearInterval(trickle));
+  });
+  t.match(await post(client, receiver.url('/')), { status: 200, error: 'timeout' });
+});
+
+test('the wall clock covers the lookup of the name', async (t) => {
+  const { receiver, client } = await setUp(t, {
+    limits: { lookup_ms: 60 },
+    resolve: () => new Promise(() => undefined),
+  });
+  const outcome = await post(client, named(receiver, '/'));
+  t.match(outcome, { status: null, error: 'lookup_timeout' });
+  t.equal(receiver.received.length, 0);
+});
+
+const startSilent = async (t: Test, greet?: (socket: Socket) => void) => {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    greet?.(socket);
+  });
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+};
+
+test('a handshake that never ends is ended by the wall clock', async (t) => {
+  const { client } = await setUp(t, { limits: { wall_ms: 150 } });
+  const outcome = await post(client, await startSilent(t));
+  t.match(outcome, { status: null, error: 'timeout' });
+  t.ok(outcome.latency_ms < 8_000, String(outcome.latency_ms));
+});
+
+/** Listens and takes nobody in; two connections wait before its door already. */
+const startFull = async (t: Test): Promise<string> => {
+  const listening = `require('node:net').createServer().listen(
+    { port: 0, host: '127.0.0.1', backlog: 1 },
+    function () {
+      require('node:fs').writeSync(1, String(this.address().port));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    },
+  )`;
+  const child = spawn(process.execPath, ['-e', listening], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const port = Number(String((await once(child.stdout, 'data'))[0]));
+  const waiting = [0, 1].map(() => connect({ host: '127.0.0.1', port }));
+  t.teardown(() => {
+    for (const socket of waiting) socket.destroy();
+    child.kill('SIGKILL');
+  });
+  for (const socket of waiting) socket.on('error', () => undefined);
+  await Promise.all(waiting.map((socket) => once(socket, 'connect')));
+  return `https://127.0.0.1:${port}/`;
+};
+
+test('a connection that nobody takes ends after the time to connect', async (t) => {
+  const url = await startFull(t);
+  const { client } = await setUp(t, { limits: { connect_ms: 150 } });
+  const outcome = await post(client, url);
+  t.match(outcome, { status: null, error: 'connect_timeout' });
+  t.ok(outcome.latency_ms >= 140 && outcome.latency_ms < 8_000, String(outcome.latency_ms));
+});
+
+/** Passes the first flight of a receiver on with bytes at its end that are no TLS. */
+const startSpoiler = async (t: Test, receiver: Receiver): Promise<string> =>
+  startSilent(t, (socket) => {
+    const upstream = connect({ host: '127.0.0.1', port: receiver.port });
+    upstream.on('error', () => undefined);
+    upstream.once('data', (flight) => {
+      socket.write(Buffer.concat([flight, Buffer.alloc(64, 0xff)]));
+      upstream.destroy();
+    });
+    socket.on('data', (chunk) => upstream.write(chunk));
+  });
+
+test('a peer that breaks the connection with the end of the handshake breaks nothing else', async (t) => {
+  const { receiver, client } = await setUp(t);
+  const url = await startSpoiler(t, receiver);
+  for (let n = 0; n < 20; n += 1) {
+    const { status, error } = await post(client, url);
+    t.equal(status, null);
+    t.match(error, /^(tls_failed|connection_lost)$/);
+  }
+  t.equal(receiver.received.length, 0);
+});
+
+test('a peer that does not speak TLS is a failed handshake', async (t) => {
+  const { client } = await setUp(t);
+  const url = await startSilent(t, (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'));
+  t.match(await post(client, url), { status: null, error: 'tls_failed' });
+});
+
+test('a certificate of an unknown authority is refused', async (t) => {
+  const { receiver } = await setUp(t);
+  const stranger = createGuardedClient({ allow_cidrs: ['127.0.0.0/8'] });
+  t.teardown(() => stranger.close());
+  t.match(await post(stranger, receiver.url('/')), { status: null, error: 'tls_failed' });
+  t.equal(receiver.received.length, 0);
+});
+
+test('a certificate for another name is refused', async (t) => {
+  const { receiver, client } = await setUp(t, { resolve: async () => ['127.0.0.1'] });
+  const outcome = await post(client, `https://other.forecast-receiver.com:${receiver.port}/`);
+  t.match(outcome, { status: null, error: 'tls_failed' });
+  t.equal(receiver.received.length, 0);
+});
+
+test('nobody listening is a refused connection', async (t) => {
+  const { receiver, client } = await setUp(t);
+  await receiver.close();
+  t.match(await post(client, receiver.url('/')), { status: null, error: 'connect_failed' });
+});
+
+test('an answer that is not HTTP is told apart', async (t) => {
+  const { receiver, client } = await setUp(t);
+  receiver.script('/', (response) => response.socket?.end('SSH-2.0-OpenSSH\r\n'));
+  t.match(await post(client, receiver.url('/')), { status: null, error: 'answer_invalid' });
+});
+
+test('a name is sent as Host and server name to the address that was vetted', async (t) => {
+  const asked: string[] = [];
+  const { receiver, client } = await setUp(t, {
+    resolve: async (one) => {
+      asked.push(one);
+      return ['127.0.0.1'];
+    },
+  });
+  t.match(await post(client, named(receiver, '/named')), { status: 204, error: null });
+  t.equal(receiver.received[0]?.headers.host, `${name}:${receiver.port}`);
+  t.same(asked, [name]);
+});
+
+test('a second address is tried when the first does not take the connection', async (t) => {
+  const { receiver, client } = await setUp(t, {
+    // Nothing can listen on the first address of the loopback network.
+    resolve: async () => ['127.0.0.1', '127.0.0.0'],
+  });
+  t.match(await post(client, named(receiver, '/')), { status: 204, error: null });
+});
+
+test('a name that is rebound to a private address is not called again', async (t) => {
+  const answers = [['127.0.0.1'], ['10.0.0.7'], ['127.0.0.1', '192.168.0.9'], ['127.0.0.1']];
+  const { receiver, client } = await setUp(t, { resolve: async () => answers.shift() ?? [] });
+  t.match(await post(client, named(receiver, '/')), { status: 204 });
+  t.match(await post(client, named(receiver, '/')), { status: null, error: 'address_refused' });
+  t.match(await post(client, named(receiver, '/')), { status: null, error: 'address_refused' });
+  t.equal(receiver.received.length, 1, 'a kept connection to the old address is no way round');
+  t.match(await post(client, named(receiver, '/')), { status: 204 });
+  t.match(await post(client, named(receiver, '/')), { status: null, error: 'name_not_found' });
+});
+
+test('an IP literal outside the allowed ranges is refused when it is called', async (t) => {
+  const { receiver, client } = await setUp(t);
+  const strict = createGuardedClient({ allow_cidrs: [] });
+  const target = client.parse(receiver.url('/'));
+  if (target.kind === 'problem') throw new Error(target.sentence);
+  t.match(await strict.post({ target, headers: {}, body }), { error: 'address_refused' });
+  t.equal(receiver.received.length, 0);
+});
+
+test('a proxy of the environment is not used', async (t) => {
+  const { receiver, client } = await setUp(t);
+  for (const variable of ['HTTPS_PROXY', 'https_proxy']) {
+    process.env[variable] = 'http://127.0.0.1:1';
+    t.teardown(() => delete process.env[variable]);
+  }
+  t.match(await post(client, receiver.url('/')), { status: 204 });
+});

@@ -1,0 +1,43 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { readConfig } from '../../src/config.js';
+import { readRoleArgs, runRole } from '../../src/process/role-process.js';
+import { runSupervisor } from '../../src/process/supervisor.js';
+
+/**
+ * A service under the real supervisor whose roles do next to nothing: the api answers every request
+ * with its pid and what it was given, the others only run. `/exit` ends the api process, `/spin`
+ * keeps it in a loop.
+ */
+const startRole = async (config: ReturnType<typeof readConfig>, role: string) => {
+  if (role !== 'api') {
+    const timer = setInterval(() => undefined, 1_000);
+    return { stop: async () => clearInterval(timer) };
+  }
+  const server = createServer((request, response) => {
+    if (request.url === '/exit') process.exit(7);
+    while (request.url === '/spin');
+    const { DATABASE_URL, REDIS_URL, ADMIN_KEY, WEBHOOK_ALLOW_CIDRS, WEBHOOK_CA_FILE } = config;
+    const body = { DATABASE_URL, REDIS_URL, ADMIN_KEY, WEBHOOK_ALLOW_CIDRS, WEBHOOK_CA_FILE };
+    response.setHeader('connection', 'close');
+    response.end(JSON.stringify({ pid: process.pid, ...body }));
+  });
+  await new Promise<void>((resolve) => server.listen(config.PORT, config.HOST, resolve));
+  const { port } = server.address() as AddressInfo;
+  return { port, stop: () => new Promise<void>((resolve) => server.close(() => resolve())) };
+};
+
+const config = readConfig();
+const args = readRoleArgs(process.argv.slice(2));
+const entry = fileURLToPath(import.meta.url);
+try {
+  process.exit(
+    args === null
+      ? await runSupervisor({ config, env: process.env, entry })
+      : await runRole({ config, args, start: (_, { role }) => startRole(config, role) }),
+  );
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,123 @@
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { type Test, t } from 'tap';
+import { StreamReader } from '../../src/redis/stream.js';
+import { startStopwatch } from '../help/stopwatch.js';
+import { openStores, type Stores, startPrivateStores } from '../help/stores.js';
+import { until } from '../help/until.js';
+
+interface Opened {
+  readonly reader: StreamReader;
+  readonly redis: Redis;
+  readonly key: string;
+  readonly logged: readonly string[];
+}
+
+const open = (t: Test, stores: Stores): Opened => {
+  const key = `${stores.redis_prefix}:stream`;
+  const logged: string[] = [];
+  const reader = new StreamReader({
+    redis_url: stores.redis_url,
+    key,
+    name: 'test',
+    log: pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) }),
+    block_ms: 200,
+    grace_ms: 200,
+    count: 3,
+  });
+  const redis = new Redis(stores.redis_url.replace(/^unix:/, ''));
+  redis.on('error', () => undefined);
+  t.teardown(() => {
+    reader.stop();
+    redis.disconnect();
+  });
+  return { reader, redis, key, logged };
+};
+
+t.test('entries come in order, at most so many, with their fields', async (t) => {
+  const { reader, redis, key } = open(t, await openStores(t));
+  for (let offset = 1; offset <= 5; offset += 1) {
+    await redis.xadd(key, `${offset}-0`, 'a', '', 'b', `é ${offset}`);
+  }
+  t.strictSame(await reader.readAfter(0), [
+    { offset: 1, fields: ['a', '', 'b', 'é 1'] },
+    { offset: 2, fields: ['a', '', 'b', 'é 2'] },
+    { offset: 3, fields: ['a', '', 'b', 'é 3'] },
+  ]);
+  t.strictSame(
+    (await reader.readAfter(3))?.map(({ offset }) => offset),
+    [4, 5],
+  );
+});
+
+t.test('a read waits for the first entry, and ends empty when none comes', async (t) => {
+  const { reader, redis, key } = open(t, await openStores(t));
+  const started_ms = performance.now();
+  t.strictSame(await reader.readAfter(0), []);
+  t.ok(performance.now() - started_ms >= 190);
+  const waiting = reader.readAfter(0);
+  await redis.xadd(key, '7-0', 'a', 'b');
+  t.strictSame(await waiting, [{ offset: 7, fields: ['a', 'b'] }]);
+});
+
+t.test(
+  'a key of another kind is answered with null, ids of another kind are left out',
+  async (t) => {
+    const { reader, redis, key } = open(t, await openStores(t));
+    await redis.set(key, 'x');
+    t.equal(await reader.readAfter(0), null);
+    await redis.del(key);
+    await redis.xadd(key, '1-1', 'a', 'b');
+    await redis.xadd(key, '2-0', 'a', 'b');
+    t.strictSame(await reader.readAfter(0), [{ offset: 2, fields: ['a', 'b'] }]);
+  },
+);
+
+t.test('a Redis that is not there is null at once', async (t) => {
+  const { reader } = open(t, {
+    database_url: '',
+    redis_url: 'unix:/nowhere/redis.sock',
+    redis_prefix: 'x',
+  });
+  t.equal(await reader.readAfter(0), null);
+  t.equal(await reader.readAfter(0), null);
+});
+
+t.test('stopping ends a read under way, and every later one', async (t) => {
+  const { reader, redis, key } = open(t, await openStores(t));
+  await reader.readAfter(0);
+  const waiting = reader.readAfter(0);
+  reader.stop();
+  t.equal(await waiting, null);
+  await redis.xadd(key, '1-0', 'a', 'b');
+  t.equal(await reader.readAfter(0), null);
+});
+
+t.test('a read that does not come back is cut, and the next connection works', async (t) => {
+  const stores = await startPrivateStores(t, { durable: false });
+  const { reader, redis, key, logged } = open(t, stores);
+  await redis.xadd(key, '1-0', 'a', 'b');
+  t.equal((await reader.readAfter(0))?.length, 1);
+  stores.redis.pause();
+  const started_ms = performance.now();
+  const readWatch = startStopwatch();
+  t.equal(await reader.readAfter(1), null);
+  const took_ms = performance.now() - started_ms;
+  t.ok(took_ms >= 390 && readWatch() < 2_000, `cut after ${Math.round(took_ms)} ms`);
+  t.match(logged.join(), /connecting anew/);
+  t.equal(await reader.readAfter(1), null, 'still away');
+  stores.redis.resume();
+  await until('entries again', async () => (await reader.readAfter(0))?.length === 1);
+  await stores.redis.kill();
+  t.equal(await reader.readAfter(1), null);
+  await stores.redis.restart({ empty: true });
+  await until('an answer', async () => (await reader.readAfter(0)) !== null);
+  await redis.xadd(key, '9-0', 'a', 'b');
+  t.equal((await reader.readAfter(1))?.[0]?.offset, 9);
+});
+
+t.test('an error of Redis is no answer', async (t) => {
+  const { reader, redis, key } = open(t, await openStores(t));
+  await redis.set(key, 'no stream');
+  t.equal(await reader.readAfter(0), null);
+});
