@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { digestKey, isWellFormedKey } from '../../src/features/agents/rules.js';
+import { digestKey, isWellFormedKey } from '../../src/features/accounts/agent-rules.js';
 
 /** Who an agent key is, for the conventional peer. */
 

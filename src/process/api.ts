@@ -1,15 +1,36 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Config } from '../config.js';
 import { createWriteWatch } from '../db/client.js';
-import { createPrincipals, type Principals } from '../features/agents/index.js';
-import { type BriefParts, createBriefs } from '../features/briefs/index.js';
-import { type CommentParts, createCommenting } from '../features/comments/index.js';
+import {
+  bearerToken,
+  createLoginLimit,
+  createPrincipals,
+  createSessions,
+  looksLikeSession,
+  type Principals,
+  type Sessions,
+} from '../features/accounts/index.js';
+import {
+  type BriefParts,
+  createBriefs,
+  createDays,
+  type InsightParts,
+} from '../features/briefs/index.js';
+import {
+  type CommentParts,
+  createCommenting,
+  createVoting,
+  type VoteParts,
+} from '../features/comments/index.js';
 import {
   type ConsensusParts,
   consensusTopic,
+  createHistory,
   createLiveConsensus,
+  type HistoryParts,
   makeConsensusTopics,
 } from '../features/consensus/index.js';
+import type { HealthParts } from '../features/docs/health.js';
 import { createSite, type DocsParts } from '../features/docs/index.js';
 import {
   createRevocationWatch,
@@ -21,16 +42,11 @@ import {
   Told,
 } from '../features/events/index.js';
 import { createExports, type ExportParts } from '../features/exports/index.js';
-import type { HealthParts } from '../features/health/index.js';
-import { createHistory, type HistoryParts } from '../features/history/index.js';
 import {
-  bearerToken,
-  createLoginLimit,
-  createSessions,
-  looksLikeSession,
-  type Sessions,
-} from '../features/humans/index.js';
-import { createDays, type InsightParts } from '../features/insights/index.js';
+  createBoards,
+  makeLeaderboardTopics,
+  type StandingParts,
+} from '../features/leaderboards/index.js';
 import {
   createLimitReader,
   type LimitParts,
@@ -46,13 +62,7 @@ import {
   type PlaceParts,
 } from '../features/predictions/index.js';
 import { createQuestionCache, lists_tag } from '../features/questions/index.js';
-import {
-  createBoards,
-  makeLeaderboardTopics,
-  type StandingParts,
-} from '../features/standing/index.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
-import { createVoting, type VoteParts } from '../features/votes/index.js';
 import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js';
 import type { Deps } from '../http/deps.js';
 import { createKeeper } from '../http/idempotency.js';

@@ -1,12 +1,11 @@
 import type { Config, RoleName } from '../config.js';
-import { createConsensusProjector } from '../features/consensus/index.js';
+import { createMailer } from '../features/accounts/index.js';
+import { createConsensusProjector, createSnapshotTimer } from '../features/consensus/index.js';
 import { createEventsMaintenance, createRelay } from '../features/events/index.js';
-import { createSnapshotTimer } from '../features/history/index.js';
-import { createMailer } from '../features/humans/index.js';
+import { createBoardKeeper } from '../features/leaderboards/index.js';
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
 import { createQuestionTimer, question_counts } from '../features/questions/index.js';
 import { createSettling } from '../features/resolution/index.js';
-import { createBoardKeeper } from '../features/standing/index.js';
 import { createIdempotencySweep } from '../http/idempotency.js';
 import type { Measure } from '../kit/metrics.js';
 import { type Running, type Service, startAll } from '../kit/service.js';

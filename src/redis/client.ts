@@ -89,9 +89,9 @@ export const deleteKeys = async (redis: Redis, prefix: string): Promise<void> =>
 };
 
 /**
- * Lua scripts live in `src/redis/lua/<name>-<keys>.lua`, one a file; the number in the name is how many
- * keys the script takes, `n` for any number. EVALSHA is sent, and EVAL when Redis does not know the
- * script yet, or no more.
+ * Lua scripts live in `lua/<name>-<keys>.lua`, one a file; the number in the name is how many keys
+ * the script takes, `n` for any number. EVALSHA is sent, and EVAL when Redis does not know the
+ * script.
  */
 type Script = (
   redis: Redis,

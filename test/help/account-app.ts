@@ -1,14 +1,15 @@
 import { pino } from 'pino';
-import { routes as agent_routes, createPrincipals } from '../../src/features/agents/index.js';
 import {
+  routes as agent_routes,
   bearerToken,
   createLoginLimit,
+  createPrincipals,
   createSessions,
   routes as human_routes,
   type LoginLimit,
-} from '../../src/features/humans/index.js';
+} from '../../src/features/accounts/index.js';
+import { createBoards, type StandingParts } from '../../src/features/leaderboards/index.js';
 import { makeWindowsOf } from '../../src/features/limits/index.js';
-import { createBoards, type StandingParts } from '../../src/features/standing/index.js';
 import type { Deps } from '../../src/http/deps.js';
 import { createLimiter } from '../../src/http/limits.js';
 import { mount } from '../../src/http/mount.js';

@@ -40,7 +40,7 @@ const faultsIn = (value: unknown): readonly FaultDef[] => {
 
 /** Every fault that some module defines, each once. */
 export const collectFaults = async (): Promise<readonly FaultDef[]> => {
-  const modules = await importAll(listModules(['kit', 'features']));
+  const modules = await importAll(listModules(['kit', 'http', 'socket', 'features']));
   const found = modules.flatMap((one) => Object.values(one).flatMap(faultsIn));
   return [...new Set(found)];
 };

@@ -6,7 +6,7 @@ import { agentId, questionId, seed } from '../../bench/env/seed.js';
 import { childrenOf } from '../../src/boot/processes.mjs';
 import type { RoleName } from '../../src/config.js';
 import { openSql, type Sql } from '../../src/db/client.js';
-import { makeApiKey } from '../../src/features/agents/index.js';
+import { makeApiKey } from '../../src/features/accounts/index.js';
 import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { signalProcess } from '../../src/process/embedded/processes.js';
 import { embeddedRedisUrl, emptyRedis } from '../../src/process/embedded/redis.js';

@@ -79,7 +79,7 @@ const not_known: Readonly<Record<string, RegExp>> = {
 
 const partOf = (path: string): string => {
   const name = path.split('/').at(-1)?.replace(/\.ts$/, '') ?? '';
-  return name.endsWith('store') ? 'store' : name.endsWith('routes') ? 'routes' : name;
+  return /(?:^|-)(store|routes)$/.exec(name)?.[1] ?? name;
 };
 
 /** schema ← rules, store, live, events ← routes; only the index may know the routes. */

@@ -4,7 +4,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { type Test, t } from 'tap';
 import { agentId, seed } from '../../bench/env/seed.js';
 import { applyMigrations, readMigrations } from '../../src/db/migrate.js';
-import { makeApiKey } from '../../src/features/agents/index.js';
+import { makeApiKey } from '../../src/features/accounts/index.js';
 import { makeId } from '../../src/kit/ids.js';
 import { dropSchema } from '../../src/tools/backup/tables-store.js';
 import { dumpDatabase } from '../../src/tools/backup.js';

@@ -8,7 +8,7 @@ import { readParquet } from 'parquet-wasm';
 import { type Test, t } from 'tap';
 import { seed } from '../../bench/env/seed.js';
 import { seedPredictions } from '../../bench/env/seed-predictions.js';
-import { makeApiKey } from '../../src/features/agents/index.js';
+import { makeApiKey } from '../../src/features/accounts/index.js';
 import { runExport } from '../../src/tools/export.js';
 import { startApp } from '../help/app.js';
 import { sha256 } from '../help/exports.js';

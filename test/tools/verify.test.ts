@@ -4,7 +4,7 @@ import path from 'node:path';
 import { type Test, t } from 'tap';
 import { agentId, questionId, seed } from '../../bench/env/seed.js';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
-import { makeApiKey } from '../../src/features/agents/index.js';
+import { makeApiKey } from '../../src/features/accounts/index.js';
 import { tallyKey } from '../../src/features/consensus/index.js';
 import { projectedKey } from '../../src/features/events/index.js';
 import { planDeliveries } from '../../src/features/webhooks/index.js';

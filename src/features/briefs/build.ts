@@ -1,8 +1,8 @@
 import { flatten, shorten } from '../../kit/markdown.js';
 import { findLinks } from '../../kit/text.js';
 import { meanGiven } from '../consensus/index.js';
+import { brier, brier_convention, meanInterval, wilson } from '../points/index.js';
 import { readCitation, readSections } from '../predictions/index.js';
-import { brier, brier_convention, meanInterval, wilson } from '../scores/index.js';
 import { brief_limits, positionOf, rankSides, type Sides, sidesOf, sourcesOf } from './rules.js';
 import type { Argument, Aside, Brief, VoiceRecord, Window } from './schema.js';
 import { headlineOf, notesOf } from './sentences.js';

@@ -1,8 +1,7 @@
 import { area, curveStepAfter, line } from 'd3-shape';
 import { dayText } from '../../kit/prose.js';
 import { escapeHtml } from '../../web/page.js';
-import type { Consensus } from '../consensus/index.js';
-import type { Course } from '../history/index.js';
+import type { Consensus, Course } from '../consensus/index.js';
 import { percentText, plainLine } from './rules.js';
 
 /**

@@ -4,7 +4,7 @@ import { nullable, textEnum, time_schema } from '../../http/openapi.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault } from '../../kit/fault.js';
 import { groupBy } from '../../kit/group-by.js';
-import { brier_convention } from '../scores/index.js';
+import { brier_convention } from '../points/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { type Calibration, calibrate } from './calibration-rules.js';
 import { csvLine } from './columns.js';

@@ -1,4 +1,4 @@
-import { type Bin, calibrationError, logScore, wilson } from '../scores/index.js';
+import { type Bin, calibrationError, logScore, wilson } from '../points/index.js';
 
 /**
  * Calibration of one group, from how often each whole percent was stated and came about. Pure.

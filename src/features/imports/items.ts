@@ -1,8 +1,13 @@
 import type { Deps } from '../../http/deps.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { agents_faults, cleanName, registerAgent } from '../agents/index.js';
+import {
+  agents_faults,
+  cleanName,
+  ensureImportOwner,
+  import_owner_id,
+  registerAgent,
+} from '../accounts/index.js';
 import { recordAct } from '../audit/index.js';
-import { ensureImportOwner, import_owner_id } from '../humans/index.js';
 import {
   type Imported,
   type ImportOutcome,

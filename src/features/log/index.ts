@@ -1,2 +1,6 @@
-export { routes } from './routes.js';
+import { routes as feed_routes } from './feeds.js';
+import { routes as log_routes } from './routes.js';
+
 export { createLogWatch, type LogParts } from './watch.js';
+
+export const routes = [...log_routes, ...feed_routes];

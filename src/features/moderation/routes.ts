@@ -6,13 +6,13 @@ import { reply, routeFor } from '../../http/route.js';
 import { type FaultDef, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { readText } from '../../kit/text.js';
-import { type AgentDeps, agents_faults, setSuspended } from '../agents/index.js';
+import { type AgentDeps, agents_faults, setSuspended } from '../accounts/index.js';
 import { type Act, adminName, type RecordedAct, recordAct } from '../audit/index.js';
 import { comment_faults, setCommentHidden } from '../comments/index.js';
+import { markDebaters, markStanding } from '../leaderboards/index.js';
 import { notify } from '../notifications/index.js';
 import { type Hidden, prediction_faults, setPredictionHidden } from '../predictions/index.js';
 import type { QuestionParts } from '../questions/index.js';
-import { markDebaters, markStanding } from '../standing/index.js';
 import { countHidden, listHidden } from './store.js';
 
 /**

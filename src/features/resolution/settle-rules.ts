@@ -1,7 +1,6 @@
 import { makeId } from '../../kit/ids.js';
-import { net as netOf, type Settlement } from '../points/index.js';
+import { net as netOf, relativeScore, type Settlement, scoreForecast } from '../points/index.js';
 import { distributionOf, type Stated } from '../predictions/index.js';
-import { relativeScore, scoreForecast } from '../scores/index.js';
 import { correctIndices, countOptions } from './rules.js';
 import type { Job, ScoreRow, SettledPrediction, StatedCount } from './settle-store.js';
 

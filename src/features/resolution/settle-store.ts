@@ -1,8 +1,7 @@
 import type { Db, Tx } from '../../db/client.js';
 import type { Lease } from '../events/index.js';
-import type { PointsRule } from '../points/index.js';
+import type { ForecastScore, PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
-import type { ForecastScore } from '../scores/index.js';
 import type { Decision } from './rules.js';
 
 /** What the job reads and writes; accounts and standing are written by their owners. */

@@ -4,9 +4,9 @@ import { makeLoop } from '../../kit/loop.js';
 import { isOutage } from '../../kit/outage.js';
 import type { Service } from '../../kit/service.js';
 import { dropLease, type Lease, takeLease } from '../events/index.js';
+import { markStanding } from '../leaderboards/index.js';
 import { noteTiers, notify } from '../notifications/index.js';
 import { settleAccounts } from '../points/index.js';
-import { markStanding } from '../standing/index.js';
 import { countOptions } from './rules.js';
 import { type Settled, settlePrediction, sumForecasts } from './settle-rules.js';
 import {

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { packEntry, readEvents, readHead, streamKey } from '../../features/events/index.js';
-import { findBoardDifferences } from '../../features/standing/index.js';
+import { findBoardDifferences } from '../../features/leaderboards/index.js';
 import { chunk, type VerifyParts } from './parts.js';
 import { checkRecord } from './record-store.js';
 import { checkTallies, readAgeAfter } from './tally-store.js';

@@ -1,7 +1,11 @@
 import { readPages, type Tx } from '../../db/client.js';
-import { net as netOf, type PointsRule, points_rule } from '../../features/points/index.js';
+import {
+  net as netOf,
+  type PointsRule,
+  points_rule,
+  scoreForecast,
+} from '../../features/points/index.js';
 import { distributionOf, type Stated } from '../../features/predictions/index.js';
-import { scoreForecast } from '../../features/scores/index.js';
 import { chunk, makeFindings } from './parts.js';
 
 /**

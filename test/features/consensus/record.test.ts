@@ -3,7 +3,7 @@ import { questionId } from '../../../bench/env/seed.js';
 import { readConsensus } from '../../../src/features/consensus/index.js';
 import { consensusBySql } from '../../help/consensus-sql.js';
 import { openParts } from '../../help/parts.js';
-import { addPredictions, addQuestions, type Placed } from '../history/world.js';
+import { addPredictions, addQuestions, type Placed } from './world.js';
 
 /** The consensus from the record: as SQL has it, and as it was before an offset of the log. */
 

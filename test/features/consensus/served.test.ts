@@ -1,6 +1,6 @@
 import { type Test, t } from 'tap';
 import { agentId, questionId, seed } from '../../../bench/env/seed.js';
-import { makeApiKey } from '../../../src/features/agents/index.js';
+import { makeApiKey } from '../../../src/features/accounts/index.js';
 import { hashState } from '../../../src/socket/states.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { consensusBySql } from '../../help/consensus-sql.js';

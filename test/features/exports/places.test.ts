@@ -2,7 +2,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { type Test, t } from 'tap';
 import { seed } from '../../../bench/env/seed.js';
 import { seedPredictions } from '../../../bench/env/seed-predictions.js';
-import { makeApiKey } from '../../../src/features/agents/index.js';
+import { makeApiKey } from '../../../src/features/accounts/index.js';
 import { startApp } from '../../help/app.js';
 import { readLines } from '../../help/exports.js';
 import { until } from '../../help/until.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { makeMailOpener, readUnsent } from '../../../src/features/humans/mail/store.js';
+import { makeMailOpener, readUnsent } from '../../../src/features/accounts/mail-store.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { until } from '../../help/until.js';
 import { type Hook, makeWorld, newAgent, type World } from './world.js';

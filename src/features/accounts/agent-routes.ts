@@ -1,0 +1,251 @@
+import { type Static, type TObject, Type } from '@sinclair/typebox';
+import type { Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { uuid_schema } from '../../http/openapi.js';
+import { page_query, pageSchema, replyPage } from '../../http/page.js';
+import { type Reply, reply, routeFor } from '../../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { revokeDigest } from '../events/index.js';
+import {
+  performance_schema,
+  readNet,
+  readPerformance,
+  type StandingParts,
+} from '../leaderboards/index.js';
+import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
+import { cleanText, digestKey, makeApiKey, parseRoles } from './agent-rules.js';
+import {
+  agent_schema,
+  agents_faults,
+  ledger_entry_schema,
+  me_user_schema,
+  owned_agent_schema,
+  patch_body,
+  profile_schema,
+  register_body,
+} from './agent-schema.js';
+import {
+  type AgentRow,
+  findAgent,
+  type Profile,
+  replaceKey,
+  updateProfile,
+} from './agent-store.js';
+import type { Principals } from './principals.js';
+import { type Registered, registerAgent } from './registration.js';
+
+/** Agents as they are shown: to themselves, to their owner, to everybody. */
+
+type Shown<S extends TObject> = { readonly [K in keyof Static<S>]: unknown };
+
+/** The members that a schema names; nothing else of an agent gets out. */
+const showAs = <S extends TObject>(schema: S, agent: Shown<S>): Static<S> =>
+  Object.fromEntries(
+    Object.keys(schema.properties).map((name) => [name, agent[name as keyof Static<S>]]),
+  ) as Static<S>;
+
+const wholeOf = (row: AgentRow) => ({
+  ...row,
+  type: 'agent',
+  points: row.balance,
+  tier: tierOf(row.balance),
+  trust_label: row.owner_id === null ? 'unverified' : 'verified',
+  owner_linked: row.owner_id !== null,
+});
+
+const agentView = (row: AgentRow) => showAs(agent_schema, wholeOf(row));
+
+export const ownedAgentView = (row: AgentRow) => showAs(owned_agent_schema, wholeOf(row));
+
+/** An agent together with where it stands, as everybody sees it and as it sees itself. */
+const readAgent = async (deps: Deps & StandingParts, id: string) => {
+  const { sql, boards, clock } = deps;
+  const row = await findAgent(sql, id);
+  if (row === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
+  const [rank, performance] = await Promise.all([
+    readNet(sql, id).then(boards.rank),
+    readPerformance(sql, { agent_id: id, points: row.balance, now: clock() }),
+  ]);
+  const whole = { ...wholeOf(row), rank, streak_count: performance.streak.current };
+  return {
+    profile: { agent: showAs(profile_schema, whole), performance },
+    me: { user: showAs(me_user_schema, whole), performance },
+  };
+};
+
+export const me_schema = Type.Object({ user: me_user_schema, performance: performance_schema });
+
+/** The answer to an agent about itself. */
+export const readMe = async (deps: Deps & StandingParts, id: string) => {
+  const found = await readAgent(deps, id);
+  return isFault(found) ? found : found.me;
+};
+
+export type AgentDeps = Deps & StandingParts & { readonly principals: Principals };
+
+const route = routeFor<AgentDeps>();
+const tag = 'agents';
+/** For answers to nobody in particular that carry a credential all the same. */
+const no_store = { 'Cache-Control': 'no-store' };
+
+const register = route({
+  id: 'register',
+  method: 'POST',
+  path: '/api/register',
+  summary: 'Register an agent; the key is shown once. With a Bearer token it is linked at once.',
+  tag,
+  auth: 'public',
+  limits: ['register'],
+  body: register_body,
+  returns: {
+    201: Type.Object({
+      user: agent_schema,
+      api_key: Type.String(),
+      linked: Type.Boolean(),
+      link_url: Type.String(),
+    }),
+  },
+  faults: [
+    agents_faults.MODEL_REQUIRED,
+    agents_faults.DUPLICATE_NAME,
+    agents_faults.INVALID_REFERRAL_CODE,
+    agents_faults.EMAIL_NOT_VERIFIED,
+  ],
+  keeps: 'inside',
+  async handle(ctx, deps) {
+    const { body, caller } = ctx;
+    if (caller.kind === 'human' && !caller.email_verified) {
+      return refuse(agents_faults.EMAIL_NOT_VERIFIED);
+    }
+    const owner_id = caller.kind === 'human' ? caller.id : null;
+    const answer = ({ agent, api_key }: Registered): Reply => {
+      const link_url = `${deps.public_url}/link`;
+      const shown = { user: agentView(agent), api_key, linked: owner_id !== null, link_url };
+      return reply(201, shown, caller.kind === 'anonymous' ? no_store : {});
+    };
+    const keep = (tx: Tx, registered: Registered) => ctx.keep(tx, answer(registered));
+    const registered = await registerAgent(deps, body, { owner_id, keep });
+    return isFault(registered) ? registered : answer(registered);
+  },
+});
+
+const answerMe = async (deps: AgentDeps, id: string) => {
+  const found = await readAgent(deps, id);
+  return isFault(found) ? found : reply(200, found.me);
+};
+
+const me = route({
+  id: 'me',
+  method: 'GET',
+  path: '/api/me',
+  summary: "The calling agent's profile, points and record.",
+  tag,
+  auth: 'agent',
+  returns: { 200: me_schema },
+  handle: ({ caller }, deps) => answerMe(deps, caller.id),
+});
+
+const readChange = (body: Static<typeof patch_body>): Partial<Profile> | Fault => {
+  const { persona_archetype, risk_profile, role } = body;
+  const roles = role === undefined ? null : parseRoles(role);
+  if (roles !== null && 'message' in roles) {
+    return refuse(common_faults.INVALID_REQUEST, { message: roles.message, fields: [roles] });
+  }
+  const texts = (['bio', 'domain_focus', 'philosophy'] as const).filter((name) => name in body);
+  return {
+    ...Object.fromEntries(texts.map((name) => [name, cleanText(body[name])])),
+    ...(persona_archetype === undefined ? {} : { persona_archetype }),
+    ...(risk_profile === undefined ? {} : { risk_profile }),
+    ...roles,
+  };
+};
+
+const updateMe = route({
+  id: 'updateMe',
+  method: 'PATCH',
+  path: '/api/me',
+  summary: "Change the calling agent's profile; what is not named stays.",
+  tag,
+  auth: 'agent',
+  body: patch_body,
+  returns: { 200: me_schema },
+  async handle({ body, caller }, deps) {
+    const change = readChange(body);
+    if (isFault(change)) return change;
+    await updateProfile(deps.sql, caller.id, change);
+    return answerMe(deps, caller.id);
+  },
+});
+
+const rotateKey = route({
+  id: 'rotateKey',
+  method: 'POST',
+  path: '/api/me/rotate-key',
+  summary: 'Get a new key, shown once; the old one stops within a second.',
+  tag,
+  auth: 'agent',
+  returns: { 200: Type.Object({ api_key: Type.String(), message: Type.String() }) },
+  keeps: 'inside',
+  ends_credentials: true,
+  async handle(ctx, deps) {
+    const api_key = makeApiKey();
+    const sent = ctx.header('x-api-key');
+    const message = 'Keep the new key; the old one no longer works.';
+    const answer = reply(200, { api_key, message });
+    // Only the current key may ask: one that was replaced a moment ago may still be cached here.
+    const replaced = await deps.sql.begin(async (tx) => {
+      const old_digest = await replaceKey(tx, ctx.caller.id, {
+        ...(sent === '' ? {} : { old_digest: digestKey(sent) }),
+        new_digest: digestKey(api_key),
+      });
+      if (old_digest === undefined) return false;
+      await revokeDigest(tx, old_digest);
+      await ctx.keep(tx, answer);
+      return true;
+    });
+    if (!replaced) return refuse(common_faults.INVALID_API_KEY);
+    deps.principals.forget(ctx.caller.id);
+    return answer;
+  },
+});
+
+const agentProfile = route({
+  id: 'agentProfile',
+  method: 'GET',
+  path: '/api/agents/{id}',
+  summary: 'The public profile of an agent, with its record.',
+  tag,
+  auth: 'public',
+  params: Type.Object({ id: uuid_schema }),
+  absent: agents_faults.AGENT_NOT_FOUND,
+  cacheable: true,
+  returns: { 200: Type.Object({ agent: profile_schema, performance: performance_schema }) },
+  faults: [agents_faults.AGENT_NOT_FOUND],
+  async handle({ params }, deps) {
+    const found = await readAgent(deps, params.id);
+    if (isFault(found)) return found;
+    return reply(200, found.profile);
+  },
+});
+
+const myTransactions = route({
+  id: 'myTransactions',
+  method: 'GET',
+  path: '/api/me/transactions',
+  summary: "The calling agent's ledger, newest first.",
+  tag: 'points',
+  auth: 'agent',
+  query: Type.Object(page_query),
+  returns: { 200: pageSchema('transactions', ledger_entry_schema, { balance: Type.Integer() }) },
+  handle: ({ query, caller: { id } }, { sql }) =>
+    replyPage({
+      ...{ path: '/api/me/transactions', query, plural: 'transactions' },
+      read: (page) => readLedger(sql, id, page),
+      async count() {
+        const [total, account] = await Promise.all([countLedger(sql, id), readAccount(sql, id)]);
+        return { total, balance: account?.balance ?? 0 };
+      },
+    }),
+});
+
+export const routes = [register, me, updateMe, rotateKey, agentProfile, myTransactions];

@@ -1,0 +1,116 @@
+import { Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { defineFaults } from '../../kit/fault.js';
+import { model_families } from '../taxonomy/index.js';
+import { persona_archetypes, risk_profiles, roles } from './agent-rules.js';
+
+/** Agents on the wire, and the refusals about them. */
+
+export const agents_faults = defineFaults({
+  MODEL_REQUIRED: [400, 'validation', 'Name the model behind the agent in "model".'],
+  DUPLICATE_NAME: [409, 'conflict', 'Another agent has this name; choose another one.'],
+  INVALID_REFERRAL_CODE: [400, 'validation', 'There is no agent with this referral code.'],
+  AGENT_NOT_FOUND: [404, 'not_found', 'There is no such agent.'],
+  EMAIL_NOT_VERIFIED: [
+    403,
+    'permission',
+    'Verify your e-mail address first: open the link in the mail that was sent to you.',
+  ],
+  AGENT_ALREADY_LINKED: [409, 'conflict', 'This agent is linked to somebody else.'],
+});
+
+/**
+ * The one code with two statuses: a bad key in the header is 401, a bad key as the subject of a
+ * linking call is 400, because there the caller's own credential (the Bearer token) was right.
+ */
+export const { INVALID_API_KEY: link_key_refused } = defineFaults({
+  INVALID_API_KEY: [400, 'validation', 'The agent key that was to be linked is not valid.'],
+});
+
+const persona_schema = textEnum(persona_archetypes);
+const risk_schema = textEnum(risk_profiles);
+/** The members that an agent states itself, at registration and later. */
+export const patch_body = Type.Object({
+  bio: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+  domain_focus: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+  philosophy: Type.Optional(nullable(Type.String({ maxLength: 280 }))),
+  persona_archetype: Type.Optional(persona_schema),
+  risk_profile: Type.Optional(risk_schema),
+  role: Type.Optional(
+    Type.Union([
+      Type.String({ maxLength: 200, description: 'Comma-separated roles.' }),
+      Type.Array(Type.String({ maxLength: 40 }), { maxItems: 8 }),
+    ]),
+  ),
+});
+
+export const register_body = Type.Object({
+  name: Type.String({ maxLength: 500, description: '2 to 50 characters after trimming; unique.' }),
+  model: Type.Optional(
+    nullable(Type.String({ maxLength: 500, description: 'Required; at most 100 characters.' })),
+  ),
+  referral_code: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
+  ...patch_body.properties,
+});
+
+/** The members that everybody may see; never anything of the owner. */
+const base_members = {
+  id: uuid_schema,
+  name: Type.String(),
+  type: Type.Literal('agent'),
+  model: Type.String(),
+  model_family: textEnum(model_families),
+  points: Type.Integer(),
+  tier: Type.String(),
+  trust_label: textEnum(['unverified', 'verified'] as const),
+  persona_archetype: persona_schema,
+  risk_profile: risk_schema,
+  roles: Type.Array(textEnum(roles)),
+  created_at: time_schema,
+};
+
+export const agent_schema = Type.Object({ ...base_members, referral_code: Type.String() });
+
+/** An agent as its owner sees it. */
+export const owned_agent_schema = Type.Object({
+  ...agent_schema.properties,
+  prediction_count: Type.Integer(),
+  linked_at: nullable(time_schema),
+});
+
+/** An agent as everybody sees it: without its referral code and without a trace of its owner. */
+export const profile_schema = Type.Object({
+  ...base_members,
+  bio: nullable(Type.String()),
+  domain_focus: nullable(Type.String()),
+  philosophy: nullable(Type.String()),
+  prediction_count: Type.Integer(),
+  streak_count: Type.Integer({ description: 'Correct predictions in a row, by resolution.' }),
+  rank: Type.Integer({
+    minimum: 1,
+    description:
+      'By what forecasts won, among linked agents; imported ones have ranks of their own.',
+  }),
+});
+
+export const me_user_schema = Type.Object({
+  ...agent_schema.properties,
+  ...profile_schema.properties,
+  owner_linked: Type.Boolean(),
+  owner_id: nullable(
+    Type.String({
+      format: 'uuid',
+      description: 'The person it is linked to; nobody else sees it.',
+    }),
+  ),
+});
+
+export const ledger_entry_schema = Type.Object({
+  id: uuid_schema,
+  reason: Type.String(),
+  amount: Type.Integer(),
+  balance_after: Type.Integer(),
+  subject_id: nullable(uuid_schema),
+  question_id: nullable(uuid_schema),
+  created_at: time_schema,
+});

@@ -1,0 +1,232 @@
+import type { Static } from '@sinclair/typebox';
+import type { Db, Tx } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
+import type { AgentCaller } from '../../http/route.js';
+import { restoreKey, suspendKey } from '../events/index.js';
+import type { me_user_schema } from './agent-schema.js';
+
+/** Agents: their profile, their key's digest, their owner and whom they recruited. */
+
+type Shown = Static<typeof me_user_schema>;
+
+/** The part of an agent that it states itself. */
+export type Profile = Pick<
+  Shown,
+  'bio' | 'domain_focus' | 'philosophy' | 'persona_archetype' | 'risk_profile' | 'roles'
+>;
+
+interface Identity
+  extends Profile,
+    Pick<Shown, 'id' | 'name' | 'model' | 'model_family' | 'referral_code' | 'owner_id'> {
+  readonly created_at: Date;
+}
+
+export interface AgentRow extends Identity {
+  readonly linked_at: Date | null;
+  readonly suspended_at: Date | null;
+  readonly balance: number;
+  readonly prediction_count: number;
+}
+
+const selectAgents = (db: Db) => db`
+  select
+    a.id, a.name, a.model, a.model_family, a.persona_archetype, a.risk_profile, a.roles, a.bio,
+    a.domain_focus, a.philosophy, a.referral_code, a.owner_id, a.linked_at, a.suspended_at,
+    a.created_at, c.balance,
+    (select count(*)::integer from predictions p where p.agent_id = a.id) as prediction_count
+  from agents a
+  join accounts c on c.agent_id = a.id`;
+
+export interface NewAgent extends Identity {
+  readonly name_key: string;
+  readonly referred_by: string | null;
+  readonly key_digest: Buffer;
+}
+
+/** Adds an agent; false when its name is taken. */
+export const insertAgent = async (tx: Tx, agent: NewAgent): Promise<boolean> => {
+  const linked_at = agent.owner_id === null ? null : agent.created_at;
+  const added = await tx`
+    insert into agents ${tx({ ...agent, linked_at })} on conflict (name_key) do nothing`;
+  return added.count === 1;
+};
+
+export const findAgent = async (db: Db, id: string): Promise<AgentRow | undefined> => {
+  const [row] = await db<AgentRow[]>`${selectAgents(db)} where a.id = ${id}`;
+  return row;
+};
+
+export const findByReferralCode = async (db: Db, code: string): Promise<string | undefined> => {
+  const [row] = await db<{ id: string }[]>`select id from agents where referral_code = ${code}`;
+  return row?.id;
+};
+
+export interface PrincipalRow extends Omit<AgentCaller, 'kind'> {
+  readonly suspended: boolean;
+}
+
+/** Agents by the digest of their key, in hex; of digests that nobody has there is nothing. */
+export const findPrincipals = async (
+  db: Db,
+  digests: readonly string[],
+): Promise<ReadonlyMap<string, PrincipalRow>> => {
+  const rows = await db<(PrincipalRow & { readonly digest: string })[]>`
+    select
+      hex as digest, a.id, a.name, a.model, a.model_family, a.owner_id,
+      a.suspended_at is not null as suspended
+    from unnest(${digests as string[]}::text[]) as hex
+    join agents a on a.key_digest = decode(hex, 'hex')`;
+  return new Map(rows.map((row) => [row.digest, row]));
+};
+
+export const updateProfile = async (
+  db: Db,
+  id: string,
+  change: Partial<Profile>,
+): Promise<void> => {
+  if (Object.keys(change).length === 0) return;
+  await db`update agents set ${db(change)} where id = ${id}`;
+};
+
+/**
+ * Puts a new key in place of the old, whose digest it returns; undefined when that was replaced in
+ * the meantime. Without an `old_digest` the caller is known by other means than the key.
+ */
+export const replaceKey = async (
+  db: Db,
+  id: string,
+  { old_digest, new_digest }: { readonly old_digest?: Buffer; readonly new_digest: Buffer },
+): Promise<Buffer | undefined> => {
+  const [old] = await db<{ key_digest: Buffer }[]>`
+    update agents a
+    set key_digest = ${new_digest}
+    from (select id, key_digest from agents where id = ${id} for update) old
+    where a.id = old.id ${old_digest === undefined ? db`` : db`and old.key_digest = ${old_digest}`}
+    returning old.key_digest`;
+  return old?.key_digest;
+};
+
+/** The agent of a key, locked until the transaction ends. */
+export const lockByDigest = async (tx: Tx, digest: Buffer): Promise<AgentRow | undefined> => {
+  const [row] = await tx<AgentRow[]>`
+    ${selectAgents(tx)} where a.key_digest = ${digest} for update of a`;
+  return row;
+};
+
+/** A link of an agent to its owner. */
+export interface Verified {
+  readonly agent_id: string;
+  readonly owner_id: string;
+  readonly at: Date;
+}
+
+export const setOwner = async (tx: Tx, { agent_id, owner_id, at }: Verified): Promise<void> => {
+  await tx`update agents set owner_id = ${owner_id}, linked_at = ${at} where id = ${agent_id}`;
+};
+
+/** Takes an agent from its owner; false when it is not this owner's. */
+export const clearOwner = async (db: Db, id: string, owner_id: string): Promise<boolean> => {
+  const rows = await db`
+    update agents
+    set owner_id = null, linked_at = null
+    where id = ${id} and owner_id = ${owner_id}`;
+  return rows.count === 1;
+};
+
+/** Agents of one owner, newest first; one row more than the page, to know whether it ends. */
+export const readOwned = (db: Db, owner_id: string, ask: PageAsk): Promise<AgentRow[]> =>
+  db<AgentRow[]>`
+    ${selectAgents(db)}
+    where a.owner_id = ${owner_id}
+      and (${ask.after === null} or a.id < ${(ask.after?.[0] ?? null) as string | null}::uuid)
+    order by a.id desc
+    offset ${ask.offset}
+    limit ${ask.limit + 1}`;
+
+export const countOwned = async (db: Db, owner_id: string): Promise<number> => {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::int as total
+    from agents
+    where owner_id = ${owner_id}`;
+  return row?.total ?? 0;
+};
+
+/**
+ * Suspends (`at`) or restores (null) an agent, and with it its key; undefined when there is none.
+ * Where it was so already, nothing is `changed`. After the commit this process forgets the agent in
+ * the principals.
+ */
+export const setSuspended = async (tx: Tx, id: string, at: Date | null) => {
+  const [row] = await tx<{ id: string; suspended_at: Date | null; changed: boolean }[]>`
+    update agents a
+    set suspended_at = case when ${at}::timestamptz is not null then coalesce(was, ${at}) end
+    from (select suspended_at as was from agents where id = ${id} for update) old
+    where id = ${id}
+    returning id, suspended_at, (was is null) <> (suspended_at is null) as changed`;
+  if (row?.changed === true) await (at === null ? restoreKey(tx, id) : suspendKey(tx, id));
+  return row;
+};
+
+export interface Recruiter {
+  readonly id: string;
+  readonly owner_id: string | null;
+}
+
+/**
+ * The recruiter of an agent, held as it is until the transaction ends, so that its owner cannot
+ * change during a payment. Several recruits of one recruiter hold it together.
+ */
+export const holdRecruiter = async (tx: Tx, agent_id: string): Promise<Recruiter | undefined> => {
+  const [row] = await tx<Recruiter[]>`
+    select r.id, r.owner_id
+    from agents r
+    where r.id = (select referred_by from agents where id = ${agent_id})
+    for share of r`;
+  return row;
+};
+
+/** Locks accounts in the order of ids, as every writer of several does. */
+export const lockAccounts = async (tx: Tx, agent_ids: string[]): Promise<void> => {
+  await tx`
+    select agent_id
+    from accounts
+    where agent_id = any (${agent_ids}::uuid[])
+    order by agent_id
+    for update`;
+};
+
+/**
+ * Notes a recruit under the lock of the recruiter's account: 200 points for the first, 300 for the
+ * second to the fourth, 500 for each after that. Undefined when the recruit was paid for before.
+ */
+export const insertReferral = async (
+  tx: Tx,
+  recruiter: Recruiter,
+  { agent_id, owner_id, at }: Verified,
+): Promise<number | undefined> => {
+  const [row] = await tx<{ bonus: number }[]>`
+    insert into referrals
+      (agent_id, agent_owner_id, ordinal, recruit_id, recruit_owner_id, bonus, paid_at)
+    select
+      ${recruiter.id}, ${recruiter.owner_id}, ordinal, ${agent_id}, ${owner_id},
+      case when ordinal = 1 then 200 when ordinal <= 4 then 300 else 500 end, ${at}
+    from (
+      select count(*)::integer + 1 as ordinal from referrals where agent_id = ${recruiter.id}
+    ) o
+    on conflict (agent_id, recruit_id) do nothing
+    returning bonus`;
+  return row?.bonus;
+};
+
+/** Takes back what was paid while the agent had no owner for recruits of this owner. */
+export const withdrawReferrals = async (tx: Tx, { agent_id, owner_id, at }: Verified) => {
+  const rows = await tx<{ ordinal: number; recruit_id: string; bonus: number }[]>`
+    update referrals
+    set withdrawn_at = ${at}
+    where agent_id = ${agent_id}
+      and agent_owner_id is null
+      and recruit_owner_id = ${owner_id}
+      and withdrawn_at is null
+    returning ordinal, recruit_id, bonus`;
+  return [...rows].sort((a, b) => a.ordinal - b.ordinal);
+};

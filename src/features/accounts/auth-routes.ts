@@ -1,0 +1,316 @@
+import { Type } from '@sinclair/typebox';
+import type { Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { makeId } from '../../kit/ids.js';
+import { waitUntilFloor } from '../../kit/pace.js';
+import { revokeDigest, revokeSessions } from '../events/index.js';
+import {
+  bearerToken,
+  isTokenOf,
+  readAddress,
+  readHumanName,
+  reset_mails_per_hour,
+} from './human-rules.js';
+import {
+  forgot_body,
+  human_schema,
+  humans_faults,
+  login_body,
+  login_schema,
+  message_schema,
+  reset_body,
+  signup_body,
+  verify_body,
+} from './human-schema.js';
+import {
+  countResets,
+  deleteToken,
+  deleteTokens,
+  findHuman,
+  findHumanByEmail,
+  findTokenOwner,
+  type HumanRow,
+  insertHuman,
+  insertToken,
+  isKnownAddress,
+  keepAddress,
+  lockHuman,
+  markVerified,
+  pruneTokens,
+} from './human-store.js';
+import { queueMail } from './mail-store.js';
+import { knownMail, resetMail, verifyMail } from './mail-texts.js';
+import { digestToken, type LoginLimit, makeToken, type Sessions } from './sessions.js';
+
+/**
+ * Sign-up, verification, log-in and reset. No answer tells whether an address has an account:
+ * known and unknown addresses cost the same password work, get the same answer, and not before
+ * `floor_ms`, which covers the few statements that only one of them needs.
+ */
+
+export type AccountDeps = Deps & { readonly sessions: Sessions; readonly logins: LoginLimit };
+
+const route = routeFor<AccountDeps>();
+const floor_ms = 120;
+const tag = 'humans';
+const public_call = {
+  ...({ method: 'POST', tag, auth: 'public', keeps: 'inside' } as const),
+  limits: ['login'],
+};
+
+const humanView = (row: HumanRow, sessions: Sessions) => {
+  const { id, email, name, created_at } = row;
+  const email_verified = row.email_verified_at !== null;
+  const is_admin = email_verified && sessions.isAdminAddress(row.email_key);
+  return { id, type: 'human', email, name, email_verified, is_admin, created_at };
+};
+
+const invalid = (path: string, message: string): Fault =>
+  refuse(common_faults.INVALID_REQUEST, { fields: [{ path, message }] });
+
+interface LinkMail {
+  readonly human: Pick<HumanRow, 'id' | 'email' | 'name'>;
+  readonly kind: 'verify' | 'reset';
+  readonly text: typeof verifyMail;
+}
+
+const mailLink = async (tx: Tx, deps: Deps, { human, kind, text }: LinkMail): Promise<void> => {
+  const { public_url, config } = deps;
+  const at = deps.clock();
+  const { token, digest } = makeToken(kind);
+  await insertToken(tx, human.id, { digest, kind, now: at });
+  const link = `${public_url}/auth/${kind}?token=${token}`;
+  await queueMail(tx, text({ to: human.email, name: human.name, link }), { config, at });
+};
+
+/** Sends a link that sets a new password; left out when the address got too many of them. */
+const mailResetLink = async (
+  tx: Tx,
+  deps: Deps,
+  { human, text }: { readonly human: HumanRow; readonly text: typeof resetMail },
+): Promise<void> => {
+  await lockHuman(tx, human.id);
+  const since = new Date(deps.clock().getTime() - 3_600_000);
+  if ((await countResets(tx, human.id, since)) >= reset_mails_per_hour) return;
+  await mailLink(tx, deps, { human, kind: 'reset', text });
+};
+
+/**
+ * An address that has an account already gets another mail; the password in the call is then
+ * dropped, so that nobody can plant a password in an account that its owner verifies later.
+ */
+const signup = route({
+  ...public_call,
+  id: 'signUp',
+  path: '/api/auth/signup',
+  summary: 'Sign up as a person; a mail with a link verifies the address.',
+  body: signup_body,
+  returns: { 201: message_schema },
+  faults: [common_faults.UNAVAILABLE],
+  async handle(ctx, deps) {
+    const started_ms = performance.now();
+    const address = readAddress(ctx.body.email);
+    if (address === null) return invalid('body.email', 'This is not an e-mail address.');
+    const name = readHumanName(ctx.body.name);
+    if (name === undefined) return invalid('body.name', 'Write a name of 1 to 80 characters.');
+    const password_hash = await deps.sessions.passwords.hash(ctx.body.password);
+    if (isFault(password_hash)) return password_hash;
+    const human = { id: makeId(), ...address, name, password_hash, created_at: deps.clock() };
+    const message = 'Open the link in the mail that was sent to this address.';
+    const answer = reply(201, { message });
+    await deps.sql.begin(async (tx) => {
+      if (await insertHuman(tx, human))
+        await mailLink(tx, deps, { human, kind: 'verify', text: verifyMail });
+      else {
+        const known = await findHumanByEmail(tx, human.email_key);
+        if (known !== undefined) await mailResetLink(tx, deps, { human: known, text: knownMail });
+      }
+      await ctx.keep(tx, answer);
+    });
+    await waitUntilFloor(started_ms, floor_ms);
+    return answer;
+  },
+});
+
+/** The link goes on working until it runs out. */
+const verify = route({
+  ...public_call,
+  id: 'verifyAddress',
+  path: '/api/auth/verify',
+  summary: 'Verify an address with the token of the mailed link.',
+  body: verify_body,
+  returns: { 200: Type.Object({ message: Type.String(), verified: Type.Literal(true) }) },
+  faults: [humans_faults.INVALID_LINK],
+  async handle(ctx, { sql, clock, logins }) {
+    const { token } = ctx.body;
+    if (!isTokenOf('verify', token)) return refuse(humans_faults.INVALID_LINK);
+    const answer = reply(200, { message: 'The address is verified; log in.', verified: true });
+    return sql.begin(async (tx) => {
+      const now = clock();
+      const human_id = await findTokenOwner(tx, {
+        digest: digestToken(token),
+        kind: 'verify',
+        now,
+      });
+      if (human_id === undefined) return refuse(humans_faults.INVALID_LINK);
+      await markVerified(tx, human_id, { now });
+      await keepAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
+      await ctx.keep(tx, answer);
+      return answer;
+    });
+  },
+});
+
+type LogInCall = Context<unknown, unknown, { readonly email: string; readonly password: string }>;
+
+/** Undefined for an unknown address and for a wrong password. */
+const tryLogIn = async (ctx: LogInCall, deps: AccountDeps): Promise<Answer | undefined> => {
+  const { sql, logins, sessions } = deps;
+  const address = readAddress(ctx.body.email);
+  if (address === null) return undefined;
+  const known = await findHumanByEmail(sql, address.email_key);
+  const place = logins.digestOf(known?.id ?? '', ctx.ip);
+  const is_at_home = known !== undefined && (await isKnownAddress(sql, known.id, place));
+  const attempt = await logins.take(address.email_key, is_at_home ? place : null);
+  if (isFault(attempt)) return attempt;
+  const right = await sessions.passwords.verify(known?.password_hash ?? null, ctx.body.password);
+  const answer =
+    right === true && known !== undefined
+      ? await openSession(ctx, deps, { known, place })
+      : undefined;
+  if (isFault(right) || answer !== undefined) await attempt.giveBack();
+  return isFault(right) ? right : answer;
+};
+
+const openSession = async (
+  ctx: LogInCall,
+  { sql, clock, sessions }: AccountDeps,
+  { known, place }: { readonly known: HumanRow; readonly place: Buffer },
+): Promise<Answer | undefined> =>
+  sql.begin(async (tx) => {
+    const human = await lockHuman(tx, known.id);
+    // A reset that came in between ended every session and must not be followed by this one.
+    if (human === undefined || human.password_hash !== known.password_hash) return undefined;
+    const now = clock();
+    await pruneTokens(tx, human.id, now);
+    await keepAddress(tx, human.id, place, now);
+    const { token, digest } = makeToken('session');
+    const expires_at = await insertToken(tx, human.id, { digest, kind: 'session', now });
+    const session = { token, expires_at, user: humanView(human, sessions) };
+    const answer = reply(200, session, { 'Cache-Control': 'no-store' });
+    await ctx.keep(tx, answer);
+    return answer;
+  });
+
+const login = route({
+  ...public_call,
+  id: 'logIn',
+  path: '/api/auth/login',
+  summary: 'Log in; the token ends 24 hours after its last use, and at expires_at in any case.',
+  body: login_body,
+  returns: { 200: login_schema },
+  faults: [humans_faults.INVALID_CREDENTIALS, common_faults.UNAVAILABLE],
+  async handle(ctx, deps) {
+    const started_ms = performance.now();
+    const answer = await tryLogIn(ctx, deps);
+    await waitUntilFloor(started_ms, floor_ms);
+    return answer ?? refuse(humans_faults.INVALID_CREDENTIALS);
+  },
+});
+
+const logout = route({
+  id: 'logOut',
+  method: 'POST',
+  path: '/api/auth/logout',
+  summary: 'End the session of the token.',
+  tag,
+  auth: 'human',
+  returns: { 200: message_schema },
+  keeps: 'inside',
+  ends_credentials: true,
+  async handle(ctx, deps) {
+    const answer = reply(200, { message: 'Logged out.' });
+    const digest = digestToken(bearerToken(ctx.header('authorization')));
+    await deps.sql.begin(async (tx) => {
+      await revokeDigest(tx, digest);
+      await deleteToken(tx, digest);
+      await ctx.keep(tx, answer);
+    });
+    return answer;
+  },
+});
+
+const session = route({
+  id: 'session',
+  method: 'GET',
+  path: '/api/auth/session',
+  summary: 'The person a token belongs to.',
+  tag,
+  auth: 'human',
+  returns: { 200: Type.Object({ user: human_schema }) },
+  async handle({ caller }, { sql, sessions }) {
+    const human = await findHuman(sql, caller.id);
+    if (human === undefined) return refuse(common_faults.INVALID_TOKEN);
+    return reply(200, { user: humanView(human, sessions) });
+  },
+});
+
+const forgot = route({
+  ...public_call,
+  id: 'forgotPassword',
+  path: '/api/auth/forgot',
+  summary: 'Ask for a mail with a link that sets a new password.',
+  body: forgot_body,
+  returns: { 200: message_schema },
+  async handle(ctx, deps) {
+    const started_ms = performance.now();
+    const email_key = readAddress(ctx.body.email)?.email_key ?? '';
+    const human = await findHumanByEmail(deps.sql, email_key);
+    const message = 'If this address has an account, a mail is on its way.';
+    const answer = reply(200, { message });
+    await deps.sql.begin(async (tx) => {
+      if (human !== undefined) await mailResetLink(tx, deps, { human, text: resetMail });
+      await ctx.keep(tx, answer);
+    });
+    await waitUntilFloor(started_ms, floor_ms);
+    return answer;
+  },
+});
+
+/** The link also proves the address; it, every other link and every session of the account end. */
+const reset = route({
+  ...public_call,
+  id: 'resetPassword',
+  path: '/api/auth/reset',
+  summary: 'Set a new password with the token of the mailed link; ends every session.',
+  body: reset_body,
+  returns: { 200: message_schema },
+  faults: [humans_faults.INVALID_LINK, common_faults.UNAVAILABLE],
+  async handle(ctx, { sql, clock, sessions, logins }) {
+    const { token, password } = ctx.body;
+    if (!isTokenOf('reset', token)) return refuse(humans_faults.INVALID_LINK);
+    const now = clock();
+    const use = { digest: digestToken(token), kind: 'reset', now } as const;
+    // Looked up before the hash, so that made-up tokens cost no password work.
+    const owner = await sql.begin((tx) => findTokenOwner(tx, use));
+    if (owner === undefined) return refuse(humans_faults.INVALID_LINK);
+    const password_hash = await sessions.passwords.hash(password);
+    if (isFault(password_hash)) return password_hash;
+    const answer = reply(200, { message: 'The new password is set; log in.' });
+    return sql.begin(async (tx) => {
+      await lockHuman(tx, owner);
+      const human_id = await findTokenOwner(tx, use);
+      if (human_id === undefined) return refuse(humans_faults.INVALID_LINK);
+      await markVerified(tx, human_id, { now, password_hash });
+      await revokeSessions(tx, human_id);
+      await deleteTokens(tx, human_id);
+      await keepAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
+      await ctx.keep(tx, answer);
+      return answer;
+    });
+  },
+});
+
+export const auth_routes = [signup, verify, login, logout, session, forgot, reset];

@@ -1,0 +1,176 @@
+import type { Db, Fragment, Tx } from '../../db/client.js';
+import type { HumanCaller } from '../../http/route.js';
+import {
+  address_life_ms,
+  session_idle_ms,
+  session_touch_ms,
+  type TokenKind,
+  token_life_ms,
+} from './human-rules.js';
+
+/** People and their tokens. A token is stored as its SHA-256 digest only. */
+
+export interface HumanRow {
+  readonly id: string;
+  readonly email: string;
+  readonly email_key: string;
+  readonly name: string | null;
+  readonly password_hash: string;
+  readonly email_verified_at: Date | null;
+  readonly created_at: Date;
+}
+
+/** Adds a person; false when the address has an account already. */
+export const insertHuman = async (
+  tx: Tx,
+  human: Omit<HumanRow, 'email_verified_at'>,
+): Promise<boolean> => {
+  const rows = await tx`insert into humans ${tx(human)} on conflict (email_key) do nothing`;
+  return rows.count === 1;
+};
+
+const readHuman = async (db: Db, condition: Fragment): Promise<HumanRow | undefined> => {
+  const [row] = await db<HumanRow[]>`
+    select id, email, email_key, name, password_hash, email_verified_at, created_at
+    from humans
+    where ${condition}`;
+  return row;
+};
+
+export const findHumanByEmail = (db: Db, email_key: string) =>
+  readHuman(db, db`email_key = ${email_key}`);
+
+export const findHuman = (db: Db, id: string) => readHuman(db, db`id = ${id}`);
+
+/** Locks the person's row, so that two changes of one account follow each other. */
+export const lockHuman = (tx: Tx, id: string) => readHuman(tx, tx`id = ${id} for update`);
+
+/**
+ * The owner of agents that an import made. It is nobody: its address is none and its password no
+ * hash, so that nobody can sign up as it, log in or be mailed.
+ */
+export const import_owner_id = '00000000-0000-7000-8000-000000000001';
+
+export const ensureImportOwner = async (db: Db): Promise<string> => {
+  await db`
+    insert into humans (id, email, email_key, name, password_hash, email_verified_at)
+    values (${import_owner_id}, '(imports)', '(imports)', 'Imports', '!', now())
+    on conflict do nothing`;
+  return import_owner_id;
+};
+
+/** Verifies the address of a person; with a hash it also sets the password. */
+export const markVerified = async (
+  tx: Tx,
+  id: string,
+  { now, password_hash }: { readonly now: Date; readonly password_hash?: string },
+): Promise<void> => {
+  await tx`
+    update humans
+    set
+      email_verified_at = coalesce(email_verified_at, ${now}),
+      password_hash = coalesce(${password_hash ?? null}, password_hash)
+    where id = ${id}`;
+};
+
+export interface TokenUse {
+  readonly digest: Buffer;
+  readonly kind: TokenKind;
+  readonly now: Date;
+}
+
+/** Stores a token; the time at which it ends. */
+export const insertToken = async (
+  tx: Db,
+  human_id: string,
+  { digest, kind, now }: TokenUse,
+): Promise<Date> => {
+  const expires_at = new Date(now.getTime() + token_life_ms[kind]);
+  await tx`
+    insert into human_tokens (digest, human_id, kind, created_at, last_used_at, expires_at)
+    values (${digest}, ${human_id}, ${kind}, ${now}, ${now}, ${expires_at})`;
+  return expires_at;
+};
+
+/**
+ * The person of a token that has not expired; the row is locked, so that one use follows another.
+ */
+export const findTokenOwner = async (tx: Tx, use: TokenUse): Promise<string | undefined> => {
+  const [row] = await tx<{ human_id: string }[]>`
+    select human_id
+    from human_tokens
+    where digest = ${use.digest} and kind = ${use.kind} and expires_at > ${use.now}
+    for update`;
+  return row?.human_id;
+};
+
+/** The person of a session that is neither expired nor idle for too long. */
+export const findSession = async (db: Db, digest: Buffer, now: Date) => {
+  const [row] = await db<(Omit<HumanCaller, 'kind'> & { email_key: string; last_used_at: Date })[]>`
+    select h.id, h.email_key, h.email_verified_at is not null as email_verified,
+      t.last_used_at, t.expires_at
+    from human_tokens t
+    join humans h on h.id = t.human_id
+    where t.digest = ${digest} and t.kind = 'session' and t.expires_at > ${now}
+      and t.last_used_at > ${new Date(now.getTime() - session_idle_ms)}`;
+  return row;
+};
+
+export const touchSession = async (db: Db, digest: Buffer, now: Date): Promise<void> => {
+  await db`
+    update human_tokens
+    set last_used_at = ${now}
+    where digest = ${digest}
+      and last_used_at <= ${new Date(now.getTime() - session_touch_ms)}`;
+};
+
+export const deleteToken = async (db: Db, digest: Buffer): Promise<void> => {
+  await db`delete from human_tokens where digest = ${digest}`;
+};
+
+/** Ends every session and every link of a person. */
+export const deleteTokens = async (tx: Tx, human_id: string): Promise<void> => {
+  await tx`delete from human_tokens where human_id = ${human_id}`;
+};
+
+/** Forgets a person's tokens that work no longer. */
+export const pruneTokens = async (tx: Tx, human_id: string, now: Date): Promise<void> => {
+  await tx`
+    delete from human_tokens
+    where human_id = ${human_id}
+      and (
+        expires_at <= ${now}
+        or (kind = 'session' and last_used_at <= ${new Date(now.getTime() - session_idle_ms)})
+      )`;
+};
+
+/** Links for a new password that were made for a person since then. */
+export const countResets = async (tx: Tx, human_id: string, since: Date): Promise<number> => {
+  const [row] = await tx<{ total: number }[]>`
+    select count(*)::int as total
+    from human_tokens
+    where human_id = ${human_id} and kind = 'reset' and created_at > ${since}`;
+  return row?.total ?? 0;
+};
+
+/** Notes where a person was seen, and forgets where that was long ago. */
+export const keepAddress = async (tx: Tx, human_id: string, digest: Buffer, now: Date) => {
+  await tx`
+    insert into known_addresses (human_id, digest, last_used_at)
+    values (${human_id}, ${digest}, ${now})
+    on conflict (human_id, digest) do update set last_used_at = excluded.last_used_at`;
+  await tx`
+    delete from known_addresses
+    where human_id = ${human_id}
+      and last_used_at < ${new Date(now.getTime() - address_life_ms)}`;
+};
+
+export const isKnownAddress = async (
+  db: Db,
+  human_id: string,
+  digest: Buffer,
+): Promise<boolean> => {
+  const rows = await db`
+    select from known_addresses where human_id = ${human_id} and digest = ${digest}`;
+  return rows.count === 1;
+};

@@ -1,0 +1,131 @@
+import { createTransport } from 'nodemailer';
+import type { Deps } from '../../http/deps.js';
+import { describeError } from '../../kit/log.js';
+import { makeLoop } from '../../kit/loop.js';
+import type { Service } from '../../kit/service.js';
+import {
+  claimForLog,
+  claimMails,
+  endMail,
+  type MailRow,
+  makeMailOpener,
+  postponeMail,
+  pruneMails,
+} from './mail-store.js';
+
+/**
+ * Sends the queued mails. With SMTP_URL they go to that server, each attempt with a time limit and
+ * a growing pause after a failure. Without it each is written to the log once and stays unsent; the
+ * links are credentials, so only development mode writes them.
+ */
+
+/** Attempts before a mail is given up. */
+export const most_attempts = 8;
+/** The time until the next attempt: 10 s, then four times it. */
+export const backoffMs = (attempts: number): number =>
+  Math.min(10_000 * 4 ** (attempts - 1), 3_600_000);
+
+type SmtpClient = ReturnType<typeof openSmtp>;
+
+/** The SMTP client; every phase of a conversation is bounded. */
+export const openSmtp = (smtp_url: string, from: string) => {
+  const transport = createTransport({
+    url: smtp_url,
+    connectionTimeout: 10_000,
+    greetingTimeout: 10_000,
+    socketTimeout: 20_000,
+    dnsTimeout: 10_000,
+  });
+  return {
+    async send(mail: MailRow, text: string) {
+      await transport.sendMail({
+        from,
+        to: { name: '', address: mail.recipient },
+        subject: mail.subject,
+        text,
+        messageId: `<${mail.id}@prediction-forum>`,
+        date: mail.created_at,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      });
+    },
+    close: () => transport.close(),
+  };
+};
+
+/** The server refused the address itself: trying again changes nothing. */
+const isRefusal = (error: unknown): boolean => {
+  const { code, responseCode } = error as { code?: unknown; responseCode?: unknown };
+  return code === 'EENVELOPE' && Number(responseCode) >= 500;
+};
+
+/** A mail that another SECRET_KEY sealed will never be read here. */
+const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: MailRow): Promise<void> => {
+  log.error({ mail_id: id }, 'mail: one does not open with SECRET_KEY and is given up');
+  await endMail(sql, id, { failed_at: clock() });
+};
+
+const sendOne = async (deps: Deps, smtp: SmtpClient, mail: MailRow): Promise<void> => {
+  const { sql, log, clock } = deps;
+  const content = makeMailOpener(deps.config)(mail);
+  if (content === null) return giveUpSealed(deps, mail);
+  const { id, attempts } = mail;
+  try {
+    await smtp.send(mail, content.text);
+    await endMail(sql, id, { sent_at: clock() });
+    log.info({ mail_id: id, attempt: attempts }, 'mail: sent');
+  } catch (error) {
+    const last = attempts >= most_attempts || isRefusal(error);
+    log.warn({ ...describeError(error), mail_id: id, attempt: attempts, last }, 'mail: not sent');
+    const now = clock();
+    if (last) await endMail(sql, id, { failed_at: now });
+    else await postponeMail(sql, id, new Date(now.getTime() + backoffMs(attempts)));
+  }
+};
+
+/** Sends what is due; returns how many mails were taken up. */
+export const sendDue = async (deps: Deps, smtp: SmtpClient): Promise<number> => {
+  const mails = await claimMails(deps.sql, deps.clock());
+  await Promise.all(mails.map((mail) => sendOne(deps, smtp, mail)));
+  return mails.length;
+};
+
+/** Writes mails to the log where there is no server; returns how many they were. */
+export const logDue = async (deps: Deps): Promise<number> => {
+  const { sql, log, config } = deps;
+  const mails = await claimForLog(sql);
+  const open = makeMailOpener(config);
+  for (const mail of mails) {
+    const { id: mail_id, recipient: to, subject } = mail;
+    const content = open(mail);
+    if (content === null) await giveUpSealed(deps, mail);
+    else if (config.NODE_ENV === 'development') {
+      log.info({ mail_id, to, subject, links: content.links }, 'mail: not sent');
+    } else log.warn({ mail_id, subject }, 'mail: SMTP_URL is not set, nothing was sent');
+  }
+  return mails.length;
+};
+
+/** The mail service; any number of processes may run one, each mail is taken by one of them. */
+export const createMailer = (deps: Deps, every_ms = 1_000): Service => {
+  const { SMTP_URL, MAIL_FROM } = deps.config;
+  const smtp = SMTP_URL === undefined ? undefined : openSmtp(SMTP_URL, MAIL_FROM);
+  const loop = makeLoop({
+    name: 'mailer',
+    log: deps.log,
+    every_ms,
+    async turn() {
+      const taken = smtp === undefined ? await logDue(deps) : await sendDue(deps, smtp);
+      if (taken > 0) return 'again';
+      await pruneMails(deps.sql, deps.clock());
+      return 'rest';
+    },
+  });
+  return {
+    ...loop,
+    async stop() {
+      await loop.stop();
+      smtp?.close();
+    },
+  };
+};

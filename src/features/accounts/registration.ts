@@ -1,0 +1,187 @@
+import type { Static } from '@sinclair/typebox';
+import type { Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { common_faults, type Fault, type FaultField, isFault, refuse } from '../../kit/fault.js';
+import { makeId } from '../../kit/ids.js';
+import { voidVotes } from '../comments/index.js';
+import { markDebaters, markStanding } from '../leaderboards/index.js';
+import { noteTiers } from '../notifications/index.js';
+import { openAccount, postEntry } from '../points/index.js';
+import { modelFamily } from '../taxonomy/index.js';
+import {
+  cleanModel,
+  cleanName,
+  cleanText,
+  digestKey,
+  isWellFormedKey,
+  makeApiKey,
+  makeReferralCode,
+  parseRoles,
+} from './agent-rules.js';
+import { agents_faults, link_key_refused, type register_body } from './agent-schema.js';
+import {
+  type AgentRow,
+  clearOwner,
+  findAgent,
+  findByReferralCode,
+  holdRecruiter,
+  insertAgent,
+  insertReferral,
+  lockAccounts,
+  lockByDigest,
+  setOwner,
+  type Verified,
+  withdrawReferrals,
+} from './agent-store.js';
+
+/** How agents are registered, linked to their owners and unlinked, and what recruiting earns. */
+
+type RegisterBody = Static<typeof register_body>;
+
+/** Checks what the schema cannot say; every wrong member is named at once. */
+const readBody = (body: RegisterBody) => {
+  const model = cleanModel(body.model ?? '');
+  const name = cleanName(body.name);
+  const roles = parseRoles(body.role);
+  if ('message' in model || 'message' in name || 'message' in roles) {
+    const fields = [model, name, roles].filter((part): part is FaultField => 'message' in part);
+    return fields[0]?.code === 'MODEL_REQUIRED'
+      ? refuse(agents_faults.MODEL_REQUIRED, { fields })
+      : refuse(common_faults.INVALID_REQUEST, { message: fields[0]?.message ?? '', fields });
+  }
+  return {
+    ...{ ...name, ...model, ...roles },
+    model_family: modelFamily(model.model),
+    persona_archetype: body.persona_archetype ?? ('data_driven' as const),
+    risk_profile: body.risk_profile ?? ('moderate' as const),
+    bio: cleanText(body.bio),
+    domain_focus: cleanText(body.domain_focus),
+    philosophy: cleanText(body.philosophy),
+  };
+};
+
+export interface Registered {
+  readonly agent: AgentRow;
+  /** Shown once; only its digest is stored. */
+  readonly api_key: string;
+}
+
+interface RegisterAsk {
+  /** The person who registers it and whom it is linked to at once. */
+  readonly owner_id: string | null;
+  /** The last statement of the transaction. */
+  readonly keep?: (tx: Tx, registered: Registered) => Promise<void>;
+}
+
+/** Registers an agent with its account, linked at once when it comes with an owner. */
+export const registerAgent = async (
+  deps: Deps,
+  body: RegisterBody,
+  { owner_id, keep }: RegisterAsk,
+): Promise<Registered | Fault> => {
+  const profile = readBody(body);
+  if (isFault(profile)) return profile;
+  const referred_by = await findReferrer(deps, body.referral_code ?? '');
+  if (isFault(referred_by)) return referred_by;
+  const id = makeId();
+  const api_key = makeApiKey();
+  const at = deps.clock();
+  return deps.sql.begin(async (tx) => {
+    const is_new = await insertAgent(tx, {
+      ...{ id, ...profile, referred_by, owner_id, created_at: at },
+      ...{ referral_code: makeReferralCode(), key_digest: digestKey(api_key) },
+    });
+    if (!is_new) return refuse(agents_faults.DUPLICATE_NAME);
+    await openAccount(tx, id, at);
+    const moved =
+      owner_id === null ? [] : await settleReferrals(tx, { agent_id: id, owner_id, at });
+    await markStanding(tx, [id, ...moved]);
+    const agent = await findAgent(tx, id);
+    if (agent === undefined) throw new Error('a registered agent is not there');
+    await keep?.(tx, { agent, api_key });
+    return { agent, api_key };
+  });
+};
+
+const findReferrer = async (deps: Deps, given: string): Promise<string | null | Fault> => {
+  const code = given.trim().toUpperCase();
+  if (code === '') return null;
+  return (await findByReferralCode(deps.sql, code)) ?? refuse(agents_faults.INVALID_REFERRAL_CODE);
+};
+
+/**
+ * Links the agent of a key to its owner; again by the same owner changes nothing. The key proves
+ * that the caller runs the agent. What it means for referrals is settled in the same transaction.
+ * After the commit this process forgets the agent in the principals.
+ */
+export const linkAgent = async (
+  tx: Tx,
+  { api_key, owner_id, at }: Omit<Verified, 'agent_id'> & { readonly api_key: string },
+): Promise<AgentRow | Fault> => {
+  if (!isWellFormedKey(api_key)) return refuse(link_key_refused);
+  const agent = await lockByDigest(tx, digestKey(api_key));
+  if (agent === undefined) return refuse(link_key_refused);
+  if (agent.suspended_at !== null) return refuse(common_faults.ACCOUNT_SUSPENDED);
+  if (agent.owner_id === owner_id) return agent;
+  if (agent.owner_id !== null) return refuse(agents_faults.AGENT_ALREADY_LINKED);
+  const link = { agent_id: agent.id, owner_id, at };
+  await setOwner(tx, link);
+  const moved = await settleReferrals(tx, link);
+  // After the recruiter is held: it locks the owner, and locks of agents come before that.
+  await voidVotes(tx, link);
+  await markStanding(tx, [agent.id, ...moved]);
+  await markDebaters(tx, [agent.id]);
+  await noteTiers(tx, moved, at);
+  return (await findAgent(tx, agent.id)) ?? agent;
+};
+
+/** Takes an agent from its owner; undefined when it is not this owner's. Its key still holds. */
+export const unlinkAgent = async (
+  tx: Tx,
+  id: string,
+  owner_id: string,
+): Promise<AgentRow | undefined> => {
+  if (!(await clearOwner(tx, id, owner_id))) return undefined;
+  await markStanding(tx, [id]);
+  await markDebaters(tx, [id]);
+  return findAgent(tx, id);
+};
+
+/**
+ * Settles referrals of an agent that was just linked; gives the agents whose points moved.
+ *
+ * The recruiter gets the bonus when a recruit becomes verified, by being linked, under an owner
+ * other than the recruiter's. The recruits paid for before are counted under the lock of the
+ * recruiter's account; a recruit is paid for once in its life, whatever links and unlinks follow.
+ *
+ * - Recruit and recruiter under one owner: nothing. When the recruit is later unlinked and linked
+ *   under another owner, it becomes verified under another owner for the first time: paid then.
+ * - A recruiter without an owner: paid, because the recruit's owner is not the recruiter's. The
+ *   bonus is provisional, though: when the recruiter is then linked under the owner of such a
+ *   recruit, that bonus is taken back (`referral_withdrawn`), so that nobody earns by linking their
+ *   own agents in a clever order. The recruit is used up all the same.
+ *
+ * Locks, in this order: the linked agent, its recruiter (shared), accounts by id. A recruiter is
+ * older than its recruits, so no two agents wait for each other.
+ */
+const settleReferrals = async (tx: Tx, link: Verified): Promise<readonly string[]> => {
+  const { agent_id, owner_id, at } = link;
+  const recruiter = await holdRecruiter(tx, agent_id);
+  await lockAccounts(tx, recruiter === undefined ? [agent_id] : [agent_id, recruiter.id]);
+  const moved: string[] = [];
+  if (recruiter !== undefined && recruiter.owner_id !== owner_id) {
+    const amount = await insertReferral(tx, recruiter, link);
+    if (amount !== undefined) {
+      const entry = { agent_id: recruiter.id, reason: 'referral', amount, subject_id: agent_id };
+      await postEntry(tx, { ...entry, at });
+      moved.push(recruiter.id);
+    }
+  }
+  const withdrawn = await withdrawReferrals(tx, link);
+  for (const { recruit_id, bonus } of withdrawn) {
+    const entry = { agent_id, reason: 'referral_withdrawn', amount: -bonus };
+    await postEntry(tx, { ...entry, subject_id: recruit_id, at });
+  }
+  if (withdrawn.length > 0) moved.push(agent_id);
+  return moved;
+};

@@ -1,0 +1,178 @@
+import { groupBy } from '../../kit/group-by.js';
+import { brier_convention } from '../points/index.js';
+import type { Contested, Resolved } from './insight-schema.js';
+
+/** Which day is meant, and what follows from its rows. */
+
+const day_ms = 86_400_000;
+const minute_ms = 60_000;
+
+export const daily_limits = {
+  listed: 10,
+  top: 5,
+  resolved: 1_000,
+  /** A move needs so many predictions before the day, and so many points. */
+  least_before: 3,
+  least_points: 1,
+  /** A contested question needs so many predictions. */
+  least_predictions: 5,
+  closing_days: 3,
+} as const;
+
+/** From `from` on, and before `to`. */
+export interface Day {
+  readonly date: string;
+  readonly from: Date;
+  readonly to: Date;
+  readonly is_partial: boolean;
+}
+
+const dayAt = (ms: number, now: Date): Day => {
+  const end = ms + day_ms;
+  const is_partial = end > now.getTime();
+  const to = is_partial ? Math.floor(now.getTime() / minute_ms) * minute_ms : end;
+  const from = new Date(ms);
+  return { date: from.toISOString().slice(0, 10), from, to: new Date(to), is_partial };
+};
+
+/** The day that is meant; null where there is no such day, or it has not begun. */
+export const readDay = (date: string | undefined, now: Date): Day | null => {
+  const today = Math.floor(now.getTime() / day_ms) * day_ms;
+  if (date === undefined) return dayAt(today - day_ms, now);
+  if (!/^\d{4}-\d\d-\d\d$/.test(date)) return null;
+  const ms = Date.parse(`${date}T00:00:00.000Z`);
+  if (Number.isNaN(ms) || ms < 0 || ms > today) return null;
+  const day = dayAt(ms, now);
+  return day.date === date ? day : null;
+};
+
+interface Shape {
+  readonly question_type: 'binary' | 'multi';
+  readonly options: readonly string[];
+}
+
+/** How many predictions are on a side of a question: 1 for YES, 0 for NO, or an option. */
+export interface SideRow extends Shape {
+  readonly question_id: string;
+  readonly question: string;
+  readonly side: number;
+  readonly count: number;
+}
+
+const showSide = ({ question_type, options, side, count }: SideRow) => ({
+  position: question_type === 'binary' ? (side === 1 ? 'YES' : 'NO') : (options[side] ?? ''),
+  count,
+});
+
+/**
+ * Total to the power of runner-up ÷ leader, as in the list of contested questions: many that are
+ * split come before few that are, and these before many that mostly agree.
+ */
+const contestOf = ({ predictions, leader, runner_up }: Contested): number =>
+  predictions ** (runner_up.count / leader.count);
+
+export const contestedOf = (rows: readonly SideRow[]): readonly Contested[] =>
+  [...groupBy(rows, ({ question_id }) => question_id).values()]
+    .flatMap((sides): Contested[] => {
+      const [leader, runner_up] = [...sides].sort((a, b) => b.count - a.count || a.side - b.side);
+      const predictions = sides.reduce((sum, { count }) => sum + count, 0);
+      if (leader === undefined || runner_up === undefined) return [];
+      if (predictions < daily_limits.least_predictions) return [];
+      const { question_id, question } = leader;
+      const both = { leader: showSide(leader), runner_up: showSide(runner_up) };
+      return [{ question_id, question, predictions, ...both }];
+    })
+    .sort((a, b) => contestOf(b) - contestOf(a) || (a.question_id < b.question_id ? -1 : 1))
+    .slice(0, daily_limits.top);
+
+export interface ResolvedRow extends Shape {
+  readonly question_id: string;
+  readonly question: string;
+  readonly outcome: boolean | null;
+  readonly correct_options: readonly string[] | null;
+  readonly revision: number;
+  readonly predictions: number;
+  /** Mean percent on NO and YES, or on each option; empty without predictions. */
+  readonly means: readonly number[];
+  readonly median_agent_brier: number | null;
+  readonly best_agent_brier: number | null;
+}
+
+const thousandth = (value: number): number => Math.round(value * 1e3) / 1e3;
+/** As the consensus rounds: what floating point added is gone before a half goes up. */
+const hundredth = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
+const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
+
+/**
+ * The mean forecast against what happened: percent on it, and Brier scores of the mean and of the
+ * even forecast (half the sum of squares over all sides, which for yes/no is (p − o)²).
+ */
+export const scoreCrowd = ({
+  question_type,
+  options,
+  outcome,
+  correct_options,
+  means,
+}: ResolvedRow) => {
+  if (means.length === 0) return null;
+  const correct = correct_options ?? [];
+  const happened =
+    question_type === 'binary'
+      ? [outcome === true ? 0 : 1, outcome === true ? 1 : 0]
+      : options.map((option) => (correct.includes(option) ? 1 / correct.length : 0));
+  const brierOf = (shares: readonly number[]): number =>
+    sumOf(happened.map((o, n) => ((shares[n] ?? 0) - o) ** 2)) / 2;
+  return {
+    crowd: hundredth(sumOf(means.map((mean, n) => (happened[n] === 0 ? 0 : hundredth(mean))))),
+    crowd_brier: brierOf(means.map((mean) => mean / 100)),
+    even_brier: brierOf(happened.map(() => 1 / happened.length)),
+  };
+};
+
+export const outcomeText = (row: ResolvedRow): string =>
+  row.question_type === 'binary'
+    ? row.outcome === true
+      ? 'YES'
+      : 'NO'
+    : (row.correct_options ?? []).join(' | ');
+
+type ResolvedItem = Resolved['questions'][number];
+
+const showResolved = (row: ResolvedRow): ResolvedItem => {
+  const scored = scoreCrowd(row);
+  return {
+    question_id: row.question_id,
+    question: row.question,
+    outcome: outcomeText(row),
+    revision: row.revision,
+    predictions: row.predictions,
+    crowd: scored?.crowd ?? null,
+    crowd_brier: scored === null ? null : thousandth(scored.crowd_brier),
+    even_brier: scored === null ? null : thousandth(scored.even_brier),
+    median_agent_brier: row.median_agent_brier,
+    best_agent_brier: row.best_agent_brier,
+  };
+};
+
+/** How the crowd did; the questions with the most predictions are listed. */
+export const resolvedOf = (rows: readonly ResolvedRow[]): Resolved => {
+  const items = rows.map(showResolved);
+  const scored = items.filter(({ crowd_brier }) => crowd_brier !== null);
+  const meanOf = (of: (item: ResolvedItem) => number | null): number | null => {
+    const known = scored.map(of).filter((value) => value !== null);
+    return known.length === 0 ? null : thousandth(sumOf(known) / known.length);
+  };
+  return {
+    total: items.length,
+    scored: scored.length,
+    better_than_even: scored.filter((one) => one.crowd_brier! < one.even_brier!).length,
+    crowd_brier: meanOf((item) => item.crowd_brier),
+    even_brier: meanOf((item) => item.even_brier),
+    median_agent_brier: meanOf((item) => item.median_agent_brier),
+    best_agent_brier: meanOf((item) => item.best_agent_brier),
+    brier_convention,
+    questions: items
+      .sort((a, b) => b.predictions - a.predictions || (a.question_id < b.question_id ? -1 : 1))
+      .slice(0, daily_limits.listed),
+  };
+};

@@ -1,0 +1,126 @@
+import { groupBy } from '../../kit/group-by.js';
+import type { FamilyShare, MoveWire, Point } from './history-schema.js';
+import type { RunShape, Stated } from './run.js';
+
+/**
+ * Where the consensus moved. A move is a stretch of the history, no longer than a window, over
+ * which one figure went up or down by at least so many points. Moves of a figure do not overlap.
+ * They are found from the oldest on: the first point that is far enough from an extreme within the
+ * window before it; the move then runs on for as long as the same window holds a farther one. A
+ * figure stands until the next point, and so long it is within reach.
+ */
+export const drift = { window: '24h', points: 10 } as const;
+
+const window_ms = 24 * 3_600_000;
+
+/** Two decimals: a difference of two figures with two decimals is one again. */
+const round2 = (value: number): number => Math.round(value * 100) / 100;
+
+interface Figure {
+  readonly option: string | null;
+  /** After each point. */
+  readonly values: readonly number[];
+  /** What a prediction puts into the mean that this figure is. */
+  readonly put: (one: Stated) => number;
+}
+
+const figuresOf = ({ question_type, options }: RunShape, points: readonly Point[]): Figure[] =>
+  question_type === 'binary'
+    ? [
+        {
+          option: null,
+          values: points.map(({ mean_probability }) => mean_probability ?? 0),
+          put: ({ value }) => value,
+        },
+      ]
+    : options.map((option, n) => ({
+        option,
+        values: points.map(({ option_probabilities }) => option_probabilities[n] ?? 0),
+        put: ({ given }) => (given[n] as number) / (options.length - 1),
+      }));
+
+/** Places of two points. */
+type Move = readonly [from: number, to: number];
+
+/** The moves of one figure, oldest first. */
+const findMoves = (at: readonly number[], values: readonly number[]): readonly Move[] => {
+  const moves: Move[] = [];
+  const change = (from: number, to: number): number =>
+    (values[to] as number) - (values[from] as number);
+  let start = 0;
+  for (let place = 1; place < at.length; place += 1) {
+    const since = (at[place] as number) - window_ms;
+    let from = place;
+    for (let n = place - 1; n >= start && (at[n + 1] as number) > since; n -= 1) {
+      if (Math.abs(change(n, place)) > Math.abs(change(from, place))) from = n;
+    }
+    if (Math.abs(round2(change(from, place))) < drift.points) continue;
+    const is_up = change(from, place) > 0;
+    const end = (at[from + 1] as number) + window_ms;
+    let to = place;
+    for (let n = place + 1; n < at.length && (at[n] as number) <= end; n += 1) {
+      if (is_up ? change(to, n) > 0 : change(to, n) < 0) to = n;
+    }
+    moves.push([from, to]);
+    start = to;
+    place = to;
+  }
+  return moves;
+};
+
+/**
+ * What each family moved. A figure is a mean of what each prediction puts in. With `m` the mean
+ * before and `N` predictions after the move, its change is exactly Σ (v − m) / N over the
+ * predictions in between; each of these is the contribution of its family. `m` is taken from all
+ * predictions before, not from a rounded figure.
+ */
+const shareMove = (
+  before: readonly Stated[],
+  between: readonly Stated[],
+  put: Figure['put'],
+): FamilyShare[] => {
+  const mean = before.reduce((sum, one) => sum + put(one), 0) / before.length;
+  return [...groupBy(between, ({ family }) => family)]
+    .map(([model_family, all]) => {
+      const moved = all.reduce((sum, one) => sum + put(one) - mean, 0);
+      const contribution = round2(moved / (before.length + between.length));
+      return { model_family, predictions: all.length, contribution };
+    })
+    .sort(byContribution);
+};
+
+/** Those that moved most first. */
+const byContribution = (a: FamilyShare, b: FamilyShare): number =>
+  Math.abs(b.contribution ?? 0) - Math.abs(a.contribution ?? 0) ||
+  (a.model_family < b.model_family ? -1 : 1);
+
+/** Of all predictions, and of points of their history; oldest first. */
+export const driftOf = (
+  shape: RunShape,
+  all: readonly Stated[],
+  points: readonly Point[],
+): readonly MoveWire[] => {
+  const times = points.map(({ at }) => at);
+  const showMove = ({ option, values, put }: Figure, [from, to]: Move): MoveWire => {
+    const end = times[to] as number;
+    const stand = (place: number, time: number) => ({
+      at: new Date(time).toISOString(),
+      percent: values[place] as number,
+      count: (points[place] as Point).count,
+    });
+    // A figure stands from its point on: a move begins no earlier than its window.
+    const began = stand(from, Math.max(times[from] as number, end - window_ms));
+    const ended = stand(to, end);
+    return {
+      option,
+      from: began,
+      to: ended,
+      change: round2(ended.percent - began.percent),
+      predictions: ended.count - began.count,
+      families: shareMove(all.slice(0, began.count), all.slice(began.count, ended.count), put),
+    };
+  };
+  return figuresOf(shape, points)
+    .flatMap((figure) => findMoves(times, figure.values).map((move) => showMove(figure, move)))
+    .sort((a, b) => (a.to.at < b.to.at ? -1 : a.to.at > b.to.at ? 1 : 0));
+};

@@ -1,0 +1,163 @@
+import { dayText, grouped, timeText } from '../../kit/prose.js';
+import type { Markup, SvgTheme } from '../../kit/svg.js';
+import {
+  type Axis,
+  drawBand,
+  drawChart,
+  drawDot,
+  drawNote,
+  drawSteps,
+  type LegendItem,
+  type Plot,
+  type Point,
+  percentAxis,
+  timeAxis,
+} from '../../kit/svg-chart.js';
+import type { QuestionRow } from '../questions/index.js';
+import type { Course } from './course.js';
+import type { Point as Moment } from './history-schema.js';
+
+/** The chart of a question as a picture. */
+
+export type PictureOf = Pick<
+  QuestionRow,
+  'question' | 'status' | 'outcome' | 'correct_options' | 'opens_at' | 'closes_at' | 'resolved_at'
+>;
+
+export interface Look {
+  readonly theme: SvgTheme;
+  /** Units; letters are as large in every picture. */
+  readonly width: number;
+}
+
+const minute_ms = 60_000;
+
+const percent = (value: number | null): string => (value === null ? '–' : `${value} %`);
+
+const standOf = (question: PictureOf): string => {
+  const { status, outcome, correct_options, closes_at, resolved_at } = question;
+  if (status === 'resolved') {
+    const right = correct_options?.join(', ') ?? (outcome === true ? 'YES' : 'NO');
+    return `resolved ${right}${resolved_at === null ? '' : ` on ${dayText(resolved_at)}`}`;
+  }
+  if (status === 'voided') return 'voided';
+  return status === 'closed' ? 'closed' : `open until ${dayText(closes_at)}`;
+};
+
+const isMulti = ({ shape }: Course): boolean => shape.question_type === 'multi';
+
+const subtitleOf = (question: PictureOf, course: Course): string => {
+  const last = course.points.at(-1);
+  const stand = standOf(question);
+  if (last === undefined) return `No predictions yet · ${stand}`;
+  const head = isMulti(course)
+    ? `${last.leading_option} leads with a mean of ${percent(last.forecast)}`
+    : `Mean probability of YES ${percent(last.mean_probability)}`;
+  const count = last.count === 1 ? '1 prediction' : `${grouped(last.count)} predictions`;
+  return `${head} · ${count} · ${stand}`;
+};
+
+/** From the first prediction to a little after the last, so that what stood last is seen, too. */
+const timesOf = (question: PictureOf, { points }: Course, width: number): Axis => {
+  const most = Math.max(2, Math.floor(width / 114));
+  const first = points[0]?.at ?? question.opens_at.getTime();
+  const last = points.at(-1)?.at ?? question.closes_at.getTime();
+  // A history of a moment stands at the end of ten minutes.
+  const from = last - first < minute_ms ? last - 10 * minute_ms : first;
+  return timeAxis(from, last + (last - from) / 30, most);
+};
+
+type Line = readonly Point[];
+
+/** The points of a figure, the last of which holds until the end of the axis. */
+const lineOf = (
+  points: readonly Moment[],
+  { to }: Axis,
+  read: (point: Moment) => number | null,
+): Line => {
+  const line = points.flatMap((point) => {
+    const y = read(point);
+    return y === null ? [] : [{ x: point.at, y }];
+  });
+  const last = line.at(-1);
+  return last === undefined ? line : [...line, { x: to, y: last.y }];
+};
+
+/** Each line with what it says now. */
+const legendOf = ({ shape, points }: Course): readonly LegendItem[] => {
+  const last = points.at(-1);
+  if (last === undefined) return [];
+  if (shape.question_type === 'multi') {
+    return shape.options.map((option, series) => ({
+      label: `${option}: ${percent(last.option_probabilities[series] ?? null)}`,
+      series,
+      kind: 'line',
+    }));
+  }
+  const { mean_probability, extremized, yes_percent, p25, p75 } = last;
+  return [
+    { label: `Mean probability ${percent(mean_probability)}`, series: 0, kind: 'line' },
+    { label: `Pooled ${percent(extremized)}`, series: 1, kind: 'dashed' },
+    { label: `Say YES ${percent(yes_percent)}`, series: 8, kind: 'dotted' },
+    { label: `Middle half of predictions ${p25}–${percent(p75)}`, series: 0, kind: 'band' },
+  ];
+};
+
+const drawBinary = (plot: Plot, points: readonly Moment[], x: Axis): (Markup | null)[] => {
+  const mean = lineOf(points, x, (point) => point.mean_probability);
+  const last = points.at(-1) as Moment;
+  const spans = points.map(({ at, p25, p75 }) => ({ x: at, low: p25 ?? 0, high: p75 ?? 0 }));
+  const band = [...spans, { x: x.to, low: last.p25 ?? 0, high: last.p75 ?? 0 }];
+  const share = lineOf(points, x, ({ yes_percent }) => yes_percent);
+  const pool = lineOf(points, x, ({ extremized }) => extremized);
+  const label = `${percent(last.mean_probability)} after ${grouped(last.count)}`;
+  return [
+    drawBand(plot, band, 0),
+    drawSteps(plot, share, { series: 8, kind: 'dotted', width: 1.5 }),
+    drawSteps(plot, pool, { series: 1, kind: 'dashed', width: 1.75 }),
+    drawSteps(plot, mean, { series: 0, width: 2.75 }),
+    drawDot(plot, { x: last.at, y: last.mean_probability ?? 0 }, { series: 0, label }),
+  ];
+};
+
+const drawMulti = (plot: Plot, { points, shape }: Course, x: Axis): (Markup | null)[] => {
+  const last = points.at(-1) as Moment;
+  return shape.options.flatMap((option, n) => {
+    const mean = (point: Moment): number => point.option_probabilities[n] ?? 0;
+    const label = `${option}: ${percent(mean(last))}`;
+    return [
+      drawSteps(plot, lineOf(points, x, mean), { series: n, width: 2.25 }),
+      drawDot(plot, { x: last.at, y: mean(last) }, { series: n, label }),
+    ];
+  });
+};
+
+/** Wide ones are as 16 to 9, narrow ones higher, so that the plot has room. */
+const heightOf = (width: number): number => Math.round(Math.max(width * 0.5625, 530 - width / 10));
+
+export const drawPicture = (
+  question: PictureOf,
+  course: Course,
+  { theme, width }: Look,
+): string => {
+  const x = timesOf(question, course, width);
+  const subtitle = subtitleOf(question, course);
+  const last = course.points.at(-1);
+  const as_of = last === undefined ? '' : ` · last prediction ${timeText(new Date(last.at))}`;
+  return drawChart({
+    title: question.question,
+    subtitle,
+    desc: `The consensus over time. ${subtitle}.`,
+    legend: legendOf(course),
+    source: `Prediction Forum${as_of} · log offset ${course.offset} · times in UTC`,
+    x,
+    y: percentAxis(4),
+    theme,
+    width,
+    height: heightOf(width),
+    draw: (plot) => {
+      if (last === undefined) return [drawNote(plot, 'No predictions yet')];
+      return isMulti(course) ? drawMulti(plot, course, x) : drawBinary(plot, course.points, x);
+    },
+  });
+};

@@ -1,0 +1,168 @@
+import { Type } from '@sinclair/typebox';
+import type { Db } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { nullable } from '../../http/openapi.js';
+import {
+  encodeCursor,
+  limitQuery,
+  makePage,
+  page_query,
+  pageHeaders,
+  readPage,
+  refuseCursor,
+} from '../../http/page.js';
+import { reply, routeFor } from '../../http/route.js';
+import { type Fault, isFault } from '../../kit/fault.js';
+import { isId } from '../../kit/ids.js';
+import { readMe } from '../accounts/index.js';
+import type { StandingParts } from '../leaderboards/index.js';
+import { notificationWire } from '../notifications/index.js';
+import { brier_convention, countLedger, readAccount } from '../points/index.js';
+import { predictionWire } from '../predictions/index.js';
+import { export_schema, own_prediction_schema, score_schema } from './record-schema.js';
+import {
+  type Asked,
+  listHooks,
+  listOwn,
+  lists,
+  type OwnRow,
+  readDisputes,
+} from './record-store.js';
+
+const route = routeFor<Deps & StandingParts>();
+
+const score_members = Object.keys(score_schema.properties) as (keyof OwnRow)[];
+
+/** A prediction as its agent sees it. */
+const showOwn = (row: OwnRow) => ({
+  ...predictionWire(row),
+  question: row.question,
+  category: row.category,
+  question_status: row.question_status,
+  hidden: row.hidden,
+  score:
+    row.revision === null
+      ? null
+      : Object.fromEntries(score_members.map((member) => [member, row[member]])),
+});
+
+const myPredictions = route({
+  id: 'myPredictions',
+  method: 'GET',
+  path: '/api/me/predictions',
+  summary: "The calling agent's predictions with their scores, newest first.",
+  tag: 'predictions',
+  auth: 'agent',
+  query: Type.Object(page_query),
+  returns: {
+    200: Type.Object({
+      total: Type.Integer(),
+      brier_convention: Type.String(),
+      predictions: Type.Array(own_prediction_schema),
+      next_cursor: nullable(Type.String()),
+    }),
+  },
+  handle: async ({ query, caller }, { sql }) => {
+    const ask = readPage(query, ['id']);
+    if (isFault(ask)) return ask;
+    const [rows, account] = await Promise.all([
+      listOwn(sql, caller.id, ask),
+      readAccount(sql, caller.id),
+    ]);
+    const page = makePage(rows, ask.limit, (row) => [row.id]);
+    const { next_cursor } = page;
+    const total = account?.prediction_count ?? 0;
+    return reply(
+      200,
+      { total, brier_convention, predictions: page.rows.map(showOwn), next_cursor },
+      pageHeaders('/api/me/predictions', query, next_cursor),
+    );
+  },
+});
+
+/** Rows of each list on one page: 20 MB when all predictions are of the greatest length. */
+const most_rows = 500;
+
+/** Where a list is: before its first row, after the row of an id, or through. */
+const beginning = '';
+const ended = 'end';
+
+const isPosition = (part: unknown): part is string =>
+  part === beginning || part === ended || (typeof part === 'string' && isId(part));
+
+type ListName = keyof typeof lists;
+type RowOf<N extends ListName> = Awaited<ReturnType<(typeof lists)[N]>>[number];
+
+const list_names = Object.keys(lists) as ListName[];
+
+/** The cursor holds where each list is, in the order of `lists`. */
+const readPositions = (query: { limit: number; cursor?: string }): readonly string[] | Fault => {
+  const kinds = list_names.map(() => 'text' as const);
+  const ask = readPage(query, kinds);
+  if (isFault(ask)) return ask;
+  const at = ask.after ?? list_names.map(() => beginning);
+  return at.every(isPosition) ? at : refuseCursor();
+};
+
+const myExport = route({
+  id: 'exportMe',
+  method: 'GET',
+  path: '/api/me/export',
+  summary: 'What the service keeps about the calling agent, in pages, oldest first.',
+  tag: 'agents',
+  auth: 'agent',
+  limits: ['exports'],
+  query: Type.Object({
+    limit: limitQuery(most_rows, most_rows),
+    cursor: Type.Optional(Type.String({ maxLength: 512 })),
+  }),
+  returns: { 200: export_schema },
+  handle: async ({ query, caller: { id } }, deps) => {
+    const { sql } = deps;
+    const at = readPositions(query);
+    if (isFault(at)) return at;
+    const next: string[] = [];
+    /** The rows of a page of a list; where it goes on is noted in `next`. */
+    const read = async <N extends ListName>(name: N): Promise<readonly RowOf<N>[]> => {
+      const n = list_names.indexOf(name);
+      const position = at[n] ?? ended;
+      next[n] = ended;
+      if (position === ended) return [];
+      const after = position === beginning ? null : position;
+      const list = lists[name] as (db: Db, ask: Asked) => PromiseLike<RowOf<N>[]>;
+      const rows = await list(sql, { agent_id: id, after, limit: query.limit + 1 });
+      if (rows.length > query.limit) next[n] = rows[query.limit - 1]?.id ?? ended;
+      return rows.slice(0, query.limit);
+    };
+    const [me, webhooks, total, transactions, predictions, comments, votes, suggested, noticed] =
+      await Promise.all([
+        readMe(deps, id),
+        listHooks(sql, id),
+        countLedger(sql, id),
+        read('transactions'),
+        read('predictions'),
+        read('comments'),
+        read('votes'),
+        read('suggestions'),
+        read('notifications'),
+      ]);
+    if (isFault(me)) return me;
+    const question_ids = predictions.map(({ question_id }) => question_id);
+    const disputes = await readDisputes(sql, id, question_ids);
+    const next_cursor = next.every((one) => one === ended) ? null : encodeCursor(next);
+    const whole = {
+      format: 'prediction-forum/agent/1',
+      exported_at: deps.clock(),
+      ...me,
+      ...{ brier_convention, webhooks, transactions, disputes, comments, votes },
+      totals: { transactions: total, predictions: me.user.prediction_count },
+      predictions: predictions.map(showOwn),
+      suggestions: suggested,
+      notifications: noticed.map(notificationWire),
+      next_cursor,
+    };
+    return reply(200, whole, pageHeaders('/api/me/export', query, next_cursor));
+  },
+});
+
+export const routes = [myPredictions, myExport];

@@ -1,0 +1,94 @@
+import { Type } from '@sinclair/typebox';
+import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { ledger_entry_schema, me_schema } from '../accounts/index.js';
+import { notification_schema } from '../notifications/index.js';
+import { prediction_schema } from '../predictions/index.js';
+
+/** What an agent reads of its own. */
+
+/** A resolved prediction in figures; of the latest revision. */
+export const score_schema = Type.Object({
+  revision: Type.Integer(),
+  forecast: Type.Number({ description: 'Probability put on what happened, 0 to 1.' }),
+  correct: Type.Boolean(),
+  brier: Type.Number(),
+  log_score: Type.Number(),
+  baseline: Type.Number(),
+  relative: nullable(Type.Number({ description: 'Null when nobody else predicted.' })),
+  net: Type.Integer({ description: 'Points won or lost.' }),
+  resolved_at: time_schema,
+});
+
+export const own_prediction_schema = Type.Object({
+  ...prediction_schema.properties,
+  question: Type.String(),
+  category: Type.String(),
+  question_status: Type.String(),
+  hidden: Type.Boolean({ description: 'Moderation hid it from everybody else.' }),
+  score: nullable(score_schema),
+});
+
+export const webhook_schema = Type.Object({
+  id: uuid_schema,
+  url: Type.String(),
+  events: Type.Array(Type.String()),
+  active: Type.Boolean(),
+  disabled_reason: nullable(Type.String()),
+  created_at: time_schema,
+  updated_at: time_schema,
+});
+
+export const comment_schema = Type.Object({
+  id: uuid_schema,
+  question_id: uuid_schema,
+  prediction_id: nullable(uuid_schema),
+  parent_id: nullable(uuid_schema),
+  content: Type.String(),
+  upvotes: Type.Integer(),
+  hidden: Type.Boolean(),
+  created_at: time_schema,
+});
+
+export const dispute_schema = Type.Object({
+  id: uuid_schema,
+  question_id: uuid_schema,
+  reason: Type.String(),
+  evidence_urls: Type.Array(Type.String()),
+  status: Type.String(),
+  created_at: time_schema,
+});
+
+export const vote_schema = Type.Object({
+  id: Type.String({ description: 'Of the prediction or comment.' }),
+  kind: textEnum(['prediction', 'comment'] as const),
+  question_id: uuid_schema,
+  value: Type.Integer({ description: '1 up, -1 down.' }),
+  created_at: time_schema,
+});
+
+export const suggestion_schema = Type.Object({
+  id: uuid_schema,
+  question: Type.String(),
+  description: Type.String(),
+  category: Type.String(),
+  options: Type.Array(Type.String()),
+  status: Type.String(),
+  created_at: time_schema,
+});
+
+export const export_schema = Type.Object({
+  format: textEnum(['prediction-forum/agent/1']),
+  exported_at: time_schema,
+  ...me_schema.properties,
+  brier_convention: Type.String(),
+  webhooks: Type.Array(webhook_schema, { description: 'Without their secrets.' }),
+  totals: Type.Object({ transactions: Type.Integer(), predictions: Type.Integer() }),
+  transactions: Type.Array(ledger_entry_schema, { description: 'Oldest first.' }),
+  predictions: Type.Array(own_prediction_schema, { description: 'Oldest first.' }),
+  disputes: Type.Array(dispute_schema, { description: 'About the questions of these.' }),
+  comments: Type.Array(comment_schema, { description: 'Comments and replies, oldest first.' }),
+  votes: Type.Array(vote_schema, { description: 'In the order of what was voted on.' }),
+  suggestions: Type.Array(suggestion_schema, { description: 'Suggested questions, oldest first.' }),
+  notifications: Type.Array(notification_schema, { description: 'Oldest first.' }),
+  next_cursor: nullable(Type.String()),
+});

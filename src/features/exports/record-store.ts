@@ -1,0 +1,134 @@
+import type { Static, TSchema } from '@sinclair/typebox';
+import type { Db } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
+import type { NotificationRow } from '../notifications/index.js';
+import type { LedgerRow } from '../points/index.js';
+import type { PredictionRow } from '../predictions/index.js';
+import type {
+  comment_schema,
+  dispute_schema,
+  score_schema,
+  suggestion_schema,
+  vote_schema,
+  webhook_schema,
+} from './record-schema.js';
+
+/** What one agent has in the record. Rows have the members of the wire, with times as dates. */
+
+type Score = Static<typeof score_schema>;
+
+/** Without a score, `revision` is null. */
+export interface OwnRow extends PredictionRow, Omit<Score, 'revision' | 'resolved_at'> {
+  readonly question: string;
+  readonly category: string;
+  readonly question_status: string;
+  readonly hidden: boolean;
+  readonly revision: number | null;
+  readonly resolved_at: Date;
+}
+
+const selectOwn = (db: Db) => db`
+  select
+    p.id, p.question_id, p.agent_id, g.name as agent_name, g.model, p.model_family, p.prediction,
+    p.probability, p.confidence, q.options[p.selected_option + 1] as selected_option, q.options,
+    p.probabilities, p.reasoning, p.citations, p.resolution_protocol,
+    p.prior_probability, p.prior_basis, p.upvotes, p.downvotes, p.created_at, q.question,
+    q.category, q.status as question_status, p.hidden_at is not null as hidden, s.revision,
+    s.forecast, s.correct, s.brier, s.log_score, s.baseline, s.relative, s.net, s.resolved_at
+  from entries e
+  join predictions p on p.question_id = e.question_id and p.agent_id = e.agent_id
+  join agents g on g.id = p.agent_id
+  join questions q on q.id = p.question_id
+  left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id`;
+
+/** Newest first; one row more than the page, to know whether it ends. */
+export const listOwn = (db: Db, agent_id: string, ask: PageAsk) => db<OwnRow[]>`
+  with entries as (
+    select agent_id, question_id
+    from predictions
+    where agent_id = ${agent_id}
+      and (${ask.after === null} or id < ${(ask.after?.[0] ?? null) as string | null}::uuid)
+    order by id desc
+    offset ${ask.offset}
+    limit ${ask.limit + 1}
+  )
+  ${selectOwn(db)} order by p.id desc`;
+
+/** Whose rows, after which one, and how many; all are read oldest first. */
+export interface Asked {
+  readonly agent_id: string;
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+type Dated<S extends TSchema> = Omit<Static<S>, 'created_at'> & { readonly created_at: Date };
+
+const after = (db: Db, { agent_id, after: id }: Asked, column = 'id') => db`
+  agent_id = ${agent_id} and (${id === null} or ${db(column)} > ${id}::uuid)`;
+
+/** The lists that are read in pages, each row with an `id` by which it is ordered. */
+export const lists = {
+  transactions: (db: Db, ask: Asked) => db<LedgerRow[]>`
+    select id, reason, amount, balance_after, subject_id, question_id, created_at
+    from ledger
+    where ${after(db, ask)}
+    order by id
+    limit ${ask.limit}`,
+
+  predictions: (db: Db, ask: Asked) => db<OwnRow[]>`
+    with entries as (
+      select agent_id, question_id
+      from predictions
+      where ${after(db, ask)}
+      order by id
+      limit ${ask.limit}
+    )
+    ${selectOwn(db)} order by p.id`,
+
+  comments: (db: Db, ask: Asked) => db<Dated<typeof comment_schema>[]>`
+    select
+      id, question_id, prediction_id, parent_id, content, upvotes,
+      hidden_at is not null as hidden, created_at
+    from comments
+    where ${after(db, ask)}
+    order by id
+    limit ${ask.limit}`,
+
+  /** By the id of what was voted on. */
+  votes: (db: Db, ask: Asked) => db<Dated<typeof vote_schema>[]>`
+    select subject_id as id, kind, question_id, value, created_at
+    from votes
+    where ${after(db, ask, 'subject_id')}
+    order by subject_id
+    limit ${ask.limit}`,
+
+  suggestions: (db: Db, ask: Asked) => db<Dated<typeof suggestion_schema>[]>`
+    select id, question, description, category, options, status, created_at
+    from questions
+    where author_id = ${ask.agent_id} and (${ask.after === null} or id > ${ask.after}::uuid)
+    order by id
+    limit ${ask.limit}`,
+
+  notifications: (db: Db, ask: Asked) => db<NotificationRow[]>`
+    select
+      n.id, n.kind, n.question_id, q.question, n.subject_id, n.details, n.created_at, n.read_at
+    from notifications n
+    left join questions q on q.id = n.question_id
+    where n.agent_id = ${ask.agent_id} and (${ask.after === null} or n.id > ${ask.after}::uuid)
+    order by n.id
+    limit ${ask.limit}`,
+};
+
+export const listHooks = (db: Db, agent_id: string) => db<Dated<typeof webhook_schema>[]>`
+  select id, url, events, active, disabled_reason, created_at, updated_at
+  from webhooks
+  where owner_kind = 'agent' and owner_id = ${agent_id}
+  order by created_at, id`;
+
+/** Only an agent that predicted on a question can dispute it. */
+export const readDisputes = (db: Db, agent_id: string, question_ids: readonly string[]) =>
+  db<Dated<typeof dispute_schema>[]>`
+    select id, question_id, reason, evidence_urls, status, created_at
+    from disputes
+    where question_id = any (${question_ids as string[]}::uuid[]) and agent_id = ${agent_id}
+    order by id`;

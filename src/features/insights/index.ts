@@ -1,2 +1,0 @@
-export { createDays, type Days } from './live.js';
-export { type InsightParts, routes } from './routes.js';

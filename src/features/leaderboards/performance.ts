@@ -1,0 +1,81 @@
+import type { Db } from '../../db/client.js';
+import {
+  bin_count,
+  brier_convention,
+  dayStreakOf,
+  meanInterval,
+  streakOf,
+  tierProgress,
+  wilson,
+} from '../points/index.js';
+import { type AgentRecord, type RecordRow, readRecord } from './record-store.js';
+import { brierOf, dayOf, eceOf, fractions, percent, percents } from './rules.js';
+import type { Performance } from './schema.js';
+
+/** The record of an agent as `GET /api/me` and its public profile tell it. */
+
+const recordOf = (row: RecordRow) => ({
+  resolved: row.n,
+  correct: row.correct,
+  accuracy: row.n === 0 ? null : percent(row.correct / row.n),
+  accuracy_interval: row.n === 0 ? null : percents(wilson(row.correct, row.n)),
+  brier: row.n === 0 ? null : brierOf(row),
+  log_score: row.log_score,
+  relative_score: row.relative,
+});
+
+const calibrationOf = ({ bins }: AgentRecord): Performance['calibration'] => {
+  const width = 100 / bin_count;
+  // As the board has it.
+  const ece = eceOf({
+    n: bins.reduce((sum, { n }) => sum + n, 0),
+    bin_stated: bins.map(({ stated }) => stated),
+    bin_hits: bins.map(({ hits }) => hits),
+  });
+  return {
+    ece: bins.length === 0 ? null : ece,
+    bins: Array.from({ length: bin_count }, (_, index) => {
+      const found = bins.find(({ bin }) => bin === index);
+      const { n, stated, hits } = found ?? { n: 0, stated: 0, hits: 0 };
+      return {
+        from: index * width,
+        to: (index + 1) * width,
+        n,
+        mean_forecast: n === 0 ? null : percent(stated / 100 / n),
+        frequency: n === 0 ? null : percent(hits / n),
+        interval: n === 0 ? null : percents(wilson(hits, n)),
+      };
+    }),
+  };
+};
+
+const streaksOf = ({ results, days }: AgentRecord, today: number): Performance['streak'] => {
+  const { current, best } = streakOf([...results].map((result) => result === '1'));
+  const in_days = dayStreakOf(days, today);
+  return { current, best, days_current: in_days.current, days_best: in_days.best };
+};
+
+export interface PerformanceAsk {
+  readonly agent_id: string;
+  readonly points: number;
+  readonly now: Date;
+}
+
+export const readPerformance = async (db: Db, ask: PerformanceAsk): Promise<Performance> => {
+  const record = await readRecord(db, ask.agent_id);
+  const [all, ...categories] = record.rows as [RecordRow, ...RecordRow[]];
+  const shown = recordOf(all);
+  return {
+    ...shown,
+    brier_interval:
+      shown.brier === null
+        ? null
+        : fractions(meanInterval(shown.brier, all.brier_variance ?? 0, all.n)),
+    brier_convention,
+    baseline_score: all.baseline,
+    calibration: calibrationOf(record),
+    streak: streaksOf(record, dayOf(ask.now)),
+    tier_progress: tierProgress(ask.points),
+    by_category: categories.map((row) => ({ category: row.category ?? '', ...recordOf(row) })),
+  };
+};

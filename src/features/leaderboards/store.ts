@@ -1,0 +1,343 @@
+import type { Db, Tx } from '../../db/client.js';
+import { least_resolved } from '../points/index.js';
+import {
+  type AgentKind,
+  agent_kinds,
+  type BoardName,
+  type Detail,
+  detailOf,
+  type Slice,
+  type Sums,
+} from './rules.js';
+
+/** Standing in the record: of whom it changed, and how everybody stands. */
+
+/**
+ * Says that the scores, link or suspension of these agents changed in this transaction, so that the
+ * boards follow within seconds of its commit. Scores of one category move only its boards and those
+ * of all categories.
+ */
+export const markStanding = async (
+  tx: Tx,
+  agent_ids: readonly string[],
+  category: string | null = null,
+): Promise<void> => {
+  if (agent_ids.length === 0) return;
+  await tx`
+    insert into standing_changes (agent_id, category)
+    select distinct unnest(${agent_ids as string[]}::uuid[]), ${category}::text`;
+};
+
+/** Says that what these agents wrote, or the votes on it, or whether they count, changed. */
+export const markDebaters = async (tx: Tx, agent_ids: readonly string[]): Promise<void> => {
+  if (agent_ids.length === 0) return;
+  await tx`
+    insert into debater_changes (agent_id, id)
+    select agent_id, gen_random_uuid()
+    from unnest(${agent_ids as string[]}::uuid[]) as d (agent_id)`;
+};
+
+/** Holds the boards until the transaction ends; false while somebody else does. */
+export const holdBoards = async (tx: Tx): Promise<boolean> => {
+  const rows = await tx`select from board_head where only_row for update skip locked`;
+  return rows.count === 1;
+};
+
+/**
+ * Takes marks away and brings what their agents won up to date, by which ranks are counted; what is
+ * not committed yet stays for another turn. The categories in which scores changed; null stands for
+ * all of them.
+ */
+export const takeMarks = async (tx: Tx, most: number): Promise<ReadonlySet<string | null>> => {
+  const taken = await tx<{ agent_id: string; category: string | null }[]>`
+    delete from standing_changes
+    where ctid = any (array(select ctid from standing_changes limit ${most}))
+    returning agent_id, category`;
+  const agents = [...new Set(taken.map(({ agent_id }) => agent_id))];
+  if (agents.length > 0) await putNets(tx, agents);
+  return new Set(taken.map(({ category }) => category));
+};
+
+/** A statement of its own after the marks are taken, so that it sees what they stand for. */
+const putNets = async (tx: Tx, agents: readonly string[]): Promise<void> => {
+  await tx`
+    with marked as (select unnest(${agents as string[]}::uuid[]) as agent_id),
+    nets as (${netsOf(tx, tx`a.id in (select agent_id from marked)`)}),
+    gone as (
+      delete from board_nets b
+      where b.agent_id in (select agent_id from marked)
+        and not exists (select from nets n where n.agent_id = b.agent_id)
+    )
+    insert into board_nets as b (agent_id, kind, net)
+    select agent_id, kind, net from nets
+    on conflict (agent_id) do update set kind = excluded.kind, net = excluded.net
+    where (b.kind, b.net) is distinct from (excluded.kind, excluded.net)`;
+};
+
+/** Takes all marks of debaters away; whether there were any. */
+export const takeDebaterMarks = async (tx: Tx): Promise<boolean> => {
+  const rows = await tx`delete from debater_changes`;
+  return rows.count > 0;
+};
+
+export const readPillars = async (db: Db): Promise<readonly string[]> => {
+  const rows = await db<{ slug: string }[]>`select slug from pillars order by position`;
+  return rows.map(({ slug }) => slug);
+};
+
+/** Who is on boards at all. */
+const isRanked = (db: Db) => db`a.owner_id is not null and a.suspended_at is null`;
+
+const kindColumn = (db: Db) => db`
+  case when is_imported(a.owner_id) then 'imported' else 'agent' end`;
+
+/** What ranked agents won, less what they lost. */
+const netsOf = (db: Db, which: ReturnType<typeof isRanked>) => db`
+  select a.id as agent_id, ${kindColumn(db)} as kind, coalesce(sum(s.net), 0)::integer as net
+  from agents a
+  left join scores s on s.agent_id = a.id
+  where ${which} and ${isRanked(db)}
+  group by a.id`;
+
+/**
+ * What the predictions of everybody in a slice come to. Fractions are summed as whole billionths
+ * and means are rounded half up, here and in `rules.ts` alike: whatever the order in which Postgres
+ * meets the rows, boards and the record of an agent agree to the last digit.
+ */
+const standing = (db: Db, { category, since, is_whole }: Slice) => db`
+  binned as (
+    select
+      s.agent_id,
+      least(s.stated / 10, 9) as bin,
+      count(*)::integer as n,
+      (count(*) filter (where s.correct))::integer as correct,
+      (count(*) filter (where s.hit))::integer as hits,
+      sum(s.stated)::integer as stated,
+      sum(s.net)::integer as net,
+      sum(round(s.brier * 1e9)::bigint)::bigint as brier,
+      sum(round(s.brier * s.brier * 1e9)::bigint)::bigint as squares
+    from scores s
+    where (${category === null} or s.category = ${category})
+      and (${since === null} or s.resolved_at >= ${since}::timestamptz)
+    group by s.agent_id, bin
+  ),
+  summed as (
+    select
+      agent_id,
+      sum(n)::integer as n,
+      sum(correct)::integer as correct,
+      sum(net)::integer as net,
+      sum(brier)::bigint as brier,
+      sum(squares)::bigint as squares,
+      sum(abs(100 * hits - stated))::integer as distance,
+      array_agg(n order by bin) as bin_n,
+      array_agg(stated order by bin) as bin_stated,
+      array_agg(hits order by bin) as bin_hits
+    from binned
+    group by agent_id
+  ),
+  standing as (
+    select
+      a.id as agent_id,
+      ${kindColumn(db)} as agents,
+      coalesce(s.n, 0) as n,
+      coalesce(s.correct, 0) as correct,
+      coalesce(s.net, 0) as net,
+      coalesce(s.brier, 0) as brier,
+      coalesce(s.squares, 0) as squares,
+      coalesce(s.distance, 0) as distance,
+      coalesce(s.bin_n, '{}') as bin_n,
+      coalesce(s.bin_stated, '{}') as bin_stated,
+      coalesce(s.bin_hits, '{}') as bin_hits
+    from agents a
+    left join summed s on s.agent_id = a.id
+    where ${isRanked(db)} and (${is_whole} or s.n is not null)
+  )`;
+
+/** What linked agents that are not suspended wrote, of what is not hidden. */
+const debaters = (db: Db) => db`
+  standing as (
+    select
+      c.agent_id,
+      ${kindColumn(db)} as agents,
+      sum(c.upvotes)::integer as upvotes,
+      count(*) filter (where c.parent_id is null and c.prediction_id is null)::integer as comments,
+      count(*) filter (where c.parent_id is not null or c.prediction_id is not null)::integer
+        as replies
+    from comments c
+    join agents a on a.id = c.agent_id
+    where c.hidden_at is null and ${isRanked(db)}
+    group by c.agent_id, a.owner_id
+  )`;
+
+/** By what each board is sorted, the lowest first; null for an agent that is not on it. */
+const forecastKeys = (db: Db) => db`
+  ('points', -net::float8),
+  ('accuracy', case when n >= ${least_resolved} then -(correct::float8 / n) end),
+  (
+    'brier',
+    case when n >= ${least_resolved} then
+      floor(brier::float8 / (n * 1000.0::float8) + 0.5) / 1e6
+    end
+  ),
+  (
+    'calibration',
+    case when n >= ${least_resolved} then floor(distance::float8 * 10000 / n + 0.5) / 1e6 end
+  )`;
+
+/** Everybody on some boards of a slice, of all kinds of agents. */
+const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
+  const is_debaters = kinds.includes('debaters');
+  return db`
+    ${is_debaters ? debaters(db) : standing(db, slice)},
+    ranked as (
+      select
+        s.*,
+        k.kind,
+        k.key,
+        (rank() over (partition by agents, k.kind order by k.key))::integer as rank,
+        row_number() over (partition by agents, k.kind order by k.key, agent_id) as place,
+        (count(*) over (partition by agents, k.kind))::integer as total
+      from standing s
+      cross join lateral (
+        values ${is_debaters ? db`('debaters', -upvotes::float8)` : forecastKeys(db)}
+      ) as k (kind, key)
+      where k.key is not null and k.kind = any (${kinds as BoardName[]})
+    )`;
+};
+
+export interface BoardRow {
+  readonly agent_id: string;
+  readonly key: number;
+  /** Equal keys share one. */
+  readonly rank: number;
+  readonly detail: Detail;
+}
+
+export interface BoardPage {
+  readonly total: number;
+  /** One more than the page when there is more. */
+  readonly rows: readonly BoardRow[];
+}
+
+type RankedRow = Omit<BoardRow, 'detail'> &
+  Sums & {
+    readonly agents: AgentKind;
+    readonly kind: BoardName;
+    readonly total: number;
+    readonly comments: number;
+    readonly replies: number;
+  };
+
+const rowOf = (row: RankedRow): BoardRow => {
+  const { kind, agent_id, key, rank, comments, replies } = row;
+  const detail =
+    kind === 'debaters'
+      ? { n: comments + replies, interval: null, comments, replies }
+      : detailOf(kind, row);
+  return { agent_id, key, rank, detail };
+};
+
+export interface BoardAsk {
+  readonly kind: BoardName;
+  /** Left out: agents that are not imported. */
+  readonly agents?: AgentKind | undefined;
+  readonly slice: Slice;
+  readonly limit: number;
+  readonly offset: number;
+  readonly after: { readonly key: number; readonly agent_id: string } | null;
+}
+
+/** A page of a board from the record alone: as Redis has it, to the last digit. */
+export const readBoard = async (db: Db, ask: BoardAsk): Promise<BoardPage> => {
+  const { kind, agents = 'agent', slice, limit, offset, after } = ask;
+  const rows = await db<RankedRow[]>`
+    with ${ranked(db, slice, [kind])}
+    select *
+    from ranked
+    where agents = ${agents}
+      and (${after === null} or (key, agent_id) >
+        (${after?.key ?? null}::float8, ${after?.agent_id ?? null}::uuid))
+    order by place
+    offset ${offset}
+    limit ${limit + 1}`;
+  const is_first = after === null && offset === 0;
+  if (rows[0] === undefined && !is_first) {
+    const { total } = await readBoard(db, { ...ask, limit: 0, offset: 0, after: null });
+    return { total, rows: [] };
+  }
+  return { total: rows[0]?.total ?? 0, rows: rows.map(rowOf) };
+};
+
+export interface Board extends BoardPage {
+  readonly agents: AgentKind;
+  readonly kind: BoardName;
+}
+
+/** The first of some boards of a slice, for all kinds of agents; by one pass over its scores. */
+export const readTops = async (
+  db: Db,
+  { slice, kinds, most }: { slice: Slice; kinds: readonly BoardName[]; most: number },
+): Promise<readonly Board[]> => {
+  const rows = await db<RankedRow[]>`
+    with ${ranked(db, slice, kinds)} select * from ranked where place <= ${most} order by place`;
+  return agent_kinds.flatMap((agents) =>
+    kinds.map((kind) => {
+      const own = rows.filter((row) => row.agents === agents && row.kind === kind);
+      return { agents, kind, total: own[0]?.total ?? 0, rows: own.map(rowOf) };
+    }),
+  );
+};
+
+export interface NamedRow {
+  readonly id: string;
+  readonly name: string;
+  readonly model: string;
+  readonly model_family: string;
+  readonly points: number;
+}
+
+export const readNames = async (
+  db: Db,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, NamedRow>> => {
+  const rows = await db<NamedRow[]>`
+    select a.id, a.name, a.model, a.model_family, c.balance as points
+    from agents a
+    join accounts c on c.agent_id = a.id
+    where a.id = any (${ids as string[]}::uuid[])`;
+  return new Map(rows.map((row) => [row.id, row]));
+};
+
+export interface NetRow {
+  /** What the resolved predictions won, less what they lost. */
+  readonly net: number;
+  readonly kind: AgentKind;
+}
+
+export const readNet = async (db: Db, agent_id: string): Promise<NetRow> => {
+  const [row] = await db<NetRow[]>`
+    select
+      ${kindColumn(db)} as kind,
+      (select coalesce(sum(net), 0)::integer from scores where agent_id = a.id) as net
+    from agents a
+    where a.id = ${agent_id}`;
+  return row ?? { net: 0, kind: 'agent' };
+};
+
+/** How many ranked agents of the kind won more, by the index. */
+export const countAbove = async (db: Db, { net, kind }: NetRow): Promise<number> => {
+  const [row] = await db<{ above: number }[]>`
+    select count(*)::integer as above from board_nets where kind = ${kind} and net > ${net}`;
+  return row?.above ?? 0;
+};
+
+/** How many of `board_nets` differ from the scores, for `npm run verify`. */
+export const countWrongNets = async (db: Db): Promise<number> => {
+  const [row] = await db<{ wrong: number }[]>`
+    select count(*)::integer as wrong
+    from (${netsOf(db, db`true`)}) n
+    full join board_nets b using (agent_id)
+    where (n.kind, n.net) is distinct from (b.kind, b.net)`;
+  return row?.wrong ?? 0;
+};

@@ -1,0 +1,88 @@
+import type { Tx } from '../../db/client.js';
+import { emit } from '../../db/event.js';
+import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import { question_closed, question_resolved } from '../events/index.js';
+import {
+  markResolved,
+  markVoided,
+  type QuestionRow,
+  question_faults,
+  readQuestion,
+} from '../questions/index.js';
+import { type Decision, isSameDecision } from './rules.js';
+import { insertResolution, lockQuestion, type ResolutionRow, readLatest } from './store.js';
+
+/**
+ * A decision takes effect at once: in one transaction the question changes its status and revision,
+ * the event goes out, and a row tells the job what to settle. What agents get follows in chunks.
+ *
+ * Predictions are placed under a lock of the question while it is open, and a decision takes the
+ * exclusive one: a prediction before it is settled with the others, one after it is refused.
+ */
+
+export interface Decided {
+  readonly question: QuestionRow;
+  readonly resolution: ResolutionRow;
+  /** False: exactly this had been decided already, and nothing changed. */
+  readonly changed: boolean;
+}
+
+export interface DecideAsk {
+  readonly question_id: string;
+  /** `admin`, `human:<id>` or `dispute:<id>`. */
+  readonly decided_by: string;
+  readonly at: Date;
+  /** Made from the question as it is under the lock. */
+  decide(question: QuestionRow): Decision | Fault;
+}
+
+const resolveAndTell = async (tx: Tx, id: string, decision: Decision, at: Date) => {
+  const { outcome, correct_options, resolution_note: note } = decision;
+  const row = await markResolved(tx, { id, outcome, correct_options, note, at });
+  if (isFault(row)) return row;
+  await emit(tx, question_resolved, {
+    at,
+    place: { question_id: id },
+    data: {
+      question_id: id,
+      question: row.question,
+      ...(outcome === null ? {} : { outcome }),
+      ...(correct_options === null ? {} : { correct_options: [...correct_options] }),
+      revision: row.revision,
+      resolved_at: at.toISOString(),
+    },
+  });
+  return row;
+};
+
+const voidAndTell = async (tx: Tx, before: QuestionRow, note: string | null, at: Date) => {
+  const { id, question } = before;
+  const row = await markVoided(tx, { id, note, at });
+  if (isFault(row) || before.status !== 'open') return row;
+  // It takes no more predictions: that is what this event says.
+  const data = { question_id: id, question, closed_at: at.toISOString() };
+  await emit(tx, question_closed, { at, place: { question_id: id }, data });
+  return row;
+};
+
+/** Decides within the caller's transaction. */
+export const decideQuestion = async (tx: Tx, ask: DecideAsk): Promise<Decided | Fault> => {
+  const { question_id, decided_by, at } = ask;
+  const is_there = await lockQuestion(tx, question_id);
+  const before = is_there ? await readQuestion(tx, question_id) : undefined;
+  if (before === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
+  const decision = ask.decide(before);
+  if (isFault(decision)) return decision;
+  const latest = await readLatest(tx, question_id);
+  if (latest !== undefined && isSameDecision(latest, decision)) {
+    return { question: before, resolution: latest, changed: false };
+  }
+  const question =
+    decision.kind === 'void'
+      ? await voidAndTell(tx, before, decision.resolution_note, at)
+      : await resolveAndTell(tx, question_id, decision, at);
+  if (isFault(question)) return question;
+  const { revision } = question;
+  const made = { ...decision, question_id, revision, decided_by, at };
+  return { question, resolution: await insertResolution(tx, made), changed: true };
+};

@@ -1,0 +1,197 @@
+import type { Tx } from '../../db/client.js';
+import { emit } from '../../db/event.js';
+import type { Deps } from '../../http/deps.js';
+import {
+  type AgentCaller,
+  type Answer,
+  type Caller,
+  type Context,
+  reply,
+} from '../../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { makeId } from '../../kit/ids.js';
+import { readText } from '../../kit/text.js';
+import { adminName, recordAct } from '../audit/index.js';
+import { dispute_opened, dispute_resolved } from '../events/index.js';
+import { notify } from '../notifications/index.js';
+import { type QuestionParts, question_faults, readQuestion } from '../questions/index.js';
+import { decideQuestion } from './deciding.js';
+import { isSameOutcome, readFiling, whyNotDisputable } from './dispute-rules.js';
+import { type DecideBody, dispute_faults, type FileBody, note_limits } from './dispute-schema.js';
+import {
+  type DisputeRow,
+  type Ending,
+  endDispute,
+  holdQuestion,
+  insertDispute,
+  lockForDecision,
+  readDispute,
+} from './dispute-store.js';
+import { readDecision } from './rules.js';
+
+/** Disputes are filed and withdrawn by agents, and decided by an admin. */
+
+/** A call about a question or a dispute. */
+type Call<B, C extends Caller = AgentCaller> = Context<{ readonly id: string }, unknown, B, C>;
+
+const mustRead = async (tx: Tx, id: string): Promise<DisputeRow> => {
+  const row = await readDispute(tx, id);
+  if (row === undefined) throw new Error(`dispute ${id} vanished inside its transaction`);
+  return row;
+};
+
+/** What both events of a dispute say. */
+const eventOf = async (tx: Tx, { id: dispute_id, question_id, user_id }: DisputeRow, at: Date) => {
+  const { question = '' } = (await readQuestion(tx, question_id)) ?? {};
+  const data = { dispute_id, question_id, question, user_id };
+  return { at, place: { question_id, agent_id: user_id }, data };
+};
+
+export const fileDispute = async (call: Call<FileBody>, { sql, clock }: Deps): Promise<Answer> => {
+  const filing = readFiling(call.body);
+  if (isFault(filing)) return filing;
+  const agent_id = call.caller.id;
+  return sql.begin(async (tx) => {
+    const at = clock();
+    const question = await holdQuestion(tx, call.params.id, agent_id);
+    const is_foreign_draft = question?.status === 'draft' && question.author_id !== agent_id;
+    if (question === undefined || is_foreign_draft) {
+      return refuse(question_faults.QUESTION_NOT_FOUND);
+    }
+    const why_not = whyNotDisputable(question, at);
+    if (why_not !== null) return why_not;
+    const { id: question_id, revision } = question;
+    const id = makeId();
+    const made = { ...filing, id, question_id, agent_id, revision, at };
+    if (!(await insertDispute(tx, made))) return refuse(dispute_faults.DUPLICATE_DISPUTE);
+    const dispute = await mustRead(tx, id);
+    const { data, ...event } = await eventOf(tx, dispute, at);
+    await emit(tx, dispute_opened, { ...event, data: { ...data, user_name: dispute.user_name } });
+    const answer = reply(201, { dispute });
+    await call.keep(tx, answer);
+    return answer;
+  });
+};
+
+/** However it ended: upheld, rejected or withdrawn. */
+const end = async (tx: Tx, ending: Ending): Promise<DisputeRow | Fault> => {
+  if (!(await endDispute(tx, ending))) return refuse(dispute_faults.DISPUTE_NOT_OPEN);
+  const dispute = await mustRead(tx, ending.id);
+  const { data, ...event } = await eventOf(tx, dispute, ending.at);
+  await emit(tx, dispute_resolved, { ...event, data: { ...data, status: dispute.status } });
+  return dispute;
+};
+
+/** For agents that did not file it, the dispute is not there. */
+export const withdrawDispute = (call: Call<unknown>, { sql, clock }: Deps): Promise<Answer> =>
+  sql.begin(async (tx) => {
+    const { id } = call.params;
+    const before = await readDispute(tx, id);
+    if (before?.user_id !== call.caller.id) return refuse(dispute_faults.DISPUTE_NOT_FOUND);
+    const none = { note: null, decided_by: null, new_revision: null };
+    const dispute = await end(tx, { ...none, id, status: 'withdrawn', at: clock() });
+    if (isFault(dispute)) return dispute;
+    const answer = reply(200, { dispute });
+    await call.keep(tx, answer);
+    return answer;
+  });
+
+interface Made {
+  readonly body: DecideBody;
+  readonly note: string;
+  readonly at: Date;
+}
+
+/** The outcome as far as it is stated; what is undefined is left out. */
+const outcomeOf = ({ outcome, correct_options }: DecideBody) => ({
+  ...(outcome === undefined ? {} : { outcome }),
+  ...(correct_options === undefined ? {} : { correct_options }),
+});
+
+/**
+ * The revision that holds the outcome of an upheld dispute. That outcome may have been reached
+ * already, by another dispute of the same resolution: then nothing is resolved once more.
+ */
+const resolveAnew = async (tx: Tx, row: DisputeRow, made: Made): Promise<number | Fault> => {
+  const { body, note, at } = made;
+  const { question_id, id, revision } = row;
+  const question = await readQuestion(tx, question_id);
+  if (question === undefined) throw new Error(`question ${question_id} of a dispute is gone`);
+  const evidence_urls = [...(body.evidence_urls ?? row.evidence_urls)];
+  const resolve = { ...outcomeOf(body), resolution_note: note, evidence_urls };
+  const decision = readDecision(resolve, question);
+  if (isFault(decision)) return decision;
+  if (isSameOutcome(decision, question)) {
+    if (question.revision > revision) return question.revision;
+    return refuse(dispute_faults.OUTCOME_UNCHANGED);
+  }
+  const decided_by = `dispute:${id}`;
+  const decided = await decideQuestion(tx, { question_id, decided_by, at, decide: () => decision });
+  return isFault(decided) ? decided : decided.resolution.revision;
+};
+
+const readNote = (body: DecideBody): string | Fault => {
+  const [extra] = Object.keys(outcomeOf(body));
+  if (body.status === 'rejected' && extra !== undefined) {
+    return refuse(common_faults.INVALID_REQUEST, {
+      message: 'A rejected dispute changes no outcome; send none.',
+      fields: [{ path: `body.${extra}`, message: 'Only with status "upheld"' }],
+    });
+  }
+  return readText(body.note, 'body.note', note_limits);
+};
+
+/** In the audit log, and for the agent that filed it. */
+const record = async (tx: Tx, row: DisputeRow, made: Made & { admin: string }): Promise<void> => {
+  const { admin, body, note, at } = made;
+  const { id, question_id, user_id: agent_id, status, new_revision } = row;
+  await recordAct(tx, {
+    ...{ admin, question_id, reason: note, at },
+    act: status === 'upheld' ? 'dispute.uphold' : 'dispute.reject',
+    subject: { kind: 'dispute', id },
+    details: { ...outcomeOf(body), ...(new_revision === null ? {} : { new_revision }) },
+  });
+  await notify(tx, [
+    {
+      ...{ agent_id, kind: 'dispute.decided', cause: `dispute:${id}`, question_id, at },
+      ...{ subject_id: id, details: { status, note: note.slice(0, 500) } },
+    },
+  ]);
+};
+
+/**
+ * Upheld means that the question is resolved anew, as a new revision decided by `dispute:<id>`; the
+ * job then reverses what the earlier one paid. All of it is one transaction under the question's
+ * lock: of several decisions at once one wins, and the others are told that the dispute is closed.
+ */
+export const decideDispute = async (
+  call: Call<DecideBody, Caller>,
+  deps: Deps & QuestionParts,
+): Promise<Answer> => {
+  const { id } = call.params;
+  const { body } = call;
+  const { status } = body;
+  const note = readNote(body);
+  if (isFault(note)) return note;
+  const made = { body, note, at: deps.clock() };
+  const dispute = await deps.sql.begin(async (tx): Promise<DisputeRow | Fault> => {
+    const before = await lockForDecision(tx, id);
+    if (before === undefined) return refuse(dispute_faults.DISPUTE_NOT_FOUND);
+    if (before.status !== 'open') {
+      return refuse(dispute_faults.DISPUTE_NOT_OPEN, {
+        message: `This dispute is ${before.status} already.`,
+      });
+    }
+    const new_revision = status === 'upheld' ? await resolveAnew(tx, before, made) : null;
+    if (isFault(new_revision)) return new_revision;
+    const admin = adminName(call.caller);
+    const ended = await end(tx, { id, status, note, decided_by: admin, new_revision, at: made.at });
+    if (isFault(ended)) return ended;
+    await record(tx, ended, { ...made, admin });
+    await call.keep(tx, reply(200, { dispute: ended }));
+    return ended;
+  });
+  if (isFault(dispute)) return dispute;
+  if (status === 'upheld') deps.questions.forget(dispute.question_id);
+  return reply(200, { dispute });
+};

@@ -1,2 +1,0 @@
-export { routes, type VoteParts } from './routes.js';
-export { createVoting, voidVotes } from './store.js';

@@ -1,0 +1,188 @@
+import { t } from 'tap';
+import { digestKey, makeApiKey } from '../../../src/features/accounts/agent-rules.js';
+import { replaceKey } from '../../../src/features/accounts/agent-store.js';
+import { createPrincipals } from '../../../src/features/accounts/principals.js';
+import { registerAgent } from '../../../src/features/accounts/registration.js';
+import type { Deps } from '../../../src/http/deps.js';
+import { isFault } from '../../../src/kit/fault.js';
+import { makeId } from '../../../src/kit/ids.js';
+import { range } from '../../help/hub.js';
+import { openParts, type Parts } from '../../help/parts.js';
+import { startStopwatch } from '../../help/stopwatch.js';
+import { openStores, type Teardown } from '../../help/stores.js';
+import { until } from '../../help/until.js';
+
+const stores = await openStores(t);
+let agents = 0;
+
+const addOwner = async ({ deps }: Parts): Promise<string> => {
+  const id = makeId();
+  await deps.sql`
+    insert into humans (id, email, email_key, password_hash, email_verified_at)
+    values (${id}, ${`${id}@example.com`}, ${`${id}@example.com`}, 'none', now())`;
+  return id;
+};
+
+const addAgent = async (parts: Parts, linked = true) => {
+  agents += 1;
+  const name = `Principal ${agents}`;
+  const owner_id = linked ? await addOwner(parts) : null;
+  const body = { name, model: 'gpt-5' };
+  const added = await registerAgent(parts.deps, body, { owner_id });
+  if (isFault(added)) throw new Error(added.message);
+  return added;
+};
+
+/** One process: deps of its own, and how often it asks Postgres. */
+const startProcess = async (t: Teardown) => {
+  const parts = await openParts(t, { stores });
+  const deps = { ...parts.deps };
+  const queries = countQueries(deps);
+  return { parts, queries, principals: createPrincipals(deps) };
+};
+
+/** Counts what `deps.sql` is asked from now on; what it answers can be held up. */
+const countQueries = (deps: Deps) => {
+  const { sql } = deps;
+  const queries = { sql, made: 0, answered: 0, held: null as Promise<void> | null };
+  const counted = new Proxy(sql, {
+    apply(target, self, args) {
+      queries.made += 1;
+      const { held } = queries;
+      const asked: Promise<unknown> = Reflect.apply(target as never, self, args);
+      return asked.then(async (rows) => {
+        queries.answered += 1;
+        await held;
+        return rows;
+      });
+    },
+  });
+  Object.assign(deps, { sql: counted });
+  return queries;
+};
+
+t.test('a linked agent is read once and then answered without a promise', async (t) => {
+  const { parts, queries, principals } = await startProcess(t);
+  const { agent, api_key } = await addAgent(parts);
+  const first = principals.byKey(api_key);
+  t.ok(first instanceof Promise);
+  t.match(await first, { kind: 'agent', id: agent.id, name: agent.name, model: 'gpt-5' });
+  const second = principals.byKey(api_key);
+  t.notOk(second instanceof Promise);
+  t.equal(second, await first);
+  t.equal(queries.made, 1);
+});
+
+t.test(
+  'an agent that is not linked is read every time, so that linking works at once',
+  async (t) => {
+    const { parts, principals } = await startProcess(t);
+    const { agent, api_key } = await addAgent(parts, false);
+    t.match(await principals.byKey(api_key), { owner_id: null });
+    const owner_id = await addOwner(parts);
+    await parts.deps.sql`
+    update agents set owner_id = ${owner_id}, linked_at = now() where id = ${agent.id}`;
+    t.match(await principals.byKey(api_key), { owner_id });
+  },
+);
+
+t.test('unknown, replaced and malformed keys are refused alike and not sooner', async (t) => {
+  const { parts, queries, principals } = await startProcess(t);
+  const { agent, api_key } = await addAgent(parts);
+  const fresh = makeApiKey();
+  await replaceKey(parts.deps.sql, agent.id, {
+    old_digest: digestKey(api_key),
+    new_digest: digestKey(fresh),
+  });
+  const malformed = [`${fresh.slice(0, -1)}!`, 'sk_short', '', `sk_${'a'.repeat(49)}`, `${fresh}0`];
+  for (const key of [makeApiKey(), api_key, ...malformed]) {
+    const started_ms = performance.now();
+    const answer = await principals.byKey(key);
+    const ms = performance.now() - started_ms;
+    t.match(answer, { def: { code: 'INVALID_API_KEY', status: 401 } }, key);
+    t.same(answer, await principals.byKey('sk_no'), 'the same answer');
+    t.ok(ms >= 24, `${ms} ms`);
+  }
+  t.equal(queries.made, 2, 'malformed keys reach no store');
+  t.match(await principals.byKey(fresh), { id: agent.id });
+});
+
+t.test(
+  'what changed stops within a second in every process, and at once where it did',
+  async (t) => {
+    const one = await startProcess(t);
+    const other = await startProcess(t);
+    const { agent, api_key } = await addAgent(one.parts);
+    for (const { principals } of [one, other]) await principals.byKey(api_key);
+    t.notOk(other.principals.byKey(api_key) instanceof Promise, 'cached in the other process');
+    await one.parts.deps.sql`update agents set suspended_at = now() where id = ${agent.id}`;
+    const readWatch = startStopwatch();
+    one.principals.forget(agent.id);
+    const refused = { def: { code: 'ACCOUNT_SUSPENDED', status: 403 } };
+    t.match(await one.principals.byKey(api_key), refused);
+    await until('refused', async () => isFault(await other.principals.byKey(api_key)));
+    t.ok(readWatch() < 1_100);
+    t.match(await other.principals.byKey(api_key), refused);
+    await one.parts.deps.sql`update agents set suspended_at = null where id = ${agent.id}`;
+    t.match(await other.principals.byKey(api_key), { kind: 'agent', id: agent.id });
+  },
+);
+
+t.test('a life is counted from the beginning of the reading', async (t) => {
+  const { parts, queries, principals } = await startProcess(t);
+  const { api_key } = await addAgent(parts);
+  let release = (): void => undefined;
+  queries.held = new Promise((resolve) => {
+    release = resolve;
+  });
+  const early = principals.byKey(api_key);
+  await until('it is read', () => queries.answered === 1);
+  queries.held = null;
+  await until('a second has passed', () => principals.byKey(api_key) !== early, 2_000);
+  release();
+  await Promise.all([early, principals.byKey(api_key)]);
+  t.equal(queries.made, 2, 'what was read for longer than a life is not believed');
+});
+
+t.test('those who ask together are read together, each in its place', async (t) => {
+  const { parts, queries, principals } = await startProcess(t);
+  const added = await Promise.all(range(1, 30).map(() => addAgent(parts)));
+  const answers = await Promise.all(
+    [...added.map(({ api_key }) => api_key), makeApiKey()].map((key) => principals.byKey(key)),
+  );
+  t.ok(queries.made <= 2, `${queries.made} queries`);
+  t.ok(isFault(answers.pop() as never), 'one that is not there');
+  t.strictSame(
+    answers.map((who) => (isFault(who) ? null : who.id)),
+    added.map(({ agent }) => agent.id),
+  );
+});
+
+t.test('who asks after a change does not get what was read before it', async (t) => {
+  const { parts, queries, principals } = await startProcess(t);
+  const { agent, api_key } = await addAgent(parts);
+  let release = (): void => undefined;
+  queries.held = new Promise((resolve) => {
+    release = resolve;
+  });
+  const before = principals.byKey(api_key);
+  await until('the row is read', () => queries.answered === 1);
+  queries.held = null;
+  await parts.deps.sql`update agents set suspended_at = now() where id = ${agent.id}`;
+  principals.forget(agent.id);
+  const after = principals.byKey(api_key);
+  release();
+  t.match(await before, { id: agent.id });
+  t.match(await after, { def: { code: 'ACCOUNT_SUSPENDED' } });
+  t.match(await principals.byKey(api_key), { def: { code: 'ACCOUNT_SUSPENDED' } });
+});
+
+t.test('without Postgres a reading fails, and the next one is made anew', async (t) => {
+  const { parts, queries, principals } = await startProcess(t);
+  const { agent, api_key } = await addAgent(parts);
+  queries.held = Promise.reject(new Error('No answer.'));
+  queries.held.catch(() => undefined);
+  await t.rejects(async () => principals.byKey(api_key), { message: 'No answer.' });
+  queries.held = null;
+  t.match(await principals.byKey(api_key), { id: agent.id });
+});

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { t } from 'tap';
+import { makeCourse, type Stated } from '../../../src/features/consensus/index.js';
+import { holds } from '../../help/property.js';
+
+/** Moves of the consensus. */
+
+const minute = 60_000;
+const window_ms = 24 * 60 * minute;
+const start = Date.parse('2026-03-01T00:00:00.000Z');
+const courseOf = (all: readonly Stated[], options: readonly string[] = []) => {
+  const shape = { question_type: options.length > 0 ? 'multi' : 'binary', options } as const;
+  return makeCourse(
+    shape,
+    [...all].sort((a, b) => a.at - b.at),
+    all.length,
+  );
+};
+
+const one = (hours: number, value: number, family = 'gpt'): Stated => ({
+  at: start + hours * 60 * minute,
+  family,
+  owner: `${hours} ${value}`,
+  side: value >= 50 ? 1 : 0,
+  value,
+  given: [],
+});
+
+t.test('a rise has its ends, its predictions and the families that made it', async (t) => {
+  const all = [one(0, 20), one(1, 20), one(80, 20), one(81, 80, 'claude'), one(82, 60, 'gemini')];
+  t.same((await courseOf(all)).drift_events, [
+    {
+      option: null,
+      from: { at: '2026-03-04T08:00:00.000Z', percent: 20, count: 3 },
+      to: { at: '2026-03-04T10:00:00.000Z', percent: 40, count: 5 },
+      change: 20,
+      predictions: 2,
+      families: [
+        { model_family: 'claude', predictions: 1, contribution: 12 },
+        { model_family: 'gemini', predictions: 1, contribution: 8 },
+      ],
+    },
+  ]);
+});
+
+t.test('what stood for long is where a move begins, however long ago it was reached', async (t) => {
+  const [move] = (await courseOf([one(0, 20), one(1_000, 60)])).drift_events;
+  t.equal(move?.change, 20);
+  t.equal(move?.from.at, new Date(start + 976 * 60 * minute).toISOString());
+});
+
+t.test('ten points within a day are a move, less or slower is none', async (t) => {
+  const movesOf = async (...all: Stated[]) => (await courseOf(all)).drift_events.length;
+  t.equal(await movesOf(one(0, 40), one(1, 60)), 1);
+  t.equal(await movesOf(one(0, 40), one(1, 59)), 0);
+  t.equal(await movesOf(one(0, 40), one(10, 52), one(20, 70)), 1);
+  t.equal(await movesOf(one(0, 40), one(25, 50), one(50, 60), one(75, 70)), 0);
+});
+
+t.test('with options the mean of each moves by itself, and not its share', async (t) => {
+  const options = ['Rises', 'Stays', 'Falls'];
+  // In percent · 2. The first choices are Rises at every moment but the last.
+  const stated = [
+    { side: 0, given: [100, 60, 40] },
+    { side: 0, given: [100, 60, 40] },
+    { side: 0, given: [100, 60, 40] },
+    { side: 1, given: [20, 170, 10] },
+  ];
+  const all = stated.map((given, n) => ({ ...one(n, 50), ...given }));
+  const { drift_events: moves } = await courseOf(all, options);
+  t.match(moves, [
+    {
+      ...{ option: 'Rises', change: -10, from: { percent: 50 }, to: { percent: 40 } },
+      families: [{ model_family: 'gpt', predictions: 1, contribution: -10 }],
+    },
+    {
+      ...{ option: 'Stays', change: 13.75, from: { percent: 30 }, to: { percent: 43.75 } },
+      families: [{ model_family: 'gpt', predictions: 1, contribution: 13.75 }],
+    },
+  ]);
+  t.equal(moves.length, 2, 'Falls went from 20 to 16.25');
+});
+
+t.test('moves are long enough, within the window, apart, and shared out whole', async (t) => {
+  const stated = fc.record({
+    gap: fc.integer({ min: 0, max: 960 }),
+    value: fc.integer({ min: 0, max: 100 }),
+    family: fc.constantFrom('claude', 'gemini', 'gpt'),
+  });
+  const property = fc.asyncProperty(fc.array(stated, { maxLength: 80 }), async (steps) => {
+    let at = start;
+    const { points, drift_events: moves } = await courseOf(
+      steps.map(({ gap, value, family }, n) => {
+        at += gap * minute;
+        return { at, family, owner: String(n), side: value >= 50 ? 1 : 0, value, given: [] };
+      }),
+    );
+    let end = 0;
+    for (const { from, to, change, predictions, families } of moves) {
+      assert.ok(Math.abs(change) >= 10);
+      assert.equal(change, Math.round((to.percent - from.percent) * 100) / 100);
+      const length = Date.parse(to.at) - Date.parse(from.at);
+      assert.ok(length >= 0 && length <= window_ms);
+      assert.ok(from.count >= end, 'they overlap');
+      end = to.count;
+      assert.equal(predictions, to.count - from.count);
+      const sum = families.reduce((total, { contribution }) => total + (contribution ?? 0), 0);
+      assert.ok(Math.abs(sum - change) <= 0.05, `${sum} of ${change}`);
+    }
+    if (moves.length > 0) return;
+    // None was found, so no two moments are far enough apart.
+    for (const [a, { mean_probability: low }] of points.entries()) {
+      const held_until = points[a + 1]?.at ?? 0;
+      for (const { at, mean_probability: high } of points.slice(a + 1)) {
+        if (at - held_until >= window_ms) break;
+        const apart = Math.abs((high ?? 0) - (low ?? 0));
+        assert.ok(Math.round(apart * 100) / 100 < 10, `${a}: ${apart}`);
+      }
+    }
+  });
+  await holds(t, property);
+});

@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import { SaxesParser } from 'saxes';
+import { t } from 'tap';
+import {
+  drawPicture,
+  makeCourse,
+  type PictureOf,
+  type RunShape,
+  type Stated,
+} from '../../../src/features/consensus/index.js';
+import type { SvgTheme } from '../../../src/kit/svg.js';
+import { createPngMaker } from '../../../src/kit/svg-png.js';
+import { oddText } from '../../help/arbitrary.js';
+import { holds } from '../../help/property.js';
+
+/** Pictures of charts: whole, safe, and the same in every theme. */
+
+const start = Date.parse('2026-03-01T00:00:00.000Z');
+
+const question: PictureOf = {
+  question: 'Will the ferry to the outer islands run through the winter?',
+  status: 'open',
+  outcome: null,
+  correct_options: null,
+  opens_at: new Date(start),
+  closes_at: new Date(start + 90 * 86_400_000),
+  resolved_at: null,
+};
+
+const draw = async (
+  count: number,
+  { options = [], ...of }: Partial<PictureOf> & { readonly options?: readonly string[] } = {},
+  theme: SvgTheme = 'light',
+): Promise<string> => {
+  const shape: RunShape = { question_type: options.length > 0 ? 'multi' : 'binary', options };
+  const all = Array.from({ length: count }, (_, n): Stated => {
+    const side = n % (options.length || 2);
+    const given = options.map((_, option) => (option === side ? 60 : 40));
+    const one = { family: 'gpt', owner: String(n), value: (n * 37) % 101 };
+    return { at: start + n * 7_000_000, ...one, side, given };
+  });
+  const course = await makeCourse(shape, all, count);
+  return drawPicture({ ...question, ...of }, course, { theme, width: 800 });
+};
+
+/** Its elements and its texts; throws on what is not well-formed. */
+const readSvg = (svg: string) => {
+  const names: string[] = [];
+  const attributes: [string, string][] = [];
+  let texts = '';
+  const parser = new SaxesParser({ xmlns: true });
+  parser.on('error', (error) => {
+    throw error;
+  });
+  parser.on('opentag', (tag) => {
+    names.push(tag.name);
+    for (const [name, { value }] of Object.entries(tag.attributes)) attributes.push([name, value]);
+  });
+  parser.on('text', (text) => {
+    texts += text;
+  });
+  parser.write(svg).close();
+  return { names, attributes, texts };
+};
+
+const known = 'svg title desc style rect text line path circle'.split(' ');
+
+const checkSafe = (svg: string): void => {
+  const { names, attributes } = readSvg(svg);
+  const odd = names.filter((name) => !known.includes(name));
+  if (odd.length > 0) throw new Error(`elements ${odd}`);
+  for (const [name, value] of attributes) {
+    if (/^on|href|^src$|^style$/i.test(name)) throw new Error(`attribute ${name}`);
+    if (name !== 'xmlns' && name !== 'aria-label' && /url\(|javascript:|data:/i.test(value)) {
+      throw new Error(`${name}="${value}"`);
+    }
+  }
+};
+
+t.test('whatever a question and its options say, it is text', async (t) => {
+  const hostile = fc.oneof(
+    oddText(0, 60),
+    fc.constantFrom(
+      '</text><script>alert(1)</script>',
+      ']]><svg onload="alert(1)">',
+      '"><image href="https://evil.example/x.png"/>',
+      '&lt;script&gt; &amp; \u202eevil\u202c \ud800 \u0000 \uffff',
+      '<!--',
+      '<![CDATA[',
+      '</style><style>*{display:none}</style>',
+      `𝕎𝕚𝕝𝕝 ${'W'.repeat(500)}`,
+    ),
+  );
+  const property = fc.asyncProperty(
+    hostile,
+    fc.array(hostile, { maxLength: 10 }),
+    fc.nat({ max: 5 }),
+    async (text, options, count) => {
+      checkSafe(await draw(count, { question: text, options }));
+    },
+  );
+  await holds(t, property);
+});
+
+t.test('0, 1, 2 and many predictions, of every status, have a picture', async (t) => {
+  for (const options of [[], ['Rises', 'Stays', 'Falls']]) {
+    for (const count of [0, 1, 2, 3, 500]) {
+      for (const status of ['open', 'closed', 'resolved', 'voided'] as const) {
+        const resolved = status === 'resolved';
+        const svg = await draw(count, {
+          options,
+          status,
+          outcome: resolved && options.length === 0 ? true : null,
+          correct_options: resolved && options.length > 0 ? ['Stays'] : null,
+          resolved_at: resolved ? new Date(start + 95 * 86_400_000) : null,
+        });
+        checkSafe(svg);
+        t.match(svg, /^<svg [^>]*width="800" height="450"/);
+        t.notMatch(svg, /NaN|Infinity|undefined|null/);
+        if (count === 0) t.match(svg, /No predictions yet/);
+        if (resolved) t.match(svg, options.length > 0 ? /resolved Stays/ : /resolved YES/);
+      }
+    }
+  }
+});
+
+t.test('themes differ in their colours alone', async (t) => {
+  const without = (svg: string): string => svg.replace(/<style>.*<\/style>/, '');
+  const themes = ['light', 'dark', 'auto'] as const;
+  const [light = '', dark = '', auto = ''] = await Promise.all(
+    themes.map((theme) => draw(20, {}, theme)),
+  );
+  t.equal(without(light), without(dark));
+  t.equal(without(light), without(auto));
+  t.not(light, dark);
+  t.match(auto, /@media \(prefers-color-scheme:dark\)/);
+  t.notMatch(light, /@media/);
+});
+
+/** Width and height of a PNG (RFC 2083, 11.2.2). */
+const sizeOf = (png: Uint8Array): readonly [number, number] => {
+  const bytes = Buffer.from(png);
+  return [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
+};
+
+t.test(
+  'a PNG has the size that is asked for; what is no picture harms none after it',
+  async (t) => {
+    const maker = createPngMaker();
+    t.teardown(() => maker.close());
+    const [small, large] = await Promise.all([
+      maker.render(await draw(30), 800),
+      maker.render(await draw(30, {}, 'dark'), 1_600),
+    ]);
+    for (const png of [small, large]) {
+      t.equal(Buffer.from(png.subarray(0, 8)).toString('latin1'), '\x89PNG\r\n\x1a\n');
+    }
+    t.same(
+      [sizeOf(small), sizeOf(large)],
+      [
+        [800, 450],
+        [1_600, 900],
+      ],
+    );
+    await t.rejects(maker.render('no picture', 800), /SVG/);
+    t.same(sizeOf(await maker.render(await draw(1), 400)), [400, 225]);
+    t.strictSame(await maker.render(await draw(30), 800), small, 'the same again');
+  },
+);

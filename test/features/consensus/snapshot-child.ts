@@ -1,0 +1,17 @@
+import { pino } from 'pino';
+import { openSql } from '../../../src/db/client.js';
+import { createSnapshotTimer } from '../../../src/features/consensus/index.js';
+import { connectRedis, openRedis } from '../../../src/redis/client.js';
+import { makeConfig } from '../../help/parts.js';
+
+/** The timer of snapshots as a process of its own, until it is killed. Arguments: its stores. */
+
+const stores = JSON.parse(process.argv[2] ?? '{}');
+const log = pino({ level: 'silent' });
+const sql = openSql({ url: stores.database_url, pool: 2, prepare: true, name: 'timer' });
+const redis = openRedis({ url: stores.redis_url, name: 'timer', log, command_timeout_ms: 1_000 });
+await connectRedis(redis);
+const config = makeConfig(stores);
+const deps = { config, log, sql, redis, clock: () => new Date(), public_url: 'http://forum' };
+await createSnapshotTimer(deps, 1).start();
+process.send?.('started');

@@ -1,0 +1,170 @@
+import { t } from 'tap';
+import { ensureImportOwner } from '../../../src/features/accounts/index.js';
+import { setCommentHidden } from '../../../src/features/comments/index.js';
+import {
+  findBoardDifferences,
+  markDebaters,
+  markStanding,
+} from '../../../src/features/leaderboards/index.js';
+import { boardKey, builtKey } from '../../../src/features/leaderboards/live.js';
+import { startApp } from '../../help/app.js';
+import { openParts } from '../../help/parts.js';
+import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
+import { makeContent } from '../comments/texts.js';
+
+const app = await startApp(t, {
+  roles: ['api', 'timer'],
+  env: { LIMIT_KEY: '1000000', LIMIT_COMMENTS: '1000000', LIMIT_VOTES: '1000000' },
+});
+const { deps } = await openParts(t, { stores: app.stores });
+const prefix = app.stores.redis_prefix;
+const key = boardKey(prefix, { kind: 'debaters', slot: 'all:all' });
+const differences = async () => {
+  const ask = { sql: app.sql, redis: deps.redis, prefix, now: new Date() };
+  return findBoardDifferences(ask);
+};
+const settle = () => until('the board', async () => (await differences()).length === 0);
+const read = async (query = '') =>
+  (await app.call('GET', `/api/leaderboard/debaters${query}`)).body as {
+    leaderboard: { rank: number; user_id: string; upvotes: number; [name: string]: unknown }[];
+    total: number;
+    next_cursor: string | null;
+  };
+const post = async (agent: Agent, path: string): Promise<string> => {
+  const body = { content: makeContent() };
+  return (await app.call('POST', path, { key: agent.key, body })).body.comment.id;
+};
+const vote = (agent: Agent, id: string) =>
+  app.call('POST', `/api/comments/${id}/upvote`, { key: agent.key });
+
+const owners = await Promise.all(Array.from({ length: 5 }, () => makeHuman(app)));
+// One after the other: equals are ranked by their ids, which grow with the time.
+const agents: Agent[] = [];
+for (const human of owners) agents.push(await makeAgent(app, { human }));
+const [a, b, c, d, e] = agents as [Agent, Agent, Agent, Agent, Agent];
+const question_id = await makeOpenQuestion(app);
+const path = `/api/questions/${question_id}/comments`;
+
+t.test('agents are ranked by the upvotes on what they wrote', async (t) => {
+  const [ca, cb] = [await post(a, path), await post(b, path)];
+  const ra = await post(a, `/api/comments/${cb}/reply`);
+  await post(c, `/api/comments/${ra}/reply`);
+  await post(e, path);
+  await Promise.all([vote(b, ca), vote(c, ca), vote(d, ra), vote(c, cb), vote(d, cb), vote(e, cb)]);
+  await settle();
+  const { leaderboard, total } = await read();
+  t.equal(total, 4, 'who wrote nothing is not on the board');
+  t.same(leaderboard.slice(0, 2), [
+    { rank: 1, kind: 'agent', user_id: a.id, name: a.name, upvotes: 3, comments: 1, replies: 1 },
+    { rank: 1, kind: 'agent', user_id: b.id, name: b.name, upvotes: 3, comments: 1, replies: 0 },
+  ]);
+  t.same(
+    leaderboard.slice(2).map(({ rank, upvotes }) => [rank, upvotes]),
+    [
+      [3, 0],
+      [3, 0],
+    ],
+  );
+  await app.call('DELETE', `/api/comments/${cb}/upvote`, { key: e.key });
+  await settle();
+  t.same(
+    (await read()).leaderboard.map(({ rank, upvotes }) => [rank, upvotes]),
+    [
+      [1, 3],
+      [2, 2],
+      [3, 0],
+      [3, 0],
+    ],
+  );
+});
+
+t.test('pages follow each other, from Redis as from the record', async (t) => {
+  const whole = (await read()).leaderboard;
+  for (const source of ['Redis', 'the record']) {
+    if (source === 'the record') await deps.redis.del(key, builtKey(prefix));
+    const rows = [];
+    let cursor = '';
+    for (let n = 0; n < 10; n += 1) {
+      const page = await read(`?limit=1${cursor}`);
+      t.equal(page.total, 4);
+      rows.push(...page.leaderboard);
+      if (page.next_cursor === null) break;
+      cursor = `&cursor=${page.next_cursor}`;
+    }
+    t.same(rows, whole, source);
+    t.same((await read('?limit=2&offset=1')).leaderboard, whole.slice(1, 3));
+  }
+  await settle();
+});
+
+t.test('a board that is lost is made anew', async (t) => {
+  const whole = (await read()).leaderboard;
+  await deps.redis.del(key, builtKey(prefix));
+  t.same((await read()).leaderboard, whole, 'meanwhile it is read from the record');
+  await settle();
+  t.same((await read()).leaderboard, whole);
+  await post(d, path);
+  await settle();
+  t.equal((await read()).total, 5);
+});
+
+t.test('what is hidden does not count until it is shown again', async (t) => {
+  const before = (await read()).leaderboard;
+  const { body } = await app.call('GET', path);
+  const [first] = body.comments as { id: string; user_id: string }[];
+  const set = (at: Date | null) => app.sql.begin((tx) => setCommentHidden(tx, first?.id ?? '', at));
+  await set(new Date());
+  await settle();
+  t.notSame((await read()).leaderboard, before);
+  await set(null);
+  await settle();
+  t.same((await read()).leaderboard, before);
+});
+
+t.test('the general leaderboard has it too, without categories and periods', async (t) => {
+  const own = (await read()).leaderboard;
+  const { status, body } = await app.call('GET', '/api/leaderboard?by=debaters&limit=3');
+  t.equal(status, 200);
+  t.match(body.entries, own.slice(0, 3));
+  t.same(body.entries, body.leaderboard);
+  const rest = await app.call('GET', `/api/leaderboard?by=debaters&cursor=${body.next_cursor}`);
+  t.match(rest.body.entries, own.slice(3));
+  const wrong = ['period=7d', 'category=society', 'category=nonsense'];
+  for (const query of wrong) {
+    t.equal((await app.call('GET', `/api/leaderboard?by=debaters&${query}`)).status, 400);
+  }
+});
+
+t.test('who is suspended or unlinked is off the board until that ends', async (t) => {
+  const before = (await read()).leaderboard;
+  const act = (name: string) =>
+    app.call('POST', `/api/admin/agents/${a.id}/${name}`, {
+      admin: true,
+      body: { reason: 'Automated spam in debates.' },
+    });
+  t.equal((await act('suspend')).status, 200);
+  await settle();
+  t.notOk((await read()).leaderboard.some(({ user_id }) => user_id === a.id));
+  await act('restore');
+  await settle();
+  t.same((await read()).leaderboard, before);
+  await app.call('DELETE', `/api/me/agents/${b.id}`, { token: owners[1]?.token ?? '' });
+  await settle();
+  t.notOk((await read()).leaderboard.some(({ user_id }) => user_id === b.id));
+});
+
+t.test('an imported agent is on a board of its own', async (t) => {
+  const nobody = await ensureImportOwner(app.sql);
+  await app.sql`update agents set owner_id = ${nobody} where id = ${c.id}`;
+  await app.sql.begin(async (tx) => {
+    await markDebaters(tx, [c.id]);
+    await markStanding(tx, [c.id]);
+  });
+  await settle();
+  t.notOk((await read()).leaderboard.some(({ user_id }) => user_id === c.id));
+  const imported = await read('?kind=imported');
+  t.match(imported, { total: 1, leaderboard: [{ rank: 1, kind: 'imported', user_id: c.id }] });
+  const general = await app.call('GET', '/api/leaderboard?by=debaters&kind=imported');
+  t.match(general.body.entries, imported.leaderboard);
+});

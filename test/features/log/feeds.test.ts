@@ -1,0 +1,225 @@
+import { parseFeed } from '@rowanmanning/feed-parser';
+import fc from 'fast-check';
+import { SaxesParser } from 'saxes';
+import { t } from 'tap';
+import { escapeXml, writeFeed } from '../../../src/features/log/atom.js';
+import { renderPage } from '../../../src/web/page.js';
+import { type Answered, startApp, type TestApp } from '../../help/app.js';
+import { oddText } from '../../help/arbitrary.js';
+import { holds } from '../../help/property.js';
+import { makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
+
+/** The Atom feeds, read by somebody else's parsers. */
+
+/** Every element with its text, in order; throws on anything that is not well-formed. */
+const readXml = (xml: string): [name: string, text: string][] => {
+  const found: [string, string][] = [];
+  const open: [string, string][] = [];
+  const parser = new SaxesParser({ xmlns: true });
+  parser.on('error', (error) => {
+    throw error;
+  });
+  parser.on('opentag', ({ name }) => open.push([name, '']));
+  parser.on('text', (text) => {
+    const inner = open.at(-1);
+    if (inner !== undefined) inner[1] += text;
+  });
+  parser.on('closetag', () => found.push(open.pop() as [string, string]));
+  parser.write(xml).close();
+  return found;
+};
+
+const textsOf = (xml: string, name: string): string[] =>
+  readXml(xml)
+    .filter(([one]) => one === name)
+    .map(([, text]) => text);
+
+/** What RFC 4287 asks of a feed and its entries. */
+const checkAtom = (xml: string): string[] => {
+  const problems: string[] = [];
+  const feed = xml.slice(0, xml.indexOf('<entry>') === -1 ? undefined : xml.indexOf('<entry>'));
+  const entries = xml.split('<entry>').slice(1);
+  const count = (text: string, tag: string): number => text.split(`<${tag}>`).length - 1;
+  for (const [name, part] of [['feed', feed], ...entries.map((one) => ['entry', one])] as const) {
+    for (const tag of ['id', 'title', 'updated']) {
+      if (count(part as string, tag) !== 1) problems.push(`${name} without one ${tag}`);
+    }
+  }
+  const ids = textsOf(xml, 'id');
+  if (new Set(ids).size !== ids.length) problems.push('an id twice');
+  for (const id of ids)
+    if (!/^(urn:uuid:[0-9a-f-]{36}|https?:\/\/\S+)$/.test(id)) problems.push(id);
+  for (const time of textsOf(xml, 'updated')) {
+    if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(time)) problems.push(time);
+  }
+  if (!/<link rel="self" type="application\/atom\+xml" href="[^"]+"\/>/.test(feed)) {
+    problems.push('no link to itself');
+  }
+  if (!feed.includes('<author><name>')) problems.push('no author');
+  return problems;
+};
+
+const untilTold = (app: TestApp, count: number) =>
+  until('the log tells of all', async () => {
+    const [row] = await app.sql<{ left: number; told: number }[]>`
+      select
+        (select count(*)::int from outbox) as left,
+        (select count(*)::int from events) as told`;
+    return row?.left === 0 && row.told >= count;
+  });
+
+const resolve = async (app: TestApp, id: string, outcome: boolean): Promise<void> => {
+  await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true, body: {} });
+  const answer = await app.call('POST', `/api/admin/questions/${id}/resolve`, {
+    admin: true,
+    body: { outcome, resolution_note: 'As the register says.', evidence_urls: [] },
+  });
+  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
+};
+
+const isFeed = ({ status, headers }: Answered): boolean =>
+  status === 200 && headers.get('content-type') === 'application/atom+xml; charset=utf-8';
+
+t.test('a feed tells of questions published and resolved, as the log has them', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
+  const [first, second] = [
+    await makeOpenQuestion(app, { category: 'society' }),
+    await makeOpenQuestion(app, { category: 'industry', subcategory: 'public_sector' }),
+  ];
+  await untilTold(app, 2);
+  await resolve(app, first, true);
+  await untilTold(app, 4);
+  const answer = await app.call('GET', '/feed.xml');
+  t.ok(isFeed(answer));
+  t.same(checkAtom(answer.body), []);
+  const feed = parseFeed(answer.body);
+  t.equal(feed.meta.type, 'atom');
+  t.equal(feed.title, 'Prediction Forum');
+  t.equal(feed.self, `${app.url}/feed.xml`);
+  const { body } = await app.call('GET', '/api/events?events=question.created,question.resolved');
+  const told = [...body.events].reverse();
+  t.same(
+    feed.items.map(({ id, published, url }) => ({ id, at: published?.toISOString(), url })),
+    told.map(({ id, timestamp, data }) => ({
+      id: `urn:uuid:${id}`,
+      at: timestamp,
+      url: `${app.url}/api/questions/${data.question_id}`,
+    })),
+  );
+  t.match(feed.items[0]?.title, /^Resolved: Yes – Will the reading room/);
+  t.same(
+    textsOf(answer.body, 'log:offset').map(Number),
+    told.map(({ offset }) => offset),
+  );
+  t.same(
+    textsOf(answer.body, 'log:data').map((text) => JSON.parse(text)),
+    told.map(({ data }) => data),
+  );
+  const industry = parseFeed((await app.call('GET', '/feed.xml?category=industry')).body);
+  t.same(
+    industry.items.map(({ url }) => url),
+    [`${app.url}/api/questions/${second}`],
+  );
+  t.equal(industry.self, `${app.url}/feed.xml?category=industry`);
+  const unknown = await app.call('GET', '/feed.xml?category=nothing');
+  t.match(unknown, { status: 400, body: { code: 'INVALID_CATEGORY' } });
+
+  const life = await app.call('GET', `/questions/${first}/feed.xml`);
+  t.ok(isFeed(life));
+  t.same(checkAtom(life.body), []);
+  t.same(textsOf(life.body, 'log:event'), [
+    'question.resolved',
+    'question.closed',
+    'question.created',
+  ]);
+  t.equal(parseFeed(life.body).items.length, 3);
+});
+
+t.test('what has not changed is not sent again', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'] });
+  const id = await makeOpenQuestion(app);
+  await untilTold(app, 1);
+  for (const path of ['/feed.xml', `/questions/${id}/feed.xml`, '/feed.xml?category=society']) {
+    const first = await app.call('GET', path);
+    const etag = first.headers.get('etag') ?? '';
+    const asked = { headers: { 'if-none-match': etag } };
+    const again = await app.call('GET', path, asked);
+    t.match(again, { status: 304, body: '' });
+    t.equal(again.headers.get('etag'), etag);
+    const head = await app.call('HEAD', path);
+    t.equal(head.headers.get('content-length'), String(Buffer.byteLength(first.body)));
+  }
+  const before = await app.call('GET', '/feed.xml');
+  await makeOpenQuestion(app);
+  await untilTold(app, 2);
+  const headers = { 'if-none-match': before.headers.get('etag') ?? '' };
+  const after = await app.call('GET', '/feed.xml', { headers });
+  t.equal(after.status, 200);
+  t.same(textsOf(after.body, 'id').slice(2), textsOf(before.body, 'id').slice(1), 'ids stay');
+});
+
+t.test('drafts have no feed and are in none', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'] });
+  const draft = await makeOpenQuestion(app, { publish: false });
+  const path = `/questions/${draft}/feed.xml`;
+  const absent = { status: 404, body: { code: 'QUESTION_NOT_FOUND' } };
+  t.match(await app.call('GET', path), absent);
+  t.match(
+    await app.call('GET', path, { admin: true }),
+    absent,
+    'a feed is for everybody or nobody',
+  );
+  t.match(await app.call('GET', '/questions/nothing/feed.xml'), absent);
+  const empty = await app.call('GET', '/feed.xml');
+  t.same(checkAtom(empty.body), []);
+  t.equal(parseFeed(empty.body).items.length, 0);
+  await app.call('POST', `/api/admin/questions/${draft}/publish`, { admin: true, body: {} });
+  await untilTold(app, 1);
+  t.ok(isFeed(await app.call('GET', path)));
+  t.equal(parseFeed((await app.call('GET', '/feed.xml')).body).items.length, 1);
+});
+
+t.test('hostile text stays text', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'] });
+  const question = `]]></title><script>alert(1)</script>&amp; "quoted" 'it' <![CDATA[ &#0; 💡 ü`;
+  const options = ['<b>', '&lt;', ']]>'];
+  const id = await makeOpenQuestion(app, { question, question_type: 'multi', options });
+  await untilTold(app, 1);
+  for (const path of ['/feed.xml', `/questions/${id}/feed.xml`]) {
+    const { body } = await app.call('GET', path);
+    t.same(checkAtom(body), []);
+    t.ok(textsOf(body, 'title').includes(`New: ${question}`));
+    const names = new Set(readXml(body).map(([name]) => name));
+    t.notOk(names.has('script'));
+    t.same(JSON.parse(textsOf(body, 'log:data')[0] ?? '').options, options);
+  }
+});
+
+t.test('any text makes well-formed XML, and comes out as it was', async (t) => {
+  const at = new Date(0).toISOString();
+  const property = fc.property(oddText(0, 60), oddText(0, 60), (title, data) => {
+    const xml = writeFeed({
+      ...{ id: 'http://forum/feed.xml', title, subtitle: '', updated: at },
+      href: `http://forum/?${title}`,
+      entries: [
+        {
+          ...{ id: 'urn:x', title, updated: at, href: '', categories: [title], content: data },
+          event: { offset: 1, name: 'x', data },
+        },
+      ],
+    });
+    const valid = title.replaceAll(
+      /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu,
+      '\u{fffd}',
+    );
+    return textsOf(xml, 'title').every((text) => text === valid);
+  });
+  await holds(t, property as never, { numRuns: 300 });
+  t.equal(escapeXml('\u0000\ud800\ufffe<'), '\ufffd\ufffd\ufffd&lt;');
+});
+
+t.test('pages say where the feed is', async (t) => {
+  const { html } = renderPage({ title: 'x', body: '' });
+  t.match(html, /<link rel="alternate" type="application\/atom\+xml" [^>]*href="\/feed\.xml">/);
+});
