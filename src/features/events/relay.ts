@@ -44,7 +44,7 @@ const most_a_turn = 2_000;
  * Bounds of the time between two hand-overs. It follows the size of the last one, so that a few
  * events go on at once and many of them share the work of one transaction.
  */
-const gather_bounds_ms = { least: 5, most: 60 };
+const gather_bounds_ms = { least: 15, most: 60 };
 
 class LeaseLost extends Error {}
 
