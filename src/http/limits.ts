@@ -8,7 +8,7 @@ import { loadScript } from '../redis/client.js';
  * Rate limits: exact sliding windows. All windows of a call are checked and taken together, and a
  * refused call consumes nothing. Calls of one turn of the event loop go to Redis as one script
  * call. When Redis does not answer within `patience_ms`, a local limiter at limit ÷ processes takes
- * over for a second at a time: never a hang, never an open door.
+ * over for a second at a time: never a hang, never without a limit.
  */
 
 export interface Window {
@@ -99,8 +99,8 @@ const askRedis = async (
     act,
     ...windows.flatMap(({ limit, window_ms }) => [limit, window_ms]),
   ]);
-  const asked = script(redis, keys, [batch.length, ...args]) as Promise<string>;
-  const numbers = (await withDeadline(asked, patience_ms, 'Redis')).split(',').map(Number);
+  const reply = script(redis, keys, [batch.length, ...args]) as Promise<string>;
+  const numbers = (await withDeadline(reply, patience_ms, 'Redis')).split(',').map(Number);
   let from = 0;
   return batch.map(({ windows }) => {
     const taken = readAnswer(numbers, from, windows.length);

@@ -1,16 +1,9 @@
 import { common_faults, type Fault, refuse } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
-import {
-  type CompiledRoute,
-  compileRoute,
-  makeRespond,
-  type Respond,
-  type ServeOptions,
-} from './pipeline.js';
+import { compileRoute, isRead, makeRespond, refuseBusy, type ServeOptions } from './pipeline.js';
 import { type Finish, makeFinish, sendOptions } from './reply.js';
 import {
   commonHeaders,
-  commonLines,
   exchange_counters,
   HttpCall,
   type HttpParts,
@@ -54,19 +47,11 @@ export interface Mounted {
 
 const usual_body_limit = 65_536;
 
-/**
- * Writes that may be open at once in a process; one more is refused at once with 503, so that those
- * that are admitted are answered soon however many more are sent.
- */
-const most_open_writes = 512;
-
 const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
   (found.kind === 'route' ? found.match.entry.route.body_limit : undefined) ?? usual_body_limit;
 
 const lateFault = ({ awaits_body }: Request): Fault =>
-  awaits_body
-    ? refuse(common_faults.REQUEST_TIMEOUT)
-    : refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+  awaits_body ? refuse(common_faults.REQUEST_TIMEOUT) : refuseBusy();
 
 /** Answers 503 to requests open for longer than the deadline; 408 when the client is late. */
 const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) => {
@@ -84,43 +69,18 @@ const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) =
   return timer;
 };
 
-type AnswerCall<D> = (ctx: Context, found: Found<CompiledRoute<D>>) => void;
-
-/** Answers; refuses writes beyond `most_open_writes`. */
-const boundWrites = <D>(respond: Respond<D>, refuseBusy: (ctx: Context) => void): AnswerCall<D> => {
-  let open_writes = 0;
-  return (ctx, found) => {
-    const { method } = ctx.request;
-    if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
-      void respond(ctx, found);
-    } else if (open_writes >= most_open_writes) {
-      exchange_counters.shed += 1;
-      refuseBusy(ctx);
-    } else {
-      open_writes += 1;
-      void respond(ctx, found).finally(() => {
-        open_writes -= 1;
-      });
-    }
-  };
-};
-
 export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted => {
   const { routes, log, deadline_ms = 10_000, trusted_proxies } = options;
   const entries = routes.map((route) => ({ route: route as Route, entry: compileRoute(route) }));
   const router = makeRouter(entries);
   const finish = makeFinish(log);
-  const common_headers = commonHeaders(options.only_https ?? false);
   const parts: HttpParts = {
     open: new Set(),
     readAddress: makeAddressReader(trusted_proxies),
-    common_lines: commonLines(common_headers),
+    common_headers: commonHeaders(options.only_https ?? false),
   };
+  const respond = makeRespond({ ...options, finish });
   let draining = false;
-
-  const refuseBusy = (ctx: Context): void =>
-    finish(ctx, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }));
-  const answer = boundWrites(makeRespond({ ...options, finish }), refuseBusy);
 
   const serve = (request: HttpCall, ctx: Context): void => {
     const { method, path } = request;
@@ -129,11 +89,11 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
       finish(ctx, refuse(common_faults.HEADERS_TOO_LARGE));
     } else if (method === 'OPTIONS' && found.kind === 'wrong_method') {
       sendOptions(ctx, found.allow);
-    } else if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
-      answer(ctx, found);
+    } else if (found.kind !== 'route' || isRead(request)) {
+      void respond(ctx, found);
     } else {
       request.receiveBody(bodyLimitOf(found), (is_here) => {
-        if (is_here) answer(ctx, found);
+        if (is_here) void respond(ctx, found);
         else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
       });
     }
@@ -143,10 +103,10 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
     let request: HttpCall | undefined;
     try {
       const is_get = req.getCaseSensitiveMethod() === 'GET';
-      if (is_get && !draining && options.cache.answer(res, req, common_headers)) return;
+      if (is_get && !draining && options.cache.answer(res, req, parts.common_headers)) return;
       request = new HttpCall(res, req, parts);
       const ctx = new Context(request);
-      if (draining) refuseBusy(ctx);
+      if (draining) finish(ctx, refuseBusy());
       else serve(request, ctx);
     } catch (error) {
       log.error(describeError(error), 'http: the request handler threw');
@@ -163,8 +123,8 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
       if (found.kind === 'route') {
         request.ends_credentials = found.match.entry.route.ends_credentials;
       }
-      if (draining) refuseBusy(ctx);
-      else if (!request.exceeds(bodyLimitOf(found))) answer(ctx, found);
+      if (draining) finish(ctx, refuseBusy());
+      else if (!request.exceeds(bodyLimitOf(found))) void respond(ctx, found);
       else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
     },
     startDraining() {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
 import { LRUCache } from 'lru-cache';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 
 export interface LoaderOptions {
   /** Most keys of one reading. */
@@ -117,5 +117,39 @@ export const makeQueue = (at_once: number, most_waiting: number) => {
     const inside = limit.activeCount + limit.pendingCount;
     if (inside >= at_once + most_waiting) throw new BusyError('too many wait');
     return limit(work);
+  };
+};
+
+interface FairPoolOptions {
+  readonly at_once: number;
+  readonly of_each: number;
+  readonly waiting: number;
+  readonly waiting_of_each: number;
+}
+
+/**
+ * Bounds work at once and in waiting, over all and for each key. Undefined, and nothing is done,
+ * when there is no room to wait.
+ */
+export const makeFairPool = (room: FairPoolOptions) => {
+  const all = pLimit(room.at_once);
+  const queues = new Map<string, { readonly limit: LimitFunction; inside: number }>();
+  let inside = 0;
+  return {
+    async run<T>(key: string, work: () => Promise<T>): Promise<T | undefined> {
+      const queue = queues.get(key) ?? { limit: pLimit(room.of_each), inside: 0 };
+      if (inside >= room.at_once + room.waiting) return undefined;
+      if (queue.inside >= room.of_each + room.waiting_of_each) return undefined;
+      queues.set(key, queue);
+      queue.inside += 1;
+      inside += 1;
+      try {
+        return await queue.limit(() => all(work));
+      } finally {
+        inside -= 1;
+        queue.inside -= 1;
+        if (queue.inside === 0) queues.delete(key);
+      }
+    },
   };
 };

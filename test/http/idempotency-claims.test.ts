@@ -5,10 +5,10 @@ import {
   type CallToClaim,
   type Claim,
   ClaimLostError,
+  createIdempotency,
   createIdempotencySweep,
-  createKeeper,
+  type Idempotency,
   isKept,
-  type Keeper,
   keepAll,
 } from '../../src/http/idempotency.js';
 import { reply } from '../../src/http/route.js';
@@ -28,8 +28,8 @@ const other_sql = open();
 t.teardown(() => Promise.all([sql.end({ timeout: 1 }), other_sql.end({ timeout: 1 })]));
 // Leases end when a test says so.
 const lease_ms = 3_600_000;
-const keeper = createKeeper({ sql, secret_key, log, lease_ms });
-const other = createKeeper({ sql: other_sql, secret_key, log, lease_ms });
+const keeper = createIdempotency({ sql, secret_key, log, lease_ms });
+const other = createIdempotency({ sql: other_sql, secret_key, log, lease_ms });
 await sql`create table effects (name text primary key)`;
 
 let used = 0;
@@ -42,7 +42,7 @@ const call = (more: Partial<CallToClaim> = {}): CallToClaim => {
   };
 };
 
-const mustClaim = async (by: Keeper, asked: CallToClaim): Promise<Claim> => {
+const mustClaim = async (by: Idempotency, asked: CallToClaim): Promise<Claim> => {
   const claimed = await by.claim(asked);
   if (claimed.kind !== 'claimed') throw new Error(`the claim is ${claimed.kind}`);
   return claimed.claim;
@@ -172,7 +172,7 @@ t.test('what is kept is sealed, and opens under its own name only', async (t) =>
     set answer = (select answer from idempotency where key = ${asked.key})
     where key = ${copy.key}`;
   t.same(await keeper.claim(copy), { kind: 'mismatch' }, 'an answer of another key');
-  const stranger = createKeeper({ sql, secret_key: `${secret_key}!`, log });
+  const stranger = createIdempotency({ sql, secret_key: `${secret_key}!`, log });
   t.same(await stranger.claim(asked), { kind: 'mismatch' }, 'another SECRET_KEY');
 });
 

@@ -1,7 +1,15 @@
-import { isPortOpenAt, makeAddressRules } from './addresses.js';
+import { readFileSync } from 'node:fs';
+import type { Config } from '../../config.js';
+import {
+  isPortOpenAt,
+  makeAddressRules,
+  makeResolve,
+  type Resolve,
+  type Vetted,
+  vetName,
+} from './addresses.js';
 import { type Answered, type Call, failedAs, makeConnections } from './connection.js';
-import { makeResolve, type Resolve, type Vetted, vetName } from './resolve.js';
-import { parseTarget, type Target, type TargetProblem } from './target.js';
+import { parseTarget, type Target, type TargetProblem, type TargetProblemCode } from './target.js';
 
 /**
  * An HTTP client for addresses that strangers chose. Each call reads the address by fixed rules,
@@ -9,6 +17,35 @@ import { parseTarget, type Target, type TargetProblem } from './target.js';
  * was vetted and to no other, follows no redirect, uses no proxy from the environment, reads a few
  * KB of the answer and ends within one wall clock. It never throws: what went wrong is one code.
  */
+
+/**
+ * Everything that can be wrong with a call: a fixed list, so that no error tells more than it
+ * should.
+ */
+export const call_errors = {
+  invalid_url: 'The URL is not one that can be called.',
+  https_required: 'The URL must begin with https://.',
+  target_refused: 'The URL names a host or port that may not be called.',
+  address_refused: 'The host resolves to an address that may not be called.',
+  name_not_found: 'The host name does not resolve.',
+  lookup_failed: 'The name servers of the host did not give an answer.',
+  lookup_timeout: 'The lookup of the host name took too long.',
+  connect_failed: 'The connection was refused.',
+  connect_timeout: 'The connection took too long.',
+  tls_failed: 'The TLS handshake failed; check the certificate.',
+  timeout: 'The answer took too long.',
+  connection_lost: 'The connection was lost before the answer was complete.',
+  answer_invalid: 'The answer is not valid HTTP.',
+} as const;
+
+export type CallErrorCode = keyof typeof call_errors;
+
+/** Codes that say that the target itself is against the rules, not that it is out of order. */
+export const isRefusal = (code: CallErrorCode | TargetProblemCode | null): boolean =>
+  code === 'invalid_url' ||
+  code === 'https_required' ||
+  code === 'target_refused' ||
+  code === 'address_refused';
 
 export interface Outcome extends Answered {
   readonly latency_ms: number;
@@ -48,6 +85,15 @@ export interface ClientOptions {
   readonly resolve?: Resolve;
 }
 
+/** The addresses that calls to strangers may reach. */
+export const outboundOptions = (config: Config): ClientOptions => ({
+  allow_cidrs: config.WEBHOOK_ALLOW_CIDRS,
+  dns_servers: config.WEBHOOK_DNS_SERVERS,
+  ...(config.WEBHOOK_CA_FILE === undefined
+    ? {}
+    : { ca_pem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
+});
+
 export interface GuardedClient {
   parse(url: string): Target | TargetProblem;
   /** Looks the target's name up and judges every address. */
@@ -66,20 +112,15 @@ const most_addresses = 3;
 export const createGuardedClient = (options: ClientOptions): GuardedClient => {
   const limits: ClientLimits = { ...client_limits, ...options.limits };
   const rules = makeAddressRules(options.allow_cidrs);
-  const { dns_servers: servers = [] } = options;
-  const resolve = options.resolve ?? makeResolve({ timeout_ms: limits.lookup_ms, servers });
+  const resolve = options.resolve ?? makeResolve(limits.lookup_ms, options.dns_servers ?? []);
   const connections = makeConnections(limits, options.ca_pem);
 
-  const judgeLiteral = (name: string): Vetted =>
-    rules.mayReach(name)
-      ? { kind: 'vetted', addresses: [name] }
-      : { kind: 'refused', code: 'address_refused' };
-  const vet = async (target: Target): Promise<Vetted> => {
-    const vetted = target.is_literal
-      ? judgeLiteral(target.name)
-      : await vetName(target.name, { rules, resolve, timeout_ms: limits.lookup_ms });
+  /** An address that stands in the URL itself is judged as the only answer of a lookup. */
+  const vet = async ({ name, is_literal, port }: Target): Promise<Vetted> => {
+    const lookUp: Resolve = is_literal ? async () => [name] : resolve;
+    const vetted = await vetName(name, { rules, resolve: lookUp, timeout_ms: limits.lookup_ms });
     if (vetted.kind === 'refused') return vetted;
-    return vetted.addresses.every((address) => isPortOpenAt(address, target.port))
+    return vetted.addresses.every((address) => isPortOpenAt(address, port))
       ? vetted
       : { kind: 'refused', code: 'address_refused' };
   };

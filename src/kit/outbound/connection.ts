@@ -3,8 +3,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { Client, type Dispatcher } from 'undici';
 import { canonicalAddress } from './addresses.js';
-import type { CallErrorCode } from './call-errors.js';
-import type { ClientLimits } from './client.js';
+import type { CallErrorCode, ClientLimits } from './client.js';
 import type { Target } from './target.js';
 
 /**
