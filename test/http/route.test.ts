@@ -43,17 +43,14 @@ t.test('a static segment wins over a parameter, and the parameter is tried after
   });
 });
 
-t.test('one trailing slash is ignored, two are another path', async (t) => {
+t.test('one trailing slash is ignored, and a parameter is never empty', async (t) => {
   t.match(router.find('GET', '/api/things/'), { match: { entry: 'GET /api/things' } });
   t.match(router.find('GET', '/api/things/7/'), { match: { params: { id: '7' } } });
-  t.equal(router.find('GET', '/api/things//').kind, 'nothing');
-  t.equal(router.find('GET', '//api/things').kind, 'nothing');
-  t.equal(router.find('GET', '/api//things').kind, 'nothing');
-});
-
-t.test('a parameter is never empty', async (t) => {
-  t.equal(router.find('GET', '/api/things//parts/1').kind, 'nothing');
-  t.equal(router.find('GET', '/api/things/1/parts/').kind, 'nothing');
+  const nothing = ['/api/things//', '//api/things', '/api//things', '/api/things//parts/1'];
+  const short = ['', '/', '/api', '/api/thing', '/api/things/1/parts', '/__proto__/x', 'api'];
+  for (const path of [...nothing, ...short, '/api/things/1/parts/', '/api/thing%73']) {
+    t.equal(router.find('GET', path).kind, 'nothing', path);
+  }
 });
 
 t.test('HEAD is found where GET is, and nowhere else', async (t) => {
@@ -74,25 +71,10 @@ t.test('another method on a known path tells which ones there are', async (t) =>
   }
 });
 
-t.test('an unknown path, and a path that only begins like one, find nothing', async (t) => {
-  for (const path of [
-    '',
-    '/',
-    '/api',
-    '/api/thing',
-    '/api/things/1/parts',
-    '/__proto__/x',
-    'api',
-  ]) {
-    t.equal(router.find('GET', path).kind, 'nothing', path);
-  }
-});
-
-t.test('parameters are percent-decoded, static segments are not', async (t) => {
+t.test('parameters are percent-decoded', async (t) => {
   t.match(router.find('GET', '/api/things/a%20b%2Fc%C3%A9'), {
     match: { params: { id: 'a b/cé' } },
   });
-  t.equal(router.find('GET', '/api/thing%73').kind, 'nothing');
   t.match(router.find('GET', '/api/things/a+b'), { match: { params: { id: 'a+b' } } });
 });
 
