@@ -1,5 +1,6 @@
 import { common_faults, type Fault, refuse } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
+import { checkAnswers } from './checked.js';
 import { compileRoute, isRead, makeRespond, refuseBusy, type ServeOptions } from './pipeline.js';
 import { type Finish, makeFinish, sendOptions } from './reply.js';
 import {
@@ -20,6 +21,8 @@ import { Context, type Found, makeRouter, type Route } from './route.js';
 
 export interface MountOptions<D> extends ServeOptions<D> {
   readonly routes: readonly Route<D>[];
+  /** Tests: an answer that is not what its route says becomes a 500. */
+  readonly check_answers?: boolean;
   readonly trusted_proxies: readonly string[];
   /** Clients reach it by TLS alone, and browsers are told to remember that. */
   readonly only_https?: boolean;
@@ -70,9 +73,9 @@ const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) =
 };
 
 export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted => {
-  const { routes, log, deadline_ms = 10_000, trusted_proxies } = options;
-  const entries = routes.map((route) => ({ route: route as Route, entry: compileRoute(route) }));
-  const router = makeRouter(entries);
+  const { log, deadline_ms = 10_000, trusted_proxies } = options;
+  const routes = options.check_answers ? options.routes.map(checkAnswers) : options.routes;
+  const router = makeRouter(routes.map((route) => ({ route, entry: compileRoute(route) })));
   const finish = makeFinish(log);
   const parts: HttpParts = {
     open: new Set(),

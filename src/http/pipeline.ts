@@ -4,14 +4,7 @@ import { describeError } from '../kit/log.js';
 import { BodyStream } from './body.js';
 import { answerOnce, findEnded, type Idempotency, key_header } from './idempotency.js';
 import type { Limiter, Taken, Window } from './limits.js';
-import {
-  applyLimits,
-  type Finish,
-  makeAnswerChecker,
-  refuseThrown,
-  showGivenBack,
-  withEtag,
-} from './reply.js';
+import { applyLimits, type Finish, refuseThrown, showGivenBack, withEtag } from './reply.js';
 import { type Address, type BodyRead, exchange_counters, type Request } from './request.js';
 import type { ResponseCache } from './response-cache.js';
 import {
@@ -48,8 +41,6 @@ export interface ServeOptions<D> {
   readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
   /** Gets the errors that handlers throw. */
   readonly onThrown?: (error: unknown) => void;
-  /** Tests: an answer that does not match the route's `returns` becomes a 500. */
-  readonly check_answers?: boolean;
 }
 
 export const isRead = ({ method }: Pick<Request, 'method'>): boolean =>
@@ -168,8 +159,6 @@ const readParts = (
   return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('body', fields), fields });
 };
 
-type Making = Answer | Promise<Answer>;
-
 /** Makes the first piece; false where nothing can be sent in pieces. HEAD has none. */
 const openStream = async (request: Request, body: BodyStream): Promise<boolean> => {
   request.onGone?.(() => body.close());
@@ -182,42 +171,26 @@ const openStream = async (request: Request, body: BodyStream): Promise<boolean> 
 const isForAll = ({ request, caller }: Context): boolean =>
   request.stream !== undefined && request.method === 'GET' && caller.kind === 'anonymous';
 
-/** Tests: throws where an answer is not what its route says. */
-const makeChecked = async (
-  route: Route,
-  findMismatch: ReturnType<typeof makeAnswerChecker>,
-  handle: () => Making,
-): Promise<Answer> => {
-  const made = await handle();
-  const mismatch = isFault(made) ? null : findMismatch(route, made);
-  if (mismatch === null) return made;
-  throw new Error(`${route.id} does not return what it says: ${mismatch}`);
-};
-
 /** From the whole request to its answer; rejects only for bugs and outages. */
 const makeResponder = <D>(options: ServeOptions<D>) => {
   const { deps, limiter, authenticate, windowsOf, link_url } = options;
-  const { idempotency, cache, check_answers: check = false } = options;
-  const findMismatch = check ? makeAnswerChecker() : null;
+  const { idempotency, cache } = options;
 
-  const makeAnswer = (ctx: Context, route: Route<D>): Making => {
+  const makeAnswer = (ctx: Context, route: Route<D>): Answer | Promise<Answer> => {
     const { request, params } = ctx;
-    const plain = route as Route;
-    const handle = (): Making => route.handle(ctx, deps);
-    const make = findMismatch === null ? handle : () => makeChecked(plain, findMismatch, handle);
+    const handle = () => route.handle(ctx, deps);
     const is_keyed = route.method === 'POST' && request.headers[key_header] !== undefined;
-    if (idempotency !== undefined && is_keyed) {
-      return answerOnce(ctx, { idempotency, route: plain, check }, make);
+    if (is_keyed && idempotency !== undefined) {
+      return answerOnce(ctx, { route, idempotency }, handle);
     }
-    const { cache: rule, query } = plain;
-    if (rule === undefined || !isForAll(ctx)) return make();
-    return cache.share(request, { rule, params, query }, make);
+    const { cache: rule, query } = route;
+    if (rule === undefined || !isForAll(ctx)) return handle();
+    return cache.share(request, { rule, params, query }, handle);
   };
 
   return async (ctx: Context, match: Match<CompiledRoute<D>>): Promise<Reply | Fault> => {
     const { request } = ctx;
     const { route } = match.entry;
-    const plain = route as Route;
     const caller = await identify(request, route, authenticate);
     if (!isFault(caller)) ctx.caller = caller;
     const windows = windowsOf(route, ctx.caller, request.address);
@@ -228,21 +201,19 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
       if (exceeded !== null) return exceeded;
     }
     if (isFault(caller)) {
-      const first = await findEnded(request, plain, idempotency);
-      if (first !== null && !isFault(first)) return withEtag(ctx, plain, first);
+      const first = await findEnded(request, route, idempotency);
+      if (first !== null && !isFault(first)) return withEtag(ctx, route, first);
       return route.auth === 'admin' ? refuse(common_faults.NOT_FOUND) : caller;
     }
     if (route.is_endless && request.stream === undefined) return refuse(common_faults.HTTP_ONLY);
-    const refused =
-      admit(plain, caller, link_url) ??
-      readParts(ctx, match.entry as CompiledRoute<never>, match.params);
+    const refused = admit(route, caller, link_url) ?? readParts(ctx, match.entry, match.params);
     if (refused !== null) return refused;
     const answer = await makeAnswer(ctx, route);
     if (isFault(answer)) return answer;
     if (answer.body instanceof BodyStream && !(await openStream(request, answer.body))) {
       return refuse(common_faults.HTTP_ONLY);
     }
-    const outgoing = withEtag(ctx, plain, answer);
+    const outgoing = withEtag(ctx, route, answer);
     if (outgoing.status === 304 && taken !== null) {
       // Before the answer goes out, so that its receiver has its place in the limits again.
       showGivenBack(ctx, windows, await limiter.giveBack(windows, taken));
