@@ -25,7 +25,7 @@ export interface KnownRow {
 const kept_hours = 24;
 
 /**
- * Claims each key that is free: new, older than a day, or left behind by a call of the same request
+ * Claims each key that is free: new, older than a day, or held by a call of the same request
  * whose lease ran out. Gives the rows of the others; a claim that is run again finds itself.
  *
  * The commit is not waited for: a claim that a crash of Postgres takes away had no effect yet,

@@ -90,21 +90,13 @@ export interface CallToClaim {
   readonly credential: string | null;
 }
 
-export type Claimed =
+type Claimed =
   | { readonly kind: 'claimed'; readonly claim: Claim }
   | { readonly kind: 'replay'; readonly answer: Answer }
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'running' };
 
-export interface Idempotency {
-  claim(call: CallToClaim): Promise<Claimed>;
-  /** The first answer to a call that ended its credentials; null when there is none. */
-  findEnded(call: CallToClaim): Promise<Answer | null>;
-  /** For calls without a transaction of their own: keeps the answer now. Never throws. */
-  keepAfter(claim: Claim, answer: Answer): Promise<void>;
-  /** Frees the key of a call that had no effect. Never throws. */
-  release(claim: Claim): Promise<void>;
-}
+export type Idempotency = ReturnType<typeof createIdempotency>;
 
 interface IdempotencyOptions {
   readonly sql: Sql;
@@ -138,7 +130,7 @@ const makeClaimReader = (secret_key: string) => {
   });
 };
 
-export const createIdempotency = (options: IdempotencyOptions): Idempotency => {
+export const createIdempotency = (options: IdempotencyOptions) => {
   const { sql, secret_key, log, lease_ms = 10_000 } = options;
   const sealer = createSealer(secret_key, 'prediction-forum kept answers 1');
   const newClaimOf = makeClaimReader(secret_key);
@@ -160,7 +152,7 @@ export const createIdempotency = (options: IdempotencyOptions): Idempotency => {
   const warn = (error: unknown, message: string): void => log.warn(describeError(error), message);
 
   return {
-    async claim(call) {
+    async claim(call: CallToClaim): Promise<Claimed> {
       const wanted = newClaimOf(call);
       const row = await claiming.add(wanted);
       if (row === 'claimed') return { kind: 'claimed', claim: makeClaim(wanted) };
@@ -172,12 +164,14 @@ export const createIdempotency = (options: IdempotencyOptions): Idempotency => {
       // Sealed under another SECRET_KEY: the answer is lost, and doing it again would be wrong.
       return answer === null ? { kind: 'mismatch' } : { kind: 'replay', answer };
     },
-    async findEnded(call) {
+    /** The first answer to a call that ended its credentials; null when there is none. */
+    async findEnded(call: CallToClaim): Promise<Answer | null> {
       if (call.credential === null || call.key.length < unguessable) return null;
       const row = await findByCredential(sql, newClaimOf(call), ended_ms);
       return row === undefined ? null : openAnswer(sealer, row);
     },
-    async keepAfter(claim, answer) {
+    /** For calls without a transaction of their own: keeps the answer now. Never throws. */
+    async keepAfter(claim: Claim, answer: Answer): Promise<void> {
       const { scope, key, lease_id } = claim;
       try {
         await storeAnswer(sql, { scope, key, lease_id, answer: claim.seal(answer) });
@@ -185,7 +179,8 @@ export const createIdempotency = (options: IdempotencyOptions): Idempotency => {
         warn(error, 'idempotency: an answer was not kept');
       }
     },
-    async release(claim) {
+    /** Frees the key of a call that had no effect. Never throws. */
+    async release(claim: Claim): Promise<void> {
       try {
         await deleteClaim(sql, claim);
       } catch (error) {

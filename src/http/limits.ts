@@ -40,19 +40,9 @@ export interface Left {
   readonly reset_ms: number;
 }
 
-export interface Limiter {
-  take(windows: readonly Window[]): Promise<Taken>;
-  /** Takes nothing. */
-  look(windows: readonly Window[]): Promise<readonly Left[]>;
-  /**
-   * Takes back one call that was admitted, which then never counted; what is left afterwards. One
-   * that has grown old meanwhile takes nothing away. When Redis does not answer it stays counted.
-   */
-  giveBack(windows: readonly Window[], taken: Taken): Promise<readonly Left[]>;
-  stop(): void;
-}
+export type Limiter = ReturnType<typeof createLimiter>;
 
-export interface LimiterOptions {
+interface LimiterOptions {
   readonly redis: Redis;
   readonly prefix: string;
   readonly processes: number;
@@ -199,7 +189,7 @@ const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly
     reset_ms: left[n] === limit ? 0 : (reset_ms[n] ?? 0),
   }));
 
-export const createLimiter = (options: LimiterOptions): Limiter => {
+export const createLimiter = (options: LimiterOptions) => {
   const fallback = makeFallback(options);
   const waiting: Call[] = [];
   let is_asking = false;
@@ -238,14 +228,19 @@ export const createLimiter = (options: LimiterOptions): Limiter => {
     fallback.isOn() ? null : inRedis(windows, act).catch(() => null);
 
   return {
-    async take(windows) {
+    async take(windows: readonly Window[]): Promise<Taken> {
       return (await tryRedis(windows, 'take')) ?? fallback.take(windows);
     },
-    async look(windows) {
+    /** Takes nothing. */
+    async look(windows: readonly Window[]): Promise<readonly Left[]> {
       const taken = await tryRedis(windows, 'look');
       return taken === null ? fallback.look(windows) : toLeft(windows, taken);
     },
-    async giveBack(windows, taken) {
+    /**
+     * Takes back one call that was admitted, which then never counted; the calls left afterwards. One
+     * that has grown old meanwhile takes nothing away. When Redis does not answer it stays counted.
+     */
+    async giveBack(windows: readonly Window[], taken: Taken): Promise<readonly Left[]> {
       if (taken.is_local) {
         fallback.giveBack(windows, taken);
         return fallback.look(windows);

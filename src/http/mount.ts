@@ -24,7 +24,7 @@ export interface MountOptions<D> extends ServeOptions<D> {
   /** Tests: an answer that is not what its route says becomes a 500. */
   readonly check_answers?: boolean;
   readonly trusted_proxies: readonly string[];
-  /** Clients reach it by TLS alone, and browsers are told to remember that. */
+  /** Clients reach the service by TLS alone; answers tell browsers to remember that. */
   readonly only_https?: boolean;
   /** Longest a request may take; then the client gets 503. */
   readonly deadline_ms?: number;
@@ -38,15 +38,7 @@ export interface WholeCall extends Request {
   exceeds(limit: number): boolean;
 }
 
-export interface Mounted {
-  /** Requests without an answer, oldest first. */
-  readonly open: Set<Request>;
-  /** Answers a call that did not come over HTTP. */
-  call(request: WholeCall): void;
-  /** Refuses new requests with 503 while the open ones finish. */
-  startDraining(): void;
-  stop(): void;
-}
+export type Mounted = ReturnType<typeof mount<never>>;
 
 const usual_body_limit = 65_536;
 
@@ -57,8 +49,8 @@ const lateFault = ({ awaits_body }: Request): Fault =>
   awaits_body ? refuse(common_faults.REQUEST_TIMEOUT) : refuseBusy();
 
 /** Answers 503 to requests open for longer than the deadline; 408 when the client is late. */
-const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) => {
-  const timer = setInterval(() => {
+const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) =>
+  setInterval(() => {
     const now_ms = performance.now();
     for (const request of open) {
       const { started_ms, longest_ms = deadline_ms, is_streaming = false } = request;
@@ -67,12 +59,9 @@ const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) =
       exchange_counters.expired += 1;
       finish(new Context(request), lateFault(request));
     }
-  }, 500);
-  timer.unref();
-  return timer;
-};
+  }, 500).unref();
 
-export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted => {
+export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
   const { log, deadline_ms = 10_000, trusted_proxies } = options;
   const routes = options.check_answers ? options.routes.map(checkAnswers) : options.routes;
   const router = makeRouter(routes.map((route) => ({ route, entry: compileRoute(route) })));
@@ -119,8 +108,10 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
 
   const sweeper = startSweeper(parts.open, deadline_ms, finish);
   return {
+    /** Requests without an answer, oldest first. */
     open: parts.open,
-    call(request) {
+    /** Answers a call that did not come over HTTP. */
+    call(request: WholeCall): void {
       const ctx = new Context(request);
       const found = router.find(request.method, request.path);
       if (found.kind === 'route') {
@@ -130,11 +121,10 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
       else if (!request.exceeds(bodyLimitOf(found))) void respond(ctx, found);
       else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
     },
-    startDraining() {
+    /** Refuses new requests with 503 while the open ones finish. */
+    startDraining(): void {
       draining = true;
     },
-    stop() {
-      clearInterval(sweeper);
-    },
+    stop: (): void => clearInterval(sweeper),
   };
 };

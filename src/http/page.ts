@@ -149,7 +149,7 @@ interface List<R> {
   readonly plural: string;
   /** One row more than the page, to know whether it ends. */
   read(page: PageAsk): Promise<readonly R[]>;
-  /** The members of the answer beside the rows. */
+  /** The members of the answer besides the rows. */
   count(): Promise<{ readonly total: number }>;
   show?(row: R): object;
   /** Left out where the id alone is the key. */

@@ -12,17 +12,15 @@ import { type Context, callerKey, type Reply, type Route } from './route.js';
 
 const json_type = 'application/json';
 
-type Encoded = Omit<Outgoing, 'headers' | 'body'> & {
-  readonly body: Outgoing['body'] | BodyStream;
-};
-
-const encode = (outgoing: Reply | Fault, request_id: string): Encoded => {
+const encode = (outgoing: Reply | Fault, request_id: string) => {
   if (isFault(outgoing)) {
     const body = JSON.stringify(faultBody(outgoing, request_id));
     return { status: outgoing.def.status, body, content_type: json_type };
   }
   const { status, body, content_type } = outgoing;
-  if (content_type !== undefined) return { status, body: body as Encoded['body'], content_type };
+  if (content_type !== undefined) {
+    return { status, body: body as Outgoing['body'] | BodyStream, content_type };
+  }
   if (body === undefined) return { status, body: '', content_type: null };
   return { status, body: JSON.stringify(body), content_type: json_type };
 };

@@ -3,7 +3,7 @@ import DataLoader from 'dataloader';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
 
-export interface LoaderOptions {
+interface LoaderOptions {
   /** Most keys of one reading. */
   readonly most?: number;
   /** Readings under way at once; meanwhile the next one gathers keys. */
@@ -43,17 +43,7 @@ export const makeLoader = <V>(
   return (key) => loader.load(key);
 };
 
-export interface Cache<V> {
-  /** A value without a promise where it is known; those who ask during a reading share it. */
-  get(key: string, read: () => Promise<V>): V | Promise<V>;
-  peek(key: string): V | undefined;
-  /** A value that is being read is not kept either. */
-  forget(key: string): void;
-  /** Forgets what this holds of; what is being read has no value yet. */
-  forgetWhere(matches: (key: string, value: V | undefined) => boolean): void;
-}
-
-export interface CacheOptions<V> {
+interface CacheOptions<V> {
   /** Values, or the sum of their sizes; the longest unused goes first. */
   readonly most: number;
   readonly sizeOf?: (value: V) => number;
@@ -69,7 +59,7 @@ interface Entry<V> {
 }
 
 /** A cache of values that were read. */
-export const makeCache = <V>(options: CacheOptions<V>): Cache<V> => {
+export const makeCache = <V>(options: CacheOptions<V>) => {
   const { most, ttl_ms = 0, sizeOf = () => 1, isKept = () => true } = options;
   const entries = new LRUCache<string, Entry<V>>({ maxSize: most, ttl: ttl_ms });
   const start = (key: string, read: () => Promise<V>): Promise<V> => {
@@ -94,13 +84,16 @@ export const makeCache = <V>(options: CacheOptions<V>): Cache<V> => {
     return entry.reading;
   };
   return {
-    get(key, read) {
+    /** A value without a promise where it is known; callers during a reading share it. */
+    get(key: string, read: () => Promise<V>): V | Promise<V> {
       const entry = entries.get(key);
       return entry === undefined ? start(key, read) : (entry.value ?? entry.reading);
     },
-    peek: (key) => entries.peek(key)?.value,
-    forget: (key) => void entries.delete(key),
-    forgetWhere(matches) {
+    peek: (key: string): V | undefined => entries.peek(key)?.value,
+    /** A value that is being read is not kept either. */
+    forget: (key: string): void => void entries.delete(key),
+    /** Forgets the entries that match; an entry that is being read has no value yet. */
+    forgetWhere(matches: (key: string, value: V | undefined) => boolean): void {
       for (const [key, { value }] of [...entries.entries()]) {
         if (matches(key, value)) entries.delete(key);
       }

@@ -1,12 +1,6 @@
 import { write, writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
 
-export interface Log {
-  readonly log: Logger;
-  /** Lines that could not be written so far. */
-  readonly dropped: () => number;
-}
-
 /**
  * API keys (`sk_`) and session tokens (`hs_`), also with the underscore percent-encoded. A client
  * may put one into a path or into `X-Request-Id`; nothing that is written down may repeat it.
@@ -27,11 +21,11 @@ const redacted = [
  * get into a record in the first place; the redaction list is the second fence, and keys inside of
  * any text, such as a path, are taken out of every line.
  */
-export const makeLog = (level: string, base: Readonly<Record<string, unknown>>, fd = 1): Log => {
+export const makeLog = (level: string, base: Readonly<Record<string, unknown>>, fd = 1) => {
   const output = new LogOutput(fd, (dropped, code) =>
     log.warn({ dropped, code }, 'log: lines were dropped'),
   );
-  const log = pino(
+  const log: Logger = pino(
     {
       level,
       base,
@@ -40,6 +34,7 @@ export const makeLog = (level: string, base: Readonly<Record<string, unknown>>, 
     },
     { write: (line: string) => output.write(line.replace(credentials, '[redacted]')) },
   );
+  /** `dropped`: lines that could not be written so far. */
   return { log, dropped: () => output.dropped };
 };
 

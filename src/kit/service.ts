@@ -5,7 +5,7 @@
 export interface Service {
   readonly name: string;
   start(): Promise<void>;
-  /** Finishes the item at hand and lets go of everything; must not throw. */
+  /** Finishes the item at hand and frees everything; must not throw. */
   stop(): Promise<void>;
 }
 

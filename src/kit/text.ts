@@ -62,7 +62,7 @@ export const readText = (text: string, path: string, { min, max }: TextLimits): 
 
 /**
  * Finds http(s) links in prose as people and models write them: bare, in angle brackets, in
- * Markdown links, in tables, with the punctuation of the sentence behind them. Linear time: every
+ * Markdown links, in tables, followed by the punctuation of the sentence. Linear time: every
  * link is walked once.
  */
 
@@ -71,7 +71,7 @@ const scheme = /(?<![a-z])https?:\/\//gi;
 const stops =
   '\\u0000-\\u0020"\'<>`{}|\\\\^\\u007f-\\u00a0«»\\u1680\\u2000-\\u206f\\u3000-\\u303f' +
   '\\ufeff\\uff00-\\uff20\\uff5e';
-/** What ends no link and opens or closes nothing. */
+/** Characters that end no link and open or close nothing. */
 const plain = new RegExp(`[^${stops}()[\\],;]*`, 'y');
 /** `a,https://b`: a comma or semicolon is part of a link unless the next link follows it. */
 const inner = /[()[\]]|[,;](?!https?:\/\/)/iy;
@@ -487,7 +487,7 @@ export const readProse = (text: string, request: ProseRequest): Prose => {
 };
 
 /**
- * What speaks against publishing a text: profanity, or spam (more than 30 links, one character
+ * The reason against publishing a text: profanity, or spam (more than 30 links, one character
  * more than 30 times in a row, one word for more than 40 % of 20 or more words, advertising).
  * Links are not read for profanity. Linear in the length of the text.
  */

@@ -89,20 +89,17 @@ export const isPortOpenAt = (text: string, port: number): boolean => {
   return port >= loopback_ports_from || !is_loopback;
 };
 
-export interface AddressRules {
-  /** Public, or inside an allowed range. */
-  mayReach(address: string): boolean;
-  /** Inside a range that the operator allows by name. */
-  isAllowedByName(address: string): boolean;
-}
+export type AddressRules = ReturnType<typeof makeAddressRules>;
 
 /** Throws when one of the ranges is not `address/bits`. */
-export const makeAddressRules = (allowed_ranges: readonly string[]): AddressRules => {
+export const makeAddressRules = (allowed_ranges: readonly string[]) => {
   const allowed = allowed_ranges.map(parseRange);
+  /** Inside a range that the operator allows by name. */
   const isAllowedByName = (text: string): boolean => {
     const address = readAddress(text);
     return address !== null && isWithin(address, allowed);
   };
+  /** Public, or inside an allowed range. */
   const mayReach = (text: string): boolean => {
     const address = readAddress(text);
     if (address === null) return false;

@@ -9,7 +9,7 @@ import {
   vetName,
 } from './addresses.js';
 import { type Answered, type Call, failedAs, makeConnections } from './connection.js';
-import { parseTarget, type Target, type TargetProblem, type TargetProblemCode } from './target.js';
+import { parseTarget, type Target, type TargetProblemCode } from './target.js';
 
 /**
  * An HTTP client for addresses that strangers chose. Each call reads the address by fixed rules,
@@ -94,28 +94,21 @@ export const outboundOptions = (config: Config): ClientOptions => ({
     : { ca_pem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
 });
 
-export interface GuardedClient {
-  parse(url: string): Target | TargetProblem;
-  /** Looks the target's name up and judges every address. */
-  vet(target: Target): Promise<Vetted>;
-  /** Vets and calls. The same call may reach the receiver twice when a kept connection breaks. */
-  post(call: Call): Promise<Outcome>;
-  /** A call that changes nothing at its target. */
-  look(call: Call & { readonly method: 'HEAD' | 'GET' }): Promise<Outcome>;
-  /** Lets go of kept connections. */
-  close(): void;
-}
-
 /** A name with more addresses is tried at this many of them. */
 const most_addresses = 3;
 
-export const createGuardedClient = (options: ClientOptions): GuardedClient => {
+export type GuardedClient = ReturnType<typeof createGuardedClient>;
+
+export const createGuardedClient = (options: ClientOptions) => {
   const limits: ClientLimits = { ...client_limits, ...options.limits };
   const rules = makeAddressRules(options.allow_cidrs);
   const resolve = options.resolve ?? makeResolve(limits.lookup_ms, options.dns_servers ?? []);
   const connections = makeConnections(limits, options.ca_pem);
 
-  /** An address that stands in the URL itself is judged as the only answer of a lookup. */
+  /**
+   * Looks the target's name up and judges every address. One that stands in the URL itself is judged
+   * as the only answer of a lookup.
+   */
   const vet = async ({ name, is_literal, port }: Target): Promise<Vetted> => {
     const lookUp: Resolve = is_literal ? async () => [name] : resolve;
     const vetted = await vetName(name, { rules, resolve: lookUp, timeout_ms: limits.lookup_ms });
@@ -142,6 +135,7 @@ export const createGuardedClient = (options: ClientOptions): GuardedClient => {
     return last;
   };
 
+  /** Vets and calls. The same call may reach the receiver twice when a kept connection breaks. */
   const send = async (call: Call): Promise<Outcome> => {
     const started_ms = performance.now();
     const ends_ms = started_ms + (call.wall_ms ?? limits.wall_ms);
@@ -154,10 +148,12 @@ export const createGuardedClient = (options: ClientOptions): GuardedClient => {
   };
 
   return {
-    parse: (url) => parseTarget(url, rules, options.allow_plain),
+    parse: (url: string) => parseTarget(url, rules, options.allow_plain),
     vet,
     post: send,
-    look: send,
+    /** A call that changes nothing at its target. */
+    look: (call: Call & { readonly method: 'HEAD' | 'GET' }) => send(call),
+    /** Ends kept connections. */
     close: () => connections.destroy(),
   };
 };
