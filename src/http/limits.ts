@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { makeLoader } from '../kit/cache.js';
 import { describeError } from '../kit/log.js';
 import { withDeadline } from '../kit/service.js';
 import { loadScript } from '../redis/client.js';
@@ -57,8 +58,6 @@ const most_calls_a_script = 128;
 interface Call {
   readonly windows: readonly Window[];
   readonly act: 'take' | 'look' | number;
-  readonly resolve: (taken: Taken) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** The answer to a call, whose numbers begin at `from`. */
@@ -77,7 +76,7 @@ const readAnswer = (numbers: readonly number[], from: number, windows: number): 
 };
 
 /** One script call for many calls; rejects when Redis takes longer than the patience. */
-const askRedis = async (
+const callRedis = async (
   { redis, prefix, patience_ms = 300 }: LimiterOptions,
   batch: readonly Call[],
 ): Promise<readonly Taken[]> => {
@@ -191,41 +190,23 @@ const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly
 
 export const createLimiter = (options: LimiterOptions) => {
   const fallback = makeFallback(options);
-  const waiting: Call[] = [];
-  let is_asking = false;
-
-  const ask = async (batch: readonly Call[]): Promise<void> => {
-    try {
-      const answers = await askRedis(options, batch);
-      batch.forEach(({ resolve }, n) => {
-        resolve(answers[n] as Taken);
-      });
-    } catch (error) {
-      fallback.begin(error);
-      for (const { reject } of batch) reject(error);
-    }
-  };
-
-  /** One script call at a time; what comes meanwhile goes with the next. */
-  const flush = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      if (!fallback.isOn()) await ask(waiting.splice(0, most_calls_a_script));
-      else for (const { reject } of waiting.splice(0)) reject(new Error('Redis is away'));
-    }
-    is_asking = false;
-  };
-
-  const inRedis = (windows: readonly Window[], act: Call['act']): Promise<Taken> =>
-    new Promise((resolve, reject) => {
-      waiting.push({ windows, act, resolve, reject });
-      if (is_asking) return;
-      is_asking = true;
-      setImmediate(() => void flush());
-    });
+  /** One script call at a time; calls that come meanwhile go together with the next one. */
+  const inRedis = makeLoader<Taken, Call>(
+    async (calls) => {
+      if (fallback.isOn()) throw new Error('Redis is away');
+      try {
+        return await callRedis(options, calls);
+      } catch (error) {
+        fallback.begin(error);
+        throw error;
+      }
+    },
+    { most: most_calls_a_script, at_once: 1 },
+  );
 
   /** Null when Redis does not answer. */
   const tryRedis = async (windows: readonly Window[], act: Call['act']): Promise<Taken | null> =>
-    fallback.isOn() ? null : inRedis(windows, act).catch(() => null);
+    fallback.isOn() ? null : inRedis({ windows, act }).catch(() => null);
 
   return {
     async take(windows: readonly Window[]): Promise<Taken> {

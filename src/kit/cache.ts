@@ -15,13 +15,13 @@ interface LoaderOptions {
  * order of the keys, which are all different. A reading that has begun takes nobody in: the answer
  * is never older than the question.
  */
-export const makeLoader = <V>(
-  read: (keys: readonly string[]) => Promise<readonly V[]>,
+export const makeLoader = <V, K = string>(
+  read: (keys: readonly K[]) => Promise<readonly V[]>,
   { most = 256, at_once = 2 }: LoaderOptions = {},
-): ((key: string) => Promise<V>) => {
+): ((key: K) => Promise<V>) => {
   const limit = pLimit(at_once);
   let reading: Promise<readonly V[]> = Promise.resolve([]);
-  const loader = new DataLoader<string, V>(
+  const loader = new DataLoader<K, V>(
     (keys) => {
       loader.clearAll();
       reading = read(keys);
