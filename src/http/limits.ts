@@ -218,8 +218,8 @@ export const createLimiter = (options: LimiterOptions) => {
       return taken === null ? fallback.look(windows) : toLeft(windows, taken);
     },
     /**
-     * Takes back one call that was admitted, which then never counted; the calls left afterwards. One
-     * that has grown old meanwhile takes nothing away. When Redis does not answer it stays counted.
+     * Takes back one call that was admitted, which then never counted; the calls left afterwards.
+     * One that has grown old meanwhile takes nothing away. When Redis does not answer it counts.
      */
     async giveBack(windows: readonly Window[], taken: Taken): Promise<readonly Left[]> {
       if (taken.is_local) {

@@ -12,9 +12,9 @@ import {
 } from './svg.js';
 
 /**
- * A chart with title, legend, axes, gridlines and its source, and the marks that go into it: d3
- * places values and chooses ticks, and the markup is our own, so that one picture is safe for any
- * text, the same at every time, and has its colours by class. This file does not know what a chart means.
+ * A chart with title, legend, axes, gridlines and its source, and the marks that go into it. d3
+ * places values and chooses ticks; the markup is our own, so that a picture is safe for any text,
+ * the same at every time, and coloured by class. Features say what a chart means.
  */
 
 export interface Axis {

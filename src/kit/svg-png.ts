@@ -8,8 +8,8 @@ export interface PngJob {
 
 /**
  * Pictures as PNG, each drawn by a thread of its own, one after the other, so that the event loop
- * does not wait. A thread ends after its picture: the pixels (4 bytes each) belong to small objects,
- * which the collector does not hurry to free, and only the end of the thread frees all of them.
+ * does not wait. A thread ends after its picture: the pixels (4 bytes each) belong to objects that
+ * are too small for the collector to hurry, and only the end of the thread frees all of them.
  */
 export const createPngMaker = ({ most_waiting = 32, longest_ms = 5_000 } = {}) => {
   const queue = makeQueue(1, most_waiting);

@@ -47,16 +47,10 @@ t.test('long arrays of long texts of any script go there whole', async (t) => {
   }
 });
 
-t.test('arrays of every type in use go there and come back', async (t) => {
-  const id = '0190b2f0-0000-7000-8000-000000000001';
+t.test('arrays of the other types in use go there and come back', async (t) => {
   const time = new Date('2026-03-01T12:00:00.123Z');
   const [row] = await sql`
     select
-      ${[1, null, -32768]}::smallint[] as smallints,
-      ${[1, null, -2147483648]}::integer[] as integers,
-      ${[0, null, 9007199254740991]}::bigint[] as bigints,
-      ${[0.5, null, -1e300]}::double precision[] as doubles,
-      ${[id, null]}::uuid[] as uuids,
       ${['2026-03-01', null]}::date[] as dates,
       ${[time.toISOString(), null]}::timestamptz[] as times,
       array[true, false, null] as booleans,
@@ -64,11 +58,6 @@ t.test('arrays of every type in use go there and come back', async (t) => {
       array['\\x00ff'::bytea, null] as byteas,
       ${[]}::integer[] as empty`;
   t.same(row, {
-    smallints: [1, null, -32768],
-    integers: [1, null, -2147483648],
-    bigints: [0, null, 9007199254740991],
-    doubles: [0.5, null, -1e300],
-    uuids: [id, null],
     dates: [new Date('2026-03-01'), null],
     times: [time, null],
     booleans: [true, false, null],

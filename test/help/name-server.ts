@@ -1,10 +1,12 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Teardown } from './stores.js';
 
 /**
- * A name server of the test's own over UDP, just enough of RFC 1035: one question, A and AAAA
- * answers, behind a CNAME where one is given.
+ * A name server of the test's own on one port of UDP and TCP, just enough of RFC 1035: one
+ * question, A and AAAA answers, behind a CNAME where one is given. What does not fit into a
+ * datagram is asked for again over TCP, and what does not fit there is left out.
  */
 
 export interface Zone {
@@ -30,6 +32,9 @@ export interface NameServer {
 const type_a = 1;
 const type_cname = 5;
 const type_aaaa = 28;
+const most_udp = 512;
+const most_tcp = 65_535;
+const truncated = 0x0200;
 
 const readQuestion = (query: Buffer) => {
   const labels: string[] = [];
@@ -72,7 +77,7 @@ const makeRecord = (owner: Buffer, type: number, data: Buffer): Buffer => {
 
 const asked_name = Buffer.from([0xc0, 0x0c]);
 
-const answerTo = (query: Buffer, zone: Zone): Buffer => {
+const answerTo = (query: Buffer, zone: Zone, most: number): Buffer => {
   const { type, end } = readQuestion(query);
   const addresses = (type === type_a ? zone.a : type === type_aaaa ? zone.aaaa : undefined) ?? [];
   const alias = zone.cname === undefined ? undefined : nameBytes(zone.cname);
@@ -80,12 +85,40 @@ const answerTo = (query: Buffer, zone: Zone): Buffer => {
     ...(alias === undefined ? [] : [makeRecord(asked_name, type_cname, alias)]),
     ...addresses.map((one) => makeRecord(alias ?? asked_name, type, addressBytes(one))),
   ];
+  let size = end;
+  const fitting = records.filter(({ length }) => {
+    size += length;
+    return size <= most;
+  });
+  const is_cut = fitting.length < records.length && most === most_udp;
   const header = Buffer.alloc(12);
   header.writeUInt16BE(query.readUInt16BE(0), 0);
-  header.writeUInt16BE(0x8180 | (zone.rcode ?? 0), 2);
+  header.writeUInt16BE(0x8180 | (zone.rcode ?? 0) | (is_cut ? truncated : 0), 2);
   header.writeUInt16BE(1, 4);
-  header.writeUInt16BE(records.length, 6);
-  return Buffer.concat([header, query.subarray(12, end), ...records]);
+  header.writeUInt16BE(fitting.length, 6);
+  return Buffer.concat([header, query.subarray(12, end), ...fitting]);
+};
+
+interface Parts {
+  readonly udp: ReturnType<typeof createSocket>;
+  readonly tcp: ReturnType<typeof createServer>;
+}
+
+/** Binds both to one port: the one that TCP got may be taken for UDP. */
+const bindBoth = async ({ udp, tcp }: Parts): Promise<number> => {
+  for (;;) {
+    tcp.listen(0, '127.0.0.1');
+    await once(tcp, 'listening');
+    const { port } = tcp.address() as AddressInfo;
+    udp.bind(port, '127.0.0.1');
+    const bound = await once(udp, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (bound) return port;
+    tcp.close();
+    await once(tcp, 'close');
+  }
 };
 
 export const startNameServer = async (
@@ -95,24 +128,48 @@ export const startNameServer = async (
   const zones = new Map(Object.entries(given));
   const asked: string[] = [];
   const timers = new Set<NodeJS.Timeout>();
-  const udp = createSocket('udp4');
-  udp.on('message', (query, from) => {
+  const sockets = new Set<Socket>();
+
+  const handle = (query: Buffer, most: number, send: (answer: Buffer) => void): void => {
     const { name } = readQuestion(query);
     asked.push(name);
     const zone = zones.get(name) ?? { rcode: 3 };
     if (zone.silent === true) return;
-    const send = (): void => udp.send(answerTo(query, zone), from.port, from.address);
-    if (zone.delay_ms === undefined) send();
-    else timers.add(setTimeout(send, zone.delay_ms));
+    const answer = answerTo(query, zone, most);
+    if (zone.delay_ms === undefined) send(answer);
+    else timers.add(setTimeout(() => send(answer), zone.delay_ms));
+  };
+
+  const udp = createSocket('udp4');
+  udp.on('message', (query, from) => {
+    handle(query, most_udp, (answer) => udp.send(answer, from.port, from.address));
   });
-  udp.bind(0, '127.0.0.1');
-  await once(udp, 'listening');
+  const tcp = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    let got = Buffer.alloc(0);
+    socket.on('data', (chunk) => {
+      got = Buffer.concat([got, chunk]);
+      while (got.length >= 2 && got.length >= 2 + got.readUInt16BE(0)) {
+        const end = 2 + got.readUInt16BE(0);
+        handle(got.subarray(2, end), most_tcp, (answer) => {
+          const length = Buffer.alloc(2);
+          length.writeUInt16BE(answer.length, 0);
+          socket.write(Buffer.concat([length, answer]));
+        });
+        got = got.subarray(end);
+      }
+    });
+  });
+  const port = await bindBoth({ udp, tcp });
   t.teardown(() => {
     for (const timer of timers) clearTimeout(timer);
+    for (const socket of sockets) socket.destroy();
     udp.close();
+    tcp.close();
   });
   return {
-    server: `127.0.0.1:${udp.address().port}`,
+    server: `127.0.0.1:${port}`,
     asked,
     set: (name, zone) => void zones.set(name, zone),
   };

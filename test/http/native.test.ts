@@ -5,9 +5,9 @@ import { startStopwatch } from '../help/stopwatch.js';
 import { until } from '../help/until.js';
 
 /**
- * Traps of the HTTP library, seen on the build that is installed: run again at every upgrade. A test
- * that fails here means that a rule of `src/http` may have lost its reason, or its footing. The
- * numbers are those of the table in the architecture; websockets are in `test/socket`.
+ * Traps of the HTTP library, seen on the build that is installed: run again at every upgrade. A
+ * test that fails here means that a rule of `src/http` may have lost its reason, or its footing.
+ * The numbers are those of the table in the architecture; websockets are in `test/socket`.
  */
 
 type Owner = Parameters<typeof openTcp>[0];

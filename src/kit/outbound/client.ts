@@ -106,8 +106,8 @@ export const createGuardedClient = (options: ClientOptions) => {
   const connections = makeConnections(limits, options.ca_pem);
 
   /**
-   * Looks the target's name up and judges every address. One that stands in the URL itself is judged
-   * as the only answer of a lookup.
+   * Looks the target's name up and judges every address. One that stands in the URL itself is
+   * judged as the only answer of a lookup.
    */
   const vet = async ({ name, is_literal, port }: Target): Promise<Vetted> => {
     const lookUp: Resolve = is_literal ? async () => [name] : resolve;
