@@ -6,7 +6,11 @@ import { until } from '../help/until.js';
 
 const never_ms = 3_600_000;
 
-const startLoop = async (t: Teardown, options: Partial<LoopOptions>) => {
+interface Options extends Partial<Pick<LoopOptions, 'every_ms' | 'after_error_ms'>> {
+  readonly turn?: (nth: number) => ReturnType<LoopOptions['turn']>;
+}
+
+const startLoop = async (t: Teardown, options: Options) => {
   const lines: { level: number; loop?: string; err?: string }[] = [];
   const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
   const seen = { turns: 0, lines };
@@ -15,7 +19,7 @@ const startLoop = async (t: Teardown, options: Partial<LoopOptions>) => {
     ...options,
     turn: async () => {
       seen.turns += 1;
-      return options.turn?.() ?? 'rest';
+      return options.turn?.(seen.turns) ?? 'rest';
     },
   });
   await loop.start();
@@ -47,8 +51,8 @@ t.test('the first turn starts at once, the next after a rest that "again" skips'
 t.test('a nudge cuts the rest short, and one during a turn is not lost', async (t) => {
   const gate = makeGate();
   const { loop, seen } = await startLoop(t, {
-    turn: async () => {
-      if (seen.turns === 1) await gate.opened;
+    turn: async (nth) => {
+      if (nth === 1) await gate.opened;
       return 'rest';
     },
   });
@@ -84,9 +88,9 @@ t.test('turns never overlap', async (t) => {
 t.test('a turn that throws is logged and tried again', async (t) => {
   const { seen } = await startLoop(t, {
     after_error_ms: 1,
-    turn: async () => {
-      if (seen.turns === 1) throw new Error('out of order');
-      if (seen.turns === 2) throw Object.assign(new Error('store away'), { code: 'ECONNREFUSED' });
+    turn: async (nth) => {
+      if (nth === 1) throw new Error('out of order');
+      if (nth === 2) throw Object.assign(new Error('store away'), { code: 'ECONNREFUSED' });
       return 'rest';
     },
   });
