@@ -43,7 +43,7 @@ export type Mounted = ReturnType<typeof mount<never>>;
 const usual_body_limit = 65_536;
 
 const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
-  (found.kind === 'route' ? found.match.entry.route.body_limit : undefined) ?? usual_body_limit;
+  (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
 
 const lateFault = ({ awaits_body }: Request): Fault =>
   awaits_body ? refuse(common_faults.REQUEST_TIMEOUT) : refuseBusy();
@@ -115,7 +115,7 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
       const ctx = new Context(request);
       const found = router.find(request.method, request.path);
       if (found.kind === 'route') {
-        request.ends_credentials = found.match.entry.route.ends_credentials;
+        request.ends_credentials = found.entry.route.ends_credentials;
       }
       if (draining) finish(ctx, refuseBusy());
       else if (!request.exceeds(bodyLimitOf(found))) void respond(ctx, found);

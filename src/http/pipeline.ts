@@ -14,7 +14,6 @@ import {
   type Context,
   type Found,
   isAdmin,
-  type Match,
   type Reply,
   type Route,
 } from './route.js';
@@ -54,6 +53,7 @@ export const compileRoute = <D>(route: Route<D>) => ({
 });
 
 export type CompiledRoute<D> = ReturnType<typeof compileRoute<D>>;
+type FoundRoute<D> = Extract<Found<CompiledRoute<D>>, { kind: 'route' }>;
 
 /** The credentials of a request; empty where it has none. */
 export interface Credentials {
@@ -188,9 +188,9 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
     return cache.share(request, { rule, params, query }, handle);
   };
 
-  return async (ctx: Context, match: Match<CompiledRoute<D>>): Promise<Reply | Fault> => {
+  return async (ctx: Context, { entry, params }: FoundRoute<D>): Promise<Reply | Fault> => {
     const { request } = ctx;
-    const { route } = match.entry;
+    const { route } = entry;
     const caller = await identify(request, route, authenticate);
     if (!isFault(caller)) ctx.caller = caller;
     const windows = windowsOf(route, ctx.caller, request.address);
@@ -206,7 +206,7 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
       return route.auth === 'admin' ? refuse(common_faults.NOT_FOUND) : caller;
     }
     if (route.is_endless && request.stream === undefined) return refuse(common_faults.HTTP_ONLY);
-    const refused = admit(route, caller, link_url) ?? readParts(ctx, match.entry, match.params);
+    const refused = admit(route, caller, link_url) ?? readParts(ctx, entry, params);
     if (refused !== null) return refused;
     const answer = await makeAnswer(ctx, route);
     if (isFault(answer)) return answer;
@@ -262,8 +262,8 @@ export const makeRespond = <D>(options: ServeOptions<D> & { readonly finish: Fin
         const allow = found.kind === 'wrong_method' ? found.allow : null;
         return await respondUnrouted(ctx, allow, authenticate);
       }
-      ctx.request.longest_ms = found.match.entry.route.longest_ms;
-      return await respond(ctx, found.match);
+      ctx.request.longest_ms = found.entry.route.longest_ms;
+      return await respond(ctx, found);
     } catch (error) {
       options.onThrown?.(error);
       return refuseThrown(error, ctx, log);

@@ -263,15 +263,13 @@ export const callerKey = (caller: Caller): string | null =>
  * ignored; parameters are percent-decoded.
  */
 
-export interface Match<T> {
-  readonly entry: T;
-  readonly params: Record<string, string>;
-}
-
 export type Found<T> =
-  | { readonly kind: 'route'; readonly match: Match<T> }
+  | {
+      readonly kind: 'route';
+      readonly entry: T;
+      readonly params: Readonly<Record<string, string>>;
+    }
   | { readonly kind: 'wrong_method'; readonly allow: readonly string[] }
-  | { readonly kind: 'bad_path' }
   | { readonly kind: 'nothing' };
 
 interface Node<T> {
@@ -353,10 +351,10 @@ export const makeRouter = <T>(
       const params: Record<string, string> = {};
       for (let index = 0; index < values.length; index += 1) {
         const value = decode(values[index] as string);
-        if (value === null || value.includes('\0')) return { kind: 'bad_path' };
+        if (value === null || value.includes('\0')) return { kind: 'nothing' };
         params[hit.names[index] as string] = value;
       }
-      return { kind: 'route', match: { entry: hit.entry, params } };
+      return { kind: 'route', entry: hit.entry, params };
     },
   };
 };
