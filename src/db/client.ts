@@ -124,23 +124,24 @@ export const probeWrites = async (db: Db): Promise<boolean> => {
   return row?.takes === true;
 };
 
-/** Remembers for a moment that Postgres refused a write: a full disk is known by nothing else. */
-export interface WriteWatch {
-  note(error: unknown): void;
-  refuses(): boolean;
-}
-
 const remembered_ms = 3_000;
 
-export const createWriteWatch = (): WriteWatch => {
+export type WriteWatch = ReturnType<typeof createWriteWatch>;
+
+/** Remembers for a moment that Postgres refused a write: a full disk is known by nothing else. */
+export const createWriteWatch = () => {
   let until_ms = Number.NEGATIVE_INFINITY;
   return {
-    note(error) {
+    note(error: unknown): void {
       if (isWriteRefused(error)) until_ms = performance.now() + remembered_ms;
     },
-    refuses: () => performance.now() < until_ms,
+    refuses: (): boolean => performance.now() < until_ms,
   };
 };
+
+const ask_every_ms = 5_000;
+
+export type DatabaseClock = ReturnType<typeof followClock>;
 
 /**
  * The time of Postgres in this process. Openings, closings and expiries are decided in many
@@ -151,16 +152,7 @@ export const createWriteWatch = (): WriteWatch => {
  * is put into these bounds with each answer, and runs by the process's own monotonic time in
  * between. Until the first answer it is the process's clock.
  */
-export interface DatabaseClock {
-  now(): Date;
-  /** Asks again; keeps what is known where Postgres is away. */
-  ask(): Promise<void>;
-  stop(): void;
-}
-
-const ask_every_ms = 5_000;
-
-export const followClock = (db: Db): DatabaseClock => {
+export const followClock = (db: Db) => {
   let ahead_ms = Date.now() - performance.now();
   const ask = async (): Promise<void> => {
     const asked_ms = performance.now();
@@ -172,7 +164,7 @@ export const followClock = (db: Db): DatabaseClock => {
     ahead_ms = Math.min(Math.max(ahead_ms, least), most);
   };
   let asking: Promise<void> | undefined;
-  /** One question at a time: a Postgres that stands still collects none. */
+  /** One query at a time: a Postgres that does not answer collects none. */
   const askOnce = (): Promise<void> => {
     asking ??= ask()
       .catch(() => undefined)
@@ -184,8 +176,9 @@ export const followClock = (db: Db): DatabaseClock => {
   const timer = setInterval(askOnce, ask_every_ms);
   timer.unref();
   return {
-    now: () => new Date(performance.now() + ahead_ms),
+    now: (): Date => new Date(performance.now() + ahead_ms),
+    /** Asks again; keeps what is known where Postgres is away. */
     ask: askOnce,
-    stop: () => clearInterval(timer),
+    stop: (): void => clearInterval(timer),
   };
 };

@@ -14,7 +14,7 @@ export interface Migration {
   readonly text: string;
 }
 
-/** Beside `dist`, where this runs. */
+/** The folder next to `dist`, where this file runs. */
 const sqlFolder = (): string => {
   const here = fileURLToPath(import.meta.url);
   return path.join(here.slice(0, here.lastIndexOf(`${path.sep}dist${path.sep}`)), 'sql');

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import type { Sql } from '../db/client.js';
 
-/** What every feature may count on; one value per process. Features add their own parts. */
+/** Parts that every feature gets; one value per process. Features add their own. */
 export interface Deps {
   readonly config: Config;
   readonly log: Logger;

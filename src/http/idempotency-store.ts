@@ -2,7 +2,7 @@ import type { Db, Tx } from '../db/client.js';
 
 /** Claims and kept answers in Postgres. All times are those of the database. */
 
-export interface ClaimAsk {
+export interface NewClaim {
   readonly scope: string;
   readonly key: string;
   readonly route: string;
@@ -25,7 +25,7 @@ export interface KnownRow {
 const kept_hours = 24;
 
 /**
- * Claims each key that is free: new, older than a day, or left behind by a call of the same request
+ * Claims each key that is free: new, older than a day, or held by a call of the same request
  * whose lease ran out. Gives the rows of the others; a claim that is run again finds itself.
  *
  * The commit is not waited for: a claim that a crash of Postgres takes away had no effect yet,
@@ -33,13 +33,13 @@ const kept_hours = 24;
  */
 export const claimAll = async (
   db: Db,
-  asks: readonly ClaimAsk[],
+  claims: readonly NewClaim[],
   lease_ms: number,
 ): Promise<{ readonly leases: ReadonlySet<string>; readonly known: readonly KnownRow[] }> => {
-  const rows = asks.map((ask) => ({
-    ...ask,
-    digest: ask.digest.toString('hex'),
-    credential: ask.credential?.toString('hex'),
+  const rows = claims.map((claim) => ({
+    ...claim,
+    digest: claim.digest.toString('hex'),
+    credential: claim.credential?.toString('hex'),
   }));
   const claimed = await db<{ lease_id: string }[]>`
     insert into idempotency as i
@@ -62,32 +62,32 @@ export const claimAll = async (
       or (i.state = 'running' and i.lease_until <= now() and i.digest = excluded.digest)
     returning i.lease_id`;
   const leases = new Set(claimed.map((row) => row.lease_id));
-  const others = asks.filter((ask) => !leases.has(ask.lease_id));
+  const others = claims.filter(({ lease_id }) => !leases.has(lease_id));
   return { leases, known: others.length === 0 ? [] : await findAll(db, others) };
 };
 
 const findAll = (
   db: Db,
-  asks: readonly Pick<ClaimAsk, 'scope' | 'key'>[],
+  claims: readonly Pick<NewClaim, 'scope' | 'key'>[],
 ): Promise<KnownRow[]> => db<KnownRow[]>`
   select i.scope, i.key, i.digest, i.state, i.lease_id, i.answer
   from idempotency i
   join unnest(
-    ${asks.map((ask) => ask.scope)}::text[],
-    ${asks.map((ask) => ask.key)}::text[]
+    ${claims.map(({ scope }) => scope)}::text[],
+    ${claims.map(({ key }) => key)}::text[]
   ) as d (scope, key) on d.scope = i.scope and d.key = i.key`;
 
 /** The answer to a call that ended its own credentials, for a short while after it. */
 export const findByCredential = async (
   db: Db,
-  ask: ClaimAsk,
+  claim: NewClaim,
   within_ms: number,
 ): Promise<KnownRow | undefined> => {
   const [row] = await db<KnownRow[]>`
     select scope, key, digest, state, lease_id, answer
     from idempotency
-    where credential = ${ask.credential} and key = ${ask.key} and route = ${ask.route}
-      and digest = ${ask.digest} and state = 'done'
+    where credential = ${claim.credential} and key = ${claim.key} and route = ${claim.route}
+      and digest = ${claim.digest} and state = 'done'
       and created_at > now() - ${within_ms}::integer * interval '1 millisecond'`;
   return row;
 };

@@ -2,23 +2,24 @@ import { createHmac } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Sql, Tx } from '../db/client.js';
 import { createGroupCommit } from '../db/group-commit.js';
-import { isFault } from '../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
 import { makeId } from '../kit/ids.js';
 import { describeError } from '../kit/log.js';
 import { makeLoop } from '../kit/loop.js';
 import { createSealer, deriveKey, type Sealer } from '../kit/sealing.js';
 import type { Service } from '../kit/service.js';
 import {
-  type ClaimAsk,
   claimAll,
   deleteClaim,
   deleteOld,
   findByCredential,
   type KnownRow,
+  type NewClaim,
   storeAnswer,
   storeAnswers,
 } from './idempotency-store.js';
-import type { Answer } from './route.js';
+import type { Address, Request } from './request.js';
+import type { Answer, Caller, Context, Route } from './route.js';
 
 /**
  * `Idempotency-Key`: a call that is sent again has its effect once and gets its first answer.
@@ -89,23 +90,15 @@ export interface CallToClaim {
   readonly credential: string | null;
 }
 
-export type Claimed =
+type Claimed =
   | { readonly kind: 'claimed'; readonly claim: Claim }
   | { readonly kind: 'replay'; readonly answer: Answer }
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'running' };
 
-export interface Keeper {
-  claim(call: CallToClaim): Promise<Claimed>;
-  /** The first answer to a call that ended its credentials; null when there is none. */
-  findEnded(call: CallToClaim): Promise<Answer | null>;
-  /** For calls without a transaction of their own: keeps the answer now. Never throws. */
-  keepAfter(claim: Claim, answer: Answer): Promise<void>;
-  /** Frees the key of a call that had no effect. Never throws. */
-  release(claim: Claim): Promise<void>;
-}
+export type Idempotency = ReturnType<typeof createIdempotency>;
 
-interface KeeperOptions {
+interface IdempotencyOptions {
   readonly sql: Sql;
   readonly secret_key: string;
   readonly log: Logger;
@@ -118,64 +111,67 @@ const ended_ms = 10 * 60_000;
 /** Such an answer is worth credentials, so its key must be one that nobody guesses. */
 const unguessable = 20;
 
-const nameOf = ({ scope, key }: Pick<ClaimAsk, 'scope' | 'key'>): string => `${scope}\n${key}`;
+const nameOf = ({ scope, key }: Pick<NewClaim, 'scope' | 'key'>): string => `${scope}\n${key}`;
 
 const openAnswer = (sealer: Sealer, row: KnownRow): Answer | null => {
   const text = row.answer === null ? null : sealer.open(nameOf(row), row.answer);
   return text === null ? null : (JSON.parse(text) as Answer);
 };
 
-export const createKeeper = (options: KeeperOptions): Keeper => {
-  const { sql, secret_key, log, lease_ms = 10_000 } = options;
-  const sealer = createSealer(secret_key, 'prediction-forum kept answers 1');
-  /** Digests are keyed: a body may hold a password, which a plain hash would offer for guessing. */
+/** Digests are keyed: a body may hold a password, which a plain hash would offer for guessing. */
+const makeClaimReader = (secret_key: string) => {
   const digest_key = deriveKey(secret_key, 'prediction-forum idempotency digests 1');
   const digestOf = (text: string, body: Uint8Array | string): Buffer =>
     createHmac('sha256', digest_key).update(text).update(body).digest();
-  const askOf = ({ scope, key, route, target, raw_body, credential }: CallToClaim): ClaimAsk => ({
+  return ({ scope, key, route, target, raw_body, credential }: CallToClaim): NewClaim => ({
     ...{ scope, key, route, digest: digestOf(`${route}\n${target}\n`, raw_body) },
     credential: credential === null ? null : digestOf('credential\n', credential),
     lease_id: makeId(),
   });
+};
+
+export const createIdempotency = (options: IdempotencyOptions) => {
+  const { sql, secret_key, log, lease_ms = 10_000 } = options;
+  const sealer = createSealer(secret_key, 'prediction-forum kept answers 1');
+  const newClaimOf = makeClaimReader(secret_key);
   /** Claims of calls at the same time share a statement; the row of a key that is not free. */
-  const claiming = createGroupCommit<ClaimAsk, KnownRow | 'claimed' | undefined>({
+  const claiming = createGroupCommit<NewClaim, KnownRow | 'claimed' | undefined>({
     key: nameOf,
     one_a_key: true,
-    async commit({ drafts: asks }) {
-      const { leases, known } = await sql.begin((tx) => claimAll(tx, asks, lease_ms));
+    async commit({ drafts: claims }) {
+      const { leases, known } = await sql.begin((tx) => claimAll(tx, claims, lease_ms));
       const rows = new Map(known.map((row) => [nameOf(row), row]));
-      return asks.map((ask) => (leases.has(ask.lease_id) ? 'claimed' : rows.get(nameOf(ask))));
+      return claims.map((one) => (leases.has(one.lease_id) ? 'claimed' : rows.get(nameOf(one))));
     },
   });
 
-  const makeClaim = (ask: ClaimAsk): Claim => ({
-    scope: ask.scope,
-    key: ask.key,
-    lease_id: ask.lease_id,
-    seal: (answer) => sealer.seal(nameOf(ask), JSON.stringify(answer)),
-    kept: null,
+  const makeClaim = ({ scope, key, lease_id }: NewClaim): Claim => ({
+    ...{ scope, key, lease_id, kept: null },
+    seal: (answer) => sealer.seal(nameOf({ scope, key }), JSON.stringify(answer)),
   });
   const warn = (error: unknown, message: string): void => log.warn(describeError(error), message);
 
   return {
-    async claim(call) {
-      const ask = askOf(call);
-      const row = await claiming.add(ask);
-      if (row === 'claimed') return { kind: 'claimed', claim: makeClaim(ask) };
+    async claim(call: CallToClaim): Promise<Claimed> {
+      const wanted = newClaimOf(call);
+      const row = await claiming.add(wanted);
+      if (row === 'claimed') return { kind: 'claimed', claim: makeClaim(wanted) };
       // It went away in between.
       if (row === undefined) return { kind: 'running' };
-      if (!ask.digest.equals(row.digest)) return { kind: 'mismatch' };
+      if (!wanted.digest.equals(row.digest)) return { kind: 'mismatch' };
       if (row.state === 'running') return { kind: 'running' };
       const answer = openAnswer(sealer, row);
       // Sealed under another SECRET_KEY: the answer is lost, and doing it again would be wrong.
       return answer === null ? { kind: 'mismatch' } : { kind: 'replay', answer };
     },
-    async findEnded(call) {
+    /** The first answer to a call that ended its credentials; null when there is none. */
+    async findEnded(call: CallToClaim): Promise<Answer | null> {
       if (call.credential === null || call.key.length < unguessable) return null;
-      const row = await findByCredential(sql, askOf(call), ended_ms);
+      const row = await findByCredential(sql, newClaimOf(call), ended_ms);
       return row === undefined ? null : openAnswer(sealer, row);
     },
-    async keepAfter(claim, answer) {
+    /** For calls without a transaction of their own: keeps the answer now. Never throws. */
+    async keepAfter(claim: Claim, answer: Answer): Promise<void> {
       const { scope, key, lease_id } = claim;
       try {
         await storeAnswer(sql, { scope, key, lease_id, answer: claim.seal(answer) });
@@ -183,7 +179,8 @@ export const createKeeper = (options: KeeperOptions): Keeper => {
         warn(error, 'idempotency: an answer was not kept');
       }
     },
-    async release(claim) {
+    /** Frees the key of a call that had no effect. Never throws. */
+    async release(claim: Claim): Promise<void> {
       try {
         await deleteClaim(sql, claim);
       } catch (error) {
@@ -201,6 +198,85 @@ export const createKeeper = (options: KeeperOptions): Keeper => {
  */
 export const isKept = (answer: Answer): boolean =>
   !isFault(answer) || ['conflict', 'permission', 'not_found'].includes(answer.def.category);
+
+export const key_header = 'idempotency-key';
+const key_pattern = /^[ -~]{1,255}$/;
+
+const scopeOf = (caller: Caller, address: Address): string => {
+  if (caller.kind === 'anonymous') return `address:${address.limit_key}`;
+  return caller.kind === 'admin' ? 'admin' : `${caller.kind}:${caller.id}`;
+};
+
+const toClaim = (request: Request, route: Route, scope: string): CallToClaim => {
+  const { path, query, raw_body } = request;
+  const key = request.header('x-api-key');
+  return {
+    scope,
+    raw_body,
+    route: route.id,
+    key: request.header(key_header),
+    target: `${path}?${query}${route.takes_key ? `\n${key}` : ''}`,
+    credential: route.ends_credentials ? `${key}\n${request.header('authorization')}` : null,
+  };
+};
+
+const replay = (answer: Answer): Answer => ({
+  ...answer,
+  headers: { ...answer.headers, 'Idempotency-Replayed': 'true' },
+});
+
+const refuseRunning = (): Fault =>
+  refuse(common_faults.IDEMPOTENCY_IN_PROGRESS, { headers: { 'Retry-After': '1' } });
+
+const refuseKey = (): Fault => {
+  const message = 'Idempotency-Key has 1 to 255 printable ASCII characters.';
+  const fields = [{ path: `header.${key_header}`, message: '1 to 255 printable ASCII characters' }];
+  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+};
+
+/**
+ * The handler's answer, or the first one when this request had one already. Caller, limits and
+ * shape of the request were checked before, so that a refusal of those kinds leaves the key free.
+ */
+export const answerOnce = async (
+  ctx: Context,
+  { route, idempotency }: { readonly route: Route; readonly idempotency: Idempotency },
+  handle: () => Answer | Promise<Answer>,
+): Promise<Answer> => {
+  const { request, caller } = ctx;
+  if (!key_pattern.test(request.header(key_header))) return refuseKey();
+  const claimed = await idempotency.claim(
+    toClaim(request, route, scopeOf(caller, request.address)),
+  );
+  if (claimed.kind === 'replay') return replay(claimed.answer);
+  if (claimed.kind === 'mismatch') return refuse(common_faults.IDEMPOTENCY_MISMATCH);
+  if (claimed.kind === 'running') return refuseRunning();
+  const { claim } = claimed;
+  ctx.claim = claim;
+  try {
+    const answer = await handle();
+    if (!isKept(answer)) await idempotency.release(claim);
+    else if (isFault(answer) || claim.kept === null) await idempotency.keepAfter(claim, answer);
+    return answer;
+  } catch (error) {
+    // Where the commit took effect after all, the answer is there and stays.
+    await idempotency.release(claim);
+    if (error instanceof ClaimLostError) return refuseRunning();
+    throw error;
+  }
+};
+
+/** The answer to the call by which these credentials ended; null when there is none. */
+export const findEnded = async (
+  request: Request,
+  route: Route,
+  idempotency: Idempotency | undefined,
+): Promise<Answer | null> => {
+  if (idempotency === undefined || !route.ends_credentials) return null;
+  if (!key_pattern.test(request.header(key_header))) return null;
+  const answer = await idempotency.findEnded(toClaim(request, route, ''));
+  return answer === null ? null : replay(answer);
+};
 
 const most_a_turn = 2_000;
 

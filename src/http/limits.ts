@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { makeLoader } from '../kit/cache.js';
 import { describeError } from '../kit/log.js';
 import { withDeadline } from '../kit/service.js';
 import { loadScript } from '../redis/client.js';
@@ -8,7 +9,7 @@ import { loadScript } from '../redis/client.js';
  * Rate limits: exact sliding windows. All windows of a call are checked and taken together, and a
  * refused call consumes nothing. Calls of one turn of the event loop go to Redis as one script
  * call. When Redis does not answer within `patience_ms`, a local limiter at limit ÷ processes takes
- * over for a second at a time: never a hang, never an open door.
+ * over for a second at a time: never a hang, never without a limit.
  */
 
 export interface Window {
@@ -40,19 +41,9 @@ export interface Left {
   readonly reset_ms: number;
 }
 
-export interface Limiter {
-  take(windows: readonly Window[]): Promise<Taken>;
-  /** Takes nothing. */
-  look(windows: readonly Window[]): Promise<readonly Left[]>;
-  /**
-   * Takes back one call that was admitted, which then never counted; what is left afterwards. One
-   * that has grown old meanwhile takes nothing away. When Redis does not answer it stays counted.
-   */
-  giveBack(windows: readonly Window[], taken: Taken): Promise<readonly Left[]>;
-  stop(): void;
-}
+export type Limiter = ReturnType<typeof createLimiter>;
 
-export interface LimiterOptions {
+interface LimiterOptions {
   readonly redis: Redis;
   readonly prefix: string;
   readonly processes: number;
@@ -67,8 +58,6 @@ const most_calls_a_script = 128;
 interface Call {
   readonly windows: readonly Window[];
   readonly act: 'take' | 'look' | number;
-  readonly resolve: (taken: Taken) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** The answer to a call, whose numbers begin at `from`. */
@@ -87,7 +76,7 @@ const readAnswer = (numbers: readonly number[], from: number, windows: number): 
 };
 
 /** One script call for many calls; rejects when Redis takes longer than the patience. */
-const askRedis = async (
+const callRedis = async (
   { redis, prefix, patience_ms = 300 }: LimiterOptions,
   batch: readonly Call[],
 ): Promise<readonly Taken[]> => {
@@ -99,8 +88,8 @@ const askRedis = async (
     act,
     ...windows.flatMap(({ limit, window_ms }) => [limit, window_ms]),
   ]);
-  const asked = script(redis, keys, [batch.length, ...args]) as Promise<string>;
-  const numbers = (await withDeadline(asked, patience_ms, 'Redis')).split(',').map(Number);
+  const reply = script(redis, keys, [batch.length, ...args]) as Promise<string>;
+  const numbers = (await withDeadline(reply, patience_ms, 'Redis')).split(',').map(Number);
   let from = 0;
   return batch.map(({ windows }) => {
     const taken = readAnswer(numbers, from, windows.length);
@@ -199,53 +188,40 @@ const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly
     reset_ms: left[n] === limit ? 0 : (reset_ms[n] ?? 0),
   }));
 
-export const createLimiter = (options: LimiterOptions): Limiter => {
+export const createLimiter = (options: LimiterOptions) => {
   const fallback = makeFallback(options);
-  const waiting: Call[] = [];
-  let is_asking = false;
-
-  const ask = async (batch: readonly Call[]): Promise<void> => {
-    try {
-      const answers = await askRedis(options, batch);
-      batch.forEach(({ resolve }, n) => {
-        resolve(answers[n] as Taken);
-      });
-    } catch (error) {
-      fallback.begin(error);
-      for (const { reject } of batch) reject(error);
-    }
-  };
-
-  /** One script call at a time; what comes meanwhile goes with the next. */
-  const flush = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      if (!fallback.isOn()) await ask(waiting.splice(0, most_calls_a_script));
-      else for (const { reject } of waiting.splice(0)) reject(new Error('Redis is away'));
-    }
-    is_asking = false;
-  };
-
-  const inRedis = (windows: readonly Window[], act: Call['act']): Promise<Taken> =>
-    new Promise((resolve, reject) => {
-      waiting.push({ windows, act, resolve, reject });
-      if (is_asking) return;
-      is_asking = true;
-      setImmediate(() => void flush());
-    });
+  /** One script call at a time; calls that come meanwhile go together with the next one. */
+  const inRedis = makeLoader<Taken, Call>(
+    async (calls) => {
+      if (fallback.isOn()) throw new Error('Redis is away');
+      try {
+        return await callRedis(options, calls);
+      } catch (error) {
+        fallback.begin(error);
+        throw error;
+      }
+    },
+    { most: most_calls_a_script, at_once: 1 },
+  );
 
   /** Null when Redis does not answer. */
   const tryRedis = async (windows: readonly Window[], act: Call['act']): Promise<Taken | null> =>
-    fallback.isOn() ? null : inRedis(windows, act).catch(() => null);
+    fallback.isOn() ? null : inRedis({ windows, act }).catch(() => null);
 
   return {
-    async take(windows) {
+    async take(windows: readonly Window[]): Promise<Taken> {
       return (await tryRedis(windows, 'take')) ?? fallback.take(windows);
     },
-    async look(windows) {
+    /** Takes nothing. */
+    async look(windows: readonly Window[]): Promise<readonly Left[]> {
       const taken = await tryRedis(windows, 'look');
       return taken === null ? fallback.look(windows) : toLeft(windows, taken);
     },
-    async giveBack(windows, taken) {
+    /**
+     * Takes back one call that was admitted, which then never counted; the calls left afterwards.
+     * One that has grown old meanwhile takes nothing away. When Redis does not answer it counts.
+     */
+    async giveBack(windows: readonly Window[], taken: Taken): Promise<readonly Left[]> {
       if (taken.is_local) {
         fallback.giveBack(windows, taken);
         return fallback.look(windows);

@@ -1,16 +1,10 @@
 import { common_faults, type Fault, refuse } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
-import {
-  type CompiledRoute,
-  compileRoute,
-  makeRespond,
-  type Respond,
-  type ServeOptions,
-} from './pipeline.js';
+import { checkAnswers } from './checked.js';
+import { compileRoute, isRead, makeRespond, refuseBusy, type ServeOptions } from './pipeline.js';
 import { type Finish, makeFinish, sendOptions } from './reply.js';
 import {
   commonHeaders,
-  commonLines,
   exchange_counters,
   HttpCall,
   type HttpParts,
@@ -27,8 +21,10 @@ import { Context, type Found, makeRouter, type Route } from './route.js';
 
 export interface MountOptions<D> extends ServeOptions<D> {
   readonly routes: readonly Route<D>[];
+  /** Tests: an answer that is not what its route says becomes a 500. */
+  readonly check_answers?: boolean;
   readonly trusted_proxies: readonly string[];
-  /** Clients reach it by TLS alone, and browsers are told to remember that. */
+  /** Clients reach the service by TLS alone; answers tell browsers to remember that. */
   readonly only_https?: boolean;
   /** Longest a request may take; then the client gets 503. */
   readonly deadline_ms?: number;
@@ -42,35 +38,19 @@ export interface WholeCall extends Request {
   exceeds(limit: number): boolean;
 }
 
-export interface Mounted {
-  /** Requests without an answer, oldest first. */
-  readonly open: Set<Request>;
-  /** Answers a call that did not come over HTTP. */
-  call(request: WholeCall): void;
-  /** Refuses new requests with 503 while the open ones finish. */
-  startDraining(): void;
-  stop(): void;
-}
+export type Mounted = ReturnType<typeof mount<never>>;
 
 const usual_body_limit = 65_536;
 
-/**
- * Writes that may be open at once in a process; one more is refused at once with 503, so that those
- * that are admitted are answered soon however many more are sent.
- */
-const most_open_writes = 512;
-
 const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
-  (found.kind === 'route' ? found.match.entry.route.body_limit : undefined) ?? usual_body_limit;
+  (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
 
 const lateFault = ({ awaits_body }: Request): Fault =>
-  awaits_body
-    ? refuse(common_faults.REQUEST_TIMEOUT)
-    : refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+  awaits_body ? refuse(common_faults.REQUEST_TIMEOUT) : refuseBusy();
 
 /** Answers 503 to requests open for longer than the deadline; 408 when the client is late. */
-const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) => {
-  const timer = setInterval(() => {
+const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) =>
+  setInterval(() => {
     const now_ms = performance.now();
     for (const request of open) {
       const { started_ms, longest_ms = deadline_ms, is_streaming = false } = request;
@@ -79,48 +59,20 @@ const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) =
       exchange_counters.expired += 1;
       finish(new Context(request), lateFault(request));
     }
-  }, 500);
-  timer.unref();
-  return timer;
-};
+  }, 500).unref();
 
-type AnswerCall<D> = (ctx: Context, found: Found<CompiledRoute<D>>) => void;
-
-/** Answers; refuses writes beyond `most_open_writes`. */
-const boundWrites = <D>(respond: Respond<D>, refuseBusy: (ctx: Context) => void): AnswerCall<D> => {
-  let open_writes = 0;
-  return (ctx, found) => {
-    const { method } = ctx.request;
-    if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
-      void respond(ctx, found);
-    } else if (open_writes >= most_open_writes) {
-      exchange_counters.shed += 1;
-      refuseBusy(ctx);
-    } else {
-      open_writes += 1;
-      void respond(ctx, found).finally(() => {
-        open_writes -= 1;
-      });
-    }
-  };
-};
-
-export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted => {
-  const { routes, log, deadline_ms = 10_000, trusted_proxies } = options;
-  const entries = routes.map((route) => ({ route: route as Route, entry: compileRoute(route) }));
-  const router = makeRouter(entries);
+export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
+  const { log, deadline_ms = 10_000, trusted_proxies } = options;
+  const routes = options.check_answers ? options.routes.map(checkAnswers) : options.routes;
+  const router = makeRouter(routes.map((route) => ({ route, entry: compileRoute(route) })));
   const finish = makeFinish(log);
-  const common_headers = commonHeaders(options.only_https ?? false);
   const parts: HttpParts = {
     open: new Set(),
     readAddress: makeAddressReader(trusted_proxies),
-    common_lines: commonLines(common_headers),
+    common_headers: commonHeaders(options.only_https ?? false),
   };
+  const respond = makeRespond({ ...options, finish });
   let draining = false;
-
-  const refuseBusy = (ctx: Context): void =>
-    finish(ctx, refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } }));
-  const answer = boundWrites(makeRespond({ ...options, finish }), refuseBusy);
 
   const serve = (request: HttpCall, ctx: Context): void => {
     const { method, path } = request;
@@ -129,11 +81,11 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
       finish(ctx, refuse(common_faults.HEADERS_TOO_LARGE));
     } else if (method === 'OPTIONS' && found.kind === 'wrong_method') {
       sendOptions(ctx, found.allow);
-    } else if (found.kind !== 'route' || method === 'GET' || method === 'HEAD') {
-      answer(ctx, found);
+    } else if (found.kind !== 'route' || isRead(request)) {
+      void respond(ctx, found);
     } else {
       request.receiveBody(bodyLimitOf(found), (is_here) => {
-        if (is_here) answer(ctx, found);
+        if (is_here) void respond(ctx, found);
         else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
       });
     }
@@ -143,10 +95,10 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
     let request: HttpCall | undefined;
     try {
       const is_get = req.getCaseSensitiveMethod() === 'GET';
-      if (is_get && !draining && options.cache.answer(res, req, common_headers)) return;
+      if (is_get && !draining && options.cache.answer(res, req, parts.common_headers)) return;
       request = new HttpCall(res, req, parts);
       const ctx = new Context(request);
-      if (draining) refuseBusy(ctx);
+      if (draining) finish(ctx, refuseBusy());
       else serve(request, ctx);
     } catch (error) {
       log.error(describeError(error), 'http: the request handler threw');
@@ -156,22 +108,23 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>): Mounted =
 
   const sweeper = startSweeper(parts.open, deadline_ms, finish);
   return {
+    /** Requests without an answer, oldest first. */
     open: parts.open,
-    call(request) {
+    /** Answers a call that did not come over HTTP. */
+    call(request: WholeCall): void {
       const ctx = new Context(request);
       const found = router.find(request.method, request.path);
       if (found.kind === 'route') {
-        request.ends_credentials = found.match.entry.route.ends_credentials;
+        request.ends_credentials = found.entry.route.ends_credentials;
       }
-      if (draining) refuseBusy(ctx);
-      else if (!request.exceeds(bodyLimitOf(found))) answer(ctx, found);
+      if (draining) finish(ctx, refuseBusy());
+      else if (!request.exceeds(bodyLimitOf(found))) void respond(ctx, found);
       else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
     },
-    startDraining() {
+    /** Refuses new requests with 503 while the open ones finish. */
+    startDraining(): void {
       draining = true;
     },
-    stop() {
-      clearInterval(sweeper);
-    },
+    stop: (): void => clearInterval(sweeper),
   };
 };

@@ -148,8 +148,8 @@ interface List<R> {
   readonly query: PageQuery;
   readonly plural: string;
   /** One row more than the page, to know whether it ends. */
-  read(ask: PageAsk): Promise<readonly R[]>;
-  /** The members of the answer beside the rows. */
+  read(page: PageAsk): Promise<readonly R[]>;
+  /** The members of the answer besides the rows. */
   count(): Promise<{ readonly total: number }>;
   show?(row: R): object;
   /** Left out where the id alone is the key. */
@@ -163,10 +163,10 @@ export const replyPage = async <R extends { readonly id: string }>(
 ): Promise<Answer> => {
   const { path, query, plural, show = (row: R) => row, kinds = ['id'] } = list;
   const { keyOf = ({ id }: R) => [id] } = list;
-  const ask = readPage(query, kinds);
-  if (isFault(ask)) return ask;
-  const [fetched, counted] = await Promise.all([list.read(ask), list.count()]);
-  const { rows, next_cursor } = makePage(fetched, ask.limit, keyOf);
+  const page = readPage(query, kinds);
+  if (isFault(page)) return page;
+  const [fetched, counted] = await Promise.all([list.read(page), list.count()]);
+  const { rows, next_cursor } = makePage(fetched, page.limit, keyOf);
   const body = { ...counted, [plural]: rows.map(show), next_cursor };
   return reply(200, body, pageHeaders(path, { ...query }, next_cursor));
 };

@@ -2,23 +2,10 @@ import type { Logger } from 'pino';
 import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
 import { BodyStream } from './body.js';
-import {
-  type CallToClaim,
-  type Claim,
-  ClaimLostError,
-  isKept,
-  type Keeper,
-} from './idempotency.js';
+import { answerOnce, findEnded, type Idempotency, key_header } from './idempotency.js';
 import type { Limiter, Taken, Window } from './limits.js';
-import {
-  applyLimits,
-  type Finish,
-  makeAnswerChecker,
-  refuseThrown,
-  showGivenBack,
-  withEtag,
-} from './reply.js';
-import type { Address, BodyRead, Request } from './request.js';
+import { applyLimits, type Finish, refuseThrown, showGivenBack, withEtag } from './reply.js';
+import { type Address, type BodyRead, exchange_counters, type Request } from './request.js';
 import type { ResponseCache } from './response-cache.js';
 import {
   type Answer,
@@ -27,7 +14,6 @@ import {
   type Context,
   type Found,
   isAdmin,
-  type Match,
   type Reply,
   type Route,
 } from './route.js';
@@ -48,15 +34,16 @@ export interface ServeOptions<D> {
   readonly link_url: () => string;
   /** May answer without a promise: a cached key costs no turn of the event loop. */
   readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
-  /** Keeps the answers of calls with an Idempotency-Key; without it the header is not looked at. */
-  readonly keeper?: Keeper;
+  /** Without it the header `Idempotency-Key` is not looked at. */
+  readonly idempotency?: Idempotency;
   readonly cache: ResponseCache;
   readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
   /** Gets the errors that handlers throw. */
   readonly onThrown?: (error: unknown) => void;
-  /** Tests: an answer that does not match the route's `returns` becomes a 500. */
-  readonly check_answers?: boolean;
 }
+
+export const isRead = ({ method }: Pick<Request, 'method'>): boolean =>
+  method === 'GET' || method === 'HEAD';
 
 export const compileRoute = <D>(route: Route<D>) => ({
   route,
@@ -66,6 +53,7 @@ export const compileRoute = <D>(route: Route<D>) => ({
 });
 
 export type CompiledRoute<D> = ReturnType<typeof compileRoute<D>>;
+type FoundRoute<D> = Extract<Found<CompiledRoute<D>>, { kind: 'route' }>;
 
 /** The credentials of a request; empty where it has none. */
 export interface Credentials {
@@ -171,105 +159,6 @@ const readParts = (
   return refuse(common_faults.INVALID_REQUEST, { message: sayFirst('body', fields), fields });
 };
 
-/**
- * The Idempotency-Key of a call. The request is checked as ever (caller, limits, shape), so that a
- * refusal of those kinds leaves the key free; then the key is claimed, or its answer is replayed;
- * then the handler runs, and its answer is kept or the key is released.
- */
-const key_header = 'idempotency-key';
-const key_pattern = /^[ -~]{1,255}$/;
-
-const scopeOf = (caller: Caller, address: Address): string => {
-  if (caller.kind === 'anonymous') return `address:${address.limit_key}`;
-  return caller.kind === 'admin' ? 'admin' : `${caller.kind}:${caller.id}`;
-};
-
-const toClaim = (request: Request, route: Route, scope: string): CallToClaim => {
-  const { path, query, raw_body } = request;
-  const key = request.header('x-api-key');
-  return {
-    scope,
-    raw_body,
-    route: route.id,
-    key: request.header(key_header),
-    target: `${path}?${query}${route.takes_key ? `\n${key}` : ''}`,
-    credential: route.ends_credentials ? `${key}\n${request.header('authorization')}` : null,
-  };
-};
-
-const replay = (answer: Answer): Answer => ({
-  ...answer,
-  headers: { ...answer.headers, 'Idempotency-Replayed': 'true' },
-});
-
-const refuseRunning = (): Fault =>
-  refuse(common_faults.IDEMPOTENCY_IN_PROGRESS, { headers: { 'Retry-After': '1' } });
-
-const refuseKey = (): Fault => {
-  const message = 'Idempotency-Key has 1 to 255 printable ASCII characters.';
-  const fields = [{ path: `header.${key_header}`, message: '1 to 255 printable ASCII characters' }];
-  return refuse(common_faults.INVALID_REQUEST, { message, fields });
-};
-
-/** Tests: why a route did not keep its answer as it says it does. */
-const findUnkept = ({ keeps }: Route, claim: Claim, answer: Answer): string | null => {
-  // A repeat has no effect of its own.
-  if (isFault(answer) || answer.headers?.['Idempotency-Replayed'] !== undefined) return null;
-  if (keeps === 'after') return null;
-  if (claim.kept === null) return 'kept no answer in its transaction';
-  return JSON.stringify(claim.kept) === JSON.stringify(answer) ? null : 'kept another answer';
-};
-
-interface Keyed {
-  readonly keeper: Keeper;
-  readonly route: Route;
-  /** Tests: the answer must have been kept as the route says. */
-  readonly check: boolean;
-}
-
-/** The handler's answer, or the first one when this request had one already. */
-const answerOnce = async (
-  ctx: Context,
-  { keeper, route, check }: Keyed,
-  handle: () => Making,
-): Promise<Answer> => {
-  const { request, caller } = ctx;
-  if (!key_pattern.test(request.header(key_header))) return refuseKey();
-  const claimed = await keeper.claim(toClaim(request, route, scopeOf(caller, request.address)));
-  if (claimed.kind === 'replay') return replay(claimed.answer);
-  if (claimed.kind === 'mismatch') return refuse(common_faults.IDEMPOTENCY_MISMATCH);
-  if (claimed.kind === 'running') return refuseRunning();
-  const { claim } = claimed;
-  ctx.claim = claim;
-  try {
-    const answer = await handle();
-    if (!isKept(answer)) await keeper.release(claim);
-    else if (isFault(answer) || claim.kept === null) await keeper.keepAfter(claim, answer);
-    const problem = check ? findUnkept(route, claim, answer) : null;
-    if (problem !== null) throw new Error(`${route.id} ${problem}`);
-    return answer;
-  } catch (error) {
-    // Where the commit took effect after all, the answer is there and stays.
-    await keeper.release(claim);
-    if (error instanceof ClaimLostError) return refuseRunning();
-    throw error;
-  }
-};
-
-/** The answer to the call by which these credentials ended; null when there is none. */
-const findEnded = async (
-  request: Request,
-  route: Route,
-  keeper: Keeper | undefined,
-): Promise<Answer | null> => {
-  if (keeper === undefined || !route.ends_credentials) return null;
-  if (!key_pattern.test(request.header(key_header))) return null;
-  const answer = await keeper.findEnded(toClaim(request, route, ''));
-  return answer === null ? null : replay(answer);
-};
-
-type Making = Answer | Promise<Answer>;
-
 /** Makes the first piece; false where nothing can be sent in pieces. HEAD has none. */
 const openStream = async (request: Request, body: BodyStream): Promise<boolean> => {
   request.onGone?.(() => body.close());
@@ -282,45 +171,27 @@ const openStream = async (request: Request, body: BodyStream): Promise<boolean> 
 const isForAll = ({ request, caller }: Context): boolean =>
   request.stream !== undefined && request.method === 'GET' && caller.kind === 'anonymous';
 
-/** Tests: throws where an answer is not what its route says. */
-const makeChecked = async (
-  route: Route,
-  findMismatch: ReturnType<typeof makeAnswerChecker>,
-  handle: () => Making,
-): Promise<Answer> => {
-  const made = await handle();
-  const mismatch = isFault(made) ? null : findMismatch(route, made);
-  if (mismatch === null) return made;
-  throw new Error(`${route.id} does not return what it says: ${mismatch}`);
-};
-
 /** From the whole request to its answer; rejects only for bugs and outages. */
 const makeResponder = <D>(options: ServeOptions<D>) => {
   const { deps, limiter, authenticate, windowsOf, link_url } = options;
-  const { keeper, cache, check_answers: check = false } = options;
-  const findMismatch = check ? makeAnswerChecker() : null;
+  const { idempotency, cache } = options;
 
-  /** No async function in between: a promise that passes another one on costs every call. */
-  const makeAnswer = (ctx: Context, route: Route<D>): Making => {
+  const makeAnswer = (ctx: Context, route: Route<D>): Answer | Promise<Answer> => {
     const { request, params } = ctx;
-    const plain = route as Route;
-    const handle = (): Making => route.handle(ctx, deps);
-    const make = findMismatch === null ? handle : () => makeChecked(plain, findMismatch, handle);
+    const handle = () => route.handle(ctx, deps);
     const is_keyed = route.method === 'POST' && request.headers[key_header] !== undefined;
-    if (keeper !== undefined && is_keyed) {
-      return answerOnce(ctx, { keeper, route: plain, check }, make);
+    if (is_keyed && idempotency !== undefined) {
+      return answerOnce(ctx, { route, idempotency }, handle);
     }
-    const { cache: rule, query } = plain;
-    if (rule === undefined || !isForAll(ctx)) return make();
-    return cache.share(request, { rule, params, query }, make);
+    const { cache: rule, query } = route;
+    if (rule === undefined || !isForAll(ctx)) return handle();
+    return cache.share(request, { rule, params, query }, handle);
   };
 
-  return async (ctx: Context, match: Match<CompiledRoute<D>>): Promise<Reply | Fault> => {
+  return async (ctx: Context, { entry, params }: FoundRoute<D>): Promise<Reply | Fault> => {
     const { request } = ctx;
-    const { route } = match.entry;
-    const plain = route as Route;
-    const pending = identify(request, route, authenticate);
-    const caller = pending instanceof Promise ? await pending : pending;
+    const { route } = entry;
+    const caller = await identify(request, route, authenticate);
     if (!isFault(caller)) ctx.caller = caller;
     const windows = windowsOf(route, ctx.caller, request.address);
     let taken: Taken | null = null;
@@ -330,22 +201,19 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
       if (exceeded !== null) return exceeded;
     }
     if (isFault(caller)) {
-      const first = await findEnded(request, plain, keeper);
-      if (first !== null && !isFault(first)) return withEtag(ctx, plain, first);
+      const first = await findEnded(request, route, idempotency);
+      if (first !== null && !isFault(first)) return withEtag(ctx, route, first);
       return route.auth === 'admin' ? refuse(common_faults.NOT_FOUND) : caller;
     }
     if (route.is_endless && request.stream === undefined) return refuse(common_faults.HTTP_ONLY);
-    const refused =
-      admit(plain, caller, link_url) ??
-      readParts(ctx, match.entry as CompiledRoute<never>, match.params);
+    const refused = admit(route, caller, link_url) ?? readParts(ctx, entry, params);
     if (refused !== null) return refused;
-    const making = makeAnswer(ctx, route);
-    const answer = making instanceof Promise ? await making : making;
+    const answer = await makeAnswer(ctx, route);
     if (isFault(answer)) return answer;
     if (answer.body instanceof BodyStream && !(await openStream(request, answer.body))) {
       return refuse(common_faults.HTTP_ONLY);
     }
-    const outgoing = withEtag(ctx, plain, answer);
+    const outgoing = withEtag(ctx, route, answer);
     if (outgoing.status === 304 && taken !== null) {
       // Before the answer goes out, so that its receiver has its place in the limits again.
       showGivenBack(ctx, windows, await limiter.giveBack(windows, taken));
@@ -373,28 +241,45 @@ const respondUnrouted = async (
   });
 };
 
-/** Answers a call by what was found for its path; never throws, never rejects. */
-export type Respond<D> = (ctx: Context, found: Found<CompiledRoute<D>>) => Promise<void>;
+/**
+ * Writes that may be open at once in a process; one more is refused at once with 503, so that those
+ * that are admitted are answered soon however many more are sent.
+ */
+const most_open_writes = 512;
 
-export const makeRespond = <D>(
-  options: ServeOptions<D> & { readonly finish: Finish },
-): Respond<D> => {
+export const refuseBusy = (): Fault =>
+  refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+
+/** Answers a call by what was found for its path; never throws, never rejects. */
+export const makeRespond = <D>(options: ServeOptions<D> & { readonly finish: Finish }) => {
   const { log, finish, authenticate } = options;
   const respond = makeResponder(options);
-  return async (ctx, found) => {
-    let outgoing: Reply | Fault;
+  let open_writes = 0;
+
+  const answer = async (ctx: Context, found: Found<CompiledRoute<D>>): Promise<Reply | Fault> => {
     try {
-      if (found.kind === 'route') {
-        ctx.request.longest_ms = found.match.entry.route.longest_ms;
-        outgoing = await respond(ctx, found.match);
-      } else {
+      if (found.kind !== 'route') {
         const allow = found.kind === 'wrong_method' ? found.allow : null;
-        outgoing = await respondUnrouted(ctx, allow, authenticate);
+        return await respondUnrouted(ctx, allow, authenticate);
       }
+      ctx.request.longest_ms = found.entry.route.longest_ms;
+      return await respond(ctx, found);
     } catch (error) {
       options.onThrown?.(error);
-      outgoing = refuseThrown(error, ctx, log);
+      return refuseThrown(error, ctx, log);
     }
+  };
+
+  return async (ctx: Context, found: Found<CompiledRoute<D>>): Promise<void> => {
+    const is_write = found.kind === 'route' && !isRead(ctx.request);
+    if (is_write && open_writes >= most_open_writes) {
+      exchange_counters.shed += 1;
+      finish(ctx, refuseBusy());
+      return;
+    }
+    if (is_write) open_writes += 1;
+    const outgoing = await answer(ctx, found);
+    if (is_write) open_writes -= 1;
     try {
       finish(ctx, outgoing);
     } catch (error) {

@@ -7,23 +7,20 @@ import { BodyStream, etagOf, matchesEtag } from './body.js';
 import type { Left, Taken, Window } from './limits.js';
 import type { Outgoing } from './request.js';
 import { type Context, callerKey, type Reply, type Route } from './route.js';
-import { type Check, compileCheck } from './validation.js';
 
 /** Answers: bodies, common headers, ETags, refusals after a throw, the log line. */
 
 const json_type = 'application/json';
 
-type Encoded = Omit<Outgoing, 'headers' | 'body'> & {
-  readonly body: Outgoing['body'] | BodyStream;
-};
-
-const encode = (outgoing: Reply | Fault, request_id: string): Encoded => {
+const encode = (outgoing: Reply | Fault, request_id: string) => {
   if (isFault(outgoing)) {
     const body = JSON.stringify(faultBody(outgoing, request_id));
     return { status: outgoing.def.status, body, content_type: json_type };
   }
   const { status, body, content_type } = outgoing;
-  if (content_type !== undefined) return { status, body: body as Encoded['body'], content_type };
+  if (content_type !== undefined) {
+    return { status, body: body as Outgoing['body'] | BodyStream, content_type };
+  }
   if (body === undefined) return { status, body: '', content_type: null };
   return { status, body: JSON.stringify(body), content_type: json_type };
 };
@@ -178,25 +175,6 @@ export const applyLimits = (
     message: `The limit of ${limit} calls per minute (${name}) is used up; try again in ${seconds} s.`,
     headers: { 'Retry-After': String(seconds) },
   });
-};
-
-/** Tests: says where a success answer does not match the `returns` of its route. */
-export const makeAnswerChecker = (): ((route: Route, outgoing: Reply) => string | null) => {
-  const checks = new Map<string, Check>();
-  return (route, { status, body, content_type }) => {
-    if (!(status in route.returns)) return `status ${status} is not in returns`;
-    const type = content_type?.split(';')[0] ?? json_type;
-    const is_named = [route.produces ?? json_type, ...route.also_produces].includes(type);
-    if (body && !is_named) return `${type} is not in produces`;
-    const schema = route.returns[status];
-    if (schema === null || schema === undefined || content_type !== undefined) return null;
-    const name = `${route.id} ${status}`;
-    const check = checks.get(name) ?? compileCheck(schema, 'answer');
-    checks.set(name, check);
-    // The JSON text is checked, because it is sent: dates are texts by then.
-    const fields = check(JSON.parse(JSON.stringify(body)));
-    return fields === null ? null : fields.map((f) => `${f.path}: ${f.message}`).join('; ');
-  };
 };
 
 export const markdown_type = 'text/markdown; charset=utf-8';

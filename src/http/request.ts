@@ -10,8 +10,8 @@ import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import { common_faults, type Fault, refuse } from '../kit/fault.js';
+import { hasCredential } from '../kit/log.js';
 import { isWithin, parseRange } from '../kit/outbound/addresses.js';
-import { hasCredential } from '../kit/secrets.js';
 import type { BodyStream } from './body.js';
 import { parseJson } from './validation.js';
 
@@ -154,13 +154,6 @@ export const requestId = (given: string): string => {
   return `${node_id}-${request_count.toString(36)}`;
 };
 
-/** Headers as uWS writes them after another one, in one piece: each line after a line break. */
-const linesOf = (headers: Headers): string => {
-  let lines = '';
-  for (const [name, value] of headers) lines += `\r\n${name}: ${value}`;
-  return lines;
-};
-
 /** Bytes of a streamed body that are written at once: less than a reader makes room for. */
 const write_bytes = 65_536;
 
@@ -173,29 +166,23 @@ export const isTooLarge = (count: number, bytes: number): boolean =>
 
 export const exchange_counters = { opened: 0, late: 0, aborted: 0, expired: 0, shed: 0 };
 
-const status_lines: Record<number, string> = {};
-for (const [code, text] of Object.entries(STATUS_CODES))
-  status_lines[Number(code)] = `${code} ${text}`;
+const status_lines = Object.fromEntries(
+  Object.entries(STATUS_CODES).map(([code, text]) => [code, `${code} ${text}`]),
+);
 
 const exposed =
   'X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, Link, ETag, Location, ' +
   'Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
   'X-Export-As-Of, X-Export-Rows, Content-Disposition';
 
-const first_header = 'Access-Control-Allow-Origin';
-
-/**
- * Headers of every answer. With `only_https`, browsers never come without TLS again.
- */
+/** Headers of every answer. With `only_https`, browsers never come without TLS again. */
 export const commonHeaders = (only_https: boolean): Headers => [
-  [first_header, '*'],
+  ['Access-Control-Allow-Origin', '*'],
   ['Access-Control-Expose-Headers', exposed],
   ['X-Content-Type-Options', 'nosniff'],
   // For a year; of the names below this one nothing is known here.
   ...(only_https ? [['Strict-Transport-Security', 'max-age=31536000'] as const] : []),
 ];
-
-export const commonLines = (headers: Headers): string => `*${linesOf(headers.slice(1))}`;
 
 const no_body = Buffer.alloc(0);
 const json_type = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
@@ -209,8 +196,7 @@ export interface HttpParts {
   /** Requests without an answer, oldest first. */
   readonly open: Set<Request>;
   readonly readAddress: AddressReader;
-  /** The common headers after the name of the first of them, in one piece. */
-  readonly common_lines: string;
+  readonly common_headers: Headers;
 }
 
 /**
@@ -372,7 +358,9 @@ export class HttpCall implements Request {
     try {
       res.cork(() => this.#writeHead(head));
       if (this.method !== 'HEAD') await this.#sendPieces(body, untilRead);
-      if (!this.aborted) res.cork(() => this.#endStream());
+      if (!this.aborted) {
+        res.cork(() => (this.method === 'HEAD' ? this.#endWithoutBody(false) : res.end()));
+      }
     } catch (error) {
       if (!this.aborted) res.close();
       throw error;
@@ -396,17 +384,12 @@ export class HttpCall implements Request {
     }
   }
 
-  #endStream(): void {
-    if (this.method === 'HEAD') this.#endWithoutBody(false);
-    else this.#res.end();
-  }
-
-  /** All headers in one piece: of each that it is given for itself, uWS copies name and value. */
   #writeHead({ status, headers, content_type }: OutgoingHead): void {
     const res = this.#res;
     res.writeStatus(status_lines[status] ?? String(status));
-    const type = content_type === null ? '' : `\r\nContent-Type: ${content_type}`;
-    res.writeHeader(first_header, this.#parts.common_lines + type + linesOf(headers));
+    for (const [name, value] of this.#parts.common_headers) res.writeHeader(name, value);
+    if (content_type !== null) res.writeHeader('Content-Type', content_type);
+    for (const [name, value] of headers) res.writeHeader(name, value);
   }
 
   #write(outgoing: Outgoing, close: boolean): void {

@@ -16,14 +16,7 @@ import type { Answer, CacheRule, Reply, Route } from './route.js';
  * the events of its tag, by changes made in this process, and after `longest_ms` in any case,
  * because votes, edits and hiding have no event. While one caller renews an entry, others wait.
  */
-export interface ResponseCache {
-  /** Answers a GET with the response it has, and the headers of every one; false: it has none. */
-  answer(res: HttpResponse, req: HttpRequest, common_headers: Headers): boolean;
-  /** The result of `make`, which runs once for all requests of the same response at that time. */
-  share(request: Request, entry: Cached, make: () => Answer | Promise<Answer>): Promise<Answer>;
-  invalidate(tag: string): void;
-  stats(): { readonly entries: number; readonly bytes: number; readonly hits: number };
-}
+export type ResponseCache = ReturnType<typeof createResponseCache>;
 
 /** The rule of a route, and the parameters of a call to it. */
 interface Cached {
@@ -90,7 +83,7 @@ const send = (res: HttpResponse, req: HttpRequest, { etag, headers, body }: Entr
   else res.end(body);
 };
 
-export const createResponseCache = (): ResponseCache => {
+export const createResponseCache = () => {
   const entries = new LRUCache<string, Entry>({
     maxSize: most_bytes,
     sizeCalculation: ({ body }, key) => body.byteLength + key.length,
@@ -128,7 +121,8 @@ export const createResponseCache = (): ResponseCache => {
   };
 
   return {
-    answer(res, req, common_headers) {
+    /** Answers a GET with the response it has, and the headers of every one; false: it has none. */
+    answer(res: HttpResponse, req: HttpRequest, common_headers: Headers): boolean {
       const key = keyOf(req.getUrl(), req.getQuery() ?? '', req.getHeader('accept'));
       const entry = entries.get(key);
       if (entry === undefined) return false;
@@ -137,12 +131,17 @@ export const createResponseCache = (): ResponseCache => {
       send(res, req, { ...entry, headers: [...entry.headers, ...common_headers] });
       return true;
     },
-    async share(request, { rule, params, query }, make) {
+    /** The result of `make`, which runs once for all requests of the same response at that time. */
+    async share(
+      request: Request,
+      { rule, params, query }: Cached,
+      make: () => Answer | Promise<Answer>,
+    ): Promise<Answer> {
       if (!hasKnownQuery(request.query, query)) return make();
       const key = keyOf(request.path, request.query, request.header('accept'));
       return renewals.get(key)?.answer ?? renew(key, rule.tag(params as never), make);
     },
-    invalidate(tag) {
+    invalidate(tag: string): void {
       for (const key of [...(keys_by_tag.get(tag) ?? [])]) entries.delete(key);
       for (const [key, renewal] of renewals) if (renewal.tag === tag) renewals.delete(key);
     },

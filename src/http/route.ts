@@ -115,7 +115,7 @@ export interface Route<D = never> {
   /** The feature, as OpenAPI tag. */
   readonly tag: string;
   readonly auth: Auth;
-  /** Names of the rate limits that count this call, beside the ones that count every call. */
+  /** Names of the rate limits that count this call, in addition to those that count every call. */
   readonly limits: readonly string[];
   readonly params: TObject | undefined;
   /** The refusal for parameters that cannot name anything, such as an id that is no UUID. */
@@ -146,8 +146,8 @@ export interface Route<D = never> {
   /** True: the call ends the credentials it is made with, and its repeat is known by them. */
   readonly ends_credentials: boolean;
   /**
-   * True: an agent key may come beside the Bearer token. The token says who acts, the key what the
-   * call is about, and the body may be left out.
+   * True: an agent key may come together with the Bearer token. The token names the caller, the key
+   * the subject of the call, and the body may be left out.
    */
   readonly takes_key: boolean;
   /** False: left out of the OpenAPI document and the tables (development pages). */
@@ -253,7 +253,7 @@ export const anonymous: Anonymous = { kind: 'anonymous' };
 export const isAdmin = (caller: Caller): boolean =>
   caller.kind === 'admin' || (caller.kind === 'human' && caller.is_admin);
 
-/** The name under which limits and logs count this caller; null for nobody in particular. */
+/** The id by which limits and logs count this caller; null for anonymous callers and the admin. */
 export const callerKey = (caller: Caller): string | null =>
   caller.kind === 'agent' || caller.kind === 'human' ? caller.id : null;
 
@@ -263,15 +263,13 @@ export const callerKey = (caller: Caller): string | null =>
  * ignored; parameters are percent-decoded.
  */
 
-export interface Match<T> {
-  readonly entry: T;
-  readonly params: Record<string, string>;
-}
-
 export type Found<T> =
-  | { readonly kind: 'route'; readonly match: Match<T> }
+  | {
+      readonly kind: 'route';
+      readonly entry: T;
+      readonly params: Readonly<Record<string, string>>;
+    }
   | { readonly kind: 'wrong_method'; readonly allow: readonly string[] }
-  | { readonly kind: 'bad_path' }
   | { readonly kind: 'nothing' };
 
 interface Node<T> {
@@ -281,10 +279,6 @@ interface Node<T> {
 }
 
 const makeNode = <T>(): Node<T> => ({ statics: new Map(), param: undefined, entries: new Map() });
-
-interface Router<T> {
-  find(method: string, path: string): Found<T>;
-}
 
 const walk = <T>(
   node: Node<T>,
@@ -317,7 +311,7 @@ const decode = (text: string): string | null => {
 
 export const makeRouter = <T>(
   entries: readonly { readonly route: Pick<Route, 'method' | 'path'>; readonly entry: T }[],
-): Router<T> => {
+) => {
   const root = makeNode<T>();
   for (const { route, entry } of entries) {
     let node = root;
@@ -341,7 +335,7 @@ export const makeRouter = <T>(
     node.entries.set(route.method, { names, entry });
   }
   return {
-    find(method, path) {
+    find(method: string, path: string): Found<T> {
       const segments = path.split('/');
       segments.shift();
       if (segments.length > 1 && segments[segments.length - 1] === '') segments.pop();
@@ -357,10 +351,10 @@ export const makeRouter = <T>(
       const params: Record<string, string> = {};
       for (let index = 0; index < values.length; index += 1) {
         const value = decode(values[index] as string);
-        if (value === null || value.includes('\0')) return { kind: 'bad_path' };
+        if (value === null || value.includes('\0')) return { kind: 'nothing' };
         params[hit.names[index] as string] = value;
       }
-      return { kind: 'route', match: { entry: hit.entry, params } };
+      return { kind: 'route', entry: hit.entry, params };
     },
   };
 };

@@ -36,12 +36,12 @@ const sayPattern = (schema: TSchema): string => {
   return schema.description?.replace(/[.]$/, '') ?? `must match ${schema['pattern']}`;
 };
 
-type Say = (schema: TSchema) => string;
+type Wording = (schema: TSchema) => string;
 
-const atLeast: Say = ({ minimum }) => `must be at least ${minimum}`;
-const atMost: Say = ({ maximum }) => `must be at most ${maximum}`;
+const atLeast: Wording = ({ minimum }) => `must be at least ${minimum}`;
+const atMost: Wording = ({ maximum }) => `must be at most ${maximum}`;
 
-const said: Partial<Record<ValueErrorType, Say>> = {
+const wordings: Partial<Record<ValueErrorType, Wording>> = {
   [ValueErrorType.IntegerMinimum]: atLeast,
   [ValueErrorType.IntegerMaximum]: atMost,
   [ValueErrorType.NumberMinimum]: atLeast,
@@ -65,18 +65,18 @@ const said: Partial<Record<ValueErrorType, Say>> = {
 
 /** The words after the path of the error; without a full stop. */
 const wordError = ({ type, schema, message }: ValueError): string => {
-  const say = said[type];
-  if (say !== undefined) return say(schema);
+  const word = wordings[type];
+  if (word !== undefined) return word(schema);
   return schema[Kind] in kinds || schema[Kind] === 'Literal'
     ? `must be ${nameOf(schema)}`
     : message;
 };
 
 const isOfAnotherKind = (errors: readonly ValueError[], path: string): boolean =>
-  errors.some(({ type, path: at }) => at === path && said[type] === undefined);
+  errors.some(({ type, path: at }) => at === path && wordings[type] === undefined);
 
 /**
- * The errors, each at the innermost place that can be told: where a value has the kind of just one
+ * The errors, each at its innermost place: where a value has the kind of just one
  * of several alternatives, those within that one.
  */
 function* innermost(errors: Iterable<ValueError>): Generator<ValueError> {

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import DataLoader from 'dataloader';
 import { LRUCache } from 'lru-cache';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 
-export interface LoaderOptions {
+interface LoaderOptions {
   /** Most keys of one reading. */
   readonly most?: number;
   /** Readings under way at once; meanwhile the next one gathers keys. */
@@ -15,13 +15,13 @@ export interface LoaderOptions {
  * order of the keys, which are all different. A reading that has begun takes nobody in: the answer
  * is never older than the question.
  */
-export const makeLoader = <V>(
-  read: (keys: readonly string[]) => Promise<readonly V[]>,
+export const makeLoader = <V, K = string>(
+  read: (keys: readonly K[]) => Promise<readonly V[]>,
   { most = 256, at_once = 2 }: LoaderOptions = {},
-): ((key: string) => Promise<V>) => {
+): ((key: K) => Promise<V>) => {
   const limit = pLimit(at_once);
   let reading: Promise<readonly V[]> = Promise.resolve([]);
-  const loader = new DataLoader<string, V>(
+  const loader = new DataLoader<K, V>(
     (keys) => {
       loader.clearAll();
       reading = read(keys);
@@ -43,17 +43,7 @@ export const makeLoader = <V>(
   return (key) => loader.load(key);
 };
 
-export interface Cache<V> {
-  /** A value without a promise where it is known; those who ask during a reading share it. */
-  get(key: string, read: () => Promise<V>): V | Promise<V>;
-  peek(key: string): V | undefined;
-  /** A value that is being read is not kept either. */
-  forget(key: string): void;
-  /** Forgets what this holds of; what is being read has no value yet. */
-  forgetWhere(matches: (key: string, value: V | undefined) => boolean): void;
-}
-
-export interface CacheOptions<V> {
+interface CacheOptions<V> {
   /** Values, or the sum of their sizes; the longest unused goes first. */
   readonly most: number;
   readonly sizeOf?: (value: V) => number;
@@ -69,7 +59,7 @@ interface Entry<V> {
 }
 
 /** A cache of values that were read. */
-export const makeCache = <V>(options: CacheOptions<V>): Cache<V> => {
+export const makeCache = <V>(options: CacheOptions<V>) => {
   const { most, ttl_ms = 0, sizeOf = () => 1, isKept = () => true } = options;
   const entries = new LRUCache<string, Entry<V>>({ maxSize: most, ttl: ttl_ms });
   const start = (key: string, read: () => Promise<V>): Promise<V> => {
@@ -94,13 +84,16 @@ export const makeCache = <V>(options: CacheOptions<V>): Cache<V> => {
     return entry.reading;
   };
   return {
-    get(key, read) {
+    /** A value without a promise where it is known; callers during a reading share it. */
+    get(key: string, read: () => Promise<V>): V | Promise<V> {
       const entry = entries.get(key);
       return entry === undefined ? start(key, read) : (entry.value ?? entry.reading);
     },
-    peek: (key) => entries.peek(key)?.value,
-    forget: (key) => void entries.delete(key),
-    forgetWhere(matches) {
+    peek: (key: string): V | undefined => entries.peek(key)?.value,
+    /** A value that is being read is not kept either. */
+    forget: (key: string): void => void entries.delete(key),
+    /** Forgets the entries that match; an entry that is being read has no value yet. */
+    forgetWhere(matches: (key: string, value: V | undefined) => boolean): void {
       for (const [key, { value }] of [...entries.entries()]) {
         if (matches(key, value)) entries.delete(key);
       }
@@ -117,5 +110,39 @@ export const makeQueue = (at_once: number, most_waiting: number) => {
     const inside = limit.activeCount + limit.pendingCount;
     if (inside >= at_once + most_waiting) throw new BusyError('too many wait');
     return limit(work);
+  };
+};
+
+interface FairPoolOptions {
+  readonly at_once: number;
+  readonly of_each: number;
+  readonly waiting: number;
+  readonly waiting_of_each: number;
+}
+
+/**
+ * Bounds work at once and in waiting, over all and for each key. Undefined, and nothing is done,
+ * when there is no room to wait.
+ */
+export const makeFairPool = (room: FairPoolOptions) => {
+  const all = pLimit(room.at_once);
+  const queues = new Map<string, { readonly limit: LimitFunction; inside: number }>();
+  let inside = 0;
+  return {
+    async run<T>(key: string, work: () => Promise<T>): Promise<T | undefined> {
+      const queue = queues.get(key) ?? { limit: pLimit(room.of_each), inside: 0 };
+      if (inside >= room.at_once + room.waiting) return undefined;
+      if (queue.inside >= room.of_each + room.waiting_of_each) return undefined;
+      queues.set(key, queue);
+      queue.inside += 1;
+      inside += 1;
+      try {
+        return await queue.limit(() => all(work));
+      } finally {
+        inside -= 1;
+        queue.inside -= 1;
+        if (queue.inside === 0) queues.delete(key);
+      }
+    },
   };
 };

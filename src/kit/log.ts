@@ -1,12 +1,14 @@
 import { write, writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
-import { hideCredentials } from './secrets.js';
 
-export interface Log {
-  readonly log: Logger;
-  /** Lines that could not be written so far. */
-  readonly dropped: () => number;
-}
+/**
+ * API keys (`sk_`) and session tokens (`hs_`), also with the underscore percent-encoded. A client
+ * may put one into a path or into `X-Request-Id`; nothing that is written down may repeat it.
+ */
+const credential = /(?:sk|hs)(?:_|%5f)[\w-]{20,}/i;
+const credentials = new RegExp(credential, 'gi');
+
+export const hasCredential = (text: string): boolean => credential.test(text);
 
 const redacted = [
   ...['api_key', 'token', 'password', 'secret'].flatMap((name) => [name, `*.${name}`]),
@@ -19,19 +21,20 @@ const redacted = [
  * get into a record in the first place; the redaction list is the second fence, and keys inside of
  * any text, such as a path, are taken out of every line.
  */
-export const makeLog = (level: string, base: Readonly<Record<string, unknown>>, fd = 1): Log => {
+export const makeLog = (level: string, base: Readonly<Record<string, unknown>>, fd = 1) => {
   const output = new LogOutput(fd, (dropped, code) =>
     log.warn({ dropped, code }, 'log: lines were dropped'),
   );
-  const log = pino(
+  const log: Logger = pino(
     {
       level,
       base,
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: redacted, censor: '[redacted]' },
     },
-    { write: (line: string) => output.write(hideCredentials(line)) },
+    { write: (line: string) => output.write(line.replace(credentials, '[redacted]')) },
   );
+  /** `dropped`: lines that could not be written so far. */
   return { log, dropped: () => output.dropped };
 };
 
@@ -96,7 +99,8 @@ const flushAll = (): void => {
 };
 
 /**
- * Writes lines without making anybody wait. A failed write (the disk is full, nobody reads the
+ * Writes lines without making anybody wait. (`sonic-boom`, which pino brings, blocks the end of a
+ * process for ever when the disk is full.) A failed write (the disk is full, nobody reads the
  * pipe) is tried again; meanwhile `most` is kept, and further lines are dropped and counted.
  */
 export class LogOutput {

@@ -1,6 +1,6 @@
 /**
- * Markdown that carries the words of strangers. Whatever they wrote is shown as they wrote it, on
- * one line and without meaning: no link, image, HTML, heading, list, table or code comes of it.
+ * Markdown with texts of strangers. Their text is shown as they wrote it, on one line, and makes no
+ * link, image, HTML, heading, list, table or code.
  */
 
 /**

@@ -7,12 +7,6 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
  * Layout: version (1 byte) · nonce (12) · tag (16) · ciphertext.
  */
 
-export interface Sealer {
-  seal(name: string, text: string): Buffer;
-  /** Null when it was sealed under another key, for another name, or is damaged. */
-  open(name: string, sealed: Uint8Array): string | null;
-}
-
 const version = 1;
 const nonce_bytes = 12;
 const tag_bytes = 16;
@@ -23,7 +17,9 @@ const algorithm = 'aes-256-gcm';
 export const deriveKey = (secret_key: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret_key, '', purpose, 32));
 
-export const createSealer = (secret_key: string, purpose: string): Sealer => {
+export type Sealer = ReturnType<typeof createSealer>;
+
+export const createSealer = (secret_key: string, purpose: string) => {
   const key = deriveKey(secret_key, purpose);
 
   const seal = (name: string, secret: string): Buffer => {
@@ -34,6 +30,7 @@ export const createSealer = (secret_key: string, purpose: string): Sealer => {
     return Buffer.concat([Buffer.of(version), nonce, cipher.getAuthTag(), text]);
   };
 
+  /** Null when it was sealed under another key, for another name, or is damaged. */
   const open = (name: string, sealed: Uint8Array): string | null => {
     const bytes = Buffer.from(sealed);
     if (bytes.length < header_bytes || bytes[0] !== version) return null;

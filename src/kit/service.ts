@@ -5,7 +5,7 @@
 export interface Service {
   readonly name: string;
   start(): Promise<void>;
-  /** Finishes the item at hand and lets go of everything; must not throw. */
+  /** Finishes the item at hand and frees everything; must not throw. */
   stop(): Promise<void>;
 }
 
@@ -15,11 +15,12 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Rejects after `ms`; the timer does not keep the process alive. */
+/** Rejects with the code `ETIMEOUT` after `ms`; the timer does not keep the process alive. */
 export const withDeadline = async <T>(work: Promise<T>, ms: number, what: string): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what} took longer than ${ms} ms`)), ms);
+    const error = new Error(`${what} took longer than ${ms} ms`);
+    timer = setTimeout(() => reject(Object.assign(error, { code: 'ETIMEOUT' })), ms);
     timer.unref();
   });
   try {
@@ -27,6 +28,18 @@ export const withDeadline = async <T>(work: Promise<T>, ms: number, what: string
   } finally {
     clearTimeout(timer);
   }
+};
+
+/**
+ * Waits until `floor_ms` after `started_ms` (of `performance.now()`), so that answers that must not
+ * differ take the same time. Holds a timer and nothing else.
+ */
+export const waitUntilFloor = (started_ms: number, floor_ms: number): Promise<void> | undefined => {
+  const left_ms = started_ms + floor_ms - performance.now();
+  if (left_ms <= 0) return undefined;
+  return new Promise((resolve) => {
+    setTimeout(resolve, Math.ceil(left_ms));
+  });
 };
 
 /** Starts services in order; when one fails, those already started are stopped again. */

@@ -9,7 +9,7 @@
  *   the shortest ones, so the members that everybody has cost nothing.
  * - A set with c of these has at most c more than the other members of `x` in common with it.
  *   Nearly everything ends here.
- * - What is left is compared member by member.
+ * - The other sets are compared member by member.
  */
 
 export interface SimilarSet {
@@ -31,7 +31,7 @@ const countIn = (own: ReadonlySet<number>, members: Int32Array): number => {
   return count;
 };
 
-/** What a member, a place in a list and a set take, as measured. */
+/** Bytes that a member, a place in a list and a set take, as measured. */
 const bytes_each = { member: 120, place: 16, set: 250 } as const;
 
 export class SimilarSets {

@@ -10,12 +10,11 @@ import {
   series_colours,
   styleOf,
 } from './svg.js';
-import { cutText, type Face, textWidth, wrapText } from './svg-text.js';
 
 /**
- * A chart with title, legend, axes, gridlines and its source, and the marks that go into it: d3
- * places values and chooses ticks, and the markup is our own, so that one picture is safe for any
- * text, the same at every time, and has its colours by class. What a chart means is not known here.
+ * A chart with title, legend, axes, gridlines and its source, and the marks that go into it. d3
+ * places values and chooses ticks; the markup is our own, so that a picture is safe for any text,
+ * the same at every time, and coloured by class. Features say what a chart means.
  */
 
 export interface Axis {
@@ -80,6 +79,81 @@ export interface ChartParts {
   readonly theme: SvgTheme;
   readonly draw: (plot: Plot) => readonly (Markup | null)[];
 }
+
+/** The width of texts in a picture, so that they are broken and cut where the place ends. */
+
+/** Of Inter SemiBold, U+0020 to U+007E, in hundredths of an em; Regular is a little narrower. */
+const advances = (
+  '25 32 52 64 65 100 66 33 37 37 54 67 32 47 32 38 66 42 62 64 67 61 64 58 64 64 32 33 67 67 67 ' +
+  '54 100 73 66 74 72 61 59 75 75 28 58 70 57 92 76 77 65 77 65 65 66 74 73 102 72 71 65 37 38 37 ' +
+  '48 47 35 57 62 58 62 59 39 63 61 26 26 57 26 90 61 61 62 62 40 55 35 61 59 84 57 59 57 45 36 45 ' +
+  '67'
+)
+  .split(' ')
+  .map(Number);
+
+interface Face {
+  readonly size: number;
+  readonly weight: 400 | 600;
+}
+
+const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]/u;
+
+/** Hundredths of an em; letters beyond ASCII are taken for a little wider than they mostly are. */
+const advanceOf = (character: string): number => {
+  const code = character.codePointAt(0) as number;
+  const known = advances[code - 32];
+  if (known !== undefined) return known;
+  if (/\p{M}|\u200d/u.test(character)) return 0;
+  return code > 0xffff || wide.test(character) ? 104 : 68;
+};
+
+/** For a reader whose letters are wider than those that are measured here. */
+const spare = 1.04;
+
+/** Units of the picture, rather too many than too few. */
+const textWidth = (text: string, { size }: Face): number => {
+  let hundredths = 0;
+  for (const character of text) hundredths += advanceOf(character);
+  return (hundredths * size * spare) / 100;
+};
+
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+/** The text if it fits into `width`, or as much of it as fits with an ellipsis. */
+const cutText = (text: string, width: number, face: Face): string => {
+  if (textWidth(text, face) <= width) return text;
+  let kept = '';
+  for (const { segment } of graphemes.segment(text)) {
+    if (textWidth(`${kept}${segment}…`, face) > width) break;
+    kept += segment;
+  }
+  return `${kept.trimEnd()}…`;
+};
+
+/** At most `most` lines of a text, broken at spaces; what does not fit is cut. */
+const wrapText = (
+  text: string,
+  { width, most, face }: { readonly width: number; readonly most: number; readonly face: Face },
+): readonly string[] => {
+  const words = text.trim().split(/\s+/);
+  const lines: string[] = [];
+  let line = '';
+  for (const [index, word] of words.entries()) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (line === '' || textWidth(longer, face) <= width) {
+      line = longer;
+      continue;
+    }
+    if (lines.length === most - 1) {
+      line = [line, ...words.slice(index)].join(' ');
+      break;
+    }
+    lines.push(cutText(line, width, face));
+    line = word;
+  }
+  return [...lines, cutText(line, width, face)];
+};
 
 const title_face: Face = { size: 18, weight: 600 };
 const subtitle_face: Face = { size: 13, weight: 400 };

@@ -1,33 +1,17 @@
 import { Worker } from 'node:worker_threads';
 import { BusyError, makeQueue } from './cache.js';
 
-/**
- * Pictures as PNG, each drawn by a thread of its own, one after the other: the event loop does not
- * wait for it. A thread is ended after its picture, because what it drew (4 bytes a pixel) hangs on
- * objects that are too small for its collector to hurry, and only its end gives all of it back.
- */
-export interface PngMaker {
-  /**
-   * The picture as PNG, `width` pixels wide. Rejects with a `BusyError` when too many wait or it
-   * takes too long, and for what is no SVG.
-   */
-  render(svg: string, width: number): Promise<Uint8Array>;
-  close(): Promise<void>;
-}
-
 export interface PngJob {
   readonly svg: string;
   readonly width: number;
 }
 
-export interface PngOptions {
-  readonly most_waiting?: number;
-  /** Longest that one picture is drawn. */
-  readonly longest_ms?: number;
-}
-
-export const createPngMaker = (options: PngOptions = {}): PngMaker => {
-  const { most_waiting = 32, longest_ms = 5_000 } = options;
+/**
+ * Pictures as PNG, each drawn by a thread of its own, one after the other, so that the event loop
+ * does not wait. A thread ends after its picture: the pixels (4 bytes each) belong to objects that
+ * are too small for the collector to hurry, and only the end of the thread frees all of them.
+ */
+export const createPngMaker = ({ most_waiting = 32, longest_ms = 5_000 } = {}) => {
   const queue = makeQueue(1, most_waiting);
   let thread: Worker | null = null;
   let is_closed = false;
@@ -53,8 +37,12 @@ export const createPngMaker = (options: PngOptions = {}): PngMaker => {
   };
 
   return {
-    render: (svg, width) => queue(() => draw({ svg, width })),
-    async close() {
+    /**
+     * The picture as PNG, `width` pixels wide. Rejects with a `BusyError` when too many wait or it
+     * takes longer than `longest_ms`, and for a text that is no SVG.
+     */
+    render: (svg: string, width: number) => queue(() => draw({ svg, width })),
+    async close(): Promise<void> {
       is_closed = true;
       await thread?.terminate();
     },

@@ -4,7 +4,7 @@
  * are.
  */
 
-/** Markup that `el` made; texts beside it are escaped. */
+/** Markup that `el` made; plain texts are escaped. */
 export interface Markup {
   readonly svg: string;
 }
@@ -21,7 +21,7 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 /**
- * What XML 1.0 forbids, and what would turn the direction of other texts: control characters, lone
+ * Characters that XML 1.0 forbids or that turn the direction of other texts: controls, lone
  * surrogates, noncharacters, overrides of the reading direction.
  */
 const unfit =

@@ -62,7 +62,7 @@ export const readText = (text: string, path: string, { min, max }: TextLimits): 
 
 /**
  * Finds http(s) links in prose as people and models write them: bare, in angle brackets, in
- * Markdown links, in tables, with the punctuation of the sentence behind them. Linear time: every
+ * Markdown links, in tables, followed by the punctuation of the sentence. Linear time: every
  * link is walked once.
  */
 
@@ -71,7 +71,7 @@ const scheme = /(?<![a-z])https?:\/\//gi;
 const stops =
   '\\u0000-\\u0020"\'<>`{}|\\\\^\\u007f-\\u00a0«»\\u1680\\u2000-\\u206f\\u3000-\\u303f' +
   '\\ufeff\\uff00-\\uff20\\uff5e';
-/** What ends no link and opens or closes nothing. */
+/** Characters that end no link and open or close nothing. */
 const plain = new RegExp(`[^${stops}()[\\],;]*`, 'y');
 /** `a,https://b`: a comma or semicolon is part of a link unless the next link follows it. */
 const inner = /[()[\]]|[,;](?!https?:\/\/)/iy;
@@ -263,68 +263,36 @@ const share_limit = 0.4;
 const share_from_words = 20;
 
 /** Only a text with one of these words is searched for the phrases below. */
-const promo_words = [
-  'click',
-  'buy',
-  'money',
-  'offer',
-  'promo',
-  'discount',
-  'coupon',
-  'giveaway',
-  'whatsapp',
-  'telegram',
-  'viagra',
-  'cialis',
-  'casino',
-  'subscribe',
-  'guaranteed',
-  'followers',
-];
+const promo_words = words(`
+  click buy money offer promo discount coupon giveaway whatsapp telegram viagra cialis casino
+  subscribe guaranteed followers
+`);
+
+/** One expression for phrases that are separated by commas. */
+const anyOf = (phrases: string, flags: string): RegExp => {
+  const list = phrases.trim().split(/\s*,\s*/);
+  return new RegExp(`\\b(?:${list.join('|')})\\b`, flags);
+};
 
 /** One of these is enough. */
-const blatant = new RegExp(
-  [
-    'click here (?:to|for|now)',
-    'buy cheap',
-    'buy (?:followers|likes|upvotes)',
-    'make money (?:fast|online|from home)',
-    'double your (?:money|bitcoin|crypto)',
-    'guaranteed (?:profits?|returns|winnings|income)',
-    '(?:bitcoin|crypto|token) giveaway',
-    '(?:whatsapp|telegram) me',
-    'no deposit (?:bonus|casino)',
-  ]
-    .map((phrase) => `\\b${phrase}\\b`)
-    .join('|'),
+const blatant = anyOf(
+  `
+  click here (?:to|for|now), buy cheap, buy (?:followers|likes|upvotes),
+  make money (?:fast|online|from home), double your (?:money|bitcoin|crypto),
+  guaranteed (?:profits?|returns|winnings|income), (?:bitcoin|crypto|token) giveaway,
+  (?:whatsapp|telegram) me, no deposit (?:bonus|casino)
+  `,
   'i',
 );
 
 /** Two different ones of these together; one alone may be a quotation. */
-const pushy = new RegExp(
-  [
-    'buy now',
-    'click (?:here|below|the link)',
-    'order now',
-    'act now',
-    'limited[- ]time offer',
-    'special offer',
-    'promo code',
-    'discount code',
-    'coupon code',
-    'subscribe now',
-    'sign up now',
-    'join (?:my|our) (?:telegram|whatsapp)',
-    'free (?:bitcoin|crypto|money|gift cards?)',
-    '100% free',
-    'online casino',
-    'cheap viagra',
-    'buy viagra',
-    'special discount',
-    'dm me',
-  ]
-    .map((phrase) => `\\b${phrase}\\b`)
-    .join('|'),
+const pushy = anyOf(
+  `
+  buy now, click (?:here|below|the link), order now, act now, limited[- ]time offer, special offer,
+  promo code, discount code, coupon code, subscribe now, sign up now,
+  join (?:my|our) (?:telegram|whatsapp), free (?:bitcoin|crypto|money|gift cards?), 100% free,
+  online casino, cheap viagra, buy viagra, special discount, dm me
+  `,
   'gi',
 );
 
@@ -501,27 +469,25 @@ const objectionOf = (request: ObjectionRequest): Objection | null => {
   return is_suspect && isPromotion(text) ? spam('It reads like advertising.') : null;
 };
 
+/** As the rules compare it: without invisible characters, in one case. */
+const normal = (text: string): string => fold(text.replace(format, ''));
+
 /** Words and objections of a text, for callers that have found its links already. */
 export const readProse = (text: string, request: ProseRequest): Prose => {
   const { links, uncounted, min_letters } = request;
   const readable = blank(text.slice(0, longest_text), links);
   const plain = readable.replace(format, '');
   const folded = fold(plain);
-  const is_counted = makeLengthCheck(folded, min_letters);
-  if (uncounted.length === 0) {
-    const words = wordsOf(folded);
-    const distinct = new Set(words.filter(is_counted));
-    return { distinct, objection: objectionOf({ text, plain, folded, links, words }) };
-  }
-  const body = wordsOf(fold(blank(readable, uncounted).replace(format, '')));
-  const rest = wordsOf(fold(pick(readable, uncounted).replace(format, '')));
-  const distinct = new Set(body.filter(is_counted));
-  const words = [...rest, ...body];
-  return { distinct, objection: objectionOf({ text, plain, folded, links, words }) };
+  const has_uncounted = uncounted.length > 0;
+  const body = wordsOf(has_uncounted ? normal(blank(readable, uncounted)) : folded);
+  const rest = has_uncounted ? wordsOf(normal(pick(readable, uncounted))) : [];
+  const distinct = new Set(body.filter(makeLengthCheck(folded, min_letters)));
+  const objection = objectionOf({ text, plain, folded, links, words: [...rest, ...body] });
+  return { distinct, objection };
 };
 
 /**
- * What speaks against publishing a text: profanity, or spam (more than 30 links, one character
+ * The reason against publishing a text: profanity, or spam (more than 30 links, one character
  * more than 30 times in a row, one word for more than 40 % of 20 or more words, advertising).
  * Links are not read for profanity. Linear in the length of the text.
  */

@@ -65,7 +65,7 @@ import { createQuestionCache, lists_tag } from '../features/questions/index.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
 import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js';
 import type { Deps } from '../http/deps.js';
-import { createKeeper } from '../http/idempotency.js';
+import { createIdempotency } from '../http/idempotency.js';
 import { createLimiter, type Limiter } from '../http/limits.js';
 import { type Mounted, mount } from '../http/mount.js';
 import type { Credentials } from '../http/pipeline.js';
@@ -269,7 +269,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
     onThrown: parts.write_watch.note,
     link_url: () => `${deps.public_url}/link`,
     cache: parts.cache,
-    keeper: createKeeper({ sql, secret_key: config.SECRET_KEY ?? '', log }),
+    idempotency: createIdempotency({ sql, secret_key: config.SECRET_KEY ?? '', log }),
     only_https: NODE_ENV === 'production' && PUBLIC_URL.startsWith('https://'),
     check_answers: options.check_answers ?? false,
   });

@@ -13,9 +13,9 @@ export interface StreamOptions {
   readonly key: string;
   readonly name: string;
   readonly log: Logger;
-  /** How long a read waits for the first entry; 1,000 ms unless told. */
+  /** How long a read waits for the first entry; 1,000 ms by default. */
   readonly block_ms?: number;
-  /** How long after the block an answer may take; 2,000 ms unless told. */
+  /** How long after the block an answer may take; 2,000 ms by default. */
   readonly grace_ms?: number;
   readonly count?: number;
 }
@@ -128,8 +128,8 @@ export class GroupReader extends StreamReader<GroupOptions> {
     const { key, group, consumer, block_ms, count } = this.options;
     const block = ['COUNT', count, 'BLOCK', block_ms] as const;
     return this.read(async (redis) => {
-      const asked = redis.xreadgroup('GROUP', group, consumer, ...block, 'STREAMS', key, '>');
-      return asked.catch((error: Error) => {
+      const reply = redis.xreadgroup('GROUP', group, consumer, ...block, 'STREAMS', key, '>');
+      return reply.catch((error: Error) => {
         if (error.message.startsWith('NOGROUP')) return this.#makeGroup(redis);
         throw error;
       });
@@ -144,8 +144,8 @@ export class GroupReader extends StreamReader<GroupOptions> {
   /** Offsets that were handed to somebody so long ago and not acknowledged; now they are ours. */
   async takeOver(redis: Redis, idle_ms: number): Promise<readonly number[]> {
     const { key, group, consumer, count } = this.options;
-    const asked = redis.xautoclaim(key, group, consumer, idle_ms, '0', 'COUNT', count);
-    const [, entries] = ((await orNone(asked)) ?? []) as [string?, RawEntry[]?];
+    const reply = redis.xautoclaim(key, group, consumer, idle_ms, '0', 'COUNT', count);
+    const [, entries] = ((await orNone(reply)) ?? []) as [string?, RawEntry[]?];
     return readEntries(entries).map(({ offset }) => offset);
   }
 

@@ -27,7 +27,7 @@ export interface CounterOptions {
   readonly counts_ms?: number;
 }
 
-const takeConnection = loadScript('seat-2.lua');
+const takeConnection = loadScript('connection-2.lua');
 const sayPresent = loadScript('presence-1.lua');
 
 const say_every_ms = 500;

@@ -30,7 +30,7 @@ export const makeFuzzCheck = (routes: readonly Route[]) => {
   /** It may be another route than the one that was meant. */
   const faultsAt = ({ method, path }: FuzzRequest): readonly FaultDef[] => {
     const found = router.find(method.toUpperCase(), path.replace(/\?.*$/s, ''));
-    return found.kind === 'route' ? faultsOf(found.match.entry) : [];
+    return found.kind === 'route' ? faultsOf(found.entry) : [];
   };
   return (request: FuzzRequest, answer: Answered): string | null => {
     if (isOfParser(answer)) return null;

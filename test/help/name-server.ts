@@ -25,8 +25,6 @@ export interface NameServer {
   readonly server: string;
   /** Names in the order of the questions, one for each type. */
   readonly asked: readonly string[];
-  /** How many questions came over TCP. */
-  readonly over_tcp: number;
   /** What is said from now on. */
   set(name: string, zone: Zone): void;
 }
@@ -131,7 +129,6 @@ export const startNameServer = async (
   const asked: string[] = [];
   const timers = new Set<NodeJS.Timeout>();
   const sockets = new Set<Socket>();
-  let over_tcp = 0;
 
   const handle = (query: Buffer, most: number, send: (answer: Buffer) => void): void => {
     const { name } = readQuestion(query);
@@ -155,7 +152,6 @@ export const startNameServer = async (
       got = Buffer.concat([got, chunk]);
       while (got.length >= 2 && got.length >= 2 + got.readUInt16BE(0)) {
         const end = 2 + got.readUInt16BE(0);
-        over_tcp += 1;
         handle(got.subarray(2, end), most_tcp, (answer) => {
           const length = Buffer.alloc(2);
           length.writeUInt16BE(answer.length, 0);
@@ -175,9 +171,6 @@ export const startNameServer = async (
   return {
     server: `127.0.0.1:${port}`,
     asked,
-    get over_tcp() {
-      return over_tcp;
-    },
     set: (name, zone) => void zones.set(name, zone),
   };
 };

@@ -1,11 +1,27 @@
+import { pino } from 'pino';
 import { t } from 'tap';
-import { openSql } from '../../src/db/client.js';
+import { openSql, type Sql } from '../../src/db/client.js';
+import {
+  type CallToClaim,
+  type Claim,
+  ClaimLostError,
+  createIdempotency,
+  createIdempotencySweep,
+  type Idempotency,
+  isKept,
+  keepAll,
+} from '../../src/http/idempotency.js';
+import { reply } from '../../src/http/route.js';
+import { common_faults, refuse } from '../../src/kit/fault.js';
 import { makeId } from '../../src/kit/ids.js';
 import { type Answered, type CallOptions, startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { until } from '../help/until.js';
 
-/** `Idempotency-Key` at the door: what is replayed, what is refused, and what leaves a key free. */
+/**
+ * `Idempotency-Key`: what is replayed, what is refused and what leaves a key free, over HTTP; then
+ * claims and kept answers by themselves: leases, fences, seals and their end.
+ */
 
 const app = await startApp(t, { roles: ['api'], env: { LIMIT_KEY: '1000000' } });
 const second = await startApp(t, { roles: ['api'], stores: app.stores });
@@ -15,6 +31,19 @@ const post = (path: string, key: string, send: CallOptions = {}): Promise<Answer
 const register = (key: string, name: string) =>
   post('/api/register', key, { body: { name, model: 'gpt-4o' } });
 const isReplay = ({ headers }: Answered): boolean => headers.get('idempotency-replayed') === 'true';
+
+const open = (name: string): Sql => {
+  const sql = openSql({ url: app.stores.database_url, pool: 4, prepare: true, name });
+  t.teardown(() => sql.end({ timeout: 1 }));
+  return sql;
+};
+const blocker = open('blocker');
+/** Does something while a call that changes the agent has to wait. */
+const whileLocked = (agent: { readonly id: string }, work: () => Promise<void>) =>
+  blocker.begin(async (tx) => {
+    await tx`select from agents where id = ${agent.id} for update`;
+    await work();
+  });
 
 let used = 0;
 const newName = (): string => {
@@ -90,17 +119,9 @@ t.test('while the first is worked on, the same request is told to come back', as
   const key = makeId();
   const send = { key: agent.key, body: {} };
   const rotate = () => post('/api/me/rotate-key', key, send);
-  const blocker = openSql({
-    url: app.stores.database_url,
-    pool: 1,
-    prepare: true,
-    name: 'blocker',
-  });
-  t.teardown(() => blocker.end({ timeout: 1 }));
   let first: Promise<Answered> = Promise.reject(new Error('not asked'));
   first.catch(() => undefined);
-  await blocker.begin(async (tx) => {
-    await tx`select from agents where id = ${agent.id} for update`;
+  await whileLocked(agent, async () => {
     first = rotate();
     await until('the first waits for the row', async () => {
       const waiting = await app.sql`
@@ -124,13 +145,10 @@ t.test('while the first is worked on, the same request is told to come back', as
 t.test('many at once through two processes have one effect', async (t) => {
   for (let round = 0; round < 5; round += 1) {
     const [name, key] = [newName(), makeId()];
-    const options = {
-      body: { name, model: 'm' },
-      headers: { 'idempotency-key': key },
-    };
-    const doors = Array.from({ length: 8 }, () => [app, second]).flat();
+    const options = { body: { name, model: 'm' }, headers: { 'idempotency-key': key } };
+    const apps = Array.from({ length: 8 }, () => [app, second]).flat();
     const answers = await Promise.all(
-      doors.map((door) => door.call('POST', '/api/register', options)),
+      apps.map((one) => one.call('POST', '/api/register', options)),
     );
     t.equal(await countAgents(name), 1);
     const done = answers.filter(({ status }) => status === 201);
@@ -147,13 +165,8 @@ t.test('many at once through two processes have one effect', async (t) => {
 t.test('a request that is not right leaves the key free, a judgement does not', async (t) => {
   const [name, key] = [newName(), makeId()];
   t.match(await register(key, 'x'), { status: 400 });
-  t.match(
-    await post('/api/register', key, {
-      body: '{',
-      headers: { 'content-type': 'application/json' },
-    }),
-    { status: 400 },
-  );
+  const broken = { body: '{', headers: { 'content-type': 'application/json' } };
+  t.match(await post('/api/register', key, broken), { status: 400 });
   t.match(await register(key, name), { status: 201 }, 'mended under the same key');
   const judged = makeId();
   const taken = await register(judged, name);
@@ -170,15 +183,7 @@ t.test('an outage and a used-up limit leave the key free', async (t) => {
   const agent = await makeAgent(app);
   const key = makeId();
   const rotate = () => post('/api/me/rotate-key', key, { key: agent.key, body: {} });
-  const blocker = openSql({
-    url: app.stores.database_url,
-    pool: 1,
-    prepare: true,
-    name: 'blocker',
-  });
-  t.teardown(() => blocker.end({ timeout: 1 }));
-  await blocker.begin(async (tx) => {
-    await tx`select from agents where id = ${agent.id} for update`;
+  await whileLocked(agent, async () => {
     t.match(await rotate(), { status: 503 }, 'the lock is not given within its second');
   });
   const done = await rotate();
@@ -221,9 +226,188 @@ t.test('a key that was replaced still gets the answer with the new one, and no m
   t.match(await rotate(key), { status: 401, body: { code: 'INVALID_API_KEY' } });
 });
 
-t.test('a short key does not bring back what credentials that ended have got', async (t) => {
-  const agent = await makeAgent(app, { human: await makeHuman(app) });
-  const rotate = () => post('/api/me/rotate-key', 'rotate-1', { key: agent.key, body: {} });
-  t.match(await rotate(), { status: 200 });
-  t.match(await rotate(), { status: 401, body: { code: 'INVALID_API_KEY' } });
+const log = pino({ level: 'silent' });
+const secret_key = 'a-secret-key-of-these-tests-0123456789';
+const { sql } = app;
+// Leases end when a test says so.
+const lease_ms = 3_600_000;
+const own = createIdempotency({ sql, secret_key, log, lease_ms });
+const other = createIdempotency({ sql: open('other'), secret_key, log, lease_ms });
+await sql`create table effects (name text primary key)`;
+
+const call = (more: Partial<CallToClaim> = {}): CallToClaim => {
+  used += 1;
+  return {
+    ...{ scope: 'agent:a', key: `key ${used}`, route: 'makeToy', target: '/api/toys?' },
+    ...{ raw_body: Buffer.from('{"a":1}'), credential: null },
+    ...more,
+  };
+};
+
+const mustClaim = async (by: Idempotency, asked: CallToClaim): Promise<Claim> => {
+  const claimed = await by.claim(asked);
+  if (claimed.kind !== 'claimed') throw new Error(`the claim is ${claimed.kind}`);
+  return claimed.claim;
+};
+
+const endLease = ({ key }: CallToClaim) =>
+  sql`update idempotency set lease_until = now() - interval '1 ms' where key = ${key}`;
+const age = ({ key }: CallToClaim, by: string) =>
+  sql`update idempotency set created_at = now() - ${by}::interval where key = ${key}`;
+const answer = reply(201, { api_key: 'sk_secret_of_the_answer', n: 1 }, { Location: '/x' });
+const keepIt = (claim: Claim) => sql.begin((tx) => keepAll(tx, [{ claim, answer }]));
+
+t.test('a key is claimed once, and its answer is replayed to the same request', async (t) => {
+  const asked = call();
+  const claim = await mustClaim(own, asked);
+  t.same(await other.claim(asked), { kind: 'running' });
+  await keepIt(claim);
+  t.same(await other.claim(asked), { kind: 'replay', answer });
+  t.same(await own.claim(asked), { kind: 'replay', answer });
+});
+
+t.test('another route, target or body under the key is a mismatch, at any time', async (t) => {
+  const asked = call();
+  const others = [
+    { ...asked, route: 'makeOtherToy' },
+    { ...asked, target: '/api/toys?a=1' },
+    { ...asked, raw_body: Buffer.from('{"a":2}') },
+  ];
+  const claim = await mustClaim(own, asked);
+  for (const one of others) t.same(await other.claim(one), { kind: 'mismatch' }, 'while it runs');
+  await endLease(asked);
+  for (const one of others) t.same(await other.claim(one), { kind: 'mismatch' }, 'left behind');
+  await keepIt(claim);
+  for (const one of others) t.same(await other.claim(one), { kind: 'mismatch' }, 'when it is done');
+});
+
+t.test('a call that outlived its lease loses its effect to the one that took over', async (t) => {
+  const asked = call();
+  const asleep = await mustClaim(own, asked);
+  await endLease(asked);
+  const awake = await mustClaim(other, asked);
+  const late = sql.begin(async (tx) => {
+    await tx`insert into effects values ('twice')`;
+    await keepAll(tx, [{ claim: asleep, answer }]);
+  });
+  await t.rejects(late, ClaimLostError);
+  t.equal((await sql`select from effects where name = 'twice'`).length, 0);
+  await own.release(asleep);
+  await own.keepAfter(asleep, reply(200, { wrong: true }));
+  t.same(await own.claim(asked), { kind: 'running' }, 'and it cannot free or answer it');
+  await keepIt(awake);
+  t.same(await own.claim(asked), { kind: 'replay', answer });
+});
+
+t.test('a batch in which one claim is lost keeps nothing', async (t) => {
+  const [a, b] = [call(), call()];
+  const held = await mustClaim(own, a);
+  const lost = await mustClaim(own, b);
+  await endLease(b);
+  await mustClaim(other, b);
+  const batch = sql.begin((tx) =>
+    keepAll(tx, [
+      { claim: held, answer },
+      { claim: lost, answer },
+    ]),
+  );
+  await t.rejects(batch, ClaimLostError);
+  t.same(await own.claim(a), { kind: 'running' });
+  await sql.begin((tx) => keepAll(tx, []));
+});
+
+t.test('a transaction that is rolled back keeps no answer; one run again keeps it', async (t) => {
+  const asked = call();
+  const claim = await mustClaim(own, asked);
+  const failed = sql.begin(async (tx) => {
+    await keepAll(tx, [{ claim, answer }]);
+    throw new Error('after all not');
+  });
+  await t.rejects(failed, /after all not/);
+  t.same(await own.claim(asked), { kind: 'running' });
+  await keepIt(claim);
+  await keepIt(claim);
+  t.same(await own.claim(asked), { kind: 'replay', answer });
+});
+
+t.test('a released key is free for any request; a stored answer is not released', async (t) => {
+  const asked = call();
+  await own.release(await mustClaim(own, asked));
+  const claim = await mustClaim(own, { ...asked, raw_body: Buffer.from('mended') });
+  await keepIt(claim);
+  await own.release(claim);
+  await own.keepAfter(claim, reply(200, { wrong: true }));
+  t.same(await own.claim({ ...asked, raw_body: Buffer.from('mended') }), {
+    kind: 'replay',
+    answer,
+  });
+});
+
+t.test('what is kept is sealed, and opens under its own name only', async (t) => {
+  const [asked, copy] = [call(), call()];
+  await keepIt(await mustClaim(own, asked));
+  await keepIt(await mustClaim(own, copy));
+  const rows = await sql<{ answer: Uint8Array; digest: Uint8Array }[]>`
+    select answer, digest from idempotency where key in (${asked.key}, ${copy.key})`;
+  t.equal(rows.length, 2);
+  for (const row of rows) t.notOk(Buffer.from(row.answer).includes('sk_secret'));
+  t.notOk(Buffer.from(rows[0]?.answer ?? []).equals(Buffer.from(rows[1]?.answer ?? [])));
+  await sql`
+    update idempotency
+    set answer = (select answer from idempotency where key = ${asked.key})
+    where key = ${copy.key}`;
+  t.same(await own.claim(copy), { kind: 'mismatch' }, 'an answer of another key');
+  const stranger = createIdempotency({ sql, secret_key: `${secret_key}!`, log });
+  t.same(await stranger.claim(asked), { kind: 'mismatch' }, 'another SECRET_KEY');
+});
+
+t.test('a call that ended its credentials is found by them, for ten minutes', async (t) => {
+  const key = '0190c4de-7e1b-7000-8000-0123456789ab';
+  const asked = call({ key, credential: 'sk_old' });
+  t.equal(await own.findEnded(asked), null);
+  const claim = await mustClaim(own, asked);
+  t.equal(await own.findEnded(asked), null, 'not while it runs');
+  await keepIt(claim);
+  const repeat = { ...asked, scope: '' };
+  t.same(await other.findEnded(repeat), answer);
+  t.equal(await own.findEnded({ ...repeat, credential: 'sk_other' }), null);
+  await age(asked, '9 minutes 59 seconds');
+  t.same(await own.findEnded(repeat), answer);
+  await age(asked, '10 minutes');
+  t.equal(await own.findEnded(repeat), null);
+  const short = call({ key: '1234567890123456789', credential: 'sk_old' });
+  await keepIt(await mustClaim(own, short));
+  t.equal(await own.findEnded(short), null, 'a key that somebody could guess');
+});
+
+t.test('answers are forgotten after a day, claimed anew or swept', async (t) => {
+  const [young, old, reused] = [call(), call(), call()];
+  for (const one of [young, old, reused]) await keepIt(await mustClaim(own, one));
+  await age(young, '23 hours 59 minutes');
+  await age(old, '24 hours');
+  await age(reused, '24 hours');
+  await mustClaim(own, { ...reused, raw_body: Buffer.from('something else') });
+  const sweep = createIdempotencySweep(sql, log);
+  await sweep.start();
+  const keysLeft = async () => {
+    const rows = await sql<{ key: string }[]>`
+      select key from idempotency where key in (${young.key}, ${old.key}, ${reused.key})`;
+    return rows.map((row) => row.key).sort();
+  };
+  await until('the old one is swept', async () => (await keysLeft()).length === 2);
+  await sweep.stop();
+  t.same(await keysLeft(), [young.key, reused.key].sort());
+  t.same(await own.claim(young), { kind: 'replay', answer });
+});
+
+t.test('success and judgements of the state of things are kept, and nothing else', async (t) => {
+  t.ok(isKept(reply(201, {})));
+  const kept = Object.values(common_faults).filter((def) => isKept(refuse(def)));
+  t.same(
+    kept.map(({ code }) => code).sort(),
+    [
+      ...['ACCOUNT_SUSPENDED', 'AGENTS_ONLY', 'AGENT_NOT_LINKED', 'HUMANS_ONLY'],
+      ...['IDEMPOTENCY_IN_PROGRESS', 'NOT_FOUND'],
+    ].sort(),
+  );
 });

@@ -1,104 +1,162 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { t } from 'tap';
-import type { Limiter, Window } from '../../src/http/limits.js';
-import { makeLocalWindows } from '../../src/http/limits.js';
 import {
-  fresh,
-  makeLimiters,
-  replaceIn,
-  replaceScript,
-  warmUp,
-  windows_lua,
-} from '../help/limiters.js';
+  createLimiter,
+  type Limiter,
+  makeLocalWindows,
+  type Window,
+} from '../../src/http/limits.js';
+import { signalProcess } from '../../src/process/embedded/processes.js';
+import { startRedis } from '../../src/process/embedded/redis.js';
+import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
+import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
 import { holds } from '../help/property.js';
-import { openStores } from '../help/stores.js';
+import { startStopwatch } from '../help/stopwatch.js';
+import { openStores, type Teardown } from '../help/stores.js';
 import { until } from '../help/until.js';
 
-/** The windows in Redis, compared with the same rule in memory, by a clock that the tests move. */
+/**
+ * The windows in Redis, compared with the same rule in memory. The script asks Redis for the time
+ * and lets Redis end its keys; for `clocked` both go by a clock that the tests move, and everything
+ * else is the script as it runs in service. Last: Redis away or standing still.
+ */
 
 const stores = await openStores(t);
-const { connect, limiterOn, startClocked } = makeLimiters(stores);
-
+const silent = pino({ level: 'silent' });
 const start_ms = 1_700_000_000_123;
 const minute_ms = 60_000;
+const windows_lua = readFileSync(
+  new URL('../../src/redis/lua/windows-n.lua', import.meta.url),
+  'utf8',
+);
+
+let used = 0;
+/** Counts nobody that another test counts. */
+const windowOf = (limit: number, window_ms = minute_ms): Window => {
+  used += 1;
+  return { name: `n${used}`, key: `key:${used}`, limit, window_ms };
+};
+const listOf = ({ key }: Window): string => `${stores.redis_prefix}:{limits}:${key}`;
+
+/** Replaces text that must be there. */
+const replaceIn = (text: string, from: string | RegExp, to: string): string => {
+  const replaced = text.replace(from, to);
+  if (replaced === text) throw new Error(`the script no longer has ${from}`);
+  return replaced;
+};
+
+/** The script with the time, and the end of its keys, in a hash: `now`, and an end by key. */
+const withClock = (clock: string): string => {
+  const local = `local now = tonumber(redis.call('HGET', '${clock}', 'now'))
+    local function expireKey(name, ms) redis.call('HSET', '${clock}', name, now + ms) end`;
+  const timed = replaceIn(windows_lua, /local time = .*\nlocal now = .*\n/, `${local}\n`);
+  return replaceIn(timed, "redis.call('PEXPIRE', ", 'expireKey(').replace(/^#!lua\n/, '');
+};
+
+type Evaluate = (text: string, ...rest: readonly unknown[]) => Promise<unknown>;
+
+/** From now on this connection runs `other` in the place of the script, which is loaded first. */
+const replaceScript = async (redis: Redis, other: string): Promise<void> => {
+  await limiterOn(redis).take([windowOf(1)]);
+  const sha = createHash('sha1').update(windows_lua).digest('hex');
+  const evalsha = redis.evalsha.bind(redis) as Evaluate;
+  const evaluate = redis.eval.bind(redis) as Evaluate;
+  const replaced: Evaluate = (asked, ...rest) =>
+    asked === sha ? evaluate(other, ...rest) : evalsha(asked, ...rest);
+  redis.evalsha = replaced as Redis['evalsha'];
+};
+
+const connect = async (t: Teardown): Promise<Redis> => {
+  const { redis_url: url } = stores;
+  const redis = openRedis({ url, name: 'limits', log: silent, command_timeout_ms: 5_000 });
+  await connectRedis(redis);
+  t.teardown(() => closeRedis(redis));
+  return redis;
+};
+
+const limiterOn = (redis: Redis): Limiter =>
+  createLimiter({
+    ...{ redis, prefix: stores.redis_prefix, processes: 1, log: silent, patience_ms: 5_000 },
+  });
+
+const redis = await connect(t);
+const clocked = limiterOn(redis);
+const clock = `${stores.redis_prefix}:{limits}:clock`;
+await replaceScript(redis, withClock(clock));
+/** Keys of earlier tests get no end any more, so that moving the time stays cheap. */
+const forgetEnds = () => redis.del(clock);
+/** Moves the time of `clocked`; keys whose end has come are gone. */
+const setTime = async (ms: number): Promise<void> => {
+  const { now: _, ...ends } = await redis.hgetall(clock);
+  const gone = Object.keys(ends).filter((key) => Number(ends[key]) <= ms);
+  if (gone.length > 0) await Promise.all([redis.del(...gone), redis.hdel(clock, ...gone)]);
+  await redis.hset(clock, 'now', ms);
+};
+const takeAt = async (ms: number, ...windows: readonly Window[]) => {
+  await setTime(start_ms + ms);
+  return clocked.take(windows);
+};
 
 t.test('a window takes its limit and refuses one more until the oldest is gone', async (t) => {
-  const { limiter, setTime } = await startClocked(t);
-  const window = { name: 'key', key: fresh('key'), limit: 3, window_ms: minute_ms };
-  const takeAt = async (ms: number) => {
-    await setTime(start_ms + ms);
-    return limiter.take([window]);
-  };
-  t.match(await takeAt(0), {
-    allowed: true,
-    refused: -1,
-    retry_ms: 0,
-    left: [2],
-    reset_ms: [minute_ms],
-  });
-  t.match(await takeAt(10_000), { allowed: true, left: [1], reset_ms: [50_000] });
-  t.match(await takeAt(20_000), { allowed: true, left: [0], reset_ms: [40_000] });
-  t.match(await takeAt(30_000), {
-    ...{ allowed: false, refused: 0, retry_ms: 30_000 },
-    ...{ left: [0], reset_ms: [30_000] },
-  });
-  t.match(await takeAt(59_999), { allowed: false, retry_ms: 1 });
-  t.match(await takeAt(60_000), { allowed: true, left: [0] }, 'the first one is a minute old');
-  t.match(await takeAt(60_000), { allowed: false, retry_ms: 10_000 }, 'the second one is not');
+  const window = windowOf(3);
+  for (const [ms, expected] of [
+    [0, { allowed: true, refused: -1, retry_ms: 0, left: [2], reset_ms: [minute_ms] }],
+    [10_000, { allowed: true, left: [1], reset_ms: [50_000] }],
+    [20_000, { allowed: true, left: [0], reset_ms: [40_000] }],
+    [30_000, { allowed: false, refused: 0, retry_ms: 30_000, left: [0], reset_ms: [30_000] }],
+    [59_999, { allowed: false, retry_ms: 1 }],
+    // The first one is a minute old, the second one is not.
+    [60_000, { allowed: true, left: [0] }],
+    [60_000, { allowed: false, retry_ms: 10_000 }],
+  ] as const) {
+    t.match(await takeAt(ms, window), expected, `after ${ms} ms`);
+  }
+  t.match(await clocked.take([]), { allowed: true, left: [] }, 'no windows: always allowed');
 });
 
 t.test('a refused call consumes nothing, in no window', async (t) => {
-  const { limiter, redis, setTime } = await startClocked(t);
-  const wide = { name: 'ip', key: fresh('ip'), limit: 10, window_ms: minute_ms };
-  const narrow = { name: 'register', key: fresh('register'), limit: 1, window_ms: minute_ms };
-  await setTime(start_ms);
-  t.match(await limiter.take([wide, narrow]), { allowed: true, left: [9, 0] });
+  const [wide, narrow] = [windowOf(10), windowOf(1)];
+  t.match(await takeAt(0, wide, narrow), { allowed: true, left: [9, 0] });
   for (let n = 0; n < 20; n += 1) {
-    t.match(await limiter.take([wide, narrow]), { allowed: false, refused: 1, left: [9, 0] });
+    t.match(await takeAt(0, wide, narrow), { allowed: false, refused: 1, left: [9, 0] });
   }
-  t.match(await limiter.take([wide]), { allowed: true, left: [8] });
-  t.equal(await redis.llen(`${stores.redis_prefix}:{limits}:${wide.key}`), 2);
-  t.equal(await redis.llen(`${stores.redis_prefix}:{limits}:${narrow.key}`), 1);
+  t.match(await takeAt(0, wide), { allowed: true, left: [8] });
+  t.equal(await redis.llen(listOf(wide)), 2);
+  t.equal(await redis.llen(listOf(narrow)), 1);
 });
 
 t.test('of several full windows the one that lasts longest is named', async (t) => {
-  const { limiter, setTime } = await startClocked(t);
-  const short = { name: 'short', key: fresh('short'), limit: 1, window_ms: 1_000 };
-  const long = { name: 'long', key: fresh('long'), limit: 1, window_ms: minute_ms };
-  await setTime(start_ms);
-  await limiter.take([short, long]);
-  t.match(await limiter.take([short, long]), { refused: 1, retry_ms: minute_ms });
-  t.match(await limiter.take([long, short]), { refused: 0, retry_ms: minute_ms });
+  const [short, long] = [windowOf(1, 1_000), windowOf(1)];
+  await takeAt(0, short, long);
+  t.match(await takeAt(0, short, long), { refused: 1, retry_ms: minute_ms });
+  t.match(await takeAt(0, long, short), { refused: 0, retry_ms: minute_ms });
 });
 
 t.test('with a limit that was lowered, enough has to grow old first', async (t) => {
-  const { limiter, setTime } = await startClocked(t);
-  const window = { name: 'key', key: fresh('key'), limit: 4, window_ms: minute_ms };
-  for (let n = 0; n < 4; n += 1) {
-    await setTime(start_ms + n * 1_000);
-    await limiter.take([window]);
-  }
+  const window = windowOf(4);
+  for (let n = 0; n < 4; n += 1) await takeAt(n * 1_000, window);
   const lowered = { ...window, limit: 2 };
-  t.match(await limiter.take([lowered]), { allowed: false, left: [0], retry_ms: 59_000 });
-  await setTime(start_ms + 62_000 - 1);
-  t.match(await limiter.take([lowered]), { allowed: false, retry_ms: 1 });
-  await setTime(start_ms + 62_000);
-  t.match(await limiter.take([lowered]), { allowed: true });
+  t.match(await takeAt(3_000, lowered), { allowed: false, left: [0], retry_ms: 59_000 });
+  t.match(await takeAt(61_999, lowered), { allowed: false, retry_ms: 1 });
+  t.match(await takeAt(62_000, lowered), { allowed: true });
 });
 
 t.test('what is old is cut off wherever it ends, and nothing else', async (t) => {
-  const { limiter, redis, setTime } = await startClocked(t);
   const counts = fc.record({ old: fc.nat(70), young: fc.nat(70) });
   const property = fc.asyncProperty(counts, async ({ old, young }) => {
-    const window = { name: 'key', key: fresh('cut'), limit: 1_000, window_ms: minute_ms };
-    const list = `${stores.redis_prefix}:{limits}:${window.key}`;
-    await setTime(start_ms);
+    await forgetEnds();
+    const window = windowOf(1_000);
+    const list = listOf(window);
     const times = [
       ...Array.from({ length: old }, (_, n) => start_ms - minute_ms - old + 1 + n),
       ...Array.from({ length: young }, (_, n) => start_ms - minute_ms + 1 + n),
     ];
     if (times.length > 0) await redis.rpush(list, ...times);
-    const { left } = await limiter.take([window]);
+    const { left } = await takeAt(0, window);
     const kept = await redis.lrange(list, 0, -1);
     const expected = [...times.slice(old), start_ms].map(String);
     if (left[0] !== 1_000 - young - 1 || JSON.stringify(kept) !== JSON.stringify(expected)) {
@@ -108,23 +166,18 @@ t.test('what is old is cut off wherever it ends, and nothing else', async (t) =>
   await holds(t, property, { numRuns: 300 });
 });
 
-/** The script as it is, but that it tells how many commands it gave. */
-const withCount = (counter: string): string => {
-  const counting = `local given = 0
-    local function call(...) given = given + 1 return redis.call(...) end`;
-  const counted = replaceIn(windows_lua, 'local call = redis.call\n', `${counting}\n`);
-  const told = `redis.call('SET', '${counter}', given)\nreturn table.concat`;
-  return replaceIn(counted, 'return table.concat', told).replace(/^#!lua\n/, '');
-};
-
 t.test('a list that idled with 300,000 entries is cut by a few commands', async (t) => {
   const redis = await connect(t);
   const limiter = limiterOn(redis);
-  await warmUp(limiter);
   const counter = `${stores.redis_prefix}:{limits}:given`;
-  replaceScript(redis, windows_lua, withCount(counter));
-  const window = { name: 'key', key: fresh('idle'), limit: 1_000_000, window_ms: minute_ms };
-  const list = `${stores.redis_prefix}:{limits}:${window.key}`;
+  const counting = `local given = 0
+    local function call(...) given = given + 1 return redis.call(...) end\n`;
+  const counted = replaceIn(windows_lua, 'local call = redis.call\n', counting);
+  const storing = `redis.call('SET', '${counter}', given)\nreturn table.concat`;
+  const script = replaceIn(counted, 'return table.concat', storing).replace(/^#!lua\n/, '');
+  await replaceScript(redis, script);
+  const window = windowOf(1_000_000);
+  const list = listOf(window);
   const idle = Array.from({ length: 10_000 }, (_, n) => start_ms + n);
   for (let n = 0; n < 30; n += 1) await redis.rpush(list, ...idle.map((ms) => ms + n * 10_000));
   await redis.rpush(list, Date.now());
@@ -132,10 +185,6 @@ t.test('a list that idled with 300,000 entries is cut by a few commands', async 
   t.equal(await redis.llen(list), 2);
   const given = Number(await redis.get(counter));
   t.ok(given > 5 && given <= 45, `${given} commands`);
-});
-
-t.test('no windows: always allowed', async (t) => {
-  t.match(await limiterOn(await connect(t)).take([]), { allowed: true, left: [] });
 });
 
 interface Step {
@@ -167,10 +216,10 @@ const step: fc.Arbitrary<Step> = fc.record({
 });
 
 t.test('Redis and the model in memory agree on any course of calls', async (t) => {
-  const { limiter, setTime } = await startClocked(t);
   const property = fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+    await forgetEnds();
     const model = makeLocalWindows(1);
-    const name = fresh('model');
+    const name = windowOf(1).key;
     let now = start_ms;
     for (const { pause_ms, calls, answered_ms, given_back } of steps) {
       now += pause_ms;
@@ -183,7 +232,7 @@ t.test('Redis and the model in memory agree on any course of calls', async (t) =
           }),
         ),
       );
-      const taken = await Promise.all(asked.map((windows) => limiter.take(windows)));
+      const taken = await Promise.all(asked.map((windows) => clocked.take(windows)));
       const expected = asked.map((windows) => ({ ...model.take(windows, now), is_local: false }));
       if (JSON.stringify(taken) !== JSON.stringify(expected)) {
         throw new Error(`${JSON.stringify(taken)} is not ${JSON.stringify(expected)}`);
@@ -193,14 +242,14 @@ t.test('Redis and the model in memory agree on any course of calls', async (t) =
       for (const n of given_back) {
         const [windows, one] = [asked[n], taken[n]];
         if (windows === undefined || one?.allowed !== true) continue;
-        const left = await limiter.giveBack(windows, one);
+        const left = await clocked.giveBack(windows, one);
         model.giveBack(windows, one);
         const remains = model.look(windows, now);
         if (JSON.stringify(left) !== JSON.stringify(remains)) {
           throw new Error(`given back: ${JSON.stringify(left)}, not ${JSON.stringify(remains)}`);
         }
       }
-      const looked = await limiter.look(asked.flat());
+      const looked = await clocked.look(asked.flat());
       const seen = model.look(asked.flat(), now);
       if (JSON.stringify(looked) !== JSON.stringify(seen)) {
         throw new Error(`left: ${JSON.stringify(looked)} is not ${JSON.stringify(seen)}`);
@@ -211,41 +260,29 @@ t.test('Redis and the model in memory agree on any course of calls', async (t) =
 });
 
 t.test('what is given back never counted, in no window, and nothing else is touched', async (t) => {
-  const { limiter, redis, setTime } = await startClocked(t);
-  const wide = { name: 'ip', key: fresh('ip'), limit: 3, window_ms: minute_ms };
-  const narrow = { name: 'key', key: fresh('key'), limit: 2, window_ms: minute_ms };
-  await setTime(start_ms);
-  await limiter.take([wide]);
-  await setTime(start_ms + 10);
-  const taken = await limiter.take([wide, narrow]);
-  await limiter.take([wide]);
-  t.match(await limiter.take([wide]), { allowed: false });
-  const left = await limiter.giveBack([wide, narrow], taken);
-  t.match(left, [
+  const [wide, narrow] = [windowOf(3), windowOf(2)];
+  await takeAt(0, wide);
+  const taken = await takeAt(10, wide, narrow);
+  await takeAt(10, wide);
+  t.match(await takeAt(10, wide), { allowed: false });
+  t.match(await clocked.giveBack([wide, narrow], taken), [
     { left: 1, reset_ms: minute_ms - 10 },
     { left: 2, reset_ms: 0 },
   ]);
-  const kept = await redis.lrange(`${stores.redis_prefix}:{limits}:${wide.key}`, 0, -1);
-  t.same(kept, [start_ms, start_ms + 10].map(String));
-  t.match(await limiter.take([wide]), { allowed: true, left: [0] });
-});
-
-t.test('what grew old meanwhile takes nothing away from what counts', async (t) => {
-  const { limiter, setTime } = await startClocked(t);
-  const window = { name: 'key', key: fresh('key'), limit: 2, window_ms: minute_ms };
-  await setTime(start_ms);
-  const taken = await limiter.take([window]);
-  await setTime(start_ms + minute_ms);
-  await limiter.take([window]);
-  t.match(await limiter.giveBack([window], taken), [{ left: 1 }]);
-  t.match(await limiter.look([window]), [{ left: 1 }]);
+  t.same(await redis.lrange(listOf(wide), 0, -1), [start_ms, start_ms + 10].map(String));
+  t.match(await takeAt(10, wide), { allowed: true, left: [0] });
+  const window = windowOf(2);
+  const old = await takeAt(0, window);
+  await takeAt(minute_ms, window);
+  t.match(await clocked.giveBack([window], old), [{ left: 1 }], 'it grew old meanwhile');
+  t.match(await clocked.look([window]), [{ left: 1 }]);
 });
 
 t.test('clients in parallel that give back leave exactly what the others took', async (t) => {
   const limiters = await Promise.all(
     Array.from({ length: 4 }, async () => limiterOn(await connect(t))),
   );
-  const window = { name: 'key', key: fresh('key'), limit: 500, window_ms: 10 * minute_ms };
+  const window = windowOf(500, 10 * minute_ms);
   const work = async (limiter: Limiter, n: number): Promise<void> => {
     const taken = await limiter.take([window]);
     if (n % 3 !== 0) await limiter.giveBack([window], taken);
@@ -257,32 +294,19 @@ t.test('clients in parallel that give back leave exactly what the others took', 
   t.equal(looked?.left, 500 - 4 * 20);
 });
 
-t.test('a list ends only when nothing in it counts any more', async (t) => {
-  const { limiter, setTime } = await startClocked(t);
-  const counted = { name: 'ip', key: fresh('ip'), limit: 3, window_ms: minute_ms };
-  const full = { name: 'full', key: fresh('full'), limit: 1, window_ms: 10 * minute_ms };
-  const takeAt = async (ms: number, windows: readonly Window[]) => {
-    await setTime(start_ms + ms);
-    return limiter.take(windows);
-  };
-  await takeAt(0, [counted, full]);
-  await takeAt(54_000, [counted]);
-  t.match(await takeAt(61_000, [counted, full]), { refused: 1 }, 'the first grew old meanwhile');
-  t.match(await takeAt(62_000, [counted]), { allowed: true, left: [1] });
-  t.match(await takeAt(113_000, [counted]), { allowed: true, left: [0] });
-  t.match(
-    await takeAt(121_000, [counted]),
-    { allowed: true, left: [0] },
-    'two of them still count',
-  );
-  t.match(await takeAt(121_000, [counted]), { allowed: false });
-});
-
-t.test('every list has an end, so that nothing is left of who never comes again', async (t) => {
-  const redis = await connect(t);
-  const window = { name: 'key', key: fresh('key'), limit: 5, window_ms: minute_ms };
-  await limiterOn(redis).take([window]);
-  const left_ms = await redis.pttl(`${stores.redis_prefix}:{limits}:${window.key}`);
+t.test('a list ends when nothing in it counts any more, and not before', async (t) => {
+  const [counted, full] = [windowOf(3), windowOf(1, 10 * minute_ms)];
+  await takeAt(0, counted, full);
+  await takeAt(54_000, counted);
+  t.match(await takeAt(61_000, counted, full), { refused: 1 }, 'the first grew old meanwhile');
+  t.match(await takeAt(62_000, counted), { allowed: true, left: [1] });
+  t.match(await takeAt(113_000, counted), { allowed: true, left: [0] });
+  t.match(await takeAt(121_000, counted), { allowed: true, left: [0] }, 'two of them still count');
+  t.match(await takeAt(121_000, counted), { allowed: false });
+  const real = await connect(t);
+  const window = windowOf(5);
+  await limiterOn(real).take([window]);
+  const left_ms = await real.pttl(listOf(window));
   t.ok(left_ms > minute_ms && left_ms <= 2 * minute_ms, `${left_ms} ms`);
 });
 
@@ -291,7 +315,7 @@ t.test(
   async (t) => {
     const redis = await connect(t);
     const limiter = limiterOn(redis);
-    const window = { name: 'key', key: fresh('key'), limit: 2, window_ms: 300 };
+    const window = windowOf(2, 300);
     const redisTime = async (): Promise<number> => {
       const [seconds, micros] = await redis.time();
       return Number(seconds) * 1_000 + Number(micros) / 1_000;
@@ -309,7 +333,7 @@ t.test(
 
 t.test('many calls of one turn are judged one after the other, in their order', async (t) => {
   const limiter = limiterOn(await connect(t));
-  const window = { name: 'key', key: fresh('key'), limit: 300, window_ms: minute_ms };
+  const window = windowOf(300);
   const taken = await Promise.all(Array.from({ length: 310 }, () => limiter.take([window])));
   t.equal(taken.filter(({ allowed }) => allowed).length, 300);
   t.same(
@@ -322,7 +346,7 @@ t.test('eight clients in parallel never get more than the limit together', async
   const limiters = await Promise.all(
     Array.from({ length: 8 }, async () => limiterOn(await connect(t))),
   );
-  const window = { name: 'key', key: fresh('key'), limit: 100, window_ms: minute_ms };
+  const window = windowOf(100);
   const hammer = async (limiter: Limiter): Promise<number> => {
     let allowed = 0;
     for (let round = 0; round < 10; round += 1) {
@@ -340,22 +364,19 @@ t.test('eight clients in parallel never get more than the limit together', async
 });
 
 t.test('looking takes nothing and changes nothing', async (t) => {
-  const { limiter, redis, setTime } = await startClocked(t);
-  const window = { name: 'key', key: fresh('look'), limit: 3, window_ms: minute_ms };
-  const list = `${stores.redis_prefix}:{limits}:${window.key}`;
+  const window = windowOf(3);
   await setTime(start_ms);
-  t.same(await limiter.look([window]), [{ left: 3, reset_ms: 0 }]);
-  t.equal(await redis.exists(list), 0);
-  await limiter.take([window]);
-  await setTime(start_ms + 20_000);
-  await limiter.take([window]);
+  t.same(await clocked.look([window]), [{ left: 3, reset_ms: 0 }]);
+  t.equal(await redis.exists(listOf(window)), 0);
+  await takeAt(0, window);
+  await takeAt(20_000, window);
   for (let n = 0; n < 5; n += 1) {
-    t.same(await limiter.look([window]), [{ left: 1, reset_ms: 40_000 }]);
+    t.same(await clocked.look([window]), [{ left: 1, reset_ms: 40_000 }]);
   }
   await setTime(start_ms + 60_000);
-  t.same(await limiter.look([window]), [{ left: 2, reset_ms: 20_000 }]);
-  t.equal(await redis.llen(list), 1, 'what grew old is gone');
-  t.same(await limiter.look([]), []);
+  t.same(await clocked.look([window]), [{ left: 2, reset_ms: 20_000 }]);
+  t.equal(await redis.llen(listOf(window)), 1, 'what grew old is gone');
+  t.same(await clocked.look([]), []);
 });
 
 t.test('the local windows forget who was not seen for a window, and nobody else', async (t) => {
@@ -366,7 +387,7 @@ t.test('the local windows forget who was not seen for a window, and nobody else'
   t.equal(local.size(), 100_000);
   t.match(takeAs('late', start_ms + 1_000), { allowed: true });
   t.equal(local.size(), 100_001, 'all of them still count');
-  t.match(takeAs('early 1', start_ms + 1_000), { allowed: false }, 'the door is not open');
+  t.match(takeAs('early 1', start_ms + 1_000), { allowed: false }, 'and are refused');
   for (let n = 0; n < 100_000; n += 1) takeAs(`next ${n}`, start_ms + 60_000);
   t.ok(local.size() < 200_000, `${local.size()} lists`);
   t.match(takeAs('late', start_ms + 60_000), { allowed: false }, 'and one that counts is kept');
@@ -389,4 +410,100 @@ t.test('the limiter of one process takes its share, and at least one call', asyn
       `${limit} ÷ ${processes}`,
     );
   }
+});
+
+const patience_ms = 150;
+
+const startOwnRedis = async (t: Teardown) => {
+  const data_dir = makeTestFolder();
+  const server = await startRedis({ data_dir, say: () => undefined });
+  t.teardown(async () => {
+    signalProcess(server.pid, 'SIGCONT');
+    await server.stop();
+    removeTestFolder(data_dir);
+  });
+  return { data_dir, server };
+};
+
+const startLimiter = async (t: Teardown, url: string, processes: number) => {
+  const warnings: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(line) });
+  const redis = openRedis({ url, name: 'limits', log, command_timeout_ms: 1_000 });
+  await connectRedis(redis);
+  const limiter = createLimiter({ redis, prefix: 'pf', processes, log, patience_ms });
+  t.teardown(() => {
+    limiter.stop();
+    closeRedis(redis);
+  });
+  const countWarnings = () => warnings.filter((line) => line.includes('counting locally')).length;
+  return { limiter, redis, countWarnings };
+};
+
+const countAllowed = async (limiter: Limiter, window: Window, calls: number): Promise<number> => {
+  let allowed = 0;
+  for (let n = 0; n < calls; n += 1) {
+    if ((await limiter.take([window])).allowed) allowed += 1;
+  }
+  return allowed;
+};
+
+t.test('without Redis each process allows its share of the limit', async (t) => {
+  const { limiter, countWarnings } = await startLimiter(t, 'redis://127.0.0.1:1', 4);
+  const readWatch = startStopwatch();
+  t.equal(await countAllowed(limiter, windowOf(10), 10), 2, '10 ÷ 4');
+  t.equal(await countAllowed(limiter, windowOf(3), 10), 1, 'never less than one');
+  t.ok(readWatch() < 1_000, 'and nobody waits for Redis');
+  t.equal(countWarnings(), 1, 'which is said once');
+});
+
+t.test('a Redis that stands still is waited for no longer than the patience', async (t) => {
+  const { server } = await startOwnRedis(t);
+  const { limiter, countWarnings } = await startLimiter(t, server.url, 2);
+  const window = windowOf(10);
+  t.match(await limiter.take([window]), { allowed: true, left: [9] });
+  signalProcess(server.pid, 'SIGSTOP');
+  const measure = async () => {
+    const started = performance.now();
+    const taken = await limiter.take([window]);
+    return { taken, ms: performance.now() - started };
+  };
+  const first = await measure();
+  t.match(first.taken, { allowed: true, left: [4] }, 'half of the limit, counted anew');
+  t.ok(first.ms >= patience_ms - 20 && first.ms < patience_ms + 500, `${first.ms} ms`);
+  const second = await measure();
+  t.ok(second.ms < patience_ms - 50, `${second.ms} ms: the next ones do not wait at all`);
+  t.equal(await countAllowed(limiter, window, 10), 3, 'and the limit holds');
+  t.equal(countWarnings(), 1);
+});
+
+t.test('when Redis is back it counts again, with what it knew before', async (t) => {
+  const { data_dir, server } = await startOwnRedis(t);
+  const { limiter, redis, countWarnings } = await startLimiter(t, server.url, 1);
+  const window = windowOf(3);
+  t.equal(await countAllowed(limiter, window, 3), 3);
+  await server.stop();
+  await until('the connection is lost', () => redis.status !== 'ready');
+  t.match(await limiter.take([window]), { allowed: true, left: [2] }, 'counted locally');
+  t.equal(countWarnings(), 1);
+  const again = await startRedis({ data_dir, say: () => undefined });
+  t.teardown(() => again.stop());
+  await until('the connection is back', () => redis.status === 'ready');
+  await until('Redis refuses what it has counted', async () => {
+    const taken = await limiter.take([{ ...window, limit: 1_000 }]);
+    // Locally nothing but the calls made here is known.
+    return (taken.left[0] ?? 0) <= 1_000 - 4 && (await redis.llen(`pf:{limits}:${window.key}`)) > 3;
+  });
+  t.match(await limiter.take([window]), { allowed: false });
+});
+
+t.test('a flood while Redis stands still is answered within the patience too', async (t) => {
+  const { server } = await startOwnRedis(t);
+  const { limiter } = await startLimiter(t, server.url, 1);
+  await limiter.take([windowOf(1)]);
+  signalProcess(server.pid, 'SIGSTOP');
+  const readWatch = startStopwatch();
+  const window = windowOf(50);
+  const taken = await Promise.all(Array.from({ length: 2_000 }, () => limiter.take([window])));
+  t.ok(readWatch() < patience_ms + 1_000);
+  t.equal(taken.filter(({ allowed }) => allowed).length, 50);
 });

@@ -1,10 +1,15 @@
 import { t } from 'tap';
+import { exchange_counters } from '../../src/http/request.js';
 import { openRaw, writeRequest } from '../help/raw-http.js';
 import { startToyApp } from '../help/toy-app.js';
+import { until } from '../help/until.js';
 
-/** What is the same for every route: methods, paths, headers, credentials and errors. */
+/** What is the same for every route: methods, paths, headers, bodies, credentials and errors. */
 
 const app = await startToyApp(t);
+const json = 'Content-Type: application/json';
+const post = 'POST /api/toys HTTP/1.1';
+const get = 'GET /api/toys HTTP/1.1';
 
 const isError = (body: unknown, code: string, status: number) => ({
   ...{ error: /^[A-Z].*\.$/, code, status, category: /^[a-z_]+$/ },
@@ -20,27 +25,18 @@ t.test('a handler gets decoded parameters, headers and the address', async (t) =
   });
   t.equal(status, 200);
   t.match(body, { id: 'a b/cé', said: 'hi', ip: /127\.0\.0\.1|::1/, body_digest: '' });
+  t.equal((await app.call('GET', `/api/toys/${'x'.repeat(20)}/`)).status, 200, 'and a last slash');
 });
 
-t.test('one trailing slash changes nothing', async (t) => {
-  t.equal((await app.call('GET', '/api/toys/')).status, 200);
-  t.equal((await app.call('GET', '/api/toys/7/')).body.id, '7');
-  t.equal((await app.call('GET', '/api/toys//')).status, 404);
-});
-
-t.test('an unknown path and a broken escape are 404 as JSON', async (t) => {
-  for (const path of ['/', '/nothing', '/api/toys/%zz', '/api/toys/%00', '/api/toys/%ff']) {
+t.test('an unknown path, a broken escape and parameters that name nothing are 404', async (t) => {
+  const of_toys = ['%zz', '%00', '%ff', '/', 'x'.repeat(21)].map((id) => `/api/toys/${id}`);
+  for (const path of ['/', '/nothing', ...of_toys]) {
     const { status, body, headers } = await app.call('GET', path);
     t.equal(status, 404, path);
     t.match(body, isError({}, 'NOT_FOUND', 404));
     t.equal(headers.get('content-type'), 'application/json');
     t.equal(headers.get('cache-control'), 'no-store');
   }
-});
-
-t.test('parameters that cannot name anything are 404 too', async (t) => {
-  t.equal((await app.call('GET', `/api/toys/${'x'.repeat(20)}`)).status, 200);
-  t.equal((await app.call('GET', `/api/toys/${'x'.repeat(21)}`)).status, 404);
 });
 
 t.test('HEAD answers what GET answers, without the body', async (t) => {
@@ -73,11 +69,11 @@ t.test('an answer without a body leaves the connection usable', async (t) => {
   const gone = await connection.next();
   t.match(gone, { status: 204, text: '' });
   t.equal(gone?.headers['content-length'], undefined);
-  connection.write(writeRequest('GET /api/toys HTTP/1.1', ['If-None-Match: *']));
+  connection.write(writeRequest(get, ['If-None-Match: *']));
   t.match(await connection.next(), { status: 304, text: '' });
   connection.write(writeRequest('OPTIONS /api/toys HTTP/1.1'));
   t.match(await connection.next(), { status: 204 });
-  connection.write(writeRequest('GET /api/toys HTTP/1.1'));
+  connection.write(writeRequest(get));
   t.match(await connection.next(), { status: 200 });
   connection.reset();
 });
@@ -109,9 +105,7 @@ t.test('a preflight is answered on every path that exists', async (t) => {
   t.equal(headers.get('access-control-allow-headers'), 'content-type, x-api-key');
   t.equal(headers.get('access-control-allow-credentials'), null, 'sessions stay same-origin');
   t.equal((await app.call('OPTIONS', '/nothing')).status, 404);
-});
-
-t.test('a preflight does not send back whatever was asked', async (t) => {
+  // What was asked for is not sent back, whatever it is.
   for (const asked of ['<script>', 'a'.repeat(501), 'x;y']) {
     const { headers } = await app.call('OPTIONS', '/api/toys', {
       headers: { 'Access-Control-Request-Headers': asked },
@@ -218,6 +212,13 @@ t.test('a refusal has the shape of the contract and what the handler adds', asyn
   const { status, body } = await app.call('GET', '/refuses');
   t.equal(status, 400);
   t.match(body, isError({ hint: 1 }, 'INVALID_REQUEST', 400));
+  for (const path of ['/outage', '/full']) {
+    const away = await app.call('GET', path);
+    t.equal(away.status, 503, 'a store that is away, or a full queue');
+    t.match(away.body, isError({}, 'UNAVAILABLE', 503));
+    t.equal(away.headers.get('retry-after'), '1');
+    t.notMatch(JSON.stringify(away.body), /10\.0\.0\.3/);
+  }
 });
 
 t.test('a handler that throws is 500 without a word about why, and the log has it', async (t) => {
@@ -246,23 +247,14 @@ t.test('an answer that breaks off while it is written ends the connection', asyn
   t.equal(app.mounted.open.size, 0);
 });
 
-t.test('a store that is away, or a full queue, is 503 and worth another try', async (t) => {
-  for (const path of ['/outage', '/full']) {
-    const { status, body, headers } = await app.call('GET', path);
-    t.equal(status, 503);
-    t.match(body, isError({}, 'UNAVAILABLE', 503));
-    t.equal(headers.get('retry-after'), '1');
-    t.notMatch(JSON.stringify(body), /10\.0\.0\.3/);
-  }
-});
-
 t.test('with checks on, an answer that is not as promised is a 500', async (t) => {
   const checked = await startToyApp(t, { check_answers: true });
-  t.equal((await checked.call('GET', '/unlisted')).status, 500);
-  t.equal((await checked.call('GET', '/misshapen')).status, 500);
-  t.equal((await checked.call('GET', '/api/toys')).status, 200);
-  t.equal((await checked.call('GET', '/picture')).status, 200);
-  t.equal((await checked.call('GET', '/page')).status, 500, 'no word of HTML in the route');
+  for (const path of ['/unlisted', '/misshapen', '/page']) {
+    t.equal((await checked.call('GET', path)).status, 500, path);
+  }
+  for (const path of ['/api/toys', '/picture']) {
+    t.equal((await checked.call('GET', path)).status, 200, path);
+  }
   t.equal((await app.call('GET', '/unlisted')).status, 202, 'off in service');
 });
 
@@ -299,15 +291,9 @@ t.test('a 304 costs no limit, and is no way past one', async (t) => {
     t.equal(left(headers), '2');
     t.equal(headers.get('ratelimit-policy'), '"ip";q=3;w=60');
   }
-  const others = [
-    ...[await call('"random"'), await call(etag, '/api/toys?limit=0')],
-    ...[await call(etag), await call('*')],
-  ];
-  t.same(
-    others.map(({ status }) => status),
-    [200, 400, 429, 429],
-    'refusals count, and a limit that is used up refuses whatever is asked',
-  );
+  t.equal((await call('"random"')).status, 200);
+  t.equal((await call(etag, '/api/toys?limit=0')).status, 400, 'refusals count');
+  for (const tag of [etag, '*']) t.equal((await call(tag)).status, 429, 'used up is used up');
 });
 
 t.test('each request is one line of the log, without its credentials', async (t) => {
@@ -319,4 +305,196 @@ t.test('each request is one line of the log, without its credentials', async (t)
   t.equal(lines.length, 1);
   t.match(lines[0], { method: 'GET', path: '/api/me/toy', status: 200, caller: 'a1', ms: Number });
   t.notMatch(JSON.stringify(lines), /right|x=1/);
+});
+
+const body_limit = 65_536;
+
+/** A body of just so many bytes. */
+const bodyOf = (bytes: number): string => `{"name":"${'x'.repeat(bytes - 11)}"}`;
+const chunked = (body: string, size: number): string => {
+  const chunks: string[] = [];
+  for (let at = 0; at < body.length; at += size) {
+    const part = body.slice(at, at + size);
+    chunks.push(`${part.length.toString(16)}\r\n${part}\r\n`);
+  }
+  return `${chunks.join('')}0\r\n\r\n`;
+};
+
+t.test('a body of exactly the limit is taken, with its length told or in chunks', async (t) => {
+  const body = bodyOf(body_limit);
+  t.equal(body.length, body_limit);
+  const connection = openRaw(app.port);
+  connection.write(writeRequest(post, [json, `Content-Length: ${body.length}`], body));
+  t.match(await connection.next(), { status: 201, text: `{"length":${body_limit - 11}}` });
+  connection.write(writeRequest(post, [json, 'Transfer-Encoding: chunked'], chunked(body, 9_000)));
+  t.match(await connection.next(), { status: 201, text: `{"length":${body_limit - 11}}` });
+  connection.reset();
+});
+
+t.test(
+  'one more byte is refused: before it is sent, in chunks, and by a limit of the route',
+  async (t) => {
+    const in_chunks = chunked(bodyOf(body_limit + 1), 9_000);
+    for (const bytes of [
+      writeRequest(post, [json, `Content-Length: ${body_limit + 1}`]),
+      writeRequest(post, [json, 'Transfer-Encoding: chunked'], in_chunks),
+      writeRequest('POST /api/tiny HTTP/1.1', [json, 'Content-Length: 21'], bodyOf(21)),
+    ]) {
+      const connection = openRaw(app.port);
+      connection.write(bytes);
+      const answer = await connection.next();
+      t.equal(answer?.status, 413);
+      t.match(JSON.parse(answer?.text ?? ''), { code: 'BODY_TOO_LARGE', category: 'limit' });
+      await connection.closed;
+    }
+    t.equal((await app.call('POST', '/api/tiny', { body: bodyOf(20) })).status, 200);
+    t.equal(app.mounted.open.size, 0);
+  },
+);
+
+t.test('a body that trickles in byte by byte is read as one', async (t) => {
+  const connection = openRaw(app.port);
+  const body = '{"name":"bär"}';
+  const bytes = writeRequest(post, [json, `Content-Length: ${Buffer.byteLength(body)}`], body);
+  // The native parser answers 505 to a first line that comes in pieces.
+  const first_line = bytes.indexOf('\n') + 1;
+  connection.write(bytes.subarray(0, first_line));
+  for (const byte of bytes.subarray(first_line)) {
+    connection.write(Uint8Array.of(byte));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  t.match(await connection.next(), { status: 201, text: '{"length":3}' });
+  connection.reset();
+});
+
+t.test('a body that is not JSON, or does not say that it is, is 415', async (t) => {
+  const send = (type: string) =>
+    app.call('POST', '/api/toys', { body: '{"name":"x"}', headers: { 'content-type': type } });
+  const good = ['application/json', 'Application/JSON; charset=utf-8', 'application/ld+json'];
+  for (const type of good) t.equal((await send(type)).status, 201, type);
+  const bad = ['text/plain', 'application/jsonp', 'application/x-www-form-urlencoded', 'json'];
+  for (const type of bad) {
+    const { status, body } = await send(type);
+    t.equal(status, 415, type);
+    t.match(body, { code: 'UNSUPPORTED_MEDIA_TYPE' });
+  }
+  const connection = openRaw(app.port);
+  connection.write(writeRequest(post, ['Content-Length: 12'], '{"name":"x"}'));
+  t.equal((await connection.next())?.status, 415, 'no type at all');
+  connection.reset();
+});
+
+t.test('what JSON it is, is checked before it is looked at', async (t) => {
+  const send = (body: string) => app.call('POST', '/api/toys', { body });
+  for (const body of ['', '{', '{"name":"\\u0000"}', '{"name":1e999}', '{"__proto__":1}']) {
+    const answer = await send(body);
+    t.equal(answer.status, 400, body);
+    t.match(answer.body, { code: 'INVALID_JSON', error: /^[A-Z].*\.$/ });
+  }
+  for (const body of ['null', '[]', '"x"', '{}', '{"name":7}']) {
+    const answer = await send(body);
+    t.equal(answer.status, 400, body);
+    t.match(answer.body, { code: 'INVALID_REQUEST', fields: [{ path: /^body/ }] });
+  }
+});
+
+t.test('a body where none is expected is passed over', async (t) => {
+  const connection = openRaw(app.port);
+  for (const method of ['GET', 'DELETE']) {
+    const lines = ['Content-Type: text/plain', 'Content-Length: 5'];
+    connection.write(writeRequest(`${method} /api/toys/7 HTTP/1.1`, lines, 'hello'));
+    const answer = await connection.next();
+    t.equal(answer?.status, method === 'GET' ? 200 : 204, method);
+  }
+  connection.write(writeRequest('DELETE /api/toys/7 HTTP/1.1'));
+  t.equal((await connection.next())?.status, 204, 'and none at all is fine');
+  connection.write(writeRequest('GET /api/toys/8 HTTP/1.1'));
+  t.match(await connection.next(), { status: 200, text: /"id":"8"/ }, 'the connection goes on');
+  connection.reset();
+});
+
+t.test('64 headers are taken and 65 are refused', async (t) => {
+  const linesOf = (count: number) => Array.from({ length: count - 1 }, (_, n) => `X-${n}: ${n}`);
+  const connection = openRaw(app.port);
+  connection.write(writeRequest(get, linesOf(64)));
+  t.equal((await connection.next())?.status, 200);
+  connection.write(writeRequest(get, linesOf(65)));
+  const refused = await connection.next();
+  t.equal(refused?.status, 431);
+  t.match(JSON.parse(refused?.text ?? ''), { code: 'HEADERS_TOO_LARGE' });
+  await connection.closed;
+});
+
+const waits = writeRequest('GET /waits HTTP/1.1');
+const slow_lines = [json, 'Content-Length: 100'];
+
+t.test('a handler that is late is 503 at the deadline, and its answer is dropped', async (t) => {
+  const app = await startToyApp(t, { deadline_ms: 200 });
+  const { expired, late } = exchange_counters;
+  const { status, body, headers } = await app.call('GET', '/waits');
+  t.equal(status, 503);
+  t.match(body, { code: 'UNAVAILABLE', retryable: true });
+  t.equal(headers.get('retry-after'), '1');
+  t.equal(exchange_counters.expired, expired + 1);
+  t.equal(app.mounted.open.size, 0);
+  app.deps.gate.open();
+  await until('the late answer', () => exchange_counters.late === late + 1);
+  t.equal((await app.call('GET', '/waits')).status, 200, 'in time it is sent');
+});
+
+t.test('a body that does not arrive in time is 408, for the client is late', async (t) => {
+  const app = await startToyApp(t, { deadline_ms: 200 });
+  const connection = openRaw(app.port);
+  connection.write(writeRequest(post, slow_lines, '{"name":"x'));
+  const answer = await connection.next();
+  t.equal(answer?.status, 408);
+  t.match(JSON.parse(answer?.text ?? ''), { code: 'REQUEST_TIMEOUT', retryable: true });
+  await connection.closed;
+  t.equal(app.mounted.open.size, 0);
+});
+
+t.test('clients that go away while a handler works, or in their body, leave nothing', async (t) => {
+  const app = await startToyApp(t);
+  const { aborted, late } = exchange_counters;
+  const connections = Array.from({ length: 101 }, () => openRaw(app.port));
+  const [in_body, ...waiting] = connections;
+  in_body?.write(writeRequest(post, slow_lines, '{"name":"x'));
+  for (const connection of waiting) connection.write(waits);
+  await until('all handlers wait', () => app.deps.waiting === 100);
+  await until('all requests are open', () => app.mounted.open.size === 101);
+  for (const connection of connections) connection.reset();
+  await until('all aborts are seen', () => exchange_counters.aborted === aborted + 101);
+  t.equal(app.mounted.open.size, 0);
+  app.deps.gate.open();
+  await until('all answers for nobody', () => exchange_counters.late === late + 100);
+  t.equal((await app.call('GET', '/api/toys')).status, 200);
+  t.match(app.logged.at(-2), { path: '/waits', aborted: true });
+});
+
+t.test('of requests sent ahead the first is answered, and nothing breaks', async (t) => {
+  const connection = openRaw(app.port);
+  const ahead = Array.from({ length: 5 }, (_, n) => writeRequest(`GET /api/toys/${n} HTTP/1.1`));
+  connection.write(Buffer.concat(ahead));
+  const answers: (string | undefined)[] = [];
+  for (let answer = await connection.next(); answer !== null; answer = await connection.next()) {
+    answers.push(/"id":"(\d)"/.exec(answer.text)?.[1]);
+    if (answers.length === ahead.length) connection.reset();
+  }
+  // uWS closes a connection that has a request without an answer and sends another one.
+  t.same(answers, ['0', '1', '2', '3', '4'].slice(0, answers.length));
+  t.equal((await app.call('GET', '/api/toys')).status, 200);
+});
+
+t.test('while it drains, what is open is finished and what is new is refused', async (t) => {
+  const app = await startToyApp(t);
+  const slow = app.call('GET', '/waits');
+  await until('the handler waits', () => app.deps.waiting === 1);
+  for (let n = 0; n < 20; n += 1) t.equal((await app.call('GET', '/api/toys')).status, 200);
+  app.mounted.startDraining();
+  const refused = await app.call('GET', '/api/toys');
+  t.match(refused, { status: 503, body: { code: 'UNAVAILABLE' } });
+  t.equal(app.mounted.open.size, 1);
+  app.deps.gate.open();
+  t.equal((await slow).status, 200);
+  t.equal(app.mounted.open.size, 0);
 });

@@ -5,16 +5,24 @@ import { startStopwatch } from '../help/stopwatch.js';
 import { until } from '../help/until.js';
 
 /**
- * What bites in the HTTP library, seen on the build that is installed: run again at every upgrade.
- * A test that fails here means that a rule of `kit/http` may have lost its reason, or its footing.
- * The numbers are those of the table in the architecture; websockets are in `native-ws.test.ts`.
+ * Traps of the HTTP library, seen on the build that is installed: run again at every upgrade. A
+ * test that fails here means that a rule of `src/http` may have lost its reason, or its footing.
+ * The numbers are those of the table in the architecture; websockets are in `test/socket`.
  */
+
+type Owner = Parameters<typeof openTcp>[0];
+
+/** A connection on which something was sent. */
+const send = async (t: Owner, port: number, ...parts: Parameters<typeof request>) => {
+  const tcp = await openTcp(t, port);
+  tcp.socket.write(request(...parts));
+  return tcp;
+};
 
 t.test('1: no answer and no abort handler ends the process, whatever is caught', async (t) => {
   for (const path of ['silent', 'throws', 'rejects']) {
     const child = startChild(t, 'handlers');
-    const tcp = await openTcp(t, await child.port());
-    tcp.socket.write(request(`GET /${path}`));
+    await send(t, await child.port(), `GET /${path}`);
     await until('it has ended', () => child.ended() !== null);
     t.equal(child.ended(), 'SIGABRT', path);
   }
@@ -27,11 +35,9 @@ t.test('2: a throw after the abort handler leaves the client waiting', async (t)
     ['throws-later', 'caught'],
     ['rejects-later', 'rejected'],
   ] as const) {
-    const tcp = await openTcp(t, port);
-    tcp.socket.write(request(`GET /${path}`));
+    const tcp = await send(t, port, `GET /${path}`);
     await until(path, () => child.said.includes(word));
-    const other = await openTcp(t, port);
-    other.socket.write(request('GET /fine'));
+    const other = await send(t, port, 'GET /fine');
     t.match(await other.answer('fine'), /200 OK/, 'the process goes on');
     t.equal(tcp.text(), '');
     t.equal(tcp.closed(), false);
@@ -66,13 +72,9 @@ t.test('3: one abort handler, the last; a response that is over throws', async (
       attempt('after close', () => res.writeStatus('200 OK'));
     });
   });
-  const gone = await openTcp(t, port);
-  gone.socket.write(request('GET /abort'));
-  gone.socket.end();
+  (await send(t, port, 'GET /abort')).socket.end();
   await until('the abort', () => said.length === 2);
-  for (const path of ['end', 'close']) {
-    (await openTcp(t, port)).socket.write(request(`GET /${path}`));
-  }
+  for (const path of ['end', 'close']) await send(t, port, `GET /${path}`);
   await until('all', () => said.length === 5);
   t.strictSame(said, [
     'second',
@@ -106,8 +108,7 @@ t.test('4: the request and its chunks live as long as their callback', async (t)
     });
   });
   for (const path of ['kept', 'late']) {
-    const tcp = await openTcp(t, port);
-    tcp.socket.write(request(`POST /${path}`, 'Content-Length: 5\r\n', 'hello'));
+    const tcp = await send(t, port, `POST /${path}`, 'Content-Length: 5\r\n', 'hello');
     await tcp.answer(path);
   }
   t.strictSame(seen, [[5, 0]], 'detached; and a reader attached later is never called');
@@ -141,22 +142,18 @@ t.test('5 and 9: no limit for bodies; what is slow is cut after about 12 seconds
       res.onWritable(() => true);
     });
   });
-  const big = await fetch(`http://127.0.0.1:${port}/up`, {
-    method: 'POST',
-    body: Buffer.alloc(20_000_000),
-  });
+  const url = `http://127.0.0.1:${port}`;
+  const big = await fetch(`${url}/up`, { method: 'POST', body: Buffer.alloc(20_000_000) });
   t.equal(await big.text(), 'size 20000000');
-  const copied = await (await fetch(`http://127.0.0.1:${port}/copied`)).text();
+  const copied = await (await fetch(`${url}/copied`)).text();
   t.notOk(copied.includes('y'), 'end has copied');
 
   const started_ms = performance.now();
   const readWatch = startStopwatch();
-  const slow = await openTcp(t, port);
-  slow.socket.write(request('POST /up', 'Content-Length: 1000000\r\n'));
+  const slow = await send(t, port, 'POST /up', 'Content-Length: 1000000\r\n');
   const drip = setInterval(() => slow.socket.write(Buffer.alloc(400)), 100);
   t.teardown(() => clearInterval(drip));
-  const idle = await openTcp(t, port);
-  idle.socket.write(request('GET /fine'));
+  const idle = await send(t, port, 'GET /fine');
   await idle.answer('fine');
   const stalled = await openTcp(t, port);
   stalled.socket.pause();
@@ -201,11 +198,8 @@ t.test('7: HEAD, OPTIONS, 405, a last slash and decoding are left to us', async 
       res.end(`<${req.getMethod()}>`);
     });
   });
-  const ask = async (line: string, until_text: string): Promise<string> => {
-    const tcp = await openTcp(t, port);
-    tcp.socket.write(request(line));
-    return tcp.answer(until_text);
-  };
+  const ask = async (line: string, until_text: string): Promise<string> =>
+    (await send(t, port, line)).answer(until_text);
   for (const line of ['HEAD /thing', 'OPTIONS /thing', 'PUT /thing', 'GET /thing/']) {
     t.match(await ask(line, '</html>'), /^HTTP\/1\.1 404 /, line);
   }
@@ -215,9 +209,7 @@ t.test('7: HEAD, OPTIONS, 405, a last slash and decoding are left to us', async 
 
 t.test('8: outside its callbacks nothing is corked', async (t) => {
   const child = startChild(t, 'handlers');
-  const tcp = await openTcp(t, await child.port());
-  tcp.socket.write(request('GET /uncorked'));
-  await tcp.answer('x');
+  await (await send(t, await child.port(), 'GET /uncorked')).answer('x');
   await until('a warning', () => child.said.some((line) => line.includes('corked callback')));
 });
 
@@ -255,19 +247,16 @@ t.test('14: closing cuts what is under way; not listening cuts nothing', async (
       });
     });
   });
-  const tcp = await openTcp(t, port);
-  tcp.socket.write(request('GET /now'));
+  const tcp = await send(t, port, 'GET /now');
   await tcp.answer('now');
   us_listen_socket_close(socket);
   tcp.socket.write(request('GET /now'));
   await until('kept alive', () => tcp.text().split('200 OK').length === 3);
   tcp.socket.write(request('GET /later'));
-  await t.rejects(openTcpOrFail(port), 'nobody new gets in');
+  await t.rejects(fetch(`http://127.0.0.1:${port}/now`), 'nobody new gets in');
   app.close();
   await until('cut', () => tcp.closed() && aborted);
 });
-
-const openTcpOrFail = (port: number): Promise<Response> => fetch(`http://127.0.0.1:${port}/now`);
 
 t.test('15: too many headers are never answered, long ones in pieces get a page', async (t) => {
   let calls = 0;
@@ -283,13 +272,10 @@ t.test('15: too many headers are never answered, long ones in pieces get a page'
   });
   const headers = (count: number): string =>
     Array.from({ length: count - 1 }, (_, index) => `X${index}: y\r\n`).join('');
-  const most = await openTcp(t, port);
-  most.socket.write(request('GET /', headers(98)));
+  const most = await send(t, port, 'GET /', headers(98));
   t.match(await most.answer('.'), /count 98\./);
-  const over = await openTcp(t, port);
-  over.socket.write(request('GET /', headers(99)));
-  const whole = await openTcp(t, port);
-  whole.socket.write(request('GET /', `X: ${'y'.repeat(20_000)}\r\n`));
+  const over = await send(t, port, 'GET /', headers(99));
+  const whole = await send(t, port, 'GET /', `X: ${'y'.repeat(20_000)}\r\n`);
   t.match(await whole.answer('.'), /count 2\./, 'one piece of any length is taken');
   const pieces = await openTcp(t, port);
   pieces.socket.write(`GET / HTTP/1.1\r\nHost: a\r\nX: ${'y'.repeat(5_000)}`);
@@ -299,11 +285,11 @@ t.test('15: too many headers are never answered, long ones in pieces get a page'
 });
 
 t.test(
-  '16: endWithoutBody with a length waits for the body and drops the connection',
+  '16: endWithoutBody with a length waits for the body, then drops the connection',
   async (t) => {
     const { port } = await startBare(t, (app) => {
+      // Without an abort handler the process would end: the response does not count as given.
       app.any('/told', (res) => {
-        // Without this the process would end: the response does not count as given.
         res.onAborted(() => undefined);
         res.endWithoutBody(5);
       });
@@ -315,20 +301,13 @@ t.test(
         res.writeHeader('Content-Length', '5').endWithoutBody();
       });
     });
-    const told = await openTcp(t, port);
-    told.socket.write(request('HEAD /told'));
+    const told = await send(t, port, 'HEAD /told');
     await told.answer('Content-Length: 5\r\n\r\n');
     told.socket.write(request('HEAD /told'));
     await until('it is closed', () => told.closed());
-    const none = await openTcp(t, port);
-    none.socket.write(request('HEAD /undefined'));
-    t.match(
-      await none.answer('\r\n\r\n'),
-      /Content-Length: 9223372036854775808/,
-      'taken for a number',
-    );
-    const written = await openTcp(t, port);
-    written.socket.write(request('HEAD /written'));
+    const none = await (await send(t, port, 'HEAD /undefined')).answer('\r\n\r\n');
+    t.match(none, /Content-Length: 9223372036854775808/, 'taken for a number');
+    const written = await send(t, port, 'HEAD /written');
     t.match(await written.answer('\r\n\r\n'), /Content-Length: 5\r\n/);
     written.socket.write(request('HEAD /written'));
     await until('both', () => written.text().split('200 OK').length === 3);

@@ -2,7 +2,13 @@ import { Type } from '@sinclair/typebox';
 import fc from 'fast-check';
 import { t } from 'tap';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../src/http/openapi.js';
-import { compileCheck, compileQuery, parseTime } from '../../src/http/validation.js';
+import {
+  compileCheck,
+  compileQuery,
+  findJsonProblem,
+  parseJson,
+  parseTime,
+} from '../../src/http/validation.js';
 import { makeId } from '../../src/kit/ids.js';
 import { holds } from '../help/property.js';
 
@@ -64,52 +70,38 @@ t.test('what is wrong is said in plain words', async (t) => {
 });
 
 t.test('every limit holds at its edge and one beyond', async (t) => {
-  for (const name of ['ab', 'abcde']) t.equal(check({ ...good, name }), null, name);
+  const tags = Array(30).fill('x');
+  const taken = [{ name: 'ab' }, { name: 'abcde' }, { count: 0 }, { count: 10 }, { tags }];
+  for (const value of [...taken, { id: good.id.toUpperCase() }]) {
+    t.equal(check({ ...good, ...value }), null, JSON.stringify(value));
+  }
   for (const name of ['', 'a', 'abcdef']) t.same(pathsOf({ ...good, name }), ['body.name'], name);
-  for (const count of [0, 10]) t.equal(check({ ...good, count }), null, String(count));
   for (const count of [-1, 11, 1.5]) t.same(pathsOf({ ...good, count }), ['body.count']);
-  t.equal(check({ ...good, tags: Array(30).fill('x') }), null);
-  t.same(pathsOf({ ...good, tags: Array(31).fill('x') }), ['body.tags']);
-});
-
-t.test('a list of what is wrong ends after twenty', async (t) => {
-  t.equal(check({ ...good, tags: Array(30).fill(7) })?.length, 20);
-});
-
-t.test('one of a few texts is just one of them', async (t) => {
   for (const kind of ['blue', 'RED', 'red\n', ' red', 'red|green', '', 'redgreen']) {
     t.same(pathsOf({ ...good, kind }), ['body.kind'], JSON.stringify(kind));
   }
-});
-
-t.test('ids are UUIDs in any case', async (t) => {
-  t.equal(check({ ...good, id: good.id.toUpperCase() }), null);
-  t.same(pathsOf({ ...good, id: 'abc' }), ['body.id']);
+  t.same(pathsOf({ ...good, tags: [...tags, 'x'] }), ['body.tags']);
+  t.equal(check({ ...good, tags: tags.map(() => 7) })?.length, 20, 'the list ends after twenty');
 });
 
 t.test('a time needs a date, a clock and a zone', async (t) => {
-  t.equal(parseTime('2026-03-01T12:00:00Z')?.toISOString(), '2026-03-01T12:00:00.000Z');
-  t.equal(
-    parseTime('2026-03-01T12:00:00.123456789+02:00')?.toISOString(),
-    '2026-03-01T10:00:00.123Z',
-  );
-  t.equal(parseTime('2026-03-01T12:00-0530')?.toISOString(), '2026-03-01T17:30:00.000Z');
+  for (const [text, time] of [
+    ['2026-03-01T12:00:00Z', '2026-03-01T12:00:00.000Z'],
+    ['2026-03-01T12:00:00.123456789+02:00', '2026-03-01T10:00:00.123Z'],
+    ['2026-03-01T12:00-0530', '2026-03-01T17:30:00.000Z'],
+    ['1970-01-01T00:00:00Z', '1970-01-01T00:00:00.000Z'],
+    ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+  ] as const) {
+    t.equal(parseTime(text)?.toISOString(), time);
+  }
   const bad = [
     ['', '2026', '2026-03-01', '2026-03-01T12:00:00', '2026-03-01 12:00:00Z', 'tomorrow'],
     ['2026-13-01T00:00:00Z', '2026-03-01T25:00:00Z', '2026-03-01T12:00:00+99:00'],
     ['2026-03-01T12:00:00Z\n', '+002026-03-01T12:00:00Z', '1772366400000', '12026-03-01T00:00Z'],
+    // Before 1970 and after 9999.
+    ['1969-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999-00:01'],
   ].flat();
   for (const text of bad) t.equal(parseTime(text), null, JSON.stringify(text));
-});
-
-t.test('times lie between the years 1970 and 9999', async (t) => {
-  t.equal(parseTime('1970-01-01T00:00:00Z')?.getTime(), 0);
-  t.equal(parseTime('1969-12-31T23:59:59.999Z'), null);
-  t.equal(parseTime('9999-12-31T23:59:59.999Z')?.getTime(), 253_402_300_799_999);
-  t.equal(parseTime('9999-12-31T23:59:59.999-00:01'), null);
-});
-
-t.test('every time that is written as ISO 8601 is read back', async (t) => {
   const date = fc.date({
     min: new Date(0),
     max: new Date(253_402_300_799_999),
@@ -134,40 +126,31 @@ const readValue = (raw: string) => {
   return 'value' in read ? read.value : read.fields.map((field) => field.path);
 };
 
-t.test('query values take the type of their schema, defaults included', async (t) => {
-  t.same(readValue(''), { limit: 20 });
-  t.same(readValue('limit=5&ratio=-0.5&deep=true&q=7'), {
-    limit: 5,
-    ratio: -0.5,
-    deep: true,
-    q: '7',
-  });
-  t.same(readValue('deep=1'), { limit: 20, deep: true });
-  t.same(readValue('deep=0'), { limit: 20, deep: false });
-  t.same(readValue('q=a+b%20c'), { limit: 20, q: 'a b c' });
-});
-
-t.test('unknown keys are ignored, and an empty value counts as absent', async (t) => {
-  t.same(readValue('page=3&__proto__=x&constructor=y&&&=&limit='), { limit: 20 });
+t.test('a query is read by its schema: types, defaults, and what is wrong', async (t) => {
+  const cases: readonly (readonly [query: string, read: object])[] = [
+    ['', { limit: 20 }],
+    ['limit=5&ratio=-0.5&deep=true&q=7', { limit: 5, ratio: -0.5, deep: true, q: '7' }],
+    ['deep=1', { limit: 20, deep: true }],
+    ['deep=0', { limit: 20, deep: false }],
+    ['q=a+b%20c', { limit: 20, q: 'a b c' }],
+    ['limit=1', { limit: 1 }],
+    // Unknown keys are ignored, an empty value counts as absent, the first of several counts.
+    ['page=3&__proto__=x&constructor=y&&&=&limit=', { limit: 20 }],
+    ['limit=3&limit=900', { limit: 3 }],
+    ['q=abcde', { limit: 20, q: 'abcde' }],
+    ['q=abcdef', ['query.q']],
+    ['deep=yes', ['query.deep']],
+    [`ratio=${'9'.repeat(400)}`, ['query.ratio']],
+    // A limit above its maximum is the maximum.
+    ...['100', '101', '100000', '9'.repeat(400)].map(
+      (most) => [`limit=${most}`, { limit: 100 }] as const,
+    ),
+    ...['0', '-1', 'ten', '1e1', '0x10', '5.5', '100.5', ' 5', 'NaN'].map(
+      (bad) => [`limit=${encodeURIComponent(bad)}`, ['query.limit']] as const,
+    ),
+  ];
+  for (const [query, read] of cases) t.same(readValue(query), read, query.slice(0, 40));
   t.equal(({} as { x?: unknown }).x, undefined);
-  t.same(readValue('limit=3&limit=900'), { limit: 3 }, 'the first of several counts');
-});
-
-t.test('what does not fit is named', async (t) => {
-  for (const limit of ['0', '-1', 'ten', '1e1', '0x10', '5.5', '100.5', ' 5', 'NaN']) {
-    t.same(readValue(`limit=${encodeURIComponent(limit)}`), ['query.limit'], limit.slice(0, 9));
-  }
-  t.same(readValue('limit=1'), { limit: 1 });
-  t.same(readValue('deep=yes'), ['query.deep']);
-  t.same(readValue('q=abcde'), { limit: 20, q: 'abcde' });
-  t.same(readValue('q=abcdef'), ['query.q']);
-  t.same(readValue(`ratio=${'9'.repeat(400)}`), ['query.ratio'], 'no number that is not finite');
-});
-
-t.test('a limit above its most is the most', async (t) => {
-  for (const limit of ['100', '101', '100000', '9'.repeat(400)]) {
-    t.same(readValue(`limit=${limit}`), { limit: 100 }, limit.slice(0, 9));
-  }
 });
 
 t.test('NUL and broken escapes in a query do no harm', async (t) => {
@@ -182,4 +165,118 @@ t.test('NUL and broken escapes in a query do no harm', async (t) => {
     }),
     { numRuns: 1_000 },
   );
+});
+
+const parse = (text: string) => parseJson(Buffer.from(text));
+
+/** A value inside `levels` arrays and objects in turn. */
+const nest = (levels: number): unknown => {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level += 1) value = level % 2 ? [value] : { a: value };
+  return value;
+};
+
+const refused_keys = ['__proto__', 'constructor', 'prototype'];
+
+t.test('what JSON.stringify makes of any sane value is read as that value', async (t) => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 12 }).filter((s) => !s.includes('\0'));
+  const key = text.filter((name) => !refused_keys.includes(name));
+  const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 12, withCrossShrink: true },
+      fc.constant(null),
+      fc.boolean(),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.integer(),
+      text,
+      fc.array(tie('value'), { maxLength: 4 }),
+      fc.dictionary(key, tie('value'), { maxKeys: 4, noNullPrototype: true }),
+    ),
+  }));
+  await holds(
+    t,
+    fc.property(value, (sane) => {
+      const sent = JSON.stringify(sane);
+      const read = parse(sent);
+      return read.ok && JSON.stringify(read.value) === sent;
+    }),
+    { numRuns: 500 },
+  );
+});
+
+t.test('any bytes at all are read or refused with a sentence, and nothing is thrown', async (t) => {
+  const bytes = fc.uint8Array({ maxLength: 200 });
+  const near_json = fc.string({ unit: fc.constantFrom(...'{}[]",:\\u0dE-1.tfn'), maxLength: 40 });
+  const body = fc.oneof(
+    bytes.map((some) => Buffer.from(some)),
+    near_json.map((text) => Buffer.from(text)),
+  );
+  await holds(
+    t,
+    fc.property(body, (raw) => {
+      const read = parseJson(raw);
+      return read.ok || /^[A-Z].*\.$/.test(read.problem);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+t.test('an empty body, broken JSON and bytes that are not UTF-8 are told apart', async (t) => {
+  t.match(parseJson(Buffer.alloc(0)), { ok: false, problem: /empty/ });
+  for (const text of ['{', '{"a":1,}', "{'a':1}", 'NaN', 'undefined', '{"a":1}{', '\ufeff{}']) {
+    t.match(parse(text), { ok: false, problem: /not valid JSON/ }, text);
+  }
+  for (const hex of ['ff', 'c328', 'eda080', 'f4908080', 'c080']) {
+    const raw = Buffer.concat([Buffer.from('{"a":"'), Buffer.from(hex, 'hex'), Buffer.from('"}')]);
+    t.match(parseJson(raw), { ok: false, problem: /UTF-8/ }, hex);
+  }
+});
+
+t.test('NUL, lone surrogates and numbers that are not finite are refused anywhere', async (t) => {
+  for (const [problem, texts] of [
+    [/NUL/, ['"\\u0000"', '{"a\\u0000":1}', '[[{"a":["x\\u0000y"]}]]']],
+    [/surrogate/, ['"\\ud83d"', '"\\ude00\\ud83d"', '{"\\ud83dx":1}', '["a\\udfff"]']],
+    [/too large/, ['1e999', '-1e999', '{"a":[1e309]}', `1${'0'.repeat(400)}`]],
+    [/not valid JSON/, ['{"a":"\0"}']],
+  ] as const) {
+    for (const text of texts) t.match(parse(text), { ok: false, problem }, text.slice(0, 20));
+  }
+  t.match(parse('{"a":"\\\\u0000"}'), { ok: true }, 'an escaped backslash is no NUL');
+  t.match(parse('"\\ud83d\\ude00"'), { ok: true, value: '😀' });
+  t.match(parse(String(Number.MAX_VALUE)), { ok: true, value: Number.MAX_VALUE });
+  t.match(parse('1e-999'), { ok: true, value: 0 });
+});
+
+t.test('sixteen levels are read and seventeen are refused', async (t) => {
+  t.match(parse(JSON.stringify(nest(16))), { ok: true, value: nest(16) });
+  t.match(parse(JSON.stringify(nest(17))), { ok: false, problem: /deeper than 16/ });
+  t.match(parse('[{}]'), { ok: true });
+  t.match(parse(`${'['.repeat(30_000)}${']'.repeat(30_000)}`), { ok: false, problem: /deeper/ });
+  t.match(parse('['.repeat(65_000)), { ok: false, problem: /not valid JSON/ });
+});
+
+t.test('keys that reach for prototypes are refused wherever they stand', async (t) => {
+  for (const key of refused_keys) {
+    t.match(parse(`{"${key}":{}}`), { ok: false, problem: new RegExp(key) });
+    t.match(parse(`[{"a":{"${key}":1}}]`), { ok: false, problem: new RegExp(key) });
+    t.match(parse(`{"a":"${key}"}`), { ok: true }, 'as a text it is harmless');
+  }
+  t.match(parse('{"__\\u0070roto__":{"admin":true}}'), { ok: false }, 'escaped');
+  t.equal(({} as { admin?: boolean }).admin, undefined);
+});
+
+t.test('the time to check grows with the size and no faster', async (t) => {
+  const measure = (items: number): number => {
+    const value = Array.from({ length: items }, (_, index) => ({ a: `text ${index}`, b: [index] }));
+    let best = Number.POSITIVE_INFINITY;
+    for (let round = 0; round < 5; round += 1) {
+      // CPU time: other processes do not count.
+      const start = process.cpuUsage();
+      findJsonProblem(value);
+      best = Math.min(best, process.cpuUsage(start).user / 1000);
+    }
+    return best;
+  };
+  measure(2_000);
+  t.ok(measure(80_000) < 100 * Math.max(measure(4_000), 0.1));
 });

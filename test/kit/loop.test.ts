@@ -6,14 +6,25 @@ import { until } from '../help/until.js';
 
 const never_ms = 3_600_000;
 
-const startLoop = async (t: Teardown, options: Partial<LoopOptions>) => {
+interface Options extends Partial<Pick<LoopOptions, 'every_ms' | 'after_error_ms'>> {
+  readonly turn?: (nth: number) => ReturnType<LoopOptions['turn']>;
+}
+
+const startLoop = async (t: Teardown, options: Options) => {
   const lines: { level: number; loop?: string; err?: string }[] = [];
   const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) });
-  const turn = options.turn ?? (async () => 'rest' as const);
-  const loop = makeLoop({ name: 'test', log, every_ms: never_ms, ...options, turn });
+  const seen = { turns: 0, lines };
+  const loop = makeLoop({
+    ...{ name: 'test', log, every_ms: never_ms },
+    ...options,
+    turn: async () => {
+      seen.turns += 1;
+      return options.turn?.(seen.turns) ?? 'rest';
+    },
+  });
   await loop.start();
   t.teardown(() => loop.stop());
-  return { loop, lines };
+  return { loop, seen };
 };
 
 /** Something that a test opens when it likes. */
@@ -25,133 +36,92 @@ const makeGate = () => {
   return { open, opened };
 };
 
-t.test(
-  'the first turn starts at once, and "again" takes the next one without a rest',
-  async (t) => {
-    let turns = 0;
-    await startLoop(t, {
-      turn: async () => {
-        turns += 1;
-        return turns < 5 ? 'again' : 'rest';
-      },
-    });
-    await until('five turns', () => turns === 5);
-    t.equal(turns, 5);
-  },
-);
+const untilTurns = (seen: { readonly turns: number }, turns: number) =>
+  until(`${turns} turns`, () => seen.turns >= turns);
 
-t.test('after a rest the next turn comes by itself', async (t) => {
-  let turns = 0;
-  await startLoop(t, {
-    every_ms: 1,
-    turn: async () => {
-      turns += 1;
-      return 'rest';
-    },
-  });
-  await until('three turns', () => turns >= 3);
-  t.ok(turns >= 3);
+t.test('the first turn starts at once, the next after a rest that "again" skips', async (t) => {
+  let left = 5;
+  const { seen } = await startLoop(t, { turn: async () => (--left > 0 ? 'again' : 'rest') });
+  await untilTurns(seen, 5);
+  const paced = await startLoop(t, { every_ms: 1 });
+  await untilTurns(paced.seen, 3);
+  t.equal(seen.turns, 5);
 });
 
-t.test('a nudge cuts the rest short', async (t) => {
-  let turns = 0;
-  const { loop } = await startLoop(t, {
-    turn: async () => {
-      turns += 1;
-      return 'rest';
-    },
-  });
-  await until('the first turn', () => turns === 1);
-  loop.nudge();
-  await until('the second turn', () => turns === 2);
-  t.equal(turns, 2);
-});
-
-t.test('a nudge during a turn is not lost: another turn follows', async (t) => {
+t.test('a nudge cuts the rest short, and one during a turn is not lost', async (t) => {
   const gate = makeGate();
-  let turns = 0;
-  const { loop } = await startLoop(t, {
-    turn: async () => {
-      turns += 1;
-      if (turns === 1) await gate.opened;
+  const { loop, seen } = await startLoop(t, {
+    turn: async (nth) => {
+      if (nth === 1) await gate.opened;
       return 'rest';
     },
   });
   loop.nudge();
   loop.nudge();
   gate.open();
-  await until('the second turn', () => turns === 2);
-  t.equal(turns, 2, 'and only one');
+  await untilTurns(seen, 2);
+  t.equal(seen.turns, 2, 'and only one more');
+  loop.nudge();
+  await untilTurns(seen, 3);
 });
 
 t.test('turns never overlap', async (t) => {
   let inside = 0;
   let most = 0;
-  let turns = 0;
-  const { loop } = await startLoop(t, {
+  const { loop, seen } = await startLoop(t, {
     every_ms: 0,
     turn: async () => {
       inside += 1;
       most = Math.max(most, inside);
       await new Promise((resolve) => setImmediate(resolve));
       inside -= 1;
-      turns += 1;
       return 'rest';
     },
   });
   await until('twenty turns', () => {
     loop.nudge();
-    return turns >= 20;
+    return seen.turns >= 20;
   });
   t.equal(most, 1);
 });
 
 t.test('a turn that throws is logged and tried again', async (t) => {
-  let turns = 0;
-  const { lines } = await startLoop(t, {
+  const { seen } = await startLoop(t, {
     after_error_ms: 1,
-    turn: async () => {
-      turns += 1;
-      if (turns === 1) throw new Error('out of order');
-      if (turns === 2) throw Object.assign(new Error('store away'), { code: 'ECONNREFUSED' });
+    turn: async (nth) => {
+      if (nth === 1) throw new Error('out of order');
+      if (nth === 2) throw Object.assign(new Error('store away'), { code: 'ECONNREFUSED' });
       return 'rest';
     },
   });
-  await until('the third turn', () => turns === 3);
-  t.match(lines, [
+  await untilTurns(seen, 3);
+  t.match(seen.lines, [
     { level: 50, loop: 'test', err: 'out of order' },
     { level: 40, loop: 'test', err: 'store away' },
   ]);
-  t.equal(lines.length, 2);
+  t.equal(seen.lines.length, 2);
 });
 
 t.test('after an error nudges do not shorten the rest, a stop does', async (t) => {
-  let turns = 0;
-  const { loop } = await startLoop(t, {
+  const { loop, seen } = await startLoop(t, {
     after_error_ms: never_ms,
     turn: async () => {
-      turns += 1;
       throw new Error('always');
     },
   });
-  await until('the first turn', () => turns === 1);
   for (let n = 0; n < 10; n += 1) {
     loop.nudge();
     await new Promise((resolve) => setImmediate(resolve));
   }
-  t.equal(turns, 1, 'a broken turn does not spin');
   await loop.stop();
-  t.equal(turns, 1);
+  t.equal(seen.turns, 1, 'a broken turn does not spin');
 });
 
 t.test('stopping waits for the turn at hand and takes no other', async (t) => {
   const gate = makeGate();
-  let turns = 0;
   let stopped = false;
-  const { loop } = await startLoop(t, {
-    every_ms: 0,
+  const { loop, seen } = await startLoop(t, {
     turn: async () => {
-      turns += 1;
       await gate.opened;
       return 'again';
     },
@@ -163,5 +133,5 @@ t.test('stopping waits for the turn at hand and takes no other', async (t) => {
   t.notOk(stopped, 'the turn is under way');
   gate.open();
   await stopping;
-  t.equal(turns, 1);
+  t.equal(seen.turns, 1);
 });

@@ -55,23 +55,17 @@ const word = fc.oneof(
   { weight: 3, arbitrary: fc.integer({ min: 10, max: 60 }) },
   { weight: 1, arbitrary: fc.integer({ min: 61, max: 5_000 }) },
 );
+const add = fc.record({
+  kind: fc.constant('add' as const),
+  words: fc.array(word, { maxLength: 40 }),
+});
+const like = fc.record({
+  kind: fc.constant('like' as const),
+  ...{ of: fc.nat(500), drop: fc.nat(14), more: fc.nat(14) },
+});
 const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      kind: fc.constant('add' as const),
-      words: fc.array(word, { maxLength: 40 }),
-    }),
-  },
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      kind: fc.constant('like' as const),
-      of: fc.nat(500),
-      drop: fc.nat(14),
-      more: fc.nat(14),
-    }),
-  },
+  { weight: 4, arbitrary: add },
+  { weight: 5, arbitrary: like },
 );
 
 t.test('what is found is what comparing with every set finds', async (t) => {
@@ -89,11 +83,8 @@ const makeRandom = (seed: number) => () => {
 };
 
 t.test('so it is however many there are, with few words and with many', async (t) => {
-  for (const [vocabulary, count] of [
-    [40, 2_200],
-    [400, 2_200],
-    [100_000, 2_200],
-  ] as const) {
+  const count = 700;
+  for (const vocabulary of [40, 400, 100_000]) {
     const random = makeRandom(vocabulary);
     const sets = new SimilarSets();
     const kept: Set<number>[] = [];
@@ -110,10 +101,7 @@ t.test('so it is however many there are, with few words and with many', async (t
       while (words.size < size) words.add((random() * random() * vocabulary) | 0);
       const found = sets.find(setOf(words));
       if (found !== null) hits += 1;
-      // Comparing with all costs most of the time, so it is done where something changes, and here
-      // and there.
-      const is_compared = n < 150 || (n > 2_040 && n < 2_100) || n % 12 === 0;
-      const wanted = is_compared ? bruteForce(kept, words) : found;
+      const wanted = bruteForce(kept, words);
       if (JSON.stringify(found) !== JSON.stringify(wanted)) {
         t.same(found, wanted, `set ${n} of words out of ${vocabulary}`);
         return;
@@ -121,7 +109,7 @@ t.test('so it is however many there are, with few words and with many', async (t
       sets.add(setOf(words));
       kept.push(words);
     }
-    t.ok(hits > 100, `${hits} of ${count} sets with ${vocabulary} words were similar to another`);
+    t.ok(hits > 40, `${hits} of ${count} sets with ${vocabulary} words were similar to another`);
     t.ok(hits < count);
   }
 });

@@ -52,56 +52,22 @@ t.test('ordinary words, names and places are not profane', (t) => {
 });
 
 t.test('profane words are found in every usual disguise', (t) => {
-  const disguises = [
-    'fuck',
-    'Fuck',
-    'FUCKING',
-    'motherfucker',
-    'fuuuuck',
-    'f*ck',
-    'fück',
-    'f u c k',
-    'f.u.c.k',
-    'f-u-c-k',
-    'fu\u200bck',
-    'fu\u00adck',
-    'ｆｕｃｋ',
-    '𝐟𝐮𝐜𝐤',
-    'fuсk',
-    'shit',
-    'sh1t',
-    'shitty',
-    'Bullshit',
-    'b1tch',
-    'bitches',
-    'asshole',
-    'assssholes',
-    'a$$hole',
-    'cunt',
-    'faggot',
-    'nigger',
-    'whore',
-    'sluts',
-    'wanker',
-    'twat',
-    'bastard',
-    'cocksucker',
-    'dickhead',
-    'retards',
-  ];
+  const plain = `
+    fuck Fuck FUCKING motherfucker fuuuuck f*ck fück f.u.c.k f-u-c-k shit sh1t shitty Bullshit b1tch
+    bitches asshole assssholes a$$hole cunt faggot nigger whore sluts wanker twat bastard cocksucker
+    dickhead retards
+  `;
+  const disguised = ['f u c k', 'fu\u200bck', 'fu\u00adck', 'ｆｕｃｋ', '𝐟𝐮𝐜𝐤', 'fuсk'];
+  const disguises = [...plain.trim().split(/\s+/), ...disguised];
   for (const word of disguises) {
     t.match(findObjection(`This is ${word}, I say`), { kind: 'profanity' }, word);
     t.match(findObjection(word), { kind: 'profanity' }, `${word} alone`);
   }
-  t.equal(isProfane('жопаѕ'), false, 'other scripts are not judged');
-  t.end();
-});
-
-t.test('a profane word is found again in every later text, and clean ones stay clean', (t) => {
-  for (let i = 0; i < 3; i += 1) {
+  for (let again = 0; again < 3; again += 1) {
     t.equal(findObjection('a perfectly ordinary sentence'), null);
-    t.match(findObjection('a bullshit sentence'), { kind: 'profanity', detail: /“bullshit”/ });
+    t.match(findObjection('a bullshit sentence'), { detail: /“bullshit”/ }, 'each time');
   }
+  t.equal(isProfane('жопаѕ'), false, 'other scripts are not judged');
   t.end();
 });
 
@@ -200,20 +166,7 @@ t.test('links are found where people put them, without the punctuation around', 
 });
 
 t.test('links lie in order, apart and inside the text, whatever the text', (t) => {
-  const piece = fc.constantFrom(
-    'http',
-    'https',
-    '://',
-    'a.org',
-    '/',
-    '(',
-    ')',
-    ',',
-    ' ',
-    'é',
-    '😀',
-    '[',
-  );
+  const piece = fc.constantFrom('http', 'https', '://', 'a.org', ...'/(), é[', '😀');
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
       const text = pieces.join('');
@@ -326,36 +279,9 @@ t.test('characters are code points', (t) => {
 
 t.test('no text of 10,000 characters takes long', (t) => {
   const units = [
-    'a',
-    'ab ',
-    'a1',
-    'a1b2',
-    'f u c k ',
-    '😀',
-    'é',
-    '中',
-    '中 ',
-    '中文 ',
-    'ไทย ',
-    'ภาษาไทย',
-    '中文a',
-    '한국 ',
-    '\u0301',
-    'http://',
-    '://',
-    'h',
-    '(',
-    'https://a.b/(',
-    ',http',
-    '#',
-    'assab ',
-    'shii',
-    'buy now ',
-    '\n#',
-    '\n* ',
-    '$',
-    '𝐟',
-    'ſ ',
+    ...['a', 'ab ', 'a1', 'a1b2', 'f u c k ', '😀', 'é', '中', '中 ', '中文 ', 'ไทย ', 'ภาษาไทย'],
+    ...['中文a', '한국 ', '\u0301', 'http://', '://', 'h', '(', 'https://a.b/(', ',http', '#'],
+    ...['assab ', 'shii', 'buy now ', '\n#', '\n* ', '$', '𝐟', 'ſ '],
   ];
   const slow: string[] = [];
   // A text that is slow by nature is slow each time; one that only met a busy machine is not.

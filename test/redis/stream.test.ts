@@ -60,18 +60,15 @@ t.test('a read waits for the first entry, and ends empty when none comes', async
   t.strictSame(await waiting, [{ offset: 7, fields: ['a', 'b'] }]);
 });
 
-t.test(
-  'a key of another kind is answered with null, ids of another kind are left out',
-  async (t) => {
-    const { reader, redis, key } = open(t, await openStores(t));
-    await redis.set(key, 'x');
-    t.equal(await reader.readAfter(0), null);
-    await redis.del(key);
-    await redis.xadd(key, '1-1', 'a', 'b');
-    await redis.xadd(key, '2-0', 'a', 'b');
-    t.strictSame(await reader.readAfter(0), [{ offset: 2, fields: ['a', 'b'] }]);
-  },
-);
+t.test('an error of Redis is null, ids of another kind are left out', async (t) => {
+  const { reader, redis, key } = open(t, await openStores(t));
+  await redis.set(key, 'a key of another kind');
+  t.equal(await reader.readAfter(0), null);
+  await redis.del(key);
+  await redis.xadd(key, '1-1', 'a', 'b');
+  await redis.xadd(key, '2-0', 'a', 'b');
+  t.strictSame(await reader.readAfter(0), [{ offset: 2, fields: ['a', 'b'] }]);
+});
 
 t.test('a Redis that is not there is null at once', async (t) => {
   const { reader } = open(t, {
@@ -79,7 +76,6 @@ t.test('a Redis that is not there is null at once', async (t) => {
     redis_url: 'unix:/nowhere/redis.sock',
     redis_prefix: 'x',
   });
-  t.equal(await reader.readAfter(0), null);
   t.equal(await reader.readAfter(0), null);
 });
 
@@ -114,10 +110,4 @@ t.test('a read that does not come back is cut, and the next connection works', a
   await until('an answer', async () => (await reader.readAfter(0)) !== null);
   await redis.xadd(key, '9-0', 'a', 'b');
   t.equal((await reader.readAfter(1))?.[0]?.offset, 9);
-});
-
-t.test('an error of Redis is no answer', async (t) => {
-  const { reader, redis, key } = open(t, await openStores(t));
-  await redis.set(key, 'no stream');
-  t.equal(await reader.readAfter(0), null);
 });

@@ -4,7 +4,7 @@ import type { Deps } from '../../http/deps.js';
 import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
-import { waitUntilFloor } from '../../kit/pace.js';
+import { waitUntilFloor } from '../../kit/service.js';
 import { revokeDigest, revokeSessions } from '../events/index.js';
 import {
   bearerToken,

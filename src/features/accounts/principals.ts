@@ -2,7 +2,7 @@ import type { Deps } from '../../http/deps.js';
 import type { AgentCaller } from '../../http/route.js';
 import { makeCache, makeLoader } from '../../kit/cache.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
-import { waitUntilFloor } from '../../kit/pace.js';
+import { waitUntilFloor } from '../../kit/service.js';
 import { isWellFormedKey, nameKey } from './agent-rules.js';
 import { findPrincipals, type PrincipalRow } from './agent-store.js';
 

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../../config.js';
-import { makeFairPool } from '../../kit/fair-pool.js';
-import { call_errors } from '../../kit/outbound/call-errors.js';
-import { type ClientOptions, createGuardedClient } from '../../kit/outbound/client.js';
-import { outboundOptions } from '../../kit/outbound/options.js';
+import { makeFairPool } from '../../kit/cache.js';
+import {
+  type ClientOptions,
+  call_errors,
+  createGuardedClient,
+  outboundOptions,
+} from '../../kit/outbound/client.js';
 
 /**
  * Whether the pages that a reasoning cites can be read. Each is asked for by HEAD, and where that

@@ -1,10 +1,15 @@
-import { isIP } from 'node:net';
+import { Resolver } from 'node:dns/promises';
+import { isIP, isIPv4 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { withDeadline } from '../service.js';
 
 /**
  * Which addresses an outbound call may reach: public ones, and those of ranges that the operator
  * allows after all. Each family has a list of its own: one list over both would let an IPv6 range
  * such as `::/8` answer for IPv4 addresses, or an IPv4 rule answer for mapped ones.
+ *
+ * A name is looked up here, and every answer is vetted. The client connects to the vetted addresses
+ * and never looks the name up a second time.
  */
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -84,20 +89,17 @@ export const isPortOpenAt = (text: string, port: number): boolean => {
   return port >= loopback_ports_from || !is_loopback;
 };
 
-export interface AddressRules {
-  /** Public, or inside an allowed range. */
-  mayReach(address: string): boolean;
-  /** Inside a range that the operator allows by name. */
-  isAllowedByName(address: string): boolean;
-}
+export type AddressRules = ReturnType<typeof makeAddressRules>;
 
 /** Throws when one of the ranges is not `address/bits`. */
-export const makeAddressRules = (allowed_ranges: readonly string[]): AddressRules => {
+export const makeAddressRules = (allowed_ranges: readonly string[]) => {
   const allowed = allowed_ranges.map(parseRange);
+  /** Inside a range that the operator allows by name. */
   const isAllowedByName = (text: string): boolean => {
     const address = readAddress(text);
     return address !== null && isWithin(address, allowed);
   };
+  /** Public, or inside an allowed range. */
   const mayReach = (text: string): boolean => {
     const address = readAddress(text);
     if (address === null) return false;
@@ -109,3 +111,71 @@ export const makeAddressRules = (allowed_ranges: readonly string[]): AddressRule
 /** One spelling for one address, so that two notations compare equal. */
 export const canonicalAddress = (text: string): string =>
   readAddress(text) === null ? text : ipaddr.process(text).toString();
+
+/** All A and AAAA addresses of a name; rejects when the lookup fails, [] when there are none. */
+export type Resolve = (name: string) => Promise<readonly string[]>;
+
+type VetProblem = 'name_not_found' | 'lookup_failed' | 'lookup_timeout' | 'address_refused';
+
+export type Vetted =
+  | { readonly kind: 'vetted'; readonly addresses: readonly string[] }
+  | { readonly kind: 'refused'; readonly code: VetProblem };
+
+const most_answers = 16;
+
+const refusedAs = (code: VetProblem): Vetted => ({ kind: 'refused', code });
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : '';
+const isAbsent = (error: unknown): boolean => ['ENODATA', 'ENOTFOUND'].includes(codeOf(error));
+
+/**
+ * Asks the name servers (`address:port`; none: those of the system) for A and AAAA. `/etc/hosts`
+ * and search domains play no part. One family that fails does not matter while the other answers:
+ * only vetted answers are used.
+ */
+export const makeResolve = (timeout_ms: number, servers: readonly string[]): Resolve => {
+  const resolver = new Resolver({ timeout: Math.ceil(timeout_ms / 2), tries: 2 });
+  if (servers.length > 0) resolver.setServers(servers);
+  return async (name) => {
+    // The dot at the end says that the name is complete.
+    const both = await Promise.allSettled([
+      resolver.resolve4(`${name}.`),
+      resolver.resolve6(`${name}.`),
+    ]);
+    const addresses = both.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    const failures = both.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    const failure = failures.find((reason) => !isAbsent(reason));
+    if (addresses.length === 0 && failure !== undefined) throw failure;
+    return addresses;
+  };
+};
+
+const judge = (answers: readonly string[], rules: AddressRules): Vetted => {
+  if (answers.length === 0) return refusedAs('name_not_found');
+  const addresses = [...new Set(answers)];
+  if (addresses.length > most_answers || !addresses.every((one) => rules.mayReach(one))) {
+    return refusedAs('address_refused');
+  }
+  // IPv4 first: on a host without an IPv6 route the other order would cost a failed connect.
+  const v4 = addresses.filter((one) => isIPv4(one)).sort();
+  const v6 = addresses.filter((one) => !isIPv4(one)).sort();
+  return { kind: 'vetted', addresses: [...v4, ...v6] };
+};
+
+/** The addresses that `name` may be reached at; one that is not public refuses the whole name. */
+export const vetName = async (
+  name: string,
+  {
+    rules,
+    resolve,
+    timeout_ms,
+  }: { readonly rules: AddressRules; readonly resolve: Resolve; readonly timeout_ms: number },
+): Promise<Vetted> => {
+  try {
+    return judge(await withDeadline(resolve(name), timeout_ms, 'The lookup'), rules);
+  } catch (error) {
+    if (isAbsent(error)) return refusedAs('name_not_found');
+    return refusedAs(codeOf(error) === 'ETIMEOUT' ? 'lookup_timeout' : 'lookup_failed');
+  }
+};

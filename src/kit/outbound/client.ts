@@ -1,7 +1,15 @@
-import { isPortOpenAt, makeAddressRules } from './addresses.js';
+import { readFileSync } from 'node:fs';
+import type { Config } from '../../config.js';
+import {
+  isPortOpenAt,
+  makeAddressRules,
+  makeResolve,
+  type Resolve,
+  type Vetted,
+  vetName,
+} from './addresses.js';
 import { type Answered, type Call, failedAs, makeConnections } from './connection.js';
-import { makeResolve, type Resolve, type Vetted, vetName } from './resolve.js';
-import { parseTarget, type Target, type TargetProblem } from './target.js';
+import { parseTarget, type Target, type TargetProblemCode } from './target.js';
 
 /**
  * An HTTP client for addresses that strangers chose. Each call reads the address by fixed rules,
@@ -9,6 +17,35 @@ import { parseTarget, type Target, type TargetProblem } from './target.js';
  * was vetted and to no other, follows no redirect, uses no proxy from the environment, reads a few
  * KB of the answer and ends within one wall clock. It never throws: what went wrong is one code.
  */
+
+/**
+ * Everything that can be wrong with a call: a fixed list, so that no error tells more than it
+ * should.
+ */
+export const call_errors = {
+  invalid_url: 'The URL is not one that can be called.',
+  https_required: 'The URL must begin with https://.',
+  target_refused: 'The URL names a host or port that may not be called.',
+  address_refused: 'The host resolves to an address that may not be called.',
+  name_not_found: 'The host name does not resolve.',
+  lookup_failed: 'The name servers of the host did not give an answer.',
+  lookup_timeout: 'The lookup of the host name took too long.',
+  connect_failed: 'The connection was refused.',
+  connect_timeout: 'The connection took too long.',
+  tls_failed: 'The TLS handshake failed; check the certificate.',
+  timeout: 'The answer took too long.',
+  connection_lost: 'The connection was lost before the answer was complete.',
+  answer_invalid: 'The answer is not valid HTTP.',
+} as const;
+
+export type CallErrorCode = keyof typeof call_errors;
+
+/** Codes that say that the target itself is against the rules, not that it is out of order. */
+export const isRefusal = (code: CallErrorCode | TargetProblemCode | null): boolean =>
+  code === 'invalid_url' ||
+  code === 'https_required' ||
+  code === 'target_refused' ||
+  code === 'address_refused';
 
 export interface Outcome extends Answered {
   readonly latency_ms: number;
@@ -48,38 +85,35 @@ export interface ClientOptions {
   readonly resolve?: Resolve;
 }
 
-export interface GuardedClient {
-  parse(url: string): Target | TargetProblem;
-  /** Looks the target's name up and judges every address. */
-  vet(target: Target): Promise<Vetted>;
-  /** Vets and calls. The same call may reach the receiver twice when a kept connection breaks. */
-  post(call: Call): Promise<Outcome>;
-  /** A call that changes nothing at its target. */
-  look(call: Call & { readonly method: 'HEAD' | 'GET' }): Promise<Outcome>;
-  /** Lets go of kept connections. */
-  close(): void;
-}
+/** The addresses that calls to strangers may reach. */
+export const outboundOptions = (config: Config): ClientOptions => ({
+  allow_cidrs: config.WEBHOOK_ALLOW_CIDRS,
+  dns_servers: config.WEBHOOK_DNS_SERVERS,
+  ...(config.WEBHOOK_CA_FILE === undefined
+    ? {}
+    : { ca_pem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
+});
 
 /** A name with more addresses is tried at this many of them. */
 const most_addresses = 3;
 
-export const createGuardedClient = (options: ClientOptions): GuardedClient => {
+export type GuardedClient = ReturnType<typeof createGuardedClient>;
+
+export const createGuardedClient = (options: ClientOptions) => {
   const limits: ClientLimits = { ...client_limits, ...options.limits };
   const rules = makeAddressRules(options.allow_cidrs);
-  const { dns_servers: servers = [] } = options;
-  const resolve = options.resolve ?? makeResolve({ timeout_ms: limits.lookup_ms, servers });
+  const resolve = options.resolve ?? makeResolve(limits.lookup_ms, options.dns_servers ?? []);
   const connections = makeConnections(limits, options.ca_pem);
 
-  const judgeLiteral = (name: string): Vetted =>
-    rules.mayReach(name)
-      ? { kind: 'vetted', addresses: [name] }
-      : { kind: 'refused', code: 'address_refused' };
-  const vet = async (target: Target): Promise<Vetted> => {
-    const vetted = target.is_literal
-      ? judgeLiteral(target.name)
-      : await vetName(target.name, { rules, resolve, timeout_ms: limits.lookup_ms });
+  /**
+   * Looks the target's name up and judges every address. One that stands in the URL itself is
+   * judged as the only answer of a lookup.
+   */
+  const vet = async ({ name, is_literal, port }: Target): Promise<Vetted> => {
+    const lookUp: Resolve = is_literal ? async () => [name] : resolve;
+    const vetted = await vetName(name, { rules, resolve: lookUp, timeout_ms: limits.lookup_ms });
     if (vetted.kind === 'refused') return vetted;
-    return vetted.addresses.every((address) => isPortOpenAt(address, target.port))
+    return vetted.addresses.every((address) => isPortOpenAt(address, port))
       ? vetted
       : { kind: 'refused', code: 'address_refused' };
   };
@@ -101,6 +135,7 @@ export const createGuardedClient = (options: ClientOptions): GuardedClient => {
     return last;
   };
 
+  /** Vets and calls. The same call may reach the receiver twice when a kept connection breaks. */
   const send = async (call: Call): Promise<Outcome> => {
     const started_ms = performance.now();
     const ends_ms = started_ms + (call.wall_ms ?? limits.wall_ms);
@@ -113,10 +148,12 @@ export const createGuardedClient = (options: ClientOptions): GuardedClient => {
   };
 
   return {
-    parse: (url) => parseTarget(url, rules, options.allow_plain),
+    parse: (url: string) => parseTarget(url, rules, options.allow_plain),
     vet,
     post: send,
-    look: send,
+    /** A call that changes nothing at its target. */
+    look: (call: Call & { readonly method: 'HEAD' | 'GET' }) => send(call),
+    /** Ends kept connections. */
     close: () => connections.destroy(),
   };
 };

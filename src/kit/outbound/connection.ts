@@ -3,8 +3,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { Client, type Dispatcher } from 'undici';
 import { canonicalAddress } from './addresses.js';
-import type { CallErrorCode } from './call-errors.js';
-import type { ClientLimits } from './client.js';
+import type { CallErrorCode, ClientLimits } from './client.js';
 import type { Target } from './target.js';
 
 /**
@@ -160,13 +159,7 @@ const makeClient = ({ is_plain, host }: Target, socket: net.Socket, keep_ms: num
   });
 };
 
-interface Connections {
-  /** One call over one connection to one vetted address, kept or new. */
-  exchange(call: Call, way: Omit<Dial, 'target'>): Promise<Answered>;
-  destroy(): void;
-}
-
-export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined): Connections => {
+export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined) => {
   const secureContext = tls.createSecureContext({
     // A peer could make it handshake for as long as the call lasts.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
@@ -199,7 +192,8 @@ export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined
   };
 
   return {
-    async exchange(call, way) {
+    /** One call over one connection to one vetted address, kept or new. */
+    async exchange(call: Call, way: Omit<Dial, 'target'>): Promise<Answered> {
       const { target } = call;
       const { is_plain, is_literal, port, name } = target;
       const key = `${is_plain} ${way.address} ${port} ${is_literal ? '' : name}`;
@@ -218,7 +212,7 @@ export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined
         return answered;
       }
     },
-    destroy() {
+    destroy(): void {
       is_over = true;
       for (const client of [...idle.values()].flat()) drop(client);
       idle.clear();

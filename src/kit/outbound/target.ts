@@ -33,23 +33,11 @@ export interface Target {
 
 const longest_bytes = 2_048;
 
-const special_suffixes = [
-  'localhost',
-  'localdomain',
-  'local',
-  'internal',
-  'intranet',
-  'lan',
-  'home',
-  'corp',
-  'home.arpa',
-  'test',
-  'invalid',
-  'example',
-  'onion',
-  'svc',
-  'arpa',
-];
+/** Suffixes of private networks and reserved ones. */
+const special_suffixes = (
+  'localhost localdomain local internal intranet lan home corp home.arpa test invalid example ' +
+  'onion svc arpa'
+).split(' ');
 
 const problem = (code: TargetProblemCode, sentence: string): TargetProblem => ({
   kind: 'problem',
@@ -97,14 +85,6 @@ const isPortAllowed = (url: URL): boolean => {
 };
 const isTooLong = (text: string): boolean => Buffer.byteLength(text) > longest_bytes;
 
-const parseUrl = (text: string): URL | null => {
-  try {
-    return new URL(text);
-  } catch {
-    return null;
-  }
-};
-
 const checkShape = (url: URL, allow_plain: boolean): TargetProblem | null => {
   if (url.protocol !== 'https:' && !allow_plain) return problems.scheme;
   if (url.protocol !== 'https:' && !isPlain(url)) return problems.no_scheme;
@@ -125,8 +105,8 @@ export const parseTarget = (
   allow_plain = false,
 ): Target | TargetProblem => {
   if (isTooLong(text)) return problems.too_long;
-  const url = parseUrl(text);
-  if (url === null) return problems.not_a_url;
+  if (!URL.canParse(text)) return problems.not_a_url;
+  const url = new URL(text);
   const misshapen = checkShape(url, allow_plain);
   if (misshapen !== null) return misshapen;
 
@@ -142,15 +122,14 @@ export const parseTarget = (
     url.hostname = bare;
   }
   if (isTooLong(url.href)) return problems.too_long;
-  const { href, port, host } = { href: url.href, port: portOf(url), host: url.host };
   return {
     kind: 'target',
-    href,
+    href: url.href,
     name: bare,
     is_literal,
     is_plain: isPlain(url),
-    port,
+    port: portOf(url),
     path: url.pathname + url.search,
-    host,
+    host: url.host,
   };
 };

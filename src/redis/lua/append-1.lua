@@ -1,6 +1,6 @@
 #!lua
--- Appends events to the log stream, in order, without a hole and without a repeat. What a consumer
--- group has not acknowledged is not trimmed, up to five times as many entries as are kept.
+-- Appends events to the log stream, in order, without a hole and without a repeat. Entries that a
+-- consumer group has not acknowledged are not trimmed, up to five times as many as are kept.
 -- KEYS[1]  the stream
 -- ARGV     [1] offset of the last entry that must be in the stream now; 'empty' when it must be
 --          empty; [2] most entries kept; then for each event: offset, h, b

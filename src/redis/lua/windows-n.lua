@@ -38,7 +38,7 @@ local function read(name, window)
   lists[name] = list
   return list
 end
--- What is given back never counted, for no call of this script.
+-- Calls that are given back never counted, for any call of this script.
 local before, at = 0, 2
 for _ = 1, tonumber(ARGV[1]) do
   local windows, act = tonumber(ARGV[at]), tonumber(ARGV[at + 1])

@@ -26,38 +26,38 @@ const router = routerOf(
 t.test('a path finds its route and its parameters', async (t) => {
   t.same(router.find('GET', '/api/things'), {
     kind: 'route',
-    match: { entry: 'GET /api/things', params: {} },
+    entry: 'GET /api/things',
+    params: {},
   });
   t.match(router.find('GET', '/api/things/7/parts/a-b'), {
     kind: 'route',
-    match: { entry: 'GET /api/things/{id}/parts/{part}', params: { id: '7', part: 'a-b' } },
+    entry: 'GET /api/things/{id}/parts/{part}',
+    params: { id: '7', part: 'a-b' },
   });
 });
 
 t.test('a static segment wins over a parameter, and the parameter is tried after it', async (t) => {
   t.match(router.find('GET', '/api/things/events'), {
-    match: { entry: 'GET /api/things/events', params: {} },
+    ...{ entry: 'GET /api/things/events', params: {} },
   });
   t.match(router.find('GET', '/api/things/events/parts/1'), {
-    match: { entry: 'GET /api/things/{id}/parts/{part}', params: { id: 'events', part: '1' } },
+    entry: 'GET /api/things/{id}/parts/{part}',
+    params: { id: 'events', part: '1' },
   });
 });
 
-t.test('one trailing slash is ignored, two are another path', async (t) => {
-  t.match(router.find('GET', '/api/things/'), { match: { entry: 'GET /api/things' } });
-  t.match(router.find('GET', '/api/things/7/'), { match: { params: { id: '7' } } });
-  t.equal(router.find('GET', '/api/things//').kind, 'nothing');
-  t.equal(router.find('GET', '//api/things').kind, 'nothing');
-  t.equal(router.find('GET', '/api//things').kind, 'nothing');
-});
-
-t.test('a parameter is never empty', async (t) => {
-  t.equal(router.find('GET', '/api/things//parts/1').kind, 'nothing');
-  t.equal(router.find('GET', '/api/things/1/parts/').kind, 'nothing');
+t.test('one trailing slash is ignored, and a parameter is never empty', async (t) => {
+  t.match(router.find('GET', '/api/things/'), { entry: 'GET /api/things' });
+  t.match(router.find('GET', '/api/things/7/'), { params: { id: '7' } });
+  const nothing = ['/api/things//', '//api/things', '/api//things', '/api/things//parts/1'];
+  const short = ['', '/', '/api', '/api/thing', '/api/things/1/parts', '/__proto__/x', 'api'];
+  for (const path of [...nothing, ...short, '/api/things/1/parts/', '/api/thing%73']) {
+    t.equal(router.find('GET', path).kind, 'nothing', path);
+  }
 });
 
 t.test('HEAD is found where GET is, and nowhere else', async (t) => {
-  t.match(router.find('HEAD', '/api/things/7'), { match: { entry: 'GET /api/things/{id}' } });
+  t.match(router.find('HEAD', '/api/things/7'), { entry: 'GET /api/things/{id}' });
   t.same(router.find('HEAD', '/api/only/post'), {
     kind: 'wrong_method',
     allow: ['POST', 'OPTIONS'],
@@ -74,31 +74,16 @@ t.test('another method on a known path tells which ones there are', async (t) =>
   }
 });
 
-t.test('an unknown path, and a path that only begins like one, find nothing', async (t) => {
-  for (const path of [
-    '',
-    '/',
-    '/api',
-    '/api/thing',
-    '/api/things/1/parts',
-    '/__proto__/x',
-    'api',
-  ]) {
-    t.equal(router.find('GET', path).kind, 'nothing', path);
-  }
-});
-
-t.test('parameters are percent-decoded, static segments are not', async (t) => {
+t.test('parameters are percent-decoded', async (t) => {
   t.match(router.find('GET', '/api/things/a%20b%2Fc%C3%A9'), {
-    match: { params: { id: 'a b/cé' } },
+    params: { id: 'a b/cé' },
   });
-  t.equal(router.find('GET', '/api/thing%73').kind, 'nothing');
-  t.match(router.find('GET', '/api/things/a+b'), { match: { params: { id: 'a+b' } } });
+  t.match(router.find('GET', '/api/things/a+b'), { params: { id: 'a+b' } });
 });
 
-t.test('escapes that are broken, not UTF-8 or a NUL are a bad path', async (t) => {
+t.test('escapes that are broken, not UTF-8 or a NUL find nothing', async (t) => {
   for (const bad of ['%', '%4', '%zz', '%ff', '%C3', '%ED%A0%80', '%00', 'a%00b']) {
-    t.equal(router.find('GET', `/api/things/${bad}`).kind, 'bad_path', bad);
+    t.equal(router.find('GET', `/api/things/${bad}`).kind, 'nothing', bad);
   }
 });
 
@@ -110,7 +95,7 @@ t.test('any parameter comes back as it was encoded', async (t) => {
     t,
     fc.property(text, (id) => {
       const found = router.find('GET', `/api/things/${encodeURIComponent(id)}`);
-      return found.kind === 'route' && found.match.params['id'] === id;
+      return found.kind === 'route' && found.params['id'] === id;
     }),
     { numRuns: 500 },
   );
@@ -122,7 +107,7 @@ t.test('no path and no method makes it throw', async (t) => {
     t,
     fc.property(fc.string(), path, (method, raw) => {
       const { kind } = router.find(method, `/api/things/${raw}`);
-      return ['route', 'wrong_method', 'bad_path', 'nothing'].includes(kind);
+      return ['route', 'wrong_method', 'nothing'].includes(kind);
     }),
     { numRuns: 1_000 },
   );
@@ -134,6 +119,6 @@ t.test('two routes for one method and path are refused at the start', async (t) 
 
 t.test('routes with the same path may name its parameter each in its own way', async (t) => {
   const mixed = routerOf('GET /a/{id}', 'POST /a/{name}');
-  t.match(mixed.find('GET', '/a/1'), { match: { params: { id: '1' } } });
-  t.match(mixed.find('POST', '/a/1'), { match: { params: { name: '1' } } });
+  t.match(mixed.find('GET', '/a/1'), { params: { id: '1' } });
+  t.match(mixed.find('POST', '/a/1'), { params: { name: '1' } });
 });

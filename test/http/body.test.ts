@@ -6,6 +6,8 @@ import { until } from '../help/until.js';
 
 /** Answers that are sent piece by piece, and answers that may take their time. */
 
+const app = await startToyApp(t);
+
 interface Watched extends StreamParts {
   made: number;
   ends: number;
@@ -46,7 +48,6 @@ const untilOver = (stream: Watched) =>
   until('the stream is over', () => stream.ends === 1 && stream.is_left);
 
 t.test('pieces arrive in order, whatever their size', async (t) => {
-  const app = await startToyApp(t);
   const big = 'ä'.repeat(2_000_000);
   const stream = watch(async function* () {
     yield 'one ';
@@ -86,7 +87,6 @@ t.test('a piece is sent when it is made, and the deadline is not for streams', a
 });
 
 t.test('who reads nothing is made nothing for, and cut in the end', async (t) => {
-  const app = await startToyApp(t);
   const piece = Buffer.alloc(100_000, 'x');
   const stream = watch(
     async function* () {
@@ -107,7 +107,6 @@ t.test('who reads nothing is made nothing for, and cut in the end', async (t) =>
 });
 
 t.test('who goes away ends it, also while a piece is being made', async (t) => {
-  const app = await startToyApp(t);
   for (const pieces of [
     async function* (signal: AbortSignal) {
       yield 'first';
@@ -129,31 +128,26 @@ t.test('who goes away ends it, also while a piece is being made', async (t) => {
   }
 });
 
-t.test(
-  'what goes wrong before the first piece is refused, after it the answer is cut',
-  async (t) => {
-    const app = await startToyApp(t);
-    const first = watch(async function* () {
-      yield await Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' }));
-    });
-    app.deps.stream = first;
-    const refused = await app.call('GET', '/stream');
-    t.match(refused, { status: 503, body: { code: 'UNAVAILABLE' } });
-    await untilOver(first);
-    const later = watch(async function* () {
-      yield 'half';
-      throw new Error('broken');
-    });
-    app.deps.stream = later;
-    await t.rejects(async () => (await fetch(`${app.url}/stream`)).text());
-    await untilOver(later);
-    t.ok(app.logged.some(({ msg }) => msg === 'http: cut'));
-    t.equal(app.mounted.open.size, 0);
-  },
-);
+t.test('a failure before the first piece is refused, after it the answer is cut', async (t) => {
+  const first = watch(async function* () {
+    yield await Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' }));
+  });
+  app.deps.stream = first;
+  const refused = await app.call('GET', '/stream');
+  t.match(refused, { status: 503, body: { code: 'UNAVAILABLE' } });
+  await untilOver(first);
+  const later = watch(async function* () {
+    yield 'half';
+    throw new Error('broken');
+  });
+  app.deps.stream = later;
+  await t.rejects(async () => (await fetch(`${app.url}/stream`)).text());
+  await untilOver(later);
+  t.ok(app.logged.some(({ msg }) => msg === 'http: cut'));
+  t.equal(app.mounted.open.size, 0);
+});
 
 t.test('HEAD has the headers of the stream and makes none of it', async (t) => {
-  const app = await startToyApp(t);
   const stream = watch(async function* () {
     yield 'body';
   });

@@ -1,0 +1,51 @@
+import { isFault } from '../kit/fault.js';
+import type { Claim } from './idempotency.js';
+import type { Reply, Route } from './route.js';
+import { type Check, compileCheck } from './validation.js';
+
+/**
+ * For tests: a route whose success answers are held to what the route says of them. An answer that
+ * has another status, type or shape, or that is not kept as `keeps` says, becomes a 500.
+ */
+export const checkAnswers = <D>(route: Route<D>): Route<D> => {
+  const checks = new Map<number, Check>();
+  for (const [status, schema] of Object.entries(route.returns)) {
+    if (schema !== null) checks.set(Number(status), compileCheck(schema, 'answer'));
+  }
+  return {
+    ...route,
+    async handle(ctx, deps) {
+      const answer = await route.handle(ctx, deps);
+      if (isFault(answer)) return answer;
+      const problem =
+        findMismatch(route, answer, checks.get(answer.status)) ??
+        findUnkept(route, answer, ctx.claim);
+      if (problem !== null) throw new Error(`${route.id}: ${problem}`);
+      return answer;
+    },
+  };
+};
+
+const json_type = 'application/json';
+
+const findMismatch = (
+  { returns, produces = json_type, also_produces }: Route,
+  { status, body, content_type }: Reply,
+  check: Check | undefined,
+): string | null => {
+  if (!(status in returns)) return `status ${status} is not in returns`;
+  const type = content_type?.split(';')[0] ?? json_type;
+  if (body && ![produces, ...also_produces].includes(type)) return `${type} is not in produces`;
+  if (check === undefined || content_type !== undefined) return null;
+  // The JSON text is checked, because it is sent: dates are texts by then.
+  const fields = check(JSON.parse(JSON.stringify(body)));
+  return fields === null ? null : fields.map((f) => `${f.path}: ${f.message}`).join('; ');
+};
+
+const findUnkept = ({ keeps }: Route, answer: Reply, claim: Claim | null): string | null => {
+  // A repeat has no effect of its own.
+  if (claim === null || answer.headers?.['Idempotency-Replayed'] !== undefined) return null;
+  if (keeps === 'after') return null;
+  if (claim.kept === null) return 'kept no answer in its transaction';
+  return JSON.stringify(claim.kept) === JSON.stringify(answer) ? null : 'kept another answer';
+};

@@ -1,0 +1,77 @@
+import fc from 'fast-check';
+import ipaddr from 'ipaddr.js';
+import { t } from 'tap';
+import { makeAddressReader } from '../../src/http/request.js';
+import { holds } from '../help/property.js';
+
+/** An address as uWebSockets.js gives it: its raw bytes, read as latin1. */
+const raw = (text: string): string =>
+  Buffer.from(ipaddr.parse(text).toByteArray()).toString('latin1');
+
+const readDirect = makeAddressReader([]);
+const readProxied = makeAddressReader(['10.0.0.0/8', '192.168.1.1', 'fd00::/8']);
+const direct = (remote: string, header = '') => readDirect(raw(remote), header);
+const proxied = (remote: string, header: string) => readProxied(raw(remote), header).text;
+
+t.test('an IPv4 address is counted by itself, an IPv6 address by its /64', async (t) => {
+  t.same(direct('203.0.113.7'), { text: '203.0.113.7', limit_key: '203.0.113.7' });
+  t.same(direct('2001:db8:1:2:3:4:5:6'), {
+    ...{ text: '2001:db8:1:2:3:4:5:6', limit_key: '2001:db8:1:2::/64' },
+  });
+  t.equal(direct('2001:db8:1:2::1').limit_key, '2001:db8:1:2::/64', 'the same network');
+  t.equal(direct('2001:db8:1:3::1').limit_key, '2001:db8:1:3::/64', 'the next one');
+  t.same(direct('::ffff:203.0.113.7'), direct('203.0.113.7'), 'IPv4 in IPv6 is IPv4');
+});
+
+t.test('X-Forwarded-For is believed as far as trusted proxies wrote it', async (t) => {
+  const long = Array.from({ length: 500 }, (_, n) => `1.2.${n >> 8}.${n & 255}`).join(', ');
+  const client = '198.51.100.1';
+  const cases: readonly (readonly [remote: string, header: string, client: string])[] = [
+    ['203.0.113.7', client, '203.0.113.7'],
+    ['11.0.0.1', client, '11.0.0.1'],
+    ['192.168.1.2', client, '192.168.1.2'],
+    ['10.0.0.1', client, client],
+    ['10.0.0.1', `${client}, 10.2.3.4, 192.168.1.1`, client],
+    ['fd00::1', '2001:db8::5', '2001:db8::5'],
+    ['::ffff:10.0.0.1', client, client],
+    ['10.0.0.1', `::ffff:${client}`, client],
+    ['10.0.0.1', '', '10.0.0.1'],
+    ['10.0.0.1', '10.2.3.4', '10.2.3.4'],
+    // What a client wrote into the header itself.
+    ['10.0.0.1', `1.1.1.1, ${client}`, client],
+    ['10.0.0.1', `10.9.9.9, ${client}`, client],
+    ['10.0.0.1', `nonsense, ${client}, 10.2.3.4`, client],
+    ['10.0.0.1', `${long}, ${client}`, client],
+    // At a hop that is no address the last one that was understood counts.
+    ['10.0.0.1', `${client}, unknown, 10.2.3.4`, '10.2.3.4'],
+  ];
+  for (const [remote, header, expected] of cases) {
+    t.equal(proxied(remote, header), expected, `${remote}, ${header.slice(-40)}`);
+    t.same(direct(remote, header), direct(remote), 'without trusted proxies it means nothing');
+  }
+  for (const header of ['unknown', ',', ' , ', '999.1.1.1', '198.51.100.1:5000', '<script>']) {
+    t.equal(proxied('10.0.0.1', header), '10.0.0.1', header);
+  }
+});
+
+t.test('a client cannot choose under which name it is counted', async (t) => {
+  const v4 = fc.ipV4();
+  const hops = fc.array(fc.oneof(v4, fc.ipV6(), fc.string({ maxLength: 20 })), { maxLength: 5 });
+  await holds(
+    t,
+    fc.property(hops, (forged) => {
+      const header = [...forged.map((hop) => hop.replaceAll(',', '')), '198.51.100.1'].join(', ');
+      return (
+        proxied('10.0.0.1', header) === '198.51.100.1' &&
+        proxied('203.0.113.7', header) === '203.0.113.7' &&
+        direct('203.0.113.7', header).limit_key === '203.0.113.7'
+      );
+    }),
+  );
+});
+
+t.test('a reader that has seen more addresses than it remembers still reads right', async (t) => {
+  const read = makeAddressReader([]);
+  for (let n = 0; n < 10_050; n += 1) read(raw(`10.1.${n >> 8}.${n & 255}`), '');
+  for (const address of ['10.1.0.3', '10.1.39.65']) t.equal(read(raw(address), '').text, address);
+});
