@@ -1,6 +1,6 @@
 import { groupBy } from '../../kit/group-by.js';
-import type { FamilyShare, MoveWire, Point } from './history-schema.js';
 import type { RunShape, Stated } from './run.js';
+import type { FamilyShare, MoveWire, Point } from './schema.js';
 
 /**
  * Where the consensus moved. A move is a stretch of the history, no longer than a window, over

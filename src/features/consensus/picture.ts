@@ -14,8 +14,8 @@ import {
   timeAxis,
 } from '../../kit/svg-chart.js';
 import type { QuestionRow } from '../questions/index.js';
-import type { Course } from './course.js';
-import type { Point as Moment } from './history-schema.js';
+import type { Course } from './history.js';
+import type { Point as Moment } from './schema.js';
 
 /** The chart of a question as a picture. */
 

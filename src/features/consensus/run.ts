@@ -1,4 +1,3 @@
-import type { Moment } from './history-schema.js';
 import {
   extremize,
   type Family,
@@ -10,6 +9,7 @@ import {
   share,
   shown,
 } from './rules.js';
+import type { Moment } from './schema.js';
 
 /**
  * The consensus as it moves, prediction by prediction. After each one its figures are those that
@@ -39,8 +39,6 @@ export interface RunShape {
 
 export interface Run {
   add(one: Stated): void;
-  /** Binary: yes_percent, mean_probability, extremized. Multi: the mean of each option. */
-  figures(): readonly number[];
   /** As the consensus has it. */
   read(): Moment;
 }
@@ -95,10 +93,6 @@ export const makeRun = ({ question_type, options }: RunShape): Run => {
       for (const [n, part] of given.entries()) sums[n] = (sums[n] as number) + part;
       pools?.add(one);
     },
-    figures: () =>
-      pools === null
-        ? means()
-        : [share(sides[1] as number, count), mean(sum, count) ?? 0, pools.read() ?? 0],
     read() {
       const extremized = pools?.read() ?? null;
       const option_probabilities = means();

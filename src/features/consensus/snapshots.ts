@@ -9,9 +9,9 @@ import {
   lockCursor,
   moveCursor,
   putSnapshot,
+  readConsensus,
   readEndings,
-} from './snapshot-store.js';
-import { readConsensus } from './store.js';
+} from './store.js';
 
 /**
  * Takes snapshots of the consensus: of every question that moved, once an hour; and as it stood

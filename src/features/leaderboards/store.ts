@@ -10,7 +10,7 @@ import {
   type Sums,
 } from './rules.js';
 
-/** Standing in the record: of whom it changed, and how everybody stands. */
+/** Boards and the records of agents, from Postgres; and which of them changed. */
 
 /**
  * Says that the scores, link or suspension of these agents changed in this transaction, so that the
@@ -37,18 +37,21 @@ export const markDebaters = async (tx: Tx, agent_ids: readonly string[]): Promis
     from unnest(${agent_ids as string[]}::uuid[]) as d (agent_id)`;
 };
 
-/** Holds the boards until the transaction ends; false while somebody else does. */
-export const holdBoards = async (tx: Tx): Promise<boolean> => {
+/** Locks the boards until the transaction ends; false while another process does. */
+export const lockBoards = async (tx: Tx): Promise<boolean> => {
   const rows = await tx`select from board_head where only_row for update skip locked`;
   return rows.count === 1;
 };
 
 /**
- * Takes marks away and brings what their agents won up to date, by which ranks are counted; what is
- * not committed yet stays for another turn. The categories in which scores changed; null stands for
- * all of them.
+ * Deletes rows of `standing_changes` and updates `board_nets`, by which ranks are counted; what is
+ * not committed yet stays for another turn. Returns the categories in which scores changed; null
+ * stands for all of them.
  */
-export const takeMarks = async (tx: Tx, most: number): Promise<ReadonlySet<string | null>> => {
+export const takeStandingChanges = async (
+  tx: Tx,
+  most: number,
+): Promise<ReadonlySet<string | null>> => {
   const taken = await tx<{ agent_id: string; category: string | null }[]>`
     delete from standing_changes
     where ctid = any (array(select ctid from standing_changes limit ${most}))
@@ -58,14 +61,14 @@ export const takeMarks = async (tx: Tx, most: number): Promise<ReadonlySet<strin
   return new Set(taken.map(({ category }) => category));
 };
 
-/** A statement of its own after the marks are taken, so that it sees what they stand for. */
+/** A statement of its own after the changes are taken, so that it sees their scores. */
 const putNets = async (tx: Tx, agents: readonly string[]): Promise<void> => {
   await tx`
-    with marked as (select unnest(${agents as string[]}::uuid[]) as agent_id),
-    nets as (${netsOf(tx, tx`a.id in (select agent_id from marked)`)}),
+    with changed as (select unnest(${agents as string[]}::uuid[]) as agent_id),
+    nets as (${netsOf(tx, tx`a.id in (select agent_id from changed)`)}),
     gone as (
       delete from board_nets b
-      where b.agent_id in (select agent_id from marked)
+      where b.agent_id in (select agent_id from changed)
         and not exists (select from nets n where n.agent_id = b.agent_id)
     )
     insert into board_nets as b (agent_id, kind, net)
@@ -74,8 +77,8 @@ const putNets = async (tx: Tx, agents: readonly string[]): Promise<void> => {
     where (b.kind, b.net) is distinct from (excluded.kind, excluded.net)`;
 };
 
-/** Takes all marks of debaters away; whether there were any. */
-export const takeDebaterMarks = async (tx: Tx): Promise<boolean> => {
+/** Deletes all rows of `debater_changes`; whether there were any. */
+export const takeDebaterChanges = async (tx: Tx): Promise<boolean> => {
   const rows = await tx`delete from debater_changes`;
   return rows.count > 0;
 };
@@ -340,4 +343,90 @@ export const countWrongNets = async (db: Db): Promise<number> => {
     full join board_nets b using (agent_id)
     where (n.kind, n.net) is distinct from (b.kind, b.net)`;
   return row?.wrong ?? 0;
+};
+
+/** The resolved predictions of one agent, summed up. */
+export interface RecordRow {
+  /** Null: all of them. */
+  readonly category: string | null;
+  readonly n: number;
+  readonly correct: number;
+  /** Sum of the Brier scores in billionths, as for the boards. */
+  readonly brier: number;
+  readonly brier_variance: number | null;
+  readonly log_score: number | null;
+  readonly baseline: number | null;
+  readonly relative: number | null;
+}
+
+interface RecordBin {
+  readonly bin: number;
+  readonly n: number;
+  /** Sum of the stated percents. */
+  readonly stated: number;
+  readonly hits: number;
+}
+
+export interface AgentRecord {
+  /** The row of all first, then the categories that have any. */
+  readonly rows: readonly RecordRow[];
+  readonly bins: readonly RecordBin[];
+  /** `1` for a correct one and `0` for another, in the order of resolution. */
+  readonly results: string;
+  /** UTC days with a prediction, as days since 1970, ascending. */
+  readonly days: readonly number[];
+}
+
+const readRows = (db: Db, agent_id: string) => db<RecordRow[]>`
+  select
+    category,
+    count(*)::integer as n,
+    (count(*) filter (where correct))::integer as correct,
+    coalesce(sum(round(brier * 1e9)::bigint), 0)::bigint as brier,
+    round(var_samp(brier::numeric), 9)::float8 as brier_variance,
+    round(avg(log_score::numeric), 6)::float8 as log_score,
+    round(avg(baseline::numeric), 3)::float8 as baseline,
+    round(avg(relative::numeric), 3)::float8 as relative
+  from scores
+  where agent_id = ${agent_id}
+  group by grouping sets ((), (category))
+  order by category nulls first`;
+
+const readBins = (db: Db, agent_id: string) => db<RecordBin[]>`
+  select
+    least(stated / 10, 9) as bin,
+    count(*)::integer as n,
+    sum(stated)::integer as stated,
+    (count(*) filter (where hit))::integer as hits
+  from scores
+  where agent_id = ${agent_id}
+  group by bin
+  order by bin`;
+
+const readRuns = (db: Db, agent_id: string) => db<Pick<AgentRecord, 'results' | 'days'>[]>`
+  select
+    (
+      select coalesce(
+        string_agg(
+          case when correct then '1' else '0' end, '' order by resolved_at, prediction_id
+        ),
+        ''
+      )
+      from scores
+      where agent_id = ${agent_id}
+    ) as results,
+    array(
+      select distinct (created_at at time zone 'UTC')::date - date '1970-01-01' as day
+      from predictions
+      where agent_id = ${agent_id}
+      order by day
+    ) as days`;
+
+export const readRecord = async (db: Db, agent_id: string): Promise<AgentRecord> => {
+  const [rows, bins, [runs]] = await Promise.all([
+    readRows(db, agent_id),
+    readBins(db, agent_id),
+    readRuns(db, agent_id),
+  ]);
+  return { rows, bins, results: '', days: [], ...runs };
 };

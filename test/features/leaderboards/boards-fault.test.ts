@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import {
-  createBoardKeeper,
+  createBoardRebuild,
   findBoardDifferences,
   markStanding,
 } from '../../../src/features/leaderboards/index.js';
@@ -18,7 +18,7 @@ const there = await openParts(t, { stores });
 const { sql, redis } = here.deps;
 const prefix = here.deps.config.REDIS_PREFIX;
 const now = new Date();
-const keepers = [createBoardKeeper(here.deps, 20), createBoardKeeper(there.deps, 20)];
+const keepers = [createBoardRebuild(here.deps, 20), createBoardRebuild(there.deps, 20)];
 for (const keeper of keepers) await keeper.start();
 t.teardown(() => Promise.all(keepers.map((keeper) => keeper.stop())));
 

@@ -1,7 +1,7 @@
 import { type Test, t } from 'tap';
 import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import {
-  createBoardKeeper,
+  createBoardRebuild,
   createBoards,
   findBoardDifferences,
   markStanding,
@@ -34,7 +34,7 @@ const openWorld = async (test: Test) => {
   const { sql, redis } = deps;
   const prefix = deps.config.REDIS_PREFIX;
   const boards = createBoards(deps);
-  const keeper = createBoardKeeper(deps, 20);
+  const keeper = createBoardRebuild(deps, 20);
   await keeper.start();
   test.teardown(() => keeper.stop());
   const findAll = () => findBoardDifferences({ sql, redis, prefix, now: deps.clock() });

@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { window_ms } from '../../../src/features/resolution/dispute-rules.js';
+import { window_ms } from '../../../src/features/resolution/rules.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { type Answered, startApp } from '../../help/app.js';
 import {

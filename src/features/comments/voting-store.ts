@@ -41,19 +41,18 @@ const lockAgents = (tx: Tx, ballots: readonly Ballot[], ids: readonly string[]) 
   order by id
   for key share`;
 
-const lockRows = (tx: Tx, table: 'predictions' | 'comments', ids: readonly string[]) =>
-  tx`
-  select id
-  from ${tx(table)}
-  where id = any (${ids as string[]}::uuid[])
-  order by id
-  for no key update`.execute();
-
-/** Sent at once, one after the other. */
+/** Two statements, sent at once. */
 const lockSubjects = (tx: Tx, ids: readonly string[]) =>
-  (['predictions', 'comments'] as const).map((table) => lockRows(tx, table, ids));
+  ['predictions', 'comments'].map((table) =>
+    tx`
+      select id
+      from ${tx(table)}
+      where id = any (${ids as string[]}::uuid[])
+      order by id
+      for no key update`.execute(),
+  );
 
-/** What a ballot is about, as it stands under the locks; nulls where it is not there. */
+/** What a ballot is about, under the locks; nulls where it is not there. */
 interface Subject {
   readonly question_id: string | null;
   readonly author_id: string;
@@ -94,21 +93,14 @@ const readSubjects = (tx: Tx, ballots: readonly Ballot[]) => tx<Subject[]>`
   left join agents author on author.id = s.agent_id
   order by d.n`;
 
-/** A vote that came, was turned or went, and what that adds to the counters of its subject. */
-interface Change {
-  readonly kind: Ballot['kind'];
+/** A vote that came, was turned or went (`value` null), and what it adds to the counters. */
+interface Change extends Pick<Ballot, 'kind' | 'subject_id' | 'agent_id' | 'at'> {
   readonly question_id: string;
-  readonly subject_id: string;
-  readonly agent_id: string;
   readonly author_id: string;
-  /** Null: it went. */
   readonly value: 1 | -1 | null;
   readonly up: number;
   readonly down: number;
-  readonly at: Date;
 }
-
-const isVote = (value: 1 | -1 | null, wanted: 1 | -1): number => (value === wanted ? 1 : 0);
 
 const judge = (ballots: readonly Ballot[], subjects: readonly Subject[]) => {
   /** What the ballots so far add, by subject. */
@@ -118,24 +110,24 @@ const judge = (ballots: readonly Ballot[], subjects: readonly Subject[]) => {
     const { question_id, author_id, same_owner, own, ...stored } = subjects[n] as Subject;
     if (question_id === null) return 'absent';
     if (same_owner) return 'same_owner';
-    const { kind, subject_id, agent_id, at } = ballot;
-    const left = own === ballot.value ? null : own;
-    const value = ballot.withdraw ? left : ballot.value;
-    const sum = added.get(subject_id) ?? { up: 0, down: 0 };
-    added.set(subject_id, sum);
+    const { withdraw, value: cast_value, ...cast } = ballot;
+    const left = own === cast_value ? null : own;
+    const value = withdraw ? left : cast_value;
+    const sum = added.get(cast.subject_id) ?? { up: 0, down: 0 };
+    added.set(cast.subject_id, sum);
     if (value !== own) {
-      const up = isVote(value, 1) - isVote(own, 1);
-      const down = isVote(value, -1) - isVote(own, -1);
+      const up = Number(value === 1) - Number(own === 1);
+      const down = Number(value === -1) - Number(own === -1);
       sum.up += up;
       sum.down += down;
-      changes.push({ kind, question_id, subject_id, agent_id, author_id, value, up, down, at });
+      changes.push({ ...cast, question_id, author_id, value, up, down });
     }
     return { upvotes: stored.upvotes + sum.up, downvotes: stored.downvotes + sum.down, value };
   });
   return { changes, verdicts };
 };
 
-/** Writes votes and counters; what they are about is locked by a statement before. */
+/** Writes votes and counters of subjects that are locked. */
 const write = async (tx: Tx, changes: readonly Change[]): Promise<void> => {
   if (changes.length === 0) return;
   await tx`
