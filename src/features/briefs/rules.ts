@@ -28,10 +28,20 @@ export const hourOf = (now: Date, ended_at: Date | null): Date => {
   return new Date(Math.min(present, end) * hour_ms);
 };
 
-type Shape = Pick<QuestionRow, 'question_type' | 'options'>;
+export type Shape = Pick<QuestionRow, 'question_type' | 'options'>;
 
 export const positionOf = ({ question_type, options }: Shape, side: number): string =>
   question_type === 'binary' ? (side === 1 ? 'YES' : 'NO') : (options[side] ?? '');
+
+/** YES, NO, or the correct options; null while nothing is decided. */
+export const outcomeText = (
+  row: Pick<QuestionRow, 'outcome' | 'correct_options'>,
+): string | null => {
+  const { outcome, correct_options } = row;
+  return outcome === null ? (correct_options?.join(' | ') ?? null) : outcome ? 'YES' : 'NO';
+};
+
+export const thousandth = (value: number): number => Math.round(value * 1e3) / 1e3;
 
 export const sidesOf = ({ question_type, options }: Shape): readonly number[] =>
   question_type === 'binary' ? [1, 0] : options.map((_, side) => side);
