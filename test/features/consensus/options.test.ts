@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { startApp } from '../../help/app.js';
-import { consensusBySql } from '../../help/consensus-sql.js';
+import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { fetchBytes, readLines } from '../../help/exports.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
@@ -52,7 +52,7 @@ const consensus = await whole(`/api/questions/${id}/consensus`);
 
 t.test('the consensus, by SQL as well, and its state topic', async (t) => {
   const { offset: _, updated_at: __, ...rest } = consensus;
-  t.strictSame(rest, (await consensusBySql(app.sql)).get(id));
+  t.strictSame(rest, (await recomputeConsensus(app.sql)).get(id));
   t.match(consensus, { ...headline, yes_count: 1, no_count: 5, mean_probability: null });
   t.match(
     consensus.options,

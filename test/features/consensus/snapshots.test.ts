@@ -4,12 +4,12 @@ import type { Sql } from '../../../src/db/client.js';
 import { createSnapshotTaker } from '../../../src/features/consensus/index.js';
 import { findBy } from '../../../src/tools/verify/parts.js';
 import { snapshot_queries } from '../../../src/tools/verify/snapshot-store.js';
-import { consensusBySql } from '../../help/consensus-sql.js';
+import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
 import { openStores } from '../../help/stores.js';
 import { startTimers } from '../../help/timer-processes.js';
 import { until } from '../../help/until.js';
-import { addEvent, addPredictions, addQuestions, type Placed } from './world.js';
+import { addEvent, addPredictions, addQuestions, type Placed, without } from './world.js';
 
 /** Snapshots: when they are taken, that there is one of each, and that they say what SQL says. */
 
@@ -35,8 +35,6 @@ const readAll = (sql: Sql) => sql<Taken[]>`
   select question_id, reason, taken_at, "offset", consensus
   from consensus_snapshots
   order by question_id, "offset", taken_at, reason`;
-
-const without = ({ offset: _, updated_at: __, ...rest }: Record<string, unknown>) => rest;
 
 /** Turns until nothing is left to do. */
 const takeAll = async (taker: ReturnType<typeof createSnapshotTaker>): Promise<number> => {
@@ -74,7 +72,7 @@ t.test('once an hour, and only what moved', async (t) => {
   t.equal(await takeAll(taker), 1);
   t.equal(await takeAll(createSnapshotTaker(deps)), 0, 'a timer that starts anew');
   const rows = await readAll(sql);
-  const wanted = await consensusBySql(sql);
+  const wanted = await recomputeConsensus(sql);
   const latest = new Map(rows.map((row) => [row.question_id, row]));
   t.equal(rows.length, 121);
   t.equal(latest.size, 120);
@@ -94,7 +92,7 @@ t.test('at the close and at each resolution, whenever a timer gets to it', async
   await close(sql, 0, closed_at);
   for (const at of resolved) await addEvent(sql, { event: 'question.resolved', question: 0, at });
   await close(sql, 1, closed_at);
-  const wanted = await consensusBySql(sql);
+  const wanted = await recomputeConsensus(sql);
   await takeAll(createSnapshotTaker(deps));
   const rows = await readAll(sql);
   const ends = rows.map(({ question_id, reason, taken_at }) => [question_id, reason, taken_at]);
@@ -117,7 +115,7 @@ t.test('reopened before a timer came by, it is still the consensus of the close'
   await addQuestions(sql, { count: 1 });
   const closed_at = new Date(Date.now() - 20 * 60_000);
   await addPredictions(sql, some(0, 0, 9, new Date(closed_at.getTime() - 1)));
-  const wanted = await consensusBySql(sql);
+  const wanted = await recomputeConsensus(sql);
   await close(sql, 0, closed_at);
   await sql`update questions set status = 'open', closed_at = null`;
   await addPredictions(sql, some(0, 9, 5, new Date(closed_at.getTime() + 1)));
@@ -132,7 +130,7 @@ t.test('what is in the outbox is not counted yet', async (t) => {
   const { sql } = deps;
   await addQuestions(sql, { count: 1 });
   await addPredictions(sql, some(0, 0, 4));
-  const wanted = await consensusBySql(sql);
+  const wanted = await recomputeConsensus(sql);
   await addPredictions(sql, some(0, 4, 1));
   await sql`
     with gone as (delete from events where "offset" = 5 returning id, event, question_id, body),
@@ -226,7 +224,7 @@ t.test('two timers, one killed in the middle: one of each, and all of them', asy
     const all = (await readAll(sql)).filter(({ reason }) => reason === 'closed');
     return all.length >= count && all;
   });
-  const wanted = await consensusBySql(sql);
+  const wanted = await recomputeConsensus(sql);
   t.equal(rows.length, count);
   t.equal(new Set(rows.map(({ question_id }) => question_id)).size, count);
   for (const { question_id, consensus } of rows) {

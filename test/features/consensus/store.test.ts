@@ -1,9 +1,9 @@
 import { t } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import { readConsensus } from '../../../src/features/consensus/index.js';
-import { consensusBySql } from '../../help/consensus-sql.js';
+import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
-import { addPredictions, addQuestions, type Placed } from './world.js';
+import { addPredictions, addQuestions, type Placed, without } from './world.js';
 
 /** The consensus from the record: as SQL has it, and as it was before an offset of the log. */
 
@@ -19,8 +19,6 @@ const some = (question: number, from: number, count: number): Placed[] =>
 const shapeOf = (question: number) =>
   ({ id: questionId(question), question_type: 'binary', options: [] }) as const;
 
-const without = ({ offset: _, updated_at: __, ...rest }: object & Record<string, unknown>) => rest;
-
 t.test('of no predictions, and of many', async (t) => {
   const { sql } = (await openParts(t)).deps;
   const counts = [0, 1, 2_000];
@@ -28,7 +26,7 @@ t.test('of no predictions, and of many', async (t) => {
   for (const [question, count] of counts.entries()) {
     if (count > 0) await addPredictions(sql, some(question, 0, count));
   }
-  const wanted = await consensusBySql(sql);
+  const wanted = await recomputeConsensus(sql);
   // One after the other in one transaction, as the snapshots of several questions are taken.
   const all = await sql.begin(async (tx) => {
     const read = [];
@@ -51,7 +49,7 @@ t.test('only what stands in the log before an offset', async (t) => {
   const { sql } = (await openParts(t)).deps;
   await addQuestions(sql, { count: 1 });
   await addPredictions(sql, some(0, 0, 2_500));
-  const wanted = await consensusBySql(sql);
+  const wanted = await recomputeConsensus(sql);
   await addPredictions(sql, some(0, 2_500, 7));
   const then = await sql.begin((tx) => readConsensus(tx, shapeOf(0), 2_501));
   t.strictSame(without({ ...then }), wanted.get(questionId(0)));
