@@ -28,7 +28,7 @@ import {
   readWindows,
 } from './store.js';
 
-/** Briefs, each kept for a second or until its question changes in this process. */
+/** A cache of briefs: each for a second, or until its question changes in this process. */
 export interface Briefs {
   read(question: QuestionRow, sees_reasoning: boolean): Promise<Brief>;
   forget(question_id: string): void;
@@ -47,10 +47,12 @@ const endOf = ({ status, closes_at }: QuestionRow, life: LifeRow, now: Date): Da
   return status === 'open' || status === 'draft' ? null : closes_at;
 };
 
-type Asked = Pick<BriefInput, 'question' | 'consensus' | 'sees_reasoning'>;
-
-const readInput = async (sql: Deps['sql'], asked: Asked, now: Date): Promise<BriefInput> => {
-  const { question, consensus, sees_reasoning } = asked;
+const readInput = async (
+  sql: Deps['sql'],
+  subject: Pick<BriefInput, 'question' | 'consensus' | 'sees_reasoning'>,
+  now: Date,
+): Promise<BriefInput> => {
+  const { question, consensus, sees_reasoning } = subject;
   const { id, status } = question;
   const sides = rankSides(question, consensus);
   const life = await readLife(sql, id);

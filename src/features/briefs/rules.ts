@@ -6,7 +6,7 @@ import type { Brief } from './schema.js';
 /** Sides, arguments and sources of a question, from rows that were read. */
 
 export const brief_limits = {
-  /** Predictions that are read for sources and arguments, beside the most voted. */
+  /** Predictions that are read for sources and arguments, besides the most voted. */
   newest: 1_000,
   voted_a_side: 20,
   arguments_a_side: 3,
@@ -48,7 +48,7 @@ export const sidesOf = ({ question_type, options }: Shape): readonly number[] =>
 
 /** Sides are numbers: 1 for YES and 0 for NO, or the number of the option. */
 export interface Sides {
-  /** Those that anybody is on, by how many predictions they have. */
+  /** Sides that have predictions, the one with most first. */
   readonly order: readonly number[];
   readonly counts: readonly number[];
   /**
@@ -56,7 +56,7 @@ export interface Sides {
    * need not be the one that most are on. Null without predictions, and where two are equal.
    */
   readonly leading: number | null;
-  /** The second side by count; null where two have the most, or everybody is on one. */
+  /** The second side by count; null where two have the most, or all are on one. */
   readonly minority: number | null;
   /** YES or the leading option: what the arguments are for or against, and what is measured. */
   readonly first: number;

@@ -70,7 +70,7 @@ export interface CommentParts extends QuestionParts {
   readonly commenting: GroupCommit<PostDraft, Verdict>;
 }
 
-/** Comments stay welcome when a question is closed or decided; drafts are not there for anybody. */
+/** Closed and decided questions take comments; a draft is not found. */
 export const aboutQuestion = async (
   { questions }: CommentParts,
   question_id: string,
@@ -154,7 +154,7 @@ const judge = (draft: PostDraft, known: Known): Exclude<Verdict, Reply> | null =
 const isReply = ({ parent_id, prediction_id }: Target): boolean =>
   parent_id !== null || prediction_id !== null;
 
-/** A draft that stands: what is stored, told and answered. */
+/** An accepted draft: its row, its events and its answer. */
 const make = (draft: PostDraft, { last_id, used }: Known) => {
   const { agent, agent_id, author_id, question_id, prediction_id, parent_id, depth, at } = draft;
   // Ids of an agent's comments grow, whatever the clocks of the processes say.

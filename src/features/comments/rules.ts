@@ -13,7 +13,7 @@ export const comment_limits = {
   top_level: 5,
 } as const;
 
-/** Replies to a comment of this depth stand beside it. */
+/** Replies to a comment of this depth become its siblings. */
 export const deepest = 8;
 
 /** Largest text in bytes as JSON, so that it fits into an event whatever it is made of. */
@@ -132,7 +132,7 @@ interface Placed {
   readonly parent_id: string | null;
 }
 
-/** Where a reply to a comment stands: below it, or beside it when it is at the deepest level. */
+/** The parent and depth of a reply: below the comment, or its sibling at the deepest level. */
 export const placeReply = (to: Placed & { readonly depth: number }) =>
   to.depth >= deepest && to.parent_id !== null
     ? { parent_id: to.parent_id, depth: deepest }
@@ -142,7 +142,7 @@ type Tree<R> = R & { readonly children: Tree<R>[] };
 
 /**
  * Trees from rows in the order in which they were written. A comment whose parent is not among the
- * rows, because it is hidden, stands directly below the root.
+ * rows, because it is hidden, is placed directly below the root.
  */
 export const growTrees = <R extends Placed & { readonly root_id: string }, F extends R>(
   roots: readonly F[],

@@ -7,9 +7,9 @@ import type { QuestionRow } from '../questions/index.js';
 import { driftOf } from './drift.js';
 import { downsample } from './lttb.js';
 import { drawPicture, type Look } from './picture.js';
-import { makeRun, type RunShape, type Stated } from './run.js';
+import { makeRun, type RunShape, type TimedForecast } from './run.js';
 import { type MoveWire, most_points, type Point } from './schema.js';
-import { readStated } from './store.js';
+import { readForecasts } from './store.js';
 
 /**
  * How the consensus of a question came about, in as many points as a chart can show at most: of all
@@ -34,7 +34,7 @@ const portion = 1_000;
 /** Of all predictions on a question, in the order of their times. */
 export const makeCourse = async (
   shape: RunShape,
-  all: readonly Stated[],
+  all: readonly TimedForecast[],
   offset: number,
 ): Promise<Course> => {
   const run = makeRun(shape);
@@ -68,8 +68,8 @@ export const thinCourse = (course: Course, most: number): Course => ({
 });
 
 /**
- * Histories in an api process: read from the record when somebody asks, and kept for seconds or
- * until the question gets another prediction.
+ * Histories in an api process: read from Postgres on demand, and cached for seconds or until the
+ * question gets another prediction.
  */
 export interface History {
   /** Of a question that the caller may see, in at most so many points. */
@@ -102,7 +102,9 @@ export const createHistory = ({ sql }: Pick<Deps, 'sql'>): History => {
 
   const load = async ({ id, question_type, options }: QuestionRow): Promise<Course> => {
     const shape = { question_type, options };
-    const { all, offset } = await sql.begin('read only', (tx) => readStated(tx, { id, ...shape }));
+    const { all, offset } = await sql.begin('read only', (tx) =>
+      readForecasts(tx, { id, ...shape }),
+    );
     return makeCourse(shape, all, offset);
   };
 

@@ -9,7 +9,7 @@ export {
 export { drawPicture, type PictureOf } from './picture.js';
 export { type ConsensusParts, type HistoryParts, routes } from './routes.js';
 export { type Consensus, computeConsensus, givenBy, meanGiven } from './rules.js';
-export { makeRun, type Run, type RunShape, type Stated } from './run.js';
+export { makeRun, type Run, type RunShape, type TimedForecast } from './run.js';
 export { consensus_schema } from './schema.js';
 export { createSnapshotTaker, createSnapshotTimer } from './snapshots.js';
 export { readConsensus } from './store.js';

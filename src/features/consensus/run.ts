@@ -18,7 +18,7 @@ import type { Moment } from './schema.js';
  */
 
 /** One prediction, as far as the consensus knows it. */
-export interface Stated {
+export interface TimedForecast {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly family: string;
@@ -38,7 +38,7 @@ export interface RunShape {
 }
 
 export interface Run {
-  add(one: Stated): void;
+  add(one: TimedForecast): void;
   /** As the consensus has it. */
   read(): Moment;
 }
@@ -59,7 +59,7 @@ const makePools = () => {
   };
 
   return {
-    add({ owner, family: name, value }: Stated): void {
+    add({ owner, family: name, value }: TimedForecast): void {
       const family = families.get(name) ?? { weight: 0, log_odds: 0 };
       families.set(name, family);
       const before = owners.get(owner) ?? [];

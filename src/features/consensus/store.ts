@@ -6,16 +6,16 @@ import {
   computeConsensus,
   givenBy,
   no_tally,
+  type Position,
   type QuestionShape,
-  type Said,
 } from './rules.js';
-import type { Stated } from './run.js';
+import type { TimedForecast } from './run.js';
 import type { SnapshotReason } from './schema.js';
 import { type Counted, countAll, readCells } from './tally.js';
 
 /** Tallies, histories and snapshots of the consensus in Postgres. */
 
-interface CountRow extends Omit<Said, 'family'> {
+interface CountRow extends Omit<Position, 'family'> {
   readonly question_id: string;
   readonly options: number;
   readonly offset: number;
@@ -108,7 +108,7 @@ export const readOptions = async (
   return new Map(rows.map(({ id, options }) => [id, options]));
 };
 
-interface StatedRow extends Omit<Stated, 'given'> {
+interface ForecastRow extends Omit<TimedForecast, 'given'> {
   readonly probabilities: readonly number[] | null;
   readonly offset: number;
 }
@@ -121,13 +121,13 @@ const portion = 1_000;
  * are left out, as in the consensus; what moderation hid and what was voided stays in, also as
  * there.
  */
-export const readStated = async (
+export const readForecasts = async (
   tx: Tx,
   { id, question_type, options }: QuestionShape,
-): Promise<{ readonly all: readonly Stated[]; readonly offset: number }> => {
-  const all: Stated[] = [];
+): Promise<{ readonly all: readonly TimedForecast[]; readonly offset: number }> => {
+  const all: TimedForecast[] = [];
   let last = 0;
-  const rows = tx<StatedRow[]>`
+  const rows = tx<ForecastRow[]>`
     select
       (extract(epoch from p.created_at) * 1000)::bigint as at,
       coalesce(p.selected_option, p.prediction::integer) as side,
@@ -140,7 +140,7 @@ export const readStated = async (
     join question_counts c on c.question_id = p.question_id
     where p.question_id = ${id} and not exists (select from outbox o where o.id = p.event_id)
     order by p.created_at, p.id`;
-  for await (const page of readPages<StatedRow>(tx, rows, portion)) {
+  for await (const page of readPages<ForecastRow>(tx, rows, portion)) {
     for (const { probabilities, offset, ...one } of page) {
       const option = question_type === 'binary' ? null : one.side;
       const given = givenBy({ option, value: one.value }, probabilities, options.length) ?? [];

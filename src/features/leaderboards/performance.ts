@@ -12,7 +12,7 @@ import { brierOf, dayOf, eceOf, fractions, percent, percents } from './rules.js'
 import type { Performance } from './schema.js';
 import { type AgentRecord, type RecordRow, readRecord } from './store.js';
 
-/** The record of an agent as `GET /api/me` and its public profile tell it. */
+/** The record of an agent as `GET /api/me` and its public profile show it. */
 
 const recordOf = (row: RecordRow) => ({
   resolved: row.n,

@@ -136,7 +136,7 @@ const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
   return error === null ? null : fractions(error.interval);
 };
 
-/** What a row tells beside its place. */
+/** The figures of a row besides its place. */
 export interface Detail {
   readonly n: number;
   readonly interval: Interval | null;
@@ -150,7 +150,7 @@ export const detailOf = (kind: BoardKind, sums: Sums): Detail => ({
   interval: intervalOn(kind, sums),
 });
 
-/** The value that a key stands for: points, upvotes, percent, Brier score, calibration error. */
+/** The value behind a key: points, upvotes, percent, Brier score, calibration error. */
 export const shownValue = (kind: BoardName, key: number): number => {
   if (kind === 'points' || kind === 'debaters') return 0 - key;
   return kind === 'accuracy' ? percent(0 - key) : key;

@@ -103,7 +103,7 @@ const netsOf = (db: Db, which: ReturnType<typeof isRanked>) => db`
   group by a.id`;
 
 /**
- * What the predictions of everybody in a slice come to. Fractions are summed as whole billionths
+ * The sums of each agent's predictions in a slice. Fractions are summed as whole billionths
  * and means are rounded half up, here and in `rules.ts` alike: whatever the order in which Postgres
  * meets the rows, boards and the record of an agent agree to the last digit.
  */
@@ -188,7 +188,7 @@ const forecastKeys = (db: Db) => db`
     case when n >= ${least_resolved} then floor(distance::float8 * 10000 / n + 0.5) / 1e6 end
   )`;
 
-/** Everybody on some boards of a slice, of all kinds of agents. */
+/** All agents on some boards of a slice, of every kind. */
 const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
   const is_debaters = kinds.includes('debaters');
   return db`
@@ -241,7 +241,7 @@ const rowOf = (row: RankedRow): BoardRow => {
   return { agent_id, key, rank, detail };
 };
 
-export interface BoardAsk {
+export interface BoardQuery {
   readonly kind: BoardName;
   /** Left out: agents that are not imported. */
   readonly agents?: AgentKind | undefined;
@@ -252,8 +252,8 @@ export interface BoardAsk {
 }
 
 /** A page of a board from the record alone: as Redis has it, to the last digit. */
-export const readBoard = async (db: Db, ask: BoardAsk): Promise<BoardPage> => {
-  const { kind, agents = 'agent', slice, limit, offset, after } = ask;
+export const readBoard = async (db: Db, query: BoardQuery): Promise<BoardPage> => {
+  const { kind, agents = 'agent', slice, limit, offset, after } = query;
   const rows = await db<RankedRow[]>`
     with ${ranked(db, slice, [kind])}
     select *
@@ -266,7 +266,7 @@ export const readBoard = async (db: Db, ask: BoardAsk): Promise<BoardPage> => {
     limit ${limit + 1}`;
   const is_first = after === null && offset === 0;
   if (rows[0] === undefined && !is_first) {
-    const { total } = await readBoard(db, { ...ask, limit: 0, offset: 0, after: null });
+    const { total } = await readBoard(db, { ...query, limit: 0, offset: 0, after: null });
     return { total, rows: [] };
   }
   return { total: rows[0]?.total ?? 0, rows: rows.map(rowOf) };

@@ -154,7 +154,7 @@ const record = async (tx: Tx, row: DisputeRow, made: Made & { admin: string }): 
 /**
  * Upheld means that the question is resolved anew, as a new revision decided by `dispute:<id>`; the
  * job then reverses what the earlier one paid. All of it is one transaction under the question's
- * lock: of several decisions at once one wins, and the others are told that the dispute is closed.
+ * lock: of several decisions at once one wins, and the others are refused.
  */
 export const decideDispute = async (
   call: Call<DecideBody, Caller>,

@@ -14,7 +14,7 @@ import {
   question_schema,
   toWire as toQuestionWire,
 } from '../questions/index.js';
-import { type DecideAsk, type Decided, decideQuestion } from './deciding.js';
+import { type Decided, type DecisionRequest, decideQuestion } from './deciding.js';
 import { decideDispute, fileDispute, withdrawDispute } from './disputes.js';
 import { receipt_routes } from './receipts.js';
 import { readDecision, readVoiding } from './rules.js';
@@ -44,7 +44,7 @@ const answerOf = ({ question, resolution }: Decided): Answer =>
     resolution,
   });
 
-/** The act of an admin beside what it decided, in the same transaction. */
+/** Records the admin's act in the transaction of the decision. */
 const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Promise<void> => {
   const { kind, outcome, correct_options, revision, resolution_note, decided_by } = resolution;
   await recordAct(tx, {
@@ -63,7 +63,11 @@ const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Prom
 
 type Call = Pick<Context<{ readonly id: string }>, 'params' | 'caller' | 'keep'>;
 
-const decide = async (ctx: Call, deps: Needs, decision: DecideAsk['decide']): Promise<Answer> => {
+const decide = async (
+  ctx: Call,
+  deps: Needs,
+  decision: DecisionRequest['decide'],
+): Promise<Answer> => {
   const question_id = ctx.params.id;
   const at = deps.clock();
   const decided_by = adminName(ctx.caller);

@@ -127,11 +127,11 @@ export interface Filing {
 }
 
 const readEvidence = (urls: readonly string[]): readonly string[] | Fault => {
-  const kept = urls.map((url) => url.trim());
-  const fields = kept.flatMap((url, n) =>
+  const trimmed = urls.map((url) => url.trim());
+  const fields = trimmed.flatMap((url, n) =>
     isWebAddress(url) ? [] : [{ path: `body.evidence_urls.${n}`, message: 'An http(s) URL' }],
   );
-  if (fields.length === 0) return [...new Set(kept)];
+  if (fields.length === 0) return [...new Set(trimmed)];
   return refuse(common_faults.INVALID_REQUEST, {
     message: 'Evidence is given as http(s) URLs.',
     fields,

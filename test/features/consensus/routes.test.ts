@@ -15,9 +15,11 @@ import { options, without } from './world.js';
 const app = await startApp(t);
 const all_agents = 60;
 const optionsOf = (n: number): readonly string[] => (n === 2 ? options : []);
-const keys = Array.from({ length: all_agents }, makeApiKey);
+const keys = Array.from({ length: all_agents + 20 }, makeApiKey);
 await seed(app.sql, { keys, questions: 5, optionsOf });
-const agents = keys.map((key, n) => ({ id: agentId(n), key }));
+const seeded = keys.map((key, n) => ({ id: agentId(n), key }));
+const agents = seeded.slice(0, all_agents);
+const others = seeded.slice(all_agents);
 const busy = [0, 1, 2].map((n) => ({ id: questionId(n), options: optionsOf(n) }));
 /** Question 3 is voided, 4 gets a few predictions. */
 const few = (n: number) => ({ id: questionId(n), options: [] });
@@ -126,7 +128,7 @@ t.test('closing and resolving leave a snapshot each', async (t) => {
 });
 
 t.test('what is hidden counts on, and a void question shows what it was', async (t) => {
-  const acknowledged = await predict({ agents: agents.slice(0, 10), questions: [few(3)] }, 10);
+  const acknowledged = await predict({ agents: others.slice(0, 10), questions: [few(3)] }, 10);
   const before = await wholeOf(3, 'consensus', 10);
   const act = (what: string, body: object) =>
     app.call('POST', `/api/admin/${what}`, { admin: true, body });
@@ -139,7 +141,7 @@ t.test('what is hidden counts on, and a void question shows what it was', async 
 });
 
 t.test('what has not changed costs a client no body, and what has comes anew', async (t) => {
-  const some = { questions: [few(4)], agents: agents.slice(0, 5) };
+  const some = { questions: [few(4)], agents: others.slice(10, 15) };
   await predict(some, 5);
   await wholeOf(4, 'chart', 5);
   const tags = new Map<string, string>();
@@ -152,7 +154,7 @@ t.test('what has not changed costs a client no body, and what has comes anew', a
     const same = await again(kind);
     t.same([same.status, same.body, same.headers.get('etag')], [304, '', tags.get(kind)], kind);
   }
-  await predict({ ...some, agents: agents.slice(0, 6), first: 5 }, 1);
+  await predict({ ...some, agents: others.slice(10, 16), first: 5 }, 1);
   await wholeOf(4, 'chart', 6);
   for (const kind of kinds.slice(1)) t.equal((await again(kind)).status, 200, kind);
 });

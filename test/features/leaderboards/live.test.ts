@@ -20,8 +20,8 @@ import {
   sliceOf,
 } from '../../../src/features/leaderboards/rules.js';
 import {
-  type BoardAsk,
   type BoardPage,
+  type BoardQuery,
   readBoard,
 } from '../../../src/features/leaderboards/store.js';
 import { calibrationError, wilson } from '../../../src/features/points/index.js';
@@ -32,7 +32,7 @@ import { addAgents, addHuman, addScores, addWins, type SeedScore } from './world
 const categories = ['technology', 'industry', 'society'];
 const day_ms = 86_400_000;
 
-interface Part extends Partial<Omit<BoardAsk, 'kind' | 'slice'>> {
+interface Part extends Partial<Omit<BoardQuery, 'kind' | 'slice'>> {
   readonly category?: string | null;
   readonly period?: Period;
 }
@@ -192,7 +192,7 @@ t.test('the record gives the same pages as Redis while Redis has no boards', asy
   const from_record = createBoards(away.deps);
   const walk = async (reader: typeof boards, kind: BoardKind): Promise<unknown[]> => {
     const seen: unknown[] = [];
-    let after: BoardAsk['after'] = null;
+    let after: BoardQuery['after'] = null;
     for (;;) {
       const found: BoardPage = await reader.page(ask(kind, { limit: 7, after }));
       const rows = found.rows.slice(0, 7);
