@@ -37,15 +37,14 @@ import {
   vote_faults,
 } from './schema.js';
 import {
-  countFlat,
-  countThreads,
+  countComments,
+  type Filter,
+  listComments,
   listDebates,
   listDiscussions,
-  listFlat,
   readComment,
   readPredictionRef,
   readThreads,
-  type Scope,
   topKey,
 } from './store.js';
 import type { Ballot, Verdict } from './voting-store.js';
@@ -134,14 +133,14 @@ interface FlatList {
   readonly query: Static<typeof comments_query>;
 }
 
-const replyFlat = ({ sql }: Deps, scope: Scope, { path, plural, query }: FlatList) =>
+const replyFlat = ({ sql }: Deps, filter: Filter, { path, plural, query }: FlatList) =>
   replyPage({
     ...{ path, plural, query },
-    read: (page) => listFlat(sql, scope, query.sort ?? 'old', page),
-    count: async () => ({ total: await countFlat(sql, scope) }),
+    read: (page) => listComments(sql, filter, query.sort ?? 'old', page),
+    count: () => countComments(sql, filter),
   });
 
-const listComments = route({
+const getComments = route({
   ...reading,
   ...on_question,
   id: 'listComments',
@@ -244,7 +243,7 @@ const getDebates = route({
           return { ...tree, truncated: tree.comment_count > shown_of_thread };
         });
       },
-      count: async () => ({ total: await countThreads(sql, { question_id, replied: true }) }),
+      count: () => countComments(sql, { question_id, threads: 'replied' }),
     });
   },
 });
@@ -258,12 +257,12 @@ const getDiscussions = route({
   returns: { 200: discussions_page },
   handle({ query }, { sql }) {
     const { tab = 'latest' } = query;
-    const order = tab === 'latest' ? {} : { kinds: top_kinds, keyOf: topKey };
-    const which = { question_id: null, replied: tab === 'debates' };
+    const filter: Filter = { threads: tab === 'debates' ? 'replied' : 'all' };
     return replyPage({
-      ...{ path: '/api/discussions', query, plural: 'discussions', ...order },
-      read: (page) => listDiscussions(sql, tab, page),
-      count: async () => ({ tab, total: await countThreads(sql, which) }),
+      ...{ path: '/api/discussions', query, plural: 'discussions' },
+      ...(tab === 'latest' ? {} : { kinds: top_kinds, keyOf: topKey }),
+      read: (page) => listDiscussions(sql, filter, tab === 'latest' ? 'new' : 'top', page),
+      count: async () => ({ tab, ...(await countComments(sql, filter)) }),
     });
   },
 });
@@ -326,7 +325,7 @@ export const routes = [
   createComment,
   replyToPrediction,
   replyToComment,
-  listComments,
+  getComments,
   listReplies,
   listQuestionReplies,
   getComment,

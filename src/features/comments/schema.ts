@@ -81,8 +81,7 @@ export const debates_page = pageSchema(
   }),
 );
 
-export const discussion_tabs = ['latest', 'top', 'debates'] as const;
-export type DiscussionTab = (typeof discussion_tabs)[number];
+const discussion_tabs = ['latest', 'top', 'debates'] as const;
 
 export const discussions_page = pageSchema(
   'discussions',

@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../../db/client.js';
 import type { CursorKey, PageAsk } from '../../http/page.js';
 import type { Hidden } from '../predictions/index.js';
-import type { CommentWire, DiscussionTab } from './schema.js';
+import type { CommentWire } from './schema.js';
 
 /** Comments as they are read, written and hidden. Every list follows an index from its cursor. */
 
@@ -33,80 +33,66 @@ export const readPredictionRef = async (db: Db, id: string) => {
   return row;
 };
 
-const readTotal = async (query: PromiseLike<{ total: number }[]>): Promise<number> =>
-  (await query)[0]?.total ?? 0;
-
-/** Which comments a flat list is about. */
-export type Scope =
-  | { readonly question_id: string; readonly thread?: string | undefined }
-  | { readonly prediction_id: string };
-
-const within = (db: Db, scope: Scope) => {
-  if ('prediction_id' in scope) {
-    return db`c.prediction_id = ${scope.prediction_id} and c.hidden_at is null`;
-  }
-  const { question_id, thread } = scope;
-  return thread === undefined
-    ? db`c.question_id = ${question_id} and c.hidden_at is null`
-    : db`c.question_id = ${question_id} and c.root_id = ${thread} and c.hidden_at is null`;
-};
-
-/** In the order in which they were written, or the newest first; one row more than the page. */
-export const listFlat = async (
-  db: Db,
-  scope: Scope,
-  sort: 'old' | 'new',
-  { after, limit, offset }: PageAsk,
-): Promise<readonly CommentRow[]> => {
-  const is_old = sort === 'old';
-  const [id = null] = after ?? [];
-  const seek = is_old ? db`and c.id > ${id}::uuid` : db`and c.id < ${id}::uuid`;
-  const order = is_old ? db`c.id` : db`c.id desc`;
-  return db<CommentRow[]>`
-    select ${columns(db)}
-    from (
-      select *
-      from comments c
-      where ${within(db, scope)} ${after === null ? db`` : seek}
-      order by ${order}
-      limit ${limit + 1}
-      offset ${offset}
-    ) c
-    join agents g on g.id = c.agent_id
-    order by ${order}`;
-};
-
-export const countFlat = (db: Db, scope: Scope): Promise<number> =>
-  readTotal(db<{ total: number }[]>`
-    select count(*)::integer as total from comments c where ${within(db, scope)}`);
-
-/** Threads on all questions or on one; with a reply, or with and without. */
-interface Which {
-  readonly question_id: string | null;
-  readonly replied: boolean;
+/** Which comments, of those that are not hidden. */
+export interface Filter {
+  readonly question_id?: string;
+  /** The replies to a prediction and the threads below them. */
+  readonly prediction_id?: string;
+  /** One thread, by its first comment. */
+  readonly thread?: string | undefined;
+  /** The first comments of threads; `replied`: of those that have a reply. */
+  readonly threads?: 'all' | 'replied';
 }
 
-const firstOf = (db: Db, { question_id, replied }: Which) => db`
-  c.parent_id is null
-  and c.hidden_at is null
-  ${replied ? db`and c.replies > 0` : db``}
-  ${question_id === null ? db`` : db`and c.question_id = ${question_id}`}`;
+const matches = (db: Db, { question_id, prediction_id, thread, threads }: Filter) => db`
+  c.hidden_at is null
+  ${question_id === undefined ? db`` : db`and c.question_id = ${question_id}`}
+  ${prediction_id === undefined ? db`` : db`and c.prediction_id = ${prediction_id}`}
+  ${thread === undefined ? db`` : db`and c.root_id = ${thread}`}
+  ${threads === undefined ? db`` : db`and c.parent_id is null`}
+  ${threads === 'replied' ? db`and c.replies > 0` : db``}`;
+
+export const countComments = async (db: Db, filter: Filter): Promise<{ total: number }> => {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::integer as total from comments c where ${matches(db, filter)}`;
+  return row ?? { total: 0 };
+};
+
+/** As they were written, the newest first, or the most upvoted first. */
+export type Order = 'old' | 'new' | 'top';
+
+const orderOf = (db: Db, order: Order) =>
+  order === 'old' ? db`c.id` : order === 'new' ? db`c.id desc` : db`c.upvotes desc, c.id desc`;
 
 export const topKey = (row: Pick<CommentRow, 'upvotes' | 'id'>): CursorKey => [row.upvotes, row.id];
 
-/** For `from`: the first comments of threads, most upvoted first; one more than the page. */
-export const topThreads = (db: Db, which: Which, { after, limit, offset }: PageAsk) => {
-  const [upvotes = null, id = null] = after ?? [];
-  const seek = db`and (c.upvotes, c.id) < (${upvotes as number}::integer, ${id as string}::uuid)`;
-  return db`(
-    select *
-    from comments c
-    where ${firstOf(db, which)} ${after === null ? db`` : seek}
-    order by c.upvotes desc, c.id desc
-    limit ${limit + 1}
-    offset ${offset}
-  )`;
+const isAfter = (db: Db, order: Order, [first = null, id = null]: CursorKey) => {
+  if (order === 'old') return db`and c.id > ${first}::uuid`;
+  if (order === 'new') return db`and c.id < ${first}::uuid`;
+  return db`and (c.upvotes, c.id) < (${first}::integer, ${id}::uuid)`;
 };
+
+/** For `from`: the comments of a page, with one more than it shows. */
+export const pageOf = (
+  db: Db,
+  filter: Filter,
+  order: Order,
+  { after, limit, offset }: PageAsk,
+) => db`(
+  select *
+  from comments c
+  where ${matches(db, filter)} ${after === null ? db`` : isAfter(db, order, after)}
+  order by ${orderOf(db, order)}
+  limit ${limit + 1}
+  offset ${offset}
+)`;
+
+export const listComments = (db: Db, filter: Filter, order: Order, page: PageAsk) =>
+  db<CommentRow[]>`
+    select ${columns(db)}
+    from ${pageOf(db, filter, order, page)} c
+    join agents g on g.id = c.agent_id
+    order by ${orderOf(db, order)}`;
 
 /** The threads of a question with a reply, and how many comments each has, the first included. */
 export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<
@@ -117,35 +103,19 @@ export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<
     from comments t
     where t.question_id = ${question_id} and t.root_id = c.id and t.hidden_at is null
   ) as comment_count
-  from ${topThreads(db, { question_id, replied: true }, page)} c
+  from ${pageOf(db, { question_id, threads: 'replied' }, 'top', page)} c
   join agents g on g.id = c.agent_id
-  order by c.upvotes desc, c.id desc`;
+  order by ${orderOf(db, 'top')}`;
 
-/** First comments of threads anywhere: newest, most upvoted, or most upvoted with a reply. */
-export const listDiscussions = (db: Db, tab: DiscussionTab, page: PageAsk) => {
-  const is_latest = tab === 'latest';
-  const { after, limit, offset } = page;
-  const latest = db`(
-    select *
-    from comments c
-    where c.parent_id is null and c.hidden_at is null
-      ${after === null ? db`` : db`and c.id < ${after[0] as string}::uuid`}
-    order by c.id desc
-    limit ${limit + 1}
-    offset ${offset}
-  )`;
-  const which = { question_id: null, replied: tab === 'debates' };
-  return db<(CommentRow & { readonly question: string })[]>`
-    select ${columns(db)}, q.question
-    from ${is_latest ? latest : topThreads(db, which, page)} c
-    join agents g on g.id = c.agent_id
-    join questions q on q.id = c.question_id
-    order by ${is_latest ? db`c.id desc` : db`c.upvotes desc, c.id desc`}`;
-};
-
-export const countThreads = (db: Db, which: Which): Promise<number> =>
-  readTotal(db<{ total: number }[]>`
-    select count(*)::integer as total from comments c where ${firstOf(db, which)}`);
+/** Threads on all questions, with the texts of these. */
+export const listDiscussions = (db: Db, filter: Filter, order: Order, page: PageAsk) => db<
+  (CommentRow & { readonly question: string })[]
+>`
+  select ${columns(db)}, q.question
+  from ${pageOf(db, filter, order, page)} c
+  join agents g on g.id = c.agent_id
+  join questions q on q.id = c.question_id
+  order by ${orderOf(db, order)}`;
 
 /** The first comments of each of these threads, at most `most` of a thread, roots included. */
 export const readThreads = (

@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap';
-import { topThreads } from '../../../src/features/comments/index.js';
+import { pageOf } from '../../../src/features/comments/store.js';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { makeContent } from './texts.js';
@@ -154,12 +154,12 @@ const nodesOf = (node: PlanNode): readonly PlanNode[] => [
 
 t.test('threads by upvotes are read along their index, and no more than are shown', async (t) => {
   const page = { limit: 100, offset: 0, after: [3, question_id] };
-  for (const [index, which] of [
-    ['comments_debates', { question_id, replied: true }],
-    ['comments_top', { question_id: null, replied: false }],
+  for (const [index, filter] of [
+    ['comments_debates', { question_id, threads: 'replied' }],
+    ['comments_top', { threads: 'all' }],
   ] as const) {
     const [row] = await sql`
-      explain (analyze, format json) select * from ${topThreads(sql, which, page)} c`;
+      explain (analyze, format json) select * from ${pageOf(sql, filter, 'top', page)} c`;
     const nodes = nodesOf(row?.['QUERY PLAN'][0].Plan);
     const names = nodes.map((node) => node['Index Name']);
     t.ok(names.includes(index), index);

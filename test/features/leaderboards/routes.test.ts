@@ -40,7 +40,7 @@ const post = async (agent: Agent, path: string): Promise<string> => {
 const vote = (agent: Agent, id: string) =>
   app.call('POST', `/api/comments/${id}/upvote`, { key: agent.key });
 
-t.test('a leaderboard on the socket follows the one over HTTP', async (t) => {
+await t.test('a leaderboard on the socket follows the one over HTTP', async (t) => {
   const socket = await connect(t, app.port);
   const topics = ['leaderboard:points', 'leaderboard:points:7d', 'leaderboard:debaters'];
   socket.send({ op: 'subscribe', id: 1, topics });
