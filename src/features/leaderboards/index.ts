@@ -3,4 +3,4 @@ export { readPerformance } from './performance.js';
 export { createBoardRebuild, findBoardDifferences } from './rebuild.js';
 export { makeLeaderboardTopics, routes, type StandingParts } from './routes.js';
 export { type Performance, performance_schema } from './schema.js';
-export { markDebaters, markStanding, readNet } from './store.js';
+export { markDebaters, markStanding, readRank } from './store.js';

@@ -3,14 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
 import { describeError } from '../../kit/log.js';
 import type { AgentKind, BoardName } from './rules.js';
-import {
-  type BoardPage,
-  type BoardQuery,
-  type BoardRow,
-  countAbove,
-  type NetRow,
-  readBoard,
-} from './store.js';
+import { type BoardPage, type BoardQuery, type BoardRow, readBoard } from './store.js';
 
 /**
  * Boards in Redis: each a sorted set whose members are in the order of their texts. A member is the
@@ -96,8 +89,6 @@ export const writeBoard = async (
 export interface Boards {
   /** A page of a board, from Redis, or from the record where Redis does not have it. */
   page(query: BoardQuery): Promise<BoardPage>;
-  /** 1 for those of the kind that won most; who won as much shares a rank. */
-  rank(of: NetRow): Promise<number>;
 }
 
 const readHead = async (redis: Redis, key: string): Promise<Head | null> => {
@@ -141,6 +132,5 @@ export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
   return {
     page: async (query) =>
       (await readRedis(query)) ?? pages.get(JSON.stringify(query), () => readBoard(sql, query)),
-    rank: async (of) => 1 + (await countAbove(sql, of)),
   };
 };

@@ -50,7 +50,7 @@ const calibrationOf = ({ bins }: AgentRecord): Performance['calibration'] => {
 };
 
 const streaksOf = ({ results, days }: AgentRecord, today: number): Performance['streak'] => {
-  const { current, best } = streakOf([...results].map((result) => result === '1'));
+  const { current, best } = streakOf(results);
   const in_days = dayStreakOf(days, today);
   return { current, best, days_current: in_days.current, days_best: in_days.best };
 };

@@ -312,27 +312,19 @@ export const readNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-export interface NetRow {
-  /** What the resolved predictions won, less what they lost. */
-  readonly net: number;
-  readonly kind: AgentKind;
-}
-
-export const readNet = async (db: Db, agent_id: string): Promise<NetRow> => {
-  const [row] = await db<NetRow[]>`
-    select
-      ${kindColumn(db)} as kind,
-      (select coalesce(sum(net), 0)::integer from scores where agent_id = a.id) as net
-    from agents a
-    where a.id = ${agent_id}`;
-  return row ?? { net: 0, kind: 'agent' };
-};
-
-/** How many ranked agents of the kind won more, by the index. */
-export const countAbove = async (db: Db, { net, kind }: NetRow): Promise<number> => {
-  const [row] = await db<{ above: number }[]>`
-    select count(*)::integer as above from board_nets where kind = ${kind} and net > ${net}`;
-  return row?.above ?? 0;
+/** One more than the ranked agents of the agent's kind that won more, found by the index. */
+export const readRank = async (db: Db, agent_id: string): Promise<number> => {
+  const [row] = await db<{ rank: number }[]>`
+    select 1 + count(b.agent_id)::integer as rank
+    from (
+      select
+        ${kindColumn(db)} as kind,
+        (select coalesce(sum(net), 0) from scores where agent_id = a.id) as net
+      from agents a
+      where a.id = ${agent_id}
+    ) own
+    left join board_nets b on b.kind = own.kind and b.net > own.net`;
+  return row?.rank ?? 1;
 };
 
 /** How many of `board_nets` differ from the scores, for `npm run verify`. */
@@ -345,9 +337,8 @@ export const countWrongNets = async (db: Db): Promise<number> => {
   return row?.wrong ?? 0;
 };
 
-/** The resolved predictions of one agent, summed up. */
+/** The resolved predictions of one agent in a category, or in all (null). */
 export interface RecordRow {
-  /** Null: all of them. */
   readonly category: string | null;
   readonly n: number;
   readonly correct: number;
@@ -359,24 +350,7 @@ export interface RecordRow {
   readonly relative: number | null;
 }
 
-interface RecordBin {
-  readonly bin: number;
-  readonly n: number;
-  /** Sum of the stated percents. */
-  readonly stated: number;
-  readonly hits: number;
-}
-
-export interface AgentRecord {
-  /** The row of all first, then the categories that have any. */
-  readonly rows: readonly RecordRow[];
-  readonly bins: readonly RecordBin[];
-  /** `1` for a correct one and `0` for another, in the order of resolution. */
-  readonly results: string;
-  /** UTC days with a prediction, as days since 1970, ascending. */
-  readonly days: readonly number[];
-}
-
+/** The row of all first, then the categories that have any. */
 const readRows = (db: Db, agent_id: string) => db<RecordRow[]>`
   select
     category,
@@ -392,7 +366,10 @@ const readRows = (db: Db, agent_id: string) => db<RecordRow[]>`
   group by grouping sets ((), (category))
   order by category nulls first`;
 
-const readBins = (db: Db, agent_id: string) => db<RecordBin[]>`
+/** `stated`: the sum of the stated percents. */
+const readBins = (db: Db, agent_id: string) => db<
+  { readonly bin: number; readonly n: number; readonly stated: number; readonly hits: number }[]
+>`
   select
     least(stated / 10, 9) as bin,
     count(*)::integer as n,
@@ -403,17 +380,13 @@ const readBins = (db: Db, agent_id: string) => db<RecordBin[]>`
   group by bin
   order by bin`;
 
-const readRuns = (db: Db, agent_id: string) => db<Pick<AgentRecord, 'results' | 'days'>[]>`
+/** Whether each was correct, in the order of resolution; UTC days with a prediction since 1970. */
+const readRuns = (db: Db, agent_id: string) => db<
+  { readonly results: readonly boolean[]; readonly days: readonly number[] }[]
+>`
   select
-    (
-      select coalesce(
-        string_agg(
-          case when correct then '1' else '0' end, '' order by resolved_at, prediction_id
-        ),
-        ''
-      )
-      from scores
-      where agent_id = ${agent_id}
+    array(
+      select correct from scores where agent_id = ${agent_id} order by resolved_at, prediction_id
     ) as results,
     array(
       select distinct (created_at at time zone 'UTC')::date - date '1970-01-01' as day
@@ -422,11 +395,12 @@ const readRuns = (db: Db, agent_id: string) => db<Pick<AgentRecord, 'results' | 
       order by day
     ) as days`;
 
-export const readRecord = async (db: Db, agent_id: string): Promise<AgentRecord> => {
+export const readRecord = async (db: Db, agent_id: string) => {
   const [rows, bins, [runs]] = await Promise.all([
     readRows(db, agent_id),
     readBins(db, agent_id),
     readRuns(db, agent_id),
   ]);
-  return { rows, bins, results: '', days: [], ...runs };
+  return { rows: rows as readonly RecordRow[], bins, ...(runs ?? { results: [], days: [] }) };
 };
+export type AgentRecord = Awaited<ReturnType<typeof readRecord>>;

@@ -22,8 +22,8 @@ import {
   type DisputeRow,
   type Ending,
   endDispute,
-  holdQuestion,
   insertDispute,
+  lockDisputedQuestion,
   lockForDecision,
   readDispute,
 } from './store.js';
@@ -46,7 +46,7 @@ export const fileDispute = async (call: Call<FileBody>, { sql, clock }: Deps): P
   const agent_id = call.caller.id;
   return sql.begin(async (tx) => {
     const at = clock();
-    const question = await holdQuestion(tx, call.params.id, agent_id);
+    const question = await lockDisputedQuestion(tx, call.params.id, agent_id);
     const is_foreign_draft = question?.status === 'draft' && question.author_id !== agent_id;
     if (question === undefined || is_foreign_draft) {
       return refuse(question_faults.QUESTION_NOT_FOUND);

@@ -123,7 +123,7 @@ export const readDispute = async (db: Db, id: string): Promise<DisputeRow | unde
 };
 
 /** The question as it stays until this transaction ends, and whether the agent predicted on it. */
-export const holdQuestion = async (tx: Tx, question_id: string, agent_id: string) => {
+export const lockDisputedQuestion = async (tx: Tx, question_id: string, agent_id: string) => {
   const [row] = await tx<
     (Disputed & { readonly id: string; author_id: string | null; revision: number })[]
   >`
