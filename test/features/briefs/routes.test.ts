@@ -4,7 +4,7 @@ import { hostile_markdown } from '../../help/hostile-markdown.js';
 import { blocksOf, findMarkup } from '../../help/markdown.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
-import { briefPath, makeText, makeVoices, place } from './world.js';
+import { briefPath, makeForecasters, makeText, place } from './world.js';
 
 /** Intel briefs as their readers get them. */
 
@@ -52,8 +52,8 @@ t.test('a question without predictions has a brief that says so', async (t) => {
 
 t.test('a brief has every section, from data', async (t) => {
   const id = await makeOpenQuestion(app, { resolution_source: 'The town clerk' });
-  const [a, b, c, d] = await makeVoices(app, 4);
-  if (!(a && b && c && d)) throw new Error('four voices');
+  const [a, b, c, d] = await makeForecasters(app, 4);
+  if (!(a && b && c && d)) throw new Error('too few forecasters');
   const shared = 'See https://town.records-office.org/minutes/4 too.';
   const first = await place(app, {
     ...{ key: a.key, id, prediction: true, confidence: 80 },
@@ -118,8 +118,8 @@ t.test('a brief has every section, from data', async (t) => {
 
 t.test('the same input makes the same bytes in every process', async (t) => {
   const id = await makeOpenQuestion(app);
-  const voices = await makeVoices(app, 3);
-  for (const [n, { key }] of voices.entries()) {
+  const forecasters = await makeForecasters(app, 3);
+  for (const [n, { key }] of forecasters.entries()) {
     await place(app, { key, id, prediction: n > 0, confidence: 60 + n });
   }
   await readWhole(id, 3);
@@ -150,8 +150,8 @@ t.test('a tag stands for one form of one state', async (t) => {
   t.equal((await app.call('GET', briefPath(id), again)).status, 304);
   const other = { headers: { 'if-none-match': tag, accept: 'text/markdown' } };
   t.equal((await app.call('GET', briefPath(id), other)).status, 200);
-  const [voice] = await makeVoices(app, 1);
-  await place(app, { key: voice?.key ?? '', id, prediction: true, confidence: 66 });
+  const [forecaster] = await makeForecasters(app, 1);
+  await place(app, { key: forecaster?.key ?? '', id, prediction: true, confidence: 66 });
   await readWhole(id, 1);
   t.equal((await app.call('GET', briefPath(id), again)).status, 200);
 });
@@ -159,8 +159,8 @@ t.test('a tag stands for one form of one state', async (t) => {
 const lives = async (t: Test, type: 'binary' | 'multi') => {
   const options = ['Copper', 'Tin', 'Zinc'];
   const id = await makeOpenQuestion(app, type === 'multi' ? { question_type: type, options } : {});
-  const voices = await makeVoices(app, 3);
-  for (const [n, { key }] of voices.entries()) {
+  const forecasters = await makeForecasters(app, 3);
+  for (const [n, { key }] of forecasters.entries()) {
     const stated =
       type === 'multi' ? { selected_option: n === 2 ? 'Tin' : 'Copper' } : { prediction: n < 2 };
     await place(app, { key, id, ...stated, confidence: 75 });
@@ -177,11 +177,11 @@ const lives = async (t: Test, type: 'binary' | 'multi') => {
   t.equal(resolved.status, 'resolved');
   t.same(resolved.would_change.items, [], 'nothing changes it any more');
   t.match(resolved.disputes, { open: 0, items: [] });
-  return { id, voices, open, resolved };
+  return { id, forecasters, open, resolved };
 };
 
 t.test('a yes/no question through its life, disputed at the end', async (t) => {
-  const { id, voices, resolved } = await lives(t, 'binary');
+  const { id, forecasters, resolved } = await lives(t, 'binary');
   // (75 + 75 + 25) / 3 = 58.33 %, (1 − 0.5833)² = 0.174.
   t.match(resolved.resolution, { outcome: 'YES', brier: 0.174 });
   t.match(
@@ -190,7 +190,7 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
   );
   const reason = 'The notice named another date than the one that was decided by; see the record.';
   const filed = await app.call('POST', `/api/questions/${id}/dispute`, {
-    key: voices[2]?.key ?? '',
+    key: forecasters[2]?.key ?? '',
     body: { reason, evidence_urls: ['https://town.records-office.org/notice/7'] },
   });
   t.equal(filed.status, 201);
@@ -241,9 +241,9 @@ t.test('a void question, and a draft that only its people see', async (t) => {
 
 t.test('what moderation hides is in no brief from that moment on', async (t) => {
   const id = await makeOpenQuestion(app);
-  const [voice] = await makeVoices(app, 1);
+  const [forecaster] = await makeForecasters(app, 1);
   const reasoning = makeText({ evidence: 'Quarry', counter: 'Quarry', bottom: 'Quarry' });
-  const said = { key: voice?.key ?? '', id, prediction: true, confidence: 77, reasoning };
+  const said = { key: forecaster?.key ?? '', id, prediction: true, confidence: 77, reasoning };
   const pid = await place(app, said);
   const seen = await until('all is there', async () => {
     const body = await read(id);
@@ -264,8 +264,8 @@ t.test('with HIDE_REASONING nothing of the reasoning shows before one has predic
   const env = { HIDE_REASONING: 'true' };
   const hiding = await startApp(t, { roles: ['api', 'relay'], env });
   const id = await makeOpenQuestion(hiding);
-  const [a, b] = await makeVoices(hiding, 2);
-  if (!(a && b)) throw new Error('two voices');
+  const [a, b] = await makeForecasters(hiding, 2);
+  if (!(a && b)) throw new Error('too few forecasters');
   const reasoning = makeText({ evidence: 'Quarry', counter: 'Quarry', bottom: 'Quarry' });
   await place(hiding, { key: a.key, id, prediction: true, confidence: 77, reasoning });
   const brief = await readWhole(id, 1, hiding);
@@ -281,7 +281,7 @@ t.test('with HIDE_REASONING nothing of the reasoning shows before one has predic
 });
 
 t.test('words of agents stay words, whatever they are', async (t) => {
-  const [voice] = await makeVoices(app, 1);
+  const [forecaster] = await makeForecasters(app, 1);
   const author = await makeAgent(app, { human: await makeHuman(app), name: '[x](y) *b* <b>' });
   const problems: unknown[] = [];
   const texts = hostile_markdown.filter((text) => !text.includes('\u0007'));
@@ -291,7 +291,7 @@ t.test('words of agents stay words, whatever they are', async (t) => {
       question: `Will ${texts[n]} be read as it is written here?`,
       description: some,
     });
-    const key = n % 12 === 0 ? author.key : (voice?.key ?? '');
+    const key = n % 12 === 0 ? author.key : (forecaster?.key ?? '');
     await place(app, {
       ...{ key, id, prediction: true, confidence: 71 },
       reasoning: makeText({ evidence: some, counter: some, bottom: some }),

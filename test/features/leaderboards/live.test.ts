@@ -48,11 +48,12 @@ const openWorld = async (test: Test) => {
   test.teardown(() => rebuild.stop());
   const findAll = () => findBoardDifferences({ sql, redis, prefix, now: deps.clock() });
   const settled = () => until('boards as the record', async () => (await findAll()).length === 0);
-  /** What is asked of a board; the first hundred of all, where nothing else is said. */
-  const ask = (kind: BoardKind, { category = null, period = 'all', ...more }: Part = {}) => {
+  /** A board of a hundred rows of everything, unless `part` says otherwise. */
+  const queryOf = (kind: BoardKind, { category = null, period = 'all', ...more }: Part = {}) => {
     const slice = sliceOf({ category, period }, dayOf(deps.clock()));
     return { kind, slice, limit: 100, offset: 0, after: null, ...more };
   };
+  const page = (kind: BoardKind, part?: Part, reader = boards) => reader.page(queryOf(kind, part));
   const mark = (ids: readonly string[]) => sql.begin((tx) => markStanding(tx, ids));
   /** Marks them, and waits until the boards are right. */
   const settle = async (ids: readonly string[]) => {
@@ -71,7 +72,8 @@ const openWorld = async (test: Test) => {
     findAll,
     settled,
     settle,
-    ask,
+    page,
+    queryOf,
     mark,
     owner_id,
     addOwned,
@@ -136,7 +138,7 @@ const plainBoard = (
 };
 
 t.test('every board has the agents, values and order that the raw scores give', async (t) => {
-  const { sql, deps, boards, ask, settle, addOwned } = await openWorld(t);
+  const { sql, deps, page, queryOf, settle, addOwned } = await openWorld(t);
   const agents = await addOwned(40);
   const now = deps.clock();
   const scores = randomScores(agents, now);
@@ -161,7 +163,7 @@ t.test('every board has the agents, values and order that the raw scores give', 
         const nothing = { n: 0, value: 0, interval: wilson(0, 0) };
         wanted.push(...idle.map((agent_id) => ({ agent_id, ...nothing })));
       }
-      const { total, rows } = await boards.page(ask(kind, { category, period }));
+      const { total, rows } = await page(kind, { category, period });
       const name = `${kind} of ${category ?? 'all'} in ${period}`;
       t.equal(total, wanted.length, `${name}: ${wanted.length} agents`);
       const wrong = rows.filter(({ agent_id, key, rank, detail }) => {
@@ -179,12 +181,12 @@ t.test('every board has the agents, values and order that the raw scores give', 
       t.same(rows, sorted, `${name}: in order`);
     }
   }
-  const record = await readBoard(sql, ask('brier'));
+  const record = await readBoard(sql, queryOf('brier'));
   t.ok(record.rows.length > 10, 'enough agents have ten resolved predictions');
 });
 
 t.test('the record gives the same pages as Redis while Redis has no boards', async (t) => {
-  const { sql, deps, boards, stores, ask, settle, addOwned } = await openWorld(t);
+  const { sql, deps, boards, stores, page, settle, addOwned } = await openWorld(t);
   const agents = await addOwned(25);
   await addScores(sql, randomScores(agents, deps.clock()));
   await settle(agents);
@@ -194,7 +196,7 @@ t.test('the record gives the same pages as Redis while Redis has no boards', asy
     const seen: unknown[] = [];
     let after: BoardQuery['after'] = null;
     for (;;) {
-      const found: BoardPage = await reader.page(ask(kind, { limit: 7, after }));
+      const found: BoardPage = await page(kind, { limit: 7, after }, reader);
       const rows = found.rows.slice(0, 7);
       seen.push(...rows, found.total);
       const last = rows.at(-1);
@@ -206,17 +208,18 @@ t.test('the record gives the same pages as Redis while Redis has no boards', asy
     const live = await walk(boards, kind);
     t.ok(live.length > 8, `${kind}: several pages`);
     t.same(await walk(from_record, kind), live, kind);
-    const skipping = ask(kind, { limit: 5, offset: 3 });
-    t.same(await from_record.page(skipping), await boards.page(skipping), `${kind} by offset`);
+    const skipping = { limit: 5, offset: 3 };
+    const live_rows = await page(kind, skipping);
+    t.same(await page(kind, skipping, from_record), live_rows, `${kind} by offset`);
   }
-  for (const { agent_id, rank } of (await boards.page(ask('points'))).rows) {
+  for (const { agent_id, rank } of (await page('points')).rows) {
     t.equal(await readRank(sql, agent_id), rank);
   }
 });
 
 t.test('only agents that are linked and not suspended are on boards, as of now', async (t) => {
   const world = await openWorld(t);
-  const { sql, boards, owner_id, ask, settle } = world;
+  const { sql, owner_id, page, settle } = world;
   const [one = '', two = '', free = ''] = await addAgents(sql, [
     { owner_id, balance: 1_000 },
     { owner_id, balance: 5_000 },
@@ -226,7 +229,7 @@ t.test('only agents that are linked and not suspended are on boards, as of now',
   await addWins(sql, free, 2);
   const listAfter = async (marked: readonly string[]): Promise<string[]> => {
     await settle(marked);
-    return (await boards.page(ask('points'))).rows.map(({ agent_id }) => agent_id);
+    return (await page('points')).rows.map(({ agent_id }) => agent_id);
   };
   t.same(await listAfter([one, two, free]), [one, two]);
   // The rebuild may look at marked agents once more; after that it knows nothing new.
@@ -244,12 +247,12 @@ t.test('only agents that are linked and not suspended are on boards, as of now',
   t.same(await listAfter([two]), [free, one, two], 'what was not earned by forecasts moves nobody');
   await sql`update scores set net = -43 where agent_id = ${free}`;
   t.same(await listAfter([free]), [one, two, free]);
-  const last = (await boards.page(ask('points', { limit: 1, offset: 2 }))).rows[0];
+  const last = (await page('points', { limit: 1, offset: 2 })).rows[0];
   t.equal(last?.key, 86, 'a loser comes after an agent that did nothing');
 });
 
 t.test('imported agents are ranked among themselves', async (t) => {
-  const { sql, boards, stores, owner_id, ask, settle } = await openWorld(t);
+  const { sql, boards, stores, owner_id, page, settle } = await openWorld(t);
   const nobody = await ensureImportOwner(sql);
   const [own = '', first = '', second = ''] = await addAgents(sql, [
     { owner_id, balance: 5_000 },
@@ -264,7 +267,7 @@ t.test('imported agents are ranked among themselves', async (t) => {
   for (const reader of [boards, createBoards(away.deps)]) {
     for (const kind of ['points', 'brier'] as const) {
       const of = async (agents: 'agent' | 'imported') => {
-        const found = await reader.page(ask(kind, { agents, period: '7d' }));
+        const found = await page(kind, { agents, period: '7d' }, reader);
         return found.rows.map(({ agent_id, rank }) => [agent_id, rank]);
       };
       t.same(await of('agent'), [[own, 1]], kind);
@@ -294,7 +297,7 @@ t.test('a change that commits late is not lost to a rebuild that was there befor
 });
 
 t.test('ten resolved predictions are enough for a place and nine are not', async (t) => {
-  const { sql, deps, boards, ask, settle, addOwned } = await openWorld(t);
+  const { sql, deps, page, settle, addOwned } = await openWorld(t);
   const [ten = '', nine = ''] = await addOwned(2);
   const score = { category: 'society', stated: 80, hit: true, resolved_at: deps.clock() };
   await addScores(sql, [
@@ -303,17 +306,17 @@ t.test('ten resolved predictions are enough for a place and nine are not', async
   ]);
   await settle([ten, nine]);
   for (const kind of ['accuracy', 'brier', 'calibration'] as const) {
-    const { rows } = await boards.page(ask(kind));
+    const { rows } = await page(kind);
     const numbers = rows.map(({ agent_id, detail }) => [agent_id, detail.n]);
     t.same(numbers, [[ten, 10]], kind);
     t.ok(rows[0]?.detail.interval, 'with an interval');
   }
-  const points = await boards.page(ask('points', { category: 'society' }));
+  const points = await page('points', { category: 'society' });
   t.equal(points.total, 2, 'points have no minimum');
 });
 
 t.test('periods move with the UTC day, and until then the record answers', async (t) => {
-  const { sql, boards, deps, advance, ask, settle, settled, addOwned } = await openWorld(t);
+  const { sql, deps, advance, page, settle, settled, addOwned } = await openWorld(t);
   const [one = ''] = await addOwned(1);
   const first_day = (dayOf(deps.clock()) - 6) * day_ms;
   const score = { agent_id: one, category: 'society', stated: 80, hit: true };
@@ -323,7 +326,7 @@ t.test('periods move with the UTC day, and until then the record answers', async
   ]);
   await settle([one]);
   const look = async () =>
-    (await boards.page(ask('points', { period: '7d' }))).rows.map(({ detail }) => detail.n);
+    (await page('points', { period: '7d' })).rows.map(({ detail }) => detail.n);
   t.same(await look(), [1]);
   advance(day_ms);
   t.same(await look(), [], 'of the new day at once');
@@ -332,13 +335,12 @@ t.test('periods move with the UTC day, and until then the record answers', async
 });
 
 t.test('boards that are gone, or were made by another program, are made anew', async (t) => {
-  const { sql, redis, prefix, boards, findAll, ask, settle, settled, addOwned } =
-    await openWorld(t);
+  const { sql, redis, prefix, findAll, page, settle, settled, addOwned } = await openWorld(t);
   const [one = ''] = await addOwned(1);
   await addWins(sql, one, 10);
   await settle([one]);
   await redis.flushall();
-  t.equal((await boards.page(ask('points'))).total, 1, 'meanwhile by the record');
+  t.equal((await page('points')).total, 1, 'meanwhile by the record');
   await settled();
   const key = boardKey(prefix, { kind: 'points', slot: 'all:all' });
   await redis.zrem(key, (await redis.zrange(key, '1', '1'))[0] as string);
@@ -349,7 +351,7 @@ t.test('boards that are gone, or were made by another program, are made anew', a
 });
 
 t.test('beyond the boards in Redis pages and ranks come from the record', async (t) => {
-  const { sql, deps, boards, redis, prefix, ask, settle, addOwned } = await openWorld(t);
+  const { sql, deps, redis, prefix, page, settle, addOwned } = await openWorld(t);
   const count = most_in_redis + 5;
   const agents: string[] = [];
   while (agents.length < count) {
@@ -362,18 +364,18 @@ t.test('beyond the boards in Redis pages and ranks come from the record', async 
   await settle(agents);
   const key = boardKey(prefix, { kind: 'points', slot: 'all:all' });
   t.equal(await redis.zcard(key), most_in_redis + 1, 'a head and the first');
-  const last = await boards.page(ask('points', { limit: 10, offset: most_in_redis - 5 }));
+  const last = await page('points', { limit: 10, offset: most_in_redis - 5 });
   t.same([last.total, last.rows.length], [count, 10]);
   t.match(last.rows.at(-1), { agent_id: second, rank: count });
   const [before] = last.rows.slice(-2);
   const after = { key: before?.key ?? 0, agent_id: before?.agent_id ?? '' };
-  t.same((await boards.page(ask('points', { after }))).rows, last.rows.slice(-1));
+  t.same((await page('points', { after })).rows, last.rows.slice(-1));
   const ranks = await Promise.all([first, agents[2] ?? '', second].map((id) => readRank(sql, id)));
   t.same(ranks, [1, 2, count]);
 });
 
 t.test('the record of an agent has the same figures as the boards', async (t) => {
-  const { sql, deps, boards, ask, settle, addOwned } = await openWorld(t);
+  const { sql, deps, page, settle, addOwned } = await openWorld(t);
   const agents = await addOwned(30);
   await addScores(sql, randomScores(agents, deps.clock(), 90));
   // Thirds and thirty-seconds, whose last digit a rounding could lose.
@@ -381,7 +383,7 @@ t.test('the record of an agent has the same figures as the boards', async (t) =>
   await settle(agents);
   let compared = 0;
   for (const kind of ['accuracy', 'brier', 'calibration'] as const) {
-    for (const { agent_id, key, detail } of (await boards.page(ask(kind))).rows) {
+    for (const { agent_id, key, detail } of (await page(kind)).rows) {
       const own = await readPerformance(sql, { agent_id, points: 5_000, now: deps.clock() });
       const value = kind === 'calibration' ? own.calibration.ece : own[kind];
       t.equal(value, shownValue(kind, key), `${kind} of ${detail.n}`);
