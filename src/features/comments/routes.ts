@@ -37,6 +37,7 @@ import {
   vote_faults,
 } from './schema.js';
 import {
+  type Ballot,
   countComments,
   type Filter,
   listComments,
@@ -47,7 +48,7 @@ import {
   readThreads,
   topKey,
 } from './store.js';
-import type { Ballot, Verdict } from './voting-store.js';
+import type { Verdict } from './voting.js';
 
 export interface VoteParts {
   readonly voting: GroupCommit<Ballot, Verdict>;
