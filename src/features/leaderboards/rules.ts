@@ -48,22 +48,19 @@ export interface Slice {
   /** Names the slice in Redis: `all:all`, `society:30d`. */
   readonly slot: string;
   readonly category: string | null;
-  readonly period: Period;
   /** Resolutions from this time on; null: all. */
   readonly since: string | null;
-  /** The slice of everything, where also those are in that have nothing resolved. */
-  readonly is_whole: boolean;
 }
 
-export const sliceOf = (
-  { category, period }: Pick<Slice, 'category' | 'period'>,
-  day: number,
-): Slice => ({
+interface Chosen {
+  readonly category: string | null;
+  readonly period: Period;
+}
+
+export const sliceOf = ({ category, period }: Chosen, day: number): Slice => ({
   slot: `${category ?? 'all'}:${period}`,
   category,
-  period,
   since: sinceOf(period, day),
-  is_whole: category === null && period === 'all',
 });
 
 /** Of everything; the boards of debaters have no other. */

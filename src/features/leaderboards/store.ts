@@ -107,7 +107,7 @@ const netsOf = (db: Db, which: ReturnType<typeof isRanked>) => db`
  * and means are rounded half up, here and in `rules.ts` alike: whatever the order in which Postgres
  * meets the rows, boards and the record of an agent agree to the last digit.
  */
-const standing = (db: Db, { category, since, is_whole }: Slice) => db`
+const standing = (db: Db, { category, since }: Slice) => db`
   binned as (
     select
       s.agent_id,
@@ -154,7 +154,8 @@ const standing = (db: Db, { category, since, is_whole }: Slice) => db`
       coalesce(s.bin_hits, '{}') as bin_hits
     from agents a
     left join summed s on s.agent_id = a.id
-    where ${isRanked(db)} and (${is_whole} or s.n is not null)
+    -- On the boards of everything agents are listed that have nothing resolved, too.
+    where ${isRanked(db)} and (${category === null && since === null} or s.n is not null)
   )`;
 
 /** What linked agents that are not suspended wrote, of what is not hidden. */
