@@ -1,4 +1,5 @@
 import { groupBy } from '../../kit/group-by.js';
+import { shown } from '../consensus/index.js';
 import { brier_convention } from '../points/index.js';
 import { outcomeText, positionOf, type Shape, thousandth } from './rules.js';
 import type { Contested, Resolved } from './schema.js';
@@ -91,8 +92,6 @@ export interface ResolvedRow extends Shape {
   readonly best_agent_brier: number | null;
 }
 
-/** As the consensus rounds: what floating point added is gone before a half goes up. */
-const hundredth = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
 
 /**
@@ -115,7 +114,7 @@ export const scoreCrowd = ({
   const brierOf = (shares: readonly number[]): number =>
     sumOf(happened.map((o, n) => ((shares[n] ?? 0) - o) ** 2)) / 2;
   return {
-    crowd: hundredth(sumOf(means.map((mean, n) => (happened[n] === 0 ? 0 : hundredth(mean))))),
+    crowd: shown(sumOf(means.map((mean, n) => (happened[n] === 0 ? 0 : shown(mean))))),
     crowd_brier: brierOf(means.map((mean) => mean / 100)),
     even_brier: brierOf(happened.map(() => 1 / happened.length)),
   };

@@ -190,8 +190,8 @@ const lock_class = 7_366_144;
 
 /**
  * Locks the agents against other comments of theirs, in one order, until the transaction ends. Its
- * tables are then read by their indexes: a cached plan, made while a table was small, would read all
- * of it (50 ms a batch after 10,000 comments).
+ * tables are then read by their indexes: a cached plan that was made while a table was small would
+ * read all of it (50 ms a batch after 10,000 comments).
  */
 export const lockWriters = (tx: Tx, drafts: readonly Draft[]) => tx`
   select set_config('enable_seqscan', 'off', true), pg_advisory_xact_lock(${lock_class}, number)

@@ -11,15 +11,14 @@ import {
 } from './store.js';
 
 /**
- * Votes on predictions and comments. The counters of each are the sum of its votes at every commit.
- * A batch
+ * Votes on predictions and comments, whose counters are the sums of their votes at every commit. A
+ * batch
  *
- *   begins · locks the agents, voters and authors alike · locks the predictions and comments · reads
- *   them with the voters' own votes · judges the ballots in order · writes votes and counters ·
- *   commits
+ *   begins · locks the agents, voters and authors alike · locks predictions and comments · reads them
+ *   with the voters' own votes · judges the ballots in order · writes votes and counters · commits
  *
- * Linking an agent takes a conflicting lock, so that no agent changes its owner between the check of
- * owners and the commit. Rows are locked in the order of ids.
+ * Linking an agent takes a conflicting lock, so that no agent changes its owner between the check
+ * of owners and the commit. Rows are locked in the order of ids.
  */
 
 /** The counters, and the vote that the agent has now. */

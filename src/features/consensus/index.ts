@@ -8,7 +8,7 @@ export {
 } from './live.js';
 export { drawPicture, type PictureOf } from './picture.js';
 export { type ConsensusParts, type HistoryParts, routes } from './routes.js';
-export { type Consensus, computeConsensus, givenBy, meanGiven } from './rules.js';
+export { type Consensus, computeConsensus, givenBy, meanGiven, shown } from './rules.js';
 export { makeRun, type Run, type RunShape, type TimedForecast } from './run.js';
 export { consensus_schema } from './schema.js';
 export { createSnapshotTaker, createSnapshotTimer } from './snapshots.js';

@@ -31,8 +31,8 @@ import {
 /**
  * The consensus of a question, computed from its tally in Redis and cached in this process until
  * the log has another prediction of the question. A process trusts Redis only where Redis has
- * projected as much of the log as the process has seen. Otherwise, and where Redis is away or has no
- * tally, the process reads Postgres and writes a missing tally back.
+ * projected as much of the log as the process has seen. Otherwise, and where Redis is away or has
+ * no tally, the process reads Postgres and writes a missing tally back.
  */
 export interface LiveConsensus {
   /** From the cache alone; undefined on a miss. Of published questions only. */

@@ -88,10 +88,9 @@ export interface Sums {
 const billion = 1e9;
 const halfUp = (value: number): number => Math.floor(value + 0.5);
 
-type Bins = Pick<Sums, 'n' | 'bin_stated' | 'bin_hits'>;
-
 /** The expected calibration error to six places, from whole numbers alone, as in SQL. */
-export const eceOf = ({ n, bin_stated, bin_hits }: Bins): number => {
+export const eceOf = (sums: Pick<Sums, 'n' | 'bin_stated' | 'bin_hits'>): number => {
+  const { n, bin_stated, bin_hits } = sums;
   const distance = bin_hits.reduce(
     (sum, hits, i) => sum + Math.abs(100 * hits - bin_stated[i]!),
     0,

@@ -273,16 +273,11 @@ export const readBoard = async (db: Db, query: BoardQuery): Promise<BoardPage> =
   return { total: rows[0]?.total ?? 0, rows: rows.map(rowOf) };
 };
 
-export interface Board extends BoardPage {
-  readonly agents: AgentKind;
-  readonly kind: BoardName;
-}
-
 /** The first of some boards of a slice, for all kinds of agents; by one pass over its scores. */
 export const readTops = async (
   db: Db,
   { slice, kinds, most }: { slice: Slice; kinds: readonly BoardName[]; most: number },
-): Promise<readonly Board[]> => {
+) => {
   const rows = await db<RankedRow[]>`
     with ${ranked(db, slice, kinds)} select * from ranked where place <= ${most} order by place`;
   return agent_kinds.flatMap((agents) =>

@@ -14,7 +14,8 @@ import { insertResolution, lockQuestion, type ResolutionRow, readLatest } from '
 
 /**
  * A decision takes effect at once: in one transaction the question changes its status and revision,
- * the event goes out, and a row tells the job what to settle. The settling pays the agents afterwards, in chunks.
+ * the event goes out, and a row tells the job what to settle. The job pays the agents afterwards,
+ * in chunks.
  *
  * Predictions are placed under a lock of the question while it is open, and a decision takes the
  * exclusive one: a prediction before it is settled with the others, one after it is refused.
