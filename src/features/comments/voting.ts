@@ -14,8 +14,9 @@ import {
  * Votes on predictions and comments, whose counters are the sums of their votes at every commit. A
  * batch
  *
- *   begins · locks the agents, voters and authors alike · locks predictions and comments · reads them
- *   with the voters' own votes · judges the ballots in order · writes votes and counters · commits
+ *   begins · locks the agents, voters and authors alike · locks predictions and comments · reads
+ *   them with the voters' own votes · judges the ballots in order · writes votes and counters ·
+ *   commits
  *
  * Linking an agent takes a conflicting lock, so that no agent changes its owner between the check
  * of owners and the commit. Rows are locked in the order of ids.
