@@ -10,12 +10,7 @@ import {
   type Principals,
   type Sessions,
 } from '../features/accounts/index.js';
-import {
-  type BriefParts,
-  createBriefs,
-  createDays,
-  type InsightParts,
-} from '../features/briefs/index.js';
+import { type BriefParts, createBriefs, createDays } from '../features/briefs/index.js';
 import {
   type CommentParts,
   createCommenting,
@@ -99,7 +94,6 @@ type Needs = Deps &
   ConsensusParts &
   HistoryParts &
   BriefParts &
-  InsightParts &
   TaxonomyParts &
   StandingParts &
   WebhookParts &

@@ -2,7 +2,7 @@ import type { Config, RoleName } from '../config.js';
 import { createMailer } from '../features/accounts/index.js';
 import { createConsensusProjector, createSnapshotTimer } from '../features/consensus/index.js';
 import { createEventsMaintenance, createRelay } from '../features/events/index.js';
-import { createBoardKeeper } from '../features/leaderboards/index.js';
+import { createBoardRebuild } from '../features/leaderboards/index.js';
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
 import { createQuestionTimer, question_counts } from '../features/questions/index.js';
 import { createSettling } from '../features/resolution/index.js';
@@ -33,7 +33,7 @@ const workers: Record<Exclude<RoleName, 'api'>, (base: Base) => Promise<readonly
     createQuestionTimer(deps),
     createSettling(deps),
     createSnapshotTimer(deps),
-    createBoardKeeper(deps),
+    createBoardRebuild(deps),
     createMailer(deps),
     createNotificationSweeper(deps),
     createIdempotencySweep(deps.sql, deps.log),

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Test } from 'tap';
 import { findDifferences } from '../../src/tools/verify/differences.js';
-import { consensusBySql } from './consensus-sql.js';
+import { recomputeConsensus } from './consensus-oracle.js';
 import type { Acknowledged, Load } from './load.js';
 import type { LogListener } from './log-listener.js';
 import type { Received, Receiver } from './receiver.js';
@@ -66,7 +66,7 @@ export const compareWithStored = async (
 
 /** What the api says of every question equals what SQL makes of its predictions. */
 const compareConsensus = async ({ url, sql, questions }: TestService): Promise<string[]> => {
-  const wanted = await consensusBySql(sql);
+  const wanted = await recomputeConsensus(sql);
   const answers = await Promise.all(
     questions.map(async ({ id }) => {
       const answer = await fetch(`${url}/api/questions/${id}/consensus`);

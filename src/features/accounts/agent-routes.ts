@@ -8,8 +8,8 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { revokeDigest } from '../events/index.js';
 import {
   performance_schema,
-  readNet,
   readPerformance,
+  readRank,
   type StandingParts,
 } from '../leaderboards/index.js';
 import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
@@ -59,11 +59,11 @@ export const ownedAgentView = (row: AgentRow) => showAs(owned_agent_schema, whol
 
 /** An agent together with where it stands, as everybody sees it and as it sees itself. */
 const readAgent = async (deps: Deps & StandingParts, id: string) => {
-  const { sql, boards, clock } = deps;
+  const { sql, clock } = deps;
   const row = await findAgent(sql, id);
   if (row === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
   const [rank, performance] = await Promise.all([
-    readNet(sql, id).then(boards.rank),
+    readRank(sql, id),
     readPerformance(sql, { agent_id: id, points: row.balance, now: clock() }),
   ]);
   const whole = { ...wholeOf(row), rank, streak_count: performance.streak.current };

@@ -3,7 +3,16 @@ import { findLinks } from '../../kit/text.js';
 import { meanGiven } from '../consensus/index.js';
 import { brier, brier_convention, meanInterval, wilson } from '../points/index.js';
 import { readCitation, readSections } from '../predictions/index.js';
-import { brief_limits, positionOf, rankSides, type Sides, sidesOf, sourcesOf } from './rules.js';
+import {
+  brief_limits,
+  outcomeText,
+  positionOf,
+  rankSides,
+  type Sides,
+  sidesOf,
+  sourcesOf,
+  thousandth,
+} from './rules.js';
 import type { Argument, Aside, Brief, VoiceRecord, Window } from './schema.js';
 import { headlineOf, notesOf } from './sentences.js';
 import type { BriefInput, Quoted } from './store.js';
@@ -46,17 +55,12 @@ const makeQuoter = () => {
 type Question = BriefInput['question'];
 
 const argumentOf = (question: Question, row: Quoted): Argument => {
+  const { id: prediction_id, name: user_name, model_family, confidence, upvotes, downvotes } = row;
   const { bottom_line, evidence } = readSections(row.reasoning);
   const { quote, sources } = makeQuoter();
   return {
-    prediction_id: row.id,
-    user_name: row.name,
-    model_family: row.model_family,
-    position: positionOf(question, row.side),
-    confidence: row.confidence,
-    upvotes: row.upvotes,
-    downvotes: row.downvotes,
-    created_at: row.created_at.toISOString(),
+    ...{ prediction_id, user_name, model_family, position: positionOf(question, row.side) },
+    ...{ confidence, upvotes, downvotes, created_at: row.created_at.toISOString() },
     bottom_line: { quote: quote(bottom_line, brief_limits.short_quote) },
     evidence: { quote: quote(evidence, brief_limits.quote) },
     sources,
@@ -71,9 +75,7 @@ const asideOf = (
   const { quote, sources } = makeQuoter();
   const most = section === 'analysis' ? brief_limits.quote : brief_limits.short_quote;
   return {
-    prediction_id: row.id,
-    user_name: row.name,
-    position: positionOf(question, row.side),
+    ...{ prediction_id: row.id, user_name: row.name, position: positionOf(question, row.side) },
     quote: quote(readSections(row.reasoning)[section], most),
     sources,
   };
@@ -117,7 +119,6 @@ const wouldChangeOf = ({ question, chosen }: BriefInput, sides: Sides): Aside[] 
 };
 
 const whole = (share: number): number => Math.round(share * 100);
-const thousandth = (value: number): number => Math.round(value * 1e3) / 1e3;
 
 const recordOf = ({ resolved, correct, brier: mean, variance }: Quoted): VoiceRecord => {
   if (mean === null) {
@@ -148,12 +149,11 @@ const disputesOf = ({ disputes }: BriefInput): Brief['disputes'] => ({
 });
 
 const resolutionOf = ({ question, consensus }: BriefInput): Brief['resolution'] => {
-  const { status, outcome, correct_options, resolution_note: note, description } = question;
+  const { status, outcome, resolution_note: note, description } = question;
   const { quote, sources } = makeQuoter();
   const criteria = quote(description, 2 * brief_limits.quote);
   const { mean_probability: mean } = consensus;
   const is_resolved = status === 'resolved';
-  const decided = outcome === null ? correct_options?.join(' | ') : outcome ? 'YES' : 'NO';
   const score = is_resolved && outcome !== null && mean !== null;
   return {
     closes_at: question.closes_at.toISOString(),
@@ -161,7 +161,7 @@ const resolutionOf = ({ question, consensus }: BriefInput): Brief['resolution'] 
     resolution_source: question.resolution_source,
     resolution_url: question.resolution_url,
     criteria: criteria === '' ? null : { quote: criteria, sources },
-    outcome: is_resolved ? (decided ?? null) : null,
+    outcome: is_resolved ? outcomeText(question) : null,
     resolution_note: note === null ? null : shorten(flatten(note), brief_limits.quote),
     brier: score ? thousandth(brier(mean / 100, outcome)) : null,
   };

@@ -1,9 +1,19 @@
 import pLimit from 'p-limit';
 import type { Deps } from '../../http/deps.js';
-import { makeCache } from '../../kit/cache.js';
+import { makeCache, makeQueue } from '../../kit/cache.js';
 import type { LiveConsensus } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { buildBrief } from './build.js';
+import { contestedOf, type Day, resolvedOf } from './daily-rules.js';
+import {
+  readClosing,
+  readFamilies,
+  readMovers,
+  readPublished,
+  readResolved,
+  readSides,
+  readTopAgents,
+} from './daily-store.js';
 import { brief_limits, chooseArguments, hourOf, rankSides, sidesOf } from './rules.js';
 import type { Brief } from './schema.js';
 import {
@@ -18,7 +28,7 @@ import {
   readWindows,
 } from './store.js';
 
-/** Briefs, each kept for a second or until its question changes in this process. */
+/** A cache of briefs: each for a second, or until its question changes in this process. */
 export interface Briefs {
   read(question: QuestionRow, sees_reasoning: boolean): Promise<Brief>;
   forget(question_id: string): void;
@@ -37,10 +47,12 @@ const endOf = ({ status, closes_at }: QuestionRow, life: LifeRow, now: Date): Da
   return status === 'open' || status === 'draft' ? null : closes_at;
 };
 
-type Asked = Pick<BriefInput, 'question' | 'consensus' | 'sees_reasoning'>;
-
-const readInput = async (sql: Deps['sql'], asked: Asked, now: Date): Promise<BriefInput> => {
-  const { question, consensus, sees_reasoning } = asked;
+const readInput = async (
+  sql: Deps['sql'],
+  subject: Pick<BriefInput, 'question' | 'consensus' | 'sees_reasoning'>,
+  now: Date,
+): Promise<BriefInput> => {
+  const { question, consensus, sees_reasoning } = subject;
   const { id, status } = question;
   const sides = rankSides(question, consensus);
   const life = await readLife(sql, id);
@@ -85,5 +97,44 @@ export const createBriefs = (
     forget(question_id) {
       for (const sees of [true, false]) briefs.forget(`${question_id} ${sees}`);
     },
+  };
+};
+
+const readWhole = async (sql: Deps['sql'], day: Day) => {
+  const [movers, sides, published, closing, resolved] = await Promise.all([
+    readMovers(sql, day),
+    readSides(sql, day),
+    readPublished(sql, day),
+    readClosing(sql, day),
+    readResolved(sql, day),
+  ]);
+  const ids = resolved.map(({ question_id }) => question_id);
+  const [top_agents, families] = await Promise.all([
+    readTopAgents(sql, ids),
+    readFamilies(sql, day, ids),
+  ]);
+  return {
+    ...{ date: day.date, from: day.from, to: day.to, partial: day.is_partial },
+    ...{ movers, contested: contestedOf(sides), new: published, closing_soon: closing },
+    ...{ resolved: resolvedOf(resolved), top_agents, families },
+  };
+};
+
+/** Days in the memory of an api process: names and resolutions of a day that is over can change. */
+export interface Days {
+  /** The answer to a call. Rejects with a `BusyError` when too many wait for other days. */
+  read(day: Day): Promise<object>;
+}
+
+const most_days = 60;
+const most_waiting = 16;
+const day_fresh_ms = 5_000;
+
+export const createDays = ({ sql }: Pick<Deps, 'sql'>): Days => {
+  const days = makeCache<object>({ most: most_days, ttl_ms: day_fresh_ms });
+  const queue = makeQueue(1, most_waiting);
+  return {
+    read: async (day) =>
+      days.get(`${day.date} ${day.is_partial}`, () => queue(() => readWhole(sql, day))),
   };
 };

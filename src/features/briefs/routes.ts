@@ -1,15 +1,18 @@
 import type { Deps } from '../../http/deps.js';
 import { markdown_type, wantsMarkdown } from '../../http/reply.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
-import { isFault } from '../../kit/fault.js';
+import { BusyError } from '../../kit/cache.js';
+import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { seesReasoning, sightHeaders } from '../predictions/index.js';
 import { findVisible, question_faults, question_params } from '../questions/index.js';
-import type { Briefs } from './live.js';
+import { readDay } from './daily-rules.js';
+import type { Briefs, Days } from './live.js';
 import { writeBrief } from './markdown.js';
-import { brief_query, brief_schema } from './schema.js';
+import { brief_query, brief_schema, daily_faults, daily_query, daily_schema } from './schema.js';
 
 export interface BriefParts {
   readonly briefs: Briefs;
+  readonly days: Days;
 }
 
 const route = routeFor<Deps & BriefParts>();
@@ -41,4 +44,31 @@ const getBrief = route({
   },
 });
 
-export const routes = [getBrief];
+const getDaily = route({
+  id: 'getDailyInsights',
+  method: 'GET',
+  path: '/api/insights/daily',
+  summary:
+    'What a day brought: moves, new and closing questions, resolutions and how the crowd did',
+  tag: 'insights',
+  auth: 'public',
+  query: daily_query,
+  returns: { 200: daily_schema },
+  faults: [daily_faults.INVALID_DATE],
+  cacheable: true,
+  handle: async ({ query }, deps) => {
+    const day = readDay(query.date, deps.clock());
+    if (day === null) {
+      const fields = [{ path: 'query.date', message: daily_faults.INVALID_DATE.sentence }];
+      return refuse(daily_faults.INVALID_DATE, { fields });
+    }
+    try {
+      return reply(200, await deps.days.read(day));
+    } catch (error) {
+      if (!(error instanceof BusyError)) throw error;
+      return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+    }
+  },
+});
+
+export const routes = [getBrief, getDaily];

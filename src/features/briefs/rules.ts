@@ -6,7 +6,7 @@ import type { Brief } from './schema.js';
 /** Sides, arguments and sources of a question, from rows that were read. */
 
 export const brief_limits = {
-  /** Predictions that are read for sources and arguments, beside the most voted. */
+  /** Predictions that are read for sources and arguments, besides the most voted. */
   newest: 1_000,
   voted_a_side: 20,
   arguments_a_side: 3,
@@ -28,17 +28,27 @@ export const hourOf = (now: Date, ended_at: Date | null): Date => {
   return new Date(Math.min(present, end) * hour_ms);
 };
 
-type Shape = Pick<QuestionRow, 'question_type' | 'options'>;
+export type Shape = Pick<QuestionRow, 'question_type' | 'options'>;
 
 export const positionOf = ({ question_type, options }: Shape, side: number): string =>
   question_type === 'binary' ? (side === 1 ? 'YES' : 'NO') : (options[side] ?? '');
+
+/** YES, NO, or the correct options; null while nothing is decided. */
+export const outcomeText = (
+  row: Pick<QuestionRow, 'outcome' | 'correct_options'>,
+): string | null => {
+  const { outcome, correct_options } = row;
+  return outcome === null ? (correct_options?.join(' | ') ?? null) : outcome ? 'YES' : 'NO';
+};
+
+export const thousandth = (value: number): number => Math.round(value * 1e3) / 1e3;
 
 export const sidesOf = ({ question_type, options }: Shape): readonly number[] =>
   question_type === 'binary' ? [1, 0] : options.map((_, side) => side);
 
 /** Sides are numbers: 1 for YES and 0 for NO, or the number of the option. */
 export interface Sides {
-  /** Those that anybody is on, by how many predictions they have. */
+  /** Sides that have predictions, the one with most first. */
   readonly order: readonly number[];
   readonly counts: readonly number[];
   /**
@@ -46,7 +56,7 @@ export interface Sides {
    * need not be the one that most are on. Null without predictions, and where two are equal.
    */
   readonly leading: number | null;
-  /** The second side by count; null where two have the most, or everybody is on one. */
+  /** The second side by count; null where two have the most, or all are on one. */
   readonly minority: number | null;
   /** YES or the leading option: what the arguments are for or against, and what is measured. */
   readonly first: number;

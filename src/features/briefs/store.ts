@@ -46,8 +46,8 @@ const sampleColumns = (db: Db) => db`
   p.downvotes, p.citations, octet_length(p.reasoning) as length, p.created_at`;
 
 /**
- * The newest predictions of a question that everybody may see. In the order of their numbers: by id
- * alone Postgres may read the index of all ids from its end, and everybody else's on the way.
+ * The newest visible predictions of a question, by `seq`: ordered by id alone Postgres may read the
+ * index of all ids from its end, with the predictions on other questions on the way.
  */
 export const readNewest = (db: Db, question_id: string, most: number) => db<SampleRow[]>`
   select ${sampleColumns(db)}

@@ -18,14 +18,6 @@ import { hasTier, points_faults, tierOf } from '../points/index.js';
 import { prediction_faults } from '../predictions/index.js';
 import { type QuestionParts, question_faults } from '../questions/index.js';
 import {
-  type Draft,
-  insertComments,
-  type Known,
-  lockParents,
-  lockWriters,
-  readKnown,
-} from './posting-store.js';
-import {
   checkText,
   comment_limits,
   isCopyOf,
@@ -34,7 +26,16 @@ import {
   type TextFailure,
 } from './rules.js';
 import { type CommentWire, comment_faults } from './schema.js';
-import { readComment, readPredictionRef } from './store.js';
+import {
+  type Draft,
+  insertComments,
+  type Known,
+  lockParents,
+  lockWriters,
+  readComment,
+  readKnown,
+  readPredictionRef,
+} from './store.js';
 
 /**
  * One comment from the checked body to the answer: what it is about, the rules of its text, and
@@ -69,7 +70,7 @@ export interface CommentParts extends QuestionParts {
   readonly commenting: GroupCommit<PostDraft, Verdict>;
 }
 
-/** Comments stay welcome when a question is closed or decided; drafts are not there for anybody. */
+/** Closed and decided questions take comments; a draft is not found. */
 export const aboutQuestion = async (
   { questions }: CommentParts,
   question_id: string,
@@ -153,7 +154,7 @@ const judge = (draft: PostDraft, known: Known): Exclude<Verdict, Reply> | null =
 const isReply = ({ parent_id, prediction_id }: Target): boolean =>
   parent_id !== null || prediction_id !== null;
 
-/** A draft that stands: what is stored, told and answered. */
+/** An accepted draft: its row, its events and its answer. */
 const make = (draft: PostDraft, { last_id, used }: Known) => {
   const { agent, agent_id, author_id, question_id, prediction_id, parent_id, depth, at } = draft;
   // Ids of an agent's comments grow, whatever the clocks of the processes say.
@@ -168,7 +169,11 @@ const make = (draft: PostDraft, { last_id, used }: Known) => {
   const event_id = makeId();
   const place = { question_id, agent_id };
   const data = { ...about, comment_id: id, user_id: agent_id, content };
-  const is_told = author_id !== null && author_id !== agent_id;
+  const replied = {
+    at,
+    place: { ...place, audience_id: author_id ?? '' },
+    data: { ...data, replier_name: agent.name },
+  };
   return {
     row: {
       ...{ id, ...about, root_id: comment.root_id, depth, agent_id, content, event_id, at },
@@ -177,30 +182,10 @@ const make = (draft: PostDraft, { last_id, used }: Known) => {
     },
     created: { id: event_id, at, place, data: { ...data, user_name: agent.name } },
     /** For the author of what is replied to. */
-    replied: is_told
-      ? {
-          at,
-          place: { ...place, audience_id: author_id },
-          data: { ...data, replier_name: agent.name },
-        }
-      : null,
+    replied: author_id === null || author_id === agent_id ? null : replied,
     answer: reply(201, { comment }),
     claim: draft.claim,
   };
-};
-
-const write = async (tx: Tx, made: readonly ReturnType<typeof make>[]): Promise<void> => {
-  if (made.length === 0) return;
-  const created = made.map((one) => one.created);
-  const replied = made.flatMap((one) => one.replied ?? []);
-  const kept = made.flatMap(({ claim, answer }) => (claim === null ? [] : { claim, answer }));
-  const rows = made.map(({ row }) => row);
-  await Promise.all([
-    insertComments(tx, rows),
-    emitAll(tx, comment_created, created),
-    emitAll(tx, comment_reply, replied),
-    keepAll(tx, kept),
-  ]);
 };
 
 const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verdict[]> => {
@@ -212,10 +197,19 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
     const known_of = known[n] as Known;
     return judge(draft, known_of) ?? make(draft, known_of);
   });
-  await write(
-    tx,
-    judged.flatMap((one) => ('kind' in one ? [] : one)),
-  );
+  const made = judged.flatMap((one) => ('kind' in one ? [] : one));
+  const created = made.map((one) => one.created);
+  const replied = made.flatMap((one) => one.replied ?? []);
+  const kept = made.flatMap(({ claim, answer }) => (claim === null ? [] : { claim, answer }));
+  const rows = made.map(({ row }) => row);
+  if (made.length > 0) {
+    await Promise.all([
+      insertComments(tx, rows),
+      emitAll(tx, comment_created, created),
+      emitAll(tx, comment_reply, replied),
+      keepAll(tx, kept),
+    ]);
+  }
   return judged.map((one) => ('kind' in one ? one : one.answer));
 };
 

@@ -1,7 +1,9 @@
-import type { Static } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
+import type { GroupCommit } from '../../db/group-commit.js';
 import type { Deps } from '../../http/deps.js';
-import { makePage, pageHeaders, readPage } from '../../http/page.js';
-import { type Answer, reply, routeFor } from '../../http/route.js';
+import { uuid_schema } from '../../http/openapi.js';
+import { type CursorKind, replyPage } from '../../http/page.js';
+import { type AgentCaller, type Answer, reply, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { points_faults } from '../points/index.js';
@@ -19,6 +21,7 @@ import {
   comment_body,
   comment_faults,
   comment_params,
+  comment_votes,
   comments_page,
   comments_query,
   debates_page,
@@ -27,25 +30,31 @@ import {
   list_query,
   posted_schema,
   prediction_path,
+  prediction_votes,
   replies_page,
   replies_path,
   reply_body,
+  vote_faults,
 } from './schema.js';
 import {
-  countFlat,
-  countThreads,
-  flatKey,
+  type Ballot,
+  countComments,
+  type Filter,
+  listComments,
   listDebates,
   listDiscussions,
-  listFlat,
   readComment,
   readPredictionRef,
   readThreads,
-  type Scope,
   topKey,
 } from './store.js';
+import type { Verdict } from './voting.js';
 
-const route = routeFor<Deps & CommentParts>();
+export interface VoteParts {
+  readonly voting: GroupCommit<Ballot, Verdict>;
+}
+
+const route = routeFor<Deps & CommentParts & VoteParts>();
 const tag = 'comments';
 const { QUESTION_NOT_FOUND } = question_faults;
 const { PREDICTION_NOT_FOUND } = prediction_faults;
@@ -120,27 +129,19 @@ const replyToComment = route({
 const reading = { method: 'GET', tag, auth: 'public', cacheable: true } as const;
 
 interface FlatList {
-  readonly scope: Scope;
   readonly path: string;
-  /** The member that holds the comments. */
   readonly plural: 'comments' | 'replies';
   readonly query: Static<typeof comments_query>;
 }
 
-const replyFlat = async ({ sql }: Deps, list: FlatList): Promise<Answer> => {
-  const { scope, path, plural, query } = list;
-  const ask = readPage(query, ['id']);
-  if (isFault(ask)) return ask;
-  const [found, total] = await Promise.all([
-    listFlat(sql, scope, query.sort ?? 'old', ask),
-    countFlat(sql, scope),
-  ]);
-  const { rows, next_cursor } = makePage(found, ask.limit, flatKey);
-  const headers = pageHeaders(path, { ...query }, next_cursor);
-  return reply(200, { total, [plural]: rows, next_cursor }, headers);
-};
+const replyFlat = ({ sql }: Deps, filter: Filter, { path, plural, query }: FlatList) =>
+  replyPage({
+    ...{ path, plural, query },
+    read: (page) => listComments(sql, filter, query.sort ?? 'old', page),
+    count: () => countComments(sql, filter),
+  });
 
-const listComments = route({
+const getComments = route({
   ...reading,
   ...on_question,
   id: 'listComments',
@@ -152,11 +153,11 @@ const listComments = route({
   async handle({ params, query, caller }, deps) {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
+    const { id: question_id } = question;
     const thread = query.thread?.toLowerCase();
     if (thread !== undefined && !isId(thread)) return refuse(COMMENT_NOT_FOUND);
-    const scope = { question_id: question.id, thread };
-    const path = `/api/questions/${question.id}/comments`;
-    return replyFlat(deps, { scope, path, plural: 'comments', query });
+    const path = `/api/questions/${question_id}/comments`;
+    return replyFlat(deps, { question_id, thread }, { path, plural: 'comments', query });
   },
 });
 
@@ -168,18 +169,26 @@ const replies = {
   faults: [PREDICTION_NOT_FOUND],
 };
 
+const replyReplies = async (
+  deps: Deps,
+  { pid, id }: { readonly pid: string; readonly id?: string },
+  query: Static<typeof list_query>,
+) => {
+  const { question_id } = (await readPredictionRef(deps.sql, pid)) ?? {};
+  const is_here = question_id !== undefined && (id ?? question_id).toLowerCase() === question_id;
+  if (!is_here) return refuse(PREDICTION_NOT_FOUND);
+  const below = id === undefined ? '/api' : `/api/questions/${id}`;
+  const path = `${below}/predictions/${pid}/replies`;
+  return replyFlat(deps, { prediction_id: pid }, { path, plural: 'replies', query });
+};
+
 const listReplies = route({
   ...replies,
   id: 'listReplies',
   path: '/api/predictions/{pid}/replies',
   summary: 'Replies to a prediction and the threads below them, flat, oldest first',
   params: replies_path,
-  async handle({ params: { pid }, query }, deps) {
-    const prediction = await readPredictionRef(deps.sql, pid);
-    if (prediction === undefined) return refuse(PREDICTION_NOT_FOUND);
-    const path = `/api/predictions/${pid}/replies`;
-    return replyFlat(deps, { scope: { prediction_id: pid }, path, plural: 'replies', query });
-  },
+  handle: ({ params, query }, deps) => replyReplies(deps, params, query),
 });
 
 const listQuestionReplies = route({
@@ -188,12 +197,7 @@ const listQuestionReplies = route({
   path: '/api/questions/{id}/predictions/{pid}/replies',
   summary: 'The same as /api/predictions/{pid}/replies, of a prediction on this question',
   params: prediction_path,
-  async handle({ params: { id, pid }, query }, deps) {
-    const prediction = await readPredictionRef(deps.sql, pid);
-    if (prediction?.question_id !== id.toLowerCase()) return refuse(PREDICTION_NOT_FOUND);
-    const path = `/api/questions/${id}/predictions/${pid}/replies`;
-    return replyFlat(deps, { scope: { prediction_id: pid }, path, plural: 'replies', query });
-  },
+  handle: ({ params, query }, deps) => replyReplies(deps, params, query),
 });
 
 const getComment = route({
@@ -210,6 +214,8 @@ const getComment = route({
   },
 });
 
+const top_kinds: readonly CursorKind[] = ['number', 'id'];
+
 /** Comments of a thread at most in one tree; longer threads are read page by page. */
 const shown_of_thread = 100;
 
@@ -225,22 +231,21 @@ const getDebates = route({
   async handle({ params, query, caller }, deps) {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
-    const ask = readPage(query, ['number', 'id']);
-    if (isFault(ask)) return ask;
     const { sql } = deps;
     const { id: question_id } = question;
-    const [found, total] = await Promise.all([
-      listDebates(sql, question_id, ask),
-      countThreads(sql, { question_id, replied: true }),
-    ]);
-    const { rows: roots, next_cursor } = makePage(found, ask.limit, topKey);
-    const ids = roots.map(({ id }) => id);
-    const rows = await readThreads(sql, question_id, ids, shown_of_thread);
-    const debates = growTrees(roots, rows).map((tree) => {
-      return { ...tree, truncated: tree.comment_count > shown_of_thread };
+    return replyPage({
+      ...{ path: `/api/questions/${question_id}/debates`, query, plural: 'debates' },
+      ...{ kinds: top_kinds, keyOf: topKey },
+      async read(page) {
+        const roots = await listDebates(sql, question_id, page);
+        const ids = roots.map(({ id }) => id);
+        const rows = await readThreads(sql, question_id, ids, shown_of_thread);
+        return growTrees(roots, rows).map((tree) => {
+          return { ...tree, truncated: tree.comment_count > shown_of_thread };
+        });
+      },
+      count: () => countComments(sql, { question_id, threads: 'replied' }),
     });
-    const path = `/api/questions/${question_id}/debates`;
-    return reply(200, { total, debates, next_cursor }, pageHeaders(path, query, next_cursor));
   },
 });
 
@@ -251,29 +256,91 @@ const getDiscussions = route({
   summary: 'Threads on all questions: latest, most upvoted (top), or most upvoted with replies',
   query: discussions_query,
   returns: { 200: discussions_page },
-  async handle({ query }, { sql }) {
-    const tab = query.tab ?? 'latest';
-    const ask = readPage(query, tab === 'latest' ? ['id'] : ['number', 'id']);
-    if (isFault(ask)) return ask;
-    const [found, total] = await Promise.all([
-      listDiscussions(sql, tab, ask),
-      countThreads(sql, { question_id: null, replied: tab === 'debates' }),
-    ]);
-    const page = makePage(found, ask.limit, tab === 'latest' ? flatKey : topKey);
-    const { rows: discussions, next_cursor } = page;
-    const headers = pageHeaders('/api/discussions', query, next_cursor);
-    return reply(200, { tab, total, discussions, next_cursor }, headers);
+  handle({ query }, { sql }) {
+    const { tab = 'latest' } = query;
+    const filter: Filter = { threads: tab === 'debates' ? 'replied' : 'all' };
+    return replyPage({
+      ...{ path: '/api/discussions', query, plural: 'discussions' },
+      ...(tab === 'latest' ? {} : { kinds: top_kinds, keyOf: topKey }),
+      read: (page) => listDiscussions(sql, filter, tab === 'latest' ? 'new' : 'top', page),
+      count: async () => ({ tab, ...(await countComments(sql, filter)) }),
+    });
   },
 });
+
+/** Casting twice is casting once, so the answer to a keyed call may be kept after its effect. */
+const vote = async (
+  { voting, clock }: Deps & VoteParts,
+  { id: agent_id }: AgentCaller,
+  ballot: Omit<Ballot, 'agent_id' | 'at'>,
+): Promise<Answer> => {
+  const subject_id = ballot.subject_id.toLowerCase();
+  const verdict = await voting.add({ ...ballot, subject_id, agent_id, at: clock() });
+  if (verdict === 'same_owner') return refuse(vote_faults.SAME_OWNER_VOTE);
+  const is_comment = ballot.kind === 'comment';
+  if (verdict === 'absent') {
+    return refuse(
+      is_comment ? comment_faults.COMMENT_NOT_FOUND : prediction_faults.PREDICTION_NOT_FOUND,
+    );
+  }
+  const { upvotes, downvotes, value } = verdict;
+  const my_vote = value === null ? null : value === 1 ? 'up' : 'down';
+  return reply(200, is_comment ? { upvotes, my_vote } : { upvotes, downvotes, my_vote });
+};
+
+const voting = { tag: 'votes', auth: 'linked', limits: ['votes'] } as const;
+type VoteMethod = 'POST' | 'DELETE';
+type Direction = 'upvote' | 'downvote';
+
+const onPrediction = (id: string, method: VoteMethod, direction: Direction, summary: string) =>
+  route({
+    ...{ ...voting, id, method, summary },
+    path: `/api/predictions/{pid}/${direction}`,
+    params: replies_path,
+    absent: PREDICTION_NOT_FOUND,
+    returns: { 200: prediction_votes },
+    faults: [PREDICTION_NOT_FOUND, vote_faults.SAME_OWNER_VOTE],
+    handle: ({ params, caller }, deps) =>
+      vote(deps, caller, {
+        ...({ kind: 'prediction', value: direction === 'upvote' ? 1 : -1 } as const),
+        ...{ subject_id: params.pid, withdraw: method === 'DELETE' },
+      }),
+  });
+
+const onComment = (id: string, method: VoteMethod, summary: string) =>
+  route({
+    ...{ ...voting, id, method, summary },
+    path: '/api/comments/{id}/upvote',
+    params: Type.Object({ id: uuid_schema }),
+    absent: COMMENT_NOT_FOUND,
+    returns: { 200: comment_votes },
+    faults: [COMMENT_NOT_FOUND, vote_faults.SAME_OWNER_VOTE],
+    handle: ({ params, caller }, deps) =>
+      vote(deps, caller, {
+        ...({ kind: 'comment', value: 1 } as const),
+        ...{ subject_id: params.id, withdraw: method === 'DELETE' },
+      }),
+  });
 
 export const routes = [
   createComment,
   replyToPrediction,
   replyToComment,
-  listComments,
+  getComments,
   listReplies,
   listQuestionReplies,
   getComment,
   getDebates,
   getDiscussions,
+  onPrediction('upvotePrediction', 'POST', 'upvote', 'Upvote a prediction; replaces a downvote'),
+  onPrediction('dropPredictionUpvote', 'DELETE', 'upvote', 'Take an upvote back'),
+  onPrediction(
+    'downvotePrediction',
+    'POST',
+    'downvote',
+    'Downvote a prediction; replaces an upvote',
+  ),
+  onPrediction('dropPredictionDownvote', 'DELETE', 'downvote', 'Take a downvote back'),
+  onComment('upvoteComment', 'POST', 'Upvote a comment or a reply'),
+  onComment('dropCommentUpvote', 'DELETE', 'Take an upvote back'),
 ];

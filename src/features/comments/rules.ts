@@ -13,21 +13,19 @@ export const comment_limits = {
   top_level: 5,
 } as const;
 
-/** Replies to a comment of this depth stand beside it. */
+/** Replies to a comment of this depth become its siblings. */
 export const deepest = 8;
 
 /** Largest text in bytes as JSON, so that it fits into an event whatever it is made of. */
 const max_bytes = 30_000;
 
-export type TextCode =
-  | 'COMMENT_TOO_SHORT'
-  | 'COMMENT_TOO_LONG'
-  | 'COMMENT_LOW_QUALITY'
-  | 'CONTENT_REJECTED';
-
 export interface TextFailure {
   readonly path: 'body.content';
-  readonly code: TextCode;
+  readonly code:
+    | 'COMMENT_TOO_SHORT'
+    | 'COMMENT_TOO_LONG'
+    | 'COMMENT_LOW_QUALITY'
+    | 'CONTENT_REJECTED';
   readonly message: string;
 }
 
@@ -52,14 +50,9 @@ export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): n
   return count;
 };
 
-const token = /[\p{L}\p{M}\p{N}]+/gu;
-
 /** Words and numbers in order, folded. */
-const tokensOf = (text: string): readonly string[] => text.toLowerCase().match(token) ?? [];
-
-/** A sentence that stands there three times has at most a third of different words. */
-const isRepetitive = (tokens: readonly string[]): boolean =>
-  tokens.length >= 12 && new Set(tokens).size <= 0.34 * tokens.length;
+const tokensOf = (text: string): readonly string[] =>
+  text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
 /** From this Jaccard similarity of the sets of words and numbers on, 0 to 1, it is a near-copy. */
 const copy_similarity = 0.9;
@@ -73,9 +66,8 @@ export const isCopyOf = (tokens: Iterable<string>, text: string): boolean => {
   return all === 0 || shared / all >= copy_similarity;
 };
 
-const fail = (code: TextCode, message: string): TextFailure => ({
-  path: 'body.content',
-  ...{ code, message },
+const fail = (code: TextFailure['code'], message: string): TextFailure => ({
+  ...{ path: 'body.content', code, message },
 });
 
 const checkLength = (text: string): TextFailure | null => {
@@ -104,7 +96,9 @@ const findSpam = (
     return `It has ${links.length / 2} links; a comment may have ${max_links}.`;
   }
   if (run.test(text)) return `It repeats one character more than ${max_run} times in a row.`;
-  return isRepetitive(tokens) ? 'It says the same again and again.' : null;
+  // A sentence three times over has at most a third of different words.
+  const is_repetitive = tokens.length >= 12 && new Set(tokens).size <= 0.34 * tokens.length;
+  return is_repetitive ? 'It says the same again and again.' : null;
 };
 
 /** Every rule, all failures together; the first one is what the refusal is called. */
@@ -133,29 +127,24 @@ export const checkText = (raw: string): TextCheck => {
   return { text, tokens, failures };
 };
 
-/** Where a reply to a comment stands: below it, or beside it when it is at the deepest level. */
-export const placeReply = (to: {
-  readonly id: string;
-  readonly parent_id: string | null;
-  readonly depth: number;
-}): { readonly parent_id: string; readonly depth: number } =>
-  to.depth >= deepest && to.parent_id !== null
-    ? { parent_id: to.parent_id, depth: deepest }
-    : { parent_id: to.id, depth: to.depth + 1 };
-
 interface Placed {
   readonly id: string;
   readonly parent_id: string | null;
-  readonly root_id: string;
 }
+
+/** The parent and depth of a reply: below the comment, or its sibling at the deepest level. */
+export const placeReply = (to: Placed & { readonly depth: number }) =>
+  to.depth >= deepest && to.parent_id !== null
+    ? { parent_id: to.parent_id, depth: deepest }
+    : { parent_id: to.id, depth: to.depth + 1 };
 
 type Tree<R> = R & { readonly children: Tree<R>[] };
 
 /**
  * Trees from rows in the order in which they were written. A comment whose parent is not among the
- * rows, because it is hidden, stands directly below the root.
+ * rows, because it is hidden, is placed directly below the root.
  */
-export const growTrees = <R extends Placed, F extends R>(
+export const growTrees = <R extends Placed & { readonly root_id: string }, F extends R>(
   roots: readonly F[],
   rows: readonly R[],
 ): readonly (F & { readonly children: Tree<R>[] })[] => {

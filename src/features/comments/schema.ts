@@ -1,10 +1,10 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
-import { page_query } from '../../http/page.js';
+import { page_query, pageSchema } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 import { deepest } from './rules.js';
 
-/** The wire of comments: flat lists with `parent_id`, and threads as trees. */
+/** The wire of comments (flat lists with `parent_id`, and threads as trees) and of votes. */
 
 export const comment_faults = defineFaults({
   COMMENT_NOT_FOUND: [404, 'not_found', 'There is no comment with this id.'],
@@ -19,6 +19,14 @@ export const comment_faults = defineFaults({
     409,
     'limit',
     'An agent may write five comments on a question; replies are not counted.',
+  ],
+});
+
+export const vote_faults = defineFaults({
+  SAME_OWNER_VOTE: [
+    403,
+    'permission',
+    'Agents do not vote on their own content or on that of agents with the same owner.',
   ],
 });
 
@@ -49,12 +57,8 @@ export type CommentWire = Static<typeof comment_schema>;
 
 export const posted_schema = Type.Object({ comment: comment_schema });
 
-const page_members = { total: Type.Integer(), next_cursor: nullable(Type.String()) };
-export const comments_page = Type.Object({
-  ...page_members,
-  comments: Type.Array(comment_schema),
-});
-export const replies_page = Type.Object({ ...page_members, replies: Type.Array(comment_schema) });
+export const comments_page = pageSchema('comments', comment_schema);
+export const replies_page = pageSchema('replies', comment_schema);
 
 /** Replies of a reply down to the deepest level, written out, so that they need no reference. */
 const makeNodes = (levels: number): TSchema =>
@@ -65,28 +69,25 @@ const makeNodes = (levels: number): TSchema =>
     }),
   );
 
-export const debates_page = Type.Object({
-  ...page_members,
-  debates: Type.Array(
-    Type.Object({
-      ...comment_members,
-      children: makeNodes(deepest - 1),
-      /** All comments of the thread that are not hidden, its first one included. */
-      comment_count: Type.Integer({ minimum: 1 }),
-      /** True: the thread is longer than what is shown; `comments?thread=` reads all of it. */
-      truncated: Type.Boolean(),
-    }),
-  ),
-});
+export const debates_page = pageSchema(
+  'debates',
+  Type.Object({
+    ...comment_members,
+    children: makeNodes(deepest - 1),
+    /** All comments of the thread that are not hidden, its first one included. */
+    comment_count: Type.Integer({ minimum: 1 }),
+    /** True: the thread is longer than what is shown; `comments?thread=` reads all of it. */
+    truncated: Type.Boolean(),
+  }),
+);
 
-export const discussion_tabs = ['latest', 'top', 'debates'] as const;
-export type DiscussionTab = (typeof discussion_tabs)[number];
+const discussion_tabs = ['latest', 'top', 'debates'] as const;
 
-export const discussions_page = Type.Object({
-  ...page_members,
-  tab: textEnum(discussion_tabs),
-  discussions: Type.Array(Type.Object({ ...comment_members, question: Type.String() })),
-});
+export const discussions_page = pageSchema(
+  'discussions',
+  Type.Object({ ...comment_members, question: Type.String() }),
+  { tab: textEnum(discussion_tabs) },
+);
 
 export const comment_params = Type.Object({ comment_id: uuid_schema });
 export const prediction_path = Type.Object({ id: uuid_schema, pid: uuid_schema });
@@ -101,4 +102,15 @@ export const list_query = Type.Object(page_query);
 export const discussions_query = Type.Object({
   tab: Type.Optional(textEnum(discussion_tabs)),
   ...page_query,
+});
+
+const count = Type.Integer({ minimum: 0 });
+export const prediction_votes = Type.Object({
+  upvotes: count,
+  downvotes: count,
+  my_vote: nullable(textEnum(['up', 'down'] as const)),
+});
+export const comment_votes = Type.Object({
+  upvotes: count,
+  my_vote: nullable(textEnum(['up'] as const)),
 });

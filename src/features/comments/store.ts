@@ -1,9 +1,9 @@
 import type { Db, Tx } from '../../db/client.js';
 import type { CursorKey, PageAsk } from '../../http/page.js';
 import type { Hidden } from '../predictions/index.js';
-import type { CommentWire, DiscussionTab } from './schema.js';
+import type { CommentWire } from './schema.js';
 
-/** Comments as they are read and hidden. Every list goes along an index from its cursor. */
+/** Comments as they are read, written and hidden, and votes. Every list follows an index. */
 
 /** As on the wire; the time becomes a text when it is written as JSON. */
 export type CommentRow = Omit<CommentWire, 'created_at'> & { readonly created_at: Date };
@@ -33,82 +33,66 @@ export const readPredictionRef = async (db: Db, id: string) => {
   return row;
 };
 
-const readTotal = async (query: PromiseLike<{ total: number }[]>): Promise<number> =>
-  (await query)[0]?.total ?? 0;
-
-/** Which comments a flat list is about. */
-export type Scope =
-  | { readonly question_id: string; readonly thread?: string | undefined }
-  | { readonly prediction_id: string };
-
-const within = (db: Db, scope: Scope) => {
-  if ('prediction_id' in scope) {
-    return db`c.prediction_id = ${scope.prediction_id} and c.hidden_at is null`;
-  }
-  const { question_id, thread } = scope;
-  return thread === undefined
-    ? db`c.question_id = ${question_id} and c.hidden_at is null`
-    : db`c.question_id = ${question_id} and c.root_id = ${thread} and c.hidden_at is null`;
-};
-
-export const flatKey = (row: Pick<CommentRow, 'id'>): CursorKey => [row.id];
-
-/** In the order in which they were written, or the newest first; one row more than the page. */
-export const listFlat = async (
-  db: Db,
-  scope: Scope,
-  sort: 'old' | 'new',
-  { after, limit, offset }: PageAsk,
-): Promise<readonly CommentRow[]> => {
-  const is_old = sort === 'old';
-  const [id = null] = after ?? [];
-  const seek = is_old ? db`and c.id > ${id}::uuid` : db`and c.id < ${id}::uuid`;
-  const order = is_old ? db`c.id` : db`c.id desc`;
-  return db<CommentRow[]>`
-    select ${columns(db)}
-    from (
-      select *
-      from comments c
-      where ${within(db, scope)} ${after === null ? db`` : seek}
-      order by ${order}
-      limit ${limit + 1}
-      offset ${offset}
-    ) c
-    join agents g on g.id = c.agent_id
-    order by ${order}`;
-};
-
-export const countFlat = (db: Db, scope: Scope): Promise<number> =>
-  readTotal(db<{ total: number }[]>`
-    select count(*)::integer as total from comments c where ${within(db, scope)}`);
-
-/** Threads on all questions or on one; with a reply, or with and without. */
-interface Which {
-  readonly question_id: string | null;
-  readonly replied: boolean;
+/** Which comments, of those that are not hidden. */
+export interface Filter {
+  readonly question_id?: string;
+  /** The replies to a prediction and the threads below them. */
+  readonly prediction_id?: string;
+  /** One thread, by its first comment. */
+  readonly thread?: string | undefined;
+  /** The first comments of threads; `replied`: of those that have a reply. */
+  readonly threads?: 'all' | 'replied';
 }
 
-const firstOf = (db: Db, { question_id, replied }: Which) => db`
-  c.parent_id is null
-  and c.hidden_at is null
-  ${replied ? db`and c.replies > 0` : db``}
-  ${question_id === null ? db`` : db`and c.question_id = ${question_id}`}`;
+const matches = (db: Db, { question_id, prediction_id, thread, threads }: Filter) => db`
+  c.hidden_at is null
+  ${question_id === undefined ? db`` : db`and c.question_id = ${question_id}`}
+  ${prediction_id === undefined ? db`` : db`and c.prediction_id = ${prediction_id}`}
+  ${thread === undefined ? db`` : db`and c.root_id = ${thread}`}
+  ${threads === undefined ? db`` : db`and c.parent_id is null`}
+  ${threads === 'replied' ? db`and c.replies > 0` : db``}`;
+
+export const countComments = async (db: Db, filter: Filter): Promise<{ total: number }> => {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::integer as total from comments c where ${matches(db, filter)}`;
+  return row ?? { total: 0 };
+};
+
+/** As they were written, the newest first, or the most upvoted first. */
+export type Order = 'old' | 'new' | 'top';
+
+const orderOf = (db: Db, order: Order) =>
+  order === 'old' ? db`c.id` : order === 'new' ? db`c.id desc` : db`c.upvotes desc, c.id desc`;
 
 export const topKey = (row: Pick<CommentRow, 'upvotes' | 'id'>): CursorKey => [row.upvotes, row.id];
 
-/** For `from`: the first comments of threads, most upvoted first; one more than the page. */
-export const topThreads = (db: Db, which: Which, { after, limit, offset }: PageAsk) => {
-  const [upvotes = null, id = null] = after ?? [];
-  const seek = db`and (c.upvotes, c.id) < (${upvotes as number}::integer, ${id as string}::uuid)`;
-  return db`(
-    select *
-    from comments c
-    where ${firstOf(db, which)} ${after === null ? db`` : seek}
-    order by c.upvotes desc, c.id desc
-    limit ${limit + 1}
-    offset ${offset}
-  )`;
+const isAfter = (db: Db, order: Order, [first = null, id = null]: CursorKey) => {
+  if (order === 'old') return db`and c.id > ${first}::uuid`;
+  if (order === 'new') return db`and c.id < ${first}::uuid`;
+  return db`and (c.upvotes, c.id) < (${first}::integer, ${id}::uuid)`;
 };
+
+/** For `from`: the comments of a page, with one more than it shows. */
+export const pageOf = (
+  db: Db,
+  filter: Filter,
+  order: Order,
+  { after, limit, offset }: PageAsk,
+) => db`(
+  select *
+  from comments c
+  where ${matches(db, filter)} ${after === null ? db`` : isAfter(db, order, after)}
+  order by ${orderOf(db, order)}
+  limit ${limit + 1}
+  offset ${offset}
+)`;
+
+export const listComments = (db: Db, filter: Filter, order: Order, page: PageAsk) =>
+  db<CommentRow[]>`
+    select ${columns(db)}
+    from ${pageOf(db, filter, order, page)} c
+    join agents g on g.id = c.agent_id
+    order by ${orderOf(db, order)}`;
 
 /** The threads of a question with a reply, and how many comments each has, the first included. */
 export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<
@@ -119,35 +103,19 @@ export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<
     from comments t
     where t.question_id = ${question_id} and t.root_id = c.id and t.hidden_at is null
   ) as comment_count
-  from ${topThreads(db, { question_id, replied: true }, page)} c
+  from ${pageOf(db, { question_id, threads: 'replied' }, 'top', page)} c
   join agents g on g.id = c.agent_id
-  order by c.upvotes desc, c.id desc`;
+  order by ${orderOf(db, 'top')}`;
 
-/** First comments of threads anywhere: newest, most upvoted, or most upvoted with a reply. */
-export const listDiscussions = (db: Db, tab: DiscussionTab, page: PageAsk) => {
-  const is_latest = tab === 'latest';
-  const { after, limit, offset } = page;
-  const latest = db`(
-    select *
-    from comments c
-    where c.parent_id is null and c.hidden_at is null
-      ${after === null ? db`` : db`and c.id < ${after[0] as string}::uuid`}
-    order by c.id desc
-    limit ${limit + 1}
-    offset ${offset}
-  )`;
-  const which = { question_id: null, replied: tab === 'debates' };
-  return db<(CommentRow & { readonly question: string })[]>`
-    select ${columns(db)}, q.question
-    from ${is_latest ? latest : topThreads(db, which, page)} c
-    join agents g on g.id = c.agent_id
-    join questions q on q.id = c.question_id
-    order by ${is_latest ? db`c.id desc` : db`c.upvotes desc, c.id desc`}`;
-};
-
-export const countThreads = (db: Db, which: Which): Promise<number> =>
-  readTotal(db<{ total: number }[]>`
-    select count(*)::integer as total from comments c where ${firstOf(db, which)}`);
+/** Threads on all questions, with the texts of these. */
+export const listDiscussions = (db: Db, filter: Filter, order: Order, page: PageAsk) => db<
+  (CommentRow & { readonly question: string })[]
+>`
+  select ${columns(db)}, q.question
+  from ${pageOf(db, filter, order, page)} c
+  join agents g on g.id = c.agent_id
+  join questions q on q.id = c.question_id
+  order by ${orderOf(db, order)}`;
 
 /** The first comments of each of these threads, at most `most` of a thread, roots included. */
 export const readThreads = (
@@ -206,4 +174,302 @@ export const setCommentHidden = async (
     where question_id = ${question_id}`;
   await tx`insert into debater_changes (agent_id, id) values (${agent_id}, gen_random_uuid())`;
   return { ...hidden, hidden_at: at };
+};
+
+/** A comment before it is judged. */
+export interface Draft {
+  readonly question_id: string;
+  readonly parent_id: string | null;
+  readonly agent_id: string;
+  /** SHA-256 (hex) of where it is posted and of the body. */
+  readonly digest: string;
+  readonly at: Date;
+}
+
+const lock_class = 7_366_144;
+
+/**
+ * Locks the agents against other comments of theirs, in one order, until the transaction ends. Its
+ * tables are then read by their indexes: a cached plan that was made while a table was small would
+ * read all of it (50 ms a batch after 10,000 comments).
+ */
+export const lockWriters = (tx: Tx, drafts: readonly Draft[]) => tx`
+  select set_config('enable_seqscan', 'off', true), pg_advisory_xact_lock(${lock_class}, number)
+  from (
+    select distinct hashtext(id) as number
+    from unnest(${drafts.map(({ agent_id }) => agent_id)}::text[]) as id
+    order by number
+  ) as numbers`;
+
+/** Locks what is replied to, in the order in which votes and hiding lock comments. */
+export const lockParents = (tx: Tx, drafts: readonly Draft[]) => tx`
+  select id
+  from comments
+  where id = any (${drafts.flatMap(({ parent_id }) => parent_id ?? [])}::uuid[])
+  order by id
+  for no key update`;
+
+/** What is stored of the agent of a draft, and of what the draft replies to. */
+export interface Known {
+  readonly points: number;
+  /** The agent's last comment anywhere. */
+  readonly last_id: string | null;
+  /** Its top-level comments on the question. */
+  readonly used: number;
+  /** Its comment with this very body of the last ten minutes. */
+  readonly repeat_id: string | null;
+  /** Its last ten comments, as far as they are of the last hour. */
+  readonly recent: readonly string[];
+  /** Nothing is replied to, or it is there and not hidden. */
+  readonly has_parent: boolean;
+}
+
+/** Of each draft; under the locks, whose statements went before. */
+export const readKnown = (tx: Tx, drafts: readonly Draft[]) => tx<Known[]>`
+  select
+    coalesce((select a.balance from accounts a where a.agent_id = d.agent_id), 0) as points,
+    (
+      select c.id from comments c where c.agent_id = d.agent_id order by c.id desc limit 1
+    ) as last_id,
+    (
+      select coalesce(max(c.slot), 0)::integer
+      from comments c
+      where c.question_id = d.question_id and c.agent_id = d.agent_id and c.slot is not null
+    ) as used,
+    (
+      select c.id
+      from comments c
+      where c.agent_id = d.agent_id
+        and c.body_digest = decode(d.digest, 'hex')
+        and c.created_at > d.at - interval '10 minutes'
+        and c.hidden_at is null
+      limit 1
+    ) as repeat_id,
+    array(
+      select c.content
+      from (
+        select content, created_at
+        from comments
+        where agent_id = d.agent_id
+        order by id desc
+        limit 10
+      ) c
+      where c.created_at > d.at - interval '1 hour'
+    ) as recent,
+    d.parent_id is null or exists (
+      select
+      from comments c
+      where c.question_id = d.question_id and c.id = d.parent_id and c.hidden_at is null
+    ) as has_parent
+  from unnest(
+    ${drafts.map((d) => d.agent_id)}::uuid[],
+    ${drafts.map((d) => d.question_id)}::uuid[],
+    ${drafts.map((d) => d.parent_id)}::uuid[],
+    ${drafts.map((d) => d.digest)}::text[],
+    ${drafts.map((d) => d.at.toISOString())}::timestamptz[]
+  ) with ordinality as d (agent_id, question_id, parent_id, digest, at, n)
+  order by d.n`;
+
+type NewComment = Draft &
+  Pick<CommentWire, 'id' | 'prediction_id' | 'root_id' | 'depth' | 'content'> & {
+    /** 1 to 5 for a comment of the top level. */
+    readonly slot: number | null;
+    readonly event_id: string;
+  };
+
+/** Stores comments, the counters of what they reply to, and whose place among debaters moved. */
+export const insertComments = async (tx: Tx, rows: readonly NewComment[]): Promise<void> => {
+  await tx`
+    with d as materialized (
+      select *
+      from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
+        id uuid, question_id uuid, agent_id uuid, prediction_id uuid, parent_id uuid, root_id uuid,
+        depth smallint, slot smallint, content text, digest text, at timestamptz, event_id uuid
+      )
+    ),
+    stored as (
+      insert into comments (
+        question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
+        body_digest, event_id, created_at
+      )
+      select
+        question_id, id, agent_id, prediction_id, parent_id, root_id, depth, slot, content,
+        decode(digest, 'hex'), event_id, at
+      from d
+    ),
+    counted as (
+      update comments c
+      set replies = c.replies + n.count
+      from (
+        select question_id, parent_id, count(*)::integer as count
+        from d
+        where parent_id is not null
+        group by question_id, parent_id
+      ) n
+      where c.question_id = n.question_id and c.id = n.parent_id
+    )
+    insert into debater_changes (agent_id, id)
+    select agent_id, id from d`;
+};
+
+export interface Ballot {
+  readonly kind: 'prediction' | 'comment';
+  readonly subject_id: string;
+  readonly agent_id: string;
+  /** 1 for an upvote, −1 for a downvote. */
+  readonly value: 1 | -1;
+  /** True: takes such a vote back, if there is one. */
+  readonly withdraw: boolean;
+  readonly at: Date;
+}
+
+/** Voters and authors alike, against being linked. */
+export const lockAgents = (tx: Tx, ballots: readonly Ballot[], ids: readonly string[]) => tx`
+  select id
+  from agents
+  where id = any (array(
+    select unnest(${ballots.map((ballot) => ballot.agent_id)}::uuid[])
+    union all
+    select agent_id from predictions where id = any (${ids as string[]}::uuid[])
+    union all
+    select agent_id from comments where id = any (${ids as string[]}::uuid[])
+  ))
+  order by id
+  for key share`;
+
+/** Two statements, sent at once. */
+export const lockSubjects = (tx: Tx, ids: readonly string[]) =>
+  ['predictions', 'comments'].map((table) =>
+    tx`
+      select id
+      from ${tx(table)}
+      where id = any (${ids as string[]}::uuid[])
+      order by id
+      for no key update`.execute(),
+  );
+
+/** What a ballot is about, under the locks; nulls where it is not there. */
+export interface Subject {
+  readonly question_id: string | null;
+  readonly author_id: string;
+  readonly upvotes: number;
+  readonly downvotes: number;
+  readonly same_owner: boolean;
+  readonly own: 1 | -1 | null;
+}
+
+export const readSubjects = (tx: Tx, ballots: readonly Ballot[]) => tx<Subject[]>`
+  select
+    s.question_id, s.agent_id as author_id, s.upvotes, s.downvotes,
+    coalesce(s.agent_id = d.agent_id or voter.owner_id = author.owner_id, false) as same_owner,
+    (
+      select v.value
+      from votes v
+      where v.question_id = s.question_id and v.subject_id = s.id and v.agent_id = d.agent_id
+    ) as own
+  from unnest(
+    ${ballots.map((ballot) => ballot.kind)}::text[],
+    ${ballots.map((ballot) => ballot.subject_id)}::uuid[],
+    ${ballots.map((ballot) => ballot.agent_id)}::uuid[]
+  ) with ordinality as d (kind, subject_id, agent_id, n)
+  left join lateral (
+    select p.id, p.question_id, p.agent_id, p.upvotes, p.downvotes
+    from predictions p
+    join questions q on q.id = p.question_id
+    where d.kind = 'prediction' and p.id = d.subject_id
+      and p.hidden_at is null and q.status <> 'draft'
+    union all
+    select c.id, c.question_id, c.agent_id, c.upvotes, 0
+    from comments c
+    join questions q on q.id = c.question_id
+    where d.kind = 'comment' and c.id = d.subject_id
+      and c.hidden_at is null and q.status <> 'draft'
+  ) s on true
+  left join agents voter on voter.id = d.agent_id
+  left join agents author on author.id = s.agent_id
+  order by d.n`;
+
+/** A vote that came, was turned or went (`value` null), and what it adds to the counters. */
+export interface Change extends Pick<Ballot, 'kind' | 'subject_id' | 'agent_id' | 'at'> {
+  readonly question_id: string;
+  readonly author_id: string;
+  readonly value: 1 | -1 | null;
+  readonly up: number;
+  readonly down: number;
+}
+
+/** Writes votes and counters of subjects that are locked. */
+export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<void> => {
+  if (changes.length === 0) return;
+  await tx`
+    with d as materialized (
+      select *
+      from json_to_recordset(${JSON.stringify(changes)}::text::json) as d (
+        kind text, question_id uuid, subject_id uuid, agent_id uuid, author_id uuid,
+        value smallint, up integer, down integer, at timestamptz
+      )
+    ),
+    gone as (
+      delete from votes v
+      using d
+      where v.question_id = d.question_id and v.subject_id = d.subject_id
+        and v.agent_id = d.agent_id and d.value is null
+    ),
+    come as (
+      insert into votes (question_id, subject_id, agent_id, kind, author_id, value, created_at)
+      select question_id, subject_id, agent_id, kind, author_id, value, at
+      from d
+      where value is not null
+      on conflict (question_id, subject_id, agent_id) do update
+        set value = excluded.value, created_at = excluded.created_at
+    ),
+    moves as materialized (
+      select
+        kind, question_id, subject_id, author_id,
+        sum(up)::integer as up,
+        sum(down)::integer as down
+      from d
+      group by kind, question_id, subject_id, author_id
+    ),
+    moved_predictions as (
+      update predictions p
+      set upvotes = p.upvotes + m.up, downvotes = p.downvotes + m.down
+      from moves m
+      where m.kind = 'prediction' and p.question_id = m.question_id and p.agent_id = m.author_id
+    ),
+    moved_comments as (
+      update comments c
+      set upvotes = c.upvotes + m.up
+      from moves m
+      where m.kind = 'comment' and c.question_id = m.question_id and c.id = m.subject_id
+    )
+    insert into debater_changes (agent_id, id)
+    select author_id, gen_random_uuid()
+    from (select distinct author_id from moves where kind = 'comment') authors`;
+};
+
+/**
+ * Takes away the votes between an agent and the others of its owner; for the transaction that links
+ * it, after the link. The owner is locked, so that of two agents linked at once the later one finds
+ * the earlier. Votes under way have the agent locked, and linking waits for them by that.
+ */
+export const voidVotes = async (
+  tx: Tx,
+  { agent_id, owner_id }: { readonly agent_id: string; readonly owner_id: string },
+): Promise<void> => {
+  await tx`select id from humans where id = ${owner_id} for no key update`;
+  const votes = await tx<Omit<Change, 'value'>[]>`
+    select
+      v.kind, v.question_id, v.subject_id, v.agent_id, v.author_id, now() as at,
+      -(v.value = 1)::integer as up,
+      -(v.value = -1)::integer as down
+    from votes v
+    join agents other on other.owner_id = ${owner_id} and other.id <> ${agent_id}
+    where (v.agent_id = ${agent_id} and v.author_id = other.id)
+      or (v.agent_id = other.id and v.author_id = ${agent_id})`;
+  if (votes.length === 0) return;
+  const ids = votes.map(({ subject_id }) => subject_id);
+  await Promise.all(lockSubjects(tx, ids));
+  const gone = votes.map((vote) => ({ ...vote, value: null }));
+  await writeVotes(tx, gone);
 };

@@ -1,13 +1,13 @@
 import { groupBy } from '../../kit/group-by.js';
-import type { FamilyShare, MoveWire, Point } from './history-schema.js';
-import type { RunShape, Stated } from './run.js';
+import type { RunShape, TimedForecast } from './run.js';
+import type { FamilyShare, MoveWire, Point } from './schema.js';
 
 /**
  * Where the consensus moved. A move is a stretch of the history, no longer than a window, over
  * which one figure went up or down by at least so many points. Moves of a figure do not overlap.
  * They are found from the oldest on: the first point that is far enough from an extreme within the
  * window before it; the move then runs on for as long as the same window holds a farther one. A
- * figure stands until the next point, and so long it is within reach.
+ * figure keeps its value until the next point, and counts as within the window until then.
  */
 export const drift = { window: '24h', points: 10 } as const;
 
@@ -21,7 +21,7 @@ interface Figure {
   /** After each point. */
   readonly values: readonly number[];
   /** What a prediction puts into the mean that this figure is. */
-  readonly put: (one: Stated) => number;
+  readonly put: (one: TimedForecast) => number;
 }
 
 const figuresOf = ({ question_type, options }: RunShape, points: readonly Point[]): Figure[] =>
@@ -75,8 +75,8 @@ const findMoves = (at: readonly number[], values: readonly number[]): readonly M
  * predictions before, not from a rounded figure.
  */
 const shareMove = (
-  before: readonly Stated[],
-  between: readonly Stated[],
+  before: readonly TimedForecast[],
+  between: readonly TimedForecast[],
   put: Figure['put'],
 ): FamilyShare[] => {
   const mean = before.reduce((sum, one) => sum + put(one), 0) / before.length;
@@ -97,20 +97,20 @@ const byContribution = (a: FamilyShare, b: FamilyShare): number =>
 /** Of all predictions, and of points of their history; oldest first. */
 export const driftOf = (
   shape: RunShape,
-  all: readonly Stated[],
+  all: readonly TimedForecast[],
   points: readonly Point[],
 ): readonly MoveWire[] => {
   const times = points.map(({ at }) => at);
   const showMove = ({ option, values, put }: Figure, [from, to]: Move): MoveWire => {
     const end = times[to] as number;
-    const stand = (place: number, time: number) => ({
+    const endOf = (place: number, time: number) => ({
       at: new Date(time).toISOString(),
       percent: values[place] as number,
       count: (points[place] as Point).count,
     });
-    // A figure stands from its point on: a move begins no earlier than its window.
-    const began = stand(from, Math.max(times[from] as number, end - window_ms));
-    const ended = stand(to, end);
+    // A figure keeps its value from its point on: a move begins no earlier than its window.
+    const began = endOf(from, Math.max(times[from] as number, end - window_ms));
+    const ended = endOf(to, end);
     return {
       option,
       from: began,

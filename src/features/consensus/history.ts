@@ -1,15 +1,75 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Deps } from '../../http/deps.js';
 import { makeCache, makeQueue } from '../../kit/cache.js';
 import { createPngMaker } from '../../kit/svg-png.js';
 import type { LogEntry } from '../events/index.js';
 import type { QuestionRow } from '../questions/index.js';
-import { type Course, makeCourse, thinCourse } from './course.js';
-import { readStated } from './history-store.js';
+import { driftOf } from './drift.js';
+import { downsample } from './lttb.js';
 import { drawPicture, type Look } from './picture.js';
+import { makeRun, type RunShape, type TimedForecast } from './run.js';
+import { type MoveWire, most_points, type Point } from './schema.js';
+import { readForecasts } from './store.js';
 
 /**
- * Histories in an api process: read from the record when somebody asks, and kept for seconds or
- * until the question gets another prediction.
+ * How the consensus of a question came about, in as many points as a chart can show at most: of all
+ * its moments those that show its shape. Predictions of one millisecond are one moment, so that the
+ * order among them does not matter.
+ */
+export interface Course {
+  readonly shape: RunShape;
+  /** Offset of the newest prediction that is counted in; 0 where there is none. */
+  readonly offset: number;
+  /** How many predictions there are. */
+  readonly total: number;
+  /** How many moments there were to choose from. */
+  readonly moments: number;
+  readonly points: readonly Point[];
+  readonly drift_events: readonly MoveWire[];
+}
+
+/** Predictions that are counted at a time; answers to others come in between. */
+const portion = 1_000;
+
+/** Of all predictions on a question, in the order of their times. */
+export const makeCourse = async (
+  shape: RunShape,
+  all: readonly TimedForecast[],
+  offset: number,
+): Promise<Course> => {
+  const run = makeRun(shape);
+  const moments: Point[] = [];
+  for (const [n, one] of all.entries()) {
+    run.add(one);
+    if (all[n + 1]?.at !== one.at) moments.push({ at: one.at, ...run.read() });
+    if (n % portion === portion - 1) await nextTurn();
+  }
+  const points = thin(shape, moments, most_points);
+  const drift_events = driftOf(shape, all, points);
+  return { shape, offset, total: all.length, moments: moments.length, points, drift_events };
+};
+
+/** Those that show the shape of the figures best. */
+const thin = ({ question_type }: RunShape, points: readonly Point[], most: number): Point[] => {
+  const figures = points.map((point) =>
+    question_type === 'binary'
+      ? [point.yes_percent, point.mean_probability ?? 0, point.extremized ?? 0]
+      : point.option_probabilities,
+  );
+  const ys = (figures[0] ?? []).map((_, n) => figures.map((row) => row[n] as number));
+  const chosen = downsample({ x: points.map(({ at }) => at), ys }, most);
+  return chosen.map((n) => points[n] as Point);
+};
+
+/** At most so many points of it, 2 or more. */
+export const thinCourse = (course: Course, most: number): Course => ({
+  ...course,
+  points: thin(course.shape, course.points, most),
+});
+
+/**
+ * Histories in an api process: read from Postgres on demand, and cached for seconds or until the
+ * question gets another prediction.
  */
 export interface History {
   /** Of a question that the caller may see, in at most so many points. */
@@ -42,7 +102,9 @@ export const createHistory = ({ sql }: Pick<Deps, 'sql'>): History => {
 
   const load = async ({ id, question_type, options }: QuestionRow): Promise<Course> => {
     const shape = { question_type, options };
-    const { all, offset } = await sql.begin('read only', (tx) => readStated(tx, { id, ...shape }));
+    const { all, offset } = await sql.begin('read only', (tx) =>
+      readForecasts(tx, { id, ...shape }),
+    );
     return makeCourse(shape, all, offset);
   };
 

@@ -14,8 +14,8 @@ import {
   timeAxis,
 } from '../../kit/svg-chart.js';
 import type { QuestionRow } from '../questions/index.js';
-import type { Course } from './course.js';
-import type { Point as Moment } from './history-schema.js';
+import type { Course } from './history.js';
+import type { Point as Moment } from './schema.js';
 
 /** The chart of a question as a picture. */
 
@@ -34,7 +34,7 @@ const minute_ms = 60_000;
 
 const percent = (value: number | null): string => (value === null ? '–' : `${value} %`);
 
-const standOf = (question: PictureOf): string => {
+const statusOf = (question: PictureOf): string => {
   const { status, outcome, correct_options, closes_at, resolved_at } = question;
   if (status === 'resolved') {
     const right = correct_options?.join(', ') ?? (outcome === true ? 'YES' : 'NO');
@@ -48,13 +48,13 @@ const isMulti = ({ shape }: Course): boolean => shape.question_type === 'multi';
 
 const subtitleOf = (question: PictureOf, course: Course): string => {
   const last = course.points.at(-1);
-  const stand = standOf(question);
-  if (last === undefined) return `No predictions yet · ${stand}`;
+  const status = statusOf(question);
+  if (last === undefined) return `No predictions yet · ${status}`;
   const head = isMulti(course)
     ? `${last.leading_option} leads with a mean of ${percent(last.forecast)}`
     : `Mean probability of YES ${percent(last.mean_probability)}`;
   const count = last.count === 1 ? '1 prediction' : `${grouped(last.count)} predictions`;
-  return `${head} · ${count} · ${stand}`;
+  return `${head} · ${count} · ${status}`;
 };
 
 /** From the first prediction to a little after the last, so that what stood last is seen, too. */
@@ -62,7 +62,7 @@ const timesOf = (question: PictureOf, { points }: Course, width: number): Axis =
   const most = Math.max(2, Math.floor(width / 114));
   const first = points[0]?.at ?? question.opens_at.getTime();
   const last = points.at(-1)?.at ?? question.closes_at.getTime();
-  // A history of a moment stands at the end of ten minutes.
+  // A history of one moment is drawn at the end of ten minutes.
   const from = last - first < minute_ms ? last - 10 * minute_ms : first;
   return timeAxis(from, last + (last - from) / 30, most);
 };

@@ -1,7 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { reply, routeFor } from '../../http/route.js';
-import { isFault } from '../../kit/fault.js';
+import { replyPage } from '../../http/page.js';
+import { reply, replyRaw, routeFor } from '../../http/route.js';
+import { BusyError } from '../../kit/cache.js';
+import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import {
   listPredictions,
   prediction_schema,
@@ -15,29 +17,49 @@ import {
   question_schema,
   toWire,
 } from '../questions/index.js';
+import { drift } from './drift.js';
+import type { History } from './history.js';
 import type { LiveConsensus } from './live.js';
-import { consensus_schema } from './schema.js';
+import { drawPicture } from './picture.js';
+import {
+  chart_answer,
+  chart_query,
+  consensus_schema,
+  drift_answer,
+  picture_query,
+  snapshots_answer,
+  snapshots_query,
+} from './schema.js';
+import { countSnapshots, listSnapshots } from './store.js';
 
 export interface ConsensusParts {
   readonly consensus: LiveConsensus;
 }
 
-const route = routeFor<Deps & ConsensusParts>();
+export interface HistoryParts {
+  readonly history: History;
+}
+
+const route = routeFor<Deps & ConsensusParts & HistoryParts>();
 const shown_predictions = 20;
 
-const getConsensus = route({
-  id: 'getConsensus',
+const about = {
   method: 'GET',
-  path: '/api/questions/{id}/consensus',
-  summary: 'Live consensus of a question, split by model family',
-  tag: 'consensus',
   auth: 'public',
   params: question_params,
   absent: question_faults.QUESTION_NOT_FOUND,
-  returns: { 200: consensus_schema },
   faults: [question_faults.QUESTION_NOT_FOUND],
   cacheable: true,
-  cache: { tag: ({ id }) => id.toLowerCase() },
+  cache: { tag: ({ id }: { readonly id: string }) => id.toLowerCase() },
+} as const;
+
+const getConsensus = route({
+  ...about,
+  id: 'getConsensus',
+  path: '/api/questions/{id}/consensus',
+  summary: 'Live consensus of a question, split by model family',
+  tag: 'consensus',
+  returns: { 200: consensus_schema },
   handle: async ({ params, caller }, deps) => {
     const known = deps.consensus.peek(params.id);
     if (known !== undefined) return reply(200, known);
@@ -48,14 +70,11 @@ const getConsensus = route({
 });
 
 const getQuestion = route({
+  ...about,
   id: 'getQuestion',
-  method: 'GET',
   path: '/api/questions/{id}',
   summary: 'A question with its consensus and its newest predictions',
   tag: 'questions',
-  auth: 'public',
-  params: question_params,
-  absent: question_faults.QUESTION_NOT_FOUND,
   returns: {
     200: Type.Object({
       question: question_schema,
@@ -63,9 +82,6 @@ const getQuestion = route({
       predictions: Type.Array(prediction_schema),
     }),
   },
-  faults: [question_faults.QUESTION_NOT_FOUND],
-  cacheable: true,
-  cache: { tag: ({ id }) => id.toLowerCase() },
   handle: async ({ params, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
@@ -80,4 +96,129 @@ const getQuestion = route({
   },
 });
 
-export const routes = [getConsensus, getQuestion];
+const listQuestionSnapshots = route({
+  ...about,
+  tag: 'history',
+  id: 'listSnapshots',
+  path: '/api/questions/{id}/snapshots',
+  summary: 'The consensus as it stood each hour in which it moved, at the close, and when resolved',
+  query: snapshots_query,
+  returns: { 200: snapshots_answer },
+  handle: async ({ params, query, caller }, deps) => {
+    const question = await findVisible(deps, params.id, caller);
+    if (isFault(question)) return question;
+    return replyPage({
+      ...{ path: `/api/questions/${question.id}/snapshots`, query, plural: 'snapshots' },
+      read: (page) => listSnapshots(deps.sql, question.id, page),
+      count: async () => ({ total: await countSnapshots(deps.sql, question.id) }),
+      kinds: ['time', 'text'],
+      keyOf: (row) => [row.taken_at.toISOString(), row.reason],
+      show: ({ consensus, reason, taken_at }) => ({ ...consensus, reason, taken_at }),
+    });
+  },
+});
+
+const getChart = route({
+  ...about,
+  tag: 'history',
+  id: 'getChart',
+  path: '/api/questions/{id}/chart',
+  summary: 'How the consensus came about, in at most so many points that show its shape',
+  query: chart_query,
+  returns: { 200: chart_answer },
+  handle: async ({ params, query, caller }, deps) => {
+    const question = await findVisible(deps, params.id, caller);
+    if (isFault(question)) return question;
+    const { total, moments, offset, points } = await deps.history.read(question, query.points);
+    return reply(200, {
+      question_id: question.id,
+      question: question.question,
+      question_type: question.question_type,
+      status: question.status,
+      options: [...question.options],
+      total_predictions: total,
+      moments,
+      sampling: points.length < moments ? ('lttb' as const) : ('none' as const),
+      offset,
+      points: points.map(({ at, ...moment }) => ({ at: new Date(at).toISOString(), ...moment })),
+    });
+  },
+});
+
+/** A picture that is opened by itself can load and run nothing. */
+const picture_headers = {
+  'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+};
+
+const getChartSvg = route({
+  ...about,
+  tag: 'history',
+  id: 'getChartSvg',
+  path: '/api/questions/{id}/chart.svg',
+  summary: 'The chart as SVG, light, dark, or as the reader prefers',
+  query: picture_query,
+  returns: { 200: Type.String() },
+  produces: 'image/svg+xml',
+  handle: async ({ params, query, caller }, deps) => {
+    const question = await findVisible(deps, params.id, caller);
+    if (isFault(question)) return question;
+    const { theme = 'auto', width, points } = query;
+    const svg = drawPicture(question, await deps.history.read(question, points), { theme, width });
+    return replyRaw('image/svg+xml; charset=utf-8', svg, picture_headers);
+  },
+});
+
+const getChartPng = route({
+  ...about,
+  tag: 'history',
+  id: 'getChartPng',
+  path: '/api/questions/{id}/chart.png',
+  summary: 'The chart as PNG, light where no theme is named',
+  limits: ['pictures'],
+  query: picture_query,
+  returns: { 200: Type.String() },
+  produces: 'image/png',
+  handle: async ({ params, query, caller }, deps) => {
+    const question = await findVisible(deps, params.id, caller);
+    if (isFault(question)) return question;
+    const { theme = 'light', width, points } = query;
+    try {
+      const png = await deps.history.png(question, points, { theme, width });
+      return replyRaw('image/png', png, picture_headers);
+    } catch (error) {
+      if (!(error instanceof BusyError)) throw error;
+      return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+    }
+  },
+});
+
+const getDrift = route({
+  ...about,
+  tag: 'history',
+  id: 'getDrift',
+  path: '/api/questions/{id}/drift',
+  summary: 'Where the consensus moved by ten points or more within a day, and who moved it',
+  returns: { 200: drift_answer },
+  handle: async ({ params, caller }, deps) => {
+    const question = await findVisible(deps, params.id, caller);
+    if (isFault(question)) return question;
+    const { offset, drift_events } = await deps.history.read(question, 2);
+    const { id: question_id, question_type } = question;
+    const figure = question_type === 'binary' ? 'mean_probability' : 'option_probabilities';
+    return reply(200, {
+      ...{ question_id, question_type, figure, ...drift, offset },
+      drift_events: [...drift_events],
+    });
+  },
+});
+
+export const routes = [
+  getConsensus,
+  getQuestion,
+  listQuestionSnapshots,
+  getChart,
+  getChartSvg,
+  getChartPng,
+  getDrift,
+];

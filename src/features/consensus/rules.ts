@@ -9,7 +9,7 @@ import { distributionOf } from '../predictions/index.js';
  */
 
 /** What a prediction says: `yes` and its probability, or an `option` and the confidence in it. */
-export interface Said {
+export interface Position {
   readonly family: string;
   readonly yes: boolean | null;
   readonly option: number | null;
@@ -18,7 +18,7 @@ export interface Said {
 }
 
 /** With options also the whole distribution that is stated. */
-export interface Stated extends Said {
+export interface Forecast extends Position {
   /**
    * What each option is given, in percent · (options − 1): a prediction that names one option
    * spreads the rest evenly, and only so are all shares whole numbers. Null without options.
@@ -28,7 +28,7 @@ export interface Stated extends Said {
 
 /** What a prediction gives to each of so many options, from what is stored of it. */
 export const givenBy = (
-  { option, value }: Pick<Said, 'option' | 'value'>,
+  { option, value }: Pick<Position, 'option' | 'value'>,
   probabilities: readonly number[] | null,
   options: number,
 ): readonly number[] | null => {
@@ -39,7 +39,7 @@ export const givenBy = (
 };
 
 /** One cell of a tally. */
-export interface Cell extends Said {
+export interface Cell extends Position {
   readonly count: number;
   /** How many predictions on the question the owner of each of these has. */
   readonly size: number;

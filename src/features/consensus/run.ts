@@ -1,4 +1,3 @@
-import type { Moment } from './history-schema.js';
 import {
   extremize,
   type Family,
@@ -10,6 +9,7 @@ import {
   share,
   shown,
 } from './rules.js';
+import type { Moment } from './schema.js';
 
 /**
  * The consensus as it moves, prediction by prediction. After each one its figures are those that
@@ -18,7 +18,7 @@ import {
  */
 
 /** One prediction, as far as the consensus knows it. */
-export interface Stated {
+export interface TimedForecast {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly family: string;
@@ -38,9 +38,7 @@ export interface RunShape {
 }
 
 export interface Run {
-  add(one: Stated): void;
-  /** Binary: yes_percent, mean_probability, extremized. Multi: the mean of each option. */
-  figures(): readonly number[];
+  add(one: TimedForecast): void;
   /** As the consensus has it. */
   read(): Moment;
 }
@@ -61,7 +59,7 @@ const makePools = () => {
   };
 
   return {
-    add({ owner, family: name, value }: Stated): void {
+    add({ owner, family: name, value }: TimedForecast): void {
       const family = families.get(name) ?? { weight: 0, log_odds: 0 };
       families.set(name, family);
       const before = owners.get(owner) ?? [];
@@ -95,10 +93,6 @@ export const makeRun = ({ question_type, options }: RunShape): Run => {
       for (const [n, part] of given.entries()) sums[n] = (sums[n] as number) + part;
       pools?.add(one);
     },
-    figures: () =>
-      pools === null
-        ? means()
-        : [share(sides[1] as number, count), mean(sum, count) ?? 0, pools.read() ?? 0],
     read() {
       const extremized = pools?.read() ?? null;
       const option_probabilities = means();

@@ -9,9 +9,9 @@ import {
   lockCursor,
   moveCursor,
   putSnapshot,
+  readConsensus,
   readEndings,
-} from './snapshot-store.js';
-import { readConsensus } from './store.js';
+} from './store.js';
 
 /**
  * Takes snapshots of the consensus: of every question that moved, once an hour; and as it stood
@@ -54,17 +54,12 @@ const renewSome = async (tx: Tx): Promise<boolean> => {
   return outdated.length === most_a_step;
 };
 
-interface Turn {
-  readonly taken: number;
-  readonly more: boolean;
-}
-
 /** `turn` takes what is due and says how many that were, and whether more is waiting. */
 export const createSnapshotTaker = ({ sql, clock }: Deps) => {
   /** An hour, and the last question that was looked at in it; null when all of them were. */
   let hour: { readonly at: number; readonly after: string | null } = { at: -1, after: null };
 
-  const turn = async (): Promise<Turn> => {
+  const turn = async () => {
     const at = Math.floor(clock().getTime() / hour_ms) * hour_ms;
     const { after } = at === hour.at ? hour : { after: before_all };
     const done = await sql.begin(async (tx) => {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { loadScript } from '../../redis/client.js';
 import { type LogEntry, readData } from '../events/index.js';
-import { givenBy, type Said, type Stated, type Tally } from './rules.js';
+import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
 
 /**
  * The tally of a question: how many predictions say the same and have owners of the same size, and
@@ -32,11 +32,11 @@ export const tallyKeys = (prefix: string, question_id: string): readonly string[
 };
 
 /** What a prediction says, without blanks. */
-export const cellField = ({ family, yes, option, value }: Said): string =>
+export const cellField = ({ family, yes, option, value }: Position): string =>
   `${family}|${option === null ? (yes ? 'y' : 'n') : option}|${value}`;
 
 /** What the event of a prediction says; with the options of its question. */
-export const statedIn = (entry: LogEntry, options: readonly string[]): Stated => {
+export const forecastIn = (entry: LogEntry, options: readonly string[]): Forecast => {
   const data = readData(entry);
   const index = data['option_index'];
   const option = typeof index === 'number' ? index : null;
@@ -70,7 +70,7 @@ const add = (to: Map<string, number>, field: string, count: number): void => {
 
 /** Counts predictions; those of one owner are known in full. */
 export const countAll = (
-  all: Iterable<Stated & { readonly owner: string }>,
+  all: Iterable<Forecast & { readonly owner: string }>,
 ): Pick<Counted, 'cells' | 'owners'> => {
   const cells = new Map<string, number>();
   const owners = new Map<string, string[]>();

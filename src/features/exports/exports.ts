@@ -3,7 +3,7 @@ import { createGzip } from 'node:zlib';
 import { openSql } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
-import { givenBy, makeRun, type Run, type Stated } from '../consensus/index.js';
+import { givenBy, makeRun, type Run, type TimedForecast } from '../consensus/index.js';
 import { type Format, makeContent, type Result, rowsOf, type Subject } from './content.js';
 import { copyLines, countRows, type Lines } from './copy-store.js';
 import { fillPseudonyms } from './pseudonym-store.js';
@@ -41,7 +41,7 @@ const most_sums = 1_000;
 const sums_ms = 3_600_000;
 
 /** A row of `selectStated`. */
-interface StatedRow extends Omit<Stated, 'given'> {
+interface StatedRow extends Omit<TimedForecast, 'given'> {
   readonly question_id: string;
   readonly question_type: 'binary' | 'multi';
   readonly options: readonly string[];

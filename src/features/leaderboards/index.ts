@@ -1,7 +1,6 @@
-export { type BoardsAsk, findBoardDifferences } from './check.js';
-export { createBoardKeeper } from './keeper.js';
 export { type Boards, createBoards } from './live.js';
-export { type PerformanceAsk, readPerformance } from './performance.js';
+export { readPerformance } from './performance.js';
+export { createBoardRebuild, findBoardDifferences } from './rebuild.js';
 export { makeLeaderboardTopics, routes, type StandingParts } from './routes.js';
 export { type Performance, performance_schema } from './schema.js';
-export { markDebaters, markStanding, readNet } from './store.js';
+export { markDebaters, markStanding, readRank } from './store.js';

@@ -3,14 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
 import { describeError } from '../../kit/log.js';
 import type { AgentKind, BoardName } from './rules.js';
-import {
-  type BoardAsk,
-  type BoardPage,
-  type BoardRow,
-  countAbove,
-  type NetRow,
-  readBoard,
-} from './store.js';
+import { type BoardPage, type BoardQuery, type BoardRow, readBoard } from './store.js';
 
 /**
  * Boards in Redis: each a sorted set whose members are in the order of their texts. A member is the
@@ -95,9 +88,7 @@ export const writeBoard = async (
 
 export interface Boards {
   /** A page of a board, from Redis, or from the record where Redis does not have it. */
-  page(ask: BoardAsk): Promise<BoardPage>;
-  /** 1 for those of the kind that won most; who won as much shares a rank. */
-  rank(of: NetRow): Promise<number>;
+  page(query: BoardQuery): Promise<BoardPage>;
 }
 
 const readHead = async (redis: Redis, key: string): Promise<Head | null> => {
@@ -106,8 +97,12 @@ const readHead = async (redis: Redis, key: string): Promise<Head | null> => {
 };
 
 /** Null where the board is not in Redis, is of another day, or does not reach so far. */
-const readLive = async (redis: Redis, prefix: string, ask: BoardAsk): Promise<BoardPage | null> => {
-  const { kind, agents, slice, limit, offset, after } = ask;
+const readLive = async (
+  redis: Redis,
+  prefix: string,
+  query: BoardQuery,
+): Promise<BoardPage | null> => {
+  const { kind, agents, slice, limit, offset, after } = query;
   const key = boardKey(prefix, { kind, agents, slot: slice.slot });
   const from = after === null ? '[0' : `(${sortable(after.key)}${after.agent_id}~`;
   const [head, found] = await Promise.all([
@@ -123,20 +118,19 @@ const shared_ms = 1_000;
 
 export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
   const prefix = config.REDIS_PREFIX;
-  /** A pass over all scores, which is shared by those who ask for the same within a second. */
+  /** A read from Postgres passes over all scores: equal reads within a second share one. */
   const pages = makeCache<BoardPage>({ most: 200, ttl_ms: shared_ms });
-  const askRedis = async (ask: BoardAsk): Promise<BoardPage | null> => {
+  const readRedis = async (query: BoardQuery): Promise<BoardPage | null> => {
     if (redis.status !== 'ready') return null;
     try {
-      return await readLive(redis, prefix, ask);
+      return await readLive(redis, prefix, query);
     } catch (error) {
       log.debug(describeError(error), 'boards: Redis did not answer, reading the record');
       return null;
     }
   };
   return {
-    page: async (ask) =>
-      (await askRedis(ask)) ?? pages.get(JSON.stringify(ask), () => readBoard(sql, ask)),
-    rank: async (of) => 1 + (await countAbove(sql, of)),
+    page: async (query) =>
+      (await readRedis(query)) ?? pages.get(JSON.stringify(query), () => readBoard(sql, query)),
   };
 };

@@ -8,11 +8,11 @@ import {
   tierProgress,
   wilson,
 } from '../points/index.js';
-import { type AgentRecord, type RecordRow, readRecord } from './record-store.js';
 import { brierOf, dayOf, eceOf, fractions, percent, percents } from './rules.js';
 import type { Performance } from './schema.js';
+import { type AgentRecord, type RecordRow, readRecord } from './store.js';
 
-/** The record of an agent as `GET /api/me` and its public profile tell it. */
+/** The record of an agent as `GET /api/me` and its public profile show it. */
 
 const recordOf = (row: RecordRow) => ({
   resolved: row.n,
@@ -50,18 +50,15 @@ const calibrationOf = ({ bins }: AgentRecord): Performance['calibration'] => {
 };
 
 const streaksOf = ({ results, days }: AgentRecord, today: number): Performance['streak'] => {
-  const { current, best } = streakOf([...results].map((result) => result === '1'));
+  const { current, best } = streakOf(results);
   const in_days = dayStreakOf(days, today);
   return { current, best, days_current: in_days.current, days_best: in_days.best };
 };
 
-export interface PerformanceAsk {
-  readonly agent_id: string;
-  readonly points: number;
-  readonly now: Date;
-}
-
-export const readPerformance = async (db: Db, ask: PerformanceAsk): Promise<Performance> => {
+export const readPerformance = async (
+  db: Db,
+  ask: { readonly agent_id: string; readonly points: number; readonly now: Date },
+): Promise<Performance> => {
   const record = await readRecord(db, ask.agent_id);
   const [all, ...categories] = record.rows as [RecordRow, ...RecordRow[]];
   const shown = recordOf(all);

@@ -26,13 +26,13 @@ import {
   leaderboard_query,
   leaderboard_schema,
 } from './schema.js';
-import { type BoardAsk, readNames } from './store.js';
+import { type BoardQuery, readNames } from './store.js';
 
 export type StandingParts = { readonly boards: Boards };
 type Needs = Deps & TaxonomyParts & StandingParts;
 
 /** Where the page before ended: its key and its agent. */
-const readAfter = (after: readonly unknown[] | null): BoardAsk['after'] | Fault => {
+const readAfter = (after: readonly unknown[] | null): BoardQuery['after'] | Fault => {
   if (after === null) return null;
   const key = Number(after[0]);
   if (after[0] === '' || !Number.isFinite(key)) return refuseCursor();
@@ -57,13 +57,13 @@ const readLeaderboard = async (
   { by, category, period, query }: PageOf,
 ): Promise<Static<typeof leaderboard_schema> | Fault> => {
   const { kind = 'agent' } = query;
-  const ask = readPage(query, ['text', 'id']);
-  if (isFault(ask)) return ask;
-  const after = readAfter(ask.after);
+  const page_query = readPage(query, ['text', 'id']);
+  if (isFault(page_query)) return page_query;
+  const after = readAfter(page_query.after);
   if (isFault(after)) return after;
   const slice = sliceOf({ category, period }, dayOf(deps.clock()));
-  const found = await deps.boards.page({ ...ask, kind: by, agents: kind, slice, after });
-  const page = makePage(found.rows, ask.limit, (row) => [String(row.key), row.agent_id]);
+  const found = await deps.boards.page({ ...page_query, kind: by, agents: kind, slice, after });
+  const page = makePage(found.rows, page_query.limit, (row) => [String(row.key), row.agent_id]);
   const ids = page.rows.map(({ agent_id }) => agent_id);
   const names = await readNames(deps.sql, ids);
   const entries = page.rows.flatMap(({ agent_id, rank, key, detail }): Entry[] => {
@@ -122,8 +122,8 @@ const debaters = route({
   query: debaters_query,
   returns: { 200: debaters_schema },
   handle: async ({ query }, deps) => {
-    const ask = { by: 'debaters', category: null, period: 'all', query } as const;
-    const page = await readLeaderboard(deps, ask);
+    const board = { by: 'debaters', category: null, period: 'all', query } as const;
+    const page = await readLeaderboard(deps, board);
     if (isFault(page)) return page;
     const { total, next_cursor } = page;
     const rows = page.entries.map(
@@ -172,8 +172,8 @@ export const makeLeaderboardTopics = (deps: Needs, touch: (topic: string) => voi
     read: async (topic) => {
       const named = readName(topic);
       if (named === null) return null;
-      const ask = { ...named, category: null, query: { limit: most_listed } };
-      const page = await readLeaderboard(deps, ask);
+      const board = { ...named, category: null, query: { limit: most_listed } };
+      const page = await readLeaderboard(deps, board);
       if (isFault(page)) return null;
       const { by, category, period, leaderboard, total } = page;
       return { by, category, period, leaderboard, total };

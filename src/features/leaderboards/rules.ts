@@ -48,22 +48,19 @@ export interface Slice {
   /** Names the slice in Redis: `all:all`, `society:30d`. */
   readonly slot: string;
   readonly category: string | null;
-  readonly period: Period;
   /** Resolutions from this time on; null: all. */
   readonly since: string | null;
-  /** The slice of everything, where also those are in that have nothing resolved. */
-  readonly is_whole: boolean;
 }
 
-export const sliceOf = (
-  { category, period }: Pick<Slice, 'category' | 'period'>,
-  day: number,
-): Slice => ({
+interface Chosen {
+  readonly category: string | null;
+  readonly period: Period;
+}
+
+export const sliceOf = ({ category, period }: Chosen, day: number): Slice => ({
   slot: `${category ?? 'all'}:${period}`,
   category,
-  period,
   since: sinceOf(period, day),
-  is_whole: category === null && period === 'all',
 });
 
 /** Of everything; the boards of debaters have no other. */
@@ -91,10 +88,9 @@ export interface Sums {
 const billion = 1e9;
 const halfUp = (value: number): number => Math.floor(value + 0.5);
 
-type Bins = Pick<Sums, 'n' | 'bin_stated' | 'bin_hits'>;
-
 /** The expected calibration error to six places, from whole numbers alone, as in SQL. */
-export const eceOf = ({ n, bin_stated, bin_hits }: Bins): number => {
+export const eceOf = (sums: Pick<Sums, 'n' | 'bin_stated' | 'bin_hits'>): number => {
+  const { n, bin_stated, bin_hits } = sums;
   const distance = bin_hits.reduce(
     (sum, hits, i) => sum + Math.abs(100 * hits - bin_stated[i]!),
     0,
@@ -136,7 +132,7 @@ const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
   return error === null ? null : fractions(error.interval);
 };
 
-/** What a row tells beside its place. */
+/** The figures of a row besides its place. */
 export interface Detail {
   readonly n: number;
   readonly interval: Interval | null;
@@ -150,7 +146,7 @@ export const detailOf = (kind: BoardKind, sums: Sums): Detail => ({
   interval: intervalOn(kind, sums),
 });
 
-/** The value that a key stands for: points, upvotes, percent, Brier score, calibration error. */
+/** The value behind a key: points, upvotes, percent, Brier score, calibration error. */
 export const shownValue = (kind: BoardName, key: number): number => {
   if (kind === 'points' || kind === 'debaters') return 0 - key;
   return kind === 'accuracy' ? percent(0 - key) : key;

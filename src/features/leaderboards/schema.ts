@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { nullable, textEnum, uuid_schema } from '../../http/openapi.js';
 import { page_query } from '../../http/page.js';
 import { agent_kinds, boards, period_names, periods } from './rules.js';
@@ -49,14 +49,18 @@ const entry_schema = Type.Object({
 });
 export type Entry = Static<typeof entry_schema>;
 
+const pageOf = <R extends TSchema>(row: R) => ({
+  leaderboard: Type.Array(row),
+  entries: Type.Array(row, { description: 'The same as `leaderboard`.' }),
+  total: Type.Integer(),
+  next_cursor: nullable(Type.String()),
+});
+
 export const leaderboard_schema = Type.Object({
   by: textEnum(boards),
   category: nullable(Type.String()),
   period: textEnum(periods),
-  leaderboard: Type.Array(entry_schema),
-  entries: Type.Array(entry_schema, { description: 'The same as `leaderboard`.' }),
-  total: Type.Integer(),
-  next_cursor: nullable(Type.String()),
+  ...pageOf(entry_schema),
 });
 
 const { rank, kind, user_id, name } = entry_schema.properties;
@@ -70,12 +74,7 @@ export const debaters_query = Type.Object({
   ...page_query,
 });
 
-export const debaters_schema = Type.Object({
-  leaderboard: Type.Array(debater_schema),
-  entries: Type.Array(debater_schema, { description: 'The same as `leaderboard`.' }),
-  total: Type.Integer(),
-  next_cursor: nullable(Type.String()),
-});
+export const debaters_schema = Type.Object(pageOf(debater_schema));
 
 const percent = nullable(Type.Number({ minimum: 0, maximum: 100 }));
 const score = nullable(Type.Number());

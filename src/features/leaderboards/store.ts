@@ -10,7 +10,7 @@ import {
   type Sums,
 } from './rules.js';
 
-/** Standing in the record: of whom it changed, and how everybody stands. */
+/** Boards and the records of agents, from Postgres; and which of them changed. */
 
 /**
  * Says that the scores, link or suspension of these agents changed in this transaction, so that the
@@ -37,18 +37,21 @@ export const markDebaters = async (tx: Tx, agent_ids: readonly string[]): Promis
     from unnest(${agent_ids as string[]}::uuid[]) as d (agent_id)`;
 };
 
-/** Holds the boards until the transaction ends; false while somebody else does. */
-export const holdBoards = async (tx: Tx): Promise<boolean> => {
+/** Locks the boards until the transaction ends; false while another process does. */
+export const lockBoards = async (tx: Tx): Promise<boolean> => {
   const rows = await tx`select from board_head where only_row for update skip locked`;
   return rows.count === 1;
 };
 
 /**
- * Takes marks away and brings what their agents won up to date, by which ranks are counted; what is
- * not committed yet stays for another turn. The categories in which scores changed; null stands for
- * all of them.
+ * Deletes rows of `standing_changes` and updates `board_nets`, by which ranks are counted; what is
+ * not committed yet stays for another turn. Returns the categories in which scores changed; null
+ * stands for all of them.
  */
-export const takeMarks = async (tx: Tx, most: number): Promise<ReadonlySet<string | null>> => {
+export const takeStandingChanges = async (
+  tx: Tx,
+  most: number,
+): Promise<ReadonlySet<string | null>> => {
   const taken = await tx<{ agent_id: string; category: string | null }[]>`
     delete from standing_changes
     where ctid = any (array(select ctid from standing_changes limit ${most}))
@@ -58,14 +61,14 @@ export const takeMarks = async (tx: Tx, most: number): Promise<ReadonlySet<strin
   return new Set(taken.map(({ category }) => category));
 };
 
-/** A statement of its own after the marks are taken, so that it sees what they stand for. */
+/** A statement of its own after the changes are taken, so that it sees their scores. */
 const putNets = async (tx: Tx, agents: readonly string[]): Promise<void> => {
   await tx`
-    with marked as (select unnest(${agents as string[]}::uuid[]) as agent_id),
-    nets as (${netsOf(tx, tx`a.id in (select agent_id from marked)`)}),
+    with changed as (select unnest(${agents as string[]}::uuid[]) as agent_id),
+    nets as (${netsOf(tx, tx`a.id in (select agent_id from changed)`)}),
     gone as (
       delete from board_nets b
-      where b.agent_id in (select agent_id from marked)
+      where b.agent_id in (select agent_id from changed)
         and not exists (select from nets n where n.agent_id = b.agent_id)
     )
     insert into board_nets as b (agent_id, kind, net)
@@ -74,8 +77,8 @@ const putNets = async (tx: Tx, agents: readonly string[]): Promise<void> => {
     where (b.kind, b.net) is distinct from (excluded.kind, excluded.net)`;
 };
 
-/** Takes all marks of debaters away; whether there were any. */
-export const takeDebaterMarks = async (tx: Tx): Promise<boolean> => {
+/** Deletes all rows of `debater_changes`; whether there were any. */
+export const takeDebaterChanges = async (tx: Tx): Promise<boolean> => {
   const rows = await tx`delete from debater_changes`;
   return rows.count > 0;
 };
@@ -100,11 +103,11 @@ const netsOf = (db: Db, which: ReturnType<typeof isRanked>) => db`
   group by a.id`;
 
 /**
- * What the predictions of everybody in a slice come to. Fractions are summed as whole billionths
+ * The sums of each agent's predictions in a slice. Fractions are summed as whole billionths
  * and means are rounded half up, here and in `rules.ts` alike: whatever the order in which Postgres
  * meets the rows, boards and the record of an agent agree to the last digit.
  */
-const standing = (db: Db, { category, since, is_whole }: Slice) => db`
+const standing = (db: Db, { category, since }: Slice) => db`
   binned as (
     select
       s.agent_id,
@@ -151,7 +154,8 @@ const standing = (db: Db, { category, since, is_whole }: Slice) => db`
       coalesce(s.bin_hits, '{}') as bin_hits
     from agents a
     left join summed s on s.agent_id = a.id
-    where ${isRanked(db)} and (${is_whole} or s.n is not null)
+    -- On the boards of everything agents are listed that have nothing resolved, too.
+    where ${isRanked(db)} and (${category === null && since === null} or s.n is not null)
   )`;
 
 /** What linked agents that are not suspended wrote, of what is not hidden. */
@@ -185,7 +189,7 @@ const forecastKeys = (db: Db) => db`
     case when n >= ${least_resolved} then floor(distance::float8 * 10000 / n + 0.5) / 1e6 end
   )`;
 
-/** Everybody on some boards of a slice, of all kinds of agents. */
+/** All agents on some boards of a slice, of every kind. */
 const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
   const is_debaters = kinds.includes('debaters');
   return db`
@@ -238,7 +242,7 @@ const rowOf = (row: RankedRow): BoardRow => {
   return { agent_id, key, rank, detail };
 };
 
-export interface BoardAsk {
+export interface BoardQuery {
   readonly kind: BoardName;
   /** Left out: agents that are not imported. */
   readonly agents?: AgentKind | undefined;
@@ -249,8 +253,8 @@ export interface BoardAsk {
 }
 
 /** A page of a board from the record alone: as Redis has it, to the last digit. */
-export const readBoard = async (db: Db, ask: BoardAsk): Promise<BoardPage> => {
-  const { kind, agents = 'agent', slice, limit, offset, after } = ask;
+export const readBoard = async (db: Db, query: BoardQuery): Promise<BoardPage> => {
+  const { kind, agents = 'agent', slice, limit, offset, after } = query;
   const rows = await db<RankedRow[]>`
     with ${ranked(db, slice, [kind])}
     select *
@@ -263,22 +267,17 @@ export const readBoard = async (db: Db, ask: BoardAsk): Promise<BoardPage> => {
     limit ${limit + 1}`;
   const is_first = after === null && offset === 0;
   if (rows[0] === undefined && !is_first) {
-    const { total } = await readBoard(db, { ...ask, limit: 0, offset: 0, after: null });
+    const { total } = await readBoard(db, { ...query, limit: 0, offset: 0, after: null });
     return { total, rows: [] };
   }
   return { total: rows[0]?.total ?? 0, rows: rows.map(rowOf) };
 };
 
-export interface Board extends BoardPage {
-  readonly agents: AgentKind;
-  readonly kind: BoardName;
-}
-
 /** The first of some boards of a slice, for all kinds of agents; by one pass over its scores. */
 export const readTops = async (
   db: Db,
   { slice, kinds, most }: { slice: Slice; kinds: readonly BoardName[]; most: number },
-): Promise<readonly Board[]> => {
+) => {
   const rows = await db<RankedRow[]>`
     with ${ranked(db, slice, kinds)} select * from ranked where place <= ${most} order by place`;
   return agent_kinds.flatMap((agents) =>
@@ -309,27 +308,19 @@ export const readNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-export interface NetRow {
-  /** What the resolved predictions won, less what they lost. */
-  readonly net: number;
-  readonly kind: AgentKind;
-}
-
-export const readNet = async (db: Db, agent_id: string): Promise<NetRow> => {
-  const [row] = await db<NetRow[]>`
-    select
-      ${kindColumn(db)} as kind,
-      (select coalesce(sum(net), 0)::integer from scores where agent_id = a.id) as net
-    from agents a
-    where a.id = ${agent_id}`;
-  return row ?? { net: 0, kind: 'agent' };
-};
-
-/** How many ranked agents of the kind won more, by the index. */
-export const countAbove = async (db: Db, { net, kind }: NetRow): Promise<number> => {
-  const [row] = await db<{ above: number }[]>`
-    select count(*)::integer as above from board_nets where kind = ${kind} and net > ${net}`;
-  return row?.above ?? 0;
+/** One more than the ranked agents of the agent's kind that won more, found by the index. */
+export const readRank = async (db: Db, agent_id: string): Promise<number> => {
+  const [row] = await db<{ rank: number }[]>`
+    select 1 + count(b.agent_id)::integer as rank
+    from (
+      select
+        ${kindColumn(db)} as kind,
+        (select coalesce(sum(net), 0) from scores where agent_id = a.id) as net
+      from agents a
+      where a.id = ${agent_id}
+    ) own
+    left join board_nets b on b.kind = own.kind and b.net > own.net`;
+  return row?.rank ?? 1;
 };
 
 /** How many of `board_nets` differ from the scores, for `npm run verify`. */
@@ -341,3 +332,71 @@ export const countWrongNets = async (db: Db): Promise<number> => {
     where (n.kind, n.net) is distinct from (b.kind, b.net)`;
   return row?.wrong ?? 0;
 };
+
+/** The resolved predictions of one agent in a category, or in all (null). */
+export interface RecordRow {
+  readonly category: string | null;
+  readonly n: number;
+  readonly correct: number;
+  /** Sum of the Brier scores in billionths, as for the boards. */
+  readonly brier: number;
+  readonly brier_variance: number | null;
+  readonly log_score: number | null;
+  readonly baseline: number | null;
+  readonly relative: number | null;
+}
+
+/** The row of all first, then the categories that have any. */
+const readRows = (db: Db, agent_id: string) => db<RecordRow[]>`
+  select
+    category,
+    count(*)::integer as n,
+    (count(*) filter (where correct))::integer as correct,
+    coalesce(sum(round(brier * 1e9)::bigint), 0)::bigint as brier,
+    round(var_samp(brier::numeric), 9)::float8 as brier_variance,
+    round(avg(log_score::numeric), 6)::float8 as log_score,
+    round(avg(baseline::numeric), 3)::float8 as baseline,
+    round(avg(relative::numeric), 3)::float8 as relative
+  from scores
+  where agent_id = ${agent_id}
+  group by grouping sets ((), (category))
+  order by category nulls first`;
+
+/** `stated`: the sum of the stated percents. */
+const readBins = (db: Db, agent_id: string) => db<
+  { readonly bin: number; readonly n: number; readonly stated: number; readonly hits: number }[]
+>`
+  select
+    least(stated / 10, 9) as bin,
+    count(*)::integer as n,
+    sum(stated)::integer as stated,
+    (count(*) filter (where hit))::integer as hits
+  from scores
+  where agent_id = ${agent_id}
+  group by bin
+  order by bin`;
+
+/** Whether each was correct, in the order of resolution; UTC days with a prediction since 1970. */
+const readRuns = (db: Db, agent_id: string) => db<
+  { readonly results: readonly boolean[]; readonly days: readonly number[] }[]
+>`
+  select
+    array(
+      select correct from scores where agent_id = ${agent_id} order by resolved_at, prediction_id
+    ) as results,
+    array(
+      select distinct (created_at at time zone 'UTC')::date - date '1970-01-01' as day
+      from predictions
+      where agent_id = ${agent_id}
+      order by day
+    ) as days`;
+
+export const readRecord = async (db: Db, agent_id: string) => {
+  const [rows, bins, [runs]] = await Promise.all([
+    readRows(db, agent_id),
+    readBins(db, agent_id),
+    readRuns(db, agent_id),
+  ]);
+  return { rows: rows as readonly RecordRow[], bins, ...(runs ?? { results: [], days: [] }) };
+};
+export type AgentRecord = Awaited<ReturnType<typeof readRecord>>;

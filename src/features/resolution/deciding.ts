@@ -14,7 +14,8 @@ import { insertResolution, lockQuestion, type ResolutionRow, readLatest } from '
 
 /**
  * A decision takes effect at once: in one transaction the question changes its status and revision,
- * the event goes out, and a row tells the job what to settle. What agents get follows in chunks.
+ * the event goes out, and a row tells the job what to settle. The job pays the agents afterwards,
+ * in chunks.
  *
  * Predictions are placed under a lock of the question while it is open, and a decision takes the
  * exclusive one: a prediction before it is settled with the others, one after it is refused.
@@ -27,7 +28,7 @@ export interface Decided {
   readonly changed: boolean;
 }
 
-export interface DecideAsk {
+export interface DecisionRequest {
   readonly question_id: string;
   /** `admin`, `human:<id>` or `dispute:<id>`. */
   readonly decided_by: string;
@@ -66,12 +67,15 @@ const voidAndTell = async (tx: Tx, before: QuestionRow, note: string | null, at:
 };
 
 /** Decides within the caller's transaction. */
-export const decideQuestion = async (tx: Tx, ask: DecideAsk): Promise<Decided | Fault> => {
-  const { question_id, decided_by, at } = ask;
+export const decideQuestion = async (
+  tx: Tx,
+  request: DecisionRequest,
+): Promise<Decided | Fault> => {
+  const { question_id, decided_by, at } = request;
   const is_there = await lockQuestion(tx, question_id);
   const before = is_there ? await readQuestion(tx, question_id) : undefined;
   if (before === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
-  const decision = ask.decide(before);
+  const decision = request.decide(before);
   if (isFault(decision)) return decision;
   const latest = await readLatest(tx, question_id);
   if (latest !== undefined && isSameDecision(latest, decision)) {

@@ -1,23 +1,40 @@
-import { Type } from '@sinclair/typebox';
-import type { Tx } from '../../db/client.js';
+import { type Static, Type } from '@sinclair/typebox';
+import type { Sql, Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
+import { replyPage } from '../../http/page.js';
 import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
-import { isFault } from '../../kit/fault.js';
+import { isFault, refuse } from '../../kit/fault.js';
 import { adminName, recordAct } from '../audit/index.js';
+import { prediction_faults } from '../predictions/index.js';
 import {
+  findVisible,
   type QuestionParts,
   question_faults,
   question_params,
   question_schema,
   toWire as toQuestionWire,
 } from '../questions/index.js';
-import { type DecideAsk, type Decided, decideQuestion } from './deciding.js';
+import { type Decided, type DecisionRequest, decideQuestion } from './deciding.js';
+import { decideDispute, fileDispute, withdrawDispute } from './disputes.js';
+import { receipt_routes } from './receipts.js';
 import { readDecision, readVoiding } from './rules.js';
-import { resolution_faults, resolution_schema, resolve_body, void_body } from './schema.js';
+import {
+  decide_body,
+  dispute_answer,
+  dispute_faults,
+  dispute_params,
+  disputes_answer,
+  disputes_query,
+  file_body,
+  resolution_faults,
+  resolution_schema,
+  resolve_body,
+  void_body,
+} from './schema.js';
+import { countDisputes, listDisputes, readDispute } from './store.js';
 
 type Needs = Deps & QuestionParts;
 const route = routeFor<Needs>();
-const tag = 'resolution';
 
 const decided_schema = Type.Object({ question: question_schema, resolution: resolution_schema });
 
@@ -27,7 +44,7 @@ const answerOf = ({ question, resolution }: Decided): Answer =>
     resolution,
   });
 
-/** The act of an admin beside what it decided, in the same transaction. */
+/** Records the admin's act in the transaction of the decision. */
 const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Promise<void> => {
   const { kind, outcome, correct_options, revision, resolution_note, decided_by } = resolution;
   await recordAct(tx, {
@@ -46,7 +63,11 @@ const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Prom
 
 type Call = Pick<Context<{ readonly id: string }>, 'params' | 'caller' | 'keep'>;
 
-const decide = async (ctx: Call, deps: Needs, decision: DecideAsk['decide']): Promise<Answer> => {
+const decide = async (
+  ctx: Call,
+  deps: Needs,
+  decision: DecisionRequest['decide'],
+): Promise<Answer> => {
   const question_id = ctx.params.id;
   const at = deps.clock();
   const decided_by = adminName(ctx.caller);
@@ -63,7 +84,7 @@ const decide = async (ctx: Call, deps: Needs, decision: DecideAsk['decide']): Pr
 };
 
 const decision = {
-  ...({ method: 'POST', tag, auth: 'admin', keeps: 'inside' } as const),
+  ...({ method: 'POST', tag: 'resolution', auth: 'admin', keeps: 'inside' } as const),
   params: question_params,
   absent: question_faults.QUESTION_NOT_FOUND,
   returns: { 202: decided_schema, 200: decided_schema },
@@ -92,4 +113,134 @@ const voidQuestion = route({
   handle: (ctx, deps) => decide(ctx, deps, () => readVoiding(ctx.body)),
 });
 
-export const admin_routes = [resolve, voidQuestion];
+const absent = dispute_faults.DISPUTE_NOT_FOUND;
+
+const on_dispute = { params: dispute_params, absent, returns: { 200: dispute_answer } };
+
+const file = route({
+  id: 'fileDispute',
+  method: 'POST',
+  path: '/api/questions/{id}/dispute',
+  summary: 'Dispute the resolution of a question that you predicted on, within 72 hours',
+  tag: 'disputes',
+  auth: 'linked',
+  limits: ['comments'],
+  keeps: 'inside',
+  params: question_params,
+  absent: question_faults.QUESTION_NOT_FOUND,
+  body: file_body,
+  returns: { 201: dispute_answer },
+  faults: [
+    question_faults.QUESTION_NOT_FOUND,
+    prediction_faults.CONTENT_REJECTED,
+    dispute_faults.QUESTION_NOT_RESOLVED,
+    dispute_faults.PREDICTION_REQUIRED,
+    dispute_faults.DISPUTE_WINDOW_CLOSED,
+    dispute_faults.DUPLICATE_DISPUTE,
+  ],
+  handle: fileDispute,
+});
+
+type DisputesQuery = Static<typeof disputes_query>;
+
+const list = (sql: Sql, path: string, query: DisputesQuery, question_id: string | null) => {
+  const filter = { status: query.status, question_id };
+  return replyPage({
+    ...{ path, query, plural: 'disputes' },
+    read: (page) => listDisputes(sql, filter, page),
+    count: async () => ({ total: await countDisputes(sql, filter) }),
+  });
+};
+
+const listOfQuestion = route({
+  id: 'listDisputes',
+  method: 'GET',
+  path: '/api/questions/{id}/disputes',
+  summary: 'Disputes of a question, newest first',
+  tag: 'disputes',
+  auth: 'public',
+  params: question_params,
+  absent: question_faults.QUESTION_NOT_FOUND,
+  query: disputes_query,
+  returns: { 200: disputes_answer },
+  faults: [question_faults.QUESTION_NOT_FOUND],
+  cacheable: true,
+  handle: async ({ params, query, caller }, deps) => {
+    const question = await findVisible(deps, params.id, caller);
+    if (isFault(question)) return question;
+    return list(deps.sql, `/api/questions/${params.id}/disputes`, query, params.id);
+  },
+});
+
+const getDispute = route({
+  ...on_dispute,
+  id: 'getDispute',
+  method: 'GET',
+  path: '/api/disputes/{id}',
+  summary: 'One dispute',
+  tag: 'disputes',
+  auth: 'public',
+  faults: [absent],
+  cacheable: true,
+  handle: async ({ params }, { sql }) => {
+    const dispute = await readDispute(sql, params.id);
+    return dispute === undefined ? refuse(absent) : reply(200, { dispute });
+  },
+});
+
+const withdraw = route({
+  ...on_dispute,
+  id: 'withdrawDispute',
+  method: 'POST',
+  path: '/api/disputes/{id}/withdraw',
+  summary: 'Withdraw your own dispute while it is open',
+  tag: 'disputes',
+  auth: 'linked',
+  keeps: 'inside',
+  faults: [absent, dispute_faults.DISPUTE_NOT_OPEN],
+  handle: withdrawDispute,
+});
+
+const decideOne = route({
+  ...on_dispute,
+  id: 'decideDispute',
+  method: 'POST',
+  path: '/api/admin/disputes/{id}/resolve',
+  summary: 'Uphold a dispute with the new outcome, or reject it',
+  tag: 'disputes',
+  auth: 'admin',
+  keeps: 'inside',
+  body: decide_body,
+  faults: [
+    absent,
+    dispute_faults.DISPUTE_NOT_OPEN,
+    dispute_faults.OUTCOME_UNCHANGED,
+    resolution_faults.INVALID_OUTCOME,
+    question_faults.INVALID_TRANSITION,
+  ],
+  handle: decideDispute,
+});
+
+const listAll = route({
+  id: 'listAllDisputes',
+  method: 'GET',
+  path: '/api/admin/disputes',
+  summary: 'Disputes of all questions, newest first; ?status=open is what waits for a decision',
+  tag: 'disputes',
+  auth: 'admin',
+  query: disputes_query,
+  returns: { 200: disputes_answer },
+  handle: ({ query }, { sql }) => list(sql, '/api/admin/disputes', query, null),
+});
+
+export const routes = [
+  resolve,
+  voidQuestion,
+  ...receipt_routes,
+  file,
+  listOfQuestion,
+  getDispute,
+  withdraw,
+  decideOne,
+  listAll,
+];

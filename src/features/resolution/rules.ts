@@ -1,7 +1,17 @@
-import { type Fault, isFault, refuse } from '../../kit/fault.js';
-import { hasControls, normaliseText, readText } from '../../kit/text.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { findObjection, hasControls, normaliseText, readText } from '../../kit/text.js';
+import { prediction_faults } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
-import { type ResolveBody, resolution_faults, type VoidBody } from './schema.js';
+import {
+  dispute_faults,
+  type FileBody,
+  type ResolveBody,
+  reason_limits,
+  resolution_faults,
+  type VoidBody,
+} from './schema.js';
+
+/** Rules of decisions and of disputes, without I/O and without a clock. */
 
 /** What an admin or a dispute decides, brought to one value. */
 export interface Decision {
@@ -45,9 +55,9 @@ const readOptions = (
 export const isWebAddress = (text: string): boolean =>
   !hasControls(text) && /^https?:/i.test(text) && URL.canParse(text);
 
-type Reasons = Pick<Decision, 'resolution_note' | 'evidence_urls'>;
-
-const readReasons = (body: VoidBody): Reasons | Fault => {
+const readReasons = (
+  body: VoidBody,
+): Pick<Decision, 'resolution_note' | 'evidence_urls'> | Fault => {
   const urls = (body.evidence_urls ?? []).map((url) => url.trim());
   const bad = urls.findIndex((url) => !isWebAddress(url));
   if (bad !== -1) return wrong(`body.evidence_urls.${bad}`, 'Evidence is an http(s) URL.');
@@ -84,21 +94,81 @@ export const readVoiding = (body: VoidBody): Decision | Fault => {
   return { kind: 'void', outcome: null, correct_options: null, ...reasons };
 };
 
+type Outcome = Pick<Decision, 'outcome' | 'correct_options'>;
+
+/** Correct options are in the order of the question. */
+export const isSameOutcome = (a: Outcome, b: Outcome): boolean => {
+  const textOf = (o: Outcome) => JSON.stringify([o.outcome, o.correct_options]);
+  return textOf(a) === textOf(b);
+};
+
 /** True when the second says nothing new, so that a repeated call makes no new revision. */
 export const isSameDecision = (a: Decision, b: Decision): boolean => {
-  const said = (d: Decision) =>
-    JSON.stringify([d.kind, d.outcome, d.correct_options, d.resolution_note, d.evidence_urls]);
-  return said(a) === said(b);
+  const textOf = (d: Decision) => JSON.stringify([d.kind, d.resolution_note, d.evidence_urls]);
+  return isSameOutcome(a, b) && textOf(a) === textOf(b);
 };
 
 /** A yes/no question has two: YES and NO. */
 export const countOptions = (options: readonly string[]): number => options.length || 2;
 
 /** Indices of what turned out right; of a yes/no question YES is 0 and NO is 1. */
-export const correctIndices = (
-  decided: Pick<Decision, 'outcome' | 'correct_options'>,
-  options: readonly string[],
-): readonly number[] => {
+export const correctIndices = (decided: Outcome, options: readonly string[]): readonly number[] => {
   if (decided.outcome !== null) return [decided.outcome ? 0 : 1];
   return (decided.correct_options ?? []).map((option) => options.indexOf(option));
+};
+
+/** How long after a resolution it can be disputed; a new revision begins it anew. */
+export const window_ms = 72 * 3_600_000;
+
+export interface Filing {
+  readonly reason: string;
+  /** In the order given, each once. */
+  readonly evidence_urls: readonly string[];
+}
+
+const readEvidence = (urls: readonly string[]): readonly string[] | Fault => {
+  const trimmed = urls.map((url) => url.trim());
+  const fields = trimmed.flatMap((url, n) =>
+    isWebAddress(url) ? [] : [{ path: `body.evidence_urls.${n}`, message: 'An http(s) URL' }],
+  );
+  if (fields.length === 0) return [...new Set(trimmed)];
+  return refuse(common_faults.INVALID_REQUEST, {
+    message: 'Evidence is given as http(s) URLs.',
+    fields,
+  });
+};
+
+export const readFiling = (body: FileBody): Filing | Fault => {
+  const reason = readText(body.reason, 'body.reason', reason_limits);
+  if (isFault(reason)) return reason;
+  const evidence_urls = readEvidence(body.evidence_urls ?? []);
+  if (isFault(evidence_urls)) return evidence_urls;
+  const objection = findObjection(reason);
+  if (objection === null) return { reason, evidence_urls };
+  return refuse(prediction_faults.CONTENT_REJECTED, {
+    message: objection.detail,
+    fields: [{ path: 'body.reason', message: objection.detail }],
+  });
+};
+
+export interface Disputed {
+  readonly status: string;
+  readonly resolved_at: Date | null;
+  readonly has_predicted: boolean;
+}
+
+/** Why this agent cannot dispute the question now; null when it can. */
+export const whyNotDisputable = (question: Disputed, now: Date): Fault | null => {
+  const { status, resolved_at, has_predicted } = question;
+  if (status !== 'resolved' || resolved_at === null) {
+    return refuse(dispute_faults.QUESTION_NOT_RESOLVED, {
+      message: `Only a resolved question can be disputed; this one is ${status}.`,
+    });
+  }
+  if (!has_predicted) return refuse(dispute_faults.PREDICTION_REQUIRED);
+  if (now.getTime() - resolved_at.getTime() <= window_ms) return null;
+  const until = new Date(resolved_at.getTime() + window_ms).toISOString();
+  return refuse(dispute_faults.DISPUTE_WINDOW_CLOSED, {
+    message: `This resolution could be disputed until ${until}.`,
+  });
 };

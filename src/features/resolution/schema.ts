@@ -1,15 +1,17 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { page_query, pageSchema } from '../../http/page.js';
 import { defineFaults } from '../../kit/fault.js';
 
-/** The wire of decisions about questions. */
+/** The wire of decisions about questions, and of disputes. */
 
 export const resolution_faults = defineFaults({
   INVALID_OUTCOME: [400, 'validation', 'The outcome does not fit the question.'],
 });
 
 const note = Type.Optional(nullable(Type.String({ maxLength: 5_000 })));
-const evidence = Type.Optional(Type.Array(Type.String({ maxLength: 2_048 }), { maxItems: 20 }));
+const evidenceUrls = (most: number) =>
+  Type.Optional(Type.Array(Type.String({ maxLength: 2_048 }), { maxItems: most }));
 
 export const resolve_body = Type.Object({
   /** Of a yes/no question. */
@@ -17,11 +19,11 @@ export const resolve_body = Type.Object({
   /** Of a question with options, by their texts. */
   correct_options: Type.Optional(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 10 })),
   resolution_note: note,
-  evidence_urls: evidence,
+  evidence_urls: evidenceUrls(20),
 });
 export type ResolveBody = Static<typeof resolve_body>;
 
-export const void_body = Type.Object({ resolution_note: note, evidence_urls: evidence });
+export const void_body = Type.Object({ resolution_note: note, evidence_urls: evidenceUrls(20) });
 export type VoidBody = Static<typeof void_body>;
 
 export const resolution_schema = Type.Object({
@@ -42,3 +44,62 @@ export const resolution_schema = Type.Object({
   finished_at: nullable(time_schema),
 });
 export type ResolutionWire = Static<typeof resolution_schema>;
+
+export const dispute_faults = defineFaults({
+  DISPUTE_NOT_FOUND: [404, 'not_found', 'There is no dispute with this id.'],
+  DISPUTE_NOT_OPEN: [409, 'conflict', 'This dispute is decided or withdrawn already.'],
+  DUPLICATE_DISPUTE: [409, 'conflict', 'You have an open dispute on this question already.'],
+  DISPUTE_WINDOW_CLOSED: [409, 'conflict', 'A resolution can be disputed for 72 hours.'],
+  QUESTION_NOT_RESOLVED: [409, 'conflict', 'Only a resolved question can be disputed.'],
+  PREDICTION_REQUIRED: [403, 'permission', 'Only agents that predicted can dispute.'],
+  OUTCOME_UNCHANGED: [409, 'conflict', 'An upheld dispute needs another outcome.'],
+});
+
+const dispute_statuses = ['open', 'withdrawn', 'upheld', 'rejected'] as const;
+export type DisputeStatus = (typeof dispute_statuses)[number];
+
+/** Characters after trimming. */
+export const reason_limits = { min: 50, max: 2_000 } as const;
+export const note_limits = { min: 3, max: 5_000 } as const;
+
+/** The wire counts UTF-16 units before trimming; the limits above are checked after it. */
+export const file_body = Type.Object({
+  reason: Type.String({ minLength: reason_limits.min, maxLength: 3 * reason_limits.max }),
+  evidence_urls: evidenceUrls(10),
+});
+export type FileBody = Static<typeof file_body>;
+
+export const decide_body = Type.Object({
+  status: textEnum(['upheld', 'rejected'] as const),
+  outcome: resolve_body.properties.outcome,
+  correct_options: resolve_body.properties.correct_options,
+  note: Type.String({ minLength: note_limits.min, maxLength: 3 * note_limits.max }),
+  /** Goes with the new resolution; without it, what the dispute cites. */
+  evidence_urls: evidenceUrls(10),
+});
+export type DecideBody = Static<typeof decide_body>;
+
+const dispute_schema = Type.Object({
+  id: uuid_schema,
+  dispute_id: uuid_schema,
+  question_id: uuid_schema,
+  user_id: uuid_schema,
+  user_name: Type.String(),
+  revision: Type.Integer({ minimum: 1, description: 'The resolution in dispute.' }),
+  reason: Type.String(),
+  evidence_urls: Type.Array(Type.String()),
+  status: textEnum(dispute_statuses),
+  note: nullable(Type.String({ description: 'Why it was decided as it was.' })),
+  new_revision: nullable(Type.Integer({ minimum: 1 })),
+  decided_at: nullable(time_schema),
+  created_at: time_schema,
+});
+export type DisputeWire = Static<typeof dispute_schema>;
+
+export const dispute_answer = Type.Object({ dispute: dispute_schema });
+export const disputes_answer = pageSchema('disputes', dispute_schema);
+export const dispute_params = Type.Object({ id: uuid_schema });
+export const disputes_query = Type.Object({
+  status: Type.Optional(textEnum(dispute_statuses)),
+  ...page_query,
+});

@@ -1,10 +1,15 @@
 import type { Db, Tx } from '../../db/client.js';
+import type { PageAsk } from '../../http/page.js';
 import type { PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
-import type { Decision } from './rules.js';
-import type { ResolutionWire } from './schema.js';
+import type { Decision, Disputed, Filing } from './rules.js';
+import type { DisputeStatus, DisputeWire, ResolutionWire } from './schema.js';
 
-/** Decisions about questions, how far the job is with each, and what a receipt is made from. */
+/**
+ * Decisions about questions, what a receipt is made from, and disputes. Locks are taken in this
+ * order: the question, then the dispute; so a question is not resolved anew while a dispute of its
+ * resolution is being filed.
+ */
 
 /** As on the wire; times become texts when they are written as JSON. */
 export type ResolutionRow = Omit<ResolutionWire, 'created_at' | 'finished_at'> & {
@@ -101,3 +106,121 @@ export const readEntries = (db: Db, { agent_id, id }: Pick<ReceiptRow, 'agent_id
   where agent_id = ${agent_id} and id >= ${id} and subject_id = ${id}
   order by id
   limit 500`;
+
+export type DisputeRow = Omit<DisputeWire, 'created_at' | 'decided_at'> & {
+  readonly created_at: Date;
+  readonly decided_at: Date | null;
+};
+
+const disputeColumns = (db: Db) => db`
+  d.id, d.id as dispute_id, d.question_id, d.agent_id as user_id, g.name as user_name, d.revision,
+  d.reason, d.evidence_urls, d.status, d.note, d.new_revision, d.decided_at, d.created_at`;
+
+export const readDispute = async (db: Db, id: string): Promise<DisputeRow | undefined> => {
+  const [row] = await db<DisputeRow[]>`
+    select ${disputeColumns(db)} from disputes d join agents g on g.id = d.agent_id where d.id = ${id}`;
+  return row;
+};
+
+/** The question as it stays until this transaction ends, and whether the agent predicted on it. */
+export const lockDisputedQuestion = async (tx: Tx, question_id: string, agent_id: string) => {
+  const [row] = await tx<
+    (Disputed & { readonly id: string; author_id: string | null; revision: number })[]
+  >`
+    select
+      q.id, q.status, q.author_id, q.resolved_at, q.revision,
+      exists (
+        select from predictions p where p.question_id = q.id and p.agent_id = ${agent_id}
+      ) as has_predicted
+    from questions q
+    where q.id = ${question_id}
+    for share of q`;
+  return row;
+};
+
+/** Undefined when the agent has an open dispute on the question: the unique index decides. */
+export const insertDispute = async (
+  tx: Tx,
+  made: Filing &
+    Pick<DisputeRow, 'id' | 'question_id' | 'revision'> & { agent_id: string; at: Date },
+): Promise<DisputeRow | undefined> => {
+  const { id, question_id, agent_id, revision, reason, evidence_urls, at } = made;
+  const [row] = await tx<DisputeRow[]>`
+    with d as (
+      insert into disputes
+        (question_id, id, agent_id, revision, reason, evidence_urls, status, created_at)
+      values (
+        ${question_id}, ${id}, ${agent_id}, ${revision}, ${reason},
+        ${evidence_urls as string[]}::text[], 'open', ${at}
+      )
+      on conflict (question_id, agent_id) where status = 'open' do nothing
+      returning *
+    )
+    select ${disputeColumns(tx)} from d join agents g on g.id = d.agent_id`;
+  return row;
+};
+
+/** Locks the question and the dispute, so that of several decisions at once one is made. */
+export const lockForDecision = async (tx: Tx, id: string): Promise<DisputeRow | undefined> => {
+  await tx`
+    select id
+    from questions
+    where id = (select question_id from disputes where id = ${id})
+    for update`;
+  await tx`select id from disputes where id = ${id} for update`;
+  return readDispute(tx, id);
+};
+
+export interface Ending extends Pick<DisputeRow, 'id' | 'note' | 'new_revision'> {
+  readonly status: Exclude<DisputeStatus, 'open'>;
+  readonly decided_by: string | null;
+  readonly at: Date;
+}
+
+/** open → withdrawn, upheld or rejected; undefined when it is not open any more. */
+export const endDispute = async (tx: Tx, ending: Ending): Promise<DisputeRow | undefined> => {
+  const { id, status, note, decided_by, new_revision, at } = ending;
+  const [row] = await tx<DisputeRow[]>`
+    with d as (
+      update disputes
+      set
+        status = ${status},
+        note = ${note},
+        decided_by = ${decided_by},
+        decided_at = ${at},
+        new_revision = ${new_revision}
+      where id = ${id} and status = 'open'
+      returning *
+    )
+    select ${disputeColumns(tx)} from d join agents g on g.id = d.agent_id`;
+  return row;
+};
+
+export interface DisputeFilter {
+  /** Null: of all questions. */
+  readonly question_id: string | null;
+  readonly status: DisputeStatus | undefined;
+}
+
+const conditions = (db: Db, { question_id, status }: DisputeFilter) => db`
+  true
+  ${question_id === null ? db`` : db`and d.question_id = ${question_id}`}
+  ${status === undefined ? db`` : db`and d.status = ${status}`}`;
+
+/** Newest first; one row more than the page. */
+export const listDisputes = (db: Db, filter: DisputeFilter, page: PageAsk) =>
+  db<DisputeRow[]>`
+    select ${disputeColumns(db)}
+    from disputes d
+    join agents g on g.id = d.agent_id
+    where ${conditions(db, filter)}
+      ${page.after === null ? db`` : db`and d.id < ${page.after[0] as string}::uuid`}
+    order by d.id desc
+    limit ${page.limit + 1}
+    offset ${page.offset}`;
+
+export const countDisputes = async (db: Db, filter: DisputeFilter): Promise<number> => {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::int as total from disputes d where ${conditions(db, filter)}`;
+  return row?.total ?? 0;
+};

@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { isWellFormedKey } from '../../../src/features/accounts/agent-rules.js';
-import { createBoardKeeper, markStanding } from '../../../src/features/leaderboards/index.js';
+import { createBoardRebuild, markStanding } from '../../../src/features/leaderboards/index.js';
 import { postEntry } from '../../../src/features/points/index.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startAccountApp } from '../../help/account-app.js';
@@ -216,7 +216,7 @@ t.test('rank counts the linked agents that won more, and who won as much shares 
   await addWins(sql, rich.user.id, 1);
   const ids = [rich, richer, free].map(({ user }) => user.id as string);
   await sql.begin((tx) => markStanding(tx, ids));
-  const keeper = createBoardKeeper(forum.deps, 20);
+  const keeper = createBoardRebuild(forum.deps, 20);
   t.teardown(() => keeper.stop());
   await keeper.start();
   await sql`update accounts set balance = 900000 where agent_id = ${rich.user.id}`;

@@ -3,20 +3,23 @@ import { type Agent, makeAgent, makeHuman, makeReasoning } from '../../help/stor
 
 /** Agents of several families with reasons that can be told apart in a brief. */
 
-export interface Voice extends Agent {
+export interface Forecaster extends Agent {
   readonly model: string;
 }
 
 export const models = ['claude-sonnet-4', 'gpt-5', 'gemini-3-pro', 'grok-4', 'qwen3-max'];
 
-export const makeVoices = async (app: TestApp, count: number): Promise<readonly Voice[]> => {
-  const voices: Voice[] = [];
+export const makeForecasters = async (
+  app: TestApp,
+  count: number,
+): Promise<readonly Forecaster[]> => {
+  const forecasters: Forecaster[] = [];
   for (let n = 0; n < count; n += 1) {
     const human = await makeHuman(app);
     const model = models[n % models.length] as string;
-    voices.push({ ...(await makeAgent(app, { human, model })), model });
+    forecasters.push({ ...(await makeAgent(app, { human, model })), model });
   }
-  return voices;
+  return forecasters;
 };
 
 /** A reasoning whose bottom line, evidence and counter-evidence begin with these words. */

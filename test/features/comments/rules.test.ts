@@ -129,7 +129,7 @@ t.test('no text of 1,000 characters takes longer than 5 ms', async (t) => {
     );
   for (const text of fc.sample(texts, { numRuns: 300, seed: 1 })) checkText(text);
   const slow: string[] = [];
-  for (const text of fc.sample(texts, 3_000)) {
+  for (const text of fc.sample(texts, 1_000)) {
     // The machine may be busy elsewhere; what is slow by itself is slow each time.
     const took = timeAtBest(() => checkText(text), 5);
     if (took > 5) slow.push(`${took} ms: ${JSON.stringify(text.slice(0, 80))}`);

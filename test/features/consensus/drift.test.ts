@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { t } from 'tap';
-import { makeCourse, type Stated } from '../../../src/features/consensus/index.js';
+import { makeCourse, type TimedForecast } from '../../../src/features/consensus/index.js';
 import { holds } from '../../help/property.js';
 
 /** Moves of the consensus. */
@@ -9,7 +9,7 @@ import { holds } from '../../help/property.js';
 const minute = 60_000;
 const window_ms = 24 * 60 * minute;
 const start = Date.parse('2026-03-01T00:00:00.000Z');
-const courseOf = (all: readonly Stated[], options: readonly string[] = []) => {
+const courseOf = (all: readonly TimedForecast[], options: readonly string[] = []) => {
   const shape = { question_type: options.length > 0 ? 'multi' : 'binary', options } as const;
   return makeCourse(
     shape,
@@ -18,7 +18,7 @@ const courseOf = (all: readonly Stated[], options: readonly string[] = []) => {
   );
 };
 
-const one = (hours: number, value: number, family = 'gpt'): Stated => ({
+const one = (hours: number, value: number, family = 'gpt'): TimedForecast => ({
   at: start + hours * 60 * minute,
   family,
   owner: `${hours} ${value}`,
@@ -51,7 +51,7 @@ t.test('what stood for long is where a move begins, however long ago it was reac
 });
 
 t.test('ten points within a day are a move, less or slower is none', async (t) => {
-  const movesOf = async (...all: Stated[]) => (await courseOf(all)).drift_events.length;
+  const movesOf = async (...all: TimedForecast[]) => (await courseOf(all)).drift_events.length;
   t.equal(await movesOf(one(0, 40), one(1, 60)), 1);
   t.equal(await movesOf(one(0, 40), one(1, 59)), 0);
   t.equal(await movesOf(one(0, 40), one(10, 52), one(20, 70)), 1);

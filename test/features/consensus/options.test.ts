@@ -1,11 +1,11 @@
 import { t } from 'tap';
 import { startApp } from '../../help/app.js';
-import { consensusBySql } from '../../help/consensus-sql.js';
+import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { fetchBytes, readLines } from '../../help/exports.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
-import { makeVoices, place } from '../briefs/world.js';
+import { makeForecasters, place } from '../briefs/world.js';
 
 /**
  * A question on which most agents put one option first while the stated distributions, taken
@@ -26,8 +26,8 @@ const stated = [
 ];
 const socket = await connect(t, app.port);
 socket.send({ op: 'subscribe', topics: [`consensus:${id}`] });
-const voices = await makeVoices(app, stated.length);
-for (const [n, { key }] of voices.entries()) await place(app, { key, id, ...stated[n] });
+const forecasters = await makeForecasters(app, stated.length);
+for (const [n, { key }] of forecasters.entries()) await place(app, { key, id, ...stated[n] });
 
 // (120 + 5 + 20 + 19.5) / 6, (105 + 85 + 20 + 19.5) / 6, (75 + 10 + 60 + 61) / 6
 const means = [27.42, 38.25, 34.33];
@@ -52,7 +52,7 @@ const consensus = await whole(`/api/questions/${id}/consensus`);
 
 t.test('the consensus, by SQL as well, and its state topic', async (t) => {
   const { offset: _, updated_at: __, ...rest } = consensus;
-  t.strictSame(rest, (await consensusBySql(app.sql)).get(id));
+  t.strictSame(rest, (await recomputeConsensus(app.sql)).get(id));
   t.match(consensus, { ...headline, yes_count: 1, no_count: 5, mean_probability: null });
   t.match(
     consensus.options,

@@ -6,7 +6,7 @@ import {
   makeCourse,
   type PictureOf,
   type RunShape,
-  type Stated,
+  type TimedForecast,
 } from '../../../src/features/consensus/index.js';
 import type { SvgTheme } from '../../../src/kit/svg.js';
 import { createPngMaker } from '../../../src/kit/svg-png.js';
@@ -33,7 +33,7 @@ const draw = async (
   theme: SvgTheme = 'light',
 ): Promise<string> => {
   const shape: RunShape = { question_type: options.length > 0 ? 'multi' : 'binary', options };
-  const all = Array.from({ length: count }, (_, n): Stated => {
+  const all = Array.from({ length: count }, (_, n): TimedForecast => {
     const side = n % (options.length || 2);
     const given = options.map((_, option) => (option === side ? 60 : 40));
     const one = { family: 'gpt', owner: String(n), value: (n * 37) % 101 };

@@ -1,13 +1,18 @@
-import { agentId, questionId } from '../../../bench/env/seed.js';
+import { randomUUID } from 'node:crypto';
+import { agentId, humanId, questionId } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
+import type { LogEntry } from '../../../src/features/events/log-entry.js';
+import { makeEntry } from '../../help/log.js';
 
 /** Questions and predictions straight in the record and the log, at times of the test's choice. */
 
 export interface Placed {
   /** Number of the question. */
   readonly question: number;
-  /** Number of the agent; four have one owner. */
+  /** Number of the agent. */
   readonly agent: number;
+  /** Number of its owner; null: it has none. Left out: four agents have one owner. */
+  readonly owner?: number | null;
   readonly at: Date;
   readonly family: string;
   /** Probability of YES; confidence where there is an option. */
@@ -17,8 +22,10 @@ export interface Placed {
   readonly percents?: readonly number[];
 }
 
-const numbered = (family: string, n: number): string =>
-  `01900000-0000-7000-${family}-${n.toString(16).padStart(12, '0')}`;
+export const options = ['Rises', 'Stays', 'Falls'];
+
+/** Without what SQL does not recompute. */
+export const without = ({ offset: _, updated_at: __, ...rest }: Record<string, unknown>) => rest;
 
 export const addQuestions = async (
   sql: Sql,
@@ -60,40 +67,64 @@ export const addEvent = async (
   return row?.offset ?? 0;
 };
 
-/** Predictions with their events, in this order in the log. */
-export const addPredictions = async (sql: Sql, placed: readonly Placed[]): Promise<void> => {
+/** Predictions with their events, in this order in the log; its entries. */
+export const addPredictions = async (
+  sql: Sql,
+  placed: readonly Placed[],
+): Promise<readonly LogEntry[]> => {
+  const [head] = await sql<{ offset: number }[]>`
+    update log_head set "offset" = "offset" + ${placed.length} returning "offset"`;
+  const first = (head?.offset ?? 0) - placed.length + 1;
+  const rows = placed.map((one, n) => {
+    const { value, option = null, percents = null, family: model_family } = one;
+    const { owner = Math.floor(one.agent / 4) } = one;
+    const stated =
+      option === null
+        ? { prediction: value >= 50, probability: value, confidence: Math.max(value, 100 - value) }
+        : {
+            selected_option: option,
+            option_index: option,
+            confidence: percents?.[option] ?? value,
+          };
+    const named = percents && Object.fromEntries(options.map((name, i) => [name, percents[i]]));
+    const data = { model_family, ...stated, ...(named === null ? {} : { probabilities: named }) };
+    const entry = makeEntry(first + n, {
+      ...{ event: 'prediction.placed', question_id: questionId(one.question) },
+      ...{ agent_id: agentId(one.agent), owner_id: owner === null ? null : humanId(owner) },
+      body: JSON.stringify({ event: 'prediction.placed', data, timestamp: one.at.toISOString() }),
+    });
+    const text = percents && `{${percents}}`;
+    return {
+      entry,
+      row: {
+        ...entry,
+        ...stated,
+        id: randomUUID(),
+        event_id: entry.id,
+        at: one.at,
+        model_family,
+        text,
+      },
+    };
+  });
   await sql`
-    with head as (
-      update log_head set "offset" = "offset" + ${placed.length} returning "offset"
+    with given as (
+      select *
+      from json_to_recordset(${JSON.stringify(rows.map(({ row }) => row))}::text::json) as d (
+        "offset" bigint, id uuid, event_id uuid, question_id uuid, agent_id uuid, owner_id uuid,
+        at timestamptz, model_family text, prediction boolean, probability smallint,
+        confidence smallint, selected_option smallint, text text, body text
+      )
     ),
-    given as (
-      select *, (select "offset" from head) - ${placed.length} + n as "offset",
-        gen_random_uuid() as id
-      from unnest(
-        ${placed.map(({ question }) => questionId(question))}::uuid[],
-        ${placed.map(({ agent }) => agentId(agent))}::uuid[],
-        ${placed.map(({ agent }) => numbered('8001', Math.floor(agent / 4)))}::uuid[],
-        ${placed.map(({ at }) => at.toISOString())}::timestamptz[],
-        ${placed.map(({ family }) => family)}::text[],
-        ${placed.map(({ value }) => value)}::integer[],
-        ${placed.map(({ option }) => String(option ?? ''))}::text[],
-        ${placed.map(({ percents = [] }) => percents.join(','))}::text[]
-      ) with ordinality
-        as one (question_id, agent_id, owner_id, at, family, value, option, percents, n)
-    ),
-    stated as (
+    stored as (
       insert into predictions (
         question_id, agent_id, owner_id, id, prediction, probability, confidence, selected_option,
         probabilities, reasoning, citations, model_family, body_digest, event_id, created_at
       )
       select
-        question_id, agent_id, owner_id, id,
-        case when option = '' then value >= 50 end,
-        case when option = '' then value end,
-        case when option = '' then greatest(value, 100 - value) else value end,
-        nullif(option, '')::smallint,
-        string_to_array(nullif(percents, ''), ',')::smallint[],
-        repeat('A measured reason. ', 20), '{}', family, ''::bytea, id, at
+        question_id, agent_id, owner_id, id, prediction, probability, confidence, selected_option,
+        text::smallint[], repeat('A measured reason. ', 20), '{}', model_family, ''::bytea,
+        event_id, at
       from given
     ),
     counted as (
@@ -106,7 +137,8 @@ export const addPredictions = async (sql: Sql, placed: readonly Placed[]): Promi
     )
     insert into events ("offset", recorded_on, recorded_at, id, event, question_id, agent_id, body)
     select
-      "offset", (now() at time zone 'UTC')::date, now(), id, 'prediction.placed', question_id,
-      agent_id, '{}'
+      "offset", (now() at time zone 'UTC')::date, now(), event_id, 'prediction.placed',
+      question_id, agent_id, body
     from given`;
+  return rows.map(({ entry }) => entry);
 };

@@ -19,7 +19,8 @@ const older = 28;
 const options = ['Rises', 'Stays', 'Falls', 'Nobody can tell'];
 const right = ['Rises', 'Falls'];
 const [is_open, half_settled, half_voided, settled, half_multi] = [0, 1, 2, 3, 4] as const;
-const multi = [settled, half_multi] as const;
+const multi: readonly number[] = [settled, half_multi];
+const isMulti = (question: number): boolean => multi.includes(question);
 const agents = 6;
 
 const predictionId = (agent: number, question: number): string =>
@@ -28,7 +29,7 @@ const predictionId = (agent: number, question: number): string =>
 /** What a program of that schema did when an agent predicted: 70 % and a stake. */
 const place = async (sql: Sql, agent: number, question: number, stake: number): Promise<void> => {
   const id = predictionId(agent, question);
-  const is_multi = multi.some((one) => one === question);
+  const is_multi = isMulti(question);
   await sql`
     insert into predictions (
       question_id, agent_id, id, prediction, probability, confidence, selected_option, reasoning,
@@ -72,7 +73,7 @@ const settle = async (
   await sql`update accounts set staked = staked - ${stake} where agent_id = ${agentId(agent)}`;
   if (net === null) return;
   await post(sql, agent, question, 'settlement', net);
-  const is_multi = multi.some((one) => one === question);
+  const is_multi = isMulti(question);
   const n = is_multi ? 4 : 2;
   const distribution = evenRestDistribution({ options: n, selected: 0, confidence: 70 });
   const score = scoreForecast({ distribution, correct: is_multi ? [0, 2] : [0], selected: 0 });
@@ -88,24 +89,21 @@ const settle = async (
     )`;
 };
 
-interface Decision {
-  readonly question: number;
-  /** The last agent that was settled; null where all were. */
-  readonly cursor: number | null;
-  readonly is_void?: boolean;
-}
-
-const decide = async (sql: Sql, { question, cursor, is_void = false }: Decision): Promise<void> => {
-  const is_multi = multi.some((one) => one === question);
-  const outcome = is_void || is_multi ? null : true;
+/** Decided; `cursor` is the last agent that was settled, or null where all of the three were. */
+const decide = async (
+  sql: Sql,
+  ...[question, cursor, kind = 'resolve']: [number, number | null, ('resolve' | 'void')?]
+): Promise<void> => {
+  const is_multi = isMulti(question);
+  const now = new Date();
+  const outcome = kind === 'void' || is_multi ? null : true;
   const correct = is_multi ? right : null;
-  const total = 3;
   await sql`
     update questions
     set
-      status = ${is_void ? 'voided' : 'resolved'}, outcome = ${outcome},
+      status = ${kind === 'void' ? 'voided' : 'resolved'}, outcome = ${outcome},
       correct_options = ${correct}::text[], revision = 1, closed_at = now(),
-      resolved_at = ${is_void ? null : new Date()}, voided_at = ${is_void ? new Date() : null}
+      resolved_at = ${kind === 'void' ? null : now}, voided_at = ${kind === 'void' ? now : null}
     where id = ${questionId(question)}`;
   await sql`
     insert into resolutions (
@@ -113,10 +111,10 @@ const decide = async (sql: Sql, { question, cursor, is_void = false }: Decision)
       done, forecasters, log_sum, created_at, finished_at
     )
     values (
-      ${questionId(question)}, 1, ${is_void ? 'void' : 'resolve'}, ${outcome},
-      ${correct}::text[], 'admin', ${cursor === null ? 'done' : 'running'},
-      ${agentId(cursor ?? total - 1)}, ${total}, ${cursor === null ? total : cursor + 1},
-      ${is_void ? 0 : total}, ${is_void ? 0 : -1.07}, now(), ${cursor === null ? new Date() : null}
+      ${questionId(question)}, 1, ${kind}, ${outcome}, ${correct}::text[], 'admin',
+      ${cursor === null ? 'done' : 'running'}, ${agentId(cursor ?? 2)}, 3, ${(cursor ?? 2) + 1},
+      ${kind === 'void' ? 0 : 3}, ${kind === 'void' ? 0 : -1.07}, now(),
+      ${cursor === null ? now : null}
     )`;
 };
 
@@ -130,7 +128,7 @@ const makeOlder = async (sql: Sql): Promise<void> => {
   await seed(sql, {
     keys: Array.from({ length: agents }, () => makeApiKey()),
     questions: 5,
-    optionsOf: (n) => (multi.some((one) => one === n) ? options : []),
+    optionsOf: (n) => (isMulti(n) ? options : []),
   });
   await sql`update accounts set balance = 5000`;
   await sql`update ledger set amount = 5000, balance_after = 5000`;
@@ -141,13 +139,13 @@ const makeOlder = async (sql: Sql): Promise<void> => {
     for (const question of multi) await place(sql, agent, question, stake_of_option);
   }
   await settle(sql, 0, half_settled, stake_of_yes, net_of_yes);
-  await decide(sql, { question: half_settled, cursor: 0 });
+  await decide(sql, half_settled, 0);
   for (const agent of [0, 1]) await settle(sql, agent, half_voided, stake_of_yes, null);
-  await decide(sql, { question: half_voided, cursor: 1, is_void: true });
+  await decide(sql, half_voided, 1, 'void');
   for (const agent of [0, 1, 2]) await settle(sql, agent, settled, stake_of_option, older_net);
-  await decide(sql, { question: settled, cursor: null });
+  await decide(sql, settled, null);
   await settle(sql, 0, half_multi, stake_of_option, older_net);
-  await decide(sql, { question: half_multi, cursor: 0 });
+  await decide(sql, half_multi, 0);
   // A reversal took more than the agents had: one of them has stakes out besides.
   for (const agent of [2, 3]) {
     const [account] = await sql<{ balance: number }[]>`
@@ -170,106 +168,96 @@ const readSums = (sql: Sql) => sql`
     using (agent_id)
   where a.balance <> l.total`;
 
-t.test(
-  'stakes and debts end, ledgers stay true, and what was half settled is settled',
-  async (t) => {
-    const stores = await openStores(t);
-    const sql = openAdmin(stores.database_url);
-    t.teardown(() => sql.end());
-    await makeOlder(sql);
-    t.same([...(await readSums(sql))], [], 'before');
-    const worth = await sql<{ agent_id: string; points: number }[]>`
+t.test('stakes and debts end, and what was half settled is settled', async (t) => {
+  const stores = await openStores(t);
+  const sql = openAdmin(stores.database_url);
+  t.teardown(() => sql.end());
+  await makeOlder(sql);
+  t.same([...(await readSums(sql))], [], 'before');
+  const worth = await sql<{ agent_id: string; points: number }[]>`
     select agent_id, balance + staked - debt as points from accounts order by agent_id`;
-    const [known] = await sql`select count(*)::integer as count from ledger`;
+  const [known] = await sql`select count(*)::integer as count from ledger`;
 
-    await sql.begin((tx) => applyMigrations(tx, readMigrations()));
-    t.same([...(await readSums(sql))], [], 'after');
-    t.same(
-      [...(await sql`select agent_id, balance as points from accounts order by agent_id`)],
-      [...worth],
-      'nobody is richer or poorer',
-    );
-    const added = await sql`
-    select reason, agent_id, subject_id, amount from ledger where created_at = (
-      select max(created_at) from ledger
-    )`;
-    const [all] = await sql`select count(*)::integer as count from ledger`;
-    t.equal(all?.['count'], known?.['count'] + added.length);
-    const returned = added.filter(({ reason }) => reason === 'stake_returned');
-    t.same(
-      returned.map(({ subject_id }) => subject_id).sort(),
-      [
-        ...[0, 1, 2].map((agent) => predictionId(agent, is_open)),
-        ...[1, 2].map((agent) => predictionId(agent, half_settled)),
-        predictionId(2, half_voided),
-        ...[1, 2].map((agent) => predictionId(agent, half_multi)),
-      ].sort(),
-      'each stake that was held, once',
-    );
-    t.same(
-      added.filter(({ reason }) => reason !== 'stake_returned').map(({ amount }) => amount),
-      [-300, -300],
-      'and each debt',
-    );
-    const last = await sql<{ agent_id: string; balance_after: number; amount: number }[]>`
-    select agent_id, balance_after, amount from ledger
+  await sql.begin((tx) => applyMigrations(tx, readMigrations()));
+  t.same([...(await readSums(sql))], [], 'after');
+  const points = await sql`select agent_id, balance as points from accounts order by agent_id`;
+  t.same([...points], [...worth], 'nobody is richer or poorer');
+  const added = await sql`
+    select reason, agent_id, subject_id, amount, balance_after from ledger
     where created_at = (select max(created_at) from ledger)
     order by agent_id, id`;
-    for (const { agent_id, points } of worth) {
-      const own = last.filter((row) => row.agent_id === agent_id);
-      if (own.length > 0) t.equal(own.at(-1)?.balance_after, points);
-      for (const [n, { balance_after, amount }] of own.entries()) {
-        if (n > 0) t.equal(balance_after - amount, own[n - 1]?.balance_after, 'one after another');
-      }
+  const [all] = await sql`select count(*)::integer as count from ledger`;
+  t.equal(all?.['count'], known?.['count'] + added.length);
+  const returned = added.filter(({ reason }) => reason === 'stake_returned');
+  const held = [
+    ...[0, 1, 2].map((agent) => predictionId(agent, is_open)),
+    ...[1, 2].map((agent) => predictionId(agent, half_settled)),
+    predictionId(2, half_voided),
+    ...[1, 2].map((agent) => predictionId(agent, half_multi)),
+  ];
+  t.same(
+    returned.map(({ subject_id }) => subject_id).sort(),
+    held.sort(),
+    'each stake that was held, once',
+  );
+  const others = added.filter(({ reason }) => reason !== 'stake_returned');
+  t.same(
+    others.map(({ amount }) => amount),
+    [-300, -300],
+    'and each debt',
+  );
+  for (const { agent_id, points } of worth) {
+    const own = added.filter((row) => row['agent_id'] === agent_id);
+    if (own.length > 0) t.equal(own.at(-1)?.['balance_after'], points);
+    for (const [n, { balance_after, amount }] of own.entries()) {
+      if (n > 0)
+        t.equal(balance_after - amount, own[n - 1]?.['balance_after'], 'one after another');
     }
-    t.same(await findWrong(sql), []);
+  }
+  t.same(await findWrong(sql), []);
 
-    const app = await startApp(t, { stores, roles: ['api', 'timer'] });
-    for (const question of [half_settled, half_voided, half_multi]) {
-      await untilSettled(app.sql, questionId(question));
-    }
-    t.same(await findWrong(app.sql), []);
-    const paid = await app.sql`
+  const app = await startApp(t, { stores, roles: ['api', 'timer'] });
+  for (const question of [half_settled, half_voided, half_multi]) {
+    await untilSettled(app.sql, questionId(question));
+  }
+  t.same(await findWrong(app.sql), []);
+  const paid = await app.sql`
     select p.question_id, array_agg(l.amount order by l.agent_id) as nets
     from ledger l
     join predictions p on p.id = l.subject_id
     where l.reason = 'settlement'
     group by p.question_id
     order by p.question_id`;
-    t.same(
-      [...paid],
-      [
-        { question_id: questionId(half_settled), nets: [64, 64, 64] },
-        { question_id: questionId(settled), nets: [12, 12, 12] },
-        { question_id: questionId(half_multi), nets: [12, 12, 12] },
-      ],
-      'everybody once, and all of a question by the rule of its decision',
-    );
+  const nets = [
+    [half_settled, 64],
+    [settled, 12],
+    [half_multi, 12],
+  ] as const;
+  t.same(
+    [...paid],
+    nets.map(([n, net]) => ({ question_id: questionId(n), nets: [net, net, net] })),
+    'everybody once, and all of a question by the rule of its decision',
+  );
 
-    const path = `/api/predictions/${predictionId(0, settled)}/receipt`;
-    const { receipt } = (await app.call('GET', path)).body;
-    t.match(receipt, {
-      formula: 'net = round(100 * weight * (1 - B / U))',
-      result: { net: older_net },
-      entries_total: older_net,
-    });
-    await decideAndSettle(app, questionId(settled), 'resolve', {
-      correct_options: right,
-      resolution_note: 'Looked at again.',
-    });
-    const entries = await ledgerOf(app.sql, agentId(0));
-    const about = entries.filter(([reason]) => reason !== 'registration').slice(-2);
-    t.same(about, [
-      ['reversal', -older_net],
-      ['settlement', 4],
-    ]);
-    const anew = (await app.call('GET', path)).body.receipt;
-    t.match(anew, {
-      formula: 'net = round(100 * weight * (U - B) / (1 - 1/n))',
-      result: { net: 4 },
-      entries_total: 4,
-    });
-    t.same(await findWrong(app.sql), []);
-    t.same([...(await readSums(app.sql))], []);
-  },
-);
+  const path = `/api/predictions/${predictionId(0, settled)}/receipt`;
+  const receiptOf = async () => (await app.call('GET', path)).body.receipt;
+  t.match(await receiptOf(), {
+    formula: 'net = round(100 * weight * (1 - B / U))',
+    ...{ result: { net: older_net }, entries_total: older_net },
+  });
+  await decideAndSettle(app, questionId(settled), 'resolve', {
+    ...{ correct_options: right, resolution_note: 'Looked at again.' },
+  });
+  const entries = await ledgerOf(app.sql, agentId(0));
+  const about = entries.filter(([reason]) => reason !== 'registration').slice(-2);
+  t.same(about, [
+    ['reversal', -older_net],
+    ['settlement', 4],
+  ]);
+  t.match(await receiptOf(), {
+    formula: 'net = round(100 * weight * (U - B) / (1 - 1/n))',
+    ...{ result: { net: 4 }, entries_total: 4 },
+  });
+  t.same(await findWrong(app.sql), []);
+  t.same([...(await readSums(app.sql))], []);
+});

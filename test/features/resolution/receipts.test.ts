@@ -4,6 +4,7 @@ import {
   closeQuestion,
   decide,
   decideAndSettle,
+  findWrongAccounts,
   makeForecasts,
   untilSettled,
 } from '../../help/settling.js';
@@ -20,14 +21,8 @@ t.test('a receipt shows what is at stake, and later how the payout came about', 
   const read = async () => (await app.call('GET', path)).body.receipt;
   const open = await read();
   t.match(open, {
-    prediction_id: forecast!.prediction_id,
-    question_id: id,
-    user_id: forecast!.agent.id,
-    question_type: 'binary',
-    weight: 3,
-    state: 'open',
-    revision: 0,
-    result: null,
+    ...{ prediction_id: forecast!.prediction_id, question_id: id, user_id: forecast!.agent.id },
+    ...{ question_type: 'binary', weight: 3, state: 'open', revision: 0, result: null },
     entries_total: 0,
   });
   t.same(open.distribution, [
@@ -54,41 +49,40 @@ t.test('a receipt shows what is at stake, and later how the payout came about', 
   t.equal(won.entries_total, won.result.net, 'the entries come to the net');
 });
 
-t.test('a receipt is pending until the settling has come to it, and tells of a void', async (t) => {
+t.test('an outcome that was disputed before it was settled is paid to nobody', async (t) => {
   const app = await startApp(t, { roles: ['api', 'relay'] });
   const id = await makeOpenQuestion(app);
-  const missing = '01900000-0000-7000-8000-00000000ffff';
-  t.equal((await app.call('GET', `/api/predictions/${missing}/receipt`)).status, 404);
-  t.equal((await app.call('GET', '/api/predictions/nonsense/receipt')).status, 404);
-  const agent_id = '01900000-0000-7000-8002-000000000001';
-  const prediction_id = '01900000-0000-7000-8004-000000000001';
-  await app.sql`
-    insert into agents (
-      id, name, name_key, model, model_family, persona_archetype, risk_profile, roles,
-      referral_code, key_digest
-    )
-    values (
-      ${agent_id}, 'Solo', 'solo', 'gpt-5', 'gpt', 'data_driven', 'moderate', '{predictor}', 'solo',
-      sha256('solo')
-    )`;
-  await app.sql`insert into accounts (agent_id, balance) values (${agent_id}, 0)`;
-  await app.sql`
-    insert into predictions (
-      question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
-      model_family, body_digest, event_id
-    )
-    values (
-      ${id}, ${agent_id}, ${prediction_id}, true, 80, 80, repeat('x', 200), '{}', 'gpt', '',
-      ${prediction_id}
-    )`;
-  const read = async () =>
-    (await app.call('GET', `/api/predictions/${prediction_id}/receipt`)).body.receipt;
-  t.equal((await decide(app, id, 'void', {})).status, 202);
-  t.match(await read(), { state: 'pending', result: null, outcomes: [], entries: [] });
-  await startApp(t, { stores: app.stores, roles: ['timer', 'api'] });
+  const stated = [true, false].map((prediction) => ({ prediction, confidence: 80 }));
+  const [one, other] = await makeForecasts(app, id, stated);
+  await closeQuestion(app, id);
+  t.equal((await decide(app, id, 'resolve', { outcome: true })).status, 202);
+  const receiptOf = async (pid = '') =>
+    (await app.call('GET', `/api/predictions/${pid}/receipt`)).body.receipt;
+  const pending = { state: 'pending', revision: 1, result: { net: 84 }, outcomes: [], entries: [] };
+  t.match(await receiptOf(one?.prediction_id), pending);
+  const filed = await app.call('POST', `/api/questions/${id}/dispute`, {
+    key: other?.agent.key ?? '',
+    body: { reason: 'The register shows the doors open one day after the term had begun.' },
+  });
+  const upheld = await app.call('POST', `/api/admin/disputes/${filed.body.dispute.id}/resolve`, {
+    ...{ admin: true, body: { status: 'upheld', outcome: false, note: 'The register says so.' } },
+  });
+  t.match(upheld, { status: 200, body: { dispute: { status: 'upheld', new_revision: 2 } } });
+
+  await startApp(t, { roles: ['api', 'timer'], stores: app.stores });
   await untilSettled(app.sql, id);
-  const voided = await read();
-  t.match(voided, { state: 'voided', result: null, revision: 1, entries_total: 0, entries: [] });
+  const nets = { entries_total: -156, result: { net: -156 } };
+  t.match(await receiptOf(one?.prediction_id), { state: 'settled', revision: 2, ...nets });
+  const scores = await app.sql`
+    select agent_id, net, revision from scores where question_id = ${id} order by net`;
+  t.match(scores, [
+    { agent_id: one?.agent.id, net: -156, revision: 2 },
+    { agent_id: other?.agent.id, net: 84, revision: 2 },
+  ]);
+  t.same(await findWrongAccounts(app.sql), []);
+  for (const absent of ['01900000-0000-7000-8000-00000000ffff', 'nonsense']) {
+    t.equal((await app.call('GET', `/api/predictions/${absent}/receipt`)).status, 404);
+  }
 });
 
 t.test('simulate answers the net of every form of forecast', async (t) => {
@@ -122,12 +116,16 @@ t.test('simulate answers the net of every form of forecast', async (t) => {
   t.same(await nets({ options, probabilities: { a: 50, b: 30, c: 20 } }), [
     ...(await nets({ options, probabilities: { a: 0.5, b: 0.3, c: 0.2 } })),
   ]);
-  t.same(await nets({ probability: 1 }), 'INVALID_CONFIDENCE');
-  t.same(await nets({ options, selected_option: 'z', confidence: 50 }), 'INVALID_OPTION');
-  t.same(await nets({ options: ['a', ' A'], probability: 50 }), 'INVALID_OPTIONS');
-  t.same(await nets({}), 'INVALID_OPTION');
-  t.same(await nets({ probability: 50, weight: 6 }), 'INVALID_REQUEST');
-  t.same(await nets({ question_id: 'nonsense', probability: 50 }), 'QUESTION_NOT_FOUND');
+  for (const [body, code] of [
+    [{ probability: 1 }, 'INVALID_CONFIDENCE'],
+    [{ options, selected_option: 'z', confidence: 50 }, 'INVALID_OPTION'],
+    [{ options: ['a', ' A'], probability: 50 }, 'INVALID_OPTIONS'],
+    [{}, 'INVALID_OPTION'],
+    [{ probability: 50, weight: 6 }, 'INVALID_REQUEST'],
+    [{ question_id: 'nonsense', probability: 50 }, 'QUESTION_NOT_FOUND'],
+  ] as const) {
+    t.equal(await nets(body), code);
+  }
   const question_id = await makeOpenQuestion(app, { question_type: 'multi', options, weight: 4 });
   const of_question = await simulate({ question_id, selected_option: 'b', confidence: 100 });
   t.match(of_question.body.simulation, { question_id, weight: 4, question_type: 'multi' });

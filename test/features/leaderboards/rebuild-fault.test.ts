@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import {
-  createBoardKeeper,
+  createBoardRebuild,
   findBoardDifferences,
   markStanding,
 } from '../../../src/features/leaderboards/index.js';
@@ -10,7 +10,7 @@ import { startPrivateStores } from '../../help/stores.js';
 import { until } from '../../help/until.js';
 import { addAgents, addHuman, addScores } from './world.js';
 
-/** Two keepers, writers that never rest, and a Redis that is emptied, frozen and killed. */
+/** Two rebuilds, writers that never rest, and a Redis that is emptied, frozen and killed. */
 
 const stores = await startPrivateStores(t);
 const here = await openParts(t, { stores });
@@ -18,9 +18,9 @@ const there = await openParts(t, { stores });
 const { sql, redis } = here.deps;
 const prefix = here.deps.config.REDIS_PREFIX;
 const now = new Date();
-const keepers = [createBoardKeeper(here.deps, 20), createBoardKeeper(there.deps, 20)];
-for (const keeper of keepers) await keeper.start();
-t.teardown(() => Promise.all(keepers.map((keeper) => keeper.stop())));
+const rebuilds = [createBoardRebuild(here.deps, 20), createBoardRebuild(there.deps, 20)];
+for (const rebuild of rebuilds) await rebuild.start();
+t.teardown(() => Promise.all(rebuilds.map((rebuild) => rebuild.stop())));
 
 const owner_id = await addHuman(sql);
 const agents = await addAgents(sql, Array(150).fill({ owner_id, balance: 5_000 }));
@@ -55,13 +55,10 @@ const changeOnce = async (): Promise<void> => {
 
 const startWriters = (): (() => Promise<unknown>) => {
   let writing = true;
-  const writers = Promise.all(
-    [1, 2, 3].map(async () => {
-      while (writing) {
-        await changeOnce();
-      }
-    }),
-  );
+  const write = async (): Promise<void> => {
+    while (writing) await changeOnce();
+  };
+  const writers = Promise.all([write(), write(), write()]);
   return () => {
     writing = false;
     return writers;

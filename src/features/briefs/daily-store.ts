@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.js';
 import { givenSides } from '../predictions/index.js';
-import { type Day, daily_limits, type ResolvedRow, type SideRow } from './insight-rules.js';
+import { type Day, daily_limits, type ResolvedRow, type SideRow } from './daily-rules.js';
 
 /** What happened on a day. Questions are read under the names of the wire. */
 

@@ -16,29 +16,22 @@ import { dispute_opened, dispute_resolved } from '../events/index.js';
 import { notify } from '../notifications/index.js';
 import { type QuestionParts, question_faults, readQuestion } from '../questions/index.js';
 import { decideQuestion } from './deciding.js';
-import { isSameOutcome, readFiling, whyNotDisputable } from './dispute-rules.js';
-import { type DecideBody, dispute_faults, type FileBody, note_limits } from './dispute-schema.js';
+import { isSameOutcome, readDecision, readFiling, whyNotDisputable } from './rules.js';
+import { type DecideBody, dispute_faults, type FileBody, note_limits } from './schema.js';
 import {
   type DisputeRow,
   type Ending,
   endDispute,
-  holdQuestion,
   insertDispute,
+  lockDisputedQuestion,
   lockForDecision,
   readDispute,
-} from './dispute-store.js';
-import { readDecision } from './rules.js';
+} from './store.js';
 
 /** Disputes are filed and withdrawn by agents, and decided by an admin. */
 
 /** A call about a question or a dispute. */
 type Call<B, C extends Caller = AgentCaller> = Context<{ readonly id: string }, unknown, B, C>;
-
-const mustRead = async (tx: Tx, id: string): Promise<DisputeRow> => {
-  const row = await readDispute(tx, id);
-  if (row === undefined) throw new Error(`dispute ${id} vanished inside its transaction`);
-  return row;
-};
 
 /** What both events of a dispute say. */
 const eventOf = async (tx: Tx, { id: dispute_id, question_id, user_id }: DisputeRow, at: Date) => {
@@ -53,7 +46,7 @@ export const fileDispute = async (call: Call<FileBody>, { sql, clock }: Deps): P
   const agent_id = call.caller.id;
   return sql.begin(async (tx) => {
     const at = clock();
-    const question = await holdQuestion(tx, call.params.id, agent_id);
+    const question = await lockDisputedQuestion(tx, call.params.id, agent_id);
     const is_foreign_draft = question?.status === 'draft' && question.author_id !== agent_id;
     if (question === undefined || is_foreign_draft) {
       return refuse(question_faults.QUESTION_NOT_FOUND);
@@ -61,10 +54,9 @@ export const fileDispute = async (call: Call<FileBody>, { sql, clock }: Deps): P
     const why_not = whyNotDisputable(question, at);
     if (why_not !== null) return why_not;
     const { id: question_id, revision } = question;
-    const id = makeId();
-    const made = { ...filing, id, question_id, agent_id, revision, at };
-    if (!(await insertDispute(tx, made))) return refuse(dispute_faults.DUPLICATE_DISPUTE);
-    const dispute = await mustRead(tx, id);
+    const made = { ...filing, id: makeId(), question_id, agent_id, revision, at };
+    const dispute = await insertDispute(tx, made);
+    if (dispute === undefined) return refuse(dispute_faults.DUPLICATE_DISPUTE);
     const { data, ...event } = await eventOf(tx, dispute, at);
     await emit(tx, dispute_opened, { ...event, data: { ...data, user_name: dispute.user_name } });
     const answer = reply(201, { dispute });
@@ -75,8 +67,8 @@ export const fileDispute = async (call: Call<FileBody>, { sql, clock }: Deps): P
 
 /** However it ended: upheld, rejected or withdrawn. */
 const end = async (tx: Tx, ending: Ending): Promise<DisputeRow | Fault> => {
-  if (!(await endDispute(tx, ending))) return refuse(dispute_faults.DISPUTE_NOT_OPEN);
-  const dispute = await mustRead(tx, ending.id);
+  const dispute = await endDispute(tx, ending);
+  if (dispute === undefined) return refuse(dispute_faults.DISPUTE_NOT_OPEN);
   const { data, ...event } = await eventOf(tx, dispute, ending.at);
   await emit(tx, dispute_resolved, { ...event, data: { ...data, status: dispute.status } });
   return dispute;
@@ -162,7 +154,7 @@ const record = async (tx: Tx, row: DisputeRow, made: Made & { admin: string }): 
 /**
  * Upheld means that the question is resolved anew, as a new revision decided by `dispute:<id>`; the
  * job then reverses what the earlier one paid. All of it is one transaction under the question's
- * lock: of several decisions at once one wins, and the others are told that the dispute is closed.
+ * lock: of several decisions at once one wins, and the others are refused.
  */
 export const decideDispute = async (
   call: Call<DecideBody, Caller>,

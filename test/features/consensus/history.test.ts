@@ -8,7 +8,7 @@ import {
   makeCourse,
   type RunShape,
   readCells,
-  type Stated,
+  type TimedForecast,
   thinCourse,
 } from '../../../src/features/consensus/index.js';
 import { holds } from '../../help/property.js';
@@ -34,14 +34,14 @@ const statedOn = ({ options }: RunShape) =>
       // Of three options, which sum to 100; null: one option alone is named.
       percents: fc.option(fc.tuple(fc.nat(50), fc.nat(50)), { nil: null }),
     })
-    .map(({ percents, ...one }): Stated => {
+    .map(({ percents, ...one }): TimedForecast => {
       const whole = percents === null ? null : [...percents, 100 - percents[0] - percents[1]];
       const option = options.length === 0 ? null : one.side;
       return { ...one, given: givenBy({ option, value: one.value }, whole, options.length) ?? [] };
     });
 
 /** By the formulas of the live consensus, from nothing. */
-const consensusOf = (shape: RunShape, all: readonly Stated[]) => {
+const consensusOf = (shape: RunShape, all: readonly TimedForecast[]) => {
   const is_binary = shape.question_type === 'binary';
   const said = all.map(({ family, side, value, owner, given }) => ({
     given: is_binary ? null : given,
@@ -69,7 +69,7 @@ const consensusOf = (shape: RunShape, all: readonly Stated[]) => {
   };
 };
 
-const bruteForce = (shape: RunShape, all: readonly Stated[]) =>
+const bruteForce = (shape: RunShape, all: readonly TimedForecast[]) =>
   [...new Set(all.map(({ at }) => at))]
     .sort((a, b) => a - b)
     .map((at) => ({
@@ -98,7 +98,7 @@ for (const shape of [binary, multi]) {
 }
 
 t.test('of more moments than a chart shows, first, last and extremes are kept', async (t) => {
-  const all = Array.from({ length: 3_000 }, (_, n): Stated => {
+  const all = Array.from({ length: 3_000 }, (_, n): TimedForecast => {
     const value = n === 1_500 ? 100 : n === 1_501 ? 0 : 50;
     const one = { family: 'gpt', owner: String(n), side: Number(value > 50), value, given: [] };
     return { at: 1_700_000_000_000 + n, ...one };

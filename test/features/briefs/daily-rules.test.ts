@@ -1,12 +1,12 @@
 import { t } from 'tap';
 import {
   contestedOf,
-  outcomeText,
   type ResolvedRow,
   readDay,
   type SideRow,
   scoreCrowd,
-} from '../../../src/features/briefs/insight-rules.js';
+} from '../../../src/features/briefs/daily-rules.js';
+import { outcomeText } from '../../../src/features/briefs/rules.js';
 
 const now = new Date('2026-03-10T12:34:56.789Z');
 

@@ -11,20 +11,22 @@ import { startApp } from '../../help/app.js';
 import { openParts } from '../../help/parts.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
+import { connect } from '../../help/ws-client.js';
 import { makeContent } from '../comments/texts.js';
 
+/** Leaderboards as clients read and follow them. */
+
 const app = await startApp(t, {
-  roles: ['api', 'timer'],
   env: { LIMIT_KEY: '1000000', LIMIT_COMMENTS: '1000000', LIMIT_VOTES: '1000000' },
 });
 const { deps } = await openParts(t, { stores: app.stores });
 const prefix = app.stores.redis_prefix;
 const key = boardKey(prefix, { kind: 'debaters', slot: 'all:all' });
-const differences = async () => {
-  const ask = { sql: app.sql, redis: deps.redis, prefix, now: new Date() };
-  return findBoardDifferences(ask);
-};
-const settle = () => until('the board', async () => (await differences()).length === 0);
+const settle = () =>
+  until('the board', async () => {
+    const ask = { sql: app.sql, redis: deps.redis, prefix, now: new Date() };
+    return (await findBoardDifferences(ask)).length === 0;
+  });
 const read = async (query = '') =>
   (await app.call('GET', `/api/leaderboard/debaters${query}`)).body as {
     leaderboard: { rank: number; user_id: string; upvotes: number; [name: string]: unknown }[];
@@ -37,6 +39,31 @@ const post = async (agent: Agent, path: string): Promise<string> => {
 };
 const vote = (agent: Agent, id: string) =>
   app.call('POST', `/api/comments/${id}/upvote`, { key: agent.key });
+
+await t.test('a leaderboard on the socket follows the one over HTTP', async (t) => {
+  const socket = await connect(t, app.port);
+  const topics = ['leaderboard:points', 'leaderboard:points:7d', 'leaderboard:debaters'];
+  socket.send({ op: 'subscribe', id: 1, topics });
+  t.match(await socket.answer(1), { op: 'subscribed', topics });
+  for (const topic of topics) {
+    await socket.get(topic, (frame) => frame.op === 'snapshot' && frame.topic === topic);
+  }
+  const { id } = await makeAgent(app, { human: await makeHuman(app) });
+  const readPoints = async () => (await app.call('GET', '/api/leaderboard?by=points')).body;
+  await until('the board has the agent', async () => (await readPoints()).total === 1);
+  const newest = (): Record<string, unknown> => {
+    const frames = socket.frames.filter(({ topic }) => topic === 'leaderboard:points');
+    return Object.assign({}, ...frames.map(({ data, set }) => data ?? set));
+  };
+  await until('the socket has the agent', () => newest()['total'] === 1);
+  const { by, category, period, leaderboard, total } = await readPoints();
+  t.strictSame(newest(), { by, category, period, leaderboard, total });
+  t.equal(leaderboard[0].user_id, id);
+  for (const [n, name] of ['', 'wealth', 'points:1d', 'points:all:all', 'debaters:7d'].entries()) {
+    socket.send({ op: 'subscribe', id: 10 + n, topics: [`leaderboard:${name}`] });
+    t.match(await socket.answer(10 + n), { op: 'error', code: 'INVALID_TOPIC' }, name);
+  }
+});
 
 const owners = await Promise.all(Array.from({ length: 5 }, () => makeHuman(app)));
 // One after the other: equals are ranked by their ids, which grow with the time.
@@ -54,29 +81,17 @@ t.test('agents are ranked by the upvotes on what they wrote', async (t) => {
   await Promise.all([vote(b, ca), vote(c, ca), vote(d, ra), vote(c, cb), vote(d, cb), vote(e, cb)]);
   await settle();
   const { leaderboard, total } = await read();
-  t.equal(total, 4, 'who wrote nothing is not on the board');
+  t.equal(total, 4, 'an agent that wrote nothing is not on the board');
   t.same(leaderboard.slice(0, 2), [
     { rank: 1, kind: 'agent', user_id: a.id, name: a.name, upvotes: 3, comments: 1, replies: 1 },
     { rank: 1, kind: 'agent', user_id: b.id, name: b.name, upvotes: 3, comments: 1, replies: 0 },
   ]);
-  t.same(
-    leaderboard.slice(2).map(({ rank, upvotes }) => [rank, upvotes]),
-    [
-      [3, 0],
-      [3, 0],
-    ],
-  );
+  const ranksOf = (rows: typeof leaderboard) =>
+    rows.map(({ rank, upvotes }) => `${rank}: ${upvotes}`);
+  t.same(ranksOf(leaderboard), ['1: 3', '1: 3', '3: 0', '3: 0']);
   await app.call('DELETE', `/api/comments/${cb}/upvote`, { key: e.key });
   await settle();
-  t.same(
-    (await read()).leaderboard.map(({ rank, upvotes }) => [rank, upvotes]),
-    [
-      [1, 3],
-      [2, 2],
-      [3, 0],
-      [3, 0],
-    ],
-  );
+  t.same(ranksOf((await read()).leaderboard), ['1: 3', '2: 2', '3: 0', '3: 0']);
 });
 
 t.test('pages follow each other, from Redis as from the record', async (t) => {
@@ -136,7 +151,7 @@ t.test('the general leaderboard has it too, without categories and periods', asy
   }
 });
 
-t.test('who is suspended or unlinked is off the board until that ends', async (t) => {
+t.test('a suspended or unlinked agent is off the board until that ends', async (t) => {
   const before = (await read()).leaderboard;
   const act = (name: string) =>
     app.call('POST', `/api/admin/agents/${a.id}/${name}`, {
@@ -167,4 +182,19 @@ t.test('an imported agent is on a board of its own', async (t) => {
   t.match(imported, { total: 1, leaderboard: [{ rank: 1, kind: 'imported', user_id: c.id }] });
   const general = await app.call('GET', '/api/leaderboard?by=debaters&kind=imported');
   t.match(general.body.entries, imported.leaderboard);
+});
+
+t.test('a process that is about to end says so to its subscribers', async (t) => {
+  const ending = await startApp(t, { roles: ['api'] });
+  const sockets = await Promise.all(Array.from({ length: 30 }, () => connect(t, ending.port)));
+  for (const socket of sockets) socket.send({ op: 'subscribe', id: 1, topics: ['system'] });
+  for (const socket of sockets) {
+    const snapshot = await socket.get('the snapshot', ({ op }) => op === 'snapshot');
+    t.match(snapshot, { topic: 'system', data: { node: 'api-0', status: 'serving', notices: [] } });
+  }
+  await ending.stop();
+  for (const socket of sockets) {
+    t.equal(await socket.closed(), 4200);
+    t.ok(socket.frames.some(({ op }) => op === 'bye'));
+  }
 });

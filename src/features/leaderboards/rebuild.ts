@@ -3,25 +3,33 @@ import type { Db, Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
-import { boardKey, builtKey, membersOf, most_in_redis, writeBoard } from './live.js';
+import { boardKey, builtKey, idOf, membersOf, most_in_redis, writeBoard } from './live.js';
 import { type BoardName, board_kinds, dayOf, type Slice, slicesOf, whole_slice } from './rules.js';
-import { holdBoards, readPillars, readTops, takeDebaterMarks, takeMarks } from './store.js';
+import {
+  countWrongNets,
+  lockBoards,
+  readPillars,
+  readTops,
+  takeDebaterChanges,
+  takeStandingChanges,
+} from './store.js';
 
 /**
- * Makes the boards in Redis from the record. Redis tells of each slice from what it was made: the
- * form of the boards, the UTC day (periods move with it), the life of the Redis server, and a
- * number that is lost when Redis is emptied. A slice that was made from something else is due.
+ * Makes the boards in Redis from the record. Redis holds a stamp for each slice: the form of the
+ * boards, the UTC day (periods move with it), the run of the Redis server, and an id that is lost
+ * when Redis is emptied. A slice with another stamp is due.
  *
- * A turn takes marks away and, before it commits, makes Redis forget of what they moved; then it
- * makes what is due, one slice in a transaction. Any number of keepers may run: each transaction
- * holds the row `board_head`. So nothing is made from what was read before a mark was taken.
+ * A turn deletes the rows that say what changed and, before it commits, the stamps of the slices
+ * they concern; then it makes what is due, one slice in a transaction. Any number of timers may run
+ * this: each transaction locks the row `board_head`, so nothing is made from what was read before
+ * a change was taken.
  */
 
-/** What boards rank and how members are written; those of another program are made anew. */
+/** What boards rank and how members are written; another program's boards are made anew. */
 const boards_form = 'rows';
 
-const most_marks = 50_000;
-/** Others need the stores too: after making boards it rests for so many times as long. */
+const most_changes = 50_000;
+/** Others need the stores too: the loop rests for so many times as long as it worked. */
 const rest_of_turn = 3;
 const longest_rest_ms = 5_000;
 const longest_turn_ms = 3_000;
@@ -32,30 +40,21 @@ const patient = { statement_ms: 30_000 };
 class BoardsLost extends Error {}
 
 /** Boards that are made together. */
-export interface BoardSet {
+interface BoardSet {
   readonly slot: string;
   readonly slice: Slice;
   readonly kinds: readonly BoardName[];
 }
 
-export const listBoardSets = async (db: Db, day: number): Promise<readonly BoardSet[]> => [
+const listBoardSets = async (db: Db, day: number): Promise<readonly BoardSet[]> => [
   ...slicesOf(await readPillars(db), day).map((slice) => ({
     ...{ slot: slice.slot, slice, kinds: board_kinds },
   })),
   { slot: 'debaters', slice: whole_slice, kinds: ['debaters'] },
 ];
 
-export interface Made {
-  readonly key: string;
-  readonly members: readonly string[];
-}
-
 /** The boards of a set, as they belong in Redis. */
-export const makeBoards = async (
-  db: Db,
-  prefix: string,
-  { slice, kinds }: BoardSet,
-): Promise<readonly Made[]> => {
+const makeBoards = async (db: Db, prefix: string, { slice, kinds }: BoardSet) => {
   const boards = await readTops(db, { slice, kinds, most: most_in_redis });
   return boards.map((board) => ({
     key: boardKey(prefix, { ...board, slot: slice.slot }),
@@ -76,14 +75,14 @@ interface Due extends BoardSet {
   readonly stamp: string;
 }
 
-/** Takes marks away; what is due then: nothing while another keeper is at it. */
+/** Takes the changes; what is due then: nothing while another process is at it. */
 const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly Due[]> => {
-  if (!(await holdBoards(tx))) return [];
+  if (!(await lockBoards(tx))) return [];
   const prefix = config.REDIS_PREFIX;
   const day = dayOf(clock());
   const { built, stamp } = await readBuilt(redis, prefix, day);
-  const moved = await takeMarks(tx, most_marks);
-  const debaters_moved = await takeDebaterMarks(tx);
+  const moved = await takeStandingChanges(tx, most_changes);
+  const debaters_moved = await takeDebaterChanges(tx);
   const isMoved = ({ slot, slice: { category } }: BoardSet): boolean => {
     if (slot === 'debaters') return debaters_moved;
     return moved.has(null) || (category === null ? moved.size > 0 : moved.has(category));
@@ -97,14 +96,14 @@ const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly
 };
 
 const makeSet = async ({ redis, config }: Deps, tx: Tx, set: Due): Promise<void> => {
-  if (!(await holdBoards(tx))) return;
+  if (!(await lockBoards(tx))) return;
   for (const { key, members } of await makeBoards(tx, config.REDIS_PREFIX, set)) {
     if (!(await writeBoard(redis, key, members))) throw new BoardsLost('Redis was emptied');
   }
   await redis.hset(builtKey(config.REDIS_PREFIX), set.slot, set.stamp);
 };
 
-export const createBoardKeeper = (deps: Deps, every_ms = 500): Loop => {
+export const createBoardRebuild = (deps: Deps, every_ms = 500): Loop => {
   const { sql, redis, log } = deps;
   let rests_until_ms = 0;
   const turn = async (started_ms: number): Promise<void> => {
@@ -114,7 +113,7 @@ export const createBoardKeeper = (deps: Deps, every_ms = 500): Loop => {
     }
   };
   return makeLoop({
-    name: 'board keeper',
+    name: 'boards',
     log,
     every_ms,
     async turn() {
@@ -131,4 +130,42 @@ export const createBoardKeeper = (deps: Deps, every_ms = 500): Loop => {
       return 'rest';
     },
   });
+};
+
+const shown = 5;
+
+/** What differs first between what a board has and what it should have. */
+const compare = (name: string, has: readonly string[], wanted: readonly string[]): string[] => {
+  if (has.length === 0) return [`Redis has no board ${name}`];
+  const of = (members: readonly string[]) =>
+    new Map(members.slice(1).map((one) => [idOf(one), one]));
+  const [found, meant] = [of(has), of(wanted)];
+  const wrong = [...found.keys(), ...meant.keys()].find((id) => found.get(id) !== meant.get(id));
+  if (wrong !== undefined) {
+    const [row = 'nothing', right = 'nothing'] = [found.get(wrong), meant.get(wrong)];
+    return [`board ${name}: agent ${wrong} has ${row}, not ${right}`];
+  }
+  return has[0] === wanted[0] ? [] : [`board ${name} says ${has[0]}, not ${wanted[0]}`];
+};
+
+/**
+ * Compares the boards in Redis with the record, for `npm run verify`. Sentences about what differs,
+ * at most `shown`; none: all is right. A change of the last seconds may not have arrived yet and
+ * shows until it has.
+ */
+export const findBoardDifferences = async (
+  ask: Pick<Deps, 'sql' | 'redis'> & { readonly prefix: string; readonly now: Date },
+): Promise<readonly string[]> => {
+  const { sql, redis, prefix, now } = ask;
+  const found: string[] = [];
+  for (const set of await listBoardSets(sql, dayOf(now))) {
+    for (const { key, members } of await makeBoards(sql, prefix, set)) {
+      const name = key.slice(key.indexOf('}:') + 2).replace(':', ' of ');
+      found.push(...compare(name, await redis.zrange(key, '0', '-1'), members));
+    }
+    if (found.length >= shown) return found.slice(0, shown);
+  }
+  const wrong = await countWrongNets(sql);
+  if (wrong > 0) found.push(`${wrong} agents have won something else than board_nets says`);
+  return found;
 };

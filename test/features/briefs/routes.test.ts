@@ -1,23 +1,26 @@
 import { type Test, t } from 'tap';
-import { startApp, type TestApp } from '../../help/app.js';
+import { type CallOptions, startApp, type TestApp } from '../../help/app.js';
 import { hostile_markdown } from '../../help/hostile-markdown.js';
 import { blocksOf, findMarkup } from '../../help/markdown.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
-import { briefPath, makeText, makeVoices, place } from './world.js';
+import { briefPath, makeForecasters, makeText, place } from './world.js';
 
 /** Intel briefs as their readers get them. */
 
+const app = await startApp(t);
 const markdown = { headers: { accept: 'text/markdown' } };
+const read = async (id: string, options: CallOptions = {}, from = app) =>
+  (await from.call('GET', briefPath(id), options)).body;
 
-const readWhole = (app: TestApp, id: string, total: number) =>
+const readWhole = (id: string, total: number, from: TestApp = app) =>
   until('all are counted', async () => {
-    const { body } = await app.call('GET', briefPath(id));
-    return body.state.total_predictions === total ? body : undefined;
+    const body = await read(id, {}, from);
+    return body.state.total_predictions === total && body;
   });
 
-const decide = async (app: TestApp, id: string, act: string, body: object) => {
-  const answer = await app.call('POST', `/api/admin/questions/${id}/${act}`, { admin: true, body });
+const decide = async (id: string, act: string, body: object, by: TestApp = app) => {
+  const answer = await by.call('POST', `/api/admin/questions/${id}/${act}`, { admin: true, body });
   if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
 };
 
@@ -28,7 +31,6 @@ const titlesOf = (text: string): readonly string[] =>
     .map((line) => line.slice(3));
 
 t.test('a question without predictions has a brief that says so', async (t) => {
-  const app = await startApp(t, { roles: ['api', 'relay'] });
   const id = await makeOpenQuestion(app, { description: 'Decided by the notice at the door.' });
   const { status, body } = await app.call('GET', briefPath(id));
   t.equal(status, 200);
@@ -43,16 +45,15 @@ t.test('a question without predictions has a brief that says so', async (t) => {
   });
   t.equal(body.headline[0], 'Nobody has predicted on it yet.');
   t.match(body.headline[1], /^It takes predictions until .* UTC \(in \d+ days\) and is to be/);
-  const text = (await app.call('GET', briefPath(id), markdown)).body as string;
+  const text = await read(id, markdown);
   t.same(titlesOf(text), ['In short', 'Resolution']);
   t.match(text, /> Criteria: “Decided by the notice at the door\.”/);
 });
 
 t.test('a brief has every section, from data', async (t) => {
-  const app = await startApp(t, { roles: ['api', 'relay'] });
   const id = await makeOpenQuestion(app, { resolution_source: 'The town clerk' });
-  const [a, b, c, d] = await makeVoices(app, 4);
-  if (!(a && b && c && d)) throw new Error('four voices');
+  const [a, b, c, d] = await makeForecasters(app, 4);
+  if (!(a && b && c && d)) throw new Error('too few forecasters');
   const shared = 'See https://town.records-office.org/minutes/4 too.';
   const first = await place(app, {
     ...{ key: a.key, id, prediction: true, confidence: 80 },
@@ -67,7 +68,7 @@ t.test('a brief has every section, from data', async (t) => {
     reasoning: makeText({ bottom: 'Hardly' }),
   });
   await app.call('POST', `/api/predictions/${second}/upvote`, { key: d.key });
-  const brief = await readWhole(app, id, 3);
+  const brief = await readWhole(id, 3);
   t.equal(brief.headline[0], '3 predictions give YES 53 % on average.');
   t.match(brief.state, { position: 'YES', share: 66.67, mean_probability: 53.33 });
   t.match(brief.state, { median_probability: 70, p25: Number, p75: Number });
@@ -102,7 +103,7 @@ t.test('a brief has every section, from data', async (t) => {
   t.match(brief.resolution, { resolution_source: 'The town clerk', outcome: null });
   t.match(brief.notes[0], /^With 3 predictions, each one moves these figures by a lot\.$/);
 
-  const text = (await app.call('GET', briefPath(id), markdown)).body as string;
+  const text = await read(id, markdown);
   t.same(titlesOf(text), [
     ...['In short', 'Where it stands', 'Model families', 'The case for YES', 'The case for NO'],
     ...['The minority', 'What would change it', 'Sources', 'Resolution', 'How far to trust this'],
@@ -116,13 +117,12 @@ t.test('a brief has every section, from data', async (t) => {
 });
 
 t.test('the same input makes the same bytes in every process', async (t) => {
-  const app = await startApp(t, { roles: ['api', 'relay'] });
   const id = await makeOpenQuestion(app);
-  const voices = await makeVoices(app, 3);
-  for (const [n, { key }] of voices.entries()) {
+  const forecasters = await makeForecasters(app, 3);
+  for (const [n, { key }] of forecasters.entries()) {
     await place(app, { key, id, prediction: n > 0, confidence: 60 + n });
   }
-  await readWhole(app, id, 3);
+  await readWhole(id, 3);
   const other = await startApp(t, { stores: app.stores, roles: ['api'] });
   // An hour may end between two calls; a brief names its hour.
   const pair = await until('both of one hour', async () => {
@@ -142,7 +142,6 @@ t.test('the same input makes the same bytes in every process', async (t) => {
 });
 
 t.test('a tag stands for one form of one state', async (t) => {
-  const app = await startApp(t, { roles: ['api', 'relay'] });
   const id = await makeOpenQuestion(app);
   const first = await app.call('GET', briefPath(id));
   const tag = first.headers.get('etag') ?? '';
@@ -151,39 +150,38 @@ t.test('a tag stands for one form of one state', async (t) => {
   t.equal((await app.call('GET', briefPath(id), again)).status, 304);
   const other = { headers: { 'if-none-match': tag, accept: 'text/markdown' } };
   t.equal((await app.call('GET', briefPath(id), other)).status, 200);
-  const [voice] = await makeVoices(app, 1);
-  await place(app, { key: voice?.key ?? '', id, prediction: true, confidence: 66 });
-  await readWhole(app, id, 1);
+  const [forecaster] = await makeForecasters(app, 1);
+  await place(app, { key: forecaster?.key ?? '', id, prediction: true, confidence: 66 });
+  await readWhole(id, 1);
   t.equal((await app.call('GET', briefPath(id), again)).status, 200);
 });
 
 const lives = async (t: Test, type: 'binary' | 'multi') => {
-  const app = await startApp(t);
   const options = ['Copper', 'Tin', 'Zinc'];
   const id = await makeOpenQuestion(app, type === 'multi' ? { question_type: type, options } : {});
-  const voices = await makeVoices(app, 3);
-  for (const [n, { key }] of voices.entries()) {
+  const forecasters = await makeForecasters(app, 3);
+  for (const [n, { key }] of forecasters.entries()) {
     const stated =
       type === 'multi' ? { selected_option: n === 2 ? 'Tin' : 'Copper' } : { prediction: n < 2 };
     await place(app, { key, id, ...stated, confidence: 75 });
   }
-  const open = await readWhole(app, id, 3);
+  const open = await readWhole(id, 3);
   t.match(open.headline.at(-1), /^It takes predictions until/);
-  await decide(app, id, 'close', {});
-  const closed = (await app.call('GET', briefPath(id))).body;
+  await decide(id, 'close', {});
+  const closed = await read(id);
   t.match(closed, { status: 'closed', headline: [], reasoning_hidden: false });
   t.match(closed.headline.at(-1), /^It takes no predictions since .* is to be resolved by/);
   const outcome = type === 'multi' ? { correct_options: ['Tin'] } : { outcome: true };
-  await decide(app, id, 'resolve', outcome);
-  const resolved = (await app.call('GET', briefPath(id))).body;
+  await decide(id, 'resolve', outcome);
+  const resolved = await read(id);
   t.equal(resolved.status, 'resolved');
   t.same(resolved.would_change.items, [], 'nothing changes it any more');
   t.match(resolved.disputes, { open: 0, items: [] });
-  return { app, id, voices, open, resolved };
+  return { id, forecasters, open, resolved };
 };
 
 t.test('a yes/no question through its life, disputed at the end', async (t) => {
-  const { app, id, voices, resolved } = await lives(t, 'binary');
+  const { id, forecasters, resolved } = await lives(t, 'binary');
   // (75 + 75 + 25) / 3 = 58.33 %, (1 − 0.5833)² = 0.174.
   t.match(resolved.resolution, { outcome: 'YES', brier: 0.174 });
   t.match(
@@ -192,19 +190,19 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
   );
   const reason = 'The notice named another date than the one that was decided by; see the record.';
   const filed = await app.call('POST', `/api/questions/${id}/dispute`, {
-    key: voices[2]?.key ?? '',
+    key: forecasters[2]?.key ?? '',
     body: { reason, evidence_urls: ['https://town.records-office.org/notice/7'] },
   });
   t.equal(filed.status, 201);
   const disputed = await until('the dispute is told', async () => {
-    const { body } = await app.call('GET', briefPath(id));
+    const body = await read(id);
     return body.disputes?.open === 1 && body;
   });
   t.match(disputed.disputes, { open: 1, items: [{ quote: reason }] });
-  const text = (await app.call('GET', briefPath(id), markdown)).body as string;
+  const text = await read(id, markdown);
   t.match(text, /## Disputes\n\n\*\*.*\n\n> “The notice named another date/);
-  await decide(app, id, 'resolve', { outcome: false, resolution_note: 'Read anew.' });
-  const anew = (await app.call('GET', briefPath(id))).body;
+  await decide(id, 'resolve', { outcome: false, resolution_note: 'Read anew.' });
+  const anew = await read(id);
   t.match(
     anew.headline.at(-1),
     /^It resolved to NO on .*, decided anew \(revision 2\)\. The predictions gave it 42 %/,
@@ -229,10 +227,9 @@ t.test('a question with options through its life', async (t) => {
 });
 
 t.test('a void question, and a draft that only its people see', async (t) => {
-  const app = await startApp(t);
   const id = await makeOpenQuestion(app);
-  await decide(app, id, 'void', { resolution_note: 'It was asked twice.' });
-  const { body } = await app.call('GET', briefPath(id));
+  await decide(id, 'void', { resolution_note: 'It was asked twice.' });
+  const body = await read(id);
   t.match(body.headline.at(-1), /^It was voided on .*: nothing is scored\.$/);
   t.match(body.resolution, { outcome: null, resolution_note: 'It was asked twice.' });
   const draft = await makeOpenQuestion(app, { publish: false });
@@ -243,14 +240,13 @@ t.test('a void question, and a draft that only its people see', async (t) => {
 });
 
 t.test('what moderation hides is in no brief from that moment on', async (t) => {
-  const app = await startApp(t, { roles: ['api', 'relay'] });
   const id = await makeOpenQuestion(app);
-  const [voice] = await makeVoices(app, 1);
+  const [forecaster] = await makeForecasters(app, 1);
   const reasoning = makeText({ evidence: 'Quarry', counter: 'Quarry', bottom: 'Quarry' });
-  const said = { key: voice?.key ?? '', id, prediction: true, confidence: 77, reasoning };
+  const said = { key: forecaster?.key ?? '', id, prediction: true, confidence: 77, reasoning };
   const pid = await place(app, said);
   const seen = await until('all is there', async () => {
-    const { body } = await app.call('GET', briefPath(id));
+    const body = await read(id);
     return body.arguments.for.length === 1 ? body : undefined;
   });
   t.match(JSON.stringify(seen), /Quarry.*Quarry/);
@@ -258,34 +254,34 @@ t.test('what moderation hides is in no brief from that moment on', async (t) => 
     ...{ admin: true, body: { reason: 'Private.' } },
   });
   t.equal(hidden.status, 200);
-  const { body } = await app.call('GET', briefPath(id));
+  const body = await read(id);
   t.notMatch(JSON.stringify(body), /Quarry/);
   t.match(body, { state: { total_predictions: 1 }, arguments: { for: [] }, voices: { rows: [] } });
   t.ok(body.notes.some((note: string) => note.startsWith('1 prediction is hidden by moderators')));
 });
 
 t.test('with HIDE_REASONING nothing of the reasoning shows before one has predicted', async (t) => {
-  const app = await startApp(t, { roles: ['api', 'relay'], env: { HIDE_REASONING: 'true' } });
-  const id = await makeOpenQuestion(app);
-  const [a, b] = await makeVoices(app, 2);
-  if (!(a && b)) throw new Error('two voices');
+  const env = { HIDE_REASONING: 'true' };
+  const hiding = await startApp(t, { roles: ['api', 'relay'], env });
+  const id = await makeOpenQuestion(hiding);
+  const [a, b] = await makeForecasters(hiding, 2);
+  if (!(a && b)) throw new Error('too few forecasters');
   const reasoning = makeText({ evidence: 'Quarry', counter: 'Quarry', bottom: 'Quarry' });
-  await place(app, { key: a.key, id, prediction: true, confidence: 77, reasoning });
-  const brief = await readWhole(app, id, 1);
+  await place(hiding, { key: a.key, id, prediction: true, confidence: 77, reasoning });
+  const brief = await readWhole(id, 1, hiding);
   t.match(brief, { reasoning_hidden: true, sources: { distinct: 0, looked_at: 0 } });
   t.notMatch(JSON.stringify(brief), /Quarry|https:/);
-  t.notMatch((await app.call('GET', briefPath(id), markdown)).body, /Quarry|https:/);
-  const own = await app.call('GET', briefPath(id), { key: a.key });
+  t.notMatch(await read(id, markdown, hiding), /Quarry|https:/);
+  const own = await hiding.call('GET', briefPath(id), { key: a.key });
   t.match(JSON.stringify(own.body), /Quarry/);
   t.match(own.headers.get('vary'), /Accept, X-API-Key/);
-  t.notMatch(JSON.stringify((await app.call('GET', briefPath(id), { key: b.key })).body), /Quarry/);
-  await decide(app, id, 'close', {});
-  t.match(JSON.stringify((await app.call('GET', briefPath(id))).body), /Quarry/);
+  t.notMatch(JSON.stringify(await read(id, { key: b.key }, hiding)), /Quarry/);
+  await decide(id, 'close', {}, hiding);
+  t.match(JSON.stringify(await read(id, {}, hiding)), /Quarry/);
 });
 
 t.test('words of agents stay words, whatever they are', async (t) => {
-  const app = await startApp(t, { roles: ['api', 'relay'] });
-  const [voice] = await makeVoices(app, 1);
+  const [forecaster] = await makeForecasters(app, 1);
   const author = await makeAgent(app, { human: await makeHuman(app), name: '[x](y) *b* <b>' });
   const problems: unknown[] = [];
   const texts = hostile_markdown.filter((text) => !text.includes('\u0007'));
@@ -295,13 +291,13 @@ t.test('words of agents stay words, whatever they are', async (t) => {
       question: `Will ${texts[n]} be read as it is written here?`,
       description: some,
     });
-    const key = n % 12 === 0 ? author.key : (voice?.key ?? '');
+    const key = n % 12 === 0 ? author.key : (forecaster?.key ?? '');
     await place(app, {
       ...{ key, id, prediction: true, confidence: 71 },
       reasoning: makeText({ evidence: some, counter: some, bottom: some }),
     });
-    await readWhole(app, id, 1);
-    const text = (await app.call('GET', briefPath(id), markdown)).body as string;
+    await readWhole(id, 1);
+    const text = await read(id, markdown);
     const { headings, ...others } = blocksOf(text);
     const titles =
       /^(?:# .*|## (?:In short|The case for YES|What would change it|Sources|Leading voices|Resolution|How far to trust this))$/;
@@ -311,7 +307,7 @@ t.test('words of agents stay words, whatever they are', async (t) => {
       if (line.startsWith('| ')) continue;
       problems.push(...findMarkup(line).map((what) => ({ what, line })));
     }
-    const { body } = await app.call('GET', briefPath(id));
+    const body = await read(id);
     const quotes = [body.arguments.for[0].bottom_line.quote, body.arguments.for[0].evidence.quote];
     for (const quote of quotes) if (quote.length > 450) problems.push(quote);
   }

@@ -109,13 +109,13 @@ export const readNext = (
   limit 300`;
 
 /**
- * Moves the cursor, in the transaction that settles the chunk; false when it stands elsewhere by
- * now, because another process settled it, or when the lease is another's. The cursor alone makes
+ * Moves the cursor, in the transaction that settles the chunk; false when another process has moved
+ * it, or holds the lease. The cursor alone makes
  * every chunk count once: the second process waits for the row, finds it moved, changes nothing.
  *
  * The commit does not wait for the disk, so that accounts are held for less time: what a crash of
  * Postgres takes away goes with its cursor and is done again. Rows are found by indexes, also by a
- * plan that was made while a table was small, and is kept.
+ * cached plan that was made while a table was small.
  */
 export const moveCursor = async (
   tx: Tx,

@@ -2,7 +2,7 @@ import { t } from 'tap';
 import { startApp, type TestApp } from '../../help/app.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
-import { makeVoices, place } from './world.js';
+import { makeForecasters, place } from './world.js';
 
 /** Days as their readers get them. What happens in a test happens today, and is moved back. */
 
@@ -62,17 +62,17 @@ t.test('days that are none are refused, and a day without anything is empty', as
 
 t.test('a day tells what was predicted, resolved and published on it', async (t) => {
   const app = await startApp(t);
-  const voices = await makeVoices(app, 6);
-  const [first] = voices;
-  if (first === undefined) throw new Error('voices');
+  const forecasters = await makeForecasters(app, 6);
+  const [first] = forecasters;
+  if (first === undefined) throw new Error('too few forecasters');
   const moving = await makeOpenQuestion(app);
-  for (const { key } of voices.slice(0, 3)) {
+  for (const { key } of forecasters.slice(0, 3)) {
     await place(app, { key, id: moving, prediction: true, confidence: 60 });
   }
   const before = dateOf(9);
   await moveBack(app, before);
 
-  for (const { key } of voices.slice(3)) {
+  for (const { key } of forecasters.slice(3)) {
     await place(app, { key, id: moving, prediction: false, confidence: 80 });
   }
   const options = ['Copper', 'Tin', 'Zinc'];
@@ -81,7 +81,7 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   const soon = await makeOpenQuestion(app, {
     closes_at: new Date(Date.parse(`${dateOf(5)}T00:00:00Z`) + 9.5 * day_ms).toISOString(),
   });
-  for (const [n, { key }] of voices.slice(0, 3).entries()) {
+  for (const [n, { key }] of forecasters.slice(0, 3).entries()) {
     await place(app, { key, id: yes, prediction: n < 2, confidence: 80 });
     await place(app, { key, id: multi, selected_option: options[n], confidence: 60 });
   }
@@ -145,8 +145,8 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
 
 t.test('a move counts from three predictions before and one point on', async (t) => {
   const app = await startApp(t);
-  const voices = await makeVoices(app, 5);
-  const [a, b, c, d, e] = voices.map(({ key }) => key);
+  const forecasters = await makeForecasters(app, 5);
+  const [a, b, c, d, e] = forecasters.map(({ key }) => key);
   const yes = (id: string, key: string | undefined, confidence: number) =>
     place(app, { key: key ?? '', id, prediction: true, confidence });
   const [few, near, far] = [

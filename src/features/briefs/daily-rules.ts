@@ -1,6 +1,8 @@
 import { groupBy } from '../../kit/group-by.js';
+import { shown } from '../consensus/index.js';
 import { brier_convention } from '../points/index.js';
-import type { Contested, Resolved } from './insight-schema.js';
+import { outcomeText, positionOf, type Shape, thousandth } from './rules.js';
+import type { Contested, Resolved } from './schema.js';
 
 /** Which day is meant, and what follows from its rows. */
 
@@ -46,11 +48,6 @@ export const readDay = (date: string | undefined, now: Date): Day | null => {
   return day.date === date ? day : null;
 };
 
-interface Shape {
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
-}
-
 /** How many predictions are on a side of a question: 1 for YES, 0 for NO, or an option. */
 export interface SideRow extends Shape {
   readonly question_id: string;
@@ -59,10 +56,7 @@ export interface SideRow extends Shape {
   readonly count: number;
 }
 
-const showSide = ({ question_type, options, side, count }: SideRow) => ({
-  position: question_type === 'binary' ? (side === 1 ? 'YES' : 'NO') : (options[side] ?? ''),
-  count,
-});
+const showSide = (row: SideRow) => ({ position: positionOf(row, row.side), count: row.count });
 
 /**
  * Total to the power of runner-up ÷ leader, as in the list of contested questions: many that are
@@ -98,9 +92,6 @@ export interface ResolvedRow extends Shape {
   readonly best_agent_brier: number | null;
 }
 
-const thousandth = (value: number): number => Math.round(value * 1e3) / 1e3;
-/** As the consensus rounds: what floating point added is gone before a half goes up. */
-const hundredth = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
 
 /**
@@ -123,34 +114,24 @@ export const scoreCrowd = ({
   const brierOf = (shares: readonly number[]): number =>
     sumOf(happened.map((o, n) => ((shares[n] ?? 0) - o) ** 2)) / 2;
   return {
-    crowd: hundredth(sumOf(means.map((mean, n) => (happened[n] === 0 ? 0 : hundredth(mean))))),
+    crowd: shown(sumOf(means.map((mean, n) => (happened[n] === 0 ? 0 : shown(mean))))),
     crowd_brier: brierOf(means.map((mean) => mean / 100)),
     even_brier: brierOf(happened.map(() => 1 / happened.length)),
   };
 };
 
-export const outcomeText = (row: ResolvedRow): string =>
-  row.question_type === 'binary'
-    ? row.outcome === true
-      ? 'YES'
-      : 'NO'
-    : (row.correct_options ?? []).join(' | ');
-
 type ResolvedItem = Resolved['questions'][number];
 
 const showResolved = (row: ResolvedRow): ResolvedItem => {
+  const { question_id, question, revision, predictions } = row;
+  const { median_agent_brier, best_agent_brier } = row;
   const scored = scoreCrowd(row);
   return {
-    question_id: row.question_id,
-    question: row.question,
-    outcome: outcomeText(row),
-    revision: row.revision,
-    predictions: row.predictions,
+    ...{ question_id, question, outcome: outcomeText(row) ?? '', revision, predictions },
     crowd: scored?.crowd ?? null,
     crowd_brier: scored === null ? null : thousandth(scored.crowd_brier),
     even_brier: scored === null ? null : thousandth(scored.even_brier),
-    median_agent_brier: row.median_agent_brier,
-    best_agent_brier: row.best_agent_brier,
+    ...{ median_agent_brier, best_agent_brier },
   };
 };
 

@@ -10,7 +10,6 @@ import {
   makeOpenQuestion,
   makeReasoning,
 } from '../../help/story.js';
-import { until } from '../../help/until.js';
 import { untilLocked } from '../../help/until-locked.js';
 import { makeContent } from './texts.js';
 
@@ -22,7 +21,7 @@ const people = await Promise.all(Array.from({ length: 8 }, () => makeHuman(app))
 const author_owner = await makeHuman(app);
 const makeVoter = (n: number) => makeAgent(app, { human: people[n % people.length] as Human });
 const question_id = await makeOpenQuestion(app);
-const told = ({ status, body }: Answered): string => `${status} ${body.code ?? ''}`.trim();
+const codeOf = ({ status, body }: Answered): string => `${status} ${body.code ?? ''}`.trim();
 
 const predict = async (agent: Agent): Promise<string> => {
   const body = { prediction: true, confidence: 60, reasoning: makeReasoning() };
@@ -96,18 +95,17 @@ t.test('comments and replies take upvotes only', async (t) => {
   const author = await makeAgent(app, { human: author_owner });
   const voter = await makeVoter(2);
   const id = await comment(author);
-  t.same((await send(voter, 'POST', `comments/${id}/upvote`)).body, { upvotes: 1, my_vote: 'up' });
-  t.same((await send(voter, 'POST', `comments/${id}/upvote`)).body, { upvotes: 1, my_vote: 'up' });
-  t.equal((await app.call('GET', `/api/comments/${id}`)).body.comment.upvotes, 1);
+  for (const [method, votes] of [
+    ['POST', { upvotes: 1, my_vote: 'up' }],
+    ['POST', { upvotes: 1, my_vote: 'up' }],
+    ['DELETE', { upvotes: 0, my_vote: null }],
+    ['DELETE', { upvotes: 0, my_vote: null }],
+  ] as const) {
+    t.same((await send(voter, method, `comments/${id}/upvote`)).body, votes);
+    const shown = (await app.call('GET', `/api/comments/${id}`)).body.comment;
+    t.equal(shown.upvotes, votes.upvotes);
+  }
   t.equal((await send(voter, 'POST', `comments/${id}/downvote`)).status, 404);
-  t.same((await send(voter, 'DELETE', `comments/${id}/upvote`)).body, {
-    upvotes: 0,
-    my_vote: null,
-  });
-  t.same((await send(voter, 'DELETE', `comments/${id}/upvote`)).body, {
-    upvotes: 0,
-    my_vote: null,
-  });
   t.same([...(await findWrongCounters())], []);
 });
 
@@ -124,7 +122,7 @@ t.test('own content and that of the same owner is not voted on', async (t) => {
         `predictions/${pid}/downvote`,
         `comments/${id}/upvote`,
       ]) {
-        t.equal(told(await send(agent, method, what)), '403 SAME_OWNER_VOTE');
+        t.equal(codeOf(await send(agent, method, what)), '403 SAME_OWNER_VOTE');
       }
     }
   }
@@ -132,22 +130,25 @@ t.test('own content and that of the same owner is not voted on', async (t) => {
   t.equal(row?.['n'], 0);
 });
 
-t.test('who may not vote is told why; what is not there is not there', async (t) => {
+t.test('what is not allowed or not there is refused with its code', async (t) => {
   const author = await makeAgent(app, { human: author_owner });
   const id = await comment(author);
   const unlinked = await makeAgent(app);
-  t.equal(told(await send(unlinked, 'POST', `comments/${id}/upvote`)), '403 AGENT_NOT_LINKED');
+  t.equal(codeOf(await send(unlinked, 'POST', `comments/${id}/upvote`)), '403 AGENT_NOT_LINKED');
   const as_person = await app.call('POST', `/api/comments/${id}/upvote`, {
     token: author_owner.token,
   });
-  t.equal(told(as_person), '403 AGENTS_ONLY');
+  t.equal(codeOf(as_person), '403 AGENTS_ONLY');
   const voter = await makeVoter(3);
   await app.sql`update comments set hidden_at = now() where id = ${id}`;
   for (const absent of [id, makeId(), 'no-id']) {
-    t.equal(told(await send(voter, 'POST', `comments/${absent}/upvote`)), '404 COMMENT_NOT_FOUND');
+    t.equal(
+      codeOf(await send(voter, 'POST', `comments/${absent}/upvote`)),
+      '404 COMMENT_NOT_FOUND',
+    );
     const up = `predictions/${absent}/upvote`;
-    t.equal(told(await send(voter, 'POST', up)), '404 PREDICTION_NOT_FOUND');
-    t.equal(told(await send(voter, 'DELETE', up)), '404 PREDICTION_NOT_FOUND');
+    t.equal(codeOf(await send(voter, 'POST', up)), '404 PREDICTION_NOT_FOUND');
+    t.equal(codeOf(await send(voter, 'DELETE', up)), '404 PREDICTION_NOT_FOUND');
   }
   const other = await comment(author);
   const upper = await send(voter, 'POST', `comments/${other.toUpperCase()}/upvote`);
@@ -233,34 +234,23 @@ t.test('no vote between two of one owner survives a race with linking', async (t
 });
 
 t.test('a vote that comes while its author is being linked waits and is refused', async (t) => {
-  const human = people[0] as Human;
-  const voter = await makeAgent(app, { human });
+  const voter = await makeVoter(0);
   const elsewhere = await makeHuman(app);
   const author = await makeAgent(app, { human: elsewhere });
   const id = await comment(author);
   await app.call('DELETE', `/api/me/agents/${author.id}`, { token: elsewhere.token });
   // The voter is known to the process before.
-  t.equal(told(await send(voter, 'DELETE', `comments/${id}/upvote`)), '200');
+  t.equal(codeOf(await send(voter, 'DELETE', `comments/${id}/upvote`)), '200');
   const [row] = await app.sql<{ owner_id: string }[]>`
     select owner_id from agents where id = ${voter.id}`;
   const link = { api_key: author.key, owner_id: row?.owner_id ?? '', at: new Date() };
-  let answered: Promise<Answered> | undefined;
-  await app.sql.begin(async (tx) => {
+  const answer = await app.sql.begin(async (tx) => {
     await linkAgent(tx, link);
-    const under_way = send(voter, 'POST', `comments/${id}/upvote`);
-    answered = under_way;
-    let is_answered = false;
-    void under_way.finally(() => {
-      is_answered = true;
-    });
-    await until('the vote to wait or to be cast', async () => {
-      const waiting = await tx`
-        select 1 from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`;
-      return is_answered || waiting.length > 0;
-    });
+    const answer = send(voter, 'POST', `comments/${id}/upvote`);
+    await untilLocked('the vote waits', tx);
+    return () => answer;
   });
-  t.equal(told((await answered) as Answered), '403 SAME_OWNER_VOTE');
+  t.equal(codeOf(await answer()), '403 SAME_OWNER_VOTE');
   const left = await app.sql`select 1 from votes where subject_id = ${id}`;
   t.equal(left.length, 0);
 });

@@ -1,0 +1,72 @@
+import type { Sql, Tx } from '../../db/client.js';
+import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import {
+  type Ballot,
+  type Change,
+  lockAgents,
+  lockSubjects,
+  readSubjects,
+  type Subject,
+  writeVotes,
+} from './store.js';
+
+/**
+ * Votes on predictions and comments, whose counters are the sums of their votes at every commit. A
+ * batch
+ *
+ *   begins · locks the agents, voters and authors alike · locks predictions and comments · reads
+ *   them with the voters' own votes · judges the ballots in order · writes votes and counters ·
+ *   commits
+ *
+ * Linking an agent takes a conflicting lock, so that no agent changes its owner between the check
+ * of owners and the commit. Rows are locked in the order of ids.
+ */
+
+/** The counters, and the vote that the agent has now. */
+type Counted = { readonly upvotes: number; downvotes: number; value: 1 | -1 | null };
+
+export type Verdict = Counted | 'absent' | 'same_owner';
+
+const judge = (ballots: readonly Ballot[], subjects: readonly Subject[]) => {
+  /** What the ballots so far add, by subject. */
+  const added = new Map<string, { up: number; down: number }>();
+  const changes: Change[] = [];
+  const verdicts = ballots.map((ballot, n): Verdict => {
+    const { question_id, author_id, same_owner, own, ...stored } = subjects[n] as Subject;
+    if (question_id === null) return 'absent';
+    if (same_owner) return 'same_owner';
+    const { withdraw, value: cast_value, ...cast } = ballot;
+    const left = own === cast_value ? null : own;
+    const value = withdraw ? left : cast_value;
+    const sum = added.get(cast.subject_id) ?? { up: 0, down: 0 };
+    added.set(cast.subject_id, sum);
+    if (value !== own) {
+      const up = Number(value === 1) - Number(own === 1);
+      const down = Number(value === -1) - Number(own === -1);
+      sum.up += up;
+      sum.down += down;
+      changes.push({ ...cast, question_id, author_id, value, up, down });
+    }
+    return { upvotes: stored.upvotes + sum.up, downvotes: stored.downvotes + sum.down, value };
+  });
+  return { changes, verdicts };
+};
+
+const cast = async (tx: Tx, ballots: readonly Ballot[]): Promise<readonly Verdict[]> => {
+  const ids = ballots.map(({ subject_id }) => subject_id);
+  // Sent in this order at once; the last is a statement of its own, whose view is younger than the
+  // locks.
+  const locks = [lockAgents(tx, ballots, ids).execute(), ...lockSubjects(tx, ids)];
+  const [subjects] = await Promise.all([readSubjects(tx, ballots), ...locks]);
+  const { changes, verdicts } = judge(ballots, subjects);
+  await writeVotes(tx, changes);
+  return verdicts;
+};
+
+/** The group commit of votes; one a process. */
+export const createVoting = (sql: Sql): GroupCommit<Ballot, Verdict> =>
+  createGroupCommit<Ballot, Verdict>({
+    commit: ({ drafts }) => sql.begin((tx) => cast(tx, drafts)),
+    key: ({ agent_id, subject_id }) => `${agent_id} ${subject_id}`,
+    one_a_key: true,
+  });

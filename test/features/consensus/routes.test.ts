@@ -1,0 +1,217 @@
+import { t } from 'tap';
+import { agentId, questionId, seed } from '../../../bench/env/seed.js';
+import { makeApiKey } from '../../../src/features/accounts/index.js';
+import { hashState } from '../../../src/socket/states.js';
+import { startApp, type TestApp } from '../../help/app.js';
+import { recomputeConsensus } from '../../help/consensus-oracle.js';
+import { type LoadOptions, startLoad } from '../../help/load.js';
+import { makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
+import { type Client, connect } from '../../help/ws-client.js';
+import { options, without } from './world.js';
+
+/** Consensus, charts, moves and snapshots as clients read and follow them, while agents predict. */
+
+const app = await startApp(t);
+const all_agents = 60;
+const optionsOf = (n: number): readonly string[] => (n === 2 ? options : []);
+const keys = Array.from({ length: all_agents + 20 }, makeApiKey);
+await seed(app.sql, { keys, questions: 5, optionsOf });
+const seeded = keys.map((key, n) => ({ id: agentId(n), key }));
+const agents = seeded.slice(0, all_agents);
+const others = seeded.slice(all_agents);
+const busy = [0, 1, 2].map((n) => ({ id: questionId(n), options: optionsOf(n) }));
+/** Question 3 is voided, 4 gets a few predictions. */
+const few = (n: number) => ({ id: questionId(n), options: [] });
+
+const kinds = ['snapshots', 'chart', 'chart.svg', 'chart.png', 'drift'];
+const path = (n: number, rest: string): string => `/api/questions/${questionId(n)}/${rest}`;
+const get = async (url: string, from: TestApp = app) => (await from.call('GET', url)).body;
+
+/** The newest state once it has so many predictions. */
+const wholeOf = (n: number, rest: string, total: number, from = app) =>
+  until(`${rest} of ${total}`, async () => {
+    const body = await get(path(n, rest), from);
+    return body.total_predictions === total && body;
+  });
+
+const predict = async (load: Omit<LoadOptions, 'url'>, count: number) => {
+  const running = startLoad({ url: app.url, ...load });
+  await running.reach(count);
+  await running.stop();
+  return running.acknowledged;
+};
+
+/** What a client has put together of snapshots and deltas; throws where they do not fit. */
+const putTogether = ({ frames }: Client, topic: string) => {
+  let version = -1;
+  let state: Record<string, unknown> = {};
+  for (const frame of frames.filter((frame) => frame.topic === topic)) {
+    if (frame.op === 'snapshot') state = frame.data as Record<string, unknown>;
+    else if (frame.from !== version) throw new Error(`a delta from ${frame.from} at ${version}`);
+    else state = { ...state, ...(frame.set as Record<string, unknown>) };
+    version = frame.version as number;
+    if (frame.hash !== undefined && frame.hash !== hashState(state)) throw new Error('hash');
+  }
+  return { version, state };
+};
+
+t.test('while agents predict and clients read, all say what the record says', async (t) => {
+  const empty = await get(path(0, 'chart'));
+  t.match(empty, { total_predictions: 0, moments: 0, points: [], offset: 0 });
+  const socket = await connect(t, app.port);
+  const topics = busy.map(({ id }) => `consensus:${id}`);
+  socket.send({ op: 'subscribe', id: 1, topics });
+  t.match(await socket.answer(1), { op: 'subscribed', topics });
+  const load = startLoad({ url: app.url, agents, questions: busy, clients: 12 });
+  for (let n = 0; load.acknowledged.length < 150; n += 1) {
+    t.ok(typeof (await get(path(n % 3, 'consensus'))).total_predictions === 'number');
+    const chart = await get(path(n % 3, 'chart'));
+    t.ok(chart.total_predictions >= chart.moments);
+  }
+  await load.reach(all_agents * busy.length);
+  await load.stop();
+  t.same(load.odd, []);
+
+  const late = await startApp(t, { stores: app.stores, roles: ['api'] });
+  const wanted = await recomputeConsensus(app.sql);
+  for (const [n, { id }] of busy.entries()) {
+    const topic = topics[n] ?? '';
+    const found = await wholeOf(n, 'consensus', all_agents);
+    t.strictSame(without(found), wanted.get(id));
+    t.strictSame((await get(`/api/questions/${id}`)).consensus, found);
+    t.strictSame(await get(path(n, 'consensus'), late), found, 'a process that was not there');
+    await until('the newest delta', () => putTogether(socket, topic).version === found.offset);
+    t.strictSame(putTogether(socket, topic).state, found);
+
+    const chart = await wholeOf(n, 'chart?points=1000', all_agents);
+    t.strictSame(await wholeOf(n, 'chart?points=1000', all_agents, late), chart);
+    const last = chart.points.at(-1);
+    const { count: _, at: __, option_probabilities, option_percents, ...figures } = last;
+    t.match(found, figures, 'the last point is the consensus');
+    const shown: { percent: number; mean_probability: number }[] = found.options ?? [];
+    t.same(
+      [option_percents, option_probabilities],
+      [shown.map(({ percent }) => percent), shown.map((one) => one.mean_probability)],
+    );
+    t.equal(chart.offset, found.offset);
+    const two = await get(path(n, 'chart?points=2'));
+    t.same([two.points.length, two.sampling, two.points.at(-1)], [2, 'lttb', last]);
+  }
+});
+
+t.test('closing and resolving leave a snapshot each', async (t) => {
+  const bodies = [{ outcome: true }, { outcome: false }, { correct_options: [options[0]] }];
+  for (const n of [0, 2]) {
+    const decide = (act: string, body: object) =>
+      app.call('POST', `/api/admin/questions/${questionId(n)}/${act}`, { admin: true, body });
+    await decide('close', {});
+    t.equal((await decide('resolve', bodies[n] ?? {})).status, 202);
+    const found = await until('both', async () => {
+      const { snapshots } = await get(path(n, 'snapshots'));
+      const ends = snapshots.filter((one: { reason: string }) => one.reason !== 'hourly');
+      return ends.length === 2 && ends.reverse();
+    });
+    const live = await get(path(n, 'consensus'));
+    const wanted = (await recomputeConsensus(app.sql)).get(questionId(n)) as object;
+    for (const [at, reason] of ['closed', 'resolved'].entries()) {
+      t.match(found[at], { ...wanted, offset: live.offset, reason });
+    }
+    const { question } = await get(`/api/questions/${questionId(n)}`);
+    t.equal(found[1].taken_at, question.resolved_at);
+    const newest = await get(path(n, 'snapshots?limit=1'));
+    t.same([newest.snapshots.length, newest.snapshots[0]], [1, found[1]]);
+    const rest = await get(path(n, `snapshots?limit=1&cursor=${newest.next_cursor}`));
+    t.same(rest.snapshots, [found[0]]);
+    t.equal((await wholeOf(n, 'chart', all_agents)).points.at(-1).count, all_agents);
+  }
+});
+
+t.test('what is hidden counts on, and a void question shows what it was', async (t) => {
+  const acknowledged = await predict({ agents: others.slice(0, 10), questions: [few(3)] }, 10);
+  const before = await wholeOf(3, 'consensus', 10);
+  const act = (what: string, body: object) =>
+    app.call('POST', `/api/admin/${what}`, { admin: true, body });
+  const hide = `predictions/${acknowledged[0]?.prediction_id}/hide`;
+  t.equal((await act(hide, { reason: 'It quotes a private letter.' })).status, 200);
+  const why = { resolution_note: 'It was asked in error.' };
+  t.equal((await act(`questions/${questionId(3)}/void`, why)).status, 202);
+  const late = await startApp(t, { stores: app.stores, roles: ['api'] });
+  for (const from of [app, late]) t.strictSame(await get(path(3, 'consensus'), from), before);
+});
+
+t.test('what has not changed costs a client no body, and what has comes anew', async (t) => {
+  const some = { questions: [few(4)], agents: others.slice(10, 15) };
+  await predict(some, 5);
+  await wholeOf(4, 'chart', 5);
+  const tags = new Map<string, string>();
+  const again = (kind: string) =>
+    app.call('GET', path(4, kind), { headers: { 'if-none-match': tags.get(kind) ?? '' } });
+  for (const kind of kinds.slice(1)) {
+    const { status, headers } = await app.call('GET', path(4, kind));
+    t.equal(status, 200, kind);
+    tags.set(kind, headers.get('etag') ?? '');
+    const same = await again(kind);
+    t.same([same.status, same.body, same.headers.get('etag')], [304, '', tags.get(kind)], kind);
+  }
+  await predict({ ...some, agents: others.slice(10, 16), first: 5 }, 1);
+  await wholeOf(4, 'chart', 6);
+  for (const kind of kinds.slice(1)) t.equal((await again(kind)).status, 200, kind);
+});
+
+t.test('what is no question, no range or no cursor is refused', async (t) => {
+  for (const kind of kinds) {
+    for (const id of ['nothing', agentId(1)]) {
+      const { status, body } = await app.call('GET', `/api/questions/${id}/${kind}`);
+      t.same([status, body.code], [404, 'QUESTION_NOT_FOUND'], `${kind} of ${id}`);
+    }
+  }
+  const statuses = {
+    400:
+      'chart?points=1 chart?points=1001 chart.svg?theme=pink chart.svg?width=319 ' +
+      'chart.svg?width=1201 snapshots?cursor=abc snapshots?limit=0',
+    200: 'chart?points=1000 chart.svg?width=320 chart.svg?width=1200 chart.png?width=1200',
+  };
+  for (const [status, all] of Object.entries(statuses)) {
+    for (const rest of all.split(' ')) {
+      t.equal((await app.call('GET', path(4, rest))).status, Number(status), rest);
+    }
+  }
+});
+
+t.test('a draft is shown to admins only, and followed by nobody', async (t) => {
+  const id = await makeOpenQuestion(app, { publish: false });
+  const socket = await connect(t, app.port);
+  socket.send({ op: 'subscribe', id: 1, topics: [`consensus:${id}`] });
+  await socket.answer(1);
+  for (const kind of ['consensus', ...kinds]) {
+    const url = `/api/questions/${id}/${kind}`;
+    t.equal((await app.call('GET', url)).status, 404);
+    t.equal((await app.call('GET', url, { admin: true })).status, 200, kind);
+    t.equal((await app.call('GET', url)).status, 404, 'also after an admin has asked');
+  }
+  const shown = await app.call('GET', `/api/questions/${id}/consensus`, { admin: true });
+  t.match(shown.body, { total_predictions: 0, effective_families: 0, extremized: null, offset: 0 });
+  await app.call('POST', `/api/admin/questions/${id}/publish`, { admin: true, body: {} });
+  const snapshot = await socket.get('the snapshot', ({ op }) => op === 'snapshot');
+  t.match(snapshot, { topic: `consensus:${id}`, version: 0, data: { total_predictions: 0 } });
+  t.equal((await app.call('GET', `/api/questions/${id}/consensus`)).status, 200);
+});
+
+t.test('pictures as PNG are limited for each address, and 304 costs none', async (t) => {
+  const limited = await startApp(t, { roles: ['api'], env: { LIMIT_PICTURES: '2' } });
+  await seed(limited.sql, { keys: [makeApiKey()], questions: 1 });
+  const png = (headers = {}) => limited.call('GET', path(0, 'chart.png'), { headers });
+  const first = await png();
+  t.equal(first.status, 200);
+  const known = { 'if-none-match': first.headers.get('etag') ?? '' };
+  for (let n = 0; n < 3; n += 1) t.equal((await png(known)).status, 304);
+  t.equal((await png()).status, 200);
+  const third = await png();
+  t.same([third.status, third.body.code], [429, 'RATE_LIMITED']);
+  t.match(third.headers.get('retry-after'), /^[1-9]\d*$/);
+  t.equal((await limited.call('GET', path(0, 'chart.svg'))).status, 200);
+  const { limits } = await get('/api/limits', limited);
+  const own = limits.find(({ name }: { name: string }) => name === 'pictures');
+  t.match(own, { setting: 'LIMIT_PICTURES', limit: 2, left: 0, per: 'address' });
+});

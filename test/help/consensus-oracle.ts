@@ -1,0 +1,152 @@
+import type { Sql } from '../../src/db/client.js';
+import { groupBy } from '../../src/kit/group-by.js';
+
+/**
+ * The consensus of every question, worked out once more from its stored predictions: one pass over
+ * whole numbers, without tallies, in the members and the order of the wire.
+ */
+
+interface Question {
+  readonly id: string;
+  readonly question_type: 'binary' | 'multi';
+  readonly options: readonly string[];
+}
+
+interface Stated {
+  readonly question_id: string;
+  readonly family: string;
+  readonly owner: string;
+  readonly prediction: boolean | null;
+  readonly probability: number | null;
+  readonly confidence: number;
+  readonly selected_option: number | null;
+  readonly probabilities: readonly number[] | null;
+}
+
+const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
+
+/** A fraction of whole numbers with two decimals, a half up. */
+const round2 = (part: number, whole: number): number | null =>
+  whole === 0 ? null : Math.floor((200 * part + whole) / (2 * whole)) / 100;
+
+const mean = (values: readonly number[]) => round2(sum(values), values.length);
+/** To nine places first: what floating point added is gone before a half goes up. */
+const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
+
+const groups = <T>(all: readonly T[], keyOf: (one: T) => unknown): (readonly T[])[] => [
+  ...groupBy(all, keyOf).values(),
+];
+
+const statedBy = ({ probability, confidence }: Stated): number => probability ?? confidence;
+
+const quartile = (all: readonly Stated[], q: number): number | null => {
+  const sorted = all.map(statedBy).sort((a, b) => a - b);
+  const rank = (sorted.length - 1) * q;
+  const [low = 0, high = 0] = [sorted[Math.floor(rank)], sorted[Math.ceil(rank)]];
+  return sorted.length === 0 ? null : low + (high - low) * (rank - Math.floor(rank));
+};
+
+/** The figures in which owners and families are capped, by the formulas of `capped-log-odds-1`. */
+const poolOf = (all: readonly Stated[], is_binary: boolean) => {
+  const owners = groups(all, ({ owner }) => owner);
+  const weights = new Map(owners.flatMap((own) => own.map((one) => [one, 1 / own.length])));
+  const weightOf = (some: readonly Stated[]) => sum(some.map((one) => weights.get(one) ?? 0));
+  const families = groups(all, ({ family }) => family).map((own) => {
+    const w = weightOf(own);
+    const odds = own.map((one) => {
+      const p = Math.min(99, Math.max(1, statedBy(one)));
+      return (weights.get(one) ?? 0) * Math.log(p / (100 - p));
+    });
+    return { v: w / (1 + 0.25 * Math.max(0, w - 1)), l: sum(odds) / w };
+  });
+  const v = sum(families.map((one) => one.v));
+  const n = v === 0 ? 0 : v ** 2 / sum(families.map((one) => one.v ** 2));
+  const pooled = sum(families.map((one) => one.v * one.l)) / v;
+  const factor = (3 * n) / (Math.sqrt(3 * n ** 2 - 3 * n + 1) + 2);
+  const means = owners.map((own) => sum(own.map(statedBy)) / own.length);
+  const [leader = 0, second = Number.NaN] = groups(
+    all,
+    (one) => one.selected_option ?? one.prediction,
+  )
+    .map((side) => Math.round(weightOf(side) * 1e9) / 1e9)
+    .sort((a, b) => b - a);
+  const has_pool = is_binary && all.length > 0;
+  return {
+    by_owner_mean: has_pool ? shown(sum(means) / means.length) : null,
+    effective_families: shown(n),
+    extremized: has_pool ? shown(100 / (1 + Math.exp(-factor * pooled))) : null,
+    contested: owners.length >= 5 && second * 2 >= leader,
+  };
+};
+
+const consensusOf = ({ id, question_type, options }: Question, all: readonly Stated[]) => {
+  const is_binary = question_type === 'binary';
+  const others = options.length - 1;
+  const givenTo = (n: number) => (one: Stated) => {
+    if (one.probabilities !== null) return (one.probabilities[n] ?? 0) * others;
+    return one.selected_option === n ? one.confidence * others : 100 - one.confidence;
+  };
+  const meanOf = (some: readonly Stated[], n: number) =>
+    round2(sum(some.map(givenTo(n))), others * some.length);
+  const sums = options.map((_, n) => sum(all.map(givenTo(n))));
+  const leading = all.length === 0 ? -1 : sums.indexOf(Math.max(...sums));
+  const isYes = (one: Stated) => one.prediction ?? one.selected_option === leading;
+  const yes_count = all.filter(isYes).length;
+  const percentOf = (count: number, of: readonly Stated[]) => round2(100 * count, of.length) ?? 0;
+  const probability = (some: readonly Stated[]) => (is_binary ? mean(some.map(statedBy)) : null);
+  const confidence = (some: readonly Stated[]) => mean(some.map((one) => one.confidence));
+  const shown_options = options.map((option, n) => {
+    const own = all.filter(({ selected_option }) => selected_option === n);
+    return {
+      ...{ option, count: own.length, percent: percentOf(own.length, all) },
+      ...{ mean_probability: meanOf(all, n), avg_confidence: confidence(own) },
+    };
+  });
+  const families = groups(all, ({ family }) => family).map((own) => ({
+    model_family: own[0]?.family ?? '',
+    count: own.length,
+    yes_percent: percentOf(own.filter(isYes).length, own),
+    avg_confidence: confidence(own),
+    mean_probability: probability(own),
+    ...(is_binary ? {} : { option_probabilities: options.map((_, n) => meanOf(own, n)) }),
+  }));
+  const pool = poolOf(all, is_binary);
+  return {
+    question_id: id,
+    question_type,
+    total_predictions: all.length,
+    forecast: is_binary ? pool.extremized : (shown_options[leading]?.mean_probability ?? null),
+    leading_option: options[leading] ?? null,
+    ...{ yes_count, no_count: all.length - yes_count },
+    yes_percent: percentOf(yes_count, all),
+    no_percent: percentOf(all.length - yes_count, all),
+    avg_confidence: confidence(all),
+    mean_probability: probability(all),
+    median_probability: is_binary ? quartile(all, 0.5) : null,
+    p25: is_binary ? quartile(all, 0.25) : null,
+    p75: is_binary ? quartile(all, 0.75) : null,
+    histogram: Array.from({ length: 10 }, (_, bin) => {
+      return all.filter((one) => Math.min(9, Math.floor(statedBy(one) / 10)) === bin).length;
+    }),
+    ...(is_binary ? {} : { options: shown_options }),
+    model_breakdown: families.sort((a, b) => (a.model_family < b.model_family ? -1 : 1)),
+    ...pool,
+    method: 'capped-log-odds-1',
+  };
+};
+
+/** By id of the question, without `offset` and `updated_at`. */
+export const recomputeConsensus = async (sql: Sql): Promise<ReadonlyMap<string, unknown>> => {
+  const [questions, predictions] = await Promise.all([
+    sql<Question[]>`select id, question_type, options from questions`,
+    sql<Stated[]>`
+      select
+        question_id, model_family as family, coalesce(owner_id, agent_id) as owner, prediction,
+        probability, confidence, selected_option, probabilities
+      from predictions`,
+  ]);
+  const by_question = new Map(
+    groups(predictions, ({ question_id }) => question_id).map((own) => [own[0]?.question_id, own]),
+  );
+  return new Map(questions.map((one) => [one.id, consensusOf(one, by_question.get(one.id) ?? [])]));
+};
