@@ -1,164 +1,127 @@
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { makeAnswerReader } from './answer-reader.js';
-import {
-  countAnswer,
-  type LoadOptions,
-  type LoadResult,
-  makeTally,
-  measure,
-  type Tally,
-  takeNext,
-  waitForEnd,
-} from './tally.js';
+import { type LoadOptions, type LoadResult, Tally } from './tally.js';
 
 /**
- * Puts load on one HTTP server over plain sockets. Closed: every connection sends its next request
- * when the answer to the last one has come; or, where agents have connections of their own, the
- * next agent does whose turn it is; or it is closed, and another one opened for the request. Open:
- * requests are due at a fixed rate whatever the server does, and a latency counts from the moment
- * the request was due, so that a stall shows in every request it delayed (no coordinated omission).
- * One request at a time on a connection.
+ * Load on one HTTP server over plain sockets. Closed loop: so many requests are in flight, and each
+ * answer sends the next one. Open loop: requests are due at a fixed rate whatever the server does,
+ * and a latency counts from the moment the request was due, so that a stall shows in every request
+ * that it delayed (no coordinated omission).
  */
+export interface HttpOptions extends LoadOptions {
+  /** Connections, one of each agent: request k goes over number k modulo so many. Closed loop only. */
+  readonly own_connections?: number;
+}
 
 interface Connection {
-  socket: net.Socket;
-  /** When the request in flight was due; 0 while there is none. */
-  due_ms: number;
+  readonly socket: net.Socket;
+  /** When the requests in flight were due, the oldest first. */
+  readonly due_ms: number[];
 }
 
-interface Run extends Tally {
-  readonly connections: Connection[];
-  readonly idle: Connection[];
-  /** Requests that may be sent once the connection of the agent in turn is free. */
-  held_up: number;
-}
+const head_end = Buffer.from('\r\n\r\n');
 
-const send = (run: Run, connection: Connection, due_ms: number): void => {
-  const request = takeNext(run);
-  if (request === undefined) {
-    run.idle.push(connection);
-    return;
-  }
-  connection.due_ms = due_ms;
-  if (run.options.new_connections === true) {
-    // Without waiting for the other side: tens of thousands of closed ones would hold their ports.
-    connection.socket.resetAndDestroy();
-    connection.socket = open(run, connection);
-  }
-  connection.socket.write(request);
-};
-
-/** Sends what may be sent, each request over the connection of its agent. */
-const sendInTurn = (run: Run, now_ms: number): void => {
-  const { connections } = run;
-  while (run.held_up > 0 && now_ms < run.end_ms) {
-    const connection = connections[run.next % connections.length] as Connection;
-    if (connection.due_ms !== 0) return;
-    run.held_up--;
-    send(run, connection, now_ms);
-  }
-};
-
-/** What a connection does when it is free: the next request, if one is due. */
-const goOn = (run: Run, connection: Connection, now_ms: number): void => {
-  const { rate, own_connections } = run.options;
-  if (own_connections !== undefined) {
-    run.held_up++;
-    sendInTurn(run, now_ms);
-  } else if (now_ms >= run.end_ms) {
-    run.idle.push(connection);
-  } else if (rate === undefined) {
-    send(run, connection, now_ms);
-  } else {
-    const due_ms = run.start_ms + (run.next * 1000) / rate;
-    if (due_ms <= now_ms) send(run, connection, due_ms);
-    else run.idle.push(connection);
-  }
-};
-
-const onAnswer = (run: Run, connection: Connection, status: number, body: () => string): void => {
-  const now_ms = performance.now();
-  countAnswer(run, status, connection.due_ms, now_ms, body);
-  connection.due_ms = 0;
-  goOn(run, connection, now_ms);
-};
-
-/** Opens a socket for the connection; what is written meanwhile waits. */
-const open = (run: Run, connection: Pick<Connection, 'due_ms'>): net.Socket => {
-  const reader = makeAnswerReader();
-  const socket = net.connect({
-    host: '127.0.0.1',
-    port: run.options.port,
-    noDelay: true,
-    // One buffer for the life of the socket: nothing is allocated for an answer.
-    onread: {
-      buffer: Buffer.allocUnsafe(run.options.new_connections === true ? 8_192 : 65_536),
-      callback: (length, buffer) => {
-        const status = reader.push(buffer.subarray(0, length) as Buffer);
-        if (status !== 0) onAnswer(run, connection as Connection, status, reader.body);
-        return true;
-      },
-    },
-  });
-  socket.on('error', () => undefined);
-  return socket;
-};
-
-const connect = (run: Run): Promise<Connection> =>
-  new Promise((resolve, reject) => {
-    const made = { due_ms: 0 };
-    const socket = open(run, made);
-    const connection: Connection = Object.assign(made, { socket });
-    socket.once('error', reject);
-    socket.once('close', () => {
-      if (connection.socket !== socket) return;
-      // A server may close what is idle for long; nothing more is sent there.
-      const at = run.idle.indexOf(connection);
-      if (at >= 0) run.idle.splice(at, 1);
-      if (connection.due_ms === 0) return;
-      run.broken++;
-      run.in_flight--;
-    });
-    socket.once('connect', () => resolve(connection));
-  });
-
-const connectAll = async (run: Run): Promise<void> => {
-  const { connections, own_connections = connections } = run.options;
-  while (run.connections.length < own_connections) {
-    const count = Math.min(64, own_connections - run.connections.length);
-    run.connections.push(...(await Promise.all(Array.from({ length: count }, () => connect(run)))));
-  }
-};
-
-const runClosed = async (run: Run): Promise<void> => {
-  const { connections } = run.options;
-  for (const connection of run.connections.slice(0, connections)) {
-    goOn(run, connection, run.start_ms);
-  }
-  await waitForEnd(run);
-};
-
-const runOpen = async (run: Run): Promise<void> => {
-  run.idle.push(...run.connections);
-  for (;;) {
-    const now_ms = performance.now();
-    if (now_ms >= run.end_ms) return;
-    const due = Math.floor(((now_ms - run.start_ms) * (run.options.rate ?? 0)) / 1000);
-    while (run.next <= due && run.idle.length > 0 && !run.ran_dry) {
-      goOn(run, run.idle.pop() as Connection, now_ms);
+/**
+ * Reads the answers of one connection; `onAnswer` gets the status of each. They must carry a
+ * content-length: a generator that understood more would take time away from the service.
+ */
+export const makeAnswerReader = (onAnswer: (status: number, body: () => string) => void) => {
+  let pending: Buffer | undefined;
+  return (chunk: Buffer): void => {
+    let bytes = pending === undefined ? chunk : Buffer.concat([pending, chunk]);
+    for (;;) {
+      const end = bytes.indexOf(head_end);
+      if (end === -1) break;
+      const head = bytes.toString('latin1', 0, end);
+      const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+      if (length === undefined) throw new Error(`An answer has no content-length: ${head}`);
+      const total = end + 4 + Number(length);
+      if (bytes.length < total) break;
+      const answer = bytes;
+      onAnswer(Number(head.slice(9, 12)), () => answer.toString('utf8', end + 4, total));
+      bytes = bytes.subarray(total);
     }
-    await delay(1);
-  }
+    // The buffer of the sockets is used again, so the rest is copied.
+    pending = bytes.length === 0 ? undefined : Buffer.from(bytes);
+  };
 };
 
-/** Runs one load to its end; every request that was sent has been answered or counted as broken. */
-export const runLoad = async (options: LoadOptions): Promise<LoadResult> => {
-  const run: Run = { ...makeTally(options), connections: [], idle: [], held_up: 0 };
-  await connectAll(run);
-  const result = await measure(run, () =>
-    options.rate === undefined ? runClosed(run) : runOpen(run),
-  );
-  for (const { socket } of run.connections) socket.destroy();
+/** Runs one load to its end; every request that was sent is answered or counted as broken. */
+export const runHttpLoad = async (
+  options: HttpOptions,
+  requests: readonly Buffer[],
+): Promise<LoadResult> => {
+  const { port, in_flight, rate, own_connections } = options;
+  const tally = new Tally(options, requests);
+  const connections: Connection[] = [];
+  const idle: Connection[] = [];
+  const buffer = Buffer.allocUnsafe(262_144);
+
+  const send = (connection: Connection, due_ms: number): void => {
+    const request = tally.take();
+    if (request === undefined) return;
+    connection.due_ms.push(due_ms);
+    connection.socket.write(request);
+  };
+
+  const sendNext = (free: Connection, now_ms: number): void => {
+    if (rate !== undefined) {
+      idle.push(free);
+    } else if (now_ms < tally.end_ms) {
+      const is_own = own_connections !== undefined;
+      send(is_own ? connections[tally.next % own_connections]! : free, now_ms);
+    }
+  };
+
+  const connect = (): Promise<Connection> =>
+    new Promise((resolve, reject) => {
+      const read = makeAnswerReader((status, body) => {
+        const now_ms = performance.now();
+        const due = connection.due_ms.shift();
+        if (due === undefined) throw new Error('An answer came without a request.');
+        tally.count(status, due, now_ms, body);
+        sendNext(connection, now_ms);
+      });
+      const onread = {
+        buffer,
+        callback: (length: number) => {
+          read(buffer.subarray(0, length));
+          return true;
+        },
+      };
+      const socket = net.connect({ host: '127.0.0.1', port, noDelay: true, onread });
+      const connection: Connection = { socket, due_ms: [] };
+      socket.on('error', reject);
+      socket.once('connect', () => resolve(connection));
+      socket.once('close', () => {
+        // A server may close an idle connection; nothing more is sent there.
+        if (idle.includes(connection)) idle.splice(idle.indexOf(connection), 1);
+        tally.broken += connection.due_ms.length;
+        tally.in_flight -= connection.due_ms.length;
+      });
+    });
+
+  const runOpen = async (due_each_ms: number): Promise<void> => {
+    idle.push(...connections);
+    for (let now_ms = tally.start_ms; now_ms < tally.end_ms; now_ms = performance.now()) {
+      for (;;) {
+        const due_ms = tally.start_ms + tally.next * due_each_ms;
+        if (due_ms > now_ms || idle.length === 0 || tally.next === requests.length) break;
+        send(idle.pop()!, due_ms);
+      }
+      await delay(1);
+    }
+  };
+
+  while (connections.length < (own_connections ?? in_flight)) {
+    const missing = (own_connections ?? in_flight) - connections.length;
+    const some = Array.from({ length: Math.min(64, missing) }, connect);
+    connections.push(...(await Promise.all(some)));
+  }
+  const result = await tally.measure(() => {
+    if (rate !== undefined) return runOpen(1_000 / rate);
+    for (const connection of connections.slice(0, in_flight)) sendNext(connection, tally.start_ms);
+  });
+  for (const { socket } of connections) socket.destroy();
   return result;
 };

@@ -54,16 +54,16 @@ const runAll = async (
   run: (route: Route) => Promise<string | null>,
 ): Promise<readonly string[]> => {
   const waiting = [...asked];
-  const told: string[] = [];
+  const problems: string[] = [];
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const problem = await run(next).catch((error: unknown) => String(error));
-      if (problem !== null) told.push(`${next.id}: ${problem}`);
+      if (problem !== null) problems.push(`${next.id}: ${problem}`);
     }
   };
   // No more exports at once than one address may have.
   await Promise.all([work(), work()]);
-  return told;
+  return problems;
 };
 
 /** With a value for each `$NAME`. */

@@ -70,7 +70,7 @@ const formsOf = ({ query }: Route): readonly (readonly [Record<string, string>, 
 t.test(
   'each form of an answer has a media type that the document names, and no other',
   async (t) => {
-    const told: string[] = [];
+    const problems: string[] = [];
     for (const route of reads) {
       const documented = documentedOf(route);
       const ask = await makeAsker(route);
@@ -79,30 +79,30 @@ t.test(
         const { status, headers, body } = await ask(changed, accept);
         const type = headers.get('content-type')?.split(';')[0] ?? 'no type';
         const how = `${route.id} ${JSON.stringify(changed)} ${accept}: ${status} ${type}`;
-        if (status !== 200) told.push(`${how} ${JSON.stringify(body).slice(0, 200)}`);
+        if (status !== 200) problems.push(`${how} ${JSON.stringify(body).slice(0, 200)}`);
         else if (documented.get(200)?.includes(type) !== true)
-          told.push(`${how} is not documented`);
+          problems.push(`${how} is not documented`);
         seen.add(type);
       }
       const unseen = documented.get(200)?.filter((type) => !seen.has(type)) ?? [];
-      told.push(...unseen.map((type) => `${route.id}: nothing is answered with ${type}`));
+      problems.push(...unseen.map((type) => `${route.id}: nothing is answered with ${type}`));
     }
-    t.same(told, []);
+    t.same(problems, []);
     t.ok(reads.length > 50, `${reads.length} operations`);
   },
 );
 
-t.test('what is not there is told in a media type that the document names', async (t) => {
-  const told: string[] = [];
+t.test('a refusal of an absent subject has a media type that the document names', async (t) => {
+  const problems: string[] = [];
   for (const route of reads.filter(({ path }) => path.includes('{'))) {
     const ask = await makeAsker(route);
     const nowhere = route.path.replace(/\{\w+\}/g, 'no-id');
     const { status, headers } = await ask({}, 'text/html', nowhere);
     const type = headers.get('content-type')?.split(';')[0] ?? 'no type';
     const is_documented = documentedOf(route).get(status)?.includes(type) === true;
-    if (status !== 404 || !is_documented) told.push(`${route.id}: ${status} ${type}`);
+    if (status !== 404 || !is_documented) problems.push(`${route.id}: ${status} ${type}`);
   }
-  t.same(told, []);
+  t.same(problems, []);
   const embed = reads.find(({ id }) => id === 'embed') as Route;
   t.same(documentedOf(embed).get(404), ['text/html'], 'a page for an iframe is one in any case');
 });
@@ -111,20 +111,20 @@ t.test(
   'every list takes a limit above its most for the most, and refuses what is none',
   async (t) => {
     const lists = reads.filter(({ query }) => query?.properties['limit'] !== undefined);
-    const told: string[] = [];
+    const problems: string[] = [];
     for (const route of lists) {
       const ask = await makeAsker(route);
       for (const limit of ['100000', '9'.repeat(400)]) {
         const { status } = await ask({ limit }, '*/*');
-        if (status !== 200) told.push(`${route.id} ${limit.slice(0, 9)}: ${status}`);
+        if (status !== 200) problems.push(`${route.id} ${limit.slice(0, 9)}: ${status}`);
       }
       for (const limit of ['0', '-1', '1.5', '100000.5', 'ten']) {
         const { status, body } = await ask({ limit }, '*/*');
         const [field] = body.fields ?? [];
-        if (status !== 400 || field?.path !== 'query.limit') told.push(`${route.id} ${limit}`);
+        if (status !== 400 || field?.path !== 'query.limit') problems.push(`${route.id} ${limit}`);
       }
     }
-    t.same(told, []);
+    t.same(problems, []);
     t.ok(lists.length > 15, `${lists.length} lists`);
   },
 );
