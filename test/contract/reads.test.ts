@@ -1,9 +1,8 @@
 import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import { type CallOptions, startApp } from '../help/app.js';
-import { makeDocsWorld, type Vars } from '../help/docs-world.js';
-import { exampleOf, type Value } from '../help/examples.js';
+import { startApp } from '../help/app.js';
+import { makeDocsWorld } from '../help/docs-world.js';
 
 /** Every operation that reads: in each media type that it knows, and with each limit of a list. */
 
@@ -27,28 +26,12 @@ const documentedOf = ({ path }: Route): ReadonlyMap<number, readonly string[]> =
     ]),
   );
 
-const fillIn = (value: Value | undefined, vars: Vars): string => {
-  const text = String(value);
-  return text.startsWith('$') ? (vars[text.slice(1)] ?? '') : text;
-};
-
-const callerOf = (route: Route, vars: Vars): CallOptions => {
-  const { who } = exampleOf(route);
-  if (who === 'admin') return { admin: true };
-  if (who === 'person') return { token: vars['TOKEN'] ?? '' };
-  return who === 'agent' ? { key: vars['API_KEY'] ?? '' } : {};
-};
-
 /** A call of the route as in its example, with another query or another `Accept`. */
 const makeAsker = async (route: Route) => {
-  const vars = await prepare(route);
-  const { params, query } = exampleOf(route);
-  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => fillIn(params[name], vars));
-  const usual = Object.entries(query).map(([name, value]) => [name, fillIn(value, vars)]);
-  const send = callerOf(route, vars);
+  const { path, query, send } = await prepare(route);
   return (changed: Readonly<Record<string, string>>, accept: string, at = path) => {
-    const asked = new URLSearchParams({ ...Object.fromEntries(usual), ...changed });
-    return app.call('GET', `${at}?${asked}`, { ...send, headers: { accept } });
+    const search = new URLSearchParams({ ...query, ...changed });
+    return app.call('GET', `${at}?${search}`, { ...send, headers: { accept } });
   };
 };
 
