@@ -18,7 +18,7 @@ import { countPredictions } from './predict.js';
 const agents = 4_000;
 /** For preparing the requests. */
 const at_most = 12_000;
-const burst_agents = 32;
+const burst_agents = 16;
 const burst = 54;
 /** A burst is over long before. */
 const burst_seconds = 30;

@@ -4,8 +4,8 @@ import { block, requireClean, runRound } from './env/load-rounds.js';
 import { questionId, seed } from './env/seed.js';
 import { type Peer, startPeer, startService, type Target } from './env/service.js';
 import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/bench.js';
+import { latenciesOf } from './load/latencies.js';
 import { predictBody, predictPath } from './load/requests.js';
-import { latenciesOf } from './load/tally.js';
 import type { ReadHandlers, Recorded } from './peers/reads.js';
 
 /**

@@ -1,7 +1,7 @@
 import type { BenchContext, Sample, Subject } from '../frame/bench.js';
+import type { LoadResult } from '../load/load.js';
 import type { LoadJob } from '../load/load-process.js';
 import type { PairOptions } from '../load/requests.js';
-import type { LoadResult } from '../load/tally.js';
 import type { Bed } from './bed.js';
 import { startMeter } from './processes.js';
 import type { StoredTarget, Target } from './service.js';

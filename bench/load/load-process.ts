@@ -1,11 +1,10 @@
 import { serve } from '../env/child.js';
-import { runCallLoad } from './call-load.js';
-import { type HttpOptions, runHttpLoad } from './http-load.js';
-import { makeRequests, type PairOptions, type ReadOptions } from './requests.js';
-import type { LoadResult } from './tally.js';
+import { connectHttp, connectSocket } from './connections.js';
+import { type LoadOptions, type LoadResult, runLoad } from './load.js';
+import { makeRequests, type PairOptions, type ReadOptions, readKeys } from './requests.js';
 
 /** The process that puts on the load. Requests are made before the clock starts. */
-export interface LoadJob extends HttpOptions {
+export interface LoadJob extends LoadOptions {
   readonly requests: PairOptions | ReadOptions;
 }
 
@@ -13,12 +12,17 @@ let run: (() => Promise<LoadResult>) | undefined;
 
 const handlers = {
   prepare: (job: LoadJob): void => {
-    const { requests: options, ...load } = job;
+    const { requests: options, port } = job;
     const requests = makeRequests(options);
-    run = () =>
-      options.kind === 'call'
-        ? runCallLoad({ ...load, ...options }, requests)
-        : runHttpLoad(load, requests);
+    if (options.kind === 'call') {
+      const keys = readKeys(options);
+      run = () =>
+        runLoad({ ...job, own_connections: keys.length }, requests, (events, n) =>
+          connectSocket(port, events, { api_key: keys[n]!, n }),
+        );
+    } else {
+      run = () => runLoad(job, requests, (events) => connectHttp(port, events));
+    }
   },
   go: (): Promise<LoadResult> => {
     if (run === undefined) throw new Error('go before prepare');

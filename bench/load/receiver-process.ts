@@ -1,7 +1,7 @@
 import uWS from 'uWebSockets.js';
 import { createHmac } from 'node:crypto';
 import { serve } from '../env/child.js';
-import { latenciesOf } from './tally.js';
+import { latenciesOf } from './latencies.js';
 
 /**
  * The receivers of all endpoints of the bench `webhooks`: any path answers 204, at once or after

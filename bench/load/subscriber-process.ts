@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { serve } from '../env/child.js';
+import { latenciesOf } from './latencies.js';
 import { makeFrame, openSocket } from './socket-client.js';
-import { latenciesOf } from './tally.js';
 
 /**
  * Many websocket subscribers in one process. Of most, only the lengths of frames are read; one of

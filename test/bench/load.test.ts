@@ -2,10 +2,11 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { type HttpOptions, makeAnswerReader, runHttpLoad } from '../../bench/load/http-load.js';
+import { connectHttp, makeAnswerReader } from '../../bench/load/connections.js';
+import { quantile } from '../../bench/load/latencies.js';
+import { type LoadOptions, runLoad as run } from '../../bench/load/load.js';
 import { makeComment, makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
 import { makeFrameReader } from '../../bench/load/socket-client.js';
-import { quantile } from '../../bench/load/tally.js';
 import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { until } from '../help/until.js';
 
@@ -83,10 +84,11 @@ const makeRequests = (count: number): readonly Buffer[] =>
     Buffer.from(`POST /${n} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}`),
   );
 
-const runLoad = (port: number, more: Partial<HttpOptions> = {}, count = 50_000) =>
-  runHttpLoad(
+const runLoad = (port: number, more: Partial<LoadOptions> = {}, count = 50_000) =>
+  run(
     { port, in_flight: 4, seconds: 0.3, wanted_status: 201, ...more },
     makeRequests(count),
+    (events) => connectHttp(port, events),
   );
 
 t.test('the closed loop sends each request once and counts every answer', async (t) => {
