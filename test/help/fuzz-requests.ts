@@ -151,20 +151,8 @@ const spoil = (value: unknown, name: number, wrong: unknown): unknown => {
 };
 
 const odd_bodies = fc.constantFrom(
-  ...[
-    '',
-    ' ',
-    '{',
-    '{}',
-    '[]',
-    'null',
-    '""',
-    '{"a":}',
-    '\ufeff{}',
-    '1e999',
-    '{"x":1e999}',
-    '{"x":"\\u0000"}',
-  ],
+  ...['', ' ', '{', '{}', '[]', 'null', '""', '{"a":}', '\ufeff{}', '1e999', '{"x":1e999}'],
+  '{"x":"\\u0000"}',
   ...['{"__proto__":{"is_admin":true}}', '{"constructor":{"prototype":{}}}', '{"x":"\\ud800"}'],
   ...['['.repeat(20_000), `${'['.repeat(17)}${']'.repeat(17)}`, `{"a":${'{"a":'.repeat(60)}1`],
   ...[`"${'x'.repeat(65_000)}"`, `{"name":"${'x'.repeat(70_000)}"}`, `[${'0,'.repeat(30_000)}0]`],
