@@ -171,10 +171,19 @@ const measure = async (bed: Bed, receivers: Receivers, run: Run): Promise<Sample
   return { per_second: wanted / seconds, ...sample, ...metered };
 };
 
-/** In a backlog the time since the event says nothing. */
-const withoutLatencies = ({ p50_ms: _, p99_ms: __, max_ms: ___, ...rest }: Sample): Sample => rest;
+/** Sends webhooks: the service, or its peer. */
+interface Sender {
+  readonly name: string;
+  readonly groups: Groups;
+  /** Prepares about so many deliveries; `begin` makes all of them due. */
+  prepare(least: number): Promise<{ readonly wanted: number; begin(): Promise<unknown> }>;
+  /** Events with these numbers, each for the endpoint of one owner. */
+  emit(numbers: readonly number[]): Promise<unknown>;
+  /** Waits until nothing is under way. */
+  settle(): Promise<void>;
+}
 
-const startOurs = async (bed: Bed, receivers: Receivers) => {
+const startForum = async (bed: Bed, receivers: Receivers) => {
   let dead_id = '';
   await bed.createDatabase('service', async (sql) => {
     await seed(sql, { keys: makeKeys(owners), questions: 1 });
@@ -193,16 +202,28 @@ const startOurs = async (bed: Bed, receivers: Receivers) => {
     WEBHOOK_ALLOW_IN_PRODUCTION: 'true',
   });
   const emit = await startEmitter(bed, sql);
-
-  const waitForSettled = async (): Promise<void> => {
-    const states = ['pending', 'waiting', 'sending'];
-    const look = () => sql`
-      select from deliveries
-      where webhook_id <> ${dead_id} and state = any (${states})
-      limit 1`;
-    while ((await look()).length > 0) await delay(50);
+  const sender: Sender = {
+    name: 'service',
+    groups,
+    async prepare(least) {
+      const events = Math.ceil(least / backlog.endpoints);
+      const begin = () => recordBacklog(sql, backlog.event, events);
+      return { wanted: events * backlog.endpoints, begin };
+    },
+    emit(numbers) {
+      const at = nowMs();
+      const audienceOf = (n: number) => agentId(flow.first_owner + (n % flow.endpoints));
+      return emit(numbers.map((n) => ({ n, at, event: flow.event, audience_id: audienceOf(n) })));
+    },
+    async settle() {
+      const states = ['pending', 'waiting', 'sending'];
+      const look = () => sql`
+        select from deliveries
+        where webhook_id <> ${dead_id} and state = any (${states})
+        limit 1`;
+      while ((await look()).length > 0) await delay(50);
+    },
   };
-
   /** Makes all deliveries of the dead endpoint due, or none for as long as the bench takes. */
   const setDead = async (is_on: boolean): Promise<void> => {
     const moved = await sql`
@@ -213,42 +234,10 @@ const startOurs = async (bed: Bed, receivers: Receivers) => {
     await sql`update webhooks set paused_until = null, trips = 0 where id = ${dead_id}`;
     if (moved.count < dead_due / 2) throw new Error(`Only ${moved.count} deliveries are due.`);
   };
-
-  const makeBacklog = (name: string, deliveries: number, answer_ms = 0): Subject => {
-    const run = async (least: number): Promise<Sample> => {
-      const events = Math.ceil(least / backlog.endpoints);
-      const begin = () => recordBacklog(sql, backlog.event, events);
-      const wanted = events * backlog.endpoints;
-      const sample = await measure(bed, receivers, { name, wanted, answer_ms, groups, begin });
-      await waitForSettled();
-      return withoutLatencies(sample);
-    };
-    return { name, warmUp: () => run(warm_up_deliveries), round: () => run(deliveries) };
-  };
-
-  const makeFlow = (name: string, is_dead_on: boolean): Subject => {
-    const run = async (seconds: number): Promise<Sample> => {
-      const wanted = flow_per_second * seconds;
-      await setDead(is_dead_on);
-      const emitNumbers = (numbers: readonly number[]) => {
-        const at = nowMs();
-        const audienceOf = (n: number) => agentId(flow.first_owner + (n % flow.endpoints));
-        return emit(numbers.map((n) => ({ n, at, event: flow.event, audience_id: audienceOf(n) })));
-      };
-      const begin = () => emitAtRate(wanted, emitNumbers);
-      const sample = await measure(bed, receivers, { name, wanted, answer_ms: 0, groups, begin });
-      await setDead(false);
-      await waitForSettled();
-      return sample;
-    };
-    return { name, warmUp: () => run(2), round: () => run(bed.context.seconds) };
-  };
-  return { makeBacklog, makeFlow };
+  return { sender, setDead };
 };
 
-const bulk = 1_000;
-
-const startBullmq = async (bed: Bed, receivers: Receivers) => {
+const startBullmq = async (bed: Bed, receivers: Receivers): Promise<Sender> => {
   const connection = new Redis(bed.redis_url.replace(/^unix:/, ''), { maxRetriesPerRequest: null });
   bed.onClose(() => connection.disconnect());
   const queue = new Queue<DeliveryJob>('deliveries', { connection });
@@ -277,33 +266,22 @@ const startBullmq = async (bed: Bed, receivers: Receivers) => {
     }));
     return queue.addBulk(jobs);
   };
-  const makeBacklog = (deliveries: number): Subject => {
-    const name = 'bullmq_backlog';
-    const run = async (wanted: number): Promise<Sample> => {
+  return {
+    name: 'bullmq',
+    groups,
+    async prepare(wanted) {
       await queue.pause();
+      const bulk = 1_000;
       for (let first = 0; first < wanted; first += bulk) {
         const length = Math.min(bulk, wanted - first);
-        await add(
-          Array.from({ length }, (_, n) => first + n),
-          backlog,
-        );
+        const numbers = Array.from({ length }, (_, n) => first + n);
+        await add(numbers, backlog);
       }
-      const begin = () => queue.resume();
-      const sample = await measure(bed, receivers, { name, wanted, answer_ms: 0, groups, begin });
-      return withoutLatencies(sample);
-    };
-    return { name, warmUp: () => run(warm_up_deliveries), round: () => run(deliveries) };
+      return { wanted, begin: () => queue.resume() };
+    },
+    emit: (numbers) => add(numbers, flow),
+    settle: async () => undefined,
   };
-  const makeFlow = (): Subject => {
-    const name = 'bullmq_flow';
-    const run = (seconds: number): Promise<Sample> => {
-      const wanted = flow_per_second * seconds;
-      const begin = () => emitAtRate(wanted, (numbers) => add(numbers, flow));
-      return measure(bed, receivers, { name, wanted, answer_ms: 0, groups, begin });
-    };
-    return { name, warmUp: () => run(2), round: () => run(bed.context.seconds) };
-  };
-  return { makeBacklog, makeFlow };
 };
 
 /** How far an endpoint was called faster than two calls in flight allow. */
@@ -323,21 +301,51 @@ export const bench: Bench = {
     outage_most_open: figureOf('service_outage', 'most_open'),
   },
   prepare: prepareOnBed(async (bed) => {
-    const receivers = await startReceivers(bed);
-    const ours = await startOurs(bed, receivers);
-    const bullmq = await startBullmq(bed, receivers);
     const { quick, seconds } = bed.context;
+    const receivers = await startReceivers(bed);
+    const { sender: forum, setDead } = await startForum(bed, receivers);
+    const bullmq = await startBullmq(bed, receivers);
+
+    const makeBacklog = (sender: Sender, name: string, least: number, answer_ms = 0): Subject => {
+      const run = async (deliveries: number): Promise<Sample> => {
+        const { groups } = sender;
+        const { wanted, begin } = await sender.prepare(deliveries);
+        const sample = await measure(bed, receivers, { name, wanted, answer_ms, groups, begin });
+        await sender.settle();
+        // In a backlog the time since the event says nothing.
+        const { p50_ms: _, p99_ms: __, max_ms: ___, ...rest } = sample;
+        return rest;
+      };
+      return { name, warmUp: () => run(warm_up_deliveries), round: () => run(least) };
+    };
+    const makeFlow = (sender: Sender, name: string, is_dead_on = false): Subject => {
+      const run = async (for_seconds: number): Promise<Sample> => {
+        const { groups } = sender;
+        const wanted = flow_per_second * for_seconds;
+        if (is_dead_on) await setDead(true);
+        const begin = () => emitAtRate(wanted, sender.emit);
+        const sample = await measure(bed, receivers, { name, wanted, answer_ms: 0, groups, begin });
+        if (is_dead_on) await setDead(false);
+        await sender.settle();
+        return sample;
+      };
+      return { name, warmUp: () => run(2), round: () => run(seconds) };
+    };
+
     const deliveries = quick ? 8_000 : 4_000 * seconds;
     const due = quick ? 20_000 : outage_due;
     return {
       stages: [
-        () => [ours.makeBacklog('service_backlog', deliveries), bullmq.makeBacklog(deliveries)],
         () => [
-          ours.makeFlow('service_flow', false),
-          ours.makeFlow('service_beside_dead', true),
-          bullmq.makeFlow(),
+          makeBacklog(forum, 'service_backlog', deliveries),
+          makeBacklog(bullmq, 'bullmq_backlog', deliveries),
         ],
-        () => [ours.makeBacklog('service_outage', due, outage_answer_ms)],
+        () => [
+          makeFlow(forum, 'service_flow'),
+          makeFlow(forum, 'service_beside_dead', true),
+          makeFlow(bullmq, 'bullmq_flow'),
+        ],
+        () => [makeBacklog(forum, 'service_outage', due, outage_answer_ms)],
       ],
     };
   }),
