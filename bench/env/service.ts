@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sql } from '../../src/db/client.js';
 import type { Bed } from './bed.js';
-import { startChild } from './child.js';
+import { type Child, type Handlers, startChild } from './child.js';
 import { commandOf, type Groups, treeOf } from './processes.js';
 
 /** A server under load: the service, or a peer. */
@@ -113,32 +113,24 @@ export const startService = async (
   };
 };
 
-/** What every peer answers to. */
-export interface PeerHandlers {
-  readonly [name: string]: (argument: never) => unknown;
-  readonly listen: () => Promise<number>;
+export interface Peer<T extends Handlers> extends Target {
+  readonly call: Child<T>['call'];
 }
 
-export interface Peer<T extends PeerHandlers> extends Target {
-  readonly call: ReturnType<typeof startChild<T>>['call'];
-}
-
-/** A peer of `bench/peers` in a process of its own. */
-export const startPeer = async <T extends PeerHandlers>(
+/** A peer of `bench/peers` in a process of its own; its handler `listen` returns the port. */
+export const startPeer = async <T extends Handlers>(
   bed: Bed,
   { name, module, env = {} }: { name: string; module: string; env?: Record<string, string> },
 ): Promise<Peer<T>> => {
-  const child = startChild<T>(new URL(`../peers/${module}.js`, import.meta.url), {
+  const { pid, call, stop } = startChild<T>(new URL(`../peers/${module}.js`, import.meta.url), {
     REDIS_URL: bed.redis_url,
     LOG_FILE: path.join(bed.context.folder, `${name}.log`),
     ...env,
   });
-  bed.onClose(child.stop);
-  const port = await (child as unknown as ReturnType<typeof startChild<PeerHandlers>>).call(
-    'listen',
-  );
-  const pids = (): readonly number[] => treeOf(child.pid);
-  return { name, port, groups: { peer: pids }, watched: pids, call: child.call };
+  bed.onClose(stop);
+  const port = await (call as (name: 'listen') => Promise<number>)('listen');
+  const pids = (): readonly number[] => treeOf(pid);
+  return { name, port, groups: { peer: pids }, watched: pids, call };
 };
 
 /** The conventional design, on a database of its name. */
