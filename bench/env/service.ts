@@ -128,7 +128,8 @@ export const startPeer = async <T extends Handlers>(
     ...env,
   });
   bed.onClose(stop);
-  const port = await (call as (name: 'listen') => Promise<number>)('listen');
+  const listen = call as unknown as (name: 'listen') => Promise<number>;
+  const port = await listen('listen');
   const pids = (): readonly number[] => treeOf(pid);
   return { name, port, groups: { peer: pids }, watched: pids, call };
 };
