@@ -82,15 +82,32 @@ export const runLoad = async (
     }
   };
 
+  const sendWhatIsDue = (now_ms: number): void => {
+    for (const n of idle) {
+      const due = start_ms + (next * 1_000) / (rate ?? 1);
+      if (due > now_ms) return;
+      idle.delete(n);
+      send(n, due);
+    }
+  };
+
+  /** Connection `n` may send the next request. */
+  const free = (n: number, now_ms: number): void => {
+    if (rate !== undefined) {
+      idle.add(n);
+      if (now_ms < end_ms) sendWhatIsDue(now_ms);
+    } else if (now_ms < end_ms) {
+      send(own_connections === undefined ? n : next % own_connections, now_ms);
+    }
+  };
+
   const connectOne = async (n: number): Promise<Connection> =>
     connect(
       {
         onAnswer(k, status, body) {
           last_ms = performance.now();
           count(k, status, body);
-          if (rate !== undefined) idle.add(n);
-          else if (last_ms < end_ms)
-            send(own_connections === undefined ? n : next % own_connections, last_ms);
+          free(n, last_ms);
         },
         onClose(lost, why) {
           if (is_over) return;
@@ -104,15 +121,6 @@ export const runLoad = async (
       n,
     );
 
-  const sendWhatIsDue = (each_ms: number): void => {
-    for (const n of idle) {
-      const due = start_ms + next * each_ms;
-      if (due > performance.now() || next === requests.length) return;
-      idle.delete(n);
-      send(n, due);
-    }
-  };
-
   const all = own_connections ?? width;
   while (connections.length < all) {
     const first = connections.length;
@@ -122,13 +130,10 @@ export const runLoad = async (
   }
   start_ms = performance.now();
   end_ms = start_ms + seconds * 1_000;
-  for (let n = 0; n < width; n += 1) {
-    if (rate === undefined) send(own_connections === undefined ? n : next % all, start_ms);
-    else idle.add(n);
-  }
+  for (let n = 0; n < width; n += 1) free(n, start_ms);
   const isDone = (): boolean => whole && next === requests.length && in_flight === 0;
   while (performance.now() < end_ms && !isDone()) {
-    if (rate !== undefined) sendWhatIsDue(1_000 / rate);
+    if (rate !== undefined) sendWhatIsDue(performance.now());
     await delay(1);
   }
   const give_up_ms = performance.now() + answer_deadline_ms;
