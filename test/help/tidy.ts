@@ -188,8 +188,6 @@ const bans: readonly (readonly [what: string, pattern: RegExp, places: readonly 
     /\bclient\.(?:begin|reserve|listen|subscribe)\b|`\.cursor\(/,
     [],
   ],
-  ['a default export', /^export default\b/m, []],
-  ['the type any', /(?::|\bas|<|,)\s*any\b(?!\w)|\bany\[\]/, []],
 ];
 
 export const bannedInSource: Rule = (sources) =>
