@@ -254,7 +254,7 @@ const banned_words = new Set(
 const namesIn = ({ path: file, text }: Source): readonly string[] => {
   const code = withoutComments(text)
     .replace(/`(?:[^`\\$]|\\.|\$(?!\{)|\$\{[^}]*\})*`/g, (template) =>
-      [...template.matchAll(/\$\{([^}]*)\}/g)].map(([, expression]) => expression).join(' '),
+      [...template.matchAll(/(?<!\\)\$\{([^}]*)\}/g)].map(([, expression]) => expression).join(' '),
     )
     .replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''")
     .replace(/\/(?![/*\s])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*/g, "''");
