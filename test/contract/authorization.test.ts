@@ -9,7 +9,7 @@ import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { connect } from '../help/ws-client.js';
 
-/** Every route by every kind of caller: who may is admitted, and all others are told why not. */
+/** Every route by every kind of caller: who may is admitted, and all others are refused with the reason. */
 
 const { app, principals, question_id, routes } = await startMatrix(t);
 
@@ -77,14 +77,15 @@ t.test('what belongs to somebody else answers as if it were not there', async (t
       ...send,
       ...(route.body === undefined ? {} : { body: bodies[route.id] ?? {} }),
     });
-  const told: string[] = [];
+  const problems: string[] = [];
   let asked = 0;
   for (const route of routes.filter(
     ({ path, auth }) => path.includes('{id}') && auth !== 'admin',
   )) {
     const thing = Object.entries(things).find(([start]) => route.path.startsWith(start));
     if (thing === undefined) {
-      if (route.auth !== 'public') told.push(`${route.path}: name a foreign thing for this test`);
+      if (route.auth !== 'public')
+        problems.push(`${route.path}: name a foreign thing for this test`);
       continue;
     }
     for (const caller of callers) {
@@ -93,13 +94,13 @@ t.test('what belongs to somebody else answers as if it were not there', async (t
       const [foreign, absent, misshapen] = await Promise.all(
         [thing[1], makeId(), 'no-id'].map((id) => ask(route, id, caller.send)),
       );
-      const say = (what: string) => told.push(`${route.id} as ${caller.name}: ${what}`);
+      const say = (what: string) => problems.push(`${route.id} as ${caller.name}: ${what}`);
       if (foreign?.status !== 404) say(`${foreign?.status}`);
       if (bare(foreign) !== bare(absent)) say(`${bare(foreign)} is not ${bare(absent)}`);
       if (misshapen?.status !== 404) say(`${misshapen?.status} for what is no id`);
     }
   }
-  t.same(told, []);
+  t.same(problems, []);
   t.ok(asked >= 20, `${asked} pairs of route and caller`);
   const [left] = await app.sql`select count(*)::int as count from webhooks where active`;
   t.equal(left?.['count'], 1, 'and nothing was changed');
@@ -129,7 +130,7 @@ t.test('of several credentials each route uses the one it needs', async (t) => {
   t.match(socket.frames[0], { op: 'welcome', as: 'agent' });
 });
 
-t.test('a credential in the place of another is told the right header', async (t) => {
+t.test('a credential in the place of another is refused with the right header', async (t) => {
   const human = await makeHuman(app);
   const agent = await makeAgent(app, { human });
   const as_token = { status: 401, body: { code: 'INVALID_TOKEN', error: /X-API-Key header/ } };

@@ -2,10 +2,9 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { type Answered, startApp } from '../help/app.js';
-import { makeDocsWorld, type Vars } from '../help/docs-world.js';
-import { exampleOf } from '../help/examples.js';
+import { makeDocsWorld } from '../help/docs-world.js';
 import { openCalls } from '../help/socket-calls.js';
-import { makeOpenQuestion } from '../help/story.js';
+import { makeAgent, makeOpenQuestion } from '../help/story.js';
 
 /** What may be kept: an ETag, a rule for caches, and a 304 that costs no limit, at every door. */
 
@@ -15,24 +14,12 @@ const app_env = {
   LIMIT_KEY: '100000000',
 };
 const app = await startApp(t, { env: { ...app_env, LIMIT_EXPORTS: '1000' } });
-const varsOf = await makeDocsWorld(app);
+const prepare = await makeDocsWorld(app);
 const routes = (all_routes as readonly Route[]).filter(({ method }) => method === 'GET');
 const cacheable = routes.filter((route) => route.cacheable);
 
-const fill = (value: unknown, vars: Vars): string =>
-  String(value).replace(/^\$([A-Z_]+)$/, (_, name: string) => vars[name] ?? '');
-
-/** The target of the example of a route. */
-const targetOf = async (route: Route): Promise<string> => {
-  const vars = await varsOf(route);
-  const { params, query } = exampleOf(route);
-  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => fill(params[name], vars));
-  const pairs = Object.entries(query).map(([name, value]) => `${name}=${fill(value, vars)}`);
-  return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
-};
-
 const targets = new Map<string, string>();
-for (const route of cacheable) targets.set(route.id, await targetOf(route));
+for (const route of cacheable) targets.set(route.id, (await prepare(route)).target);
 
 let addresses = 0;
 /** Somebody whose calls nobody else is counted with. */
@@ -60,8 +47,8 @@ t.test('what is read by many has a tag, and private answers have none', async (t
   const others = routes.filter((route) => !route.cacheable && route.auth !== 'public');
   t.ok(others.length > 10);
   for (const route of others.filter(({ auth }) => auth === 'agent')) {
-    const { API_KEY: key = '' } = await varsOf(route);
-    const { status, headers } = await app.call('GET', await targetOf(route), { key });
+    const { target, send } = await prepare(route);
+    const { status, headers } = await app.call('GET', target, send);
     t.equal(status, 200, route.id);
     t.equal(headers.get('cache-control'), 'no-store', route.id);
     t.equal(headers.get('etag'), null, route.id);
@@ -117,13 +104,13 @@ t.test('over the socket it is the same', async (t) => {
 
 t.test('what changed has another tag, and a caller with a key keeps it for itself', async (t) => {
   const route = routes.find(({ id }) => id === 'getQuestion') as Route;
-  const { QUESTION_ID: id = '', API_KEY: key = '' } = await varsOf(route);
-  const path = `/api/questions/${id}`;
+  const { params, path } = await prepare(route);
+  const { key } = await makeAgent(app);
   const mine = await app.call('GET', path, { key });
   t.equal(mine.headers.get('cache-control'), 'private, no-cache');
   const etag = mine.headers.get('etag') ?? '';
   const body = { description: 'By the date on its cover.' };
-  await app.call('PATCH', `/api/admin/questions/${id}`, { admin: true, body });
+  await app.call('PATCH', `/api/admin/questions/${params['id']}`, { admin: true, body });
   const headers = { 'if-none-match': etag };
   const again = await app.call('GET', path, { headers });
   t.equal(again.status, 200);

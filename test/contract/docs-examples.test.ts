@@ -6,8 +6,7 @@ import { example_bodies } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
-import { makeDocsWorld, type Vars } from '../help/docs-world.js';
-import { exampleOf, type Value } from '../help/examples.js';
+import { bodyOf, makeDocsWorld, statusOf } from '../help/docs-world.js';
 
 /** Every example of the reference is sent, over HTTP and by the client library, and answered. */
 
@@ -31,7 +30,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true 
 
 /** What is wrong with an answer by the document; null when it is as documented. */
 const findProblem = (route: Route, status: number, type: string, body: unknown): string | null => {
-  const wanted = exampleOf(route).status;
+  const wanted = statusOf(route);
   if (status !== wanted) return `${status} instead of ${wanted}: ${JSON.stringify(body)}`;
   const content = operationOf(route).responses[status]?.content ?? {};
   const documented = Object.keys(content)[0] ?? '';
@@ -54,88 +53,35 @@ const runAll = async (
   run: (route: Route) => Promise<string | null>,
 ): Promise<readonly string[]> => {
   const waiting = [...asked];
-  const told: string[] = [];
+  const problems: string[] = [];
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const problem = await run(next).catch((error: unknown) => String(error));
-      if (problem !== null) told.push(`${next.id}: ${problem}`);
+      if (problem !== null) problems.push(`${next.id}: ${problem}`);
     }
   };
   // No more exports at once than one address may have.
   await Promise.all([work(), work()]);
-  return told;
+  return problems;
 };
 
-/** With a value for each `$NAME`. */
-const fill = (value: Value, vars: Vars): Value => {
-  if (typeof value === 'string') return vars[/^\$([A-Z_\d]+)$/.exec(value)?.[1] ?? ''] ?? value;
-  if (Array.isArray(value)) return value.map((one: Value) => fill(one, vars));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, fill(inner, vars)]),
-  );
-};
-
-interface Call {
-  readonly target: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Value | undefined;
-}
-
-const callOf = (route: Route, vars: Vars, body: Value | undefined): Call => {
-  const { who, params, query } = exampleOf(route);
-  const text = (value: Value | undefined): string =>
-    encodeURIComponent(String(fill(value ?? '', vars)));
-  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => text(params[name]));
-  const pairs = Object.entries(query).map(([name, value]) => `${name}=${text(value)}`);
-  const { API_KEY = '', TOKEN = '', ADMIN_KEY = '' } = vars;
-  const credentials: Readonly<Record<typeof who, Readonly<Record<string, string>>>> = {
-    nobody: {},
-    agent: { 'x-api-key': API_KEY },
-    person: { authorization: `Bearer ${TOKEN}` },
-    admin: { 'x-admin-key': ADMIN_KEY },
-  };
-  return {
-    target: pairs.length === 0 ? path : `${path}?${pairs.join('&')}`,
-    headers: credentials[who],
-    body: body === undefined ? undefined : fill(body, vars),
-  };
-};
-
-/** The example as the document has it; of an answer without an end the head is enough. */
 const sendExample = async (route: Route): Promise<string | null> => {
-  const body = operationOf(route).requestBody?.content['application/json'].example;
-  const call = callOf(route, await prepare(route), body);
-  const gone = new AbortController();
-  const answer = await fetch(app.url + call.target, {
-    method: route.method,
-    signal: gone.signal,
-    headers: { ...call.headers, ...(body ? { 'content-type': 'application/json' } : {}) },
-    ...(body === undefined ? {} : { body: JSON.stringify(call.body) }),
-  });
-  const type = answer.headers.get('content-type') ?? '';
-  const text = route.is_endless ? '' : await answer.text();
-  gone.abort();
-  const is_json = type.startsWith('application/json') && text !== '';
-  return findProblem(route, answer.status, type, is_json ? JSON.parse(text) : text);
-};
-
-const clientFor = (route: Route, { API_KEY = '', TOKEN = '', ADMIN_KEY = '' }: Vars) => {
-  const base_url = app.url;
-  const clients = {
-    nobody: () => createClient({ base_url }),
-    agent: () => createClient({ base_url, api_key: API_KEY }),
-    person: () => createClient({ base_url, token: TOKEN }),
-    admin: () => createClient({ base_url, headers: { 'x-admin-key': ADMIN_KEY } }),
-  };
-  return clients[exampleOf(route).who]();
+  const { target, send } = await prepare(route);
+  const { status, headers, body } = await app.call(route.method, target, send);
+  return findProblem(route, status, headers.get('content-type') ?? '', body);
 };
 
 const sendWithClient = async (route: Route): Promise<string | null> => {
-  const vars = await prepare(route);
-  const { params, query, body } = exampleOf(route);
-  const input = fill({ params, query, ...(body === undefined ? {} : { body }) }, vars);
-  const outcome = await clientFor(route, vars).attempt(route.id as never, input as never);
+  const { params, query, send } = await prepare(route);
+  const { key, token, admin, body } = send;
+  const client = createClient({
+    base_url: app.url,
+    ...(key === undefined ? {} : { api_key: key }),
+    ...(token === undefined ? {} : { token }),
+    ...(admin === true ? { headers: { 'x-admin-key': app.admin_key } } : {}),
+  });
+  const input = { params, query, ...(body === undefined ? {} : { body }) };
+  const outcome = await client.attempt(route.id as never, input as never);
   if (!outcome.ok) return JSON.stringify(outcome.fault);
   const { status } = outcome;
   const documented = Object.keys(operationOf(route).responses[status]?.content ?? {})[0] ?? '';
@@ -150,7 +96,7 @@ t.test('what is given is given to an operation, and shown as its example', async
   );
   for (const route of routes) {
     const shown = operationOf(route).requestBody?.content['application/json'].example;
-    t.same(shown, exampleOf(route).body, route.id);
+    t.same(shown, bodyOf(route), route.id);
   }
 });
 

@@ -1,12 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import t from 'tap';
@@ -24,9 +16,9 @@ const package_json = JSON.parse(readDocument('package.json')) as {
 const markdownFiles = (): readonly string[] =>
   ['', 'bench', 'docs', 'src', 'test']
     .flatMap((folder) =>
-      readdirSync(path.join(project_root, folder), { recursive: folder !== '' }).map((name) =>
-        path.join(folder, String(name)),
-      ),
+      fs
+        .readdirSync(path.join(project_root, folder), { recursive: folder !== '' })
+        .map((name) => path.join(folder, String(name))),
     )
     .filter((name) => name.endsWith('.md'));
 
@@ -55,20 +47,20 @@ t.test('a table that was changed by hand is found and written anew', async (t) =
     '| `QUESTION_NOT_OPEN` | 410 |',
   );
   t.not(altered, reference);
-  const root = mkdtempSync(path.join(os.tmpdir(), 'pf-docs-'));
-  t.teardown(() => rmSync(root, { recursive: true, force: true }));
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'pf-docs-'));
+  t.teardown(() => fs.rmSync(root, { recursive: true, force: true }));
   const file = path.join(root, 'docs/reference.md');
-  mkdirSync(path.dirname(file));
-  writeFileSync(file, altered);
+  fs.mkdirSync(path.dirname(file));
+  fs.writeFileSync(file, altered);
   const said: string[] = [];
   const screen = { write: (line: string) => said.push(line) };
   const run = (...argv: string[]) => runDocs({ argv, screen }, root);
 
   t.equal(await run('--check'), 1);
   t.match(said.pop(), /not what the service is: faults\./);
-  t.equal(readFileSync(file, 'utf8'), altered, 'a check changes nothing');
+  t.equal(fs.readFileSync(file, 'utf8'), altered, 'a check changes nothing');
   t.equal(await run(), 0);
-  t.equal(readFileSync(file, 'utf8'), reference);
+  t.equal(fs.readFileSync(file, 'utf8'), reference);
   t.equal(await run('--check'), 0);
   t.equal(await run('--nonsense'), 1);
 });
@@ -129,7 +121,7 @@ t.test('every relative link names a file and a heading that are there', async (t
       links += 1;
       const [file = '', anchor] = target.split('#');
       const found = file === '' ? name : path.join(path.dirname(name), file);
-      t.ok(existsSync(path.join(project_root, found)), `${name}: ${target}`);
+      t.ok(fs.existsSync(path.join(project_root, found)), `${name}: ${target}`);
       if (anchor === undefined) continue;
       const linked = documents.get(found) ?? '';
       t.ok(anchorsOf(linked).has(anchor), `${name}: ${target} is a heading`);
@@ -145,7 +137,7 @@ t.test('every path in code marks is there', async (t) => {
       /`((?:src|test|bench|sql)\/[\w./-]+)`/g,
     )) {
       paths += 1;
-      t.ok(existsSync(path.join(project_root, found)), `${name}: ${found}`);
+      t.ok(fs.existsSync(path.join(project_root, found)), `${name}: ${found}`);
     }
   }
   t.ok(paths > 10, 'paths were found at all');
@@ -178,17 +170,7 @@ t.test('every setting that an example gives is one', async (t) => {
       ([, found = '']) => found,
     ),
   );
-  const made_in_shells = [
-    'BASE',
-    'JSON',
-    'EMAIL',
-    'ME',
-    'KEY',
-    'CODE',
-    'TOKEN',
-    'QUESTION',
-    'HOOK',
-  ];
+  const made_in_shells = 'BASE JSON EMAIL ME KEY CODE TOKEN QUESTION HOOK'.split(' ');
   const others = [...made_in_shells, 'TEST_LOG_LEVEL'];
   const wrong = given.filter((name) => !isSetting(name) && !others.includes(name));
   t.same(wrong, []);

@@ -140,39 +140,14 @@ for (const [name, parts] of Object.entries(oddities)) {
 }
 
 const request_parts = fc.constantFrom(
-  ...[
-    'GET',
-    'POST',
-    ' ',
-    '/api/register',
-    '/livez',
-    '?',
-    '%',
-    ' HTTP/1.1',
-    '\r\n',
-    '\n',
-    ':',
-    'Host: x',
-  ],
-  ...[
-    'Content-Length: ',
-    'Transfer-Encoding: chunked',
-    'X-API-Key: ',
-    '5',
-    '0',
-    '{}',
-    '\0',
-    '\u00ff',
-  ],
+  ...[' ', '\r\n', '\n', '\0', '\u00ff', ' HTTP/1.1', 'Content-Length: ', 'X-API-Key: '],
+  ...['Host: x', 'Transfer-Encoding: chunked'],
+  ...'GET POST /api/register /livez ? % : 5 0 {}'.split(' '),
 );
 
 t.test('any mixture of the parts of requests, in any pieces', async (t) => {
-  const pieces = fc.array(
-    fc.array(request_parts, { maxLength: 12 }).map((some) => some.join('')),
-    {
-      maxLength: 5,
-    },
-  );
+  const piece = fc.array(request_parts, { maxLength: 12 }).map((some) => some.join(''));
+  const pieces = fc.array(piece, { maxLength: 5 });
   const property = fc.asyncProperty(pieces, async (parts) => {
     const { problem } = await sendRaw(...parts.map((part) => Buffer.from(part, 'latin1')));
     if (problem !== null) throw new Error(problem);

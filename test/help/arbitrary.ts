@@ -8,6 +8,10 @@ import fc from 'fast-check';
  */
 export type Known = Readonly<Record<string, fc.Arbitrary<unknown>>>;
 
+export const weighted = <T>(
+  ...parts: readonly (readonly [weight: number, arbitrary: fc.Arbitrary<T>])[]
+): fc.Arbitrary<T> => fc.oneof(...parts.map(([weight, arbitrary]) => ({ weight, arbitrary })));
+
 /** Characters that some layer might trip over: each of them is one that something else did. */
 const characters = fc.constantFrom(
   ...['a', 'Z', '0', ' ', '\n', '\t', '.', ',', '%', '_', '\\', "'", '"', '$1', '{', '}', '/', '<'],
@@ -32,7 +36,7 @@ export const oddText = (min: number, max: number): fc.Arbitrary<string> => {
   const parts = fc.array(characters, { minLength: 1, maxLength: 6 });
   const built = fc.tuple(parts, length).map(([some, size]) => repeatTo(some, size));
   const refused = fc.tuple(built, refused_characters).map(([text, bad]) => text + bad);
-  return fc.oneof({ weight: 12, arbitrary: built }, { weight: 1, arbitrary: refused });
+  return weighted([12, built], [1, refused]);
 };
 
 const odd_numbers = [
@@ -41,11 +45,11 @@ const odd_numbers = [
 ];
 
 const numberOf = ({ minimum = 0, maximum = 100 }: TSchema): fc.Arbitrary<number> =>
-  fc.oneof(
-    { weight: 4, arbitrary: fc.integer({ min: minimum, max: maximum }) },
-    { weight: 1, arbitrary: fc.constantFrom(minimum, maximum, minimum - 1, maximum + 1) },
-    { weight: 1, arbitrary: fc.constantFrom(...odd_numbers) },
-    { weight: 1, arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true }) },
+  weighted<number>(
+    [4, fc.integer({ min: minimum, max: maximum })],
+    [1, fc.constantFrom(minimum, maximum, minimum - 1, maximum + 1)],
+    [1, fc.constantFrom(...odd_numbers)],
+    [1, fc.double({ noNaN: true, noDefaultInfinity: true })],
   );
 
 const day_ms = 86_400_000;
@@ -55,23 +59,16 @@ const time = fc.oneof(
     .integer({ min: -3, max: 400 })
     .map((days) => new Date(Date.now() + days * day_ms).toISOString()),
   fc.constantFrom(
-    ...[
-      '1970-01-01T00:00:00Z',
-      '1969-12-31T23:59:59Z',
-      '9999-12-31T23:59:59.999Z',
-      '0000-01-01T00:00Z',
-    ],
-    ...['2026-02-30T00:00:00Z', '2026-03-01T24:00:00Z', '2026-03-01T00:00:60Z', '2026-03-01', ''],
+    ...['1970-01-01T00:00:00Z', '1969-12-31T23:59:59Z', '0000-01-01T00:00Z', '2026-03-01', ''],
+    '9999-12-31T23:59:59.999Z',
+    ...['2026-02-30T00:00:00Z', '2026-03-01T24:00:00Z', '2026-03-01T00:00:60Z'],
     ...['9999-12-31T23:59:59-23:59', '2026-03-01T00:00:00.123456789+14:00', '+275760-09-13T00:00Z'],
   ),
 );
 
 const textOf = (schema: TSchema): fc.Arbitrary<unknown> => {
   if (Array.isArray(schema['enum'])) {
-    return fc.oneof(
-      { weight: 8, arbitrary: fc.constantFrom(...(schema['enum'] as string[])) },
-      { weight: 1, arbitrary: oddText(0, 8) },
-    );
+    return weighted([8, fc.constantFrom(...(schema['enum'] as string[]))], [1, oddText(0, 8)]);
   }
   if (schema['format'] === 'uuid') return fc.uuid();
   if (schema['format'] === 'date-time') return time;
@@ -102,10 +99,7 @@ const objectOf = (schema: TSchema, known: Known): fc.Arbitrary<unknown> => {
   const members = Object.entries(properties).map(([name, property]) => {
     const shaped = shapedValue(property, known);
     const semantic = known[name];
-    const value =
-      semantic === undefined
-        ? shaped
-        : fc.oneof({ weight: 5, arbitrary: semantic }, { weight: 1, arbitrary: shaped });
+    const value = semantic === undefined ? shaped : weighted([5, semantic], [1, shaped]);
     return [name, value] as const;
   });
   return fc.record(Object.fromEntries(members), { requiredKeys: [...required] });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { event_names } from '../../src/features/events/index.js';
 import { encodeCursor } from '../../src/http/page.js';
 import type { Auth, Route } from '../../src/http/route.js';
-import { type Known, oddText, shapedValue } from './arbitrary.js';
+import { type Known, oddText, shapedValue, weighted } from './arbitrary.js';
 import { makeReasoning } from './story.js';
 
 /** Requests for one route that range from right to nonsense, in every part of them. */
@@ -72,11 +72,6 @@ const knownOf = (world: FuzzWorld, some_ids = allIds(world)): Known => ({
     .map((parts) => encodeCursor(parts as string[])),
 });
 
-const weight = <T>(weighted: number, arbitrary: fc.Arbitrary<T>) => ({
-  weight: weighted,
-  arbitrary,
-});
-
 /** What a client can put into a path without the client itself refusing it. */
 const printable = fc.string({
   unit: fc.constantFrom(...'abAB09%./?&=;:@!$\'()*+,-_~#[]|^`{}"<>\\\u00e9\u00ff'),
@@ -85,25 +80,13 @@ const printable = fc.string({
 
 /** What stands for a parameter after `before`. */
 const segment = (world: FuzzWorld, before: string): fc.Arbitrary<string> =>
-  fc.oneof(
-    weight(6, fc.constantFrom(...(world.ids[before] ?? allIds(world)))),
-    weight(1, fc.constantFrom(...allIds(world))),
-    weight(
-      1,
-      fc.uuid().map((id) => id.toUpperCase()),
-    ),
-    weight(
-      1,
-      oddText(0, 40).map((text) => encodeURIComponent(text.toWellFormed())),
-    ),
-    weight(
-      1,
-      printable.map((text) => text.replaceAll(/[/?#]/g, '')),
-    ),
-    weight(
-      1,
-      fc.constantFrom('%', '%zz', '%00', '%ff', '..', '%2e%2e%2f', '%c0%80', 'x'.repeat(3_000)),
-    ),
+  weighted(
+    [6, fc.constantFrom(...(world.ids[before] ?? allIds(world)))],
+    [1, fc.constantFrom(...allIds(world))],
+    [1, fc.uuid().map((id) => id.toUpperCase())],
+    [1, oddText(0, 40).map((text) => encodeURIComponent(text.toWellFormed()))],
+    [1, printable.map((text) => text.replaceAll(/[/?#]/g, ''))],
+    [1, fc.constantFrom('%', '%zz', '%00', '%ff', '..', '%2e%2e%2f', '%c0%80', 'x'.repeat(3_000))],
   );
 
 const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
@@ -116,9 +99,9 @@ const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
     oddText(0, 30),
     small_picks('true', '0', '-1', '1e9', '20', 'all', 'newest'),
   );
-  return fc.oneof(
-    weight(3, fc.constant('')),
-    weight(
+  return weighted(
+    [3, fc.constant('')],
+    [
       4,
       shaped.map((query) =>
         Object.entries(query)
@@ -127,19 +110,16 @@ const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
           .map(([name, value]) => `${name}=${encodeURIComponent(String(value).toWellFormed())}`)
           .join('&'),
       ),
-    ),
-    weight(
+    ],
+    [
       2,
       fc
         .array(fc.tuple(fc.constantFrom(...names), text), { maxLength: 6 })
         .map((pairs) =>
           pairs.map(([n, v]) => `${n}=${encodeURIComponent(String(v).toWellFormed())}`).join('&'),
         ),
-    ),
-    weight(
-      1,
-      printable.map((raw) => raw.replaceAll('#', '')),
-    ),
+    ],
+    [1, printable.map((raw) => raw.replaceAll('#', ''))],
   );
 };
 
@@ -171,20 +151,8 @@ const spoil = (value: unknown, name: number, wrong: unknown): unknown => {
 };
 
 const odd_bodies = fc.constantFrom(
-  ...[
-    '',
-    ' ',
-    '{',
-    '{}',
-    '[]',
-    'null',
-    '""',
-    '{"a":}',
-    '\ufeff{}',
-    '1e999',
-    '{"x":1e999}',
-    '{"x":"\\u0000"}',
-  ],
+  ...['', ' ', '{', '{}', '[]', 'null', '""', '{"a":}', '\ufeff{}', '1e999', '{"x":1e999}'],
+  '{"x":"\\u0000"}',
   ...['{"__proto__":{"is_admin":true}}', '{"constructor":{"prototype":{}}}', '{"x":"\\ud800"}'],
   ...['['.repeat(20_000), `${'['.repeat(17)}${']'.repeat(17)}`, `{"a":${'{"a":'.repeat(60)}1`],
   ...[`"${'x'.repeat(65_000)}"`, `{"name":"${'x'.repeat(70_000)}"}`, `[${'0,'.repeat(30_000)}0]`],
@@ -226,9 +194,7 @@ const bodyOf = (route: Route, world: FuzzWorld, known: Known): fc.Arbitrary<Buff
   const free = route.body === undefined ? fc.jsonValue() : shapedValue(route.body, known);
   const template = templatesOf(world)[route.id];
   const shaped =
-    template === undefined
-      ? free
-      : fc.oneof(weight(2, templatedBody(template, free)), weight(1, free));
+    template === undefined ? free : weighted([2, templatedBody(template, free)], [1, free]);
   const text = shaped.map((value) => JSON.stringify(value) ?? '');
   const spoilt = fc
     .tuple(shaped, fc.nat(20), fc.oneof(wrong_values, fc.constant(undefined)))
@@ -241,22 +207,13 @@ const bodyOf = (route: Route, world: FuzzWorld, known: Known): fc.Arbitrary<Buff
       return Buffer.concat([raw.subarray(0, place), bytes, raw.subarray(place + (at % 3))]);
     });
   const random = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
-  return fc.oneof(
-    weight(
-      8,
-      text.map((some) => Buffer.from(some)),
-    ),
-    weight(
-      4,
-      spoilt.map((some) => Buffer.from(some)),
-    ),
-    weight(
-      2,
-      odd_bodies.map((some) => Buffer.from(some)),
-    ),
-    weight(1, cut),
-    weight(1, random),
-    weight(1, fc.constant(null)),
+  return weighted(
+    [8, text.map((some) => Buffer.from(some))],
+    [4, spoilt.map((some) => Buffer.from(some))],
+    [2, odd_bodies.map((some) => Buffer.from(some))],
+    [1, cut],
+    [1, random],
+    [1, fc.constant(null)],
   );
 };
 
@@ -266,13 +223,10 @@ const headerText = fc.string({
   maxLength: 40,
 });
 
-const content_type = fc.oneof(
-  weight(8, fc.constant('application/json')),
-  weight(
-    1,
-    fc.constantFrom('text/plain', 'application/json; charset=utf-16', 'multipart/form-data', ''),
-  ),
-  weight(1, headerText),
+const content_type = weighted(
+  [8, fc.constant('application/json')],
+  [1, fc.constantFrom('text/plain', 'application/json; charset=utf-16', 'multipart/form-data', '')],
+  [1, headerText],
 );
 
 const headersOf: fc.Arbitrary<Record<string, string>> = fc.record(
@@ -300,10 +254,10 @@ const headersOf: fc.Arbitrary<Record<string, string>> = fc.record(
 );
 
 const methodOf = (route: Route): fc.Arbitrary<string> =>
-  fc.oneof(
-    weight(12, fc.constant<string>(route.method)),
-    weight(2, fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')),
-    weight(1, fc.constantFrom('TRACE', 'BREW', 'get', 'PROPFIND', 'QUERY', 'X'.repeat(40))),
+  weighted(
+    [12, fc.constant<string>(route.method)],
+    [2, fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS')],
+    [1, fc.constantFrom('TRACE', 'BREW', 'get', 'PROPFIND', 'QUERY', 'X'.repeat(40))],
   );
 
 export const requestFor = (route: Route, world: FuzzWorld): fc.Arbitrary<FuzzRequest> => {
@@ -314,11 +268,11 @@ export const requestFor = (route: Route, world: FuzzWorld): fc.Arbitrary<FuzzReq
       path: pathOf(route, world, known),
       type: content_type,
       // Mostly few: of all of them together one is nearly always refused.
-      headers: fc.oneof(weight(3, fc.constant<Record<string, string>>({})), weight(1, headersOf)),
+      headers: weighted([3, fc.constant<Record<string, string>>({})], [1, headersOf]),
       body: bodyOf(route, world, known),
-      as: fc.oneof(
-        weight(3, fc.constantFrom(...world.admitted(route.auth))),
-        weight(2, fc.constantFrom(...world.callers)),
+      as: weighted(
+        [3, fc.constantFrom(...world.admitted(route.auth))],
+        [2, fc.constantFrom(...world.callers)],
       ),
     })
     .map(({ type, headers, body, ...rest }) => ({

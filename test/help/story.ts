@@ -27,11 +27,11 @@ export const makeHuman = async (
 ): Promise<Human> => {
   const password = 'correct horse battery';
   await app.call('POST', '/api/auth/signup', { body: { email, password } });
-  const letter = await until('the letter', async () => {
+  const mail = await until('the mail', async () => {
     const { body } = await app.call('GET', '/dev/outbox');
     return (body as { to: string; links: string[] }[]).find((mail) => mail.to === email);
   });
-  const token = new URL(letter.links[0] ?? '').searchParams.get('token');
+  const token = new URL(mail.links[0] ?? '').searchParams.get('token');
   await app.call('POST', '/api/auth/verify', { body: { token } });
   const login = await app.call('POST', '/api/auth/login', { body: { email, password } });
   return { token: login.body.token, email };
