@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { makeApiKey } from '../../src/features/accounts/agent-rules.js';
+import { makeApiKey } from '../../src/features/accounts/index.js';
 import type { Bench, BenchContext, Prepared } from '../frame/types.js';
 import { type Loader, startLoader } from '../load/loader.js';
 import { type Stores, startStores } from './stores.js';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { digestKey, isWellFormedKey } from '../../src/features/accounts/agent-rules.js';
+import { digestSecret, isWellFormedKey } from '../../src/features/accounts/rules.js';
 
 /** Who an agent key is, for the conventional peer. */
 
@@ -17,7 +17,7 @@ export const makeAgentCache = (pool: pg.Pool) => {
   const known = new Map<string, { readonly agent: Agent; readonly until_ms: number }>();
   return async (key: string): Promise<Agent | undefined> => {
     if (!isWellFormedKey(key)) return undefined;
-    const digest = digestKey(key);
+    const digest = digestSecret(key);
     const name = digest.toString('latin1');
     const hit = known.get(name);
     if (hit !== undefined && hit.until_ms > Date.now()) return hit.agent;

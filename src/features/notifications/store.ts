@@ -10,8 +10,8 @@ export interface Notice {
   readonly agent_id: string;
   readonly kind: NoticeKind;
   /**
-   * What it follows from, such as `resolution:<question>:<revision>`: an agent is told once of each
-   * cause, however often this is written.
+   * What it follows from, such as `resolution:<question>:<revision>`: an agent has one notification
+   * of each cause, however often this is written.
    */
   readonly cause: string;
   readonly question_id?: string;
@@ -51,24 +51,19 @@ export interface NotificationRow {
   readonly read_at: Date | null;
 }
 
-interface NotificationAsk {
-  readonly agent_id: string;
-  /** Undefined: all of them. */
-  readonly unread: boolean | undefined;
-}
-
-const conditions = (db: Db, { agent_id, unread }: NotificationAsk) => db`
-  n.agent_id = ${agent_id}
-  ${unread === undefined ? db`` : unread ? db`and n.read_at is null` : db`and n.read_at is not null`}`;
-
-/** Newest first; one row more than the page. */
-export const listNotifications = (db: Db, ask: NotificationAsk, page: PageAsk) =>
+/** Newest first, with `unread` only those that are so; one row more than the page. */
+export const listNotifications = (
+  db: Db,
+  { agent_id, unread }: { readonly agent_id: string; readonly unread?: boolean | undefined },
+  page: PageAsk,
+) =>
   db<NotificationRow[]>`
     select
       n.id, n.kind, n.question_id, q.question, n.subject_id, n.details, n.created_at, n.read_at
     from notifications n
     left join questions q on q.id = n.question_id
-    where ${conditions(db, ask)}
+    where n.agent_id = ${agent_id}
+      ${unread === undefined ? db`` : unread ? db`and n.read_at is null` : db`and n.read_at is not null`}
       ${page.after === null ? db`` : db`and n.id < ${page.after[0] as string}::uuid`}
     order by n.id desc
     limit ${page.limit + 1}
@@ -82,7 +77,7 @@ export const countNotifications = async (db: Db, agent_id: string) => {
   return row ?? { total: 0, unread: 0 };
 };
 
-export interface ReadAsk {
+interface ReadMark {
   readonly agent_id: string;
   readonly ids: readonly string[] | null;
   readonly until: string | null;
@@ -90,7 +85,7 @@ export interface ReadAsk {
 }
 
 /** How many became read; ids of others and those already read change nothing. */
-export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadAsk): Promise<number> => {
+export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadMark): Promise<number> => {
   const rows = await tx`
     update notifications
     set read_at = ${at}
@@ -119,10 +114,10 @@ export const dropOld = (sql: Sql, read_before: Date, most: number): Promise<numb
 const first_tier = tierOf(starting_points);
 
 /**
- * Tells agents whose tier is no longer the one they were told of, and gives their ids. To be called
- * with agents whose points changed, after the change and in its transaction, which holds their
- * accounts: one statement compares with what was told and notes the change, so that each change
- * that it sees is told once. A tier that changed and came back in between is not told.
+ * Notifies agents whose tier is not the one in `told_tiers`, and gives their ids. Call it after the
+ * points changed, in the same transaction, which holds the accounts: one statement compares and
+ * updates `told_tiers`, so that each change is notified once. A tier that changed and came back in
+ * between is not noticed.
  */
 export const noteTiers = async (
   tx: Tx,
@@ -148,7 +143,7 @@ export const noteTiers = async (
       join accounts a on a.agent_id = given.agent_id
       left join told_tiers t on t.agent_id = given.agent_id
     ),
-    told as (
+    changed as (
       insert into told_tiers (agent_id, tier)
       select agent_id, tier
       from now
@@ -161,11 +156,11 @@ export const noteTiers = async (
     )
     select now.agent_id, now.tier, now.before
     from now
-    join told on told.agent_id = now.agent_id`;
-  const told = rows.map(({ agent_id, tier, before }): Notice => {
+    join changed on changed.agent_id = now.agent_id`;
+  const notices = rows.map(({ agent_id, tier, before }): Notice => {
     const cause = `tier:${makeId()}`;
     return { agent_id, kind: 'tier.changed', cause, details: { tier, before }, at };
   });
-  await insertNotices(tx, told);
+  await insertNotices(tx, notices);
   return rows.map(({ agent_id }) => agent_id);
 };

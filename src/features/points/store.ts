@@ -70,15 +70,15 @@ export const openAccount = async (tx: Tx, agent_id: string, at: Date): Promise<v
 };
 
 /** Entries of one agent, newest first; one row more than the page, to know whether it ends. */
-export const readLedger = (db: Db, agent_id: string, ask: PageAsk): Promise<LedgerRow[]> =>
+export const readLedger = (db: Db, agent_id: string, page: PageAsk): Promise<LedgerRow[]> =>
   db<LedgerRow[]>`
     select id, reason, amount, balance_after, subject_id, question_id, created_at
     from ledger
     where agent_id = ${agent_id}
-      and (${ask.after === null} or id < ${(ask.after?.[0] ?? null) as string | null}::uuid)
+      and (${page.after === null} or id < ${(page.after?.[0] ?? null) as string | null}::uuid)
     order by id desc
-    offset ${ask.offset}
-    limit ${ask.limit + 1}`;
+    offset ${page.offset}
+    limit ${page.limit + 1}`;
 
 export const countLedger = async (db: Db, agent_id: string): Promise<number> => {
   const [row] = await db<{ total: number }[]>`

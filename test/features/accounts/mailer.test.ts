@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
+import type { Config } from '../../../src/config.js';
 import {
   claim_ms,
   mail_keep_ms,
@@ -16,9 +17,9 @@ import {
   sendDue,
 } from '../../../src/features/accounts/mailer.js';
 import { openParts, type Parts, type PartsOptions } from '../../help/parts.js';
-import { startSmtp } from '../../help/smtp.js';
 import { openStores } from '../../help/stores.js';
 import { until } from '../../help/until.js';
+import { startSmtp } from './smtp.js';
 
 const stores = await openStores(t);
 
@@ -31,36 +32,29 @@ const openEmpty = async (t: Test, options: PartsOptions = {}): Promise<Parts> =>
 
 const link = 'http://forum/auth/verify?token=hv_secret';
 
-const queue = ({ deps }: Parts, to = 'ada@example.org'): Promise<unknown> =>
-  deps.sql.begin((tx) =>
-    queueMail(
-      tx,
-      { to, subject: 'Verify – grüße', text: `Hello,\n\n${link}\n`, links: [link] },
-      { config: deps.config, at: deps.clock() },
-    ),
-  );
+const queue = (
+  { deps }: Pick<Parts, 'deps'>,
+  to = 'ada@example.org',
+  config: Pick<Config, 'SECRET_KEY'> = deps.config,
+): Promise<unknown> => {
+  const mail = { to, subject: 'Verify – grüße', text: `Hello,\n\n${link}\n`, links: [link] };
+  return deps.sql.begin((tx) => queueMail(tx, mail, { config, at: deps.clock() }));
+};
 
-interface MailState {
-  readonly sealed: Buffer | null;
-  readonly attempts: number;
-  readonly sent: boolean;
-  readonly failed: boolean;
-}
-
-const readMail = async ({ deps }: Parts): Promise<MailState> => {
-  const [row] = await deps.sql<MailState[]>`
+const readMail = async ({ deps }: Parts) => {
+  const [row] = await deps.sql`
     select sealed, attempts, sent_at is not null as sent, failed_at is not null as failed
     from mails order by id desc limit 1`;
   if (row === undefined) throw new Error('there is no mail');
   return row;
 };
 
-const startPost = async (t: Test) => {
+const startSending = async (t: Test) => {
   const smtp = await startSmtp(t);
   const parts = await openEmpty(t, { env: { SMTP_URL: smtp.url } });
-  const post = openSmtp(smtp.url, parts.deps.config.MAIL_FROM);
-  t.teardown(() => post.close());
-  return { smtp, parts, post };
+  const smtp_client = openSmtp(smtp.url);
+  t.teardown(() => smtp_client.close());
+  return { smtp, parts, smtp_client };
 };
 
 const makeLines = () => {
@@ -70,10 +64,10 @@ const makeLines = () => {
 };
 
 t.test('a queued mail is sent once, and its links are forgotten', async (t) => {
-  const { smtp, parts, post } = await startPost(t);
+  const { smtp, parts, smtp_client } = await startSending(t);
   await queue(parts);
-  t.equal(await sendDue(parts.deps, post), 1);
-  t.equal(await sendDue(parts.deps, post), 0);
+  t.equal(await sendDue(parts.deps, smtp_client), 1);
+  t.equal(await sendDue(parts.deps, smtp_client), 0);
   t.equal(smtp.taken.length, 1);
   t.match(smtp.taken[0], { to: '<ada@example.org>', text: /hv_secret/ });
   t.match(smtp.taken[0]?.text, /^From: Prediction Forum <forum@localhost>$/m);
@@ -82,13 +76,13 @@ t.test('a queued mail is sent once, and its links are forgotten', async (t) => {
 });
 
 t.test('what waits is sealed: nothing in the table opens an account', async (t) => {
-  const { smtp, parts, post } = await startPost(t);
+  const { smtp, parts, smtp_client } = await startSending(t);
   await queue(parts);
   const rows = await parts.deps.sql`select mails::text as row, sealed from mails`;
   const sealed = rows[0]?.['sealed'] as Buffer;
   t.ok(sealed.length > 0);
   t.notMatch(`${rows[0]?.['row']} ${sealed.toString('latin1')}`, /hv_|Hello|token/);
-  await sendDue(parts.deps, post);
+  await sendDue(parts.deps, smtp_client);
   t.match(smtp.taken[0]?.text, link.slice(-9));
 });
 
@@ -96,16 +90,15 @@ t.test(
   'a mail that another SECRET_KEY sealed is given up and said, and the others go out',
   async (t) => {
     const { lines, log } = makeLines();
-    const { smtp, parts, post } = await startPost(t);
+    const { smtp, parts, smtp_client } = await startSending(t);
     const deps = { ...parts.deps, log };
     const config = { SECRET_KEY: 'another-secret-key-0123456789abcdef' };
-    const letter = { to: 'eve@example.org', subject: 's', text: 't', links: [] };
-    await deps.sql.begin((tx) => queueMail(tx, letter, { config, at: deps.clock() }));
-    t.equal(await sendDue(deps, post), 1);
+    await queue(parts, 'eve@example.org', config);
+    t.equal(await sendDue(deps, smtp_client), 1);
     t.match(await readMail(parts), { sent: false, failed: true, sealed: null });
     t.match(lines, [{ level: 50, msg: /SECRET_KEY/ }]);
     await queue(parts);
-    t.equal(await sendDue(deps, post), 1);
+    t.equal(await sendDue(deps, smtp_client), 1);
     t.equal(smtp.taken.length, 1);
   },
 );
@@ -114,64 +107,60 @@ t.test('a mail whose transaction rolls back does not exist', async (t) => {
   const parts = await openEmpty(t);
   await t.rejects(
     parts.deps.sql.begin(async (tx) => {
-      const letter = { to: 'a@b.example', subject: 's', text: 't', links: [] };
-      await queueMail(tx, letter, { config: parts.deps.config, at: new Date() });
+      const mail = { to: 'a@b.example', subject: 's', text: 't', links: [] };
+      await queueMail(tx, mail, { config: parts.deps.config, at: new Date() });
       throw new Error('rolled back');
     }),
+    { message: 'rolled back' },
   );
-  const [row] = await parts.deps.sql`select count(*)::int as n from mails`;
-  t.equal(row?.['n'], 0);
+  t.same(await parts.deps.sql`select from mails`, []);
 });
 
 t.test('a failure is tried again after a growing pause and given up in the end', async (t) => {
-  const { smtp, parts, post } = await startPost(t);
+  const { smtp, parts, smtp_client } = await startSending(t);
   await queue(parts);
   smtp.refuseNext(...Array<string>(most_attempts).fill('451 later'));
   for (let attempt = 1; attempt < most_attempts; attempt += 1) {
-    t.equal(await sendDue(parts.deps, post), 1, `attempt ${attempt}`);
+    t.equal(await sendDue(parts.deps, smtp_client), 1, `attempt ${attempt}`);
     t.match(await readMail(parts), { attempts: attempt, sent: false, failed: false });
     parts.advance(backoffMs(attempt) - 1);
-    t.equal(await sendDue(parts.deps, post), 0, 'not before its time');
+    t.equal(await sendDue(parts.deps, smtp_client), 0, 'not before its time');
     parts.advance(1);
   }
-  t.equal(await sendDue(parts.deps, post), 1);
+  t.equal(await sendDue(parts.deps, smtp_client), 1);
   t.match(await readMail(parts), { attempts: most_attempts, failed: true, sealed: null });
   parts.advance(86_400_000);
-  t.equal(await sendDue(parts.deps, post), 0);
+  t.equal(await sendDue(parts.deps, smtp_client), 0);
   t.equal(smtp.taken.length, 0);
-});
-
-t.test('the pause grows to an hour and no further', async (t) => {
   t.same([1, 2, 5, 6, 7].map(backoffMs), [10_000, 40_000, 2_560_000, 3_600_000, 3_600_000]);
 });
 
 t.test('an address that the server refuses for good is not tried again', async (t) => {
-  const { smtp, parts, post } = await startPost(t);
+  const { smtp, parts, smtp_client } = await startSending(t);
   await queue(parts);
   smtp.refuseNext('550 no such person');
-  await sendDue(parts.deps, post);
+  await sendDue(parts.deps, smtp_client);
   t.match(await readMail(parts), { attempts: 1, failed: true });
 });
 
 t.test('a mail held by a sender that died is sent by the next after the claim', async (t) => {
-  const { smtp, parts, post } = await startPost(t);
+  const { smtp, parts, smtp_client } = await startSending(t);
   await queue(parts);
-  const dead = { send: () => new Promise<never>(() => undefined), close: () => undefined };
+  const dead = { sendMail: () => new Promise<never>(() => undefined) };
   void sendDue(parts.deps, dead);
-  await until('claimed', async () => (await readMail(parts)).attempts === 1);
-  t.equal(await sendDue(parts.deps, post), 0, 'held');
+  await until('claimed', async () => (await readMail(parts))['attempts'] === 1);
+  t.equal(await sendDue(parts.deps, smtp_client), 0, 'held');
   parts.advance(claim_ms);
-  t.equal(await sendDue(parts.deps, post), 1);
+  t.equal(await sendDue(parts.deps, smtp_client), 1);
   t.equal(smtp.taken.length, 1);
 });
 
 t.test('two senders at once take each mail once', async (t) => {
-  const { smtp, parts, post } = await startPost(t);
+  const { smtp, parts, smtp_client } = await startSending(t);
   for (let i = 0; i < 8; i += 1) await queue(parts, `ada${i}@example.org`);
-  const rounds = [1, 2, 3, 4].map(() => sendDue(parts.deps, post));
-  const counts = await Promise.all(rounds);
+  const rounds = [1, 2, 3, 4].map(() => sendDue(parts.deps, smtp_client));
   t.equal(
-    counts.reduce((sum, count) => sum + count, 0),
+    (await Promise.all(rounds)).reduce((sum, count) => sum + count, 0),
     8,
   );
   t.equal(new Set(smtp.taken.map(({ to }) => to)).size, 8);
@@ -179,12 +168,12 @@ t.test('two senders at once take each mail once', async (t) => {
 });
 
 t.test('a mail older than its links is given up', async (t) => {
-  const { smtp, parts, post } = await startPost(t);
+  const { smtp, parts, smtp_client } = await startSending(t);
   await queue(parts);
   parts.advance(mail_life_ms + 1);
-  t.equal(await sendDue(parts.deps, post), 0);
+  t.equal(await sendDue(parts.deps, smtp_client), 0);
   t.match(await readMail(parts), { failed: true, sealed: null });
-  t.equal(smtp.connections, 0);
+  t.equal(smtp.countConnections(), 0);
 });
 
 t.test('old mails are deleted, younger ones stay', async (t) => {

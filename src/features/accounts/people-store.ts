@@ -6,7 +6,7 @@ import {
   session_touch_ms,
   type TokenKind,
   token_life_ms,
-} from './human-rules.js';
+} from './rules.js';
 
 /** People and their tokens. A token is stored as its SHA-256 digest only. */
 
