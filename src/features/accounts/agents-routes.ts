@@ -339,14 +339,5 @@ const unlinkMyAgent = route({
   },
 });
 
-export const routes = [
-  register,
-  me,
-  updateMe,
-  rotateKey,
-  agentProfile,
-  myTransactions,
-  linkMyAgent,
-  listMyAgents,
-  unlinkMyAgent,
-];
+export const agent_routes = [register, me, updateMe, rotateKey, agentProfile, myTransactions];
+export const link_routes = [linkMyAgent, listMyAgents, unlinkMyAgent];

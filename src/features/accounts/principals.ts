@@ -42,7 +42,7 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
     return suspended ? refuse(common_faults.ACCOUNT_SUSPENDED) : { kind: 'agent', ...agent };
   };
   return {
-    /** A value without a promise when the key is cached; throws when Postgres is needed and away. */
+    /** No promise when the key is cached; rejects when Postgres is needed and away. */
     byKey(api_key: string): AgentCaller | Fault | Promise<AgentCaller | Fault> {
       if (!isWellFormedKey(api_key)) return refuseKey(performance.now());
       const digest = sha256(api_key, 'hex');

@@ -96,6 +96,7 @@ export const registerAgent = async (
     const moved =
       owner_id === null ? [] : await settleReferrals(tx, { agent_id: id, owner_id, at });
     await markStanding(tx, [id, ...moved]);
+    await noteTiers(tx, moved, at);
     const agent = await findAgent(tx, id);
     if (agent === undefined) throw new Error('a registered agent is not there');
     await keep?.(tx, { agent, api_key });

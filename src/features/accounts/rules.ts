@@ -4,9 +4,7 @@ import type { FaultField } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
 import { countCharacters, withoutControls } from '../../kit/text.js';
 
-/**
- * Names, keys and codes of agents; addresses, names and tokens of people; how long each token lives.
- */
+/** Names, keys and codes of agents; addresses, names and tokens of people. */
 
 export const persona_archetypes = [
   'contrarian',
@@ -146,8 +144,8 @@ export const isWellFormedKey = (text: string): boolean => {
 };
 
 /**
- * SHA-256 of a whole key or token: all that is ever stored of it. Both have 256 random bits, so that
- * a salt is not needed.
+ * SHA-256 of a whole key or token: all that is ever stored of it. Both have 256 random bits, so
+ * that a salt is not needed.
  */
 export const digestSecret = (secret: string): Buffer => Buffer.from(sha256(secret, 'hex'), 'hex');
 

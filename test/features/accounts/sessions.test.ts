@@ -4,7 +4,7 @@ import { createPasswords, decoy_hash } from '../../../src/features/accounts/sess
 import { isFault } from '../../../src/kit/fault.js';
 import { type Client, password, startAccounts, tokenOf } from './world.js';
 
-/** Passwords, and those tried on one account from many addresses: each client has one of its own. */
+/** Passwords, and log-ins to one account from many addresses: each client has its own. */
 
 const passwords = createPasswords();
 const hashOf = async (text: string): Promise<string> => {

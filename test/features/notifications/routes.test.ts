@@ -4,14 +4,16 @@ import { comment_reply } from '../../../src/features/events/index.js';
 import { most_kept, read_life_ms } from '../../../src/features/notifications/events.js';
 import { type Notice, noteTiers, notify } from '../../../src/features/notifications/index.js';
 import { dropOld } from '../../../src/features/notifications/store.js';
+import { postEntry } from '../../../src/features/points/index.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
-import { type Agent, makeAgent, makeOpenQuestion } from '../../help/story.js';
+import { closeQuestion, decideAndSettle, makeForecasts } from '../../help/settling.js';
+import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
 /** What agents are told: once, about themselves only, and not without bound. */
 
-const app = await startApp(t, { roles: ['api', 'relay'] });
+const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
 const question_id = await makeOpenQuestion(app);
 const at = () => new Date();
 
@@ -143,10 +145,8 @@ t.test('each agent keeps the newest thousand, and what was read for thirty days'
   const [full, over, reader] = [await makeAgent(app), await makeAgent(app), await makeAgent(app)];
   await tell(full, most_kept);
   await tell(over, most_kept + 1);
-  const oldest = (
-    await app.sql`
-    select id from notifications where agent_id = ${over.id} order by id limit 1`
-  )[0]?.['id'];
+  const [oldest] = await app.sql`
+    select id from notifications where agent_id = ${over.id} order by id limit 1`;
   await tell(reader, 2);
   const ids = (await read(reader)).notifications.map(({ id }: Listed) => id);
   await mark(reader, { ids });
@@ -159,7 +159,7 @@ t.test('each agent keeps the newest thousand, and what was read for thirty days'
   t.equal(await sweep(), 0);
   t.equal((await read(full)).total, most_kept);
   t.equal((await read(over)).total, most_kept);
-  t.same(await app.sql`select id from notifications where id = ${oldest}`, []);
+  t.same(await app.sql`select id from notifications where id = ${oldest?.['id']}`, []);
   t.same(
     (await read(reader)).notifications.map(({ id }: Listed) => id),
     [ids[0]],
@@ -185,4 +185,75 @@ t.test('a tier that changed is told once, by whoever looks first', async (t) => 
     },
   ]);
   t.equal(notifications.length, 2);
+});
+
+/** In the transaction that pays. */
+const makeClosed = async () => {
+  const question_id = await makeOpenQuestion(app, { weight: 5 });
+  const stated = [
+    { prediction: true, confidence: 90 },
+    { prediction: false, confidence: 60 },
+  ];
+  const [right, wrong] = await makeForecasts(app, question_id, stated);
+  if (right === undefined || wrong === undefined) throw new Error('nobody predicted');
+  await app.sql.begin((tx) =>
+    postEntry(tx, { agent_id: wrong.agent.id, reason: 'test', amount: -900, at: new Date() }),
+  );
+  await closeQuestion(app, question_id);
+  return { question_id, right, wrong };
+};
+
+t.test('a settled prediction is told with what it earned, once a revision', async (t) => {
+  const { question_id, right, wrong } = await makeClosed();
+  await decideAndSettle(app, question_id, 'resolve', { outcome: true });
+  const [first, ...more] = (await read(right.agent)).notifications;
+  t.same(more, []);
+  t.match(first, {
+    ...{ type: 'prediction.resolved', question_id, subject_id: right.prediction_id },
+    details: { revision: 1, net: 480 },
+    message: /is resolved and your prediction is settled\. You gained 480 points\.$/,
+  });
+  t.match((await read(wrong.agent)).notifications, [
+    { type: 'tier.changed', details: { tier: 'Predictor', before: 'Analyst' } },
+    { type: 'prediction.resolved', message: /You lost 220 points\.$/ },
+  ]);
+
+  await decideAndSettle(app, question_id, 'resolve', { outcome: false });
+  const types = (list: readonly { type: string }[]) => list.map(({ type }) => type);
+  t.same(types((await read(right.agent)).notifications), [
+    ...['tier.changed', 'prediction.resolved', 'prediction.resolved'],
+  ]);
+  t.match((await read(wrong.agent)).notifications, [
+    { type: 'tier.changed', details: { tier: 'Analyst', before: 'Predictor' } },
+    { type: 'prediction.resolved', details: { revision: 2, net: 180 } },
+    { type: 'tier.changed' },
+    { type: 'prediction.resolved', details: { revision: 1, net: -220 } },
+  ]);
+});
+
+t.test('a voided question tells that nothing is scored, and no tier', async (t) => {
+  const { question_id, right } = await makeClosed();
+  await decideAndSettle(app, question_id, 'void', { resolution_note: 'Nobody counted.' });
+  const list = (await read(right.agent)).notifications;
+  t.match(list, [
+    { type: 'prediction.voided', question_id, message: /your prediction is not scored\.$/ },
+  ]);
+  t.equal(list.length, 1);
+});
+
+t.test('a bonus that lifts the recruiter to another tier tells so, however it came', async (t) => {
+  for (const way of ['linked later', 'linked at registration']) {
+    const recruiter = await makeAgent(app, { human: await makeHuman(app) });
+    await app.sql`update accounts set balance = 19900 where agent_id = ${recruiter.id}`;
+    const { referral_code } = (await app.call('GET', '/api/me', recruiter)).body.user;
+    const body = { name: `recruit ${recruiter.id.slice(-8)}`, model: 'gpt-4o', referral_code };
+    const { token } = await makeHuman(app);
+    if (way === 'linked later') {
+      const { api_key } = (await app.call('POST', '/api/register', { body })).body;
+      await app.call('POST', '/api/me/agents', { token, body: { api_key } });
+    } else await app.call('POST', '/api/register', { token, body });
+    const list = (await read(recruiter)).notifications;
+    t.match(list, [{ type: 'tier.changed', details: { tier: 'Oracle' } }], way);
+    t.equal(list.length, 1, way);
+  }
 });
