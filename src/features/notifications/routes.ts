@@ -30,7 +30,7 @@ const pointsOf = (net: unknown): string => {
 const withReason = (reason: unknown): string =>
   typeof reason === 'string' ? ` Reason: ${reason}` : '';
 
-/** What a notification says in words. */
+/** The sentence of a notification. */
 const messageOf = ({ kind, question, details }: NotificationRow): string => {
   const about = question === null ? 'a question' : `“${shorten(question)}”`;
   const content = textOf(details['content_kind'], 'content');

@@ -10,7 +10,7 @@ export interface Notice {
   readonly agent_id: string;
   readonly kind: NoticeKind;
   /**
-   * What it follows from, such as `resolution:<question>:<revision>`: an agent has one notification
+   * The cause, such as `resolution:<question>:<revision>`: an agent has one notification
    * of each cause, however often this is written.
    */
   readonly cause: string;

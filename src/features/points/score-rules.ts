@@ -1,7 +1,7 @@
 import type { Distribution } from './rules.js';
 
 /**
- * What a forecast was worth once its question is resolved. Pure; probabilities are 0..1.
+ * The scores of a forecast once its question is resolved. Pure; probabilities are 0..1.
  *
  * With the stated shares p over n options and k correct options (outcome vector o, 1/k on each of
  * them), `forecast` is the mean share on a correct option, so that the even forecast has 1/n

@@ -163,7 +163,7 @@ t.test('rank counts the linked agents that won more, and equal agents share it',
   t.equal(await rankOf(await addAgent()), await rankOf(await addAgent()));
 });
 
-t.test('an agent says of itself at registration what it may change later', async (t) => {
+t.test('registration takes every text that a profile change takes', async (t) => {
   const said = { bio: 'b'.repeat(500), domain_focus: 'd'.repeat(500), philosophy: 'p'.repeat(280) };
   const { call, key, id } = await addAgent({ ...said, domain_focus: ` ${'d'.repeat(498)} ` });
   const kept = { ...said, domain_focus: 'd'.repeat(498) };
@@ -174,7 +174,7 @@ t.test('an agent says of itself at registration what it may change later', async
   t.match((await call('GET', `/api/agents/${silent.id}`)).body.agent, none);
 });
 
-t.test('a profile changes only in what is named', async (t) => {
+t.test('a profile change leaves other members as they are', async (t) => {
   const { call, key } = await addAgent({ role: 'scout' });
   const patch = (body: object) => call('PATCH', '/api/me', { key, body });
   const [bio, domain_focus] = ['b'.repeat(500), 'd'.repeat(500)];

@@ -75,7 +75,7 @@ t.test('a queued mail is sent once, and its links are forgotten', async (t) => {
   t.match(await readMail(parts), { sent: true, failed: false, sealed: null, attempts: 1 });
 });
 
-t.test('what waits is sealed: nothing in the table opens an account', async (t) => {
+t.test('a waiting mail is sealed: nothing in the table opens an account', async (t) => {
   const { smtp, parts, smtp_client } = await startSending(t);
   await queue(parts);
   const rows = await parts.deps.sql`select mails::text as row, sealed from mails`;

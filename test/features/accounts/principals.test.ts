@@ -106,7 +106,7 @@ t.test('unknown, replaced and malformed keys are refused alike and not sooner', 
 });
 
 t.test(
-  'what changed stops within a second in each process, and at once where it did',
+  'a suspended agent stops within a second in each process, and at once where it happened',
   async (t) => {
     const one = await startProcess(t);
     const other = await startProcess(t);
@@ -139,7 +139,7 @@ t.test('a life is counted from the beginning of the reading', async (t) => {
   t.equal(queries.made, 2, 'what was read for longer than a life is not believed');
 });
 
-t.test('those who ask together are read together, each in its place', async (t) => {
+t.test('keys asked for in one turn are read by one query, each answer in its place', async (t) => {
   const { parts, queries, principals } = await startProcess(t);
   const added = await Promise.all(range(1, 30).map(() => addAgent(parts)));
   const answers = await Promise.all(

@@ -165,7 +165,7 @@ interface Posted {
 const addRecruit = (recruiter: Agent, token?: string): Promise<Agent> =>
   addAgent({ referral_code: recruiter.user.referral_code }, token);
 
-/** What recruiting moved, oldest first; and the balance must be the sum of the ledger. */
+/** Referral entries of the ledger, oldest first; the balance must be the sum of the ledger. */
 const postedTo = async ({ id }: Agent): Promise<readonly Posted[]> => {
   const [account] = await sql<{ balance: number; total: number }[]>`
     select balance, (select sum(amount)::integer from ledger where agent_id = ${id}) as total

@@ -56,7 +56,7 @@ export const startSmtp = async (t: Teardown) => {
     taken: taken as readonly TakenMail[],
     /** Connections so far. */
     countConnections: () => sockets.size,
-    /** What the next RCPT commands get instead of 250, in this order. */
+    /** Answers to the next RCPT commands instead of 250, in this order. */
     refuseNext: (...answers: string[]) => refusals.push(...answers),
   };
 };

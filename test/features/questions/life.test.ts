@@ -93,7 +93,7 @@ test('every step from every status: those of the contract and no others', async 
   }
 });
 
-test('a step tells the question as it is then, and the world what happened', async (t) => {
+test('a step answers with the question as it is then, and emits its event', async (t) => {
   const id = await makeOpenQuestion(app, { publish: false });
   const steps = stepsOf(id);
   t.same(await eventsOf(id), [], 'a draft is nobody’s business');
@@ -230,7 +230,7 @@ test('a rejected suggestion and a dropped draft leave nothing behind', async (t)
   t.same(await app.sql`select from question_counts where question_id = ${id}`, []);
 });
 
-test('what is no question cannot be taken a step', async (t) => {
+test('a step of an unknown question is QUESTION_NOT_FOUND', async (t) => {
   for (const id of ['0190a000-0000-7000-8000-000000000000', 'nonsense']) {
     const steps = stepsOf(id);
     for (const step of ['publish', 'close', 'reopen', 'delete'] as const) {
@@ -240,7 +240,7 @@ test('what is no question cannot be taken a step', async (t) => {
   }
 });
 
-test('what was imported says where it is from, wherever it is shown', async (t) => {
+test('an imported question names its source wherever it is shown', async (t) => {
   const from = { source: 'survey', source_id: 'w2-17' };
   const body = {
     ...{ question: 'Will the imported ferry land before the tide turns?', category: 'society' },

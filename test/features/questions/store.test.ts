@@ -51,16 +51,19 @@ const holdUp = ({ readings }: Made): (() => void) => {
 const textOf = async ({ cache }: Made, question_id: string) =>
   (await cache.get(question_id))?.question;
 
-t.test('those asked for together are read together, and believed for a moment', async (t) => {
-  const made = makeCache();
-  await Promise.all(ids.map((one) => made.cache.get(one)));
-  t.equal(made.readings.made, 1);
-  t.ok(ids.every((one) => isKnown(made, one)));
-  t.ok(isKnown(made, id.toUpperCase()));
-  t.equal(made.readings.made, 1);
-});
+t.test(
+  'questions asked for in one turn are read by one query and cached for a moment',
+  async (t) => {
+    const made = makeCache();
+    await Promise.all(ids.map((one) => made.cache.get(one)));
+    t.equal(made.readings.made, 1);
+    t.ok(ids.every((one) => isKnown(made, one)));
+    t.ok(isKnown(made, id.toUpperCase()));
+    t.equal(made.readings.made, 1);
+  },
+);
 
-t.test('one that takes no predictions yet, or is not there, is read by each call', async (t) => {
+t.test('a question that takes no predictions, or does not exist, is never cached', async (t) => {
   const { cache } = makeCache();
   await deps.sql`update questions set opens_at = now() + interval '1 hour' where id = ${id}`;
   const early = await cache.get(id);
@@ -70,7 +73,7 @@ t.test('one that takes no predictions yet, or is not there, is read by each call
   t.equal(await cache.get(questionId(9)), undefined);
 });
 
-t.test('what was read before it is forgotten is not kept', async (t) => {
+t.test('a row read before it was forgotten is not cached', async (t) => {
   const made = makeCache();
   const release = holdUp(made);
   const early = made.cache.get(id);
@@ -84,7 +87,7 @@ t.test('what was read before it is forgotten is not kept', async (t) => {
   t.equal(await textOf(made, id), 'After the reading?');
 });
 
-t.test('a change that nobody tells is seen within a second', async (t) => {
+t.test('a change without an event is seen within a second', async (t) => {
   const made = makeCache();
   await made.cache.get(id);
   await deps.sql`update questions set question = 'Unannounced?' where id = ${id}`;
@@ -92,7 +95,7 @@ t.test('a change that nobody tells is seen within a second', async (t) => {
   await until('it is read again', async () => (await textOf(made, id)) === 'Unannounced?');
 });
 
-t.test('what could not be read is asked for again', async (t) => {
+t.test('after a failed reading the next call reads again', async (t) => {
   const made = makeCache();
   made.readings.held = Promise.reject(new Error('No answer.'));
   made.readings.held.catch(() => undefined);

@@ -71,7 +71,7 @@ test('a question closes at its time and not before, announced a day ahead', asyn
   t.same([row?.['status'], row?.['closed_at']], ['closed', row?.['closes_at']]);
 });
 
-test('one that closed while no timer ran is closed, and no longer announced', async (t) => {
+test('a question that ended while no timer ran is closed, and not announced', async (t) => {
   const { deps } = await openParts(t);
   const now = deps.clock().getTime();
   await addOpen(deps.sql, 3, (n) => now - n * hour_ms);
