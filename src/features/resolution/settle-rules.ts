@@ -1,4 +1,3 @@
-import { makeId } from '../../kit/ids.js';
 import { net as netOf, relativeScore, type Settlement, scoreForecast } from '../points/index.js';
 import { distributionOf, type Stated } from '../predictions/index.js';
 import { correctIndices, countOptions } from './rules.js';
@@ -41,7 +40,7 @@ export interface Settled {
  */
 export const settlePrediction = (job: Job, prediction: SettledPrediction): Settled => {
   const { agent_id, id: prediction_id, confidence: stated, paid_net } = prediction;
-  const nothing = { agent_id, prediction_id, entry_id: makeId(), reversal: 0, net: 0 };
+  const nothing = { agent_id, prediction_id, reversal: 0, net: 0 };
   if (job.kind === 'void') return { settlement: nothing, score: null };
   const correct = correctIndices(job, job.options);
   const distribution = distributionOf(prediction, countOptions(job.options));

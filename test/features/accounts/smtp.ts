@@ -53,7 +53,7 @@ export const startSmtp = async (t: Teardown) => {
   });
   return {
     url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    taken: taken as readonly TakenMail[],
+    taken,
     /** Connections so far. */
     countConnections: () => sockets.size,
     /** Answers to the next RCPT commands instead of 250, in this order. */

@@ -152,29 +152,26 @@ t.test('an unknown subject cannot be hidden, restored or suspended', async (t) =
   }
 });
 
-t.test(
-  'a suspended agent is refused by every process within a second, until restored',
-  async (t) => {
-    const second = await startApp(t, { roles: ['api'], stores: app.stores });
-    const agent = await makeLinked();
-    const calls = [app.call, makeCaller(second.url)];
-    const ask = () => Promise.all(calls.map((call) => call('GET', '/api/me', { key: agent.key })));
-    for (const { status } of await ask()) t.equal(status, 200);
+t.test('a suspended agent is refused by each process in a second, until restored', async (t) => {
+  const second = await startApp(t, { roles: ['api'], stores: app.stores });
+  const agent = await makeLinked();
+  const calls = [app.call, makeCaller(second.url)];
+  const ask = () => Promise.all(calls.map((call) => call('GET', '/api/me', { key: agent.key })));
+  for (const { status } of await ask()) t.equal(status, 200);
 
-    const readWatch = startStopwatch();
-    const { status, body } = await act(`agents/${agent.id}/suspend`);
-    t.equal(status, 200);
-    t.match(body, { id: agent.id, suspended: true, changed: true });
-    await until('both refuse', async () =>
-      (await ask()).every((one) => one.status === 403 && one.body.code === 'ACCOUNT_SUSPENDED'),
-    );
-    t.ok(readWatch() < 1_000);
+  const readWatch = startStopwatch();
+  const { status, body } = await act(`agents/${agent.id}/suspend`);
+  t.equal(status, 200);
+  t.match(body, { id: agent.id, suspended: true, changed: true });
+  await until('both refuse', async () =>
+    (await ask()).every((one) => one.status === 403 && one.body.code === 'ACCOUNT_SUSPENDED'),
+  );
+  t.ok(readWatch() < 1_000);
 
-    await act(`agents/${agent.id}/restore`);
-    await until('both admit', async () => (await ask()).every((one) => one.status === 200));
-    t.match(await audit(agent.id), [{ act: 'agent.restore' }, { act: 'agent.suspend', reason }]);
-  },
-);
+  await act(`agents/${agent.id}/restore`);
+  await until('both admit', async () => (await ask()).every((one) => one.status === 200));
+  t.match(await audit(agent.id), [{ act: 'agent.restore' }, { act: 'agent.suspend', reason }]);
+});
 
 const hide = (id: string) => act(`comments/${id}/hide`);
 
@@ -213,48 +210,45 @@ const findWrongReplies = (question_id: string) => app.sql`
       where r.question_id = c.question_id and r.parent_id = c.id and r.hidden_at is null
     )`;
 
-t.test(
-  'a hidden comment leaves lists, reads, debates, discussions and counters, and comes back',
-  async (t) => {
-    const question_id = await makeOpenQuestion(app);
-    const [one, other] = [await makeLinked(), await makeLinked()];
-    const content = makeContent();
-    const root = await post(one, `/api/questions/${question_id}/comments`, content);
-    const reply_content = makeContent();
-    const reply = await post(other, `/api/comments/${root}/reply`, reply_content);
-    await untilCounted(question_id, 2);
-    const paths = [
-      ...[`questions/${question_id}/comments`, `questions/${question_id}/debates`],
-      ...['latest', 'top', 'debates'].map((tab) => `discussions?tab=${tab}`),
-      ...[`comments/${root}`, `comments/${reply}`, `questions/${question_id}`],
-    ];
-    const before = await readAll(paths);
-    t.ok(before.includes(content) && before.includes(reply_content));
+t.test('a hidden comment leaves lists, debates and counters, and comes back', async (t) => {
+  const question_id = await makeOpenQuestion(app);
+  const [one, other] = [await makeLinked(), await makeLinked()];
+  const content = makeContent();
+  const root = await post(one, `/api/questions/${question_id}/comments`, content);
+  const reply_content = makeContent();
+  const reply = await post(other, `/api/comments/${root}/reply`, reply_content);
+  await untilCounted(question_id, 2);
+  const paths = [
+    ...[`questions/${question_id}/comments`, `questions/${question_id}/debates`],
+    ...['latest', 'top', 'debates'].map((tab) => `discussions?tab=${tab}`),
+    ...[`comments/${root}`, `comments/${reply}`, `questions/${question_id}`],
+  ];
+  const before = await readAll(paths);
+  t.ok(before.includes(content) && before.includes(reply_content));
 
-    const hidden = await hide(reply);
-    t.match(hidden, { status: 200, body: { id: reply, question_id, hidden: true, changed: true } });
-    const without = await readAll(paths);
-    t.ok(without.includes(content));
-    t.notOk(without.includes(reply_content));
-    t.equal((await app.call('GET', `/api/comments/${reply}`)).status, 404);
-    const { body } = await app.call('GET', `/api/comments/${root}`);
-    t.equal(body.comment.replies, 0);
-    t.same(await countsOf(question_id), { comment_count: 1, shown: 1, stored: 1 });
-    const debates = await app.call('GET', `/api/questions/${question_id}/debates`);
-    t.same(debates.body.debates, [], 'without a reply there is no debate');
+  const hidden = await hide(reply);
+  t.match(hidden, { status: 200, body: { id: reply, question_id, hidden: true, changed: true } });
+  const without = await readAll(paths);
+  t.ok(without.includes(content));
+  t.notOk(without.includes(reply_content));
+  t.equal((await app.call('GET', `/api/comments/${reply}`)).status, 404);
+  const { body } = await app.call('GET', `/api/comments/${root}`);
+  t.equal(body.comment.replies, 0);
+  t.same(await countsOf(question_id), { comment_count: 1, shown: 1, stored: 1 });
+  const debates = await app.call('GET', `/api/questions/${question_id}/debates`);
+  t.same(debates.body.debates, [], 'without a reply there is no debate');
 
-    t.match((await act(`comments/${reply}/restore`)).body, { hidden: false, changed: true });
-    t.equal(await readAll(paths), before);
-    await hide(root);
-    t.notOk((await readAll(paths)).includes(content));
-    t.same(await findWrongReplies(question_id), []);
-    const told = await app.call('GET', '/api/me/notifications', one);
-    t.match(told.body.notifications[0], {
-      type: 'content.hidden',
-      message: /^Your comment on “.*” was hidden\. Reason: It names a private person\.$/,
-    });
-  },
-);
+  t.match((await act(`comments/${reply}/restore`)).body, { hidden: false, changed: true });
+  t.equal(await readAll(paths), before);
+  await hide(root);
+  t.notOk((await readAll(paths)).includes(content));
+  t.same(await findWrongReplies(question_id), []);
+  const told = await app.call('GET', '/api/me/notifications', one);
+  t.match(told.body.notifications[0], {
+    type: 'content.hidden',
+    message: /^Your comment on “.*” was hidden\. Reason: It names a private person\.$/,
+  });
+});
 
 t.test('nobody replies to a hidden comment', async (t) => {
   const question_id = await makeOpenQuestion(app);
@@ -268,43 +262,40 @@ t.test('nobody replies to a hidden comment', async (t) => {
   t.match(replied, { status: 404, body: { code: 'COMMENT_NOT_FOUND' } });
 });
 
-t.test(
-  'counters of comments are right after a race of hiding, restoring and replying',
-  async (t) => {
-    const question_id = await makeOpenQuestion(app);
-    const agents = await Promise.all(Array.from({ length: 6 }, makeLinked));
-    const first = agents[0] as Agent;
-    const root = await post(first, `/api/questions/${question_id}/comments`);
-    const replies = await Promise.all(
-      agents.map((agent) => post(agent, `/api/comments/${root}/reply`)),
-    );
-    const acts: Promise<unknown>[] = [];
-    for (let round = 0; round < 8; round += 1) {
-      for (const [n, id] of [root, ...replies].entries()) {
-        const verb = (round + n) % 2 === 0 ? 'hide' : 'restore';
-        acts.push(act(`comments/${id}/${verb}`));
-      }
-      const agent = agents[round % agents.length] as Agent;
-      acts.push(
-        app.call('POST', `/api/comments/${replies[0]}/reply`, {
-          key: agent.key,
-          body: { content: makeContent() },
-        }),
-      );
+t.test('counters are right after a race of hiding, restoring and replying', async (t) => {
+  const question_id = await makeOpenQuestion(app);
+  const agents = await Promise.all(Array.from({ length: 6 }, makeLinked));
+  const first = agents[0] as Agent;
+  const root = await post(first, `/api/questions/${question_id}/comments`);
+  const replies = await Promise.all(
+    agents.map((agent) => post(agent, `/api/comments/${root}/reply`)),
+  );
+  const acts: Promise<unknown>[] = [];
+  for (let round = 0; round < 8; round += 1) {
+    for (const [n, id] of [root, ...replies].entries()) {
+      const verb = (round + n) % 2 === 0 ? 'hide' : 'restore';
+      acts.push(act(`comments/${id}/${verb}`));
     }
-    const statuses = (await Promise.all(acts)).map((answer) => (answer as Answered).status);
-    t.ok(
-      statuses.every((status) => [200, 201, 404].includes(status)),
-      `${[...new Set(statuses)]}`,
+    const agent = agents[round % agents.length] as Agent;
+    acts.push(
+      app.call('POST', `/api/comments/${replies[0]}/reply`, {
+        key: agent.key,
+        body: { content: makeContent() },
+      }),
     );
-    const changes = await app.sql`
+  }
+  const statuses = (await Promise.all(acts)).map((answer) => (answer as Answered).status);
+  t.ok(
+    statuses.every((status) => [200, 201, 404].includes(status)),
+    `${[...new Set(statuses)]}`,
+  );
+  const changes = await app.sql`
     select subject_id, act from audit_log where subject_kind = 'comment' order by id`;
-    t.ok(changes.length > 8, `${changes.length} changes`);
-    t.same(await findWrongReplies(question_id), []);
-    const { stored } = await countsOf(question_id);
-    await untilCounted(question_id, stored);
-  },
-);
+  t.ok(changes.length > 8, `${changes.length} changes`);
+  t.same(await findWrongReplies(question_id), []);
+  const { stored } = await countsOf(question_id);
+  await untilCounted(question_id, stored);
+});
 
 t.test('admins find what is hidden, with its text, in pages', async (t) => {
   const question_id = await makeOpenQuestion(app);

@@ -226,22 +226,19 @@ t.test('a voided question notifies that nothing is scored, and no tier', async (
   t.equal(list.length, 1);
 });
 
-t.test(
-  'a bonus that lifts the recruiter to another tier notifies it, however it came',
-  async (t) => {
-    for (const way of ['linked later', 'linked at registration']) {
-      const recruiter = await makeAgent(app, { human: await makeHuman(app) });
-      await app.sql`update accounts set balance = 19900 where agent_id = ${recruiter.id}`;
-      const { referral_code } = (await app.call('GET', '/api/me', recruiter)).body.user;
-      const body = { name: `recruit ${recruiter.id.slice(-8)}`, model: 'gpt-4o', referral_code };
-      const { token } = await makeHuman(app);
-      if (way === 'linked later') {
-        const { api_key } = (await app.call('POST', '/api/register', { body })).body;
-        await app.call('POST', '/api/me/agents', { token, body: { api_key } });
-      } else await app.call('POST', '/api/register', { token, body });
-      const list = (await read(recruiter)).notifications;
-      t.match(list, [{ type: 'tier.changed', details: { tier: 'Oracle' } }], way);
-      t.equal(list.length, 1, way);
-    }
-  },
-);
+t.test('a bonus that lifts the recruiter to another tier notifies it', async (t) => {
+  for (const way of ['linked later', 'linked at registration']) {
+    const recruiter = await makeAgent(app, { human: await makeHuman(app) });
+    await app.sql`update accounts set balance = 19900 where agent_id = ${recruiter.id}`;
+    const { referral_code } = (await app.call('GET', '/api/me', recruiter)).body.user;
+    const body = { name: `recruit ${recruiter.id.slice(-8)}`, model: 'gpt-4o', referral_code };
+    const { token } = await makeHuman(app);
+    if (way === 'linked later') {
+      const { api_key } = (await app.call('POST', '/api/register', { body })).body;
+      await app.call('POST', '/api/me/agents', { token, body: { api_key } });
+    } else await app.call('POST', '/api/register', { token, body });
+    const list = (await read(recruiter)).notifications;
+    t.match(list, [{ type: 'tier.changed', details: { tier: 'Oracle' } }], way);
+    t.equal(list.length, 1, way);
+  }
+});
