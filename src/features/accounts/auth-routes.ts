@@ -18,10 +18,10 @@ import {
   insertHuman,
   insertToken,
   isKnownAddress,
-  keepAddress,
   lockHuman,
   markVerified,
   pruneTokens,
+  rememberAddress,
 } from './people-store.js';
 import {
   bearerToken,
@@ -176,7 +176,7 @@ const verify = route({
       const human_id = await findTokenOwner(tx, use);
       if (human_id === undefined) return refuse(humans_faults.INVALID_LINK);
       await markVerified(tx, human_id, { now });
-      await keepAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
+      await rememberAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
       await ctx.keep(tx, answer);
       return answer;
     });
@@ -215,7 +215,7 @@ const openSession = async (
     if (human === undefined || human.password_hash !== known.password_hash) return undefined;
     const now = clock();
     await pruneTokens(tx, human.id, now);
-    await keepAddress(tx, human.id, place, now);
+    await rememberAddress(tx, human.id, place, now);
     const { token, digest } = makeToken('session');
     const expires_at = await insertToken(tx, human.id, { digest, kind: 'session', now });
     const session = { token, expires_at, user: humanView(human, sessions) };
@@ -326,7 +326,7 @@ const reset = route({
       await markVerified(tx, human_id, { now, password_hash });
       await revokeSessions(tx, human_id);
       await deleteTokens(tx, human_id);
-      await keepAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
+      await rememberAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
       await ctx.keep(tx, answer);
       return answer;
     });

@@ -175,7 +175,7 @@ export const suggestQuestion = async (
 };
 
 /** The question after a step, and what the audit log says of it; null when nothing changed. */
-interface Taken {
+interface StepResult {
   readonly row: QuestionRow;
   readonly details: Readonly<Record<string, unknown>> | null;
 }
@@ -183,7 +183,7 @@ interface Taken {
 /** A step that an admin takes; `B` is the type of the body of the call. */
 export interface Step<B = unknown> extends Rule {
   readonly act: Act;
-  work(tx: Tx, row: QuestionRow, call: { at: Date; body: B }): Promise<Taken | Fault>;
+  work(tx: Tx, row: QuestionRow, call: { at: Date; body: B }): Promise<StepResult | Fault>;
 }
 
 interface StepCall<B> {
