@@ -1,7 +1,7 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
 import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
-import { starting_points, tierOf, tiers } from '../points/index.js';
+import { starting_points, tierOf } from '../points/index.js';
 import type { NoticeKind } from './schema.js';
 
 /** Notifications in Postgres. */
@@ -111,56 +111,40 @@ export const dropOld = (sql: Sql, read_before: Date, most: number): Promise<numb
     return gone.count;
   });
 
-const first_tier = tierOf(starting_points);
-
 /**
- * Notifies agents whose tier is not the one in `told_tiers`, and gives their ids. Call it after the
- * points changed, in the same transaction, which holds the accounts: one statement compares and
- * updates `told_tiers`, so that each change is notified once. A tier that changed and came back in
- * between is not noticed.
+ * Notifies agents whose tier is not the one in `told_tiers`. Call it after the points changed, in
+ * the same transaction, which holds the accounts. Of several that see a change at once, the one
+ * that updates `told_tiers` notifies it. A tier that changed and came back in between is missed.
  */
-export const noteTiers = async (
-  tx: Tx,
-  agent_ids: readonly string[],
-  at: Date,
-): Promise<readonly string[]> => {
-  if (agent_ids.length === 0) return [];
-  const rows = await tx<{ agent_id: string; tier: string; before: string }[]>`
-    with now as (
-      select
-        a.agent_id,
-        coalesce(t.tier, ${first_tier}::text) as before,
-        (${tiers.map(({ tier }) => tier)}::text[])[
-          greatest(
-            1,
-            width_bucket(
-              a.balance,
-              ${tiers.map(({ from_points }) => from_points)}::integer[]
-            )
-          )
-        ] as tier
-      from unnest(${agent_ids as string[]}::uuid[]) as given (agent_id)
-      join accounts a on a.agent_id = given.agent_id
-      left join told_tiers t on t.agent_id = given.agent_id
-    ),
-    changed as (
-      insert into told_tiers (agent_id, tier)
-      select agent_id, tier
-      from now
-      where tier <> before
-      order by agent_id
-      on conflict (agent_id) do update
-        set tier = excluded.tier
-        where told_tiers.tier <> excluded.tier
-      returning agent_id
-    )
-    select now.agent_id, now.tier, now.before
-    from now
-    join changed on changed.agent_id = now.agent_id`;
-  const notices = rows.map(({ agent_id, tier, before }): Notice => {
-    const cause = `tier:${makeId()}`;
-    return { agent_id, kind: 'tier.changed', cause, details: { tier, before }, at };
-  });
+export const noteTiers = async (tx: Tx, agent_ids: readonly string[], at: Date): Promise<void> => {
+  if (agent_ids.length === 0) return;
+  const accounts = await tx<{ agent_id: string; balance: number; before: string | null }[]>`
+    select a.agent_id, a.balance, t.tier as before
+    from accounts a
+    left join told_tiers t on t.agent_id = a.agent_id
+    where a.agent_id = any (${agent_ids as string[]}::uuid[])`;
+  const changes = accounts
+    .map(({ agent_id, balance, before }) => {
+      return { agent_id, tier: tierOf(balance), before: before ?? tierOf(starting_points) };
+    })
+    .filter(({ tier, before }) => tier !== before);
+  if (changes.length === 0) return;
+  const updated = await tx<{ agent_id: string }[]>`
+    insert into told_tiers (agent_id, tier)
+    select *
+    from unnest(
+      ${changes.map(({ agent_id }) => agent_id)}::uuid[],
+      ${changes.map(({ tier }) => tier)}::text[]
+    ) as changes (agent_id, tier)
+    order by agent_id
+    on conflict (agent_id) do update
+      set tier = excluded.tier
+      where told_tiers.tier <> excluded.tier
+    returning agent_id`;
+  const notices = changes
+    .filter((change) => updated.some(({ agent_id }) => agent_id === change.agent_id))
+    .map(({ agent_id, ...details }): Notice => {
+      return { agent_id, kind: 'tier.changed', cause: `tier:${makeId()}`, details, at };
+    });
   await insertNotices(tx, notices);
-  return rows.map(({ agent_id }) => agent_id);
 };
