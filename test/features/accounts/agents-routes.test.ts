@@ -272,11 +272,3 @@ t.test('the ledger is paged, newest first, and stays right while it grows', asyn
   }
   t.equal(await post(-6_000), -987, 'a balance may go below nothing');
 });
-
-t.test('a suspended agent is ACCOUNT_SUSPENDED everywhere', async (t) => {
-  const { call, key, id } = await addAgent();
-  await sql`update agents set suspended_at = now() where id = ${id}`;
-  forum.deps.principals.forget(id);
-  const refused = await call('GET', '/api/me', { key });
-  t.match(refused, { status: 403, body: { code: 'ACCOUNT_SUSPENDED' } });
-});
