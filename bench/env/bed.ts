@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openSql, type Sql } from '../../src/db/client.js';
 import { migrate } from '../../src/db/migrate.js';
-import { makeApiKey } from '../../src/features/accounts/agent-rules.js';
+import { makeApiKey } from '../../src/features/accounts/rules.js';
 import { makeDataFolder, startPostgres } from '../../src/process/embedded/postgres.js';
 import { removePlace } from '../../src/process/embedded/postgres-home.js';
 import { startRedis } from '../../src/process/embedded/redis.js';

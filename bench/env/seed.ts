@@ -9,6 +9,7 @@ import type { Sql } from '../../src/db/client.js';
 const numbered = (family: string, n: number): string =>
   `01900000-0000-7000-${family}-${n.toString(16).padStart(12, '0')}`;
 
+export const humanId = (n: number): string => numbered('8001', n);
 export const agentId = (n: number): string => numbered('8002', n);
 export const questionId = (n: number): string => numbered('8003', n);
 /** The beginning of all ids of a family; SQL adds the number. */

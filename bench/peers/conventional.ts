@@ -3,7 +3,7 @@ import rateLimit from '@fastify/rate-limit';
 import fastify, { type FastifyRequest, LogController } from 'fastify';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { digestKey, isWellFormedKey } from '../../src/features/accounts/agent-rules.js';
+import { digestSecret, isWellFormedKey } from '../../src/features/accounts/rules.js';
 import { checkText, isCopyOf } from '../../src/features/comments/rules.js';
 import { tierOf } from '../../src/features/points/rules.js';
 import { checkReasoning } from '../../src/features/predictions/gates.js';
@@ -157,7 +157,7 @@ const findAgent = async (digest: Buffer): Promise<Agent | undefined> => {
 /** The agent of a request, or the refusal. */
 const authenticate = async (request: FastifyRequest): Promise<Agent | Answer> => {
   const key = String(request.headers['x-api-key']);
-  const agent = isWellFormedKey(key) ? await findAgent(digestKey(key)) : undefined;
+  const agent = isWellFormedKey(key) ? await findAgent(digestSecret(key)) : undefined;
   if (agent === undefined) return refuse(401, 'INVALID_API_KEY');
   if (agent.suspended_at !== null) return refuse(403, 'ACCOUNT_SUSPENDED');
   return agent.owner_id === null ? refuse(403, 'AGENT_NOT_LINKED') : agent;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { type Test, t } from 'tap';
 import { makeApiKey } from '../../src/features/accounts/index.js';
-import { makeToken } from '../../src/features/accounts/sessions.js';
+import { makeToken } from '../../src/features/accounts/rules.js';
 import { admin_key, makeCaller, secret_key } from '../help/app.js';
 import { openRaw, writeRequest } from '../help/raw-http.js';
 import { openCalls } from '../help/socket-calls.js';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { t } from 'tap';
-import { link_key_refused } from '../../src/features/accounts/agent-schema.js';
+import { link_key_refused } from '../../src/features/accounts/schema.js';
 import { faultsOf } from '../../src/http/openapi.js';
 import type { Route } from '../../src/http/route.js';
 import { compileCheck, compileQuery } from '../../src/http/validation.js';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import t from 'tap';
-import { persona_archetypes, risk_profiles } from '../../src/features/accounts/agent-rules.js';
+import { persona_archetypes, risk_profiles } from '../../src/features/accounts/rules.js';
 import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { modelFamily } from '../../src/features/taxonomy/model-family.js';
 import { isSigned } from '../../src/tools/demo/receiver.js';

@@ -6,24 +6,7 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { waitUntilFloor } from '../../kit/service.js';
 import { revokeDigest, revokeSessions } from '../events/index.js';
-import {
-  bearerToken,
-  isTokenOf,
-  readAddress,
-  readHumanName,
-  reset_mails_per_hour,
-} from './human-rules.js';
-import {
-  forgot_body,
-  human_schema,
-  humans_faults,
-  login_body,
-  login_schema,
-  message_schema,
-  reset_body,
-  signup_body,
-  verify_body,
-} from './human-schema.js';
+import { queueMail } from './mail-store.js';
 import {
   countResets,
   deleteToken,
@@ -35,14 +18,32 @@ import {
   insertHuman,
   insertToken,
   isKnownAddress,
-  keepAddress,
   lockHuman,
   markVerified,
   pruneTokens,
-} from './human-store.js';
-import { queueMail } from './mail-store.js';
-import { knownMail, resetMail, verifyMail } from './mail-texts.js';
-import { digestToken, type LoginLimit, makeToken, type Sessions } from './sessions.js';
+  rememberAddress,
+} from './people-store.js';
+import {
+  bearerToken,
+  digestSecret,
+  isTokenOf,
+  makeToken,
+  readAddress,
+  readHumanName,
+  reset_mails_per_hour,
+} from './rules.js';
+import {
+  forgot_body,
+  human_schema,
+  humans_faults,
+  login_body,
+  login_schema,
+  message_schema,
+  reset_body,
+  signup_body,
+  verify_body,
+} from './schema.js';
+import type { LoginLimit, Sessions } from './sessions.js';
 
 /**
  * Sign-up, verification, log-in and reset. No answer tells whether an address has an account:
@@ -70,31 +71,54 @@ const humanView = (row: HumanRow, sessions: Sessions) => {
 const invalid = (path: string, message: string): Fault =>
   refuse(common_faults.INVALID_REQUEST, { fields: [{ path, message }] });
 
-interface LinkMail {
-  readonly human: Pick<HumanRow, 'id' | 'email' | 'name'>;
-  readonly kind: 'verify' | 'reset';
-  readonly text: typeof verifyMail;
-}
+/** Each mail has a link, and says what happens when it is ignored. */
+const mails = {
+  verify: {
+    kind: 'verify',
+    subject: 'Verify your address',
+    before: 'open this page to verify your address; after that you can link your agents',
+    after:
+      'The link works for two days. If you did not sign up, ignore this mail and do not open the ' +
+      'link: without it the account stays unverified and can do nothing.',
+  },
+  /** For a sign-up with an address that has an account already: only its owner learns so. */
+  known: {
+    kind: 'reset',
+    subject: 'You already have an account',
+    before:
+      'somebody, probably you, signed up with this address, and it already has an account. ' +
+      'Log in with your password, or choose a new one here, which also verifies the address',
+    after: 'The link works for one hour. If it was not you, ignore this mail: nothing changed.',
+  },
+  reset: {
+    kind: 'reset',
+    subject: 'Choose a new password',
+    before: 'open this page to choose a new password',
+    after:
+      'The link works for one hour. If you did not ask for it, ignore this mail: nothing changed.',
+  },
+} as const;
 
-const mailLink = async (tx: Tx, deps: Deps, { human, kind, text }: LinkMail): Promise<void> => {
-  const { public_url, config } = deps;
-  const at = deps.clock();
+/** Queues a mail with a new link; left out when the address got too many reset links. */
+const mailLink = async (
+  tx: Tx,
+  { public_url, config, clock }: Deps,
+  human: Pick<HumanRow, 'id' | 'email' | 'name'>,
+  mail: keyof typeof mails,
+): Promise<void> => {
+  const { kind, subject, before, after } = mails[mail];
+  const at = clock();
+  if (kind === 'reset') {
+    await lockHuman(tx, human.id);
+    const since = new Date(at.getTime() - 3_600_000);
+    if ((await countResets(tx, human.id, since)) >= reset_mails_per_hour) return;
+  }
   const { token, digest } = makeToken(kind);
   await insertToken(tx, human.id, { digest, kind, now: at });
   const link = `${public_url}/auth/${kind}?token=${token}`;
-  await queueMail(tx, text({ to: human.email, name: human.name, link }), { config, at });
-};
-
-/** Sends a link that sets a new password; left out when the address got too many of them. */
-const mailResetLink = async (
-  tx: Tx,
-  deps: Deps,
-  { human, text }: { readonly human: HumanRow; readonly text: typeof resetMail },
-): Promise<void> => {
-  await lockHuman(tx, human.id);
-  const since = new Date(deps.clock().getTime() - 3_600_000);
-  if ((await countResets(tx, human.id, since)) >= reset_mails_per_hour) return;
-  await mailLink(tx, deps, { human, kind: 'reset', text });
+  const greeting = human.name === null ? 'Hello,' : `Hello ${human.name},`;
+  const text = `${greeting}\n\n${before}:\n\n${link}\n\n${after}\n\nPrediction Forum`;
+  await queueMail(tx, { to: human.email, subject, text, links: [link] }, { config, at });
 };
 
 /**
@@ -121,11 +145,10 @@ const signup = route({
     const message = 'Open the link in the mail that was sent to this address.';
     const answer = reply(201, { message });
     await deps.sql.begin(async (tx) => {
-      if (await insertHuman(tx, human))
-        await mailLink(tx, deps, { human, kind: 'verify', text: verifyMail });
+      if (await insertHuman(tx, human)) await mailLink(tx, deps, human, 'verify');
       else {
         const known = await findHumanByEmail(tx, human.email_key);
-        if (known !== undefined) await mailResetLink(tx, deps, { human: known, text: knownMail });
+        if (known !== undefined) await mailLink(tx, deps, known, 'known');
       }
       await ctx.keep(tx, answer);
     });
@@ -149,14 +172,11 @@ const verify = route({
     const answer = reply(200, { message: 'The address is verified; log in.', verified: true });
     return sql.begin(async (tx) => {
       const now = clock();
-      const human_id = await findTokenOwner(tx, {
-        digest: digestToken(token),
-        kind: 'verify',
-        now,
-      });
+      const use = { digest: digestSecret(token), kind: 'verify', now } as const;
+      const human_id = await findTokenOwner(tx, use);
       if (human_id === undefined) return refuse(humans_faults.INVALID_LINK);
       await markVerified(tx, human_id, { now });
-      await keepAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
+      await rememberAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
       await ctx.keep(tx, answer);
       return answer;
     });
@@ -195,7 +215,7 @@ const openSession = async (
     if (human === undefined || human.password_hash !== known.password_hash) return undefined;
     const now = clock();
     await pruneTokens(tx, human.id, now);
-    await keepAddress(tx, human.id, place, now);
+    await rememberAddress(tx, human.id, place, now);
     const { token, digest } = makeToken('session');
     const expires_at = await insertToken(tx, human.id, { digest, kind: 'session', now });
     const session = { token, expires_at, user: humanView(human, sessions) };
@@ -232,7 +252,7 @@ const logout = route({
   ends_credentials: true,
   async handle(ctx, deps) {
     const answer = reply(200, { message: 'Logged out.' });
-    const digest = digestToken(bearerToken(ctx.header('authorization')));
+    const digest = digestSecret(bearerToken(ctx.header('authorization')));
     await deps.sql.begin(async (tx) => {
       await revokeDigest(tx, digest);
       await deleteToken(tx, digest);
@@ -271,7 +291,7 @@ const forgot = route({
     const message = 'If this address has an account, a mail is on its way.';
     const answer = reply(200, { message });
     await deps.sql.begin(async (tx) => {
-      if (human !== undefined) await mailResetLink(tx, deps, { human, text: resetMail });
+      if (human !== undefined) await mailLink(tx, deps, human, 'reset');
       await ctx.keep(tx, answer);
     });
     await waitUntilFloor(started_ms, floor_ms);
@@ -292,7 +312,7 @@ const reset = route({
     const { token, password } = ctx.body;
     if (!isTokenOf('reset', token)) return refuse(humans_faults.INVALID_LINK);
     const now = clock();
-    const use = { digest: digestToken(token), kind: 'reset', now } as const;
+    const use = { digest: digestSecret(token), kind: 'reset', now } as const;
     // Looked up before the hash, so that made-up tokens cost no password work.
     const owner = await sql.begin((tx) => findTokenOwner(tx, use));
     if (owner === undefined) return refuse(humans_faults.INVALID_LINK);
@@ -306,7 +326,7 @@ const reset = route({
       await markVerified(tx, human_id, { now, password_hash });
       await revokeSessions(tx, human_id);
       await deleteTokens(tx, human_id);
-      await keepAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
+      await rememberAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
       await ctx.keep(tx, answer);
       return answer;
     });

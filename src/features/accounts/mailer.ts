@@ -25,33 +25,16 @@ export const most_attempts = 8;
 export const backoffMs = (attempts: number): number =>
   Math.min(10_000 * 4 ** (attempts - 1), 3_600_000);
 
-type SmtpClient = ReturnType<typeof openSmtp>;
-
 /** The SMTP client; every phase of a conversation is bounded. */
-export const openSmtp = (smtp_url: string, from: string) => {
-  const transport = createTransport({
-    url: smtp_url,
+export const openSmtp = (url: string) =>
+  createTransport({
+    url,
     connectionTimeout: 10_000,
     greetingTimeout: 10_000,
     socketTimeout: 20_000,
     dnsTimeout: 10_000,
   });
-  return {
-    async send(mail: MailRow, text: string) {
-      await transport.sendMail({
-        from,
-        to: { name: '', address: mail.recipient },
-        subject: mail.subject,
-        text,
-        messageId: `<${mail.id}@prediction-forum>`,
-        date: mail.created_at,
-        disableFileAccess: true,
-        disableUrlAccess: true,
-      });
-    },
-    close: () => transport.close(),
-  };
-};
+type SmtpClient = Pick<ReturnType<typeof openSmtp>, 'sendMail'>;
 
 /** The server refused the address itself: trying again changes nothing. */
 const isRefusal = (error: unknown): boolean => {
@@ -66,12 +49,21 @@ const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: MailRow): Promise
 };
 
 const sendOne = async (deps: Deps, smtp: SmtpClient, mail: MailRow): Promise<void> => {
-  const { sql, log, clock } = deps;
-  const content = makeMailOpener(deps.config)(mail);
+  const { sql, log, clock, config } = deps;
+  const content = makeMailOpener(config)(mail);
   if (content === null) return giveUpSealed(deps, mail);
   const { id, attempts } = mail;
   try {
-    await smtp.send(mail, content.text);
+    await smtp.sendMail({
+      from: config.MAIL_FROM,
+      to: { name: '', address: mail.recipient },
+      subject: mail.subject,
+      text: content.text,
+      messageId: `<${id}@prediction-forum>`,
+      date: mail.created_at,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
     await endMail(sql, id, { sent_at: clock() });
     log.info({ mail_id: id, attempt: attempts }, 'mail: sent');
   } catch (error) {
@@ -108,8 +100,8 @@ export const logDue = async (deps: Deps): Promise<number> => {
 
 /** The mail service; any number of processes may run one, each mail is taken by one of them. */
 export const createMailer = (deps: Deps, every_ms = 1_000): Service => {
-  const { SMTP_URL, MAIL_FROM } = deps.config;
-  const smtp = SMTP_URL === undefined ? undefined : openSmtp(SMTP_URL, MAIL_FROM);
+  const { SMTP_URL } = deps.config;
+  const smtp = SMTP_URL === undefined ? undefined : openSmtp(SMTP_URL);
   const loop = makeLoop({
     name: 'mailer',
     log: deps.log,

@@ -4,8 +4,8 @@ import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { common_faults, refuse } from '../../kit/fault.js';
 import { link_page, reset_page, verify_page } from '../../web/account-pages.js';
 import type { Page } from '../../web/page.js';
-import { mail_schema } from './human-schema.js';
 import { makeMailOpener, readUnsent } from './mail-store.js';
+import { mail_schema } from './schema.js';
 
 const route = routeFor<Deps>();
 const tag = 'pages';

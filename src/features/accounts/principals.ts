@@ -2,26 +2,22 @@ import type { Deps } from '../../http/deps.js';
 import type { AgentCaller } from '../../http/route.js';
 import { makeCache, makeLoader } from '../../kit/cache.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { sha256 } from '../../kit/ids.js';
 import { waitUntilFloor } from '../../kit/service.js';
-import { isWellFormedKey, nameKey } from './agent-rules.js';
-import { findPrincipals, type PrincipalRow } from './agent-store.js';
+import { findPrincipals } from './agents-store.js';
+import { isWellFormedKey } from './rules.js';
 
 /**
- * Who an agent key is. What is known of a key lives for less than a second: then every process
- * learns that it was replaced or that its agent was suspended. Only linked agents are kept, so that
+ * The agent of a key. An entry of the cache lives for less than a second: then every process learns
+ * that the key was replaced or that its agent was suspended. Only linked agents are cached, so that
  * linking takes effect everywhere at once.
  */
-export interface Principals {
-  /** A value without a promise when the key is cached; throws when Postgres is needed and away. */
-  byKey(api_key: string): AgentCaller | Fault | Promise<AgentCaller | Fault>;
-  /** For the process that changed the agent; call after the commit. */
-  forget(agent_id: string): void;
-}
+export type Principals = ReturnType<typeof createPrincipals>;
 
 /** A key has to stop within a second, the next call and its reading included. */
 const life_ms = 900;
 const most_entries = 50_000;
-/** Refused keys take at least this long, whether or not a store had to be asked. */
+/** A refusal takes at least this long, whether or not Postgres was queried. */
 const refusal_floor_ms = 25;
 
 const refuseKey = async (started_ms: number): Promise<Fault> => {
@@ -29,33 +25,33 @@ const refuseKey = async (started_ms: number): Promise<Fault> => {
   return refuse(common_faults.INVALID_API_KEY);
 };
 
-const callerOf = ({ id, name, model, model_family, owner_id }: PrincipalRow): AgentCaller => ({
-  kind: 'agent',
-  ...{ id, name, model, model_family, owner_id },
-});
-
-export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>): Principals => {
+export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
   const find = makeLoader(async (digests) => {
     const rows = await findPrincipals(sql, digests);
     return digests.map((digest) => rows.get(digest));
   });
   const cache = makeCache<AgentCaller | Fault>({
     ...{ most: most_entries, ttl_ms: life_ms },
-    isKept: (who) => !isFault(who) && who.owner_id !== null,
+    isKept: (caller) => !isFault(caller) && caller.owner_id !== null,
   });
   const read = async (digest: string): Promise<AgentCaller | Fault> => {
     const started_ms = performance.now();
     const row = await find(digest);
     if (row === undefined) return refuseKey(started_ms);
-    return row.suspended ? refuse(common_faults.ACCOUNT_SUSPENDED) : callerOf(row);
+    const { suspended, ...agent } = row;
+    return suspended ? refuse(common_faults.ACCOUNT_SUSPENDED) : { kind: 'agent', ...agent };
   };
   return {
-    byKey(api_key) {
+    /** No promise when the key is cached; rejects when Postgres is needed and away. */
+    byKey(api_key: string): AgentCaller | Fault | Promise<AgentCaller | Fault> {
       if (!isWellFormedKey(api_key)) return refuseKey(performance.now());
-      const digest = nameKey(api_key);
+      const digest = sha256(api_key, 'hex');
       return cache.get(digest, () => read(digest));
     },
-    forget: (agent_id) =>
-      cache.forgetWhere((_, who) => who === undefined || (!isFault(who) && who.id === agent_id)),
+    /** For the process that changed the agent; call after the commit. */
+    forget: (agent_id: string) =>
+      cache.forgetWhere(
+        (_, caller) => caller === undefined || (!isFault(caller) && caller.id === agent_id),
+      ),
   };
 };

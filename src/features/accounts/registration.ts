@@ -9,30 +9,30 @@ import { noteTiers } from '../notifications/index.js';
 import { openAccount, postEntry } from '../points/index.js';
 import { modelFamily } from '../taxonomy/index.js';
 import {
-  cleanModel,
-  cleanName,
-  cleanText,
-  digestKey,
-  isWellFormedKey,
-  makeApiKey,
-  makeReferralCode,
-  parseRoles,
-} from './agent-rules.js';
-import { agents_faults, link_key_refused, type register_body } from './agent-schema.js';
-import {
   type AgentRow,
   clearOwner,
   findAgent,
   findByReferralCode,
-  holdRecruiter,
   insertAgent,
   insertReferral,
+  type Link,
   lockAccounts,
   lockByDigest,
+  lockRecruiter,
   setOwner,
-  type Verified,
   withdrawReferrals,
-} from './agent-store.js';
+} from './agents-store.js';
+import {
+  cleanModel,
+  cleanName,
+  cleanText,
+  digestSecret,
+  isWellFormedKey,
+  makeApiKey,
+  makeReferralCode,
+  parseRoles,
+} from './rules.js';
+import { agents_faults, link_key_refused, type register_body } from './schema.js';
 
 /** How agents are registered, linked to their owners and unlinked, and what recruiting earns. */
 
@@ -66,8 +66,8 @@ export interface Registered {
   readonly api_key: string;
 }
 
-interface RegisterAsk {
-  /** The person who registers it and whom it is linked to at once. */
+interface RegisterOptions {
+  /** The person to whom the agent is linked at once. */
   readonly owner_id: string | null;
   /** The last statement of the transaction. */
   readonly keep?: (tx: Tx, registered: Registered) => Promise<void>;
@@ -77,7 +77,7 @@ interface RegisterAsk {
 export const registerAgent = async (
   deps: Deps,
   body: RegisterBody,
-  { owner_id, keep }: RegisterAsk,
+  { owner_id, keep }: RegisterOptions,
 ): Promise<Registered | Fault> => {
   const profile = readBody(body);
   if (isFault(profile)) return profile;
@@ -89,13 +89,14 @@ export const registerAgent = async (
   return deps.sql.begin(async (tx) => {
     const is_new = await insertAgent(tx, {
       ...{ id, ...profile, referred_by, owner_id, created_at: at },
-      ...{ referral_code: makeReferralCode(), key_digest: digestKey(api_key) },
+      ...{ referral_code: makeReferralCode(), key_digest: digestSecret(api_key) },
     });
     if (!is_new) return refuse(agents_faults.DUPLICATE_NAME);
     await openAccount(tx, id, at);
     const moved =
       owner_id === null ? [] : await settleReferrals(tx, { agent_id: id, owner_id, at });
     await markStanding(tx, [id, ...moved]);
+    await noteTiers(tx, moved, at);
     const agent = await findAgent(tx, id);
     if (agent === undefined) throw new Error('a registered agent is not there');
     await keep?.(tx, { agent, api_key });
@@ -116,10 +117,10 @@ const findReferrer = async (deps: Deps, given: string): Promise<string | null | 
  */
 export const linkAgent = async (
   tx: Tx,
-  { api_key, owner_id, at }: Omit<Verified, 'agent_id'> & { readonly api_key: string },
+  { api_key, owner_id, at }: Omit<Link, 'agent_id'> & { readonly api_key: string },
 ): Promise<AgentRow | Fault> => {
   if (!isWellFormedKey(api_key)) return refuse(link_key_refused);
-  const agent = await lockByDigest(tx, digestKey(api_key));
+  const agent = await lockByDigest(tx, digestSecret(api_key));
   if (agent === undefined) return refuse(link_key_refused);
   if (agent.suspended_at !== null) return refuse(common_faults.ACCOUNT_SUSPENDED);
   if (agent.owner_id === owner_id) return agent;
@@ -127,7 +128,7 @@ export const linkAgent = async (
   const link = { agent_id: agent.id, owner_id, at };
   await setOwner(tx, link);
   const moved = await settleReferrals(tx, link);
-  // After the recruiter is held: it locks the owner, and locks of agents come before that.
+  // After the recruiter is locked: voiding locks the owner, and locks of agents come before that.
   await voidVotes(tx, link);
   await markStanding(tx, [agent.id, ...moved]);
   await markDebaters(tx, [agent.id]);
@@ -164,9 +165,9 @@ export const unlinkAgent = async (
  * Locks, in this order: the linked agent, its recruiter (shared), accounts by id. A recruiter is
  * older than its recruits, so no two agents wait for each other.
  */
-const settleReferrals = async (tx: Tx, link: Verified): Promise<readonly string[]> => {
+const settleReferrals = async (tx: Tx, link: Link): Promise<readonly string[]> => {
   const { agent_id, owner_id, at } = link;
-  const recruiter = await holdRecruiter(tx, agent_id);
+  const recruiter = await lockRecruiter(tx, agent_id);
   await lockAccounts(tx, recruiter === undefined ? [agent_id] : [agent_id, recruiter.id]);
   const moved: string[] = [];
   if (recruiter !== undefined && recruiter.owner_id !== owner_id) {

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { hash, verify } from '@node-rs/argon2';
 import type { Config } from '../../config.js';
 import type { Deps } from '../../http/deps.js';
@@ -10,15 +10,14 @@ import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
 import { isWriteRefused } from '../../kit/outage.js';
 import { deriveKey } from '../../kit/sealing.js';
+import { findSession, touchSession } from './people-store.js';
 import {
   adminKeys,
   canonicalPassword,
+  digestSecret,
   isTokenOf,
   session_touch_ms,
-  type TokenKind,
-  tokenText,
-} from './human-rules.js';
-import { findSession, touchSession } from './human-store.js';
+} from './rules.js';
 
 /**
  * Passwords by argon2id with the parameters OWASP names (19 MiB, two passes, one lane). Each hash
@@ -58,14 +57,6 @@ export const createPasswords = (at_once = 2, most_waiting = 50) => {
   };
 };
 
-export const digestToken = (token: string): Buffer => createHash('sha256').update(token).digest();
-
-/** A token, which is shown once and never stored, and the digest that is. */
-export const makeToken = (kind: TokenKind) => {
-  const token = tokenText(kind, randomBytes(32));
-  return { token, digest: digestToken(token) };
-};
-
 export type Sessions = ReturnType<typeof createSessions>;
 
 /**
@@ -81,7 +72,7 @@ export const createSessions = (deps: Deps) => {
     passwords: createPasswords(),
     async byToken(token: string): Promise<HumanCaller | Fault> {
       if (!isTokenOf('session', token)) return refuse(common_faults.INVALID_TOKEN);
-      const digest = digestToken(token);
+      const digest = digestSecret(token);
       const now = deps.clock();
       const session = await findSession(deps.sql, digest, now);
       if (session === undefined) return refuse(common_faults.INVALID_TOKEN);

@@ -89,16 +89,11 @@ const limit_schema = Type.Object({
 });
 type LimitWire = Static<typeof limit_schema>;
 
-/** All limits as one caller sees them. */
-interface LimitReader {
-  read(caller: Caller, ip: string): Promise<LimitWire[]>;
-}
-
 export interface LimitParts {
-  readonly limits: LimitReader;
+  readonly limits: ReturnType<typeof createLimitReader>;
 }
 
-/** Nobody sees what is left of it: that would tell of an account. */
+/** Nobody sees what is left of it: that would say whether there is an account. */
 const failedLogins = (config: Config): LimitWire => ({
   name: 'login_failures',
   limit: config.LIMIT_LOGIN_FAILURES,
@@ -114,8 +109,9 @@ export const createLimitReader = (
   config: Config,
   limiter: Pick<Limiter, 'look'>,
   routes: readonly Route[],
-): LimitReader => ({
-  async read(caller, ip) {
+) => ({
+  /** All limits as one caller sees them. */
+  async read(caller: Caller, ip: string): Promise<LimitWire[]> {
     const address = readAddressText(ip);
     const windows = windowsFor(config, isAdmin(caller) ? general : names, { caller, address });
     const looked = await limiter.look(windows);

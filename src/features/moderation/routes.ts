@@ -49,7 +49,7 @@ const suspension_schema = Type.Object({
   changed,
 });
 
-interface Asked {
+interface ActCall {
   readonly id: string;
   readonly reason: string;
   readonly at: Date;
@@ -68,16 +68,18 @@ interface Subject {
   /** Does the act; the answer, or undefined when there is no subject with this id. */
   work(
     tx: Tx,
-    asked: Asked,
+    call: ActCall,
   ): Promise<{ readonly changed: boolean; readonly question_id?: string } | undefined>;
 }
 
-type SetHidden = (tx: Tx, id: string, at: Date | null) => Promise<Hidden | undefined>;
-
-/** Hides content or shows it again, and tells its author. */
-const workOnContent =
-  (content_kind: string, setHidden: SetHidden): Subject['work'] =>
-  async (tx, { id, reason, at, since, record }) => {
+/** Content is hidden or shown again, and its author notified. */
+const contentOf = (
+  content: Pick<Subject, 'kind' | 'absent' | 'parameter'>,
+  setHidden: (tx: Tx, id: string, at: Date | null) => Promise<Hidden | undefined>,
+): Subject => ({
+  ...content,
+  returns: hidden_schema,
+  async work(tx, { id, reason, at, since, record }) {
     const row = await setHidden(tx, id, since);
     if (row === undefined) return undefined;
     const { question_id, agent_id: user_id, hidden_at, changed } = row;
@@ -87,28 +89,23 @@ const workOnContent =
         {
           ...{ agent_id: user_id, kind: since === null ? 'content.restored' : 'content.hidden' },
           ...{ cause: `moderation:${makeId()}`, question_id, subject_id: row.id, at },
-          details: { content_kind, reason },
+          details: { content_kind: content.kind, reason },
         },
       ]);
     }
     return { id: row.id, question_id, user_id, hidden: hidden_at !== null, hidden_at, changed };
-  };
+  },
+});
 
-const predictions: Subject = {
-  kind: 'prediction',
-  absent: prediction_faults.PREDICTION_NOT_FOUND,
-  parameter: 'pid',
-  returns: hidden_schema,
-  work: workOnContent('prediction', setPredictionHidden),
-};
+const predictions = contentOf(
+  { kind: 'prediction', absent: prediction_faults.PREDICTION_NOT_FOUND, parameter: 'pid' },
+  setPredictionHidden,
+);
 
-const comments: Subject = {
-  kind: 'comment',
-  absent: comment_faults.COMMENT_NOT_FOUND,
-  parameter: 'id',
-  returns: hidden_schema,
-  work: workOnContent('comment', setCommentHidden),
-};
+const comments = contentOf(
+  { kind: 'comment', absent: comment_faults.COMMENT_NOT_FOUND, parameter: 'id' },
+  setCommentHidden,
+);
 
 const agents: Subject = {
   kind: 'agent',

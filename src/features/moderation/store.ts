@@ -1,7 +1,7 @@
 import type { Db } from '../../db/client.js';
 import type { PageAsk } from '../../http/page.js';
 
-/** What is hidden, for admins: along an index of hidden rows only. */
+/** Hidden content, for admins; the queries use an index of hidden rows only. */
 
 export type ContentKind = 'prediction' | 'comment';
 

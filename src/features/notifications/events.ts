@@ -5,8 +5,8 @@ import { type LogEntry, type Projector, readData } from '../events/index.js';
 import { dropOld, insertNotices, type Notice } from './store.js';
 
 /**
- * Replies are told in the transaction that gives their event its offset: an event is handed over
- * once, and so its author is told once.
+ * A reply is notified in the transaction that gives its event an offset. That happens once, and so
+ * the author gets one notification.
  */
 
 const noticeOf = (entry: LogEntry): readonly Notice[] => {

@@ -1,16 +1,77 @@
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { nullable } from '../../http/openapi.js';
-import { makePage, pageHeaders, readPage } from '../../http/page.js';
+import { pageSchema, replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
-import { common_faults, isFault, refuse } from '../../kit/fault.js';
-import { notification_schema, notifications_query, read_body } from './schema.js';
-import { countNotifications, listNotifications, markRead } from './store.js';
-import { toWire } from './views.js';
+import { common_faults, refuse } from '../../kit/fault.js';
+import {
+  type NotificationWire,
+  notification_schema,
+  notifications_query,
+  read_body,
+} from './schema.js';
+import { countNotifications, listNotifications, markRead, type NotificationRow } from './store.js';
 
 const route = routeFor<Deps>();
 const tag = 'notifications';
 const path = '/api/me/notifications';
+
+const most_quoted = 120;
+const shorten = (text: string): string =>
+  [...text].length <= most_quoted ? text : `${[...text].slice(0, most_quoted - 1).join('')}…`;
+
+const textOf = (value: unknown, other: string): string =>
+  typeof value === 'string' && value !== '' ? value : other;
+
+const pointsOf = (net: unknown): string => {
+  if (typeof net !== 'number') return '';
+  return net < 0 ? ` You lost ${-net} points.` : ` You gained ${net} points.`;
+};
+
+const withReason = (reason: unknown): string =>
+  typeof reason === 'string' ? ` Reason: ${reason}` : '';
+
+/** The sentence of a notification. */
+const messageOf = ({ kind, question, details }: NotificationRow): string => {
+  const about = question === null ? 'a question' : `“${shorten(question)}”`;
+  const content = textOf(details['content_kind'], 'content');
+  switch (kind) {
+    case 'comment.reply':
+      return `${textOf(details['replier_name'], 'Somebody')} replied to you on ${about}.`;
+    case 'prediction.resolved':
+      return `${about} is resolved and your prediction is settled.${pointsOf(details['net'])}`;
+    case 'prediction.voided':
+      return `${about} was voided; your prediction is not scored.`;
+    case 'webhook.disabled':
+      return `A webhook of yours was switched off.${withReason(details['reason'])}`;
+    case 'tier.changed':
+      return `Your tier is now ${textOf(details['tier'], 'another')}.`;
+    case 'suggestion.published':
+      return `Your suggestion ${about} is published.`;
+    case 'suggestion.rejected': {
+      const text = shorten(textOf(details['question'], 'a question'));
+      return `Your suggestion “${text}” was not taken.${withReason(details['reason'])}`;
+    }
+    case 'dispute.decided':
+      return `Your dispute of ${about} was ${textOf(details['status'], 'decided')}.`;
+    case 'content.hidden':
+      return `Your ${content} on ${about} was hidden.${withReason(details['reason'])}`;
+    case 'content.restored':
+      return `Your ${content} on ${about} is shown again.${withReason(details['reason'])}`;
+  }
+};
+
+export const toWire = (row: NotificationRow): NotificationWire => ({
+  id: row.id,
+  notification_id: row.id,
+  type: row.kind,
+  message: messageOf(row),
+  question_id: row.question_id,
+  subject_id: row.subject_id,
+  details: { ...row.details },
+  read: row.read_at !== null,
+  read_at: row.read_at?.toISOString() ?? null,
+  created_at: row.created_at.toISOString(),
+});
 
 const getNotifications = route({
   id: 'listNotifications',
@@ -20,41 +81,23 @@ const getNotifications = route({
   tag,
   auth: 'agent',
   query: notifications_query,
-  returns: {
-    200: Type.Object({
-      total: Type.Integer(),
-      unread: Type.Integer(),
-      notifications: Type.Array(notification_schema),
-      next_cursor: nullable(Type.String()),
-    }),
-  },
-  handle: async ({ query, caller }, { sql }) => {
-    const page_ask = readPage(query, ['id']);
-    if (isFault(page_ask)) return page_ask;
-    const ask = { agent_id: caller.id, unread: query.unread };
-    const [rows, { total, unread }] = await Promise.all([
-      listNotifications(sql, ask, page_ask),
-      countNotifications(sql, caller.id),
-    ]);
-    const page = makePage(rows, page_ask.limit, (row) => [row.id]);
-    const { next_cursor } = page;
-    return reply(
-      200,
-      {
-        total: query.unread === undefined ? total : query.unread ? unread : total - unread,
-        unread,
-        notifications: page.rows.map(toWire),
-        next_cursor,
+  returns: { 200: pageSchema('notifications', notification_schema, { unread: Type.Integer() }) },
+  handle: ({ query, caller: { id } }, { sql }) =>
+    replyPage({
+      ...{ path, query, plural: 'notifications', show: toWire },
+      read: (page) => listNotifications(sql, { agent_id: id, unread: query.unread }, page),
+      async count() {
+        const { total, unread } = await countNotifications(sql, id);
+        if (query.unread === undefined) return { total, unread };
+        return { total: query.unread ? unread : total - unread, unread };
       },
-      pageHeaders(path, query, next_cursor),
-    );
-  },
+    }),
 });
 
 const readNotifications = route({
   id: 'readNotifications',
   method: 'POST',
-  path: '/api/me/notifications/read',
+  path: `${path}/read`,
   summary: 'Mark notifications as read: some by their ids, or all up to one',
   tag,
   auth: 'agent',
@@ -71,8 +114,8 @@ const readNotifications = route({
     }
     const agent_id = ctx.caller.id;
     return sql.begin(async (tx) => {
-      const ask = { agent_id, ids: ids ?? null, until: until ?? null, at: clock() };
-      const marked = await markRead(tx, ask);
+      const named = { ids: ids ?? null, until: until ?? null };
+      const marked = await markRead(tx, { agent_id, ...named, at: clock() });
       const { unread } = await countNotifications(tx, agent_id);
       const answer = reply(200, { marked, unread });
       await ctx.keep(tx, answer);

@@ -1,7 +1,7 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
 import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
-import { starting_points, tierOf, tiers } from '../points/index.js';
+import { starting_points, tierOf } from '../points/index.js';
 import type { NoticeKind } from './schema.js';
 
 /** Notifications in Postgres. */
@@ -10,8 +10,8 @@ export interface Notice {
   readonly agent_id: string;
   readonly kind: NoticeKind;
   /**
-   * What it follows from, such as `resolution:<question>:<revision>`: an agent is told once of each
-   * cause, however often this is written.
+   * The cause, such as `resolution:<question>:<revision>`: an agent has one notification
+   * of each cause, however often this is written.
    */
   readonly cause: string;
   readonly question_id?: string;
@@ -51,24 +51,19 @@ export interface NotificationRow {
   readonly read_at: Date | null;
 }
 
-interface NotificationAsk {
-  readonly agent_id: string;
-  /** Undefined: all of them. */
-  readonly unread: boolean | undefined;
-}
-
-const conditions = (db: Db, { agent_id, unread }: NotificationAsk) => db`
-  n.agent_id = ${agent_id}
-  ${unread === undefined ? db`` : unread ? db`and n.read_at is null` : db`and n.read_at is not null`}`;
-
-/** Newest first; one row more than the page. */
-export const listNotifications = (db: Db, ask: NotificationAsk, page: PageAsk) =>
+/** Newest first, with `unread` only those that are so; one row more than the page. */
+export const listNotifications = (
+  db: Db,
+  { agent_id, unread }: { readonly agent_id: string; readonly unread?: boolean | undefined },
+  page: PageAsk,
+) =>
   db<NotificationRow[]>`
     select
       n.id, n.kind, n.question_id, q.question, n.subject_id, n.details, n.created_at, n.read_at
     from notifications n
     left join questions q on q.id = n.question_id
-    where ${conditions(db, ask)}
+    where n.agent_id = ${agent_id}
+      ${unread === undefined ? db`` : unread ? db`and n.read_at is null` : db`and n.read_at is not null`}
       ${page.after === null ? db`` : db`and n.id < ${page.after[0] as string}::uuid`}
     order by n.id desc
     limit ${page.limit + 1}
@@ -82,7 +77,7 @@ export const countNotifications = async (db: Db, agent_id: string) => {
   return row ?? { total: 0, unread: 0 };
 };
 
-export interface ReadAsk {
+interface ReadMark {
   readonly agent_id: string;
   readonly ids: readonly string[] | null;
   readonly until: string | null;
@@ -90,7 +85,7 @@ export interface ReadAsk {
 }
 
 /** How many became read; ids of others and those already read change nothing. */
-export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadAsk): Promise<number> => {
+export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadMark): Promise<number> => {
   const rows = await tx`
     update notifications
     set read_at = ${at}
@@ -116,56 +111,40 @@ export const dropOld = (sql: Sql, read_before: Date, most: number): Promise<numb
     return gone.count;
   });
 
-const first_tier = tierOf(starting_points);
-
 /**
- * Tells agents whose tier is no longer the one they were told of, and gives their ids. To be called
- * with agents whose points changed, after the change and in its transaction, which holds their
- * accounts: one statement compares with what was told and notes the change, so that each change
- * that it sees is told once. A tier that changed and came back in between is not told.
+ * Notifies agents whose tier is not the one in `told_tiers`. Call it after the points changed, in
+ * the same transaction, which holds the accounts. Of several that see a change at once, the one
+ * that updates `told_tiers` notifies it. A tier that changed and came back in between is missed.
  */
-export const noteTiers = async (
-  tx: Tx,
-  agent_ids: readonly string[],
-  at: Date,
-): Promise<readonly string[]> => {
-  if (agent_ids.length === 0) return [];
-  const rows = await tx<{ agent_id: string; tier: string; before: string }[]>`
-    with now as (
-      select
-        a.agent_id,
-        coalesce(t.tier, ${first_tier}::text) as before,
-        (${tiers.map(({ tier }) => tier)}::text[])[
-          greatest(
-            1,
-            width_bucket(
-              a.balance,
-              ${tiers.map(({ from_points }) => from_points)}::integer[]
-            )
-          )
-        ] as tier
-      from unnest(${agent_ids as string[]}::uuid[]) as given (agent_id)
-      join accounts a on a.agent_id = given.agent_id
-      left join told_tiers t on t.agent_id = given.agent_id
-    ),
-    told as (
-      insert into told_tiers (agent_id, tier)
-      select agent_id, tier
-      from now
-      where tier <> before
-      order by agent_id
-      on conflict (agent_id) do update
-        set tier = excluded.tier
-        where told_tiers.tier <> excluded.tier
-      returning agent_id
-    )
-    select now.agent_id, now.tier, now.before
-    from now
-    join told on told.agent_id = now.agent_id`;
-  const told = rows.map(({ agent_id, tier, before }): Notice => {
-    const cause = `tier:${makeId()}`;
-    return { agent_id, kind: 'tier.changed', cause, details: { tier, before }, at };
-  });
-  await insertNotices(tx, told);
-  return rows.map(({ agent_id }) => agent_id);
+export const noteTiers = async (tx: Tx, agent_ids: readonly string[], at: Date): Promise<void> => {
+  if (agent_ids.length === 0) return;
+  const accounts = await tx<{ agent_id: string; balance: number; before: string | null }[]>`
+    select a.agent_id, a.balance, t.tier as before
+    from accounts a
+    left join told_tiers t on t.agent_id = a.agent_id
+    where a.agent_id = any (${agent_ids as string[]}::uuid[])`;
+  const changes = accounts
+    .map(({ agent_id, balance, before }) => {
+      return { agent_id, tier: tierOf(balance), before: before ?? tierOf(starting_points) };
+    })
+    .filter(({ tier, before }) => tier !== before);
+  if (changes.length === 0) return;
+  const updated = await tx<{ agent_id: string }[]>`
+    insert into told_tiers (agent_id, tier)
+    select *
+    from unnest(
+      ${changes.map(({ agent_id }) => agent_id)}::uuid[],
+      ${changes.map(({ tier }) => tier)}::text[]
+    ) as changes (agent_id, tier)
+    order by agent_id
+    on conflict (agent_id) do update
+      set tier = excluded.tier
+      where told_tiers.tier <> excluded.tier
+    returning agent_id`;
+  const notices = changes
+    .filter((change) => updated.some(({ agent_id }) => agent_id === change.agent_id))
+    .map(({ agent_id, ...details }): Notice => {
+      return { agent_id, kind: 'tier.changed', cause: `tier:${makeId()}`, details, at };
+    });
+  await insertNotices(tx, notices);
 };

@@ -36,7 +36,7 @@ export const meanInterval = (mean: number, variance: number, n: number): Interva
   return { low: Math.max(0, mean - half), high: Math.min(1, mean + half) };
 };
 
-/** What a bin has to know of its forecasts. */
+/** The sums of the forecasts in a bin. */
 export interface Bin {
   readonly n: number;
   /** Sum of the stated probabilities. */

@@ -17,7 +17,6 @@ export {
   logScore,
   type Others,
   relativeScore,
-  type ScoreAsk,
   type Streak,
   scoreForecast,
   streakOf,

@@ -24,17 +24,15 @@ export interface Distribution {
   readonly whole: number;
 }
 
-/** YES first, then NO. `probability` is the chance of YES in whole percent. */
-export const binaryDistribution = (probability: number): Distribution => ({
-  units: [probability, 100 - probability],
+/** Whole percents of every option, which sum to 100. */
+export const percentDistribution = (units: readonly number[]): Distribution => ({
+  units,
   whole: 100,
 });
 
-/** Whole percents of every option, which sum to 100. */
-export const percentDistribution = (percents: readonly number[]): Distribution => ({
-  units: percents,
-  whole: 100,
-});
+/** YES first, then NO. `probability` is the chance of YES in whole percent. */
+export const binaryDistribution = (probability: number): Distribution =>
+  percentDistribution([probability, 100 - probability]);
 
 export interface EvenRest {
   /** Number of options, at least 2. */

@@ -1,7 +1,7 @@
 import type { Distribution } from './rules.js';
 
 /**
- * What a forecast was worth once its question is resolved. Pure; probabilities are 0..1.
+ * The scores of a forecast once its question is resolved. Pure; probabilities are 0..1.
  *
  * With the stated shares p over n options and k correct options (outcome vector o, 1/k on each of
  * them), `forecast` is the mean share on a correct option, so that the even forecast has 1/n
@@ -13,7 +13,7 @@ import type { Distribution } from './rules.js';
  * 1952, for the log score. Baseline and relative score: Metaculus, "Scores FAQ".
  */
 
-/** Names the convention wherever a Brier score is told; the two-term form would be twice this. */
+/** Names the convention beside each Brier score; the two-term form would be twice this. */
 export const brier_convention =
   'one-term: (p - o)^2 for yes/no questions, half the sum over options for others; 0 best, 1 worst';
 
@@ -63,7 +63,7 @@ export interface Others {
 export const relativeScore = (log_score: number, others: Others): number | null =>
   others.count === 0 ? null : 100 * (log_score - others.log_sum / others.count);
 
-export interface ScoreAsk {
+export interface StatedForecast {
   readonly distribution: Distribution;
   /** Indices of the correct options, at least one. Yes/no: 0 is YES, 1 is NO. */
   readonly correct: readonly number[];
@@ -82,9 +82,9 @@ export interface ForecastScore {
   readonly hit: boolean;
 }
 
-export const scoreForecast = (ask: ScoreAsk): ForecastScore => {
-  const { units, whole } = ask.distribution;
-  const correct = new Set(ask.correct);
+export const scoreForecast = (stated: StatedForecast): ForecastScore => {
+  const { units, whole } = stated.distribution;
+  const correct = new Set(stated.correct);
   if (correct.size === 0) throw new RangeError('a resolution needs a correct option');
   let hit_units = 0;
   for (const index of correct) {
@@ -95,12 +95,12 @@ export const scoreForecast = (ask: ScoreAsk): ForecastScore => {
   const forecast = hit_units / (whole * correct.size);
   return {
     forecast,
-    brier: brierOverOptions(ask.distribution, correct),
+    brier: brierOverOptions(stated.distribution, correct),
     log_score: logScore(forecast),
     baseline: baselineScore(forecast, units.length),
     // In whole numbers, so that a share of exactly 1/n is never above it by rounding.
     correct: hit_units * units.length > whole * correct.size,
-    hit: correct.has(ask.selected),
+    hit: correct.has(stated.selected),
   };
 };
 

@@ -70,15 +70,15 @@ export const openAccount = async (tx: Tx, agent_id: string, at: Date): Promise<v
 };
 
 /** Entries of one agent, newest first; one row more than the page, to know whether it ends. */
-export const readLedger = (db: Db, agent_id: string, ask: PageAsk): Promise<LedgerRow[]> =>
+export const readLedger = (db: Db, agent_id: string, page: PageAsk): Promise<LedgerRow[]> =>
   db<LedgerRow[]>`
     select id, reason, amount, balance_after, subject_id, question_id, created_at
     from ledger
     where agent_id = ${agent_id}
-      and (${ask.after === null} or id < ${(ask.after?.[0] ?? null) as string | null}::uuid)
+      and (${page.after === null} or id < ${(page.after?.[0] ?? null) as string | null}::uuid)
     order by id desc
-    offset ${ask.offset}
-    limit ${ask.limit + 1}`;
+    offset ${page.offset}
+    limit ${page.limit + 1}`;
 
 export const countLedger = async (db: Db, agent_id: string): Promise<number> => {
   const [row] = await db<{ total: number }[]>`
@@ -92,8 +92,6 @@ export const countLedger = async (db: Db, agent_id: string): Promise<number> => 
 export interface Settlement {
   readonly agent_id: string;
   readonly prediction_id: string;
-  /** Id of the entries but for the last digit, which numbers them; see `settleAccounts`. */
-  readonly entry_id: string;
   /** The payment of an earlier revision with the sign turned; 0 where there was none. */
   readonly reversal: number;
   readonly net: number;
@@ -102,11 +100,7 @@ export interface Settlement {
 /**
  * Pays a chunk of settlements, at most one an agent: an earlier payment is reversed and the net is
  * paid, each as an entry of its own where it is not 0. Accounts are locked in the order of their
- * ids, as by everybody who holds several.
- *
- * The entries of a settlement share an id up to its last hexadecimal digit: they sort in their
- * order, and one id instead of two travels. Two settlements meet only if the 58 random bits
- * before that digit are equal within one millisecond.
+ * ids, like everywhere that locks several.
  */
 export const settleAccounts = async (
   tx: Tx,
@@ -119,10 +113,11 @@ export const settleAccounts = async (
       from unnest(
         ${settlements.map((s) => s.agent_id)}::uuid[],
         ${settlements.map((s) => s.prediction_id)}::uuid[],
-        ${settlements.map((s) => s.entry_id)}::text[],
+        ${settlements.map(() => makeId())}::uuid[],
+        ${settlements.map(() => makeId())}::uuid[],
         ${settlements.map((s) => s.reversal)}::integer[],
         ${settlements.map((s) => s.net)}::integer[]
-      ) as d (agent_id, prediction_id, entry_id, reversal, net)
+      ) as d (agent_id, prediction_id, reversal_id, settlement_id, reversal, net)
     ),
     a as (
       select agent_id, balance
@@ -143,18 +138,18 @@ export const settleAccounts = async (
       insert into ledger
         (agent_id, id, reason, amount, balance_after, subject_id, question_id, created_at)
       select
-        d.agent_id, (left(d.entry_id, 35) || e.n)::uuid, e.reason, e.amount, e.balance_after,
+        d.agent_id, e.id, e.reason, e.amount, e.balance_after,
         d.prediction_id, ${question_id}::uuid, ${at}::timestamptz
       from d
       join a using (agent_id)
       cross join lateral (
         values
-          (1, 'reversal', d.reversal, a.balance + d.reversal),
-          (2, 'settlement', d.net, a.balance + d.reversal + d.net)
-      ) as e (n, reason, amount, balance_after)
+          (d.reversal_id, 'reversal', d.reversal, a.balance + d.reversal),
+          (d.settlement_id, 'settlement', d.net, a.balance + d.reversal + d.net)
+      ) as e (id, reason, amount, balance_after)
       where e.amount <> 0
     )
-    -- Where a prediction has no account, its complaint is no number, and nothing is paid.
+    -- Where an account is missing, the text is no integer: the statement fails, and nothing is paid.
     select
       case
         when count(*) = ${settlements.length} then 0

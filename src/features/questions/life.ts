@@ -12,7 +12,7 @@ import {
   question_created,
   readData,
 } from '../events/index.js';
-import { notify } from '../notifications/index.js';
+import { type Notice, notify } from '../notifications/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import {
   changedFields,
@@ -87,10 +87,10 @@ const announceSoon = async (tx: Tx, id: string | null, at: Date): Promise<number
 };
 
 const announceClosed = (tx: Tx, closed: readonly Ending[], at: Date) => {
-  const drafts = closed.map(({ id: question_id, question }) => ({
-    ...{ at, place: { question_id } },
-    data: { question_id, question, closed_at: at.toISOString() },
-  }));
+  const closed_at = at.toISOString();
+  const drafts = closed.map(({ id: question_id, question }) => {
+    return { at, place: { question_id }, data: { question_id, question, closed_at } };
+  });
   return emitAll(tx, question_closed, drafts);
 };
 
@@ -114,17 +114,20 @@ const openDraft = async (tx: Tx, row: QuestionRow, opens_at: Date, at: Date) => 
   return opened;
 };
 
-/** An admin who makes or changes a question, and how the answer is kept with the effect. */
-export interface By<R = QuestionRow> {
+/** Keeps the answer in the transaction of the effect, as its last statement. */
+type Keep<R = QuestionRow> = (tx: Tx, result: R) => Promise<void>;
+
+interface Creation {
   readonly admin: string;
-  readonly keep?: (tx: Tx, result: R) => Promise<void>;
+  readonly act: 'question.create' | 'question.import';
+  readonly keep?: Keep<Created>;
 }
 
 /** Stores a draft, and opens it at once when it asks for that. */
 export const createQuestion = async (
   deps: Deps & TaxonomyParts,
   draft: QuestionDraft,
-  { admin, act, keep }: By<Created> & { readonly act: 'question.create' | 'question.import' },
+  { admin, act, keep }: Creation,
 ): Promise<Created | Fault> => {
   const at = deps.clock();
   const question = makeQuestion(draft, at);
@@ -132,11 +135,9 @@ export const createQuestion = async (
   const misplaced = await deps.taxonomy.check(question);
   if (misplaced !== null) return misplaced;
   return deps.sql.begin(async (tx) => {
-    const made = await insertQuestion(tx, question, null);
-    const { created } = made;
-    const opens = created && draft.publish === true;
-    const row = opens ? await openDraft(tx, made.row, made.row.opens_at, at) : made.row;
+    let { row, created } = await insertQuestion(tx, question, null);
     if (created) {
+      if (draft.publish === true) row = await openDraft(tx, row, row.opens_at, at);
       const subject = { kind: 'question', id: row.id };
       await recordAct(tx, { admin, act, subject, details: { status: row.status }, at });
     }
@@ -152,7 +153,7 @@ export const most_suggestions = 20;
 export const suggestQuestion = async (
   deps: Deps & TaxonomyParts,
   suggestion: QuestionDraft,
-  by: { readonly agent_id: string; readonly keep: (tx: Tx, row: QuestionRow) => Promise<void> },
+  by: { readonly agent_id: string; readonly keep: Keep },
 ): Promise<QuestionRow | Fault> => {
   const now = deps.clock();
   // Members that suggestions do not have are ignored, also where drafts have them.
@@ -174,7 +175,7 @@ export const suggestQuestion = async (
 };
 
 /** The question after a step, and what the audit log says of it; null when nothing changed. */
-interface Taken {
+interface StepResult {
   readonly row: QuestionRow;
   readonly details: Readonly<Record<string, unknown>> | null;
 }
@@ -182,17 +183,15 @@ interface Taken {
 /** A step that an admin takes; `B` is the type of the body of the call. */
 export interface Step<B = unknown> extends Rule {
   readonly act: Act;
-  work(
-    tx: Tx,
-    row: QuestionRow,
-    made: { readonly at: Date; readonly body: B },
-  ): Promise<Taken | Fault>;
+  work(tx: Tx, row: QuestionRow, call: { at: Date; body: B }): Promise<StepResult | Fault>;
 }
 
-interface StepCall<B> extends By {
+interface StepCall<B> {
   readonly id: string;
+  readonly admin: string;
   readonly body?: B;
   readonly reason?: string | null;
+  readonly keep?: Keep;
 }
 
 /** One step in one transaction: the row is locked, the step judged and done, and written down. */
@@ -219,17 +218,12 @@ export const takeStep = <B>(
 /** Tells an agent what became of its suggestion; nobody else hears of a draft. */
 const notifyAuthor = async (
   tx: Tx,
-  { id, author_id, question }: QuestionRow,
-  { at, rejected }: { readonly at: Date; readonly rejected?: { readonly reason: string | null } },
+  { id, author_id }: QuestionRow,
+  notice: Pick<Notice, 'kind' | 'question_id' | 'details' | 'at'>,
 ): Promise<void> => {
   if (author_id === null) return;
-  const about = { agent_id: author_id, cause: `suggestion:${id}`, subject_id: id, at };
-  if (rejected === undefined) {
-    await notify(tx, [{ ...about, kind: 'suggestion.published', question_id: id, details: {} }]);
-    return;
-  }
-  const details = { question, ...(rejected.reason === null ? {} : { reason: rejected.reason }) };
-  await notify(tx, [{ ...about, kind: 'suggestion.rejected', details }]);
+  const about = { agent_id: author_id, cause: `suggestion:${id}`, subject_id: id };
+  await notify(tx, [{ ...about, ...notice }]);
 };
 
 /** A question that was to open before it is published opens now. */
@@ -244,7 +238,7 @@ export const publish: Step = {
       });
     }
     const opened = await openDraft(tx, row, row.opens_at > at ? row.opens_at : at, at);
-    await notifyAuthor(tx, row, { at });
+    await notifyAuthor(tx, row, { kind: 'suggestion.published', question_id: row.id, at });
     return { row: opened, details: {} };
   },
 };
@@ -309,54 +303,56 @@ export const drop: Step<{ readonly reason: string | null }> = {
   rule: 'Only a draft can be deleted, and a published question can be voided',
   async work(tx, row, { at, body }) {
     await deleteDraft(tx, row.id);
-    await notifyAuthor(tx, row, { at, rejected: body });
-    return { row, details: { question: row.question, author_id: row.author_id } };
+    const { question, author_id } = row;
+    const reason = body.reason === null ? {} : { reason: body.reason };
+    await notifyAuthor(tx, row, {
+      kind: 'suggestion.rejected',
+      details: { question, ...reason },
+      at,
+    });
+    return { row, details: { question, author_id } };
   },
 };
 
-interface Resolution extends Pick<QuestionRow, 'id' | 'outcome' | 'correct_options'> {
+interface Ended extends Pick<QuestionRow, 'id'> {
   readonly note: string | null;
   readonly at: Date;
 }
 
-const to_resolve: Rule = {
-  from: ['closed', 'resolved'],
-  rule: 'Only a closed question can be resolved, or a resolved one again',
-};
-const to_void: Rule = {
-  from: ['open', 'closed'],
-  rule: 'Only an open or a closed question can be voided',
+/** Ends a question as a new revision; the row as it is then. */
+const endQuestion = async (
+  tx: Tx,
+  { id, note, at }: Ended,
+  { from, rule, ...change }: Rule & Parameters<typeof updateQuestion>[2],
+): Promise<QuestionRow | Fault> => {
+  const row = await takeQuestion(tx, id, { from, rule });
+  if (isFault(row)) return row;
+  return updateQuestion(tx, id, {
+    ...{ ...change, resolution_note: note, revision: row.revision + 1, updated_at: at },
+  });
 };
 
 /**
- * closed → resolved, or resolved → resolved as a new revision; the row as it is then. That the
- * outcome fits the type and the options is checked by the caller; neither changes after publishing.
+ * closed → resolved, or resolved → resolved as a new revision. That the outcome fits the type and
+ * the options is checked by the caller; neither changes after publishing.
  */
-export const markResolved = async (
+export const markResolved = (
   tx: Tx,
-  resolution: Resolution,
-): Promise<QuestionRow | Fault> => {
-  const { id, outcome, correct_options, note, at } = resolution;
-  const row = await takeQuestion(tx, id, to_resolve);
-  if (isFault(row)) return row;
-  return updateQuestion(tx, id, {
-    ...{ status: 'resolved', outcome, correct_options, resolution_note: note, resolved_at: at },
-    ...{ revision: row.revision + 1, updated_at: at },
+  { outcome, correct_options, ...ended }: Ended & Pick<QuestionRow, 'outcome' | 'correct_options'>,
+) =>
+  endQuestion(tx, ended, {
+    from: ['closed', 'resolved'],
+    rule: 'Only a closed question can be resolved, or a resolved one again',
+    ...{ status: 'resolved', outcome, correct_options, resolved_at: ended.at },
   });
-};
 
-/** open | closed → voided, and the revision counts it like a resolution; the row as it is then. */
-export const markVoided = async (
-  tx: Tx,
-  { id, note, at }: Pick<Resolution, 'id' | 'note' | 'at'>,
-): Promise<QuestionRow | Fault> => {
-  const row = await takeQuestion(tx, id, to_void);
-  if (isFault(row)) return row;
-  return updateQuestion(tx, id, {
-    ...{ status: 'voided', resolution_note: note, voided_at: at },
-    ...{ revision: row.revision + 1, updated_at: at },
+/** open | closed → voided; the revision counts it like a resolution. */
+export const markVoided = (tx: Tx, ended: Ended) =>
+  endQuestion(tx, ended, {
+    from: ['open', 'closed'],
+    rule: 'Only an open or a closed question can be voided',
+    ...{ status: 'voided', voided_at: ended.at },
   });
-};
 
 /**
  * One turn of the timer: announces questions that close within a day and closes those whose time is

@@ -10,7 +10,7 @@ import { type QuestionRow, questionColumns } from './store.js';
  * so that a key belongs to one row; counters may move between two pages, and a question with them.
  */
 
-export interface ListAsk {
+export interface ListRequest {
   readonly filter: Omit<AdminListQuery, 'limit' | 'cursor' | 'offset' | 'sort'>;
   readonly sort: QuestionSort;
   /** Drafts are in the lists of admins and of their author only. */
@@ -26,10 +26,10 @@ export interface ListedRow extends QuestionRow {
  * Reads a query. Without a sort of its own: the best match of a search, else the newest.
  * Blanks search for nothing in particular.
  */
-export const askOf = (
-  query: ListAsk['filter'] & { readonly sort?: QuestionSort },
+export const readListQuery = (
+  query: ListRequest['filter'] & { readonly sort?: QuestionSort },
   drafts: boolean,
-): ListAsk => {
+): ListRequest => {
   const { q, ...rest } = query;
   const is_search = q !== undefined && q.trim() !== '';
   const sort = query.sort ?? (is_search ? 'relevance' : 'newest');
@@ -37,7 +37,7 @@ export const askOf = (
 };
 
 /** Two of the orders are about one status each; it is theirs unless another one is asked for. */
-const statusOf = ({ filter, sort }: ListAsk): QuestionStatus | 'all' => {
+const statusOf = ({ filter, sort }: ListRequest): QuestionStatus | 'all' => {
   if (filter.status !== undefined) return filter.status;
   if (sort === 'closing_soon') return 'open';
   return sort === 'recently_resolved' ? 'resolved' : 'all';
@@ -52,11 +52,11 @@ const isStatus = (db: Db, status: QuestionStatus | 'all') => {
 
 const matches = (db: Db, text: string) => db`websearch_to_tsquery('english', ${text})`;
 
-const conditions = (db: Db, ask: ListAsk) => {
-  const { filter, sort, drafts } = ask;
+const conditions = (db: Db, list: ListRequest) => {
+  const { filter, sort, drafts } = list;
   const { category, subcategory, tag, question_type, timeframe, q, author_id } = filter;
   return db`
-    ${isStatus(db, statusOf(ask))}
+    ${isStatus(db, statusOf(list))}
     ${drafts ? db`` : db`and q.status <> 'draft'`}
     ${sort === 'recently_resolved' ? db`and q.status = 'resolved'` : db``}
     ${category === undefined ? db`` : db`and q.category = ${category}`}
@@ -74,7 +74,7 @@ interface Order {
   readonly is_ascending?: true;
   /** True: the key is made from the counters. */
   readonly counts?: true;
-  key(db: Db, ask: ListAsk): Fragment;
+  key(db: Db, list: ListRequest): Fragment;
 }
 
 const predictions = (db: Db) => db`coalesce(n.prediction_count, 0)`;
@@ -118,9 +118,9 @@ export const kindsOf = (sort: QuestionSort): readonly CursorKind[] => {
 export const keyOf = (row: ListedRow): CursorKey =>
   row.sort_key === null ? [row.id] : [row.sort_key, row.id];
 
-const seekAfter = (db: Db, ask: ListAsk, after: CursorKey | null) => {
+const seekAfter = (db: Db, list: ListRequest, after: CursorKey | null) => {
   if (after === null) return db``;
-  const { kind, is_ascending, key } = orders[ask.sort];
+  const { kind, is_ascending, key } = orders[list.sort];
   if (kind === undefined) return db`and q.id < ${after[0] as string}::uuid`;
   const [value, id] = after;
   // By way of text: as a timestamptz the client would send it with milliseconds only.
@@ -129,8 +129,8 @@ const seekAfter = (db: Db, ask: ListAsk, after: CursorKey | null) => {
       ? db`(${value as string}::text::timestamptz, ${id as string}::uuid)`
       : db`(${value as number}::integer, ${id as string}::uuid)`;
   return is_ascending === true
-    ? db`and (${key(db, ask)}, q.id) > ${bound}`
-    : db`and (${key(db, ask)}, q.id) < ${bound}`;
+    ? db`and (${key(db, list)}, q.id) > ${bound}`
+    : db`and (${key(db, list)}, q.id) < ${bound}`;
 };
 
 /** As the cursor carries it: to the microsecond, or a row would come again on the next page. */
@@ -142,32 +142,32 @@ const shownKey = (db: Db, sort: QuestionSort) =>
 /** One row more than the page, so that the caller sees whether there is a next one. */
 export const listQuestions = async (
   db: Db,
-  ask: ListAsk,
+  list: ListRequest,
   page: PageAsk,
 ): Promise<readonly ListedRow[]> => {
-  const { is_ascending, counts, key } = orders[ask.sort];
+  const { is_ascending, counts, key } = orders[list.sort];
   const direction = is_ascending === true ? db`asc` : db`desc`;
   return db<ListedRow[]>`
     with keys as materialized (
-      select q.id, ${key(db, ask)} as key
+      select q.id, ${key(db, list)} as key
       from questions q
       ${counts === true ? db`left join question_counts n on n.question_id = q.id` : db``}
-      where ${conditions(db, ask)} ${seekAfter(db, ask, page.after)}
+      where ${conditions(db, list)} ${seekAfter(db, list, page.after)}
       order by 2 ${direction}, 1 ${direction}
       limit ${page.limit + 1}
       offset ${page.offset}
     )
-    select ${questionColumns(db)}, ${shownKey(db, ask.sort)} as sort_key
+    select ${questionColumns(db)}, ${shownKey(db, list.sort)} as sort_key
     from keys
     join questions q on q.id = keys.id
     left join question_counts c on c.question_id = keys.id
     order by keys.key ${direction}, keys.id ${direction}`;
 };
 
-export const countQuestions = async (db: Db, ask: ListAsk): Promise<number> => {
+export const countQuestions = async (db: Db, list: ListRequest): Promise<number> => {
   const [row] = await db<{ total: number }[]>`
     select count(*)::int as total
     from questions q
-    where ${conditions(db, ask)}`;
+    where ${conditions(db, list)}`;
   return row?.total ?? 0;
 };

@@ -14,7 +14,7 @@ import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { adminName } from '../audit/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import * as life from './life.js';
-import { askOf, countQuestions, keyOf, kindsOf, listQuestions } from './lists-store.js';
+import { countQuestions, keyOf, kindsOf, listQuestions, readListQuery } from './lists-store.js';
 import {
   type AdminListQuery,
   admin_list_query,
@@ -68,11 +68,11 @@ const answerList = async (
 ): Promise<Answer> => {
   const unknown = await taxonomy.checkQuery(query);
   if (unknown !== null) return unknown;
-  const ask = askOf(query, drafts);
+  const list = readListQuery(query, drafts);
   return replyPage({
-    ...{ path, query, plural: 'questions', kinds: kindsOf(ask.sort), keyOf },
-    read: (page) => listQuestions(sql, ask, page),
-    count: async () => ({ total: await countQuestions(sql, ask) }),
+    ...{ path, query, plural: 'questions', kinds: kindsOf(list.sort), keyOf },
+    read: (page) => listQuestions(sql, list, page),
+    count: async () => ({ total: await countQuestions(sql, list) }),
     show: ({ sort_key: _, ...row }) => show(row),
   });
 };

@@ -263,7 +263,7 @@ export type QuestionCache = ReturnType<typeof createQuestionCache>;
 
 export const createQuestionCache = (
   { sql, clock }: Pick<Deps, 'sql' | 'clock'>,
-  /** Told of every question that is forgotten. */
+  /** Called for every question that is forgotten. */
   onForget: (id: string) => void = () => undefined,
 ) => {
   // One reading at a time: what is new to a process comes in rushes.
@@ -275,12 +275,12 @@ export const createQuestionCache = (
   const isKept = (row: Found): boolean => row !== undefined && whyNotOpen(row, clock()) === null;
   const cache = makeCache<Found>({ most: 20_000, ttl_ms: 1_000, isKept });
   return {
-    get(asked: string): Found | Promise<Found> {
-      const id = asked.toLowerCase();
+    get(question_id: string): Found | Promise<Found> {
+      const id = question_id.toLowerCase();
       return cache.get(id, () => read(id));
     },
-    forget(asked: string) {
-      const id = asked.toLowerCase();
+    forget(question_id: string) {
+      const id = question_id.toLowerCase();
       cache.forget(id);
       onForget(id);
     },

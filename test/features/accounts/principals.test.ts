@@ -1,9 +1,8 @@
 import { t } from 'tap';
-import { digestKey, makeApiKey } from '../../../src/features/accounts/agent-rules.js';
-import { replaceKey } from '../../../src/features/accounts/agent-store.js';
+import { replaceKey } from '../../../src/features/accounts/agents-store.js';
 import { createPrincipals } from '../../../src/features/accounts/principals.js';
 import { registerAgent } from '../../../src/features/accounts/registration.js';
-import type { Deps } from '../../../src/http/deps.js';
+import { digestSecret, makeApiKey } from '../../../src/features/accounts/rules.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { range } from '../../help/hub.js';
@@ -13,7 +12,6 @@ import { openStores, type Teardown } from '../../help/stores.js';
 import { until } from '../../help/until.js';
 
 const stores = await openStores(t);
-let agents = 0;
 
 const addOwner = async ({ deps }: Parts): Promise<string> => {
   const id = makeId();
@@ -24,28 +22,21 @@ const addOwner = async ({ deps }: Parts): Promise<string> => {
 };
 
 const addAgent = async (parts: Parts, linked = true) => {
-  agents += 1;
-  const name = `Principal ${agents}`;
   const owner_id = linked ? await addOwner(parts) : null;
-  const body = { name, model: 'gpt-5' };
+  const body = { name: `Principal ${makeId().slice(-12)}`, model: 'gpt-5' };
   const added = await registerAgent(parts.deps, body, { owner_id });
   if (isFault(added)) throw new Error(added.message);
   return added;
 };
 
-/** One process: deps of its own, and how often it asks Postgres. */
+const setSuspended = ({ deps }: Parts, id: string, at: Date | null) =>
+  deps.sql`update agents set suspended_at = ${at} where id = ${id}`;
+
+/** One process: its parts, its principals, and what they ask Postgres; answers can be held up. */
 const startProcess = async (t: Teardown) => {
   const parts = await openParts(t, { stores });
-  const deps = { ...parts.deps };
-  const queries = countQueries(deps);
-  return { parts, queries, principals: createPrincipals(deps) };
-};
-
-/** Counts what `deps.sql` is asked from now on; what it answers can be held up. */
-const countQueries = (deps: Deps) => {
-  const { sql } = deps;
-  const queries = { sql, made: 0, answered: 0, held: null as Promise<void> | null };
-  const counted = new Proxy(sql, {
+  const queries = { made: 0, answered: 0, held: null as Promise<void> | null };
+  const sql = new Proxy(parts.deps.sql, {
     apply(target, self, args) {
       queries.made += 1;
       const { held } = queries;
@@ -57,8 +48,15 @@ const countQueries = (deps: Deps) => {
       });
     },
   });
-  Object.assign(deps, { sql: counted });
-  return queries;
+  /** Holds up the answers to what is asked before the next statement of the test. */
+  const holdUp = (): (() => void) => {
+    let release = (): void => undefined;
+    queries.held = new Promise((resolve) => {
+      release = resolve;
+    });
+    return release;
+  };
+  return { parts, queries, holdUp, principals: createPrincipals({ sql }) };
 };
 
 t.test('a linked agent is read once and then answered without a promise', async (t) => {
@@ -73,26 +71,23 @@ t.test('a linked agent is read once and then answered without a promise', async 
   t.equal(queries.made, 1);
 });
 
-t.test(
-  'an agent that is not linked is read every time, so that linking works at once',
-  async (t) => {
-    const { parts, principals } = await startProcess(t);
-    const { agent, api_key } = await addAgent(parts, false);
-    t.match(await principals.byKey(api_key), { owner_id: null });
-    const owner_id = await addOwner(parts);
-    await parts.deps.sql`
+t.test('an agent that is not linked is never cached, so that linking works at once', async (t) => {
+  const { parts, principals } = await startProcess(t);
+  const { agent, api_key } = await addAgent(parts, false);
+  t.match(await principals.byKey(api_key), { owner_id: null });
+  const owner_id = await addOwner(parts);
+  await parts.deps.sql`
     update agents set owner_id = ${owner_id}, linked_at = now() where id = ${agent.id}`;
-    t.match(await principals.byKey(api_key), { owner_id });
-  },
-);
+  t.match(await principals.byKey(api_key), { owner_id });
+});
 
 t.test('unknown, replaced and malformed keys are refused alike and not sooner', async (t) => {
   const { parts, queries, principals } = await startProcess(t);
   const { agent, api_key } = await addAgent(parts);
   const fresh = makeApiKey();
   await replaceKey(parts.deps.sql, agent.id, {
-    old_digest: digestKey(api_key),
-    new_digest: digestKey(fresh),
+    old_digest: digestSecret(api_key),
+    new_digest: digestSecret(fresh),
   });
   const malformed = [`${fresh.slice(0, -1)}!`, 'sk_short', '', `sk_${'a'.repeat(49)}`, `${fresh}0`];
   for (const key of [makeApiKey(), api_key, ...malformed]) {
@@ -107,34 +102,28 @@ t.test('unknown, replaced and malformed keys are refused alike and not sooner', 
   t.match(await principals.byKey(fresh), { id: agent.id });
 });
 
-t.test(
-  'what changed stops within a second in every process, and at once where it did',
-  async (t) => {
-    const one = await startProcess(t);
-    const other = await startProcess(t);
-    const { agent, api_key } = await addAgent(one.parts);
-    for (const { principals } of [one, other]) await principals.byKey(api_key);
-    t.notOk(other.principals.byKey(api_key) instanceof Promise, 'cached in the other process');
-    await one.parts.deps.sql`update agents set suspended_at = now() where id = ${agent.id}`;
-    const readWatch = startStopwatch();
-    one.principals.forget(agent.id);
-    const refused = { def: { code: 'ACCOUNT_SUSPENDED', status: 403 } };
-    t.match(await one.principals.byKey(api_key), refused);
-    await until('refused', async () => isFault(await other.principals.byKey(api_key)));
-    t.ok(readWatch() < 1_100);
-    t.match(await other.principals.byKey(api_key), refused);
-    await one.parts.deps.sql`update agents set suspended_at = null where id = ${agent.id}`;
-    t.match(await other.principals.byKey(api_key), { kind: 'agent', id: agent.id });
-  },
-);
+t.test('a suspended agent stops within a second in each process, at once in its own', async (t) => {
+  const one = await startProcess(t);
+  const other = await startProcess(t);
+  const { agent, api_key } = await addAgent(one.parts);
+  for (const { principals } of [one, other]) await principals.byKey(api_key);
+  t.notOk(other.principals.byKey(api_key) instanceof Promise, 'cached in the other process');
+  await setSuspended(one.parts, agent.id, new Date());
+  const readWatch = startStopwatch();
+  one.principals.forget(agent.id);
+  const refused = { def: { code: 'ACCOUNT_SUSPENDED', status: 403 } };
+  t.match(await one.principals.byKey(api_key), refused);
+  await until('refused', async () => isFault(await other.principals.byKey(api_key)));
+  t.ok(readWatch() < 1_100);
+  t.match(await other.principals.byKey(api_key), refused);
+  await setSuspended(one.parts, agent.id, null);
+  t.match(await other.principals.byKey(api_key), { kind: 'agent', id: agent.id });
+});
 
 t.test('a life is counted from the beginning of the reading', async (t) => {
-  const { parts, queries, principals } = await startProcess(t);
+  const { parts, queries, holdUp, principals } = await startProcess(t);
   const { api_key } = await addAgent(parts);
-  let release = (): void => undefined;
-  queries.held = new Promise((resolve) => {
-    release = resolve;
-  });
+  const release = holdUp();
   const early = principals.byKey(api_key);
   await until('it is read', () => queries.answered === 1);
   queries.held = null;
@@ -144,7 +133,7 @@ t.test('a life is counted from the beginning of the reading', async (t) => {
   t.equal(queries.made, 2, 'what was read for longer than a life is not believed');
 });
 
-t.test('those who ask together are read together, each in its place', async (t) => {
+t.test('keys asked for in one turn are read by one query, each answer in its place', async (t) => {
   const { parts, queries, principals } = await startProcess(t);
   const added = await Promise.all(range(1, 30).map(() => addAgent(parts)));
   const answers = await Promise.all(
@@ -158,17 +147,14 @@ t.test('those who ask together are read together, each in its place', async (t) 
   );
 });
 
-t.test('who asks after a change does not get what was read before it', async (t) => {
-  const { parts, queries, principals } = await startProcess(t);
+t.test('a key that is asked for after a change does not get what was read before it', async (t) => {
+  const { parts, queries, holdUp, principals } = await startProcess(t);
   const { agent, api_key } = await addAgent(parts);
-  let release = (): void => undefined;
-  queries.held = new Promise((resolve) => {
-    release = resolve;
-  });
+  const release = holdUp();
   const before = principals.byKey(api_key);
   await until('the row is read', () => queries.answered === 1);
   queries.held = null;
-  await parts.deps.sql`update agents set suspended_at = now() where id = ${agent.id}`;
+  await setSuspended(parts, agent.id, new Date());
   principals.forget(agent.id);
   const after = principals.byKey(api_key);
   release();

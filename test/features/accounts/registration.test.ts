@@ -1,406 +1,293 @@
 import { t } from 'tap';
-import { isWellFormedKey } from '../../../src/features/accounts/agent-rules.js';
-import { createBoardRebuild, markStanding } from '../../../src/features/leaderboards/index.js';
-import { postEntry } from '../../../src/features/points/index.js';
+import { makeApiKey } from '../../../src/features/accounts/index.js';
 import { makeId } from '../../../src/kit/ids.js';
-import { startAccountApp } from '../../help/account-app.js';
-import { makeClient } from '../../help/account-client.js';
-import { until } from '../../help/until.js';
-import { addWins } from '../leaderboards/world.js';
+import { startAccounts } from './world.js';
 
-const forum = await startAccountApp(t);
-const { sql } = forum.deps;
-let names = 0;
-const newName = (): string => {
-  names += 1;
-  return `Agent ${process.pid} ${names}`;
-};
+/** How agents are linked to their owners and unlinked, and what recruiting earns. */
 
-const countAgents = async (): Promise<number> => {
-  const [row] = await sql<{ n: number }[]>`select count(*)::int as n from agents`;
-  return row?.n ?? -1;
-};
+const forum = await startAccounts(t);
+const { sql, principals } = forum.deps;
+const { addAgent, addPerson } = forum;
+type Person = Awaited<ReturnType<typeof addPerson>>;
+type Agent = Awaited<ReturnType<typeof addAgent>>;
 
-t.test('registration gives a key once, an account and the defaults', async (t) => {
-  const call = makeClient(forum.url);
-  const body = { name: '  Zoë the Oracle ', model: ' openai/gpt-5 ', extra: 'ignored' };
-  const { status, body: told, headers } = await call('POST', '/api/register', { body });
-  t.equal(status, 201);
-  t.match(told, {
-    user: {
-      name: 'Zoë the Oracle',
-      type: 'agent',
-      model: 'openai/gpt-5',
-      model_family: 'gpt',
-      points: 5_000,
-      tier: 'Analyst',
-      trust_label: 'unverified',
-      referral_code: /^[A-Z0-9]{12}$/,
-      persona_archetype: 'data_driven',
-      risk_profile: 'moderate',
-      roles: ['predictor'],
+const path = '/api/me/agents';
+const send = ({ call, token }: Person, api_key: unknown, name = 'api_key') =>
+  call('POST', path, { token, body: { [name]: api_key } });
+const link = async (person: Person, { key }: Agent) => (await send(person, key)).status;
+const unlink = async ({ call, token }: Person, { id }: Agent) =>
+  (await call('DELETE', `${path}/${id}`, { token })).status;
+
+t.test('a verified person links an agent by its key, which is verified at once', async (t) => {
+  const person = await addPerson();
+  const agent = await addAgent();
+  const linked = await send(person, agent.key);
+  t.match(linked, {
+    status: 200,
+    body: {
+      message: /is linked and can predict now/,
+      linked: true,
+      agent: { id: agent.id, trust_label: 'verified', points: 5_000, linked_at: /Z$/ },
     },
-    linked: false,
-    link_url: 'http://forum/link',
   });
-  t.ok(isWellFormedKey(told.api_key));
-  t.equal(headers.get('cache-control'), 'no-store');
-  const [row] = await sql`select * from agents where id = ${told.user.id}`;
-  t.notMatch(JSON.stringify(row), told.api_key);
-  const ledger = await sql`select reason, amount, balance_after from ledger
-    where agent_id = ${told.user.id}`;
-  t.same([...ledger], [{ reason: 'registration', amount: 5_000, balance_after: 5_000 }]);
-  t.notMatch(forum.lines.join(''), told.api_key, 'no log line has the key');
+  t.match(await principals.byKey(agent.key), { owner_id: person.id });
+  const me = await agent.call('GET', '/api/me', { key: agent.key });
+  t.match(me.body.user, { trust_label: 'verified', owner_linked: true, owner_id: person.id });
+  const profile = await person.call('GET', `/api/agents/${agent.id}`);
+  t.equal(profile.body.agent.trust_label, 'verified');
+  for (const { body } of [linked, profile]) {
+    t.notMatch(JSON.stringify(body), person.id, 'nobody else sees it');
+  }
 });
 
-t.test('the options are stored as given', async (t) => {
-  const call = makeClient(forum.url);
-  const body = {
-    name: newName(),
-    model: 'claude-sonnet-4',
-    persona_archetype: 'devil_advocate',
-    risk_profile: 'aggressive',
-    role: 'scout, debater,scout',
-  };
-  const { status, body: told } = await call('POST', '/api/register', { body });
-  t.equal(status, 201);
-  t.match(told.user, {
-    model_family: 'claude',
-    persona_archetype: 'devil_advocate',
-    risk_profile: 'aggressive',
+t.test('linking again by the same person changes nothing', async (t) => {
+  const person = await addPerson();
+  const agent = await addAgent();
+  const first = await send(person, agent.key, 'agent_api_key');
+  t.equal(first.status, 200);
+  forum.advance(5_000);
+  const second = await send(person, agent.key);
+  t.same({ ...second.body, request_id: 0 }, { ...first.body, request_id: 0 });
+});
+
+t.test('a key beside the token is the one to link, where the body names none', async (t) => {
+  const { call, token, id: owner_id } = await addPerson();
+  const [silent, empty, named] = [await addAgent(), await addAgent(), await addAgent()];
+  const linked = (agent: Agent) => ({
+    status: 200,
+    body: { linked: true, agent: { id: agent.id } },
   });
-  t.same(told.user.roles, ['scout', 'debater']);
+  t.match(await call('POST', path, { token, key: silent.key }), linked(silent));
+  t.match(await call('POST', path, { token, key: empty.key, body: {} }), linked(empty));
+  const body = { api_key: named.key };
+  t.match(await call('POST', path, { token, key: empty.key, body }), linked(named));
+  t.match(await principals.byKey(silent.key), { owner_id });
+  const wrong = await call('POST', path, { token, key: 'sk_nonsense' });
+  t.match(wrong, { status: 400, body: { code: 'INVALID_API_KEY' } });
 });
 
-t.test('a model that is missing, null or blank is MODEL_REQUIRED', async (t) => {
-  const call = makeClient(forum.url);
-  const before = await countAgents();
-  for (const model of [undefined, null, '', '   ']) {
-    const answer = await call('POST', '/api/register', { body: { name: newName(), model } });
-    t.match(answer, { status: 400, body: { code: 'MODEL_REQUIRED', category: 'validation' } });
-    t.equal(answer.body.fields[0].path, 'body.model');
+t.test('an agent of somebody else is AGENT_ALREADY_LINKED', async (t) => {
+  const [one, other] = [await addPerson(), await addPerson()];
+  const agent = await addAgent({}, one.token);
+  const refused = await send(other, agent.key);
+  t.match(refused, { status: 409, body: { code: 'AGENT_ALREADY_LINKED' } });
+  t.notMatch(JSON.stringify(refused.body), one.id);
+  t.match(await principals.byKey(agent.key), { owner_id: one.id });
+});
+
+t.test('of two people who link one agent at once one gets it', async (t) => {
+  const people = [await addPerson(), await addPerson()];
+  const agent = await addAgent();
+  const statuses = await Promise.all(people.map((person) => link(person, agent)));
+  t.same(statuses.sort(), [200, 409]);
+});
+
+t.test('an address that is not verified links nothing', async (t) => {
+  const person = await addPerson(false);
+  const agent = await addAgent();
+  const refused = { status: 403, body: { code: 'EMAIL_NOT_VERIFIED' } };
+  t.match(await send(person, agent.key), refused);
+  t.match(await send(person, 'sk_no'), refused, 'nor learns anything about keys');
+  t.match((await addAgent({}, person.token)).answer, refused);
+  const [row] = await sql`select owner_id from agents where id = ${agent.id}`;
+  t.equal(row?.['owner_id'], null);
+});
+
+t.test('a key of nobody is INVALID_API_KEY 400, none at all INVALID_REQUEST', async (t) => {
+  const person = await addPerson();
+  const agent = await addAgent();
+  await agent.call('POST', '/api/me/rotate-key', { key: agent.key });
+  for (const key of [makeApiKey(), 'sk_nonsense', 'x', 'k'.repeat(200), agent.key]) {
+    const refused = await send(person, key);
+    t.match(refused, { status: 400, body: { code: 'INVALID_API_KEY', status: 400 } }, key);
   }
-  t.equal(await countAgents(), before);
-});
-
-const bad_bodies: readonly (readonly [Record<string, unknown>, string])[] = [
-  [{}, 'body.name'],
-  [{ name: 7 }, 'body.name'],
-  [{ name: 'x' }, 'body.name'],
-  [{ name: `x${'y'.repeat(50)}` }, 'body.name'],
-  [{ name: 'ab\u0007cd' }, 'body.name'],
-  [{ name: 'ab\u202ecd' }, 'body.name'],
-  [{ name: 'Fine', model: 5 }, 'body.model'],
-  [{ name: 'Fine', model: 'm'.repeat(101) }, 'body.model'],
-  [{ name: 'Fine', persona_archetype: 'hero' }, 'body.persona_archetype'],
-  [{ name: 'Fine', risk_profile: 'reckless' }, 'body.risk_profile'],
-  [{ name: 'Fine', role: 'predictor,king' }, 'body.role'],
-  [{ name: 'Fine', role: 7 }, 'body.role'],
-  [{ name: 'Fine', referral_code: 7 }, 'body.referral_code'],
-];
-
-t.test('anything else that is wrong is INVALID_REQUEST with its path', async (t) => {
-  const before = await countAgents();
-  for (const [part, path] of bad_bodies) {
-    const call = makeClient(forum.url);
-    const body = { model: 'gpt-5', ...part };
-    const answer = await call('POST', '/api/register', { body });
-    t.match(answer, { status: 400, body: { code: 'INVALID_REQUEST' } }, JSON.stringify(part));
-    t.equal(answer.body.fields?.[0]?.path, path, JSON.stringify(part));
-  }
-  t.equal(await countAgents(), before);
-});
-
-t.test('names and models at their limits are taken', async (t) => {
-  const call = makeClient(forum.url);
-  const names = ['Qz', 'n'.repeat(50)];
-  for (const name of names) {
-    const body = { name, model: 'm'.repeat(100) };
-    t.equal((await call('POST', '/api/register', { body })).status, 201);
+  for (const key of [undefined, '', 7, 'k'.repeat(201)]) {
+    const refused = await send(person, key);
+    t.match(refused, { status: 400, body: { code: 'INVALID_REQUEST' } }, String(key));
+    t.equal(refused.body.fields[0].path, 'body.api_key');
   }
 });
 
-t.test('a name is taken once, in any case and form', async (t) => {
-  const call = makeClient(forum.url);
-  const take = (name: string) => call('POST', '/api/register', { body: { name, model: 'gpt-5' } });
-  t.equal((await take('Straße Café')).status, 201);
-  const before = await countAgents();
-  for (const name of ['strasse cafe\u0301', 'STRASSE CAFÉ', ' Straße  Café ']) {
-    t.match(await take(name), { status: 409, body: { code: 'DUPLICATE_NAME' } }, name);
-  }
-  t.equal(await countAgents(), before);
+t.test('a suspended agent is not linked', async (t) => {
+  const agent = await addAgent();
+  await sql`update agents set suspended_at = now() where id = ${agent.id}`;
+  const refused = await send(await addPerson(), agent.key);
+  t.match(refused, { status: 403, body: { code: 'ACCOUNT_SUSPENDED' } });
 });
 
-t.test('of many registrations with one name at once exactly one succeeds', async (t) => {
-  const name = newName();
-  const clients = Array.from({ length: 8 }, () => makeClient(forum.url));
-  const answers = await Promise.all(
-    clients.map((call) => call('POST', '/api/register', { body: { name, model: 'gpt-5' } })),
-  );
-  t.same(answers.map(({ status }) => status).sort(), [201, 409, 409, 409, 409, 409, 409, 409]);
+t.test('with a Bearer token a new agent is linked at once', async (t) => {
+  const { token, id: owner_id } = await addPerson();
+  const { answer, key } = await addAgent({}, token);
+  t.match(answer, { status: 201, body: { linked: true, user: { trust_label: 'verified' } } });
+  t.notMatch(JSON.stringify(answer.body), owner_id);
+  t.match(await principals.byKey(key), { owner_id });
+  const bad = await addAgent({}, `hs_${'a'.repeat(43)}`);
+  t.match(bad.answer, { status: 401, body: { code: 'INVALID_TOKEN' } }, 'a bad one registers none');
 });
 
-t.test('a referral code names the recruiter, and an unknown one is refused', async (t) => {
-  const call = makeClient(forum.url);
-  const add = (referral_code?: string | null) =>
-    call('POST', '/api/register', { body: { name: newName(), model: 'gpt-5', referral_code } });
-  const recruiter = (await add()).body.user;
-  const recruit = await add(` ${recruiter.referral_code.toLowerCase()} `);
-  t.equal(recruit.status, 201);
-  const [row] = await sql`select referred_by from agents where id = ${recruit.body.user.id}`;
-  t.equal(row?.['referred_by'], recruiter.id);
-  t.equal(recruit.body.user.points, 5_000);
-  for (const code of ['BBBBBBBB', 'nonsense!']) {
-    t.match(await add(code), { status: 400, body: { code: 'INVALID_REFERRAL_CODE' } });
-  }
-  t.equal((await add(null)).status, 201);
+t.test('unlinking makes an agent unverified, and only its owner can', async (t) => {
+  const [one, other] = [await addPerson(), await addPerson()];
+  const agent = await addAgent({}, one.token);
+  await principals.byKey(agent.key);
+  const absent = { status: 404, body: { code: 'AGENT_NOT_FOUND' } };
+  const drop = ({ call, token }: Person, id = agent.id) =>
+    call('DELETE', `${path}/${id}`, { token });
+  t.match(await drop(other), absent);
+  t.match(await drop(one), {
+    status: 200,
+    body: { linked: false, agent: { trust_label: 'unverified', linked_at: null } },
+  });
+  t.match(await principals.byKey(agent.key), { owner_id: null });
+  for (const id of [agent.id, makeId(), 'nonsense']) t.match(await drop(one, id), absent);
+  t.equal(await link(other, agent), 200, 'free for somebody else');
 });
 
-t.test('one address registers five agents a minute, and the sixth waits', async (t) => {
-  const call = makeClient(forum.url);
-  const add = () => call('POST', '/api/register', { body: { name: newName(), model: 'gpt-5' } });
-  for (let i = 0; i < 5; i += 1) t.equal((await add()).status, 201);
-  const refused = await add();
-  t.match(refused, { status: 429, body: { code: 'RATE_LIMITED', retryable: true } });
-  t.ok(Number(refused.headers.get('retry-after')) >= 1);
+t.test('a person sees their own agents only, in pages', async (t) => {
+  const { call, token } = await addPerson();
+  await addAgent({}, (await addPerson()).token);
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i += 1) ids.unshift((await addAgent({}, token)).id);
+  const read = async (query: string) => (await call('GET', `${path}?${query}`, { token })).body;
+  const first = await read('limit=2');
+  const rest = await read(`limit=2&cursor=${first.next_cursor}`);
+  t.same([first.total, rest.next_cursor], [3, null]);
+  const seen = [...first.agents, ...rest.agents].map(({ id }: { id: string }) => id);
+  t.same(seen, ids);
+  t.same((await read('offset=2')).agents[0].id, ids[2]);
 });
 
-const register = async (part: Record<string, unknown> = {}) => {
-  const call = makeClient(forum.url);
-  const body = { name: newName(), model: 'gpt-5', ...part };
-  const answer = await call('POST', '/api/register', { body });
-  return { call, key: answer.body.api_key as string, user: answer.body.user };
+interface Posted {
+  readonly reason: string;
+  readonly amount: number;
+  readonly subject_id: string;
+}
+
+const addRecruit = (recruiter: Agent, token?: string): Promise<Agent> =>
+  addAgent({ referral_code: recruiter.user.referral_code }, token);
+
+/** Referral entries of the ledger, oldest first; the balance must be the sum of the ledger. */
+const postedTo = async ({ id }: Agent): Promise<readonly Posted[]> => {
+  const [account] = await sql<{ balance: number; total: number }[]>`
+    select balance, (select sum(amount)::integer from ledger where agent_id = ${id}) as total
+    from accounts
+    where agent_id = ${id}`;
+  t.equal(account?.balance, account?.total, 'the balance is the sum of the ledger');
+  return sql<Posted[]>`
+    select reason, amount, subject_id
+    from ledger
+    where agent_id = ${id} and reason like 'referral%'
+    order by id`;
 };
 
-t.test('an agent reads its profile, points and empty record', async (t) => {
-  const { call, key, user } = await register();
-  const { status, body, headers } = await call('GET', '/api/me', { key });
-  t.equal(status, 200);
-  t.match(headers.get('cache-control'), /no-store/);
-  t.match(body.user, {
-    ...user,
-    streak_count: 0,
-    prediction_count: 0,
-    owner_linked: false,
-    owner_id: null,
+const amounts = async (agent: Agent): Promise<readonly number[]> =>
+  (await postedTo(agent)).map(({ amount }) => amount);
+
+t.test('fifty recruits verified at once are paid in order, each once', async (t) => {
+  const owner = await addPerson();
+  const others = await Promise.all([addPerson(), addPerson(), addPerson()]);
+  const recruiter = await addAgent({}, owner.token);
+  const recruits = await Promise.all(Array.from({ length: 50 }, () => addRecruit(recruiter)));
+  // Every link is sent twice, so that one that is paid already comes again beside it.
+  const links = recruits.flatMap((recruit, n) => {
+    const person = others[n % others.length] as Person;
+    return [link(person, recruit), link(person, recruit)];
   });
-  t.ok(body.user.rank >= 1);
-  t.match(body.performance, {
-    accuracy: null,
-    resolved: 0,
-    correct: 0,
-    brier: null,
-    calibration: { ece: null },
-    streak: { current: 0, best: 0, days_current: 0, days_best: 0 },
-    tier_progress: { tier: 'Analyst', next_tier: 'Oracle', points_to_next: 15_000 },
-    by_category: [],
-  });
-  t.equal(body.performance.calibration.bins.length, 10);
-  t.ok(body.performance.calibration.bins.every((bin: { n: number }) => bin.n === 0));
-});
-
-t.test('rank counts the linked agents that won more, and who won as much shares it', async (t) => {
-  const rich = await register();
-  const richer = await register();
-  const free = await register();
-  const owner = makeId();
-  await sql`
-    insert into humans (id, email, email_key, password_hash)
-    values (${owner}, ${`${owner}@people.dev`}, ${`${owner}@people.dev`}, 'none')`;
-  await sql`
-    update agents
-    set owner_id = ${owner}, linked_at = now()
-    where id in (${rich.user.id}, ${richer.user.id})`;
-  await addWins(sql, free.user.id, 3);
-  await addWins(sql, richer.user.id, 2);
-  await addWins(sql, rich.user.id, 1);
-  const ids = [rich, richer, free].map(({ user }) => user.id as string);
-  await sql.begin((tx) => markStanding(tx, ids));
-  const keeper = createBoardRebuild(forum.deps, 20);
-  t.teardown(() => keeper.stop());
-  await keeper.start();
-  await sql`update accounts set balance = 900000 where agent_id = ${rich.user.id}`;
-  const rankOf = async (id: string): Promise<number> =>
-    (await rich.call('GET', `/api/agents/${id}`)).body.agent.rank;
-  await until('the second', async () => (await rankOf(rich.user.id)) === 2);
-  t.equal(await rankOf(richer.user.id), 1);
-  const even = await register();
-  const other = await register();
-  t.equal(await rankOf(even.user.id), await rankOf(other.user.id));
-});
-
-t.test('an agent says of itself at registration what it may change later', async (t) => {
-  const said = { bio: 'b'.repeat(500), domain_focus: 'd'.repeat(500), philosophy: 'p'.repeat(280) };
-  const { call, key, user } = await register({ ...said, domain_focus: ` ${'d'.repeat(498)} ` });
-  const kept = { ...said, domain_focus: 'd'.repeat(498) };
-  t.match((await call('GET', '/api/me', { key })).body.user, kept);
-  t.match((await call('GET', `/api/agents/${user.id}`)).body.agent, kept);
-  const silent = await register({ bio: '  ', philosophy: null });
-  const none = { bio: null, domain_focus: null, philosophy: null };
-  t.match((await call('GET', `/api/agents/${silent.user.id}`)).body.agent, none);
-  for (const [name, text] of Object.entries(said)) {
-    const body = { name: newName(), model: 'gpt-5', [name]: `${text}x` };
-    const refused = await call('POST', '/api/register', { body });
-    t.match(refused, { status: 400, body: { fields: [{ path: `body.${name}` }] } }, name);
-  }
-});
-
-t.test('a profile changes only in what is named', async (t) => {
-  const { call, key } = await register({ role: 'scout' });
-  const bio = 'b'.repeat(500);
-  const first = await call('PATCH', '/api/me', {
-    key,
-    body: { bio, domain_focus: 'd'.repeat(500), philosophy: 'p'.repeat(280), points: 9 },
-  });
-  t.equal(first.status, 200);
-  t.match(first.body.user, { bio, points: 5_000, roles: ['scout'] });
-  const second = await call('PATCH', '/api/me', {
-    key,
-    body: { bio: null, philosophy: '  ', risk_profile: 'conservative', role: 'guardian' },
-  });
-  t.match(second.body.user, {
-    bio: null,
-    domain_focus: 'd'.repeat(500),
-    philosophy: null,
-    risk_profile: 'conservative',
-    roles: ['guardian'],
-  });
-  t.same((await call('PATCH', '/api/me', { key, body: {} })).body, second.body);
-});
-
-t.test('a profile change over a limit is refused as a whole', async (t) => {
-  const { call, key } = await register();
-  const before = (await call('GET', '/api/me', { key })).body;
-  const bad: readonly (readonly [string, unknown])[] = [
-    ['bio', 'b'.repeat(501)],
-    ['domain_focus', 'd'.repeat(501)],
-    ['philosophy', 'p'.repeat(281)],
-    ['persona_archetype', 'hero'],
-    ['risk_profile', 'none'],
-    ['role', 'king'],
-    ['bio', 5],
-  ];
-  for (const [name, value] of bad) {
-    const body = { domain_focus: 'chips', [name]: value };
-    const answer = await call('PATCH', '/api/me', { key, body });
-    t.match(answer, { status: 400, body: { code: 'INVALID_REQUEST' } }, name);
-    t.equal(answer.body.fields[0].path, `body.${name}`);
-  }
-  t.same((await call('GET', '/api/me', { key })).body, before);
-});
-
-t.test('a new key replaces the old one at once', async (t) => {
-  const { call, key, user } = await register();
-  const rotated = await call('POST', '/api/me/rotate-key', { key });
-  t.equal(rotated.status, 200);
-  t.not(rotated.body.api_key, key);
-  t.match(await call('GET', '/api/me', { key }), {
-    status: 401,
-    body: { code: 'INVALID_API_KEY' },
-  });
-  const fresh = await call('GET', '/api/me', { key: rotated.body.api_key });
-  t.match(fresh, { status: 200, body: { user: { id: user.id } } });
-  t.match(await call('POST', '/api/me/rotate-key', { key }), { status: 401 });
-});
-
-t.test('of two rotations by one key at once only one gives a key', async (t) => {
-  const { call, key } = await register();
-  const answers = await Promise.all([1, 2].map(() => call('POST', '/api/me/rotate-key', { key })));
-  t.same(answers.map(({ status }) => status).sort(), [200, 401]);
-  const won = answers.find(({ status }) => status === 200);
-  t.equal((await call('GET', '/api/me', { key: won?.body.api_key })).status, 200);
-});
-
-t.test('a public profile shows no code, no key and nothing of the owner', async (t) => {
-  const { call, user } = await register();
-  const owner_id = makeId();
-  await sql`
-    insert into humans (id, email, email_key, name, password_hash)
-    values (${owner_id}, 'secret@example.org', 'secret@example.org', 'Secret Person', 'none')`;
-  await sql`
-    update agents set owner_id = ${owner_id}, linked_at = now() where id = ${user.id}`;
-  const answer = await call('GET', `/api/agents/${user.id}`);
-  t.match(answer, { status: 200, body: { agent: { id: user.id, trust_label: 'verified' } } });
-  for (const secret of [owner_id, 'secret@', 'Secret Person', user.referral_code, 'owner']) {
-    t.notMatch(answer.text, secret);
-  }
-  const etag = answer.headers.get('etag') ?? '';
-  const again = await call('GET', `/api/agents/${user.id}`, { headers: { 'If-None-Match': etag } });
-  t.equal(again.status, 304);
-});
-
-t.test('an agent that does not exist is AGENT_NOT_FOUND', async (t) => {
-  const call = makeClient(forum.url);
-  for (const id of [makeId(), 'nobody', '%00', 'x'.repeat(300)]) {
-    const answer = await call('GET', `/api/agents/${id}`);
-    t.equal(answer.status, 404, id);
-    if (id !== '%00') t.equal(answer.body.code, 'AGENT_NOT_FOUND', id);
-  }
-});
-
-t.test('the ledger is paged, newest first, and stays right while it grows', async (t) => {
-  const { call, key, user } = await register();
-  const post = (amount: number) =>
-    sql.begin((tx) => postEntry(tx, { agent_id: user.id, reason: 'test', amount, at: new Date() }));
-  for (let i = 1; i <= 24; i += 1) await post(i % 2 === 0 ? i : -i);
-  const first = await call('GET', '/api/me/transactions', { key });
-  t.match(first, { status: 200, body: { total: 25, balance: 5_012 } });
-  t.equal(first.body.transactions.length, 20);
-  t.match(first.body.transactions[0], { reason: 'test', amount: 24, balance_after: 5_012 });
-  t.match(first.headers.get('link'), /^<\/api\/me\/transactions\?limit=20&cursor=.+>; rel="next"$/);
-  await post(1);
-  const next = await call('GET', `/api/me/transactions?cursor=${first.body.next_cursor}`, { key });
-  t.equal(next.body.transactions.length, 5);
-  t.equal(next.body.next_cursor, null);
-  t.equal(next.headers.get('link'), null);
-  t.match(next.body.transactions.at(-1), { reason: 'registration', amount: 5_000 });
-  const sum = [...first.body.transactions, ...next.body.transactions].reduce(
-    (total: number, { amount }: { amount: number }) => total + amount,
-    0,
-  );
-  t.equal(sum, 5_012);
-  const all = await call('GET', '/api/me/transactions?limit=1000', { key });
-  t.equal(all.body.transactions.length, 26);
-  const offset = await call('GET', '/api/me/transactions?limit=5&offset=24', { key });
-  t.equal(offset.body.transactions.length, 2);
-  for (const query of ['limit=-1', 'limit=0', 'cursor=xyz', 'offset=10001', 'limit=two']) {
-    const refused = await call('GET', `/api/me/transactions?${query}`, { key });
-    t.match(refused, { status: 400, body: { code: 'INVALID_REQUEST' } }, query);
-  }
-});
-
-t.test('a balance may go below nothing', async (t) => {
-  const { user } = await register();
-  const post = (amount: number) =>
-    sql.begin((tx) => postEntry(tx, { agent_id: user.id, reason: 'test', amount, at: new Date() }));
-  t.equal(await post(-5_001), -1);
-  const rows = await sql`select amount from ledger where agent_id = ${user.id} order by id`;
+  t.same(new Set(await Promise.all(links)), new Set([200]));
+  const posted = await postedTo(recruiter);
+  const wanted = [200, 300, 300, 300, ...new Array<number>(46).fill(500)];
   t.same(
-    rows.map((row) => row['amount']),
-    [5_000, -5_001],
+    posted.map(({ amount }) => amount).sort((a, b) => a - b),
+    wanted,
   );
+  t.same(new Set(posted.map(({ reason }) => reason)), new Set(['referral']));
+  t.same(posted.map(({ subject_id }) => subject_id).sort(), recruits.map(({ id }) => id).sort());
+  const rows = await sql`
+    select ordinal, bonus from referrals where agent_id = ${recruiter.id} order by ordinal`;
+  t.same(
+    [...rows],
+    wanted.map((bonus, n) => ({ ordinal: n + 1, bonus })),
+  );
+  const me = await owner.call('GET', '/api/me/transactions?limit=1', { key: recruiter.key });
+  t.match(me.body, {
+    balance: 5_000 + 200 + 900 + 46 * 500,
+    transactions: [{ reason: 'referral' }],
+  });
 });
 
-t.test('the routes of an agent need its key', async (t) => {
-  const call = makeClient(forum.url);
-  const paths = [
-    ['GET', '/api/me'],
-    ['PATCH', '/api/me'],
-    ['POST', '/api/me/rotate-key'],
-    ['GET', '/api/me/transactions'],
-  ] as const;
-  for (const [method, path] of paths) {
-    const body = method === 'GET' ? undefined : {};
-    t.match(await call(method, path, { body }), { status: 401, body: { code: 'MISSING_AUTH' } });
-    const bad = await call(method, path, { body, key: 'sk_nope' });
-    t.match(bad, { status: 401, body: { code: 'INVALID_API_KEY' } });
+t.test('unlinking and linking again, by whomever, pays nothing again', async (t) => {
+  const [owner, one, other] = [await addPerson(), await addPerson(), await addPerson()];
+  const recruiter = await addAgent({}, owner.token);
+  const recruit = await addRecruit(recruiter);
+  for (const person of [one, one]) {
+    t.equal(await link(person, recruit), 200);
+    t.equal(await unlink(person, recruit), 200);
+  }
+  t.equal(await link(other, recruit), 200);
+  t.same(await amounts(recruiter), [200]);
+});
+
+t.test('a recruit that registers with a Bearer token counts at once', async (t) => {
+  const [owner, other] = [await addPerson(), await addPerson()];
+  const recruiter = await addAgent({}, owner.token);
+  for (const { token } of [other, owner, other]) await addRecruit(recruiter, token);
+  t.same(await amounts(recruiter), [200, 300]);
+});
+
+t.test('under the recruiter’s own owner nothing is paid, under another one it is', async (t) => {
+  const [owner, other] = [await addPerson(), await addPerson()];
+  const recruiter = await addAgent({}, owner.token);
+  const recruit = await addRecruit(recruiter);
+  t.equal(await link(owner, recruit), 200);
+  t.same(await amounts(recruiter), []);
+  t.equal(await unlink(owner, recruit), 200);
+  t.equal(await link(other, recruit), 200);
+  t.same(await amounts(recruiter), [200]);
+});
+
+t.test('a recruiter without an owner is paid, and keeps it under another owner', async (t) => {
+  const [one, other] = [await addPerson(), await addPerson()];
+  const recruiter = await addAgent();
+  t.equal(await link(one, await addRecruit(recruiter)), 200);
+  t.same(await amounts(recruiter), [200]);
+  t.equal(await link(other, recruiter), 200);
+  t.same(await amounts(recruiter), [200]);
+});
+
+t.test('a recruiter linked under its recruits’ owner gives their bonuses back', async (t) => {
+  const [owner, other] = [await addPerson(), await addPerson()];
+  const recruiter = await addAgent();
+  for (const person of [owner, other, owner]) await link(person, await addRecruit(recruiter));
+  t.same(await amounts(recruiter), [200, 300, 300]);
+  const linked = await send(owner, recruiter.key);
+  t.match(linked, { status: 200, body: { agent: { points: 5_300 } } });
+  t.same(await amounts(recruiter), [200, 300, 300, -200, -300]);
+  t.equal((await postedTo(recruiter))[4]?.reason, 'referral_withdrawn');
+  await unlink(owner, recruiter);
+  await link(owner, recruiter);
+  t.same(await amounts(recruiter), [200, 300, 300, -200, -300], 'once');
+  await link(other, await addRecruit(recruiter));
+  t.same((await amounts(recruiter)).at(-1), 300, 'the order goes on: this is the fourth');
+});
+
+t.test('linking both at once never pays within one owner', async (t) => {
+  const owner = await addPerson();
+  for (let round = 0; round < 15; round += 1) {
+    const recruiter = await addAgent();
+    const recruits = await Promise.all([1, 2, 3].map(() => addRecruit(recruiter)));
+    const statuses = await Promise.all([recruiter, ...recruits].map((agent) => link(owner, agent)));
+    t.same(statuses, [200, 200, 200, 200]);
+    const total = (await amounts(recruiter)).reduce((sum, amount) => sum + amount, 0);
+    t.equal(total, 0, 'paid and taken back, or not paid');
   }
 });
 
-t.test('a suspended agent is ACCOUNT_SUSPENDED everywhere', async (t) => {
-  const { call, key, user } = await register();
-  await sql`update agents set suspended_at = now() where id = ${user.id}`;
-  forum.deps.principals.forget(user.id);
-  const refused = await call('GET', '/api/me', { key });
-  t.match(refused, { status: 403, body: { code: 'ACCOUNT_SUSPENDED' } });
+t.test('a chain that is linked at once in every order ends without a deadlock', async (t) => {
+  const people = [await addPerson(), await addPerson()];
+  const chain = [await addAgent()];
+  for (let n = 0; n < 12; n += 1) chain.push(await addRecruit(chain.at(-1) as Agent));
+  const statuses = await Promise.all(
+    chain.map((agent, n) => link(people[n % people.length] as Person, agent)),
+  );
+  t.same(new Set(statuses), new Set([200]));
+  for (const recruiter of chain.slice(0, -1)) t.same(await amounts(recruiter), [200]);
 });

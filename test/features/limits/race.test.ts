@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { t } from 'tap';
 import { type Answered, startApp } from '../../help/app.js';
-import type { HammerAsk, Shot } from '../../help/limiter-child.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { openStores, startPrivateStores, type Teardown } from '../../help/stores.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
+import type { HammerAsk, Shot } from './limiter-child.js';
 
 /** Limits under eight parallel clients of two api processes: exact, also where windows end. */
 
 const stores = await openStores(t);
-const child = fileURLToPath(new URL('../../help/limiter-child.js', import.meta.url));
+const child = fileURLToPath(new URL('./limiter-child.js', import.meta.url));
 
 const startHammer = async (t: Teardown) => {
   const running = fork(child);
@@ -83,7 +83,7 @@ t.test('in no sliding window more than the limit, and nothing is refused below i
   }
 });
 
-t.test('what looks for excess and undue refusals finds them', async (t) => {
+t.test('the checks of this test find excess and undue refusals', async (t) => {
   const ask = { limit: 2, window_ms: 100 } as HammerAsk;
   const shot = (at: number, allowed: boolean): Shot => ({
     ...{ sent: at, got: at + 1, allowed, left: 0, retry_ms: 1 },

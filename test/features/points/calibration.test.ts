@@ -5,7 +5,7 @@ const near = (t: Test, found: number | undefined, wanted: number, digits: number
   t.ok(Math.abs((found ?? 99) - wanted) < 0.5 * 10 ** -digits, `${found} is ${wanted}`);
 };
 
-t.test('the calibration errors are those of torchmetrics', (t) => {
+t.test('the calibration errors are those of torchmetrics', async (t) => {
   // 0.25 twice, which did not happen; 0.55 once and 0.75 twice, which did.
   const error = calibrationError([
     { n: 2, stated: 0.5, hits: 0 },
@@ -13,16 +13,14 @@ t.test('the calibration errors are those of torchmetrics', (t) => {
   ]);
   near(t, error?.ece, 0.29, 4);
   near(t, error?.mce, 0.3167, 4);
-  t.end();
 });
 
-t.test('empty bins count for nothing', (t) => {
+t.test('empty bins count for nothing', async (t) => {
   t.equal(calibrationError([]), null);
   t.equal(calibrationError([{ n: 0, stated: 0, hits: 0 }]), null);
-  t.end();
 });
 
-t.test('the interval of a share is that of Wilson', (t) => {
+t.test('the interval of a share is that of Wilson', async (t) => {
   // 8 of 10, as R's prop.test(8, 10, correct = FALSE) and statsmodels give it.
   near(t, wilson(8, 10).low, 0.4901625, 7);
   near(t, wilson(8, 10).high, 0.9433178, 7);
@@ -30,17 +28,12 @@ t.test('the interval of a share is that of Wilson', (t) => {
   t.equal(wilson(0, 10).low, 0);
   t.equal(wilson(10, 10).high, 1);
   t.same(wilson(0, 0), { low: 0, high: 1 });
-  t.end();
 });
 
-t.test(
-  'the interval of a mean narrows with the root of its number and stays within 0 to 1',
-  (t) => {
-    const wide = meanInterval(0.5, 0.04, 25);
-    near(t, wide.low, 0.5 - 1.959964 * 0.04, 6);
-    near(t, meanInterval(0.5, 0.04, 100).high, 0.5 + 1.959964 * 0.02, 6);
-    t.equal(meanInterval(0.01, 0.04, 10).low, 0);
-    t.same(meanInterval(0.2, 0, 1), { low: 0, high: 1 });
-    t.end();
-  },
-);
+t.test('the interval of a mean narrows with the root of its number, within 0 to 1', async (t) => {
+  const wide = meanInterval(0.5, 0.04, 25);
+  near(t, wide.low, 0.5 - 1.959964 * 0.04, 6);
+  near(t, meanInterval(0.5, 0.04, 100).high, 0.5 + 1.959964 * 0.02, 6);
+  t.equal(meanInterval(0.01, 0.04, 10).low, 0);
+  t.same(meanInterval(0.2, 0, 1), { low: 0, high: 1 });
+});

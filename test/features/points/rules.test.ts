@@ -8,25 +8,30 @@ import {
   net,
   type PointsRule,
   percentDistribution,
+  type Scored,
+  termsOf,
   tierOf,
   tierProgress,
   tiers,
 } from '../../../src/features/points/rules.js';
+import { holds } from '../../help/property.js';
 
-const whole_percents = (n: number): fc.Arbitrary<number[]> =>
+const percents = (n: number): fc.Arbitrary<number[]> =>
   fc.array(fc.integer({ min: 0, max: 100 }), { minLength: n - 1, maxLength: n - 1 }).map((cuts) => {
     const edges = [0, ...cuts.sort((a, b) => a - b), 100];
     return edges.slice(1).map((edge, i) => edge - edges[i]!);
   });
 
-const distributions: fc.Arbitrary<Distribution> = fc.integer({ min: 2, max: 8 }).chain((n) =>
+/** Every form in which a forecast can be stated, sure ones and even ones among them. */
+const distributionsOf = (n: number): fc.Arbitrary<Distribution> =>
   fc.oneof(
-    whole_percents(n).map(percentDistribution),
+    percents(n).map(percentDistribution),
     fc
       .record({ selected: fc.nat(n - 1), confidence: fc.integer({ min: 0, max: 100 }) })
       .map((stated) => evenRestDistribution({ options: n, ...stated })),
-  ),
-);
+  );
+
+const distributions = fc.integer({ min: 2, max: 8 }).chain(distributionsOf);
 
 const nonEmptySubsets = (n: number): number[][] =>
   Array.from({ length: 2 ** n - 1 }, (_, bits) =>
@@ -36,15 +41,8 @@ const nonEmptySubsets = (n: number): number[][] =>
 const paid = (weight: number, distribution: Distribution, correct: readonly number[]): number =>
   net({ weight, distribution, correct });
 
-interface Asked {
-  readonly weight: number;
-  readonly distribution: Distribution;
-  readonly correct: readonly number[];
-  readonly rule?: PointsRule;
-}
-
 /** The formula as written, in floating point, to compare the integer form with. */
-const plainNet = ({ weight, distribution, correct, rule }: Asked): number => {
+const plainNet = ({ weight, distribution, correct, rule }: Scored): number => {
   const { units, whole } = distribution;
   const n = units.length;
   const o = units.map((_, i) => (correct.includes(i) ? 1 / correct.length : 0));
@@ -54,7 +52,7 @@ const plainNet = ({ weight, distribution, correct, rule }: Asked): number => {
   return (100 * weight * (u - b)) / (1 - 1 / n);
 };
 
-t.test('a yes/no forecast earns what the contract lists', (t) => {
+t.test('a yes/no forecast earns what the contract lists', async (t) => {
   const vectors: [number, number, number][] = [
     [50, 0, 0],
     [80, 84, -156],
@@ -67,10 +65,9 @@ t.test('a yes/no forecast earns what the contract lists', (t) => {
     t.equal(paid(1, binaryDistribution(100 - percent), [1]), right, 'NO mirrors YES');
     t.equal(paid(5, binaryDistribution(percent), [1]), 5 * wrong, 'weight multiplies');
   }
-  t.end();
 });
 
-t.test('a half point is rounded away from zero', (t) => {
+t.test('a half point is rounded away from zero', async (t) => {
   const halves = [];
   for (let n = 3; n <= 10; n += 1) {
     for (let confidence = 0; confidence <= 100; confidence += 1) {
@@ -84,44 +81,42 @@ t.test('a half point is rounded away from zero', (t) => {
     }
   }
   t.ok(halves.some((x) => x > 0) && halves.some((x) => x < 0), 'both signs occur');
-  t.end();
 });
 
-t.test('net is the written formula, whatever the options and the outcome', (t) => {
-  fc.assert(
+t.test('net is the written formula, whatever the options and the outcome', async (t) => {
+  await holds(
+    t,
     fc.property(distributions, fc.integer({ min: 1, max: 5 }), (p, weight) => {
       for (const correct of nonEmptySubsets(p.units.length)) {
         for (const rule of [1, 2] as const) {
-          const asked = { weight, distribution: p, correct, rule };
-          const got = net(asked);
-          if (Math.abs(got - plainNet(asked)) > 0.5 + 1e-6) return false;
+          const payment = { weight, distribution: p, correct, rule };
+          const got = net(payment);
+          if (Math.abs(got - plainNet(payment)) > 0.5 + 1e-6) return false;
           if (!Number.isInteger(got) || Object.is(got, -0)) return false;
         }
       }
       return true;
     }),
   );
-  t.end();
 });
 
-t.test('no loss is above 300 · weight, whatever the options and the outcome', (t) => {
-  fc.assert(
+t.test('no loss is above 300 · weight, whatever the options and the outcome', async (t) => {
+  await holds(
+    t,
     fc.property(distributions, fc.integer({ min: 1, max: 5 }), (p, weight) =>
       nonEmptySubsets(p.units.length).every((set) => paid(weight, p, set) >= -300 * weight),
     ),
   );
-  t.end();
 });
 
-t.test('the even forecast earns nothing, however many options are correct', (t) => {
+t.test('the even forecast earns nothing, however many options are correct', async (t) => {
   for (let n = 2; n <= 10; n += 1) {
     const even: Distribution = { units: new Array<number>(n).fill(1), whole: n };
     for (let k = 1; k < n; k += 1) t.equal(paid(5, even, [...new Array(k).keys()]), 0);
   }
-  t.end();
 });
 
-t.test('the rules differ with several correct options only', (t) => {
+t.test('the rules differ with several correct options only', async (t) => {
   const p = percentDistribution([70, 10, 10, 10]);
   const of = (rule: PointsRule, correct: readonly number[]) =>
     net({ weight: 2, distribution: p, correct, rule });
@@ -129,43 +124,14 @@ t.test('the rules differ with several correct options only', (t) => {
   t.equal(of(1, [3]), of(2, [3]));
   t.same([of(1, [0, 2]), of(2, [0, 2])], [24, 8]);
   t.equal(of(1, [0, 1, 2, 3]), 0);
-  t.end();
 });
 
-t.test('no report beats the belief in expectation by more than rounding', (t) => {
-  const beliefs = fc
-    .integer({ min: 2, max: 5 })
-    .chain((n) => fc.tuple(whole_percents(n), whole_percents(n)));
-  const expected = (belief: number[], report: number[]): number =>
-    belief.reduce((sum, b, i) => sum + (b / 100) * paid(1, percentDistribution(report), [i]), 0);
-  fc.assert(
-    fc.property(beliefs, ([belief, report]) => {
-      return expected(belief, report) <= expected(belief, belief) + 1;
-    }),
-    { numRuns: 2_000 },
-  );
-  // For yes/no the exact cost of a report d away from the belief is 400·d², which outweighs the
-  // rounding from six points on.
-  const beaten: string[] = [];
-  for (let belief = 0; belief <= 100; belief += 1) {
-    const own = expected([belief, 100 - belief], [belief, 100 - belief]);
-    for (let report = 0; report <= 100; report += 1) {
-      const other = expected([belief, 100 - belief], [report, 100 - report]);
-      if (other > own + 1) beaten.push(`${belief} by ${report}`);
-      if (Math.abs(report - belief) >= 6 && other >= own) beaten.push(`${belief} ties ${report}`);
-    }
-  }
-  t.same(beaten, []);
-  t.end();
-});
-
-t.test('an outcome that names no option of the question is a bug, not a score', (t) => {
+t.test('an outcome that names no option of the question is a bug, not a score', async (t) => {
   t.throws(() => paid(1, binaryDistribution(60), []), RangeError);
   t.throws(() => paid(1, binaryDistribution(60), [2]), RangeError);
-  t.end();
 });
 
-t.test('a tier begins exactly at its threshold', (t) => {
+t.test('a tier begins exactly at its threshold', async (t) => {
   const names = ['Observer', 'Predictor', 'Analyst', 'Oracle', 'Architect'] as const;
   const thresholds = [0, 1_000, 4_000, 20_000, 50_000];
   t.same(
@@ -183,5 +149,157 @@ t.test('a tier begins exactly at its threshold', (t) => {
   t.equal(tierOf(-5), 'Observer');
   t.same(tierProgress(999), { tier: 'Observer', next_tier: 'Predictor', points_to_next: 1 });
   t.same(tierProgress(80_000), { tier: 'Architect', next_tier: null, points_to_next: null });
-  t.end();
+});
+
+/**
+ * Honesty pays best: for beliefs over 2 to 10 options no report has a higher expectation than the
+ * belief itself. Paid are whole points, so that two expectations can differ by rounding, at most
+ * half a point each; without the rounding the belief wins by 100 · weight · |p − q|² / U exactly.
+ */
+const cases = fc.integer({ min: 2, max: 10 }).chain((n) =>
+  fc.record({
+    belief: distributionsOf(n),
+    report: distributionsOf(n),
+    weight: fc.integer({ min: 1, max: 5 }),
+  }),
+);
+
+/** Expected points of a report times `belief.whole`, in whole numbers. */
+const expected = (weight: number, belief: Distribution, report: Distribution): number =>
+  belief.units.reduce(
+    (sum, unit, i) => sum + unit * net({ weight, distribution: report, correct: [i] }),
+    0,
+  );
+
+t.test('no report beats the belief by more than the rounding to a point', async (t) => {
+  const sizes = new Set<number>();
+  await holds(
+    t,
+    fc.property(cases, ({ belief, report, weight }) => {
+      sizes.add(belief.units.length);
+      const gained = expected(weight, belief, report) - expected(weight, belief, belief);
+      return gained <= belief.whole;
+    }),
+    { numRuns: 5_000 },
+  );
+  t.equal(sizes.size, 9, 'for 2 to 10 options');
+});
+
+t.test('for yes/no a report six points away costs more than the rounding', async (t) => {
+  const beaten: string[] = [];
+  const at = (percent: number) => binaryDistribution(percent);
+  for (let belief = 0; belief <= 100; belief += 1) {
+    const own = expected(1, at(belief), at(belief));
+    for (let report = 0; report <= 100; report += 1) {
+      const other = expected(1, at(belief), at(report));
+      if (other > own + 100) beaten.push(`${belief} by ${report}`);
+      // The exact cost of a report d away from the belief is 400·d².
+      if (Math.abs(report - belief) >= 6 && other >= own) beaten.push(`${belief} ties ${report}`);
+    }
+  }
+  t.same(beaten, []);
+});
+
+t.test('a report that is searched for does not beat the belief either', async (t) => {
+  await holds(
+    t,
+    fc.property(
+      fc.integer({ min: 2, max: 10 }).chain(percents),
+      fc.integer({ min: 1, max: 5 }),
+      (units, weight) => {
+        const belief = percentDistribution(units);
+        const own = expected(weight, belief, belief);
+        // Bluffs first, then whatever moving a few percent from one option to another improves.
+        let best = own;
+        const climb = (start: readonly number[]): void => {
+          let at = [...start];
+          let here = expected(weight, belief, percentDistribution(at));
+          for (let improved = true; improved; ) {
+            improved = false;
+            for (let from = 0; from < at.length; from += 1) {
+              for (let to = 0; to < at.length; to += 1) {
+                if (from === to || at[from]! < 1) continue;
+                const next = [...at];
+                next[from]! -= 1;
+                next[to]! += 1;
+                const there = expected(weight, belief, percentDistribution(next));
+                if (there <= here) continue;
+                at = next;
+                here = there;
+                improved = true;
+              }
+            }
+          }
+          best = Math.max(best, here);
+        };
+        climb(units);
+        const favourite = units.indexOf(Math.max(...units));
+        climb(units.map((_, i) => (i === favourite ? 100 : 0)));
+        return best - own <= belief.whole;
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+t.test('without rounding the belief wins by the squared distance, always', async (t) => {
+  const unrounded = (weight: number, belief: Distribution, report: Distribution): number =>
+    belief.units.reduce((sum, unit, i) => {
+      const { b, u } = termsOf(report, [i]);
+      return sum + (unit / belief.whole) * 100 * weight * (1 - b / u);
+    }, 0);
+  await holds(
+    t,
+    fc.property(cases, ({ belief, report, weight }) => {
+      const n = belief.units.length;
+      const apart = belief.units.reduce((sum, unit, i) => {
+        return sum + (unit / belief.whole - report.units[i]! / report.whole) ** 2;
+      }, 0);
+      const lost = unrounded(weight, belief, belief) - unrounded(weight, belief, report);
+      return Math.abs(lost - (100 * weight * apart) / (1 - 1 / n)) < 1e-9;
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+t.test('with several correct options the expected outcome is the best report', async (t) => {
+  const sets = (n: number): fc.Arbitrary<number[]> =>
+    fc.subarray([...new Array(n).keys()], { minLength: 1, maxLength: n - 1 });
+  const two_outcomes = fc.integer({ min: 3, max: 10 }).chain((n) =>
+    fc.record({
+      one: sets(n),
+      other: sets(n),
+      report: distributionsOf(n),
+      weight: fc.integer({ min: 1, max: 5 }),
+    }),
+  );
+  await holds(
+    t,
+    fc.property(two_outcomes, ({ one, other, report, weight }) => {
+      // Either outcome is as likely: on average each of k correct options has 1/k.
+      const share = (set: readonly number[], i: number): number =>
+        set.includes(i) ? (one.length * other.length) / set.length : 0;
+      const belief: Distribution = {
+        units: report.units.map((_, i) => share(one, i) + share(other, i)),
+        whole: 2 * one.length * other.length,
+      };
+      const expect = (distribution: Distribution): number =>
+        net({ weight, distribution, correct: one }) + net({ weight, distribution, correct: other });
+      return expect(report) - expect(belief) <= 2;
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+t.test('a rule that pays the bluffer would be found out', async (t) => {
+  // Linear in the probability of what happened: whoever believes 60 % should say 100 %.
+  const linear = (belief: Distribution, report: Distribution): number =>
+    belief.units.reduce((sum, unit, i) => sum + unit * 100 * (report.units[i]! / report.whole), 0);
+  const details = fc.check(
+    fc.property(
+      cases,
+      ({ belief, report }) => linear(belief, report) <= linear(belief, belief) + belief.whole,
+    ),
+  );
+  t.ok(details.failed);
 });

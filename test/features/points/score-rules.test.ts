@@ -30,7 +30,7 @@ const scoreYes = (chance: number, happened: boolean) =>
     selected: chance >= 50 ? 0 : 1,
   });
 
-t.test('the Brier score is that of scikit-learn', (t) => {
+t.test('the Brier score is that of scikit-learn', async (t) => {
   const check = (happened: readonly number[], chances: readonly number[], wanted: number): void => {
     const plain = chances.map((chance, i) => brier(chance, happened[i] === 1));
     near(t, mean(plain), wanted, 12);
@@ -41,10 +41,9 @@ t.test('the Brier score is that of scikit-learn', (t) => {
   };
   check([0, 1, 1, 0], [0.1, 0.9, 0.8, 0.3], 0.0375);
   check([1, 0, 0, 1, 0, 0], [0.9, 0.1, 0.2, 0.65, 0.8, 0.7], 0.21875);
-  t.end();
 });
 
-t.test('baseline and relative scores are the published ones', (t) => {
+t.test('baseline and relative scores are the published ones', async (t) => {
   near(t, baselineScore(0.9), 84.79969066, 8);
   near(t, baselineScore(0.1), -232.19280949, 8);
   near(t, scoreYes(90, true).baseline, 84.79969066, 8);
@@ -56,20 +55,18 @@ t.test('baseline and relative scores are the published ones', (t) => {
     near(t, relative[i] ?? null, wanted, 3);
   }
   t.equal(relativeScore(-1, { count: 0, log_sum: 0 }), null, 'alone there is nothing to compare');
-  t.end();
 });
 
-t.test('certainty is scored as half a percent less than it', (t) => {
+t.test('certainty is scored as half a percent less than it', async (t) => {
   near(t, scoreYes(100, true).log_score, Math.log(0.995), 12);
   near(t, scoreYes(100, false).log_score, Math.log(0.005), 12);
   near(t, scoreYes(99, true).log_score, Math.log(0.99), 12);
   near(t, scoreYes(1, true).log_score, Math.log(0.01), 12);
   t.equal(scoreYes(100, false).brier, 1);
   t.equal(scoreYes(100, true).brier, 0);
-  t.end();
 });
 
-t.test('an even forecast is neither correct nor better than the baseline', (t) => {
+t.test('an even forecast is neither correct nor better than the baseline', async (t) => {
   const even = scoreForecast({
     distribution: evenRestDistribution({ options: 4, selected: 1, confidence: 25 }),
     correct: [2],
@@ -90,10 +87,9 @@ t.test('an even forecast is neither correct nor better than the baseline', (t) =
   t.throws(() =>
     scoreForecast({ distribution: binaryDistribution(50), correct: [2], selected: 0 }),
   );
-  t.end();
 });
 
-t.test('a forecast may be correct although its option was not the one', (t) => {
+t.test('a forecast may be correct although its option was not the one', async (t) => {
   const score = scoreForecast({
     distribution: percentDistribution([50, 40, 10]),
     correct: [1],
@@ -101,7 +97,6 @@ t.test('a forecast may be correct although its option was not the one', (t) => {
   });
   t.match(score, { forecast: 0.4, correct: true, hit: false });
   near(t, score.brier, (0.25 + 0.36 + 0.01) / 2, 12);
-  t.end();
 });
 
 const percents = (n: number): fc.Arbitrary<number[]> =>
@@ -158,18 +153,16 @@ t.test('relative scores of a question sum to nothing', async (t) => {
   );
 });
 
-t.test('a streak counts correct ones in a row and is broken by a miss', (t) => {
+t.test('a streak counts correct ones in a row and is broken by a miss', async (t) => {
   t.same(streakOf([]), { current: 0, best: 0 });
   t.same(streakOf([true, true, false, true]), { current: 1, best: 2 });
   t.same(streakOf([false, true, true, true]), { current: 3, best: 3 });
   t.same(streakOf([true, false]), { current: 0, best: 1 });
-  t.end();
 });
 
-t.test('a row of days goes on through today, whether or not it has a prediction yet', (t) => {
+t.test('a row of days goes on through today, whether or not it has a prediction yet', async (t) => {
   t.same(dayStreakOf([], 100), { current: 0, best: 0 });
   t.same(dayStreakOf([95, 96, 97, 99, 100], 100), { current: 2, best: 3 });
   t.same(dayStreakOf([95, 96, 97, 98, 99], 100), { current: 5, best: 5 });
   t.same(dayStreakOf([95, 96, 97, 98], 100), { current: 0, best: 4 });
-  t.end();
 });

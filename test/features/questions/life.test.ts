@@ -1,5 +1,7 @@
 import { t as root, test } from 'tap';
 import { markResolved, markVoided } from '../../../src/features/questions/index.js';
+import { editable } from '../../../src/features/questions/rules.js';
+import type { QuestionEdit, QuestionStatus } from '../../../src/features/questions/schema.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { startApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
@@ -7,9 +9,13 @@ import { until } from '../../help/until.js';
 
 const hour_ms = 3_600_000;
 const inHours = (hours: number): string => new Date(Date.now() + hours * hour_ms).toISOString();
+const inDays = (days: number): string => inHours(24 * days);
 
 /** No timer: what is seen here comes from the calls alone. Each test has questions of its own. */
 const app = await startApp(root, { roles: ['api'] });
+
+const patch = (id: string, body: unknown) =>
+  app.call('PATCH', `/api/admin/questions/${id}`, { admin: true, body });
 
 const stepsOf = (id: string) => {
   const post = (step: string, body: unknown = {}) =>
@@ -48,13 +54,13 @@ const statusOf = async (id: string): Promise<string> => {
 };
 
 /** The steps that lead to each status. */
-const ways = {
+const ways: Readonly<Record<QuestionStatus, readonly Step[]>> = {
   draft: [],
   open: ['publish'],
   closed: ['publish', 'close'],
   resolved: ['publish', 'close', 'resolve'],
   voided: ['publish', 'void'],
-} satisfies Record<string, readonly Step[]>;
+};
 
 /** Where each step leads from a status; what is not here is refused. */
 const allowed: Readonly<Record<string, Partial<Record<Step, string>>>> = {
@@ -72,7 +78,7 @@ test('every step from every status: those of the contract and no others', async 
     for (const step of all_steps) {
       const id = await makeOpenQuestion(app, { publish: false });
       const steps = stepsOf(id);
-      for (const before of way as readonly Step[]) await steps[before]();
+      for (const before of way) await steps[before]();
       t.equal(await statusOf(id), status);
       const events = await eventsOf(id);
       const answer = await steps[step]();
@@ -87,7 +93,7 @@ test('every step from every status: those of the contract and no others', async 
   }
 });
 
-test('a step tells the question as it is then, and the world what happened', async (t) => {
+test('a step answers with the question as it is then, and emits its event', async (t) => {
   const id = await makeOpenQuestion(app, { publish: false });
   const steps = stepsOf(id);
   t.same(await eventsOf(id), [], 'a draft is nobody’s business');
@@ -181,14 +187,12 @@ test('less than a day before its close a question is announced, once for each cl
   t.equal((await steps.reopen({ closes_at: inHours(23) })).status, 200);
   const at_reopening = [...announced, ...Array(2).fill('question.closed'), 'question.closing_soon'];
   t.same(await eventsOf(id), at_reopening, 'at reopening');
-  const patch = (body: unknown) =>
-    app.call('PATCH', `/api/admin/questions/${id}`, { admin: true, body });
-  await patch({ closes_at });
-  await patch({ description: 'The same time.' });
+  await patch(id, { closes_at });
+  await patch(id, { description: 'The same time.' });
   t.same(await eventsOf(id), at_reopening, 'far again');
   const soon = inHours(22);
-  await patch({ closes_at: soon });
-  await patch({ closes_at: soon, description: 'Once more.' });
+  await patch(id, { closes_at: soon });
+  await patch(id, { closes_at: soon, description: 'Once more.' });
   t.same(await eventsOf(id), [...at_reopening, 'question.closing_soon'], 'another close');
   const [event] = await app.sql<{ body: string }[]>`
     select body from outbox where question_id = ${id} order by id desc limit 1`;
@@ -226,21 +230,17 @@ test('a rejected suggestion and a dropped draft leave nothing behind', async (t)
   t.same(await app.sql`select from question_counts where question_id = ${id}`, []);
 });
 
-test('what is no question cannot be taken a step', async (t) => {
+test('a step of an unknown question is QUESTION_NOT_FOUND', async (t) => {
   for (const id of ['0190a000-0000-7000-8000-000000000000', 'nonsense']) {
     const steps = stepsOf(id);
     for (const step of ['publish', 'close', 'reopen', 'delete'] as const) {
       t.match(await steps[step](), { status: 404, body: { code: 'QUESTION_NOT_FOUND' } }, step);
     }
-    const patched = await app.call('PATCH', `/api/admin/questions/${id}`, {
-      admin: true,
-      body: { weight: 2 },
-    });
-    t.match(patched, { status: 404, body: { code: 'QUESTION_NOT_FOUND' } });
+    t.match(await patch(id, { weight: 2 }), { status: 404, body: { code: 'QUESTION_NOT_FOUND' } });
   }
 });
 
-test('what was imported says where it is from, wherever it is shown', async (t) => {
+test('an imported question names its source wherever it is shown', async (t) => {
   const from = { source: 'survey', source_id: 'w2-17' };
   const body = {
     ...{ question: 'Will the imported ferry land before the tide turns?', category: 'society' },
@@ -260,4 +260,143 @@ test('what was imported says where it is from, wherever it is shown', async (t) 
   t.match(closed.body.question, { status: 'closed', ...from });
   const own = await app.call('GET', `/api/questions/${await makeOpenQuestion(app)}`);
   t.match(own.body.question, { source: null, source_id: null });
+});
+
+const fields = {
+  question: 'Will the reading room keep its evening hours?',
+  closes_at: inDays(30),
+  resolution_date: inDays(40),
+};
+
+/** Another value for each field. */
+const edits = (): Required<Omit<QuestionEdit, 'question_type' | 'options'>> => ({
+  question: 'Will the reading room close its doors in the evening?',
+  description: 'Evening means after six.',
+  category: 'technology',
+  subcategory: 'data',
+  tags: ['#Privacy'],
+  weight: 4,
+  opens_at: inDays(1),
+  closes_at: inDays(35),
+  resolution_date: inDays(50),
+  resolution_source: 'The house rules',
+  resolution_url: 'https://reading-room.org/hours',
+});
+
+test('in each status what may be edited can be, and nothing else', async (t) => {
+  for (const status of Object.keys(editable) as QuestionStatus[]) {
+    const id = await makeOpenQuestion(app, { ...fields, publish: false });
+    const steps = stepsOf(id);
+    for (const step of ways[status]) await steps[step]();
+    const before = (await app.call('GET', `/api/questions/${id}`, { admin: true })).body;
+    for (const [name, value] of Object.entries(edits())) {
+      const together = name === 'subcategory' ? { category: 'technology' } : {};
+      const alone = name === 'category' ? { subcategory: null } : {};
+      const answer = await patch(id, { [name]: value, ...together, ...alone });
+      const say = `${name} of a question that is ${status}`;
+      if (editable[status].includes(name as keyof QuestionEdit)) {
+        t.equal(answer.status, 200, say);
+        t.same(answer.body.question[name], value, say);
+        continue;
+      }
+      t.match(answer, { status: 409, body: { code: 'QUESTION_NOT_EDITABLE' } }, say);
+      t.ok(
+        answer.body.fields.some(({ path }: { path: string }) => path === `body.${name}`),
+        say,
+      );
+    }
+    const same = await patch(id, { question: before.question.question, weight: 1 });
+    if (status !== 'draft') t.equal(same.status, 200, 'what stays as it is, is no edit');
+  }
+});
+
+test('an edit is checked like a new question, as a whole', async (t) => {
+  const id = await makeOpenQuestion(app, { ...fields, publish: false });
+  const cases: [Record<string, unknown>, string, string][] = [
+    [{ question: 'Too short' }, 'INVALID_REQUEST', 'body.question'],
+    [{ question: `  ${'x'.repeat(9)}   ` }, 'INVALID_REQUEST', 'body.question'],
+    [{ question: null }, 'INVALID_REQUEST', 'body.question'],
+    [{ weight: 6 }, 'INVALID_REQUEST', 'body.weight'],
+    [{ weight: '2' }, 'INVALID_REQUEST', 'body.weight'],
+    [{ closes_at: 'tomorrow' }, 'INVALID_REQUEST', 'body.closes_at'],
+    [{ closes_at: null }, 'INVALID_REQUEST', 'body.closes_at'],
+    [{ opens_at: inDays(31) }, 'INVALID_DATES', 'body.closes_at'],
+    [{ resolution_date: inDays(29) }, 'INVALID_DATES', 'body.resolution_date'],
+    [
+      { closes_at: inDays(45), resolution_date: inDays(44) },
+      'INVALID_DATES',
+      'body.resolution_date',
+    ],
+    [{ options: ['a', 'b'] }, 'INVALID_OPTIONS', 'body.options'],
+    [{ question_type: 'multi' }, 'INVALID_OPTIONS', 'body.options'],
+    [{ question_type: 'multi', options: ['a', 'A'] }, 'INVALID_OPTIONS', 'body.options'],
+    [{ category: 'technology' }, 'INVALID_SUBCATEGORY', 'body.subcategory'],
+    [{ category: 'constructor' }, 'INVALID_CATEGORY', 'body.category'],
+    [{ tags: ['#Nowhere'] }, 'INVALID_TAG', 'body.tags'],
+  ];
+  const [before] = await app.sql`select * from questions where id = ${id}`;
+  for (const [body, code, path] of cases) {
+    const answer = await patch(id, body);
+    const told = [answer.status, answer.body.code, answer.body.fields?.[0]?.path];
+    t.same(told, [400, code, path], JSON.stringify(body));
+  }
+  for (const nothing of [{}, { status: 'open' }, { source: 'x', publish: true }]) {
+    t.match(await patch(id, nothing), { status: 400, body: { code: 'INVALID_REQUEST' } });
+  }
+  t.same((await app.sql`select * from questions where id = ${id}`)[0], before);
+  const acts = await app.sql`
+    select from audit_log where act = 'question.update' and question_id = ${id}`;
+  t.same(acts, []);
+});
+
+test('a draft changes its kind, and its counters with it', async (t) => {
+  const id = await makeOpenQuestion(app, { ...fields, publish: false });
+  const multi = await patch(id, { question_type: 'multi', options: ['a', ' b ', 'c'] });
+  t.match(multi.body.question, {
+    question_type: 'multi',
+    options: ['a', 'b', 'c'],
+    option_counts: [
+      { option: 'a', count: 0 },
+      { option: 'b', count: 0 },
+      { option: 'c', count: 0 },
+    ],
+  });
+  const binary = await patch(id, { question_type: 'binary' });
+  t.match(binary.body.question, { question_type: 'binary', options: [], option_counts: [] });
+  const [row] = await app.sql`select option_counts from question_counts where question_id = ${id}`;
+  t.same(row?.['option_counts'], []);
+});
+
+test('dates move together, and the timeframe with them', async (t) => {
+  const id = await makeOpenQuestion(app, { closes_at: inDays(3) });
+  const closes_at = inDays(20);
+  const later = await patch(id, { closes_at });
+  t.match(later.body.question, { closes_at, resolution_date: closes_at, timeframe: 'mid' });
+  const resolution_date = inDays(90);
+  const far = await patch(id, { resolution_date });
+  t.match(far.body.question, { closes_at, resolution_date, timeframe: 'long' });
+  const past = await patch(id, { closes_at: new Date(Date.now() - 1).toISOString() });
+  t.match(past, { status: 400, body: { code: 'INVALID_DATES' } });
+  const null_date = await patch(id, { resolution_date: null });
+  t.equal(null_date.body.question.resolution_date, closes_at, 'resolved when it closes');
+});
+
+test('an edit is written down with what it changed, and what changes nothing is not', async (t) => {
+  const id = await makeOpenQuestion(app, fields);
+  const before = await app.call('GET', `/api/questions/${id}`);
+  const { updated_at } = before.body.question;
+  const same = await patch(id, { description: '', tags: [], category: 'society' });
+  t.equal(same.body.question.updated_at, updated_at);
+  await patch(id, {
+    description: 'By lantern light.',
+    tags: ['#LLM', '#LLM'],
+    subcategory: null,
+  });
+  const acts = await app.sql`
+    select subject_id, details
+    from audit_log
+    where act = 'question.update' and question_id = ${id}`;
+  t.same(acts, [{ subject_id: id, details: { changed: ['description', 'subcategory', 'tags'] } }]);
+  const found = await app.call('GET', '/api/questions?q=lanterns');
+  t.equal(found.body.total, 1, 'and the search knows it');
 });

@@ -1,43 +1,45 @@
-import { type Test, test } from 'tap';
+import { t as root, test } from 'tap';
 import { markResolved, markVoided } from '../../../src/features/questions/index.js';
 import { isFault } from '../../../src/kit/fault.js';
-import { startApp } from '../../help/app.js';
+import { startApp, type TestApp } from '../../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
 /** Two api processes on one database, and calls that alternate between them. */
 
-const setUp = async (t: Test) => {
-  const app = await startApp(t, { roles: ['api'] });
-  const other = await startApp(t, { roles: ['api'], stores: app.stores });
-  const closes_at = new Date(Date.now() + 90 * 86_400_000).toISOString();
-  let calls = 0;
-  const post = async (id: string, step: string): Promise<string> => {
-    calls += 1;
-    const { call } = calls % 2 === 0 ? app : other;
-    const body = step === 'reopen' ? { closes_at } : {};
-    const answer = await call('POST', `/api/admin/questions/${id}/${step}`, { admin: true, body });
-    return answer.status === 200 ? 'done' : `${answer.status} ${answer.body.code}`;
-  };
-  const end = async (id: string, step: 'resolve' | 'void'): Promise<string> => {
-    const at = new Date();
+const app = await startApp(root, { roles: ['api'] });
+const other = await startApp(root, { roles: ['api'], stores: app.stores });
+const human = await makeHuman(app);
+let calls = 0;
+
+/** Takes a step; what it answered, as a word. */
+const take = async (id: string, step: string): Promise<string> => {
+  if (step === 'resolve' || step === 'void') {
+    const ended = { id, note: null, at: new Date() };
     const row = await app.sql.begin((tx) =>
       step === 'resolve'
-        ? markResolved(tx, { id, outcome: false, correct_options: null, note: null, at })
-        : markVoided(tx, { id, note: null, at }),
+        ? markResolved(tx, { ...ended, outcome: false, correct_options: null })
+        : markVoided(tx, ended),
     );
     return isFault(row) ? `${row.def.status} ${row.def.code}` : `done ${row.revision}`;
-  };
-  const take = (id: string, step: string): Promise<string> =>
-    step === 'resolve' || step === 'void' ? end(id, step) : post(id, step);
-  return { app, other, take };
+  }
+  calls += 1;
+  const { call } = calls % 2 === 0 ? app : other;
+  const closes_at = new Date(Date.now() + 90 * 86_400_000).toISOString();
+  const body = step === 'reopen' ? { closes_at } : {};
+  const answer = await call('POST', `/api/admin/questions/${id}/${step}`, { admin: true, body });
+  return answer.status === 200 ? 'done' : `${answer.status} ${answer.body.code}`;
+};
+
+const predict = async ({ call }: Pick<TestApp, 'call'>, id: string, key: string) => {
+  const body = { prediction: true, confidence: 60, reasoning: makeReasoning() };
+  return (await call('POST', `/api/questions/${id}/predict`, { key, body })).status;
 };
 
 const sixteen = <T>(one: () => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: 16 }, one));
 
 test('of sixteen equal steps at once one is taken, and the others are told why not', async (t) => {
-  const { app, take } = await setUp(t);
   const id = await makeOpenQuestion(app, { publish: false });
   for (const step of ['publish', 'close', 'reopen', 'void']) {
     const answers = await sixteen(() => take(id, step));
@@ -60,7 +62,6 @@ test('of sixteen equal steps at once one is taken, and the others are told why n
 });
 
 test('of sixteen resolutions at once each has a revision of its own', async (t) => {
-  const { app, take } = await setUp(t);
   const id = await makeOpenQuestion(app);
   await take(id, 'close');
   const answers = await sixteen(() => take(id, 'resolve'));
@@ -72,7 +73,6 @@ test('of sixteen resolutions at once each has a revision of its own', async (t) 
 });
 
 test('sixteen different steps at once leave a question that has lived by the rules', async (t) => {
-  const { app, take } = await setUp(t);
   for (let round = 0; round < 12; round += 1) {
     const id = await makeOpenQuestion(app, { publish: false });
     const steps = ['publish', 'close', 'reopen', round % 3 === 0 ? 'resolve' : 'close'];
@@ -107,27 +107,21 @@ test('sixteen different steps at once leave a question that has lived by the rul
   }
 });
 
-test('what one process closes or reopens, another one that knew it otherwise sees', async (t) => {
-  const { app, other, take } = await setUp(t);
-  const human = await makeHuman(app);
+test('a process that cached a question sees that another one closed or reopened it', async (t) => {
   const id = await makeOpenQuestion(app);
-  const predict = async () => {
-    const { key } = await makeAgent(app, { human });
-    const body = { prediction: true, confidence: 60, reasoning: makeReasoning() };
-    const { status } = await other.call('POST', `/api/questions/${id}/predict`, { key, body });
-    return status;
-  };
-  t.equal(await predict(), 201);
+  const predictThere = async () => predict(other, id, (await makeAgent(app, { human })).key);
+  t.equal(await predictThere(), 201);
   const closed = await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true });
   t.equal(closed.status, 200);
-  t.equal(await predict(), 409, 'although it had it as open a moment ago');
+  t.equal(await predictThere(), 409, 'although it had it as open a moment ago');
   await take(id, 'reopen');
-  t.equal(await until('the reopening is seen', async () => (await predict()) === 201, 3_000), true);
+  t.equal(
+    await until('the reopening is seen', async () => (await predictThere()) === 201, 3_000),
+    true,
+  );
 });
 
 test('of the predictions that race with a close none is placed after it', async (t) => {
-  const { app, other } = await setUp(t);
-  const human = await makeHuman(app);
   const agents = await Promise.all(Array.from({ length: 40 }, () => makeAgent(app, { human })));
   const id = await makeOpenQuestion(app);
   const count = async (): Promise<number> => {
@@ -142,10 +136,9 @@ test('of the predictions that race with a close none is placed after it', async 
   const answers: number[] = [];
   let closing: Promise<number> | undefined;
   const predictOneByOne = async (chain: number): Promise<void> => {
-    const { call } = chain % 2 === 0 ? app : other;
+    const process = chain % 2 === 0 ? app : other;
     for (const { key } of agents.slice(chain * 10, chain * 10 + 10)) {
-      const body = { prediction: true, confidence: 60, reasoning: makeReasoning() };
-      answers.push((await call('POST', `/api/questions/${id}/predict`, { key, body })).status);
+      answers.push(await predict(process, id, key));
       if (answers.length >= 12) closing ??= close();
     }
   };

@@ -12,7 +12,7 @@ const make = (fields: Partial<QuestionDraft> = {}) => makeQuestion({ ...draft, .
 /** Composed it is twice as long: its normal form is written with two characters. */
 const growing = '\u0958';
 
-t.test('what is not stated has its default', async (t) => {
+t.test('a member that is not stated has its default', async (t) => {
   t.match(make(), {
     ...{ question: draft.question, description: '', subcategory: null, tags: [], options: [] },
     ...{ question_type: 'binary', weight: 1, timeframe: 'long', source: null, source_id: null },

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import t, { type Test } from 'tap';
 import { questionId, seed, seedForecasts } from '../../../bench/env/seed.js';
-import { makeApiKey } from '../../../src/features/accounts/agent-rules.js';
+import { makeApiKey } from '../../../src/features/accounts/index.js';
 import { type Lease, takeLease } from '../../../src/features/events/index.js';
 import { decideQuestion, readDecision } from '../../../src/features/resolution/index.js';
 import { createSettling, type SettlingOptions } from '../../../src/features/resolution/settling.js';

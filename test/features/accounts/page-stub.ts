@@ -5,12 +5,10 @@ import vm from 'node:vm';
  * scripts use, made from the ids and names in the page's HTML. What it cannot show is the look.
  */
 
-type Listener = (event: StubEvent) => void | Promise<void>;
-
-interface StubEvent {
+type Listener = (event: {
   readonly target: StubElement;
   preventDefault(): void;
-}
+}) => void | Promise<void>;
 
 class StubElement {
   [name: string]: unknown;
@@ -46,16 +44,6 @@ class StubElement {
   }
 }
 
-export interface StubPage {
-  /** The address bar. */
-  readonly address: string;
-  readonly storage: ReadonlyMap<string, string>;
-  at(id: string): StubElement;
-  fill(form: string, values: Readonly<Record<string, string>>): void;
-  /** Fulfilled when the page has dealt with it. */
-  fire(id: string, event: 'submit' | 'click'): Promise<void>;
-}
-
 const readElements = (html: string): Map<string, StubElement> => {
   const elements = new Map<string, StubElement>();
   for (const [, attributes] of html.matchAll(/<[a-z]+ ([^>]*)>/g)) {
@@ -77,10 +65,7 @@ const readElements = (html: string): Map<string, StubElement> => {
 };
 
 /** Opens the page at `url`; `storage` is what the tab kept from another page of it. */
-export const openPage = async (
-  url: string,
-  storage = new Map<string, string>(),
-): Promise<StubPage> => {
+export const openPage = async (url: string, storage = new Map<string, string>()) => {
   const html = await (await fetch(url)).text();
   const script = /<script>([\s\S]*)<\/script>/.exec(html)?.[1] ?? '';
   const elements = readElements(html.replace(script, ''));
@@ -112,17 +97,19 @@ export const openPage = async (
     fetch: (path: string, options: RequestInit) => fetch(origin + path, options),
   });
   return {
+    /** The address bar. */
     get address() {
       return address;
     },
-    storage,
+    storage: storage as ReadonlyMap<string, string>,
     at,
-    fill(form, values) {
+    fill(form: string, values: Readonly<Record<string, string>>) {
       for (const [name, value] of Object.entries(values)) {
         (at(form)[name] as StubElement).value = value;
       }
     },
-    async fire(id, event) {
+    /** Fulfilled when the page has dealt with it. */
+    async fire(id: string, event: 'submit' | 'click') {
       const element = at(id);
       await element.listeners.get(event)?.({ target: element, preventDefault: () => undefined });
     },

@@ -2,9 +2,16 @@ import { Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { defineFaults } from '../../kit/fault.js';
 import { model_families } from '../taxonomy/index.js';
-import { persona_archetypes, risk_profiles, roles } from './agent-rules.js';
+import {
+  email_max,
+  password_max,
+  password_min,
+  persona_archetypes,
+  risk_profiles,
+  roles,
+} from './rules.js';
 
-/** Agents on the wire, and the refusals about them. */
+/** Agents and people on the wire, and the refusals about them. */
 
 export const agents_faults = defineFaults({
   MODEL_REQUIRED: [400, 'validation', 'Name the model behind the agent in "model".'],
@@ -25,6 +32,11 @@ export const agents_faults = defineFaults({
  */
 export const { INVALID_API_KEY: link_key_refused } = defineFaults({
   INVALID_API_KEY: [400, 'validation', 'The agent key that was to be linked is not valid.'],
+});
+
+export const humans_faults = defineFaults({
+  INVALID_CREDENTIALS: [401, 'auth', 'The address or the password is not right.'],
+  INVALID_LINK: [400, 'auth', 'This link is not valid or has expired; ask for a new one.'],
 });
 
 const persona_schema = textEnum(persona_archetypes);
@@ -112,5 +124,48 @@ export const ledger_entry_schema = Type.Object({
   balance_after: Type.Integer(),
   subject_id: nullable(uuid_schema),
   question_id: nullable(uuid_schema),
+  created_at: time_schema,
+});
+
+const email = Type.String({ minLength: 3, maxLength: email_max });
+const new_password = Type.String({ minLength: password_min, maxLength: password_max });
+const link_token = Type.String({ minLength: 1, maxLength: 200 });
+
+export const signup_body = Type.Object({
+  email,
+  password: new_password,
+  name: Type.Optional(Type.String({ maxLength: 200 })),
+});
+export const verify_body = Type.Object({ token: link_token });
+export const login_body = Type.Object({
+  email,
+  password: Type.String({ minLength: 1, maxLength: password_max }),
+});
+export const forgot_body = Type.Object({ email });
+export const reset_body = Type.Object({ token: link_token, password: new_password });
+
+/** A person, shown to that person and to nobody else. */
+export const human_schema = Type.Object({
+  id: uuid_schema,
+  type: Type.Literal('human'),
+  email: Type.String(),
+  name: nullable(Type.String()),
+  email_verified: Type.Boolean(),
+  is_admin: Type.Boolean(),
+  created_at: time_schema,
+});
+
+export const message_schema = Type.Object({ message: Type.String() });
+export const login_schema = Type.Object({
+  token: Type.String(),
+  expires_at: time_schema,
+  user: human_schema,
+});
+
+export const mail_schema = Type.Object({
+  to: Type.String(),
+  subject: Type.String(),
+  text: Type.String(),
+  links: Type.Array(Type.String()),
   created_at: time_schema,
 });

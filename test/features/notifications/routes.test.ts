@@ -4,14 +4,16 @@ import { comment_reply } from '../../../src/features/events/index.js';
 import { most_kept, read_life_ms } from '../../../src/features/notifications/events.js';
 import { type Notice, noteTiers, notify } from '../../../src/features/notifications/index.js';
 import { dropOld } from '../../../src/features/notifications/store.js';
+import { postEntry } from '../../../src/features/points/index.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
-import { type Agent, makeAgent, makeOpenQuestion } from '../../help/story.js';
+import { closeQuestion, decideAndSettle, makeForecasts } from '../../help/settling.js';
+import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
-/** What agents are told: once, about themselves only, and not without bound. */
+/** Notifications: one a cause, for the agent concerned only, and bounded in number. */
 
-const app = await startApp(t, { roles: ['api', 'relay'] });
+const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
 const question_id = await makeOpenQuestion(app);
 const at = () => new Date();
 
@@ -30,37 +32,34 @@ const read = async (agent: Agent, query = '') => {
   if (status !== 200) throw new Error(JSON.stringify(body));
   return body;
 };
-const mark = (agent: Agent, body: unknown, headers = {}) =>
-  app.call('POST', '/api/me/notifications/read', { key: agent.key, body, headers });
+const mark = (agent: Agent, body: unknown) =>
+  app.call('POST', '/api/me/notifications/read', { key: agent.key, body });
 type Listed = { readonly id: string; readonly read: boolean };
 
-t.test(
-  'a reply is told to the author of what it replies to, once, and to nobody else',
-  async (t) => {
-    const [author, other] = [await makeAgent(app), await makeAgent(app)];
-    const comment_id = makeId();
-    await app.sql.begin((tx) =>
-      emit(tx, comment_reply, {
-        at: at(),
-        place: { question_id, audience_id: author.id },
-        data: { question_id, comment_id, replier_name: other.name },
-      }),
-    );
-    const { notifications } = await until('the notification', async () => {
-      const page = await read(author);
-      return page.total > 0 ? page : undefined;
-    });
-    t.equal(notifications.length, 1);
-    t.match(notifications[0], {
-      ...{ type: 'comment.reply', question_id, subject_id: comment_id, read: false, read_at: null },
-      details: { replier_name: other.name },
-    });
-    t.ok(notifications[0].message.startsWith(`${other.name} replied to you on “Will the reading`));
-    t.equal((await read(other)).total, 0);
-  },
-);
+t.test('a reply notifies the author of its parent, once, and nobody else', async (t) => {
+  const [author, other] = [await makeAgent(app), await makeAgent(app)];
+  const comment_id = makeId();
+  await app.sql.begin((tx) =>
+    emit(tx, comment_reply, {
+      at: at(),
+      place: { question_id, audience_id: author.id },
+      data: { question_id, comment_id, replier_name: other.name },
+    }),
+  );
+  const { notifications } = await until('the notification', async () => {
+    const page = await read(author);
+    return page.total > 0 ? page : undefined;
+  });
+  t.equal(notifications.length, 1);
+  t.match(notifications[0], {
+    ...{ type: 'comment.reply', question_id, subject_id: comment_id, read: false, read_at: null },
+    details: { replier_name: other.name },
+  });
+  t.ok(notifications[0].message.startsWith(`${other.name} replied to you on “Will the reading`));
+  t.equal((await read(other)).total, 0);
+});
 
-t.test('a cause is told once, however often it is written and by how many at once', async (t) => {
+t.test('a cause makes one notification, however often and by how many it is written', async (t) => {
   const agent = await makeAgent(app);
   const cause = `resolution:${question_id}:1`;
   await Promise.all(Array.from({ length: 8 }, () => tell(agent, 1, { cause })));
@@ -69,7 +68,7 @@ t.test('a cause is told once, however often it is written and by how many at onc
   t.equal((await read(agent)).total, 2, 'a new revision is another cause');
 });
 
-t.test('what is told in a transaction that does not commit is not told', async (t) => {
+t.test('a notification whose transaction rolls back does not exist', async (t) => {
   const agent = await makeAgent(app);
   const gone = app.sql.begin(async (tx) => {
     const cause = 'nothing';
@@ -80,7 +79,7 @@ t.test('what is told in a transaction that does not commit is not told', async (
   t.equal((await read(agent)).total, 0);
 });
 
-t.test('marks some by their ids, all up to one, and only its own', async (t) => {
+t.test('an agent marks some by their ids, all up to one, and only its own', async (t) => {
   const [agent, other] = [await makeAgent(app), await makeAgent(app)];
   await tell(agent, 5);
   await tell(other, 2);
@@ -112,19 +111,7 @@ t.test('takes 100 ids and not 101, one way of naming them and not two', async (t
   }
 });
 
-t.test('a repeat with the same key answers what the first one did', async (t) => {
-  const agent = await makeAgent(app);
-  await tell(agent, 3);
-  const [newest] = (await read(agent)).notifications as Listed[];
-  const once = { 'idempotency-key': makeId() };
-  for (const replayed of [null, 'true']) {
-    const answer = await mark(agent, { until: newest?.id }, once);
-    t.same(answer.body, { marked: 3, unread: 0 });
-    t.equal(answer.headers.get('idempotency-replayed'), replayed);
-  }
-});
-
-t.test('pages hold while more is told', async (t) => {
+t.test('pages hold while notifications arrive', async (t) => {
   const agent = await makeAgent(app);
   await tell(agent, 7);
   const all = (await read(agent)).notifications.map(({ id }: Listed) => id);
@@ -143,10 +130,8 @@ t.test('each agent keeps the newest thousand, and what was read for thirty days'
   const [full, over, reader] = [await makeAgent(app), await makeAgent(app), await makeAgent(app)];
   await tell(full, most_kept);
   await tell(over, most_kept + 1);
-  const oldest = (
-    await app.sql`
-    select id from notifications where agent_id = ${over.id} order by id limit 1`
-  )[0]?.['id'];
+  const [oldest] = await app.sql`
+    select id from notifications where agent_id = ${over.id} order by id limit 1`;
   await tell(reader, 2);
   const ids = (await read(reader)).notifications.map(({ id }: Listed) => id);
   await mark(reader, { ids });
@@ -159,19 +144,20 @@ t.test('each agent keeps the newest thousand, and what was read for thirty days'
   t.equal(await sweep(), 0);
   t.equal((await read(full)).total, most_kept);
   t.equal((await read(over)).total, most_kept);
-  t.same(await app.sql`select id from notifications where id = ${oldest}`, []);
+  t.same(await app.sql`select id from notifications where id = ${oldest?.['id']}`, []);
   t.same(
     (await read(reader)).notifications.map(({ id }: Listed) => id),
     [ids[0]],
   );
 });
 
-t.test('a tier that changed is told once, by whoever looks first', async (t) => {
+t.test('a changed tier is notified once, also when many look at once', async (t) => {
   const agent = await makeAgent(app);
   const note = () => app.sql.begin((tx) => noteTiers(tx, [agent.id], at()));
   const setBalance = (balance: number) =>
     app.sql`update accounts set balance = ${balance} where agent_id = ${agent.id}`;
-  t.same(await note(), [], 'the tier it began with is no news');
+  await note();
+  t.equal((await read(agent)).total, 0, 'the tier it began with is no news');
   await setBalance(3_999);
   await Promise.all(Array.from({ length: 6 }, note));
   await setBalance(20_000);
@@ -185,4 +171,75 @@ t.test('a tier that changed is told once, by whoever looks first', async (t) => 
     },
   ]);
   t.equal(notifications.length, 2);
+});
+
+/** In the transaction that pays. */
+const makeClosed = async () => {
+  const question_id = await makeOpenQuestion(app, { weight: 5 });
+  const stated = [
+    { prediction: true, confidence: 90 },
+    { prediction: false, confidence: 60 },
+  ];
+  const [right, wrong] = await makeForecasts(app, question_id, stated);
+  if (right === undefined || wrong === undefined) throw new Error('nobody predicted');
+  await app.sql.begin((tx) =>
+    postEntry(tx, { agent_id: wrong.agent.id, reason: 'test', amount: -900, at: new Date() }),
+  );
+  await closeQuestion(app, question_id);
+  return { question_id, right, wrong };
+};
+
+t.test('a settled prediction is notified with its net points, once a revision', async (t) => {
+  const { question_id, right, wrong } = await makeClosed();
+  await decideAndSettle(app, question_id, 'resolve', { outcome: true });
+  const [first, ...more] = (await read(right.agent)).notifications;
+  t.same(more, []);
+  t.match(first, {
+    ...{ type: 'prediction.resolved', question_id, subject_id: right.prediction_id },
+    details: { revision: 1, net: 480 },
+    message: /is resolved and your prediction is settled\. You gained 480 points\.$/,
+  });
+  t.match((await read(wrong.agent)).notifications, [
+    { type: 'tier.changed', details: { tier: 'Predictor', before: 'Analyst' } },
+    { type: 'prediction.resolved', message: /You lost 220 points\.$/ },
+  ]);
+
+  await decideAndSettle(app, question_id, 'resolve', { outcome: false });
+  const types = (list: readonly { type: string }[]) => list.map(({ type }) => type);
+  t.same(types((await read(right.agent)).notifications), [
+    ...['tier.changed', 'prediction.resolved', 'prediction.resolved'],
+  ]);
+  t.match((await read(wrong.agent)).notifications, [
+    { type: 'tier.changed', details: { tier: 'Analyst', before: 'Predictor' } },
+    { type: 'prediction.resolved', details: { revision: 2, net: 180 } },
+    { type: 'tier.changed' },
+    { type: 'prediction.resolved', details: { revision: 1, net: -220 } },
+  ]);
+});
+
+t.test('a voided question notifies that nothing is scored, and no tier', async (t) => {
+  const { question_id, right } = await makeClosed();
+  await decideAndSettle(app, question_id, 'void', { resolution_note: 'Nobody counted.' });
+  const list = (await read(right.agent)).notifications;
+  t.match(list, [
+    { type: 'prediction.voided', question_id, message: /your prediction is not scored\.$/ },
+  ]);
+  t.equal(list.length, 1);
+});
+
+t.test('a bonus that lifts the recruiter to another tier notifies it', async (t) => {
+  for (const way of ['linked later', 'linked at registration']) {
+    const recruiter = await makeAgent(app, { human: await makeHuman(app) });
+    await app.sql`update accounts set balance = 19900 where agent_id = ${recruiter.id}`;
+    const { referral_code } = (await app.call('GET', '/api/me', recruiter)).body.user;
+    const body = { name: `recruit ${recruiter.id.slice(-8)}`, model: 'gpt-4o', referral_code };
+    const { token } = await makeHuman(app);
+    if (way === 'linked later') {
+      const { api_key } = (await app.call('POST', '/api/register', { body })).body;
+      await app.call('POST', '/api/me/agents', { token, body: { api_key } });
+    } else await app.call('POST', '/api/register', { token, body });
+    const list = (await read(recruiter)).notifications;
+    t.match(list, [{ type: 'tier.changed', details: { tier: 'Oracle' } }], way);
+    t.equal(list.length, 1, way);
+  }
 });

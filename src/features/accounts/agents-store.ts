@@ -3,9 +3,9 @@ import type { Db, Tx } from '../../db/client.js';
 import type { PageAsk } from '../../http/page.js';
 import type { AgentCaller } from '../../http/route.js';
 import { restoreKey, suspendKey } from '../events/index.js';
-import type { me_user_schema } from './agent-schema.js';
+import type { me_user_schema } from './schema.js';
 
-/** Agents: their profile, their key's digest, their owner and whom they recruited. */
+/** Agents: their profile, their key's digest, their owner and the agents they recruited. */
 
 type Shown = Static<typeof me_user_schema>;
 
@@ -37,7 +37,7 @@ const selectAgents = (db: Db) => db`
   from agents a
   join accounts c on c.agent_id = a.id`;
 
-export interface NewAgent extends Identity {
+interface NewAgent extends Identity {
   readonly name_key: string;
   readonly referred_by: string | null;
   readonly key_digest: Buffer;
@@ -61,22 +61,17 @@ export const findByReferralCode = async (db: Db, code: string): Promise<string |
   return row?.id;
 };
 
-export interface PrincipalRow extends Omit<AgentCaller, 'kind'> {
-  readonly suspended: boolean;
-}
+type PrincipalRow = Omit<AgentCaller, 'kind'> & { readonly suspended: boolean };
 
-/** Agents by the digest of their key, in hex; of digests that nobody has there is nothing. */
-export const findPrincipals = async (
-  db: Db,
-  digests: readonly string[],
-): Promise<ReadonlyMap<string, PrincipalRow>> => {
+/** Agents by the digest of their key, in hex; an unknown digest is not in the map. */
+export const findPrincipals = async (db: Db, digests: readonly string[]) => {
   const rows = await db<(PrincipalRow & { readonly digest: string })[]>`
     select
       hex as digest, a.id, a.name, a.model, a.model_family, a.owner_id,
       a.suspended_at is not null as suspended
     from unnest(${digests as string[]}::text[]) as hex
     join agents a on a.key_digest = decode(hex, 'hex')`;
-  return new Map(rows.map((row) => [row.digest, row]));
+  return new Map(rows.map(({ digest, ...row }) => [digest, row]));
 };
 
 export const updateProfile = async (
@@ -114,13 +109,13 @@ export const lockByDigest = async (tx: Tx, digest: Buffer): Promise<AgentRow | u
 };
 
 /** A link of an agent to its owner. */
-export interface Verified {
+export interface Link {
   readonly agent_id: string;
   readonly owner_id: string;
   readonly at: Date;
 }
 
-export const setOwner = async (tx: Tx, { agent_id, owner_id, at }: Verified): Promise<void> => {
+export const setOwner = async (tx: Tx, { agent_id, owner_id, at }: Link): Promise<void> => {
   await tx`update agents set owner_id = ${owner_id}, linked_at = ${at} where id = ${agent_id}`;
 };
 
@@ -134,14 +129,14 @@ export const clearOwner = async (db: Db, id: string, owner_id: string): Promise<
 };
 
 /** Agents of one owner, newest first; one row more than the page, to know whether it ends. */
-export const readOwned = (db: Db, owner_id: string, ask: PageAsk): Promise<AgentRow[]> =>
+export const readOwned = (db: Db, owner_id: string, page: PageAsk): Promise<AgentRow[]> =>
   db<AgentRow[]>`
     ${selectAgents(db)}
     where a.owner_id = ${owner_id}
-      and (${ask.after === null} or a.id < ${(ask.after?.[0] ?? null) as string | null}::uuid)
+      and (${page.after === null} or a.id < ${(page.after?.[0] ?? null) as string | null}::uuid)
     order by a.id desc
-    offset ${ask.offset}
-    limit ${ask.limit + 1}`;
+    offset ${page.offset}
+    limit ${page.limit + 1}`;
 
 export const countOwned = async (db: Db, owner_id: string): Promise<number> => {
   const [row] = await db<{ total: number }[]>`
@@ -167,16 +162,13 @@ export const setSuspended = async (tx: Tx, id: string, at: Date | null) => {
   return row;
 };
 
-export interface Recruiter {
-  readonly id: string;
-  readonly owner_id: string | null;
-}
+type Recruiter = Pick<Identity, 'id' | 'owner_id'>;
 
 /**
- * The recruiter of an agent, held as it is until the transaction ends, so that its owner cannot
- * change during a payment. Several recruits of one recruiter hold it together.
+ * The recruiter of an agent, locked until the transaction ends, so that its owner cannot change
+ * during a payment. The lock is shared: several recruits of one recruiter hold it together.
  */
-export const holdRecruiter = async (tx: Tx, agent_id: string): Promise<Recruiter | undefined> => {
+export const lockRecruiter = async (tx: Tx, agent_id: string): Promise<Recruiter | undefined> => {
   const [row] = await tx<Recruiter[]>`
     select r.id, r.owner_id
     from agents r
@@ -202,7 +194,7 @@ export const lockAccounts = async (tx: Tx, agent_ids: string[]): Promise<void> =
 export const insertReferral = async (
   tx: Tx,
   recruiter: Recruiter,
-  { agent_id, owner_id, at }: Verified,
+  { agent_id, owner_id, at }: Link,
 ): Promise<number | undefined> => {
   const [row] = await tx<{ bonus: number }[]>`
     insert into referrals
@@ -219,7 +211,7 @@ export const insertReferral = async (
 };
 
 /** Takes back what was paid while the agent had no owner for recruits of this owner. */
-export const withdrawReferrals = async (tx: Tx, { agent_id, owner_id, at }: Verified) => {
+export const withdrawReferrals = async (tx: Tx, { agent_id, owner_id, at }: Link) => {
   const rows = await tx<{ ordinal: number; recruit_id: string; bonus: number }[]>`
     update referrals
     set withdrawn_at = ${at}

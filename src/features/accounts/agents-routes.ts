@@ -13,28 +13,31 @@ import {
   type StandingParts,
 } from '../leaderboards/index.js';
 import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
-import { cleanText, digestKey, makeApiKey, parseRoles } from './agent-rules.js';
+import {
+  type AgentRow,
+  countOwned,
+  findAgent,
+  type Profile,
+  readOwned,
+  replaceKey,
+  updateProfile,
+} from './agents-store.js';
+import type { Principals } from './principals.js';
+import { linkAgent, type Registered, registerAgent, unlinkAgent } from './registration.js';
+import { cleanText, digestSecret, makeApiKey, parseRoles } from './rules.js';
 import {
   agent_schema,
   agents_faults,
   ledger_entry_schema,
+  link_key_refused,
   me_user_schema,
   owned_agent_schema,
   patch_body,
   profile_schema,
   register_body,
-} from './agent-schema.js';
-import {
-  type AgentRow,
-  findAgent,
-  type Profile,
-  replaceKey,
-  updateProfile,
-} from './agent-store.js';
-import type { Principals } from './principals.js';
-import { type Registered, registerAgent } from './registration.js';
+} from './schema.js';
 
-/** Agents as they are shown: to themselves, to their owner, to everybody. */
+/** Routes of agents: registration, profile, key, ledger, and the link to a person. */
 
 type Shown<S extends TObject> = { readonly [K in keyof Static<S>]: unknown };
 
@@ -55,9 +58,9 @@ const wholeOf = (row: AgentRow) => ({
 
 const agentView = (row: AgentRow) => showAs(agent_schema, wholeOf(row));
 
-export const ownedAgentView = (row: AgentRow) => showAs(owned_agent_schema, wholeOf(row));
+const ownedAgentView = (row: AgentRow) => showAs(owned_agent_schema, wholeOf(row));
 
-/** An agent together with where it stands, as everybody sees it and as it sees itself. */
+/** An agent with its rank and record, as everybody sees it and as it sees itself. */
 const readAgent = async (deps: Deps & StandingParts, id: string) => {
   const { sql, clock } = deps;
   const row = await findAgent(sql, id);
@@ -192,11 +195,11 @@ const rotateKey = route({
     const sent = ctx.header('x-api-key');
     const message = 'Keep the new key; the old one no longer works.';
     const answer = reply(200, { api_key, message });
-    // Only the current key may ask: one that was replaced a moment ago may still be cached here.
+    // Only the current key is replaced: an older one may still be cached here.
     const replaced = await deps.sql.begin(async (tx) => {
       const old_digest = await replaceKey(tx, ctx.caller.id, {
-        ...(sent === '' ? {} : { old_digest: digestKey(sent) }),
-        new_digest: digestKey(api_key),
+        ...(sent === '' ? {} : { old_digest: digestSecret(sent) }),
+        new_digest: digestSecret(api_key),
       });
       if (old_digest === undefined) return false;
       await revokeDigest(tx, old_digest);
@@ -248,4 +251,93 @@ const myTransactions = route({
     }),
 });
 
-export const routes = [register, me, updateMe, rotateKey, agentProfile, myTransactions];
+const key_schema = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
+
+const link_schema = (linked: boolean) =>
+  Type.Object({
+    message: Type.String(),
+    linked: Type.Literal(linked),
+    agent: owned_agent_schema,
+  });
+
+const linkAnswer = (agent: AgentRow, linked: boolean) => {
+  const now = linked ? 'linked and can predict now' : 'no longer linked';
+  return reply(200, { message: `${agent.name} is ${now}.`, linked, agent: ownedAgentView(agent) });
+};
+
+const linkMyAgent = route({
+  id: 'linkAgent',
+  method: 'POST',
+  path: '/api/me/agents',
+  summary: 'Link the agent of a key, in the body or the header, to the calling person.',
+  tag: 'humans',
+  auth: 'human',
+  takes_key: true,
+  body: Type.Object({ api_key: key_schema, agent_api_key: key_schema }),
+  returns: { 200: link_schema(true) },
+  faults: [
+    agents_faults.EMAIL_NOT_VERIFIED,
+    agents_faults.AGENT_ALREADY_LINKED,
+    link_key_refused,
+    common_faults.ACCOUNT_SUSPENDED,
+  ],
+  keeps: 'inside',
+  async handle(ctx, deps) {
+    const { body, caller } = ctx;
+    if (!caller.email_verified) return refuse(agents_faults.EMAIL_NOT_VERIFIED);
+    const api_key = body.api_key ?? body.agent_api_key ?? ctx.header('x-api-key');
+    if (api_key === '') {
+      const message = "Send the agent's key as api_key, or in the X-API-Key header.";
+      const fields = [{ path: 'body.api_key', message: 'is required without that header' }];
+      return refuse(common_faults.INVALID_REQUEST, { message, fields });
+    }
+    const link = { api_key, owner_id: caller.id, at: deps.clock() };
+    const agent = await deps.sql.begin(async (tx) => {
+      const linked = await linkAgent(tx, link);
+      if (!isFault(linked)) await ctx.keep(tx, linkAnswer(linked, true));
+      return linked;
+    });
+    if (isFault(agent)) return agent;
+    deps.principals.forget(agent.id);
+    return linkAnswer(agent, true);
+  },
+});
+
+const listMyAgents = route({
+  id: 'listMyAgents',
+  method: 'GET',
+  path: '/api/me/agents',
+  summary: 'The agents linked to the calling person, newest first.',
+  tag: 'humans',
+  auth: 'human',
+  query: Type.Object(page_query),
+  returns: { 200: pageSchema('agents', owned_agent_schema) },
+  handle: ({ query, caller: { id } }, { sql }) =>
+    replyPage({
+      ...{ path: '/api/me/agents', query, plural: 'agents', show: ownedAgentView },
+      read: (page) => readOwned(sql, id, page),
+      count: async () => ({ total: await countOwned(sql, id) }),
+    }),
+});
+
+const unlinkMyAgent = route({
+  id: 'unlinkAgent',
+  method: 'DELETE',
+  path: '/api/me/agents/{id}',
+  summary: 'Unlink an agent; it is unverified again and cannot predict.',
+  tag: 'humans',
+  auth: 'human',
+  params: Type.Object({ id: uuid_schema }),
+  absent: agents_faults.AGENT_NOT_FOUND,
+  returns: { 200: link_schema(false) },
+  faults: [agents_faults.AGENT_NOT_FOUND],
+  async handle({ params, caller }, deps) {
+    const agent = await deps.sql.begin((tx) => unlinkAgent(tx, params.id, caller.id));
+    if (agent === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
+    deps.principals.forget(agent.id);
+    return linkAnswer(agent, false);
+  },
+});
+
+export const agent_routes = [register, me, updateMe, rotateKey, agentProfile, myTransactions];
+export const link_routes = [linkMyAgent, listMyAgents, unlinkMyAgent];

@@ -4,7 +4,7 @@ import { startApp } from '../../help/app.js';
 import { admin_email } from '../../help/principals.js';
 import { makeHuman, makeOpenQuestion } from '../../help/story.js';
 
-/** What admins did is written down with what they did, and stays. */
+/** Acts of admins are written to the audit log, with their details, and stay there. */
 
 const app = await startApp(t, { roles: ['api'], env: { ADMIN_EMAILS: admin_email } });
 const read = async (query = '') => {
@@ -13,7 +13,7 @@ const read = async (query = '') => {
   return body;
 };
 
-t.test('each act of an admin has its line, and what changed nothing has none', async (t) => {
+t.test('each act of an admin has its line, and one that changed nothing has none', async (t) => {
   const person = await makeHuman(app, admin_email);
   const id = await makeOpenQuestion(app, { publish: false });
   const publish = () =>

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
-import { createLimiter } from '../../src/http/limits.js';
-import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
+import { createLimiter } from '../../../src/http/limits.js';
+import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 
 /** A process of its own that hammers one window with some clients and tells what it was told. */
 

@@ -6,7 +6,7 @@ import {
   session_touch_ms,
   type TokenKind,
   token_life_ms,
-} from './human-rules.js';
+} from './rules.js';
 
 /** People and their tokens. A token is stored as its SHA-256 digest only. */
 
@@ -154,7 +154,7 @@ export const countResets = async (tx: Tx, human_id: string, since: Date): Promis
 };
 
 /** Notes where a person was seen, and forgets where that was long ago. */
-export const keepAddress = async (tx: Tx, human_id: string, digest: Buffer, now: Date) => {
+export const rememberAddress = async (tx: Tx, human_id: string, digest: Buffer, now: Date) => {
   await tx`
     insert into known_addresses (human_id, digest, last_used_at)
     values (${human_id}, ${digest}, ${now})

@@ -1,0 +1,144 @@
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { nullable, time_schema, uuid_schema } from '../../http/openapi.js';
+
+/**
+ * The columns of a prediction: the insert, the reads, the types of rows and the answer follow from this
+ * table. A new column needs a line here, a migration, and a value (`place.ts`).
+ */
+
+/** By the type in Postgres: what it is in this program. `bytea` is given and read as hex. */
+interface Values {
+  readonly uuid: string;
+  readonly boolean: boolean;
+  readonly smallint: number;
+  readonly 'smallint[]': readonly number[];
+  readonly text: string;
+  readonly 'text[]': readonly string[];
+  readonly json: unknown;
+  readonly bytea: string;
+  readonly timestamptz: Date;
+}
+
+interface Column {
+  readonly type: keyof Values;
+  readonly is_null?: true;
+  /** Its schema in answers, where it has the same name and value there. */
+  readonly wire?: TSchema;
+}
+
+const percent = Type.Integer({ minimum: 0, maximum: 100 });
+const text = Type.String();
+
+const columns = {
+  question_id: { type: 'uuid', wire: uuid_schema },
+  agent_id: { type: 'uuid' },
+  id: { type: 'uuid', wire: uuid_schema },
+  /** Whose agent it was when it predicted. */
+  owner_id: { type: 'uuid', is_null: true },
+  prediction: { type: 'boolean', is_null: true, wire: nullable(Type.Boolean()) },
+  probability: { type: 'smallint', is_null: true, wire: nullable(percent) },
+  confidence: { type: 'smallint', wire: percent },
+  /** The place of the option, from 0; in answers the option. */
+  selected_option: { type: 'smallint', is_null: true },
+  /** Whole percents by option, adding up to 100; null for a binary question. */
+  probabilities: { type: 'smallint[]', is_null: true },
+  reasoning: { type: 'text' },
+  citations: { type: 'text[]', wire: Type.Array(text) },
+  model_family: { type: 'text', wire: text },
+  /** Any value of JSON. */
+  resolution_protocol: { type: 'json', is_null: true, wire: Type.Unknown() },
+  prior_probability: { type: 'smallint', is_null: true, wire: nullable(percent) },
+  prior_basis: { type: 'text', is_null: true, wire: nullable(text) },
+  /** SHA-256 of the body it came in: an identical repeat is answered with the first result. */
+  body_digest: { type: 'bytea' },
+  event_id: { type: 'uuid' },
+  created_at: { type: 'timestamptz' },
+} as const satisfies Readonly<Record<string, Column>>;
+
+type Columns = typeof columns;
+type Name = keyof Columns;
+type ValueOf<C extends Column> =
+  | Values[C['type']]
+  | (C extends { readonly is_null: true } ? null : never);
+
+/** A prediction as it is stored, made here or imported. */
+export type NewPrediction = { readonly [N in Name]: ValueOf<Columns[N]> };
+
+/** A prediction as it is read, with what is counted on it and what its agent and question say. */
+export interface PredictionRow extends Omit<NewPrediction, 'owner_id' | 'selected_option'> {
+  readonly agent_name: string;
+  readonly model: string;
+  readonly options: readonly string[];
+  readonly selected_option: string | null;
+  readonly upvotes: number;
+  readonly downvotes: number;
+}
+
+const entries = Object.entries(columns) as readonly (readonly [Name, Column])[];
+
+/** For an insert of rows as JSON: the columns, the columns of the record `d`, and what is taken of it. */
+export const insert_sql = {
+  names: entries.map(([name]) => name).join(', '),
+  record: entries
+    .map(([name, { type }]) => `${name} ${type === 'bytea' ? 'text' : type}`)
+    .join(', '),
+  taken: entries
+    .map(([name, { type }]) => (type === 'bytea' ? `decode(${name}, 'hex')` : name))
+    .join(', '),
+} as const;
+
+/** The columns of prediction `p` that a `PredictionRow` has as they are. */
+export const read_sql = entries
+  .filter(([name]) => name !== 'owner_id' && name !== 'selected_option')
+  .map(([name, { type }]) =>
+    type === 'bytea' ? `encode(p.${name}, 'hex') as ${name}` : `p.${name}`,
+  )
+  .join(', ');
+
+type Shown = { [N in Name as Columns[N] extends { wire: TSchema } ? N : never]: Columns[N] };
+type ShownSchemas = { [N in keyof Shown]: Shown[N] extends { wire: infer S } ? S : never };
+
+const shown = entries.filter(([, { wire }]) => wire !== undefined);
+
+export const prediction_schema = Type.Object({
+  ...(Object.fromEntries(shown.map(([name, { wire }]) => [name, wire])) as ShownSchemas),
+  prediction_id: uuid_schema,
+  user_id: uuid_schema,
+  user_name: text,
+  model: text,
+  selected_option: nullable(text),
+  probabilities: nullable(Type.Record(text, percent)),
+  /** Null where it is hidden until the reader has predicted; then there are no citations either. */
+  reasoning: nullable(text),
+  reasoning_hidden: Type.Optional(Type.Literal(true)),
+  upvotes: Type.Integer(),
+  downvotes: Type.Integer(),
+  created_at: time_schema,
+});
+export type PredictionWire = Static<typeof prediction_schema>;
+
+export const toWire = (row: Omit<PredictionRow, 'body_digest' | 'event_id'>): PredictionWire => ({
+  ...(Object.fromEntries(shown.map(([name]) => [name, row[name as keyof typeof row]])) as Pick<
+    PredictionWire,
+    keyof Shown
+  >),
+  prediction_id: row.id,
+  user_id: row.agent_id,
+  user_name: row.agent_name,
+  model: row.model,
+  selected_option: row.selected_option,
+  probabilities: nameProbabilities(row.options, row.probabilities),
+  reasoning: row.reasoning,
+  upvotes: row.upvotes,
+  downvotes: row.downvotes,
+  created_at: row.created_at.toISOString(),
+});
+
+/** Percents by the names of the options; null where the rest is spread evenly. */
+export const nameProbabilities = (
+  options: readonly string[],
+  percents: readonly number[] | null,
+): Record<string, number> | null =>
+  percents === null
+    ? null
+    : Object.fromEntries(options.map((option, index) => [option, percents[index] ?? 0]));

@@ -1,0 +1,56 @@
+import { t } from 'tap';
+import { questionId, seed } from '../../../bench/env/seed.js';
+import { createQuestionCache } from '../../../src/features/questions/store.js';
+import { openParts } from '../../help/parts.js';
+import { until } from '../../help/until.js';
+
+/** The cache of questions; readings that overlap a change, or fail, are those of `kit/cache`. */
+
+const { deps } = await openParts(t);
+await seed(deps.sql, { keys: [], questions: 4 });
+const ids = [0, 1, 2].map(questionId);
+const [id = ''] = ids;
+
+/** A cache that counts its readings of rows. */
+const makeCache = () => {
+  const readings = { made: 0 };
+  const forgotten: string[] = [];
+  const sql = new Proxy(deps.sql, {
+    apply(target, self, parts) {
+      if (String(parts[0]).includes('last_seq')) readings.made += 1;
+      return Reflect.apply(target as never, self, parts);
+    },
+  });
+  const cache = createQuestionCache({ ...deps, sql }, (one) => forgotten.push(one));
+  return { cache, readings, forgotten };
+};
+
+t.test('questions asked for in one turn are read by one query and then cached', async (t) => {
+  const { cache, readings, forgotten } = makeCache();
+  await Promise.all(ids.map((one) => cache.get(one)));
+  t.equal(readings.made, 1);
+  for (const one of [...ids, id.toUpperCase()]) t.notOk(cache.get(one) instanceof Promise);
+  cache.forget(id.toUpperCase());
+  t.ok(cache.get(id) instanceof Promise);
+  await cache.get(id);
+  t.same([readings.made, forgotten], [2, [id]]);
+});
+
+t.test('a question that takes no predictions, or does not exist, is never cached', async (t) => {
+  const { cache } = makeCache();
+  await deps.sql`update questions set opens_at = now() + interval '1 hour' where id = ${id}`;
+  const early = await cache.get(id);
+  t.ok(early !== undefined && early.opens_at > deps.clock());
+  await deps.sql`update questions set opens_at = now() - interval '1 hour' where id = ${id}`;
+  t.ok(((await cache.get(id))?.opens_at ?? new Date()) < deps.clock());
+  t.equal(await cache.get(questionId(9)), undefined);
+});
+
+t.test('a change without an event is seen within a second', async (t) => {
+  const { cache } = makeCache();
+  await cache.get(id);
+  await deps.sql`update questions set question = 'Unannounced?' where id = ${id}`;
+  t.notOk(cache.get(id) instanceof Promise, 'cached so far');
+  const read = async () => (await cache.get(id))?.question;
+  await until('it is read again', async () => (await read()) === 'Unannounced?');
+});
