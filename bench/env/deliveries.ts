@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sql } from '../../src/db/client.js';
-import { nudgeChannel } from '../../src/features/events/index.js';
+import { wakeUpChannel } from '../../src/features/events/index.js';
 import { planDeliveries } from '../../src/features/webhooks/index.js';
 import { createSealer } from '../../src/features/webhooks/signing.js';
 import { insertWebhook } from '../../src/features/webhooks/store.js';
@@ -122,5 +122,5 @@ export const emitEvents = (sql: Sql, redis: Publisher, flow: Flow): Promise<void
         ${numbers.map((n) => agentId(flow.owners[n % flow.owners.length] as number))}::uuid[],
         ${numbers.map((n) => makeBody(flow.event, n))}::text[]
       ) as d (id, audience_id, body)`;
-    await redis.publish(nudgeChannel(prefix), '');
+    await redis.publish(wakeUpChannel(prefix), '');
   });

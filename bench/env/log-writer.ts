@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { Sql } from '../../src/db/client.js';
-import { nudgeChannel } from '../../src/features/events/index.js';
+import { wakeUpChannel } from '../../src/features/events/index.js';
 import { makeId } from '../../src/kit/ids.js';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { agentOf, makeBody, type Numbered, questionOf } from '../load/fanout-events.js';
@@ -27,7 +27,7 @@ export const startLogWriter = async ({
           ${events.map(({ n }) => agentOf(n))}::uuid[],
           ${events.map(makeBody)}::text[]
         ) as given (id, question_id, agent_id, body)`;
-      await redis.publish(nudgeChannel('pf'), '');
+      await redis.publish(wakeUpChannel('pf'), '');
     },
     close: () => closeRedis(redis),
   };

@@ -38,8 +38,8 @@ import {
   type LogEntry,
   makeRecentEvents,
   mountSockets,
-  nudgeChannel,
-  Told,
+  PublishedEvent,
+  wakeUpChannel,
 } from '../features/events/index.js';
 import { createExports, type ExportParts } from '../features/exports/index.js';
 import {
@@ -205,7 +205,7 @@ const nudge_every_ms = 10;
 
 /** Wakes the relay, at most once in a while; what is committed meanwhile shares a message. */
 const makeNudge = ({ redis, config }: Deps): (() => void) => {
-  const channel = nudgeChannel(config.REDIS_PREFIX);
+  const channel = wakeUpChannel(config.REDIS_PREFIX);
   let sent_ms = Number.NEGATIVE_INFINITY;
   let is_waiting = false;
   const send = (): void => {
@@ -302,7 +302,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
       for (const id of parts.consensus.onEvents(batch)) touch(consensusTopic(id));
       parts.history.onEvents(batch);
       invalidate(parts, batch);
-      const told = batch.map((entry) => new Told(entry));
+      const told = batch.map((entry) => new PublishedEvent(entry));
       sockets.onEvents(told);
       parts.log_watch.onEvents(told);
     },

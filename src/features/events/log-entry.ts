@@ -55,4 +55,4 @@ export const streamKey = (prefix: string): string => `${prefix}:{log}:events`;
 /** Up to which offset Redis holds what follows from the log. */
 export const projectedKey = (prefix: string): string => `${prefix}:{log}:projected`;
 /** Publishing here wakes the relay; a lost message costs one polling interval. */
-export const nudgeChannel = (prefix: string): string => `${prefix}:nudge:relay`;
+export const wakeUpChannel = (prefix: string): string => `${prefix}:nudge:relay`;

@@ -12,10 +12,10 @@ import type { Recent } from '../../socket/recent.js';
 import {
   type Follower,
   type LogEntry,
+  type PublishedEvent,
   type Revoked,
   readHead,
   readMatching,
-  type Told,
 } from '../events/index.js';
 
 /**
@@ -162,7 +162,7 @@ const createVisitors = () => {
 };
 
 /** `recent` holds the newest events; it may be shared. */
-export const createLogWatch = (sql: Sql, recent: Recent<Told>) => {
+export const createLogWatch = (sql: Sql, recent: Recent<PublishedEvent>) => {
   const waiters = makeWaiters(() => head);
   const gate = pLimit(readers_most);
   let head = -1;
@@ -178,7 +178,7 @@ export const createLogWatch = (sql: Sql, recent: Recent<Told>) => {
       head = follower.head;
       recent.reset(head);
     },
-    onEvents(batch: readonly Told[]): void {
+    onEvents(batch: readonly PublishedEvent[]): void {
       const fresh = head < 0 ? [] : batch.filter(({ offset }) => offset > head);
       const first = fresh[0];
       if (first === undefined) return;

@@ -13,7 +13,7 @@ import {
   offsetBefore,
   redeliver,
   startReplay,
-} from './deliveries-store.js';
+} from './delivery-store.js';
 import {
   deliveries_query,
   deliveries_schema,

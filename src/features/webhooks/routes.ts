@@ -11,8 +11,8 @@ import { ws_faults } from '../../socket/frames.js';
 import { renderWebhookPage } from '../../web/webhook-page.js';
 import { catalogue, event_names, type FilterMembers, readFilter } from '../events/index.js';
 import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
-import { findReplay } from './deliveries-store.js';
 import { delivery_routes, webhookAbsent } from './delivery-routes.js';
+import { findReplay } from './delivery-store.js';
 import { findNarrowing, retry_steps_ms } from './rules.js';
 import {
   create_body,

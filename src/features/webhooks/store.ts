@@ -1,6 +1,6 @@
 import type { Db, Sql } from '../../db/client.js';
 import type { FilterMembers } from '../events/index.js';
-import { skipQueued } from './delivery/maintenance-store.js';
+import { skipQueued } from './maintenance-store.js';
 import { webhook_limit } from './schema.js';
 import type { Attempt } from './signing.js';
 

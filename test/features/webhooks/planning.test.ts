@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { streamKey } from '../../../src/features/events/index.js';
-import { runsOf } from '../../../src/features/webhooks/delivery/planning.js';
 import { readPlannedOffset } from '../../../src/features/webhooks/index.js';
+import { runsOf } from '../../../src/features/webhooks/planning.js';
 import { makeLogWriter } from '../../help/log.js';
 import { until } from '../../help/until.js';
 import { makeWorld, newAgent, type World } from './world.js';

@@ -4,7 +4,7 @@ import {
   createSlots,
   type SendLimits,
   send_limits,
-} from '../../../src/features/webhooks/delivery/sending.js';
+} from '../../../src/features/webhooks/sending.js';
 
 /** Calls stay open until the test ends them. */
 const setUp = (limits: Partial<SendLimits> = {}) => {

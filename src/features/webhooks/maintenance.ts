@@ -1,10 +1,10 @@
-import { dropDays, ensureDays } from '../../../db/partition-store.js';
-import type { Deps } from '../../../http/deps.js';
-import { firstIdAt } from '../../../kit/ids.js';
-import { makeLoop } from '../../../kit/loop.js';
-import type { Service } from '../../../kit/service.js';
-import { queueMail } from '../../accounts/index.js';
-import { notify } from '../../notifications/index.js';
+import { dropDays, ensureDays } from '../../db/partition-store.js';
+import type { Deps } from '../../http/deps.js';
+import { firstIdAt } from '../../kit/ids.js';
+import { makeLoop } from '../../kit/loop.js';
+import type { Service } from '../../kit/service.js';
+import { queueMail } from '../accounts/index.js';
+import { notify } from '../notifications/index.js';
 import {
   type Backlog,
   disableSick,
@@ -16,7 +16,7 @@ import {
   type Sick,
   skipQueued,
 } from './maintenance-store.js';
-import { listReplays, stepReplay } from './plan-store.js';
+import { listReplays, stepReplay } from './planning-store.js';
 
 /**
  * What is done about deliveries beside sending them: webhooks whose receivers are gone are switched

@@ -1,9 +1,9 @@
-import type { Deps } from '../../../http/deps.js';
-import { makeLoop } from '../../../kit/loop.js';
-import type { Service } from '../../../kit/service.js';
-import { GroupReader } from '../../../redis/stream.js';
-import { streamKey } from '../../events/index.js';
-import { findUnplanned, planDeliveries, type Range, readPlannedOffset } from './plan-store.js';
+import type { Deps } from '../../http/deps.js';
+import { makeLoop } from '../../kit/loop.js';
+import type { Service } from '../../kit/service.js';
+import { GroupReader } from '../../redis/stream.js';
+import { streamKey } from '../events/index.js';
+import { findUnplanned, planDeliveries, type Range, readPlannedOffset } from './planning-store.js';
 
 /**
  * The planning of deliveries. Signers are a consumer group of the log's stream: each reads a

@@ -1,16 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { createGroupCommit, type GroupCommit } from '../../../db/group-commit.js';
-import type { Deps } from '../../../http/deps.js';
-import { makeId } from '../../../kit/ids.js';
-import { describeError } from '../../../kit/log.js';
-import { type Loop, makeLoop } from '../../../kit/loop.js';
-import { isOutage } from '../../../kit/outage.js';
-import type { Service } from '../../../kit/service.js';
-import { createBreakers, judgeAttempt } from '../rules.js';
-import { isTargetRefused, type Webhooks } from '../signing.js';
+import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import type { Deps } from '../../http/deps.js';
+import { makeId } from '../../kit/ids.js';
+import { describeError } from '../../kit/log.js';
+import { type Loop, makeLoop } from '../../kit/loop.js';
+import { isOutage } from '../../kit/outage.js';
+import type { Service } from '../../kit/service.js';
 import { createPlanning } from './planning.js';
+import { createBreakers, judgeAttempt } from './rules.js';
 import {
   claimDue,
   type Leased,
@@ -18,7 +17,8 @@ import {
   settle,
   showAlive,
   sweepExpired,
-} from './store.js';
+} from './sending-store.js';
+import { isTargetRefused, type Webhooks } from './signing.js';
 
 /**
  * The sending of deliveries. Each second, and whenever something was planned or a queue ran low,

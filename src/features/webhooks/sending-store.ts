@@ -1,6 +1,6 @@
-import type { Db, Sql } from '../../../db/client.js';
-import type { DeliveryState } from '../schema.js';
-import type { Attempt } from '../signing.js';
+import type { Db, Sql } from '../../db/client.js';
+import type { DeliveryState } from './schema.js';
+import type { Attempt } from './signing.js';
 
 /**
  * Deliveries in Postgres, which alone decides who sends what and when.

@@ -1,5 +1,5 @@
-import type { Db, Tx } from '../../../db/client.js';
-import { firstIdAt } from '../../../kit/ids.js';
+import type { Db, Tx } from '../../db/client.js';
+import { firstIdAt } from '../../kit/ids.js';
 
 /**
  * Statements that keep the tables of deliveries small and true. Each may be repeated, does a
