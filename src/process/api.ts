@@ -309,7 +309,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
   });
   const revocations = createRevocationWatch(deps, (revoked) => {
     sockets.onRevoked(revoked);
-    parts.log_watch.visitors.onRevoked(revoked);
+    parts.log_watch.connections.onRevoked(revoked);
   });
   return { app, parts, limiter, mounted, connections, sockets, follower, revocations, system };
 };
@@ -337,7 +337,7 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
     measure('sockets', 'Open websockets.', () => hub().sockets),
     measure('sockets_slow_total', 'Times that a socket read too slowly.', () => hub().slow),
     measure('sockets_unread_bytes', 'Bytes not yet read by sockets.', () => hub().unread_bytes),
-    measure('log_visitors', 'Event streams and long polls.', () => log_watch.visitors.count()),
+    measure('log_visitors', 'Event streams and long polls.', () => log_watch.connections.count()),
   ];
 };
 

@@ -10,7 +10,7 @@ export interface LogEntry {
   readonly subcategory: string | null;
   /** Whose agent acted, where it matters; for this service alone, and not read for clients. */
   readonly owner_id: string | null;
-  /** `{"event","data","timestamp"}`, the same bytes at every door. */
+  /** `{"event","data","timestamp"}`, the same bytes over every transport. */
   readonly body: string;
 }
 

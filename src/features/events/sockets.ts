@@ -46,7 +46,7 @@ export interface SocketsOptions extends Pick<HubOptions, Passed> {
   /** Read before the sockets start. */
   readonly taxonomy: Pick<Taxonomy, 'latest'>;
   readonly trusted_proxies: readonly string[];
-  /** Where the log stands at the start; asked once, when the sockets start. */
+  /** Where the log stands at the start; read once, when the sockets start. */
   readonly head: () => number;
   /** The oldest offset that is kept. */
   readonly oldest: () => number;

@@ -55,36 +55,26 @@ const filtersOf = (query: PredictionsQuery) =>
 interface Opened {
   readonly job: Job;
   readonly at: Snapshot;
-  leave(): void;
+  readonly freeSlot: () => void;
 }
 
-/** An export and its place; what is refused gives the place back. */
+/** An export and its slot. */
 const openJob = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Opened | Fault> => {
   const { query } = ctx;
-  const unknown = await deps.taxonomy.checkQuery(query);
-  if (unknown !== null) return unknown;
-  const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
-  if (leave === null) {
+  const at = (await deps.taxonomy.checkQuery(query)) ?? (await takeSnapshot(deps, query));
+  if (isFault(at)) return at;
+  const freeSlot = deps.exports.takeSlot(readAddressText(ctx.ip).limit_key);
+  if (freeSlot === null) {
     return refuse(export_faults.TOO_MANY_EXPORTS, { headers: { 'Retry-After': '5' } });
   }
-  try {
-    const at = await takeSnapshot(deps, query);
-    if (isFault(at)) {
-      leave();
-      return at;
-    }
-    const ask = {
-      ...filtersOf(query),
-      below: firstIdAt(at.snapshot.getTime()),
-      as_of: at.as_of.toISOString(),
-      names: query.names === true,
-      hides_open: deps.config.HIDE_REASONING,
-    };
-    return { job: { subject, format: query.format ?? 'ndjson', ask }, at, leave };
-  } catch (error) {
-    leave();
-    throw error;
-  }
+  const scope = {
+    ...filtersOf(query),
+    below: firstIdAt(at.snapshot.getTime()),
+    as_of: at.as_of.toISOString(),
+    names: query.names === true,
+    hides_open: deps.config.HIDE_REASONING,
+  };
+  return { job: { subject, format: query.format ?? 'ndjson', scope }, at, freeSlot };
 };
 
 /** Whether the client takes gzip: named or by `*`, and not with a weight of 0. */
@@ -100,7 +90,7 @@ const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply 
   const { query } = ctx;
   const opened = await openJob(subject, ctx, deps);
   if (isFault(opened)) return opened;
-  const { job, at, leave } = opened;
+  const { job, at, freeSlot } = opened;
   const { format } = job;
   const is_file = query.gzip === true;
   const in_transport = !is_file && format !== 'parquet' && takesGzip(ctx.header('accept-encoding'));
@@ -112,7 +102,7 @@ const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply 
       is_file ? 'application/gzip' : content_types[format],
       {
         produce: (signal) => cutSlowReaders(deps.exports.run(job, { signal, ...options })),
-        onEnd: leave,
+        onEnd: freeSlot,
       },
       {
         'Cache-Control': 'no-store',
@@ -125,7 +115,7 @@ const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply 
       },
     );
   } catch (error) {
-    leave();
+    freeSlot();
     throw error;
   }
 };
@@ -134,12 +124,12 @@ const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply 
 const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
   const opened = await openJob(subject, ctx, deps);
   if (isFault(opened)) return opened;
-  const { job, at, leave } = opened;
+  const { job, at, freeSlot } = opened;
   const gone = new AbortController();
   ctx.onGone(() => gone.abort());
   try {
     const { rows, ...file } = await deps.exports.sumUp(job, gone.signal);
-    const names = job.ask.names ? { names: true } : {};
+    const names = job.scope.names ? { names: true } : {};
     const answer = {
       ...{ schema: subject.schema, format: job.format, ...at },
       ...{ filters: { ...filtersOf(ctx.query), ...names }, rows, file },
@@ -147,7 +137,7 @@ const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Re
     };
     return reply(200, answer, { 'Cache-Control': 'no-store' });
   } finally {
-    leave();
+    freeSlot();
   }
 };
 

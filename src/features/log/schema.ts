@@ -43,7 +43,7 @@ export type EventsQuery = Static<typeof events_query>;
 export const stream_query = Type.Object(wanted);
 export type StreamQuery = Static<typeof stream_query>;
 
-/** Why what is told does not begin right after the offset that was asked for. */
+/** Why the events do not begin right after the offset of the request. */
 export const gap_schema = Type.Object({
   /** `expired`: older events are no longer kept. `epoch`: this log has never come so far. */
   reason: textEnum(['expired', 'epoch'] as const),

@@ -1,26 +1,23 @@
-import { readFileSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { reply, replyRaw, routeFor } from '../../http/route.js';
+import { reply, routeFor } from '../../http/route.js';
 import { sayFirst } from '../../http/validation.js';
 import { common_faults, type Fault, type FaultDef, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { call_errors } from '../../kit/outbound/call-errors.js';
-import { client_limits } from '../../kit/outbound/client.js';
 import { ws_faults } from '../../socket/frames.js';
-import { renderWebhookPage } from '../../web/webhook-page.js';
-import { catalogue, event_names, type FilterMembers, readFilter } from '../events/index.js';
+import { event_names, type FilterMembers, readFilter } from '../events/index.js';
 import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
 import { delivery_routes, webhookAbsent } from './delivery-routes.js';
 import { findReplay } from './delivery-store.js';
-import { findNarrowing, retry_steps_ms } from './rules.js';
+import { docs_page } from './docs-page.js';
+import { findNarrowing } from './rules.js';
 import {
   create_body,
   created_schema,
   event_types_schema,
   id_params,
   type NarrowingBody,
-  replay_days,
   rotate_body,
   rotated_schema,
   tested_schema,
@@ -326,40 +323,6 @@ const testWebhook = route({
   },
 });
 
-/** The examples are the files that the tests run. */
-const examples = [
-  ['TypeScript', 'verify.ts'],
-  ['Python', 'verify.py'],
-  ['Go', 'verify.go'],
-] as const;
-
-const readExample = (file: string): string =>
-  readFileSync(new URL(`../../../../examples/webhooks/${file}`, import.meta.url), 'utf8');
-
-const page = route({
-  id: 'webhookDocs',
-  method: 'GET',
-  path: '/docs/webhooks',
-  summary: 'A page about webhooks: what arrives, and how to verify it in three languages',
-  tag: 'docs',
-  auth: 'public',
-  returns: { 200: Type.String() },
-  cacheable: true,
-  produces: 'text/html',
-  handle: (_ctx, { config }) => {
-    const { html, headers } = renderWebhookPage({
-      prefix: config.WEBHOOK_HEADER_PREFIX,
-      retry_steps_ms,
-      replay_days,
-      wall_ms: client_limits.wall_ms,
-      events: catalogue.map(({ name, about }) => `${name}: ${about}`),
-      examples: examples.map(([language, file]) => ({ language, code: readExample(file) })),
-    });
-    const { 'Cache-Control': _, ...others } = headers;
-    return replyRaw('text/html; charset=utf-8', html, others);
-  },
-});
-
 export const routes = [
   createWebhook,
   getWebhooks,
@@ -370,5 +333,5 @@ export const routes = [
   rotate,
   testWebhook,
   ...delivery_routes,
-  page,
+  docs_page,
 ];

@@ -2,10 +2,11 @@ import { parseFeed } from '@rowanmanning/feed-parser';
 import fc from 'fast-check';
 import { SaxesParser } from 'saxes';
 import { t } from 'tap';
-import { escapeXml, writeFeed } from '../../../src/features/log/atom.js';
+import { escapeXml, writeFeed } from '../../../src/features/log/feeds.js';
 import { renderPage } from '../../../src/web/page.js';
 import { type Answered, startApp, type TestApp } from '../../help/app.js';
 import { oddText } from '../../help/arbitrary.js';
+import { makeEntry } from '../../help/log.js';
 import { holds } from '../../help/property.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
@@ -198,22 +199,21 @@ t.test('hostile text stays text', async (t) => {
 
 t.test('any text makes well-formed XML, and comes out as it was', async (t) => {
   const at = new Date(0).toISOString();
-  const property = fc.property(oddText(0, 60), oddText(0, 60), (title, data) => {
+  const property = fc.property(oddText(0, 60), oddText(0, 60), (title, option) => {
+    const data = { question: title, options: [option], closes_at: at };
+    const event = 'question.created';
+    const body = JSON.stringify({ event, data, timestamp: at });
     const xml = writeFeed({
-      ...{ id: 'http://forum/feed.xml', title, subtitle: '', updated: at },
-      href: `http://forum/?${title}`,
-      entries: [
-        {
-          ...{ id: 'urn:x', title, updated: at, href: '', categories: [title], content: data },
-          event: { offset: 1, name: 'x', data },
-        },
-      ],
+      ...{ id: 'http://forum/feed.xml', title, subtitle: option, public_url: 'http://forum' },
+      ...{ href: `http://forum/?${title}`, since: new Date(0) },
+      events: [{ ...makeEntry(1), event, category: title, body }],
     });
     const valid = title.replaceAll(
       /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu,
       '\u{fffd}',
     );
-    return textsOf(xml, 'title').every((text) => text === valid);
+    const [own, ofEntry] = textsOf(xml, 'title');
+    return own === valid && ofEntry === `New: ${valid}`;
   });
   await holds(t, property as never, { numRuns: 300 });
   t.equal(escapeXml('\u0000\ud800\ufffe<'), '\ufffd\ufffd\ufffd&lt;');
