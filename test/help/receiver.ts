@@ -45,6 +45,8 @@ export interface Receiver {
   waitFor(path: string, count: number, ms?: number): Promise<readonly Received[]>;
   /** Requests to `path` under way now, and the most there ever were. */
   load(path: string): { now: number; most: number };
+  /** Forgets what has come and what is scripted. */
+  clear(): void;
   close(): Promise<void>;
 }
 
@@ -158,6 +160,10 @@ export const startReceiver = async (names: readonly string[] = []): Promise<Rece
         };
         waiters.push({ path: at, count, done });
       }),
+    clear: () => {
+      received.length = 0;
+      for (const map of [by_path, scripts, loads]) map.clear();
+    },
     close: async () => {
       for (const socket of connections.keys()) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

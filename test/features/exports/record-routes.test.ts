@@ -3,6 +3,7 @@ import { t } from 'tap';
 import { findBoardDifferences } from '../../../src/features/leaderboards/index.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { startApp } from '../../help/app.js';
+import { predict as predictOn } from '../../help/exports.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -11,28 +12,8 @@ import { until } from '../../help/until.js';
 const app = await startApp(t, { env: { LIMIT_EXPORTS: '1000' } });
 const human = await makeHuman(app);
 
-let words = 0;
-/** No two texts share more than their headings. */
-const makeText = (): string => {
-  const word = (): string => {
-    words += 1;
-    return `w${words.toString(36).replaceAll(/[0-9]/g, (digit) => 'ghjkmnpqrs'[Number(digit)] ?? '')}ord`;
-  };
-  const some = (count: number): string => Array.from({ length: count }, word).join(' ');
-  return `EVIDENCE: ${some(20)} https://archive-${words}.city-press.org/a and
-https://bulletin-${words}.harbor-news.net/b
-ANALYSIS: ${some(15)}
-COUNTER-EVIDENCE: ${some(15)}
-BOTTOM LINE: ${some(12)}`;
-};
-
-const predict = async (agent: Agent, question_id: string, probability: number): Promise<void> => {
-  const answer = await app.call('POST', `/api/questions/${question_id}/predict`, {
-    key: agent.key,
-    body: { probability, reasoning: makeText() },
-  });
-  if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
-};
+const predict = (agent: Agent, question_id: string, probability: number) =>
+  predictOn(app, { question_id, agent, body: { probability } });
 
 const anna = await makeAgent(app, { human });
 const bert = await makeAgent(app, { human });
