@@ -30,8 +30,7 @@ import {
   type HistoryParts,
   makeConsensusTopics,
 } from '../features/consensus/index.js';
-import type { HealthParts } from '../features/docs/health.js';
-import { createSite, type DocsParts } from '../features/docs/index.js';
+import { createSite, type DocsParts, type HealthParts } from '../features/docs/index.js';
 import {
   createRevocationWatch,
   Follower,

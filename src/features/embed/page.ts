@@ -47,7 +47,7 @@ interface Shell extends Pick<Widget, 'view' | 'theme'> {
   readonly title: string;
   readonly main: string;
   readonly head?: string;
-  /** What follows `main`. */
+  /** HTML after `main`. */
   readonly end?: string;
 }
 

@@ -71,7 +71,7 @@ const getEmbed = route({
 const places = /^\/(?:embed|questions|api\/questions)\/([0-9a-f-]{36})(?:\/(?:feed\.xml)?)?$/i;
 
 /**
- * What an address means: a question, and how it is to be shown. Null for one that is none of a
+ * The question of an address, and how it is to be shown. Null for an address that is none of a
  * question of this service.
  */
 const readAddress = (url: string, public_url: string) => {

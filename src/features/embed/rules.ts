@@ -3,7 +3,7 @@ import type { Consensus } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type Theme, themes, type View, views } from './schema.js';
 
-/** What a widget says, as texts. */
+/** The texts of a widget. */
 
 export const viewOf = (name: string | undefined): View =>
   views.find((view) => view === name) ?? views[0];
@@ -49,7 +49,7 @@ const outcomeOf = ({ question_type, outcome, correct_options }: QuestionRow): st
   return (correct_options ?? []).join(', ');
 };
 
-/** What people who hear the page are told. */
+/** The text for people who hear the page. */
 export const sentenceOf = (consensus: Consensus): string => {
   const { total_predictions: total, question_type, leading_option } = consensus;
   if (total === 0) return 'No forecasts yet.';

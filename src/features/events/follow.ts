@@ -22,7 +22,7 @@ import { readEvents, readHead } from './store.js';
  *   Postgres away           nothing new can be in the log; wait
  */
 
-export interface FollowerOptions {
+interface FollowerOptions {
   readonly sql: Sql;
   readonly redis_url: string;
   readonly prefix: string;

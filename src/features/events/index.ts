@@ -1,6 +1,5 @@
 export * from './catalogue.js';
 export {
-  type EventFilter,
   type FilterMembers,
   filter_members,
   filter_query,
@@ -35,4 +34,4 @@ export {
   readHead,
   takeLease,
 } from './store.js';
-export { makeRecentEvents, PublishedEvent, resolveTopic, topicsOf } from './topics.js';
+export { makeRecentEvents, PublishedEvent, resolveTopic } from './topics.js';

@@ -93,6 +93,14 @@ const makeGathering = () => {
   };
 };
 
+/** Messages of a channel start the next turn at once; the channel is joined again when needed. */
+const wakeByMessages = async (loop: Loop, subscriber: Redis, channel: string): Promise<void> => {
+  const subscribe = () => subscriber.subscribe(channel).catch(() => undefined);
+  subscriber.on('message', () => loop.nudge());
+  subscriber.on('ready', subscribe);
+  if (subscriber.status === 'ready') await subscribe();
+};
+
 export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const { sql, redis, log, config } = deps;
   const { projectors, subscriber, poll_ms = 200 } = options;
@@ -102,7 +110,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const gather = makeGathering();
   const holder = makeId();
   let lease: store.Lease | undefined;
-  /** Of the log; undefined while a hand-over may have moved it whose outcome is not known. */
+  /** Newest offset of the log; undefined until the outcome of a hand-over is known. */
   let head: number | undefined;
   let last_size = 0;
 
@@ -153,10 +161,7 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   return {
     name: 'relay',
     async start() {
-      const subscribe = () => subscriber.subscribe(wakeUpChannel(prefix)).catch(() => undefined);
-      subscriber.on('message', () => loop.nudge());
-      subscriber.on('ready', subscribe);
-      if (subscriber.status === 'ready') await subscribe();
+      await wakeByMessages(loop, subscriber, wakeUpChannel(prefix));
       await loop.start();
     },
     async stop() {
@@ -177,7 +182,7 @@ interface ProjectionParts extends RedisParts {
   readonly projectors: readonly Projector[];
 }
 
-/** Further behind than this, making Redis anew is cheaper than replaying. */
+/** With more events than these to replay, making Redis anew is cheaper. */
 const most_replayed = 50_000;
 const replay_chunk = 2_000;
 const ask_every_ms = 1_000;
@@ -256,7 +261,7 @@ export const createProjection = (parts: ProjectionParts) => {
   };
 
   return {
-    /** What was known about Redis may no longer hold. */
+    /** Redis may hold something else by now: it is read again. */
     forget(): void {
       projected = undefined;
     },
@@ -284,7 +289,7 @@ export const createProjection = (parts: ProjectionParts) => {
 
 const script = loadScript('append-1.lua');
 const stream_most = 100_000;
-/** After Redis was emptied the stream starts again this far behind the head. */
+/** After Redis was emptied the stream starts again so many events before the head. */
 const refill = 20_000;
 const append_chunk = 500;
 

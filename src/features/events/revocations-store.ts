@@ -2,7 +2,7 @@ import type { Db, Tx } from '../../db/client.js';
 
 /** Credentials that hold no longer, in Postgres. */
 
-export type RevocationReason = 'revoked' | 'suspended';
+type RevocationReason = 'revoked' | 'suspended';
 
 /** By the SHA-256 of the credential, in hex. */
 export type Revoked = ReadonlyMap<string, RevocationReason>;

@@ -41,7 +41,7 @@ type Passed =
   | 'limits'
   | 'states';
 
-export interface SocketsOptions extends Pick<HubOptions, Passed> {
+interface SocketsOptions extends Pick<HubOptions, Passed> {
   readonly sql: Sql;
   /** Read before the sockets start. */
   readonly taxonomy: Pick<Taxonomy, 'latest'>;

@@ -55,7 +55,7 @@ const known_topics =
   'topics of the log are all, question:{id}, category:{slug}, subcategory:{slug}, agent:{id}, me ' +
   'and system; the websocket has consensus:{id} and leaderboard:{board} too';
 
-/** What a caller means by the name of a topic, or why there is none for this caller. */
+/** The topic that a caller means by a name, or why there is none for this caller. */
 export const resolveTopic = (
   label: string,
   caller: Caller,

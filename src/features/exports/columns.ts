@@ -1,7 +1,7 @@
 import { setting } from './copy-store.js';
 
 /**
- * What a row of an export says, in the order of its columns. A change of a name, a type or a
+ * The columns of exports, in order. A change of a name, a type or a
  * meaning is a new number of the schema.
  */
 
@@ -54,7 +54,7 @@ const shown = (name: string): string => `
 
 export const predictions_schema = 'prediction-forum/predictions/2';
 
-/** Of the question and of the decision that held: the same on many rows, made once for them. */
+/** Question and decision that held: the same on many rows, so Postgres makes them once. */
 export const question_columns: readonly Column[] = [
   column('question_id', 'text', 'UUIDv7 of the question.', 't.id'),
   free('question', 'Its text.', 't.question'),

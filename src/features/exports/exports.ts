@@ -171,7 +171,7 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
       const pieces = skip(makeFile(job, signal), skip_bytes);
       return gzip ? compress(pieces) : pieces;
     },
-    /** What its file holds: known from an export that went through, else by making it. */
+    /** Rows, bytes and sum of a file: known from an export that went through, else by making it. */
     async sumUp(job: Job, signal: AbortSignal): Promise<Result> {
       const known = sums.peek(keyOf(job));
       if (known !== undefined) return known;

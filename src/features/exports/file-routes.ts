@@ -120,7 +120,7 @@ const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply 
   }
 };
 
-/** What an export is: from this alone the same file can be asked for again, and checked. */
+/** The manifest of an export: enough to request the same file again, and to check it. */
 const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
   const opened = await openJob(subject, ctx, deps);
   if (isFault(opened)) return opened;

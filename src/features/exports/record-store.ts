@@ -13,7 +13,7 @@ import type {
   webhook_schema,
 } from './record-schema.js';
 
-/** What one agent has in the record. Rows have the members of the wire, with times as dates. */
+/** The record of one agent. Rows have the members of the wire, with times as dates. */
 
 type Score = Static<typeof score_schema>;
 
@@ -54,7 +54,7 @@ export const listOwn = (db: Db, agent_id: string, ask: PageAsk) => db<OwnRow[]>`
   )
   ${selectOwn(db)} order by p.id desc`;
 
-/** Whose rows, after which one, and how many; all are read oldest first. */
+/** A page of a list of one agent, after a row; lists are read oldest first. */
 export interface ListQuery {
   readonly agent_id: string;
   readonly after: string | null;

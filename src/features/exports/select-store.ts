@@ -12,7 +12,7 @@ import { type Selected, setting } from './copy-store.js';
  * Aliases: p a prediction, t its question, r the decision on it that held, a the agent.
  */
 
-/** What an export contains: the same scope has the same rows for ever (hidden texts aside). */
+/** The content of an export: the same scope has the same rows for ever (hidden texts aside). */
 export interface ExportScope {
   /** Recorded before this id. */
   readonly below?: string | undefined;
@@ -128,8 +128,8 @@ export const selectPredictions = (scope: ExportScope): Selected =>
   );
 
 /**
- * What was stated on each question, in the order in which it was, as JSON. The owner stands for
- * agents of one person and never leaves this process.
+ * The forecasts on each question, in the order in which they were made, as JSON. The owner stands
+ * for agents of one person and never leaves this process.
  */
 export const selectStated = (scope: ExportScope): Selected =>
   selected(
@@ -159,9 +159,9 @@ const group_keys = {
   category: 'q.category',
   agent: 'p.agent_id::text',
 } as const;
-export type GroupKind = keyof typeof group_keys;
+type GroupKind = keyof typeof group_keys;
 /** `taken`: the side or option taken, on every question. `yes`: YES, on binary questions. */
-export type CalibrationEvent = 'taken' | 'yes';
+type CalibrationEvent = 'taken' | 'yes';
 
 const event_values: Readonly<Record<CalibrationEvent, string>> = {
   yes: 'p.probability as value, q.outcome as hit',

@@ -68,7 +68,7 @@ const escapes: Readonly<Record<string, string>> = {
   '\r': '&#13;',
 };
 
-/** What XML 1.0 has no place for, lone surrogates included. */
+/** Characters that XML 1.0 does not allow, lone surrogates included. */
 const not_xml = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
 
 /** Text as the content of an element, or as the value of an attribute between double quotes. */

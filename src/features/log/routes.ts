@@ -46,7 +46,7 @@ const readWanted = (
 /** Private events are for the eyes of one caller, and for no cache. */
 const isPrivate = ({ refs }: Wanted): boolean => refs.some(({ label }) => label === 'me');
 
-/** What to say where the answer does not go on right after `after`. */
+/** The gap where the answer does not go on right after `after`; null where it does. */
 const findGap = async (watch: LogWatch, after: number | undefined): Promise<Gap | null> => {
   if (after === undefined) return null;
   if (!(await watch.hasReached(after))) return { reason: 'epoch', after, until: watch.head() };
@@ -169,7 +169,7 @@ const retry_ms = 1_000;
 interface StreamOptions {
   readonly watch: LogWatch;
   readonly wanted: Wanted;
-  /** What the client calls its topics. */
+  /** The topics by the names that the client sent. */
   readonly labels: readonly string[];
   readonly after: number;
   readonly gap: Gap | null;
@@ -237,7 +237,7 @@ const stream_headers = {
   'Cache-Control': 'no-store',
   // Proxies that gather answers would hold a stream back for ever.
   'X-Accel-Buffering': 'no',
-  // Who comes back after a shutdown must not do so on the connection to the process that ends.
+  // After a shutdown clients must not come back over the connection to the process that ends.
   Connection: 'close',
 };
 

@@ -42,6 +42,14 @@ import {
 
 const route = routeFor<Deps & WebhookParts & TaxonomyParts>();
 const tag = 'webhooks';
+/** Shared by the routes that change one webhook of the caller. */
+const of_one = {
+  tag,
+  auth: 'member',
+  params: id_params,
+  faults: [common_faults.NOT_FOUND],
+} as const;
+const limits = ['webhooks'] as const;
 
 /** The names, each once, or a fault that lists the wrong and the valid ones. */
 const checkEvents = (names: readonly string[]): string[] | Fault => {
@@ -85,7 +93,7 @@ const checkUrl = async (url: string, { client }: Webhooks): Promise<CheckedUrl |
 };
 
 /**
- * What a body narrows the events to; null lets all pass, undefined where it says nothing. A fault
+ * The filter of a body; null lets all events pass, undefined where it says nothing. A fault
  * for members that would have narrowed what is delivered, had they been known.
  */
 const readNarrowing = (
@@ -236,13 +244,11 @@ const changeWebhook = route({
 });
 
 const removeWebhook = route({
+  ...of_one,
   id: 'deleteWebhook',
   method: 'DELETE',
   path: '/api/webhooks/{id}',
   summary: 'Delete a webhook and what is kept about its deliveries',
-  tag,
-  auth: 'member',
-  params: id_params,
   returns: {
     200: Type.Object({
       message: Type.String(),
@@ -250,7 +256,6 @@ const removeWebhook = route({
       ...id_params.properties,
     }),
   },
-  faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params: { id } }, { sql }) =>
     (await deleteWebhook(sql, caller, id))
       ? reply(200, { message: 'Webhook deleted.', deleted: true, id })
@@ -258,17 +263,14 @@ const removeWebhook = route({
 });
 
 const rotate = route({
+  ...of_one,
+  limits,
   id: 'rotateWebhookSecret',
   method: 'POST',
   path: '/api/webhooks/{id}/rotate-secret',
   summary: 'A new secret, shown only in this answer; the old one signs too for some hours',
-  tag,
-  auth: 'member',
-  limits: ['webhooks'],
-  params: id_params,
   body: rotate_body,
   returns: { 200: rotated_schema },
-  faults: [common_faults.NOT_FOUND],
   keeps: 'inside',
   handle: async (ctx, { sql, webhooks }) => {
     const { id } = ctx.params;
@@ -294,16 +296,13 @@ const error_sentences = {
 };
 
 const testWebhook = route({
+  ...of_one,
+  limits,
   id: 'testWebhook',
   method: 'POST',
   path: '/api/webhooks/{id}/test',
   summary: 'Send a signed `ping` now and tell what came back',
-  tag,
-  auth: 'member',
-  limits: ['webhooks'],
-  params: id_params,
   returns: { 200: tested_schema },
-  faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params }, { sql, webhooks, clock }) => {
     const target = await findTarget(sql, caller, params.id);
     if (target === undefined) return webhookAbsent();

@@ -19,10 +19,10 @@ const message = `is not known here: narrow by events, or by filter with ${filter
 
 /**
  * Members of a webhook's body that would have narrowed what is delivered, and that are not known:
- * their sender must not get more than was asked for. Null narrows nothing.
+ * their sender must not get more than it meant. Null narrows nothing.
  */
 export const findNarrowing = (body: object): readonly FaultField[] => {
-  const beside = Object.entries(body)
+  const unknown = Object.entries(body)
     .filter(([name, value]) => value !== null && !known.includes(name))
     .filter(([name]) => narrowing.test(name.toLowerCase().replaceAll(/[_-]/g, '')))
     .map(([name]) => name);
@@ -30,7 +30,7 @@ export const findNarrowing = (body: object): readonly FaultField[] => {
   const inside = Object.keys(filter ?? {})
     .filter((name) => !filter_names.includes(name))
     .map((name) => `filter.${name}`);
-  return [...beside, ...inside].map((path) => ({ path: `body.${path}`, message }));
+  return [...unknown, ...inside].map((path) => ({ path: `body.${path}`, message }));
 };
 
 const second_ms = 1_000;
@@ -81,8 +81,9 @@ export interface Attempted {
 }
 
 /**
- * Delay before the next attempt: the step ± 20 %. What a 429 or 503 asks for is honoured between
- * one and two steps, and then the spread only adds, so that nobody is called before the time asked.
+ * Delay before the next attempt: the step ± 20 %. The time that a 429 or 503 names is honoured between
+ * one and two steps, and then the spread only adds, so that no receiver is called before the time
+ * that it named.
  */
 export const retryDelay = (step_ms: number, asked_ms: number | null, random: number): number => {
   if (asked_ms === null) return Math.round(step_ms * (0.8 + 0.4 * random));
@@ -132,7 +133,7 @@ const longest_pause_ms = hour_ms;
 export const pauseOf = (trips: number): number =>
   Math.min(first_pause_ms * 2 ** (trips - 1), longest_pause_ms);
 
-/** What becomes of the breaker: opened so many times in a row, or closed with 0. */
+/** The new state of the breaker: opened so many times in a row, or closed with 0. */
 type BreakerChange = { readonly trips: number; readonly pause_ms: number };
 
 /** Counts one try; says when it changes the breaker. A try of `trips` above 0 is a probe. */

@@ -42,7 +42,7 @@ export const signBody = (key: Uint8Array, body: Uint8Array): string =>
 export const signStandard = ({ key, event_id, timestamp_s, body }: Signed): string =>
   `v1,${createHmac('sha256', key).update(`${event_id}.${timestamp_s}.`).update(body).digest('base64')}`;
 
-export interface Envelope extends Signed {
+interface Envelope extends Signed {
   /** The secret before a rotation, while both sign; null otherwise. */
   readonly old_key: Uint8Array | null;
   /** First part of the names of our own headers, such as `X-Svc`. */
@@ -89,8 +89,8 @@ export interface Attempt extends Pick<Envelope, Named> {
   readonly body: string;
 }
 
-export type AttemptError = CallErrorCode | 'secret_unreadable';
-export type AttemptOutcome = Omit<Outcome, 'error' | 'location'> & {
+type AttemptError = CallErrorCode | 'secret_unreadable';
+type AttemptOutcome = Omit<Outcome, 'error' | 'location'> & {
   readonly error: AttemptError | null;
 };
 

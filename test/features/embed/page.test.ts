@@ -13,7 +13,7 @@ import type { QuestionRow } from '../../../src/features/questions/index.js';
 import { embed_script } from '../../../src/web/embed-script.js';
 import { embed_style } from '../../../src/web/embed-style.js';
 import { chromium, openBrowser } from '../../help/browser.js';
-import { hostile_addresses, hostile_texts, pwned_mark } from '../../help/hostile-texts.js';
+import { hostile_addresses, hostile_texts, pwned_mark } from './hostile-texts.js';
 
 /** Whatever a question says, its widget is the same elements with the same attributes. */
 

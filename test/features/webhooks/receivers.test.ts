@@ -6,6 +6,7 @@ import { createWebhooks } from '../../../src/features/webhooks/index.js';
 import { standardSecret } from '../../../src/features/webhooks/signing.js';
 import { client_limits } from '../../../src/kit/outbound/client.js';
 import { makeSelfSigned } from '../../help/authority.js';
+import { until } from '../../help/until.js';
 import {
   cutAfter,
   drip,
@@ -15,8 +16,7 @@ import {
   say,
   startHostile,
   startMute,
-} from '../../help/hostile.js';
-import { until } from '../../help/until.js';
+} from './raw-servers.js';
 import { makeWorld, type World } from './world.js';
 
 /** Receivers that answer well, badly, never or without end, and how each answer is treated. */

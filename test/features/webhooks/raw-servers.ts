@@ -6,8 +6,8 @@ import {
   type Socket,
 } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import type { Pair } from './authority.js';
-import type { Teardown } from './stores.js';
+import type { Pair } from '../../help/authority.js';
+import type { Teardown } from '../../help/stores.js';
 
 /** Servers that behave as no server should, byte for byte. */
 
