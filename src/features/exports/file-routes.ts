@@ -33,20 +33,6 @@ type Ctx = Context<unknown, PredictionsQuery>;
 
 const route = routeFor<Parts>();
 
-const predictions: Subject = {
-  name: 'predictions',
-  schema: predictions_schema,
-  columns: prediction_columns,
-  list: 'predictions',
-};
-
-const history: Subject = {
-  name: 'consensus-history',
-  schema: consensus_schema,
-  columns: consensus_columns,
-  list: 'moments',
-};
-
 const filtersOf = (query: PredictionsQuery) =>
   Object.fromEntries(
     filter_names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
@@ -142,14 +128,13 @@ const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Re
 };
 
 interface Routed {
-  readonly subject: Subject;
   readonly id: string;
   readonly summary: string;
   readonly query: TObject;
 }
 
 /** The file and its manifest. */
-const routesOf = ({ subject, id, summary, query }: Routed) => {
+const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
   const common = {
     method: 'GET',
     tag: 'exports',
@@ -192,16 +177,30 @@ const routesOf = ({ subject, id, summary, query }: Routed) => {
 };
 
 export const file_routes = [
-  ...routesOf({
-    subject: predictions,
-    id: 'exportPredictions',
-    summary: 'Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record',
-    query: predictions_query,
-  }),
-  ...routesOf({
-    subject: history,
-    id: 'exportConsensusHistory',
-    summary: 'The consensus of each question after each of its predictions, as a streamed file',
-    query: history_query,
-  }),
+  ...routesOf(
+    {
+      name: 'predictions',
+      schema: predictions_schema,
+      columns: prediction_columns,
+      list: 'predictions',
+    },
+    {
+      id: 'exportPredictions',
+      summary: 'Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record',
+      query: predictions_query,
+    },
+  ),
+  ...routesOf(
+    {
+      name: 'consensus-history',
+      schema: consensus_schema,
+      columns: consensus_columns,
+      list: 'moments',
+    },
+    {
+      id: 'exportConsensusHistory',
+      summary: 'The consensus of each question after each of its predictions, as a streamed file',
+      query: history_query,
+    },
+  ),
 ];

@@ -116,6 +116,13 @@ const readNarrowing = (
 
 const url_fault_list = Object.values(url_faults);
 
+/** A new secret: sealed for the store, and as its owner sees it once. */
+const newSecret = ({ sealer }: Webhooks, id: string) => {
+  const secret = makeSecret();
+  const shown = { secret, signing_secret: standardSecret(secret) };
+  return { secret_sealed: sealer.seal(id, secret), shown };
+};
+
 const createWebhook = route({
   id: 'createWebhook',
   method: 'POST',
@@ -143,14 +150,12 @@ const createWebhook = route({
     if (isFault(url)) return url;
     const { href, ...warning } = url;
     const id = makeId();
-    const secret = makeSecret();
-    const secret_sealed = webhooks.sealer.seal(id, secret);
-    const signing_secret = standardSecret(secret);
+    const { secret_sealed, shown } = newSecret(webhooks, id);
     return sql.begin(async (tx) => {
       const hook = { id, owner: caller, url: href, events, secret_sealed, filter };
       const row = await insertWebhook(tx, hook);
       if (row === null) return refuse(webhook_faults.WEBHOOK_LIMIT_REACHED);
-      const answer = reply(201, { ...row, secret, signing_secret, ...warning });
+      const answer = reply(201, { ...row, ...shown, ...warning });
       await ctx.keep(tx, answer);
       return answer;
     });
@@ -274,13 +279,12 @@ const rotate = route({
   keeps: 'inside',
   handle: async (ctx, { sql, webhooks }) => {
     const { id } = ctx.params;
-    const secret = makeSecret();
-    const secret_sealed = webhooks.sealer.seal(id, secret);
+    const { secret_sealed, shown } = newSecret(webhooks, id);
     const { overlap_hours = usual_overlap_hours } = ctx.body;
     return sql.begin(async (tx) => {
       const row = await rotateSecret(tx, ctx.caller, { id, secret_sealed, overlap_hours });
       if (row === undefined) return webhookAbsent();
-      const answer = reply(200, { ...row, secret, signing_secret: standardSecret(secret) });
+      const answer = reply(200, { ...row, ...shown });
       await ctx.keep(tx, answer);
       return answer;
     });

@@ -77,10 +77,9 @@ export const makeHeaders = (envelope: Envelope): Record<string, string> => {
   };
 };
 
-type Named = 'event' | 'event_id' | 'delivery_id' | 'attempt' | 'offset';
-
 /** One attempt at a delivery, or a ping. */
-export interface Attempt extends Pick<Envelope, Named> {
+export interface Attempt
+  extends Pick<Envelope, 'event' | 'event_id' | 'delivery_id' | 'attempt' | 'offset'> {
   readonly webhook_id: string;
   readonly url: string;
   readonly secret_sealed: Uint8Array;

@@ -145,10 +145,10 @@ t.test('only http and https are a link', async (t) => {
 });
 
 t.test('the iframe that oEmbed gives is one iframe', async (t) => {
-  const asked = { question_id: id, view: 'card', theme: 'auto' } as const;
+  const shown = { question_id: id, view: 'card', theme: 'auto' } as const;
   const iframes = new Set<string>();
   for (const question of hostile_texts) {
-    const oembed = makeOembed(makeRow({ question }), asked, { public_url, room: {} });
+    const oembed = makeOembed(makeRow({ question }), shown, { public_url, room: {} });
     const opened: string[] = [];
     const parser = new SaxesParser();
     parser.on('error', (error) => {

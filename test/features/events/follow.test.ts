@@ -169,7 +169,7 @@ t.test('a key of another kind and ids of another kind do no harm', async (t) => 
   t.ok(f.queries() - before <= polls * 2 + 8, 'and are not read in a tight loop');
 });
 
-t.test('a receiver that throws is told in the log, and the next batch comes', async (t) => {
+t.test('a receiver that throws is noted in the log, and the next batch comes', async (t) => {
   const f = await follow(t, {
     onEvents: () => {
       throw new Error('receiver');
@@ -266,7 +266,7 @@ t.test('with stores that fail', async (t) => {
     await f.log.record(1);
     await f.settle();
     const polls = (performance.now() - started_ms) / 250;
-    t.ok(f.queries() - before <= polls * 2 + 4, 'asked at a measured pace');
+    t.ok(f.queries() - before <= polls * 2 + 4, 'read at a measured pace');
     stores.redis.resume();
     await until('Redis answers', () =>
       f.parts.deps.redis.ping().then(

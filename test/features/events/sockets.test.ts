@@ -209,7 +209,7 @@ t.test('an agent that is restored at once is let in again, and stays', async (t)
   await after.answer(1);
 });
 
-t.test('a plain request to the address of the sockets is told what it lacks', async (t) => {
+t.test('a plain request to the address of the sockets is answered what it lacks', async (t) => {
   const { app } = await serveLog(t);
   const { status, body } = await app.call('GET', '/ws');
   t.equal(status, 426);

@@ -17,13 +17,13 @@ t.test('the routes tell of what is resolved, by group, as JSON, CSV and a pictur
   const human = await makeHuman(app);
   const claude = await makeAgent(app, { human, name: '=Claude "one"' });
   const gpt = await makeAgent(app, { human, model: 'gpt-5' });
-  const said = [
+  const forecasts = [
     { outcome: true, claude: 90, gpt: 40 },
     { outcome: false, claude: 30, gpt: 70 },
     { outcome: true, claude: 60, gpt: 80 },
   ];
   const before = new Date().toISOString();
-  for (const { outcome, ...chances } of said) {
+  for (const { outcome, ...chances } of forecasts) {
     const question_id = await makeOpenQuestion(app);
     const body = (probability: number) => ({ probability });
     await predict(app, { question_id, agent: claude, body: body(chances.claude) });

@@ -47,8 +47,8 @@ t.test('a snapshot lies before every transaction that may still write', async (t
     const [began] = await tx<{ at: Date }[]>`select now() as at`;
     const begin_ms = Number(began?.at);
     t.ok((await snapshotOf()) <= begin_ms - 2_000);
-    const asked = new Date(Date.now() - 2_001).toISOString();
-    const refused = await app.call('GET', `${path}?snapshot=${asked}`);
+    const recent = new Date(Date.now() - 2_001).toISOString();
+    const refused = await app.call('GET', `${path}?snapshot=${recent}`);
     t.match(refused, { status: 503, body: { code: 'UNAVAILABLE', retryable: true } });
     t.equal(refused.headers.get('retry-after'), '5');
     const older = new Date(begin_ms - 2_500).toISOString();
@@ -63,12 +63,12 @@ const path = '/api/export/predictions';
 /** An answer whose body nobody reads. */
 const openUnread = (t: Test, url: string): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    const asked = get(url, { agent: false }, (answer) => {
+    const request = get(url, { agent: false }, (answer) => {
       t.teardown(() => answer.destroy());
       answer.pause();
       resolve(answer);
     });
-    asked.on('error', reject);
+    request.on('error', reject);
   });
 
 const makeApp = async (t: Test, env: Record<string, string>) => {
@@ -91,8 +91,8 @@ t.test('two at once for one address; an export that ends makes room', async (t) 
   }
   first.destroy();
   const answer = await until('there is room', async () => {
-    const asked = await app.call('GET', `${path}?format=ndjson`);
-    return asked.status === 200 ? asked : undefined;
+    const opened = await app.call('GET', `${path}?format=ndjson`);
+    return opened.status === 200 ? opened : undefined;
   });
   t.equal(readLines(String(answer.body)).length, agents * questions);
   second.destroy();

@@ -158,9 +158,9 @@ t.test('boards tell who stands where', async (t) => {
     t.equal(board.total, 2, by);
     const own = board.leaderboard.find((row: { user_id: string }) => row.user_id === anna.id);
     t.equal(own[member], own.value);
-    const told =
+    const in_record =
       by === 'calibration' ? me.body.performance.calibration.ece : me.body.performance[by];
-    t.equal(own.value, told, `${by} as in the record`);
+    t.equal(own.value, in_record, `${by} as in the record`);
     t.ok(own.interval.low <= own.value && own.value <= own.interval.high);
     if (best !== undefined) t.equal(board.leaderboard[0].user_id, best.id);
   }
@@ -242,14 +242,14 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
     body: { url: 'https://hooks.agents-at-work.net/in', events: ['question.resolved'] },
   });
   t.equal(hook.status, 201, JSON.stringify(hook.body));
-  const said: string[] = [];
+  const contents: string[] = [];
   for (let i = 0; i < 23; i += 1) {
     const content = `Comment number ${i} weighs supplier evidence against inspection delays.`;
     const answer = await app.call('POST', `/api/questions/${questions[i % 12]}/comments`, {
       ...{ key: anna.key, body: { content } },
     });
     t.equal(answer.status, 201, JSON.stringify(answer.body));
-    said.push(content);
+    contents.push(content);
   }
   const reason = 'The municipal register was read one day before its last correction came out.';
   const dispute = await app.call('POST', `/api/questions/${questions[3]}/dispute`, {
@@ -306,7 +306,7 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
     cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`;
   } while (cursor !== '');
   t.ok(pages > 2);
-  t.same(comments, said);
+  t.same(comments, contents);
   t.same(
     votes.map(({ id, kind, value }) => [id, kind, value]),
     [[voted, 'prediction', -1]],
@@ -315,9 +315,9 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
     suggestions.map(({ question, status }) => [question, status]),
     suggested.map((question) => [question, 'draft']),
   );
-  const told = await app.call('GET', '/api/me/notifications?limit=100', { key: anna.key });
-  t.ok(told.body.total > 10);
-  t.same(notifications.reverse(), told.body.notifications);
+  const listed = await app.call('GET', '/api/me/notifications?limit=100', { key: anna.key });
+  t.ok(listed.body.total > 10);
+  t.same(notifications.reverse(), listed.body.notifications);
   t.match(disputes, [{ id: dispute.body.dispute?.id, reason }]);
   t.equal(disputes.length, 1);
   for (const bad of [['x', ''], ['', null], ['end']]) {

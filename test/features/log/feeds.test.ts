@@ -61,13 +61,13 @@ const checkAtom = (xml: string): string[] => {
   return problems;
 };
 
-const untilTold = (app: TestApp, count: number) =>
-  until('the log tells of all', async () => {
-    const [row] = await app.sql<{ left: number; told: number }[]>`
+const untilLogged = (app: TestApp, count: number) =>
+  until('the log has all', async () => {
+    const [row] = await app.sql<{ left: number; logged: number }[]>`
       select
         (select count(*)::int from outbox) as left,
-        (select count(*)::int from events) as told`;
-    return row?.left === 0 && row.told >= count;
+        (select count(*)::int from events) as logged`;
+    return row?.left === 0 && row.logged >= count;
   });
 
 const resolve = async (app: TestApp, id: string, outcome: boolean): Promise<void> => {
@@ -88,9 +88,9 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
     await makeOpenQuestion(app, { category: 'society' }),
     await makeOpenQuestion(app, { category: 'industry', subcategory: 'public_sector' }),
   ];
-  await untilTold(app, 2);
+  await untilLogged(app, 2);
   await resolve(app, first, true);
-  await untilTold(app, 4);
+  await untilLogged(app, 4);
   const answer = await app.call('GET', '/feed.xml');
   t.ok(isFeed(answer));
   t.same(checkAtom(answer.body), []);
@@ -99,10 +99,10 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
   t.equal(feed.title, 'Prediction Forum');
   t.equal(feed.self, `${app.url}/feed.xml`);
   const { body } = await app.call('GET', '/api/events?events=question.created,question.resolved');
-  const told = [...body.events].reverse();
+  const logged = [...body.events].reverse();
   t.same(
     feed.items.map(({ id, published, url }) => ({ id, at: published?.toISOString(), url })),
-    told.map(({ id, timestamp, data }) => ({
+    logged.map(({ id, timestamp, data }) => ({
       id: `urn:uuid:${id}`,
       at: timestamp,
       url: `${app.url}/api/questions/${data.question_id}`,
@@ -111,11 +111,11 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
   t.match(feed.items[0]?.title, /^Resolved: Yes – Will the reading room/);
   t.same(
     textsOf(answer.body, 'log:offset').map(Number),
-    told.map(({ offset }) => offset),
+    logged.map(({ offset }) => offset),
   );
   t.same(
     textsOf(answer.body, 'log:data').map((text) => JSON.parse(text)),
-    told.map(({ data }) => data),
+    logged.map(({ data }) => data),
   );
   const industry = parseFeed((await app.call('GET', '/feed.xml?category=industry')).body);
   t.same(
@@ -140,12 +140,12 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
 t.test('what has not changed is not sent again', async (t) => {
   const app = await startApp(t, { roles: ['api', 'relay'] });
   const id = await makeOpenQuestion(app);
-  await untilTold(app, 1);
+  await untilLogged(app, 1);
   for (const path of ['/feed.xml', `/questions/${id}/feed.xml`, '/feed.xml?category=society']) {
     const first = await app.call('GET', path);
     const etag = first.headers.get('etag') ?? '';
-    const asked = { headers: { 'if-none-match': etag } };
-    const again = await app.call('GET', path, asked);
+    const options = { headers: { 'if-none-match': etag } };
+    const again = await app.call('GET', path, options);
     t.match(again, { status: 304, body: '' });
     t.equal(again.headers.get('etag'), etag);
     const head = await app.call('HEAD', path);
@@ -153,7 +153,7 @@ t.test('what has not changed is not sent again', async (t) => {
   }
   const before = await app.call('GET', '/feed.xml');
   await makeOpenQuestion(app);
-  await untilTold(app, 2);
+  await untilLogged(app, 2);
   const headers = { 'if-none-match': before.headers.get('etag') ?? '' };
   const after = await app.call('GET', '/feed.xml', { headers });
   t.equal(after.status, 200);
@@ -176,7 +176,7 @@ t.test('drafts have no feed and are in none', async (t) => {
   t.same(checkAtom(empty.body), []);
   t.equal(parseFeed(empty.body).items.length, 0);
   await app.call('POST', `/api/admin/questions/${draft}/publish`, { admin: true, body: {} });
-  await untilTold(app, 1);
+  await untilLogged(app, 1);
   t.ok(isFeed(await app.call('GET', path)));
   t.equal(parseFeed((await app.call('GET', '/feed.xml')).body).items.length, 1);
 });
@@ -186,7 +186,7 @@ t.test('hostile text stays text', async (t) => {
   const question = `]]></title><script>alert(1)</script>&amp; "quoted" 'it' <![CDATA[ &#0; 💡 ü`;
   const options = ['<b>', '&lt;', ']]>'];
   const id = await makeOpenQuestion(app, { question, question_type: 'multi', options });
-  await untilTold(app, 1);
+  await untilLogged(app, 1);
   for (const path of ['/feed.xml', `/questions/${id}/feed.xml`]) {
     const { body } = await app.call('GET', path);
     t.same(checkAtom(body), []);

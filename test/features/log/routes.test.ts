@@ -155,7 +155,7 @@ t.test('private events are for one key alone, and for no cache', async (t) => {
   t.match(await ask(`/api/events?topic=me:${ada.id}`, { key: ben.key }), { status: 400 });
 });
 
-t.test('what is no longer kept, or never was, is said plainly', async (t) => {
+t.test('what is no longer kept, or never was, is named plainly', async (t) => {
   const { app, log } = await serveLog(t);
   await log.record(30);
   await app.sql`delete from events where "offset" <= 10`;
@@ -324,7 +324,7 @@ t.test('the last id a client has seen counts more than its address', async (t) =
   t.strictSame(odd.offsets(), [2, 3, 4, 5]);
 });
 
-t.test('what is no longer kept, or never was, is told before anything else', async (t) => {
+t.test('what is no longer kept, or never was, comes before anything else', async (t) => {
   const { app, log } = await serveLog(t);
   await log.record(30);
   await app.sql`delete from events where "offset" <= 10`;

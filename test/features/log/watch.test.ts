@@ -26,7 +26,7 @@ const untilWaiting = (port: number, count: number) =>
     return new RegExp(`log_visitors\\{[^}]*\\} ${count}\n`).test(text);
   });
 
-t.test('an event wakes whoever waits for it, and nobody else', async (t) => {
+t.test('an event wakes the calls that wait for it, and no others', async (t) => {
   const port = await findPort();
   const { app, log } = await serveLog(t, { env: { METRICS_PORT: String(port) } });
   const wait = (query: string) => app.call('GET', `/api/events?after=0&wait=50&${query}`);
@@ -124,7 +124,7 @@ t.test('a thousand that wait cost Postgres nothing while nothing happens', async
   t.ok(after - before < 300, `${after - before} transactions`);
 });
 
-t.test('waiting and waking read nothing; who is further back reads the record', async (t) => {
+t.test('waiting and waking read nothing; a reader further back reads the record', async (t) => {
   const { deps } = await openParts(t);
   let queries = 0;
   const sql = new Proxy(deps.sql, {

@@ -13,7 +13,7 @@ import { events, startHookApp } from './app.js';
 
 const { app, receiver, human, readHead, begin } = await startHookApp(t);
 
-t.test('creating a webhook answers with its secret, which is never told again', async (t) => {
+t.test('creating a webhook answers with its secret, which is never shown again', async (t) => {
   const { call } = await begin();
   const names = ['question.closed', 'question.created', 'question.closed'];
   const made = await call('POST', '', { url: receiver.url('/h'), events: names, extra: 1 });
