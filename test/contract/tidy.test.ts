@@ -49,7 +49,6 @@ t.test(
 /** These are longer than they may be. Shorten them and strike them off; nothing is added. */
 const still_long = [
   'test/help/hub.ts: ): Promise<HubServer> => {',
-  'test/help/receiver.ts: export const startReceiver = async (names: readonly string[] = []): Promise<Receiver> => {',
   'test/help/service.ts: ): Promise<TestService> => {',
 ];
 
