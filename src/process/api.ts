@@ -25,16 +25,15 @@ import {
   type HistoryParts,
   makeConsensusTopics,
 } from '../features/consensus/index.js';
-import type { HealthParts } from '../features/docs/health.js';
-import { createSite, type DocsParts } from '../features/docs/index.js';
+import { createSite, type DocsParts, type HealthParts } from '../features/docs/index.js';
 import {
   createRevocationWatch,
   Follower,
   type LogEntry,
   makeRecentEvents,
   mountSockets,
-  nudgeChannel,
-  Told,
+  PublishedEvent,
+  wakeUpChannel,
 } from '../features/events/index.js';
 import { createExports, type ExportParts } from '../features/exports/index.js';
 import {
@@ -199,7 +198,7 @@ const nudge_every_ms = 10;
 
 /** Wakes the relay, at most once in a while; what is committed meanwhile shares a message. */
 const makeNudge = ({ redis, config }: Deps): (() => void) => {
-  const channel = nudgeChannel(config.REDIS_PREFIX);
+  const channel = wakeUpChannel(config.REDIS_PREFIX);
   let sent_ms = Number.NEGATIVE_INFINITY;
   let is_waiting = false;
   const send = (): void => {
@@ -296,14 +295,14 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
       for (const id of parts.consensus.onEvents(batch)) touch(consensusTopic(id));
       parts.history.onEvents(batch);
       invalidate(parts, batch);
-      const told = batch.map((entry) => new Told(entry));
+      const told = batch.map((entry) => new PublishedEvent(entry));
       sockets.onEvents(told);
       parts.log_watch.onEvents(told);
     },
   });
   const revocations = createRevocationWatch(deps, (revoked) => {
     sockets.onRevoked(revoked);
-    parts.log_watch.visitors.onRevoked(revoked);
+    parts.log_watch.connections.onRevoked(revoked);
   });
   return { app, parts, limiter, mounted, connections, sockets, follower, revocations, system };
 };
@@ -331,7 +330,7 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
     measure('sockets', 'Open websockets.', () => hub().sockets),
     measure('sockets_slow_total', 'Times that a socket read too slowly.', () => hub().slow),
     measure('sockets_unread_bytes', 'Bytes not yet read by sockets.', () => hub().unread_bytes),
-    measure('log_visitors', 'Event streams and long polls.', () => log_watch.visitors.count()),
+    measure('log_visitors', 'Event streams and long polls.', () => log_watch.connections.count()),
   ];
 };
 

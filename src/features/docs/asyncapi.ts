@@ -25,7 +25,7 @@ const topic = Type.String();
 const topics = Type.Array(topic);
 const number_map = Type.Record(Type.String(), Type.Integer());
 
-/** The frames of the socket that the service sends, beside the events themselves, by op. */
+/** The frames of the socket that the service sends, except the events themselves, by op. */
 const sent_frames: Readonly<Record<string, readonly [about: string, members: Members]>> = {
   welcome: [
     'The first frame: the identity of the socket, the head of the log, its limits.',

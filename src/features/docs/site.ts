@@ -4,7 +4,6 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import { etagOf } from '../../http/body.js';
 import { type DocumentInfo, makeOpenApi } from '../../http/openapi.js';
 import { type Route, replyRaw, routeFor } from '../../http/route.js';
-
 import { makeAsyncApi } from './asyncapi.js';
 import { example_bodies } from './examples.js';
 import { basics, type LimitLine, makeLlms, tag_texts } from './texts.js';
@@ -79,103 +78,110 @@ const reference_headers = {
   'X-Frame-Options': 'DENY',
 };
 
-const makers = {
-  openapi: ({ routes, info, public_url }: SiteOptions) =>
-    JSON.stringify(
-      makeOpenApi(routes, {
-        ...{ info: { ...info, description: basics }, server_url: public_url(), tags: tag_texts },
-        bodyOf: ({ id }) => example_bodies[id] ?? {},
-      }),
-    ),
-  asyncapi: ({ info, public_url }: SiteOptions) => JSON.stringify(makeAsyncApi(info, public_url())),
-  reference: () => reference_page,
-  viewer_script: () => readViewer('swagger-ui-bundle.js') + start_script,
-  viewer_style: () => readViewer('swagger-ui.css') + own_style,
-  llms: ({ routes, info, limits, public_url }: SiteOptions) =>
-    makeLlms({ title: info.title, url: public_url(), routes, limits }),
+/** A document at an address; its maker is called once, at the first request. */
+interface Document {
+  readonly path: string;
+  readonly summary: string;
+  readonly produces: string;
+  readonly make: (options: SiteOptions) => string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly documented?: boolean;
+}
+
+const reference = {
+  produces: 'text/html',
+  make: () => reference_page,
+  headers: reference_headers,
+} as const;
+const part = { documented: false, summary: 'A part of the reference' } as const;
+
+/** By the ids of their operations. */
+const documents: Readonly<Record<string, Document>> = {
+  openapi: {
+    path: '/openapi.json',
+    summary: 'This document: OpenAPI 3.1',
+    produces: 'application/json',
+    make: ({ routes: all, info, public_url }) =>
+      JSON.stringify(
+        makeOpenApi(all, {
+          info: { ...info, description: basics },
+          server_url: public_url(),
+          tags: tag_texts,
+          bodyOf: ({ id }) => example_bodies[id] ?? {},
+        }),
+      ),
+  },
+  asyncapi: {
+    path: '/asyncapi.json',
+    summary: 'Events, frames, topics and close codes: AsyncAPI 3.0',
+    produces: 'application/json',
+    make: ({ info, public_url }) => JSON.stringify(makeAsyncApi(info, public_url())),
+  },
+  docs: {
+    ...reference,
+    path: '/docs',
+    summary: 'The reference as a page: every operation, nothing from elsewhere',
+  },
+  home: {
+    ...reference,
+    path: '/',
+    summary: 'The same page, at the address of the service',
+  },
+  docsScript: {
+    ...part,
+    path: '/docs/viewer.js',
+    produces: 'text/javascript',
+    make: () => readViewer('swagger-ui-bundle.js') + start_script,
+  },
+  docsStyle: {
+    ...part,
+    path: '/docs/viewer.css',
+    produces: 'text/css',
+    make: () => readViewer('swagger-ui.css') + own_style,
+  },
+  llms: {
+    path: '/llms.txt',
+    summary: 'The service in one short text with links, for agents: llmstxt.org',
+    produces: 'text/plain',
+    make: ({ routes: all, info, limits, public_url }) =>
+      makeLlms({ title: info.title, url: public_url(), routes: all, limits }),
+  },
 };
 
-type Document = keyof typeof makers;
-
-type Site = (name: Document) => { readonly body: string; readonly etag: string };
-
-export const createSite = (options: SiteOptions): Site => {
-  const made = new Map<Document, ReturnType<Site>>();
-  return (name) => {
-    const known = made.get(name);
+/** The body of a document by the id of its operation. */
+export const createSite = (options: SiteOptions) => {
+  const made = new Map<string, { readonly body: string; readonly etag: string }>();
+  return (id: string, { make }: Document) => {
+    const known = made.get(id);
     if (known !== undefined) return known;
-    const body = makers[name](options);
+    const body = make(options);
     const document = { body, etag: etagOf(body) };
-    made.set(name, document);
+    made.set(id, document);
     return document;
   };
 };
 
 export interface DocsParts {
-  readonly site: Site;
+  readonly site: ReturnType<typeof createSite>;
 }
 
 const route = routeFor<DocsParts>();
 
-interface Served {
-  readonly id: string;
-  readonly path: string;
-  readonly summary: string;
-  readonly produces: string;
-  readonly content: Document;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly documented?: boolean;
-}
-
-const serve = ({ produces, content, headers = {}, ...one }: Served) =>
-  route({
-    ...{ ...one, method: 'GET', tag: 'docs', auth: 'public', cacheable: true },
-    returns: {
-      200: (produces === 'application/json' ? Type.Object({}) : Type.String()) as TSchema,
-    },
-    ...(produces === 'application/json' ? {} : { produces }),
+export const routes = Object.entries(documents).map(([id, document]) => {
+  const { path, summary, produces, headers = {}, documented = true } = document;
+  const is_json = produces === 'application/json';
+  return route({
+    ...{ id, path, summary, documented },
+    method: 'GET',
+    tag: 'docs',
+    auth: 'public',
+    cacheable: true,
+    returns: { 200: (is_json ? Type.Object({}) : Type.String()) as TSchema },
+    ...(is_json ? {} : { produces }),
     handle: (_ctx, { site }) => {
       const charset = produces.startsWith('text/') ? '; charset=utf-8' : '';
-      const { body, etag } = site(content);
+      const { body, etag } = site(id, document);
       return { ...replyRaw(`${produces}${charset}`, body, headers), etag };
     },
   });
-
-const reference = {
-  produces: 'text/html',
-  content: 'reference',
-  headers: reference_headers,
-} as const;
-const part = { documented: false, summary: 'A part of the reference' } as const;
-
-export const routes = [
-  serve({
-    ...{ id: 'openapi', path: '/openapi.json', produces: 'application/json', content: 'openapi' },
-    summary: 'This document: OpenAPI 3.1',
-  }),
-  serve({
-    ...{ id: 'asyncapi', path: '/asyncapi.json', produces: 'application/json' },
-    summary: 'Events, frames, topics and close codes: AsyncAPI 3.0',
-    content: 'asyncapi',
-  }),
-  serve({
-    ...{ id: 'docs', path: '/docs', ...reference },
-    summary: 'The reference as a page: every operation, nothing from elsewhere',
-  }),
-  serve({
-    ...{ id: 'home', path: '/', ...reference },
-    summary: 'The same page, at the address of the service',
-  }),
-  serve({
-    ...{ id: 'docsScript', path: '/docs/viewer.js', produces: 'text/javascript', ...part },
-    content: 'viewer_script',
-  }),
-  serve({
-    ...{ id: 'docsStyle', path: '/docs/viewer.css', produces: 'text/css', ...part },
-    content: 'viewer_style',
-  }),
-  serve({
-    ...{ id: 'llms', path: '/llms.txt', produces: 'text/plain', content: 'llms' },
-    summary: 'The service in one short text with links, for agents: llmstxt.org',
-  }),
-];
+});

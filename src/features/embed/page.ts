@@ -47,7 +47,7 @@ interface Shell extends Pick<Widget, 'view' | 'theme'> {
   readonly title: string;
   readonly main: string;
   readonly head?: string;
-  /** What follows `main`. */
+  /** HTML after `main`. */
   readonly end?: string;
 }
 
@@ -86,10 +86,10 @@ const leadOf = ({ question, consensus }: Widget): string => {
   const { value, caption } = headlineOf(consensus);
   if (consensus.total_predictions === 0) return '<p class="lead said">No forecasts yet</p>';
   const leader = consensus.leading_option;
-  const said = leader === null ? caption : `${caption} <bdi>${escapeHtml(leader)}</bdi>`;
+  const text = leader === null ? caption : `${caption} <bdi>${escapeHtml(leader)}</bdi>`;
   const is_over = question.status === 'resolved' || question.status === 'voided';
   return `<p class="lead"><span class="figure">${escapeHtml(percentText(value))}</span>
-<span class="said">${said}${is_over ? ' at the end' : ''}</span></p>`;
+<span class="said">${text}${is_over ? ' at the end' : ''}</span></p>`;
 };
 
 const mainBar = (consensus: Consensus): string =>
@@ -207,7 +207,7 @@ export const renderWidget = (widget: Widget): string => {
   });
 };
 
-/** For ids without a question, and for drafts, which nobody is told of. */
+/** For ids without a question, and for drafts, which nobody sees. */
 export const renderNothing = (view: View, theme: Theme): string =>
   shellOf({
     ...{ title: 'No such question', view, theme },

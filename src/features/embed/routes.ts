@@ -3,13 +3,21 @@ import type { Deps } from '../../http/deps.js';
 import { anonymous, type Reply, reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
+import { escapeHtml } from '../../web/page.js';
 import type { ConsensusParts, HistoryParts } from '../consensus/index.js';
 import { findVisible, type QuestionRow, question_faults } from '../questions/index.js';
 import { drawCourse } from './draw.js';
-import { makeOembed, readAddress } from './oembed.js';
-import { embedHeaders, renderNothing, renderWidget } from './page.js';
-import { themeOf, viewOf } from './rules.js';
-import { embed_params, embed_query, oembed_query, oembed_schema } from './schema.js';
+import { embedHeaders, embedUrl, renderNothing, renderWidget, type Widget } from './page.js';
+import { plainLine, themeOf, viewOf } from './rules.js';
+import {
+  embed_params,
+  embed_query,
+  type Oembed,
+  oembed_query,
+  oembed_schema,
+  type Room,
+  type View,
+} from './schema.js';
 
 /** A question on somebody else's page. */
 
@@ -20,7 +28,7 @@ const html = 'text/html; charset=utf-8';
 /** As many as a small picture can show. */
 const chart_points = 120;
 
-/** As everybody sees it: a page in an iframe is asked for without a credential. */
+/** As everybody sees it: a page in an iframe is fetched without a credential. */
 const findShown = async (deps: Deps, id: string): Promise<QuestionRow | null> => {
   const question = isId(id) ? await findVisible(deps, id, anonymous) : null;
   return question === null || isFault(question) ? null : question;
@@ -58,6 +66,69 @@ const getEmbed = route({
   },
 });
 
+/** oEmbed 1.0 (oembed.com): what a page that is given an address puts into itself. */
+
+const places = /^\/(?:embed|questions|api\/questions)\/([0-9a-f-]{36})(?:\/(?:feed\.xml)?)?$/i;
+
+/**
+ * The question of an address, and how it is to be shown. Null for an address that is none of a
+ * question of this service.
+ */
+const readAddress = (url: string, public_url: string) => {
+  if (!URL.canParse(url)) return null;
+  const own = new URL(public_url);
+  const { protocol, host, pathname, searchParams, username, password } = new URL(url);
+  if (!/^https?:$/.test(protocol) || host !== own.host || username !== '' || password !== '') {
+    return null;
+  }
+  const root = own.pathname.replace(/\/$/, '');
+  if (!pathname.startsWith(root)) return null;
+  const question_id = places.exec(pathname.slice(root.length))?.[1];
+  if (question_id === undefined) return null;
+  return {
+    question_id: question_id.toLowerCase(),
+    view: viewOf(searchParams.get('view') ?? undefined),
+    theme: themeOf(searchParams.get('theme') ?? undefined),
+  };
+};
+
+const usual_width = 600;
+/** Heights at which nothing is cut off at 300 px and more; the page then says its own. */
+const heights: Readonly<Record<View, number>> = { card: 460, chart: 400, compact: 150 };
+const row_height = 38;
+
+const heightOf = (view: View, { options }: QuestionRow): number =>
+  heights[view] + (view === 'compact' ? 0 : Math.max(0, options.length - 4) * row_height);
+
+const cache_seconds = 3_600;
+
+export const makeOembed = (
+  question: QuestionRow,
+  { view, theme }: Pick<Widget, 'view' | 'theme'>,
+  { public_url, room }: { readonly public_url: string; readonly room: Room },
+): Oembed => {
+  const { maxwidth = usual_width, maxheight = Number.POSITIVE_INFINITY } = room;
+  const width = Math.min(usual_width, maxwidth);
+  const height = Math.min(heightOf(view, question), maxheight);
+  const title = plainLine(question.question);
+  const src = escapeHtml(embedUrl(public_url, question.id, view, theme));
+  return {
+    version: '1.0',
+    type: 'rich',
+    provider_name: 'Prediction Forum',
+    provider_url: public_url,
+    title,
+    cache_age: cache_seconds,
+    html:
+      `<iframe src="${src}" width="${width}" height="${height}" title="${escapeHtml(title)}" ` +
+      'loading="lazy" ' +
+      'sandbox="allow-scripts allow-same-origin allow-popups allow-popups-to-escape-sandbox" ' +
+      'style="border:0;max-width:100%"></iframe>',
+    width,
+    height,
+  };
+};
+
 const getOembed = route({
   id: 'oembed',
   method: 'GET',
@@ -71,14 +142,14 @@ const getOembed = route({
   faults: [question_faults.QUESTION_NOT_FOUND],
   async handle({ query }, deps) {
     const { public_url } = deps;
-    const asked = readAddress(query.url, public_url);
-    const question = asked === null ? null : await findShown(deps, asked.question_id);
-    if (asked === null || question === null) {
+    const named = readAddress(query.url, public_url);
+    const question = named === null ? null : await findShown(deps, named.question_id);
+    if (named === null || question === null) {
       return refuse(question_faults.QUESTION_NOT_FOUND, {
         message: 'No published question of this service has the address in url.',
       });
     }
-    return reply(200, makeOembed(question, asked, { public_url, room: query }));
+    return reply(200, makeOembed(question, named, { public_url, room: query }));
   },
 });
 

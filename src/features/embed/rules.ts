@@ -3,12 +3,12 @@ import type { Consensus } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type Theme, themes, type View, views } from './schema.js';
 
-/** What a widget says, as texts. */
+/** The texts of a widget. */
 
-export const viewOf = (asked: string | undefined): View =>
-  views.find((view) => view === asked) ?? views[0];
-export const themeOf = (asked: string | undefined): Theme =>
-  themes.find((theme) => theme === asked) ?? themes[0];
+export const viewOf = (name: string | undefined): View =>
+  views.find((view) => view === name) ?? views[0];
+export const themeOf = (name: string | undefined): Theme =>
+  themes.find((theme) => theme === name) ?? themes[0];
 
 /** Whole percents; what is not quite nothing, or not quite everything, is not shown as that. */
 export const percentText = (value: number | null): string => {
@@ -49,15 +49,15 @@ const outcomeOf = ({ question_type, outcome, correct_options }: QuestionRow): st
   return (correct_options ?? []).join(', ');
 };
 
-/** What people who hear the page are told. */
+/** The text for people who hear the page. */
 export const sentenceOf = (consensus: Consensus): string => {
   const { total_predictions: total, question_type, leading_option } = consensus;
   if (total === 0) return 'No forecasts yet.';
   const { value } = headlineOf(consensus);
   const from = total === 1 ? '1 forecast' : `${grouped(total)} forecasts`;
-  const said =
+  const sentence =
     question_type === 'binary'
       ? `${percentText(value)} chance of Yes`
       : `${leading_option} leads with a chance of ${percentText(value)}`;
-  return `${said}, from ${from}.`;
+  return `${sentence}, from ${from}.`;
 };

@@ -72,7 +72,7 @@ export const prediction_placed = defineEvent({
   }),
 });
 
-/** Of which thread a comment is a part; both null for a comment on the question itself. */
+/** The thread of a comment; both are null for a comment on the question itself. */
 const thread = {
   prediction_id: Type.Optional(Type.Union([id, Type.Null()])),
   parent_id: Type.Optional(Type.Union([id, Type.Null()])),

@@ -30,7 +30,7 @@ export const filter_query = { events: Type.Optional(names), ...shown_filter_memb
 const shown_schema = Type.Object(filter_query);
 
 /**
- * What a client wants of the log: events of these names, on these questions and categories, of
+ * The events that a client wants: of these names, on these questions and categories, of
  * predictions by these model families, with at least this confidence. Sockets, streams, pages and
  * webhooks have the same members with the same meaning. An event that has no question, category,
  * model family or confidence does not pass a filter that asks for one. Absent: everything passes.
@@ -50,9 +50,9 @@ const checkFilter = compileCheck(filter_schema, 'filter');
 
 type Given = Static<typeof filter_schema>;
 
-export interface FilterAsk {
+interface FilterContext {
   readonly pillars: readonly Pillar[];
-  /** Where the filter was sent; refusals name it. */
+  /** The place of the filter in the request; refusals name it. */
   readonly path: 'filter' | 'query' | 'body.filter';
 }
 
@@ -79,8 +79,11 @@ export const passesFilter = (wanted: FilterMembers, entry: LogEntry): boolean =>
   return typeof confidence === 'number' && confidence >= min_confidence;
 };
 
-/** What is named and does not exist. */
-const findUnknown = ({ events, categories }: Given, { pillars, path }: FilterAsk): Fault | null => {
+/** Refuses names of events and categories that do not exist. */
+const findUnknown = (
+  { events, categories }: Given,
+  { pillars, path }: FilterContext,
+): Fault | null => {
   const event = events?.find((name) => !event_names.includes(name));
   if (event !== undefined) {
     const message = `There is no event "${event}"; there are ${event_names.join(', ')}.`;
@@ -93,13 +96,13 @@ const findUnknown = ({ events, categories }: Given, { pillars, path }: FilterAsk
 };
 
 /** The filter that a client asks for; null for one that lets everything pass. */
-export const readFilter = (given: unknown, ask: FilterAsk): EventFilter | Fault | null => {
+export const readFilter = (given: unknown, context: FilterContext): EventFilter | Fault | null => {
   const fields = checkFilter(given);
   if (fields !== null) {
     return refuse(ws_faults.INVALID_FILTER, { message: sayFirst('filter', fields), fields });
   }
   const filter = given as Given;
-  const unknown = findUnknown(filter, ask);
+  const unknown = findUnknown(filter, context);
   if (unknown !== null) return unknown;
   const { events, question_ids, categories, model_family, min_confidence } = filter;
   const families = typeof model_family === 'string' ? [model_family] : model_family;

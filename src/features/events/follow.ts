@@ -14,15 +14,15 @@ import { readEvents, readHead } from './store.js';
  *
  *   entries from Redis      delivered as far as they continue the cursor; a hole is filled from
  *                           Postgres first, whatever made it
- *   nothing within a block  Postgres is asked too, so a stream that stands still (relay killed
+ *   nothing within a block  Postgres is read too,  so a stream that stands still (relay killed
  *                           before its append, Redis emptied) delays events by a second at most
  *   ahead of the record     the record was replaced, or lost its last transactions: the stream is
  *                           not read until the relay made it anew, and the head goes back
- *   Redis away              Postgres is asked, four times a second
+ *   Redis away              Postgres is read, four times a second
  *   Postgres away           nothing new can be in the log; wait
  */
 
-export interface FollowerOptions {
+interface FollowerOptions {
   readonly sql: Sql;
   readonly redis_url: string;
   readonly prefix: string;
@@ -106,20 +106,20 @@ export class Follower implements Service {
   }
 
   async #readOldest(): Promise<'rest'> {
-    const asked = readOldest(this.#options.sql);
-    this.#oldest = await withDeadline(asked, read_deadline_ms, 'Reading the oldest offset');
+    const reading = readOldest(this.#options.sql);
+    this.#oldest = await withDeadline(reading, read_deadline_ms, 'Reading the oldest offset');
     return 'rest';
   }
 
   async #turn(): Promise<'again' | 'rest'> {
-    const asked_ms = performance.now();
+    const began_ms = performance.now();
     const entries = await this.#reader.readAfter(this.#head);
     if (this.#is_stopped) return 'rest';
     if (entries === null || entries.length === 0) {
       await this.#readRecord();
       await this.#compare(this.#head);
       // An empty answer that did not wait is no answer: without a rest it would come again at once.
-      return entries !== null && performance.now() - asked_ms > away_ms ? 'again' : 'rest';
+      return entries !== null && performance.now() - began_ms > away_ms ? 'again' : 'rest';
     }
     const there = entries.at(-1)?.offset ?? 0;
     if (this.#is_within !== true) await this.#compare(there);
@@ -132,8 +132,8 @@ export class Follower implements Service {
 
   /** Compares the head, and the newest entry of the stream that was read, with the record. */
   async #compare(there: number): Promise<void> {
-    const asked = readHead(this.#options.sql);
-    const end = await withDeadline(asked, read_deadline_ms, 'Reading the end of the log');
+    const reading = readHead(this.#options.sql);
+    const end = await withDeadline(reading, read_deadline_ms, 'Reading the end of the log');
     const is_ahead = there > end;
     if (is_ahead && this.#is_within !== false) {
       this.#options.log.error({ there, end }, 'follower: the stream is ahead of the record');
@@ -162,8 +162,8 @@ export class Follower implements Service {
 
   async #readRecord(): Promise<void> {
     for (;;) {
-      const asked = readEvents(this.#options.sql, this.#head, page_size);
-      const rows = await withDeadline(asked, read_deadline_ms, 'Reading the log');
+      const reading = readEvents(this.#options.sql, this.#head, page_size);
+      const rows = await withDeadline(reading, read_deadline_ms, 'Reading the log');
       const next = rows[0]?.offset;
       if (next === undefined || this.#is_stopped) return;
       if (next !== this.#head + 1 && !this.#passHole(next)) return;

@@ -1,6 +1,5 @@
 export * from './catalogue.js';
 export {
-  type EventFilter,
   type FilterMembers,
   filter_members,
   filter_query,
@@ -11,15 +10,14 @@ export {
 export { Follower } from './follow.js';
 export {
   type LogEntry,
-  nudgeChannel,
   packEntry,
   projectedKey,
   readData,
   streamKey,
+  wakeUpChannel,
 } from './log-entry.js';
 export { passesSql, readMatching, readOldest } from './matching-store.js';
-export type { Projector } from './projection.js';
-export { createEventsMaintenance, createRelay } from './relay.js';
+export { createEventsMaintenance, createRelay, type Projector } from './relay.js';
 export {
   type Revoked,
   restoreKey,
@@ -36,4 +34,4 @@ export {
   readHead,
   takeLease,
 } from './store.js';
-export { makeRecentEvents, resolveTopic, Told, topicsOf } from './topics.js';
+export { makeRecentEvents, PublishedEvent, resolveTopic } from './topics.js';

@@ -10,7 +10,7 @@ export interface LogEntry {
   readonly subcategory: string | null;
   /** Whose agent acted, where it matters; for this service alone, and not read for clients. */
   readonly owner_id: string | null;
-  /** `{"event","data","timestamp"}`, the same bytes at every door. */
+  /** `{"event","data","timestamp"}`, the same bytes over every transport. */
   readonly body: string;
 }
 
@@ -55,4 +55,4 @@ export const streamKey = (prefix: string): string => `${prefix}:{log}:events`;
 /** Up to which offset Redis holds what follows from the log. */
 export const projectedKey = (prefix: string): string => `${prefix}:{log}:projected`;
 /** Publishing here wakes the relay; a lost message costs one polling interval. */
-export const nudgeChannel = (prefix: string): string => `${prefix}:nudge:relay`;
+export const wakeUpChannel = (prefix: string): string => `${prefix}:nudge:relay`;

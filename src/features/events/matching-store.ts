@@ -14,8 +14,8 @@ import { me_prefix } from './topics.js';
 const sqlOf = (db: Db) => db``;
 type Fragment = ReturnType<typeof sqlOf>;
 
-/** Of each member of a filter an expression with its type; null where everything passes. */
-export type FilterSql = Readonly<Record<keyof FilterMembers, Fragment>>;
+/** An expression with its type for each member of a filter; null where everything passes. */
+type FilterSql = Readonly<Record<keyof FilterMembers, Fragment>>;
 
 /**
  * Whether event `e` passes; `passesFilter` means the same. JSON is read of those events only that

@@ -1,23 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Sql, Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { type LogEntry, nudgeChannel } from './log-entry.js';
-import { createProjection, type Projector } from './projection.js';
+import { deleteKeys, loadScript } from '../../redis/client.js';
+import { type LogEntry, packEntry, projectedKey, streamKey, wakeUpChannel } from './log-entry.js';
 import { deleteOldRevocations } from './revocations-store.js';
-import {
-  dropLease,
-  ensurePartitions,
-  handOver,
-  holdLease,
-  type Lease,
-  readHead,
-  takeLease,
-} from './store.js';
-import { createStreamWriter } from './stream-writer.js';
+import * as store from './store.js';
 
 /**
  * The relay gives committed events their offsets and carries them to Redis. One is active, by a
@@ -31,20 +24,25 @@ import { createStreamWriter } from './stream-writer.js';
  * any time: both are guarded by offsets and catch up from Postgres.
  */
 
-export interface RelayOptions {
+export interface Projector {
+  readonly name: string;
+  /** Writes that commit together with the offsets. */
+  record?(tx: Tx, entries: readonly LogEntry[]): Promise<void>;
+  /** Updates of Redis, some time later; must be idempotent on the offsets of the entries. */
+  project?(entries: readonly LogEntry[]): Promise<void>;
+  /** Redis lost its state: make it again from the record. */
+  rebuild?(): Promise<void>;
+}
+
+interface RelayOptions {
   readonly projectors: readonly Projector[];
-  /** Connection that only subscribes; nudges arrive on it. */
+  /** Connection that only subscribes; wake-ups arrive on it. */
   readonly subscriber: Redis;
   readonly poll_ms?: number;
 }
 
 const lease_seconds = 2;
 const most_a_turn = 2_000;
-/**
- * Bounds of the time between two hand-overs. It follows the size of the last one, so that a few
- * events go on at once and many of them share the work of one transaction.
- */
-const gather_bounds_ms = { least: 15, most: 60 };
 
 class LeaseLost extends Error {}
 
@@ -56,46 +54,72 @@ export const createEventsMaintenance = ({ sql, log }: Deps): Service =>
     every_ms: 3_600_000,
     after_error_ms: 5_000,
     turn: async () => {
-      await ensurePartitions(sql, 7);
+      await store.ensurePartitions(sql, 7);
       await deleteOldRevocations(sql);
       return 'rest';
     },
   });
 
+/** Statements that do not wait for each other go together; a lost lease undoes them all. */
+const handOverOnce = (
+  sql: Sql,
+  lease: store.Lease,
+  projectors: readonly Projector[],
+): Promise<readonly LogEntry[]> =>
+  sql.begin(async (tx) => {
+    const [is_held, entries] = await Promise.all([
+      store.holdLease(tx, lease, lease_seconds),
+      store.handOver(tx, most_a_turn),
+    ]);
+    if (!is_held) throw new LeaseLost();
+    if (entries.length > 0) {
+      await Promise.all(projectors.map((projector) => projector.record?.(tx, entries)));
+    }
+    return entries;
+  });
+
+/**
+ * Waits until enough time has passed since the last hand-over: the more events it had, the longer,
+ * so that a few events go on at once and many of them share the work of one transaction.
+ */
+const makeGathering = () => {
+  const [least_ms, most_ms] = [5, 60];
+  let last_ms = 0;
+  return async (last_size: number): Promise<void> => {
+    const gather_ms = Math.min(Math.max(last_size / 2, least_ms), most_ms);
+    const left_ms = last_ms + gather_ms - performance.now();
+    if (left_ms > 0) await pause(left_ms);
+    last_ms = performance.now();
+  };
+};
+
+/** Messages of a channel start the next turn at once; the channel is joined again when needed. */
+const wakeByMessages = async (loop: Loop, subscriber: Redis, channel: string): Promise<void> => {
+  const subscribe = () => subscriber.subscribe(channel).catch(() => undefined);
+  subscriber.on('message', () => loop.nudge());
+  subscriber.on('ready', subscribe);
+  if (subscriber.status === 'ready') await subscribe();
+};
+
 export const createRelay = (deps: Deps, options: RelayOptions): Service => {
   const { sql, redis, log, config } = deps;
   const { projectors, subscriber, poll_ms = 200 } = options;
   const prefix = config.REDIS_PREFIX;
-  const writer = createStreamWriter({ sql, redis, prefix });
+  const writeStream = createStreamWriter({ sql, redis, prefix });
   const projection = createProjection({ sql, redis, prefix, log, projectors });
+  const gather = makeGathering();
   const holder = makeId();
-  let lease: Lease | undefined;
-  let head = 0;
-  let last_hand_over = 0;
+  let lease: store.Lease | undefined;
+  /** Newest offset of the log; undefined until the outcome of a hand-over is known. */
+  let head: number | undefined;
   let last_size = 0;
-  /** A hand-over whose answer was lost may have moved it. */
-  let is_head_sure = false;
 
-  /** Statements that do not wait for each other go together; a lost lease undoes them all. */
-  const handOverOnce = (held: Lease): Promise<readonly LogEntry[]> =>
-    sql.begin(async (tx) => {
-      const [is_held, entries] = await Promise.all([
-        holdLease(tx, held, lease_seconds),
-        handOver(tx, most_a_turn),
-      ]);
-      if (!is_held) throw new LeaseLost();
-      if (entries.length > 0) {
-        await Promise.all(projectors.map((projector) => projector.record?.(tx, entries)));
-      }
-      return entries;
-    });
-
-  const feedRedis = async (fresh: readonly LogEntry[]): Promise<void> => {
+  const feedRedis = async (up_to: number, fresh: readonly LogEntry[]): Promise<void> => {
     if (redis.status !== 'ready') return;
     try {
-      // In this order: whoever hears of an event finds it counted.
-      await projection.update(head, fresh);
-      await writer.write(head, fresh);
+      // In this order: a reader that hears of an event finds it counted.
+      await projection.update(up_to, fresh);
+      await writeStream(up_to, fresh);
     } catch (error) {
       projection.forget();
       log.warn(describeError(error), 'relay: Redis is away, the log goes on in Postgres');
@@ -103,55 +127,218 @@ export const createRelay = (deps: Deps, options: RelayOptions): Service => {
     }
   };
 
-  const becomeActive = async (): Promise<boolean> => {
-    const taken = await takeLease(sql, 'relay', holder, lease_seconds);
-    if (taken === undefined) return false;
-    await ensurePartitions(sql, 3);
+  const becomeActive = async (): Promise<store.Lease | undefined> => {
+    const taken = await store.takeLease(sql, 'relay', holder, lease_seconds);
+    if (taken === undefined) return undefined;
+    await store.ensurePartitions(sql, 3);
     projection.forget();
-    is_head_sure = false;
-    lease = taken;
+    head = undefined;
     log.info({ fence: taken.fence }, 'relay: active');
-    return true;
+    return taken;
   };
 
   const turn = async (): Promise<'again' | 'rest'> => {
-    if (lease === undefined && !(await becomeActive())) return 'rest';
-    const since = performance.now() - last_hand_over;
-    const { least, most } = gather_bounds_ms;
-    const gather_ms = Math.min(Math.max(last_size / 2, least), most);
-    if (since < gather_ms) await pause(gather_ms - since);
-    last_hand_over = performance.now();
-    if (!is_head_sure) head = await readHead(sql);
-    is_head_sure = false;
-    const entries = await handOverOnce(lease as Lease).catch((error: unknown) => {
-      if (error instanceof LeaseLost) return undefined;
-      throw error;
-    });
-    is_head_sure = true;
-    if (entries === undefined) {
+    lease ??= await becomeActive();
+    if (lease === undefined) return 'rest';
+    await gather(last_size);
+    const before = head ?? (await store.readHead(sql));
+    head = undefined;
+    try {
+      const entries = await handOverOnce(sql, lease, projectors);
+      last_size = entries.length;
+      head = entries.at(-1)?.offset ?? before;
+      await feedRedis(head, entries);
+      return entries.length === 0 ? 'rest' : 'again';
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) throw error;
       log.warn('relay: the lease went to another relay');
       lease = undefined;
       return 'rest';
     }
-    last_size = entries.length;
-    head = entries[entries.length - 1]?.offset ?? head;
-    await feedRedis(entries);
-    return entries.length === 0 ? 'rest' : 'again';
   };
 
   const loop: Loop = makeLoop({ name: 'relay', log, every_ms: poll_ms, turn });
   return {
     name: 'relay',
     async start() {
-      const subscribe = () => subscriber.subscribe(nudgeChannel(prefix)).catch(() => undefined);
-      subscriber.on('message', () => loop.nudge());
-      subscriber.on('ready', subscribe);
-      if (subscriber.status === 'ready') await subscribe();
+      await wakeByMessages(loop, subscriber, wakeUpChannel(prefix));
       await loop.start();
     },
     async stop() {
       await loop.stop();
-      if (lease !== undefined) await dropLease(sql, lease).catch(() => undefined);
+      if (lease !== undefined) await store.dropLease(sql, lease).catch(() => undefined);
     },
+  };
+};
+
+interface RedisParts {
+  readonly sql: Sql;
+  readonly redis: Redis;
+  readonly prefix: string;
+}
+
+interface ProjectionParts extends RedisParts {
+  readonly log: Logger;
+  readonly projectors: readonly Projector[];
+}
+
+/** With more events than these to replay, making Redis anew is cheaper. */
+const most_replayed = 50_000;
+const replay_chunk = 2_000;
+const ask_every_ms = 1_000;
+const rebuild_rest_ms = 500;
+
+/** Makes the state in Redis anew while the log goes on: with many questions it takes long. */
+const createRebuild = (parts: ProjectionParts, holdConnection: () => () => void) => {
+  const { redis, prefix, log, projectors } = parts;
+  let is_running = false;
+  const rebuild = async (target: number): Promise<void> => {
+    const checkConnection = holdConnection();
+    log.info({ target }, 'relay: making the state in Redis anew from the record');
+    for (const projector of projectors) await projector.rebuild?.();
+    checkConnection();
+    await redis.set(projectedKey(prefix), target);
+    log.info({ target }, 'relay: the state in Redis is made anew');
+  };
+  return (target: number): void => {
+    if (is_running) return;
+    is_running = true;
+    rebuild(target)
+      .catch((error: unknown) => {
+        log.warn(describeError(error), 'relay: the state in Redis could not be made anew');
+        return pause(rebuild_rest_ms, undefined, { ref: false });
+      })
+      .finally(() => {
+        is_running = false;
+      });
+  };
+};
+
+/**
+ * Brings what Redis keeps of the log up to its head. How far it is stands in Redis itself, so that
+ * a relay that takes over, a Redis that was emptied and one that came back with an older state are
+ * all found out:
+ *
+ *   unknown ──read──▶ known: the events after it are projected, in order
+ *      ▲        ├─ missing or too far behind ─▶ made anew while the log goes on, then read again
+ *      │        └─ ahead of the record ─▶ emptied, then made anew
+ *      └── each second, after an error, and when the connection ends
+ *
+ * A step of one connection never follows a step of another: in between Redis may have become older.
+ */
+export const createProjection = (parts: ProjectionParts) => {
+  const { sql, redis, prefix, log, projectors } = parts;
+  const key = projectedKey(prefix);
+  let connections = 0;
+  let projected: number | undefined;
+  let read_ms = 0;
+  redis.on('close', () => {
+    connections += 1;
+    projected = undefined;
+  });
+
+  /** Throws once the connection of the moment of this call is over. */
+  const holdConnection = (): (() => void) => {
+    const mine = connections;
+    return () => {
+      if (mine !== connections) throw new Error('Redis was away in between');
+    };
+  };
+  const startRebuild = createRebuild(parts, holdConnection);
+
+  /** Undefined while it is being made anew. */
+  const readProjected = async (head: number): Promise<number | undefined> => {
+    const stored = await redis.get(key);
+    read_ms = performance.now();
+    const at = stored === null ? -1 : Number(stored);
+    if (at > head && at > (await store.readHead(sql))) {
+      // Not another relay that took over: the database was replaced, or lost its last transactions.
+      log.error({ at, head }, 'relay: Redis is ahead of the record, and is emptied');
+      await deleteKeys(redis, prefix);
+    } else if (at >= 0 && head - at <= most_replayed) return at;
+    startRebuild(head);
+    return undefined;
+  };
+
+  return {
+    /** Redis may hold something else by now: it is read again. */
+    forget(): void {
+      projected = undefined;
+    },
+    /** Projects up to `head`; `fresh` are the newest entries where they are at hand. */
+    async update(head: number, fresh: readonly LogEntry[]): Promise<void> {
+      const checkConnection = holdConnection();
+      if (performance.now() - read_ms > ask_every_ms) projected = undefined;
+      let from = projected ?? (await readProjected(head));
+      while (from !== undefined && from < head) {
+        const is_next = fresh[0]?.offset === from + 1;
+        const entries = is_next ? fresh : await store.readEvents(sql, from, replay_chunk);
+        const last = entries.at(-1);
+        if (last === undefined) return;
+        checkConnection();
+        for (const projector of projectors) await projector.project?.(entries);
+        checkConnection();
+        await redis.set(key, last.offset);
+        from = last.offset;
+      }
+      checkConnection();
+      projected = from;
+    },
+  };
+};
+
+const script = loadScript('append-1.lua');
+const stream_most = 100_000;
+/** After Redis was emptied the stream starts again so many events before the head. */
+const refill = 20_000;
+const append_chunk = 500;
+
+/**
+ * Keeps the Redis stream equal to the end of the log. The append script refuses anything that would
+ * leave a hole or repeat an entry and says where the stream ends, so the writer needs no memory:
+ * whatever was lost (the answer, the entries, all of Redis) is filled in from Postgres.
+ */
+export const createStreamWriter = ({ sql, redis, prefix }: RedisParts) => {
+  const key = streamKey(prefix);
+  let at = 0;
+  let checked_ms = Number.NEGATIVE_INFINITY;
+
+  /** Moves `at` over the entries; where the stream ends elsewhere, continues from there. */
+  const append = async (after: number | 'empty', entries: readonly LogEntry[], head: number) => {
+    const args = entries.flatMap((entry) => [entry.offset, ...packEntry(entry)]);
+    const end = Number(await script(redis, [key], [after, stream_most, ...args]));
+    if (end === -1) at = entries.at(-1)?.offset ?? at;
+    else if (after === 'empty') at = end;
+    else await realign(end, head);
+  };
+
+  const realign = async (end: number, head: number): Promise<void> => {
+    // Further than this relay: another one took over. Further than the record: the stream is of
+    // another life of the database and can only mislead.
+    if (end > head && end > (await store.readHead(sql))) await redis.del(key);
+    else if (end > 0) {
+      at = end;
+      return;
+    }
+    const entries = await store.readEvents(sql, Math.max(0, head - refill), append_chunk);
+    if (entries.length > 0) await append('empty', entries, head);
+  };
+
+  /** Brings the stream up to `head`; `fresh` are the newest entries where they are at hand. */
+  return async (head: number, fresh: readonly LogEntry[]): Promise<void> => {
+    // Once a second the stream itself is read, so that one that was emptied is found out.
+    if (performance.now() - checked_ms > 1_000) {
+      const [last] = await redis.xrevrange(key, '+', '-', 'COUNT', 1);
+      await realign(last === undefined ? 0 : Number(last[0].split('-')[0]), head);
+      checked_ms = performance.now();
+    }
+    for (let turns = 0; turns < 1_000 && at < head; turns += 1) {
+      const is_at_hand = (fresh[0]?.offset ?? Number.POSITIVE_INFINITY) <= at + 1;
+      const entries = is_at_hand
+        ? fresh.filter(({ offset }) => offset > at).slice(0, append_chunk)
+        : await store.readEvents(sql, at, append_chunk);
+      if (entries.length === 0) return;
+      await append(at, entries, head);
+    }
   };
 };

@@ -2,7 +2,7 @@ import type { Db, Tx } from '../../db/client.js';
 
 /** Credentials that hold no longer, in Postgres. */
 
-export type RevocationReason = 'revoked' | 'suspended';
+type RevocationReason = 'revoked' | 'suspended';
 
 /** By the SHA-256 of the credential, in hex. */
 export type Revoked = ReadonlyMap<string, RevocationReason>;
@@ -36,16 +36,16 @@ export const restoreKey = async (tx: Tx, agent_id: string): Promise<void> => {
 };
 
 /**
- * A revocation is told for so long: the transaction may have committed late, and a socket may be
- * let in by what was remembered of its key a second ago.
+ * A revocation is read for so long after it was made: its transaction may have committed late, and
+ * a socket may be let in by what was cached of its key a second ago.
  */
-const told_for_s = 10;
+const shown_for_s = 10;
 
 export const readRevoked = async (db: Db): Promise<Revoked> => {
   const rows = await db<{ digest: string; reason: RevocationReason }[]>`
     select encode(digest, 'hex') as digest, reason
     from revocations
-    where created_at > clock_timestamp() - make_interval(secs => ${told_for_s})
+    where created_at > clock_timestamp() - make_interval(secs => ${shown_for_s})
     order by created_at`;
   return new Map(rows.map(({ digest, reason }) => [digest, reason]));
 };

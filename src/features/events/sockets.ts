@@ -14,7 +14,7 @@ import type { Taxonomy } from '../taxonomy/index.js';
 import { readFilter } from './filter.js';
 import { countMatching, nthNewest, readMatching, readNewest } from './matching-store.js';
 import { type Revoked, readRevoked } from './revocations-store.js';
-import { defaultTopics, resolveTopic, Told } from './topics.js';
+import { defaultTopics, PublishedEvent, resolveTopic } from './topics.js';
 
 /** The log at `/ws`: which events go to which sockets, and what they may ask for. */
 
@@ -41,17 +41,17 @@ type Passed =
   | 'limits'
   | 'states';
 
-export interface SocketsOptions extends Pick<HubOptions, Passed> {
+interface SocketsOptions extends Pick<HubOptions, Passed> {
   readonly sql: Sql;
   /** Read before the sockets start. */
   readonly taxonomy: Pick<Taxonomy, 'latest'>;
   readonly trusted_proxies: readonly string[];
-  /** Where the log stands at the start; asked once, when the sockets start. */
+  /** Where the log stands at the start; read once, when the sockets start. */
   readonly head: () => number;
   /** The oldest offset that is kept. */
   readonly oldest: () => number;
   /** The newest events, shared with the event streams and long polls of the process. */
-  readonly recent: Recent<Told>;
+  readonly recent: Recent<PublishedEvent>;
 }
 
 const endings = [
@@ -66,7 +66,7 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
     oldest,
     count: (refs, span) => countMatching(sql, refs, span),
     read: async (refs, span) =>
-      (await readMatching(sql, refs, span)).map((entry) => new Told(entry)),
+      (await readMatching(sql, refs, span)).map((entry) => new PublishedEvent(entry)),
     nthNewest: (refs, span) => nthNewest(sql, refs, span),
     newest: (refs, span) => readNewest(sql, refs, span),
   };
@@ -84,7 +84,7 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
   return {
     name: 'sockets',
     hub,
-    onEvents: (batch: readonly Told[]): void => hub.publish(batch),
+    onEvents: (batch: readonly PublishedEvent[]): void => hub.publish(batch),
     /** Closes the sockets that were opened with these credentials. */
     onRevoked(revoked: Revoked): void {
       for (const { ended, code, reason } of endings) {

@@ -25,7 +25,7 @@ export const readEvents = async (db: Db, after: number, most: number) =>
 export type Lease = { readonly name: string; readonly holder: string; readonly fence: number };
 
 /**
- * Takes the lease when nobody holds it or the holder let it run out; undefined otherwise. The fence
+ * Takes the lease when it is free or its holder let it run out; undefined otherwise. The fence
  * grows with each holder, and the database's clock decides.
  */
 export const takeLease = async (
@@ -44,7 +44,7 @@ export const takeLease = async (
   return row === undefined ? undefined : { name, holder, fence: row.fence };
 };
 
-/** Renews inside the transaction that the lease protects; false when somebody else has it now. */
+/** Renews inside the transaction that the lease protects; false when another holder has it now. */
 export const holdLease = async (tx: Tx, lease: Lease, seconds: number): Promise<boolean> => {
   const rows = await tx`
     update leases

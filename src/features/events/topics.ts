@@ -24,7 +24,7 @@ export const topicsOf = (entry: LogEntry): readonly TopicRef[] => {
 };
 
 /** An event as it is published: one object for sockets, streams and long polls of a process. */
-export class Told implements Publication {
+export class PublishedEvent implements Publication {
   readonly offset: number;
   readonly id: string;
   readonly body: string;
@@ -41,7 +41,7 @@ export class Told implements Publication {
 }
 
 /** The newest events of a process, which sockets, streams and long polls share. */
-export const makeRecentEvents = (most = 4_096): Recent<Told> =>
+export const makeRecentEvents = (most = 4_096): Recent<PublishedEvent> =>
   makeRecent({ most, most_chars: 8_388_608 });
 
 const plain = (label: string): TopicRef => ({ topic: label, label });
@@ -55,7 +55,7 @@ const known_topics =
   'topics of the log are all, question:{id}, category:{slug}, subcategory:{slug}, agent:{id}, me ' +
   'and system; the websocket has consensus:{id} and leaderboard:{board} too';
 
-/** What a caller means by the name of a topic, or why there is none for this caller. */
+/** The topic that a caller means by a name, or why there is none for this caller. */
 export const resolveTopic = (
   label: string,
   caller: Caller,

@@ -4,12 +4,21 @@ import { nullable, textEnum, time_schema } from '../../http/openapi.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault } from '../../kit/fault.js';
 import { groupBy } from '../../kit/group-by.js';
+import type { SvgTheme } from '../../kit/svg.js';
+import {
+  drawChart,
+  drawDot,
+  drawErrorBar,
+  drawLine,
+  drawNote,
+  type Plot,
+  percentAxis,
+} from '../../kit/svg-chart.js';
 import { brier_convention } from '../points/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { type Calibration, calibrate } from './calibration-rules.js';
 import { csvLine } from './columns.js';
 import { readSelected } from './copy-store.js';
-import { drawDiagram } from './diagram.js';
 import { pseudonymOf, readAgents } from './pseudonym-store.js';
 import { filter_properties } from './schema.js';
 import { type CalibrationCell, selectCalibration } from './select-store.js';
@@ -95,10 +104,10 @@ const readGroups = async (deps: Parts, query: Query) => {
   const { by = 'all', event = 'taken', bins = default_bins, names = false } = query;
   const least = query.min_n ?? (by === 'agent' ? least_of_agent : 1);
   const as_of = new Date(query.as_of ?? now).toISOString();
-  const ask = { ...query, as_of, names, hides_open: false };
+  const scope = { ...query, as_of, names, hides_open: false };
   const cells = await readSelected<CalibrationCell>(
     deps.sql,
-    selectCalibration(ask, { by, event }),
+    selectCalibration(scope, { by, event }),
   );
   const found = [...groupBy(cells, ({ key }) => key)].flatMap(([key, mine]) => {
     const made = calibrate(mine, bins);
@@ -117,7 +126,7 @@ const readGroups = async (deps: Parts, query: Query) => {
   return { as_of, by, event, total_groups: found.length, groups };
 };
 
-/** Of a CSV file; one row a bin, with the figures of its group. */
+/** The columns of a CSV file; one row a bin, with the figures of its group. */
 export const calibration_columns = [
   ...['key', 'name', 'group_n', 'brier', 'log_score', 'ece', 'reliability', 'resolution'],
   ...['uncertainty', 'bin_from', 'bin_to', 'n', 'mean_forecast', 'frequency', 'low', 'high'],
@@ -130,6 +139,73 @@ const writeCsv = (groups: readonly Group[]): string => {
     ),
   );
   return `${calibration_columns.map(({ name }) => name).join(',')}\r\n${lines.join('')}`;
+};
+
+/** Curves that can be told apart. */
+const most_drawn = 4;
+
+const percent = (share: number | null): number => Math.round((share ?? 0) * 1e4) / 100;
+
+/** The area of a dot follows the share of the forecasts in its bin. */
+const radiusOf = (n: number, total: number): number => 3 + 9 * Math.sqrt(n / total);
+
+const drawGroup = (plot: Plot, { bins, n: total }: Calibration, series: number) => {
+  const seen = bins
+    .filter(({ n }) => n > 0)
+    .map(({ n, mean_forecast, frequency, low, high }) => ({
+      ...{ n, x: percent(mean_forecast), y: percent(frequency) },
+      ...{ low: percent(low), high: percent(high) },
+    }));
+  return [
+    drawLine(plot, seen, { series, width: 1.5 }),
+    ...seen.map((bin) => drawErrorBar(plot, bin, series)),
+    ...seen.map((bin) => {
+      const label = `stated ${bin.x} %, came about ${bin.y} %, n = ${bin.n}`;
+      return drawDot(plot, bin, { series, radius: radiusOf(bin.n, total), label });
+    }),
+  ];
+};
+
+const none = 'No prediction has been resolved.';
+
+interface Diagram {
+  readonly groups: readonly { readonly label: string; readonly calibration: Calibration }[];
+  readonly event: 'taken' | 'yes';
+  readonly as_of: string;
+  readonly theme: SvgTheme;
+}
+
+/** The reliability diagram: how often came about what was stated with each probability. */
+const drawDiagram = ({ groups, event, as_of, theme }: Diagram): string => {
+  const shown = groups.slice(0, most_drawn);
+  const desc = shown.map(
+    ({ label, calibration: { n, brier, ece } }) =>
+      `${label}: ${n} forecasts, Brier score ${brier.toFixed(3)}, ECE ${ece.toFixed(3)}.`,
+  );
+  const what = event === 'yes' ? 'chance of YES' : 'confidence in what was taken';
+  const ends = [0, 100].map((at) => ({ x: at, y: at }));
+  return drawChart({
+    title: 'Calibration',
+    subtitle: shown.length === 0 ? none : `Stated ${what}, and frequency`,
+    desc: shown.length === 0 ? none : desc.join(' '),
+    legend: [
+      { label: 'perfect', series: shown.length, kind: 'dashed' },
+      ...shown.map(({ label, calibration: { ece } }, series) => ({
+        ...{ label: `${label} (ECE ${ece.toFixed(3)})`, series, kind: 'dot' as const },
+      })),
+    ],
+    source: `Bars: Wilson 95 %. Dots: by share of forecasts. As of ${as_of}`,
+    x: percentAxis(5, `Mean ${what}`),
+    y: percentAxis(5, 'Came about'),
+    width: 640,
+    height: 620,
+    theme,
+    draw: (plot) => [
+      drawLine(plot, ends, { series: shown.length, kind: 'dashed', width: 1.5 }),
+      ...(shown.length === 0 ? [drawNote(plot, none)] : []),
+      ...shown.flatMap(({ calibration }, series) => drawGroup(plot, calibration, series)),
+    ],
+  });
 };
 
 const common = {

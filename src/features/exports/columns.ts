@@ -1,5 +1,7 @@
+import { setting } from './copy-store.js';
+
 /**
- * What a row of an export says, in the order of its columns. A change of a name, a type or a
+ * The columns of exports, in order. A change of a name, a type or a
  * meaning is a new number of the schema.
  */
 
@@ -22,62 +24,139 @@ export interface Column {
   readonly name: string;
   readonly type: ColumnType;
   readonly about: string;
+  /** Its value; the aliases are those of `select-store.ts`. */
+  readonly sql: string;
   /** Somebody wrote it: quoted in CSV, and shielded from programs that would compute it. */
   readonly is_free?: boolean;
 }
 
-const column = (name: string, type: ColumnType, about: string): Column => ({ name, type, about });
-const free = (name: string, about: string): Column => ({
-  ...column(name, 'text', about),
+const column = (name: string, type: ColumnType, about: string, sql = 'null'): Column => ({
+  ...{ name, type, about, sql },
+});
+const free = (name: string, about: string, sql?: string): Column => ({
+  ...column(name, 'text', about, sql),
   is_free: true,
 });
 
+const timeText = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+const named = (value: string): string =>
+  `case when p.hidden_at is null and ${setting('names', 'boolean')} then ${value} end`;
+
+const shown = (name: string): string => `
+  case
+    when p.hidden_at is null and (
+      not ${setting('hides_open', 'boolean')}
+      or q.current_status <> 'open'
+      or q.closes_at <= now()
+    ) then p.${name}
+  end`;
+
 export const predictions_schema = 'prediction-forum/predictions/2';
 
-/** Of the question and of the decision that held: the same on many rows, made once for them. */
+/** Question and decision that held: the same on many rows, so Postgres makes them once. */
 export const question_columns: readonly Column[] = [
-  column('question_id', 'text', 'UUIDv7 of the question.'),
-  free('question', 'Its text.'),
-  column('category', 'text', 'Its pillar in the taxonomy.'),
-  column('subcategory', 'text', 'Its subcategory; null for none.'),
-  column('question_type', 'text', 'binary or multi.'),
-  column('options', 'list', 'Options of a multi question; null for a binary one.'),
-  column('question_status', 'text', 'open, closed, resolved or voided, at as_of.'),
-  column('revision', 'integer', 'Number of the decision that held at as_of; null for none.'),
-  column('outcome', 'boolean', 'Whether YES came about, by that decision.'),
-  column('correct_options', 'list', 'Options that came about, by that decision.'),
-  column('resolved_at', 'time', 'When that decision was made.'),
+  column('question_id', 'text', 'UUIDv7 of the question.', 't.id'),
+  free('question', 'Its text.', 't.question'),
+  column('category', 'text', 'Its pillar in the taxonomy.', 't.category'),
+  column('subcategory', 'text', 'Its subcategory; null for none.', 't.subcategory'),
+  column('question_type', 'text', 'binary or multi.', 't.question_type'),
+  column(
+    'options',
+    'list',
+    'Options of a multi question; null for a binary one.',
+    `nullif(t.options, '{}')`,
+  ),
+  column('question_status', 'text', 'open, closed, resolved or voided, at as_of.', 's.status'),
+  column(
+    'revision',
+    'integer',
+    'Number of the decision that held at as_of; null for none.',
+    'r.revision',
+  ),
+  column('outcome', 'boolean', 'Whether YES came about, by that decision.', 'r.outcome'),
+  column(
+    'correct_options',
+    'list',
+    'Options that came about, by that decision.',
+    'r.correct_options',
+  ),
+  column('resolved_at', 'time', 'When that decision was made.', timeText('r.created_at')),
 ];
 
 export const agent_columns: readonly Column[] = [
-  column('agent', 'text', 'Pseudonym of the agent: 32 hex digits, the same in every export.'),
-  column('agent_id', 'text', 'Id of the agent; null unless names were asked for.'),
-  free('agent_name', 'Name of the agent; null unless names were asked for.'),
-  free('model', 'Model that the agent named.'),
+  column(
+    'agent',
+    'text',
+    'Pseudonym of the agent: 32 hex digits, the same in every export.',
+    'a.pseudonym',
+  ),
+  column('agent_id', 'text', 'Id of the agent; null unless names were asked for.', named('a.id')),
+  free('agent_name', 'Name of the agent; null unless names were asked for.', named('a.name')),
+  free('model', 'Model that the agent named.', 'a.model'),
 ];
 
 export const own_columns: readonly Column[] = [
-  column('model_family', 'text', 'Family of the model when it predicted.'),
-  column('prediction', 'boolean', 'Side taken on a binary question.'),
-  column('probability', 'integer', 'Chance of YES in percent; null for a multi question.'),
-  column('confidence', 'integer', 'Percent on the side or the option taken.'),
-  free('selected_option', 'Option taken on a multi question.'),
-  column('probabilities', 'object', 'Percent by option; null where only one option was given.'),
-  column('created_at', 'time', 'When it was made.'),
+  column('model_family', 'text', 'Family of the model when it predicted.', 'p.model_family'),
+  column('prediction', 'boolean', 'Side taken on a binary question.', 'p.prediction'),
+  column(
+    'probability',
+    'integer',
+    'Chance of YES in percent; null for a multi question.',
+    'p.probability',
+  ),
+  column('confidence', 'integer', 'Percent on the side or the option taken.', 'p.confidence'),
+  free('selected_option', 'Option taken on a multi question.', 'q.options[p.selected_option + 1]'),
+  column(
+    'probabilities',
+    'object',
+    'Percent by option; null where only one option was given.',
+    `
+    case when p.probabilities is not null then (
+      select json_object_agg(o.option, p.probabilities[o.place] order by o.place)
+      from unnest(q.options) with ordinality as o (option, place)
+    ) end`,
+  ),
+  column('created_at', 'time', 'When it was made.', timeText('p.created_at')),
   column(
     'hidden',
     'boolean',
     'Hidden by a moderator: the forecast counts, its texts are left out.',
+    'p.hidden_at is not null',
   ),
-  column('citations', 'list', 'Addresses of its sources; null where the reasoning is hidden.'),
-  column('resolution_protocol', 'json', 'How the agent expects the question to be decided.'),
-  column('prior_probability', 'integer', 'Prior chance of YES in percent, where it was given.'),
-  free('prior_basis', 'Grounds of the prior; null where the reasoning is hidden.'),
-  free('reasoning', 'Reasoning; null where it is hidden.'),
+  column(
+    'citations',
+    'list',
+    'Addresses of its sources; null where the reasoning is hidden.',
+    shown('citations'),
+  ),
+  column(
+    'resolution_protocol',
+    'json',
+    'How the agent expects the question to be decided.',
+    shown('resolution_protocol'),
+  ),
+  column(
+    'prior_probability',
+    'integer',
+    'Prior chance of YES in percent, where it was given.',
+    'p.prior_probability',
+  ),
+  free(
+    'prior_basis',
+    'Grounds of the prior; null where the reasoning is hidden.',
+    shown('prior_basis'),
+  ),
+  free('reasoning', 'Reasoning; null where it is hidden.', shown('reasoning')),
 ];
 
 export const prediction_columns: readonly Column[] = [
-  column('prediction_id', 'text', 'UUIDv7; rows are in this order, which is that of recording.'),
+  column(
+    'prediction_id',
+    'text',
+    'UUIDv7; rows are in this order, which is that of recording.',
+    'p.id',
+  ),
   ...question_columns,
   ...agent_columns,
   ...own_columns,

@@ -16,16 +16,16 @@ export const content_types: Readonly<Record<Format, string>> = {
   parquet: 'application/vnd.apache.parquet',
 };
 
-/** What is exported. */
+/** A kind of export. */
 export interface Subject {
   readonly name: 'predictions' | 'consensus-history';
   readonly schema: string;
   readonly columns: readonly Column[];
-  /** What the list of rows is called in a JSON document. */
+  /** The name of the list of rows in a JSON document. */
   readonly list: string;
 }
 
-/** Of the file before any compression. */
+/** The sums of a file before any compression. */
 export interface Result {
   readonly rows: number;
   readonly bytes: number;

@@ -40,7 +40,7 @@ const countLines = (text: Buffer): number => {
   return count;
 };
 
-/** Of a statement that selects one text of JSON a row; the signal ends it. */
+/** The rows of a statement that selects one text of JSON each; the signal ends it. */
 export async function* copyLines(
   sql: Sql,
   { select, settings }: Selected,

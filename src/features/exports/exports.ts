@@ -7,7 +7,7 @@ import { givenBy, makeRun, type Run, type TimedForecast } from '../consensus/ind
 import { type Format, makeContent, type Result, rowsOf, type Subject } from './content.js';
 import { copyLines, countRows, type Lines } from './copy-store.js';
 import { fillPseudonyms } from './pseudonym-store.js';
-import { type ExportAsk, selectPredictions, selectStated } from './select-store.js';
+import { type ExportScope, selectPredictions, selectStated } from './select-store.js';
 import { connection_name } from './snapshot-store.js';
 
 /** Exports under way in an api process: so many at once, each at the pace of its reader. */
@@ -15,7 +15,7 @@ import { connection_name } from './snapshot-store.js';
 export interface Job {
   readonly subject: Subject;
   readonly format: Format;
-  readonly ask: ExportAsk;
+  readonly scope: ExportScope;
 }
 
 interface RunOptions {
@@ -24,17 +24,6 @@ interface RunOptions {
   readonly skip_bytes: number;
   /** Ends the export, whatever it waits for. */
   readonly signal: AbortSignal;
-}
-
-export interface Exports {
-  /** Takes a place, or null when there is none; it is left by calling what is returned. */
-  enter(address: string): (() => void) | null;
-  /** The bytes of an export, to be read to the end, returned from or aborted. */
-  run(job: Job, options: RunOptions): AsyncIterable<Uint8Array>;
-  /** What its file holds: known from an export that went through, else by making it. */
-  sumUp(job: Job, signal: AbortSignal): Promise<Result>;
-  countRows(job: Job): Promise<number>;
-  close(): Promise<void>;
 }
 
 const most_sums = 1_000;
@@ -86,16 +75,17 @@ async function* consensusLines(stated: AsyncIterable<Lines>): AsyncGenerator<Lin
 /** At once, of one process and of one address. */
 const most_exports = { process: 4, address: 2 } as const;
 
-const makePlaces = () => {
+/** Takes one of the slots, or null when there is none; calling what is returned frees it. */
+const makeSlots = () => {
   const addresses: string[] = [];
   return (address: string): (() => void) | null => {
     const mine = addresses.filter((one) => one === address).length;
     if (addresses.length >= most_exports.process || mine >= most_exports.address) return null;
     addresses.push(address);
-    let is_left = false;
+    let is_free = false;
     return () => {
-      if (!is_left) addresses.splice(addresses.indexOf(address), 1);
-      is_left = true;
+      if (!is_free) addresses.splice(addresses.indexOf(address), 1);
+      is_free = true;
     };
   };
 };
@@ -144,10 +134,10 @@ const compress = (pieces: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> 
   return gzip;
 };
 
-const selectOf = ({ subject, ask }: Job) =>
-  subject.name === 'predictions' ? selectPredictions(ask) : selectStated(ask);
+const selectOf = ({ subject, scope }: Job) =>
+  subject.name === 'predictions' ? selectPredictions(scope) : selectStated(scope);
 
-export const createExports = (deps: Pick<Deps, 'config' | 'sql'>): Exports => {
+export const createExports = (deps: Pick<Deps, 'config' | 'sql'>) => {
   const { config } = deps;
   /** Connections of their own: a slow reader holds one for long. */
   const sql = openSql({
@@ -165,7 +155,8 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>): Exports => {
 
   /** Sums of exports that went through, so that their manifests cost no second pass. */
   const sums = makeCache<Result>({ most: most_sums, ttl_ms: sums_ms });
-  const keyOf = ({ subject, format, ask }: Job) => JSON.stringify([subject.schema, format, ask]);
+  const keyOf = ({ subject, format, scope }: Job) =>
+    JSON.stringify([subject.schema, format, scope]);
 
   async function* makeFile(job: Job, signal: AbortSignal): AsyncGenerator<Uint8Array, Result> {
     const result = yield* makeContent(job.format, job.subject, readLines(job, signal));
@@ -174,12 +165,14 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>): Exports => {
   }
 
   return {
-    enter: makePlaces(),
-    run(job, { gzip, skip_bytes, signal }) {
+    takeSlot: makeSlots(),
+    /** The bytes of an export, to be read to the end, returned from or aborted. */
+    run(job: Job, { gzip, skip_bytes, signal }: RunOptions): AsyncIterable<Uint8Array> {
       const pieces = skip(makeFile(job, signal), skip_bytes);
       return gzip ? compress(pieces) : pieces;
     },
-    async sumUp(job, signal) {
+    /** Rows, bytes and sum of a file: known from an export that went through, else by making it. */
+    async sumUp(job: Job, signal: AbortSignal): Promise<Result> {
       const known = sums.peek(keyOf(job));
       if (known !== undefined) return known;
       const pieces = makeFile(job, signal);
@@ -188,7 +181,9 @@ export const createExports = (deps: Pick<Deps, 'config' | 'sql'>): Exports => {
         if (done === true) return value;
       }
     },
-    countRows: (job) => countRows(sql, selectOf(job)),
+    countRows: (job: Job) => countRows(sql, selectOf(job)),
     close: () => sql.end({ timeout: 0 }),
   };
 };
+
+export type Exports = ReturnType<typeof createExports>;

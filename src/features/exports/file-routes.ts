@@ -33,20 +33,6 @@ type Ctx = Context<unknown, PredictionsQuery>;
 
 const route = routeFor<Parts>();
 
-const predictions: Subject = {
-  name: 'predictions',
-  schema: predictions_schema,
-  columns: prediction_columns,
-  list: 'predictions',
-};
-
-const history: Subject = {
-  name: 'consensus-history',
-  schema: consensus_schema,
-  columns: consensus_columns,
-  list: 'moments',
-};
-
 const filtersOf = (query: PredictionsQuery) =>
   Object.fromEntries(
     filter_names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
@@ -55,36 +41,26 @@ const filtersOf = (query: PredictionsQuery) =>
 interface Opened {
   readonly job: Job;
   readonly at: Snapshot;
-  leave(): void;
+  readonly freeSlot: () => void;
 }
 
-/** An export and its place; what is refused gives the place back. */
+/** An export and its slot. */
 const openJob = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Opened | Fault> => {
   const { query } = ctx;
-  const unknown = await deps.taxonomy.checkQuery(query);
-  if (unknown !== null) return unknown;
-  const leave = deps.exports.enter(readAddressText(ctx.ip).limit_key);
-  if (leave === null) {
+  const at = (await deps.taxonomy.checkQuery(query)) ?? (await takeSnapshot(deps, query));
+  if (isFault(at)) return at;
+  const freeSlot = deps.exports.takeSlot(readAddressText(ctx.ip).limit_key);
+  if (freeSlot === null) {
     return refuse(export_faults.TOO_MANY_EXPORTS, { headers: { 'Retry-After': '5' } });
   }
-  try {
-    const at = await takeSnapshot(deps, query);
-    if (isFault(at)) {
-      leave();
-      return at;
-    }
-    const ask = {
-      ...filtersOf(query),
-      below: firstIdAt(at.snapshot.getTime()),
-      as_of: at.as_of.toISOString(),
-      names: query.names === true,
-      hides_open: deps.config.HIDE_REASONING,
-    };
-    return { job: { subject, format: query.format ?? 'ndjson', ask }, at, leave };
-  } catch (error) {
-    leave();
-    throw error;
-  }
+  const scope = {
+    ...filtersOf(query),
+    below: firstIdAt(at.snapshot.getTime()),
+    as_of: at.as_of.toISOString(),
+    names: query.names === true,
+    hides_open: deps.config.HIDE_REASONING,
+  };
+  return { job: { subject, format: query.format ?? 'ndjson', scope }, at, freeSlot };
 };
 
 /** Whether the client takes gzip: named or by `*`, and not with a weight of 0. */
@@ -100,7 +76,7 @@ const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply 
   const { query } = ctx;
   const opened = await openJob(subject, ctx, deps);
   if (isFault(opened)) return opened;
-  const { job, at, leave } = opened;
+  const { job, at, freeSlot } = opened;
   const { format } = job;
   const is_file = query.gzip === true;
   const in_transport = !is_file && format !== 'parquet' && takesGzip(ctx.header('accept-encoding'));
@@ -112,7 +88,7 @@ const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply 
       is_file ? 'application/gzip' : content_types[format],
       {
         produce: (signal) => cutSlowReaders(deps.exports.run(job, { signal, ...options })),
-        onEnd: leave,
+        onEnd: freeSlot,
       },
       {
         'Cache-Control': 'no-store',
@@ -125,21 +101,21 @@ const sendFile = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply 
       },
     );
   } catch (error) {
-    leave();
+    freeSlot();
     throw error;
   }
 };
 
-/** What an export is: from this alone the same file can be asked for again, and checked. */
+/** The manifest of an export: enough to request the same file again, and to check it. */
 const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Reply | Fault> => {
   const opened = await openJob(subject, ctx, deps);
   if (isFault(opened)) return opened;
-  const { job, at, leave } = opened;
+  const { job, at, freeSlot } = opened;
   const gone = new AbortController();
   ctx.onGone(() => gone.abort());
   try {
     const { rows, ...file } = await deps.exports.sumUp(job, gone.signal);
-    const names = job.ask.names ? { names: true } : {};
+    const names = job.scope.names ? { names: true } : {};
     const answer = {
       ...{ schema: subject.schema, format: job.format, ...at },
       ...{ filters: { ...filtersOf(ctx.query), ...names }, rows, file },
@@ -147,19 +123,18 @@ const sendManifest = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Re
     };
     return reply(200, answer, { 'Cache-Control': 'no-store' });
   } finally {
-    leave();
+    freeSlot();
   }
 };
 
 interface Routed {
-  readonly subject: Subject;
   readonly id: string;
   readonly summary: string;
   readonly query: TObject;
 }
 
 /** The file and its manifest. */
-const routesOf = ({ subject, id, summary, query }: Routed) => {
+const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
   const common = {
     method: 'GET',
     tag: 'exports',
@@ -202,16 +177,30 @@ const routesOf = ({ subject, id, summary, query }: Routed) => {
 };
 
 export const file_routes = [
-  ...routesOf({
-    subject: predictions,
-    id: 'exportPredictions',
-    summary: 'Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record',
-    query: predictions_query,
-  }),
-  ...routesOf({
-    subject: history,
-    id: 'exportConsensusHistory',
-    summary: 'The consensus of each question after each of its predictions, as a streamed file',
-    query: history_query,
-  }),
+  ...routesOf(
+    {
+      name: 'predictions',
+      schema: predictions_schema,
+      columns: prediction_columns,
+      list: 'predictions',
+    },
+    {
+      id: 'exportPredictions',
+      summary: 'Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record',
+      query: predictions_query,
+    },
+  ),
+  ...routesOf(
+    {
+      name: 'consensus-history',
+      schema: consensus_schema,
+      columns: consensus_columns,
+      list: 'moments',
+    },
+    {
+      id: 'exportConsensusHistory',
+      summary: 'The consensus of each question after each of its predictions, as a streamed file',
+      query: history_query,
+    },
+  ),
 ];

@@ -70,7 +70,7 @@ const serve = (port: MessagePort, columns: readonly Column[]): void => {
       const text = Buffer.from(call).toString();
       for (const line of text.split('\n')) if (line !== '') add(line);
     }
-    // What was written so far; offsets inside the file go on.
+    // Hands over the bytes that were written so far; offsets inside the file go on.
     const taken = bytes.getBytes().slice();
     bytes.index = 0;
     port.postMessage(taken, [taken.buffer as ArrayBuffer]);

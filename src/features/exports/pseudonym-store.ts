@@ -3,7 +3,7 @@ import type { Config } from '../../config.js';
 import type { Deps } from '../../http/deps.js';
 import { deriveKey } from '../../kit/sealing.js';
 
-/** What stands for an agent in exports, kept with the agent once it was made. */
+/** The pseudonyms of agents in exports, stored with the agent once they were made. */
 
 const key_purpose = 'export-pseudonym/1';
 

@@ -21,7 +21,7 @@ import { brier_convention, countLedger, readAccount } from '../points/index.js';
 import { predictionWire } from '../predictions/index.js';
 import { export_schema, own_prediction_schema, score_schema } from './record-schema.js';
 import {
-  type Asked,
+  type ListQuery,
   listHooks,
   listOwn,
   lists,
@@ -129,7 +129,7 @@ const myExport = route({
       next[n] = ended;
       if (position === ended) return [];
       const after = position === beginning ? null : position;
-      const list = lists[name] as (db: Db, ask: Asked) => PromiseLike<RowOf<N>[]>;
+      const list = lists[name] as (db: Db, query: ListQuery) => PromiseLike<RowOf<N>[]>;
       const rows = await list(sql, { agent_id: id, after, limit: query.limit + 1 });
       if (rows.length > query.limit) next[n] = rows[query.limit - 1]?.id ?? ended;
       return rows.slice(0, query.limit);

@@ -4,7 +4,7 @@ import { ledger_entry_schema, me_schema } from '../accounts/index.js';
 import { notification_schema } from '../notifications/index.js';
 import { prediction_schema } from '../predictions/index.js';
 
-/** What an agent reads of its own. */
+/** The wire of an agent's own record. */
 
 /** A resolved prediction in figures; of the latest revision. */
 export const score_schema = Type.Object({

@@ -13,7 +13,7 @@ import type {
   webhook_schema,
 } from './record-schema.js';
 
-/** What one agent has in the record. Rows have the members of the wire, with times as dates. */
+/** The record of one agent. Rows have the members of the wire, with times as dates. */
 
 type Score = Static<typeof score_schema>;
 
@@ -54,8 +54,8 @@ export const listOwn = (db: Db, agent_id: string, ask: PageAsk) => db<OwnRow[]>`
   )
   ${selectOwn(db)} order by p.id desc`;
 
-/** Whose rows, after which one, and how many; all are read oldest first. */
-export interface Asked {
+/** A page of a list of one agent, after a row; lists are read oldest first. */
+export interface ListQuery {
   readonly agent_id: string;
   readonly after: string | null;
   readonly limit: number;
@@ -63,60 +63,60 @@ export interface Asked {
 
 type Dated<S extends TSchema> = Omit<Static<S>, 'created_at'> & { readonly created_at: Date };
 
-const after = (db: Db, { agent_id, after: id }: Asked, column = 'id') => db`
+const after = (db: Db, { agent_id, after: id }: ListQuery, column = 'id') => db`
   agent_id = ${agent_id} and (${id === null} or ${db(column)} > ${id}::uuid)`;
 
 /** The lists that are read in pages, each row with an `id` by which it is ordered. */
 export const lists = {
-  transactions: (db: Db, ask: Asked) => db<LedgerRow[]>`
+  transactions: (db: Db, query: ListQuery) => db<LedgerRow[]>`
     select id, reason, amount, balance_after, subject_id, question_id, created_at
     from ledger
-    where ${after(db, ask)}
+    where ${after(db, query)}
     order by id
-    limit ${ask.limit}`,
+    limit ${query.limit}`,
 
-  predictions: (db: Db, ask: Asked) => db<OwnRow[]>`
+  predictions: (db: Db, query: ListQuery) => db<OwnRow[]>`
     with entries as (
       select agent_id, question_id
       from predictions
-      where ${after(db, ask)}
+      where ${after(db, query)}
       order by id
-      limit ${ask.limit}
+      limit ${query.limit}
     )
     ${selectOwn(db)} order by p.id`,
 
-  comments: (db: Db, ask: Asked) => db<Dated<typeof comment_schema>[]>`
+  comments: (db: Db, query: ListQuery) => db<Dated<typeof comment_schema>[]>`
     select
       id, question_id, prediction_id, parent_id, content, upvotes,
       hidden_at is not null as hidden, created_at
     from comments
-    where ${after(db, ask)}
+    where ${after(db, query)}
     order by id
-    limit ${ask.limit}`,
+    limit ${query.limit}`,
 
   /** By the id of what was voted on. */
-  votes: (db: Db, ask: Asked) => db<Dated<typeof vote_schema>[]>`
+  votes: (db: Db, query: ListQuery) => db<Dated<typeof vote_schema>[]>`
     select subject_id as id, kind, question_id, value, created_at
     from votes
-    where ${after(db, ask, 'subject_id')}
+    where ${after(db, query, 'subject_id')}
     order by subject_id
-    limit ${ask.limit}`,
+    limit ${query.limit}`,
 
-  suggestions: (db: Db, ask: Asked) => db<Dated<typeof suggestion_schema>[]>`
+  suggestions: (db: Db, query: ListQuery) => db<Dated<typeof suggestion_schema>[]>`
     select id, question, description, category, options, status, created_at
     from questions
-    where author_id = ${ask.agent_id} and (${ask.after === null} or id > ${ask.after}::uuid)
+    where author_id = ${query.agent_id} and (${query.after === null} or id > ${query.after}::uuid)
     order by id
-    limit ${ask.limit}`,
+    limit ${query.limit}`,
 
-  notifications: (db: Db, ask: Asked) => db<NotificationRow[]>`
+  notifications: (db: Db, query: ListQuery) => db<NotificationRow[]>`
     select
       n.id, n.kind, n.question_id, q.question, n.subject_id, n.details, n.created_at, n.read_at
     from notifications n
     left join questions q on q.id = n.question_id
-    where n.agent_id = ${ask.agent_id} and (${ask.after === null} or n.id > ${ask.after}::uuid)
+    where n.agent_id = ${query.agent_id} and (${query.after === null} or n.id > ${query.after}::uuid)
     order by n.id
-    limit ${ask.limit}`,
+    limit ${query.limit}`,
 };
 
 export const listHooks = (db: Db, agent_id: string) => db<Dated<typeof webhook_schema>[]>`

@@ -12,8 +12,8 @@ import { type Selected, setting } from './copy-store.js';
  * Aliases: p a prediction, t its question, r the decision on it that held, a the agent.
  */
 
-/** What an export contains: the same ask has the same rows for ever (hidden texts aside). */
-export interface ExportAsk {
+/** The content of an export: the same scope has the same rows for ever (hidden texts aside). */
+export interface ExportScope {
   /** Recorded before this id. */
   readonly below?: string | undefined;
   /** Made, and resolved, up to this time; ISO 8601. */
@@ -31,10 +31,10 @@ export interface ExportAsk {
   readonly hides_open: boolean;
 }
 
-const selected = (ask: ExportAsk, select: string): Selected => ({
+const selected = (scope: ExportScope, select: string): Selected => ({
   select,
   settings: Object.fromEntries(
-    Object.entries(ask).flatMap(([name, value]) =>
+    Object.entries(scope).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, String(value)]],
     ),
   ),
@@ -53,15 +53,15 @@ const filters = {
   status: `q.status = ${setting('status', 'text')}`,
 } as const;
 
-const filtersOf = (ask: ExportAsk, names: readonly (keyof typeof filters)[]): string =>
-  names.map((name) => (ask[name] === undefined ? '' : `and ${filters[name]}`)).join(' ');
+const filtersOf = (scope: ExportScope, names: readonly (keyof typeof filters)[]): string =>
+  names.map((name) => (scope[name] === undefined ? '' : `and ${filters[name]}`)).join(' ');
 
-const ofPredictions = (ask: ExportAsk): string => `
+const ofPredictions = (scope: ExportScope): string => `
   p.created_at <= ${as_of}
-  ${filtersOf(ask, ['below', 'since', 'until', 'question_id', 'model_family'])}`;
+  ${filtersOf(scope, ['below', 'since', 'until', 'question_id', 'model_family'])}`;
 
-const ofQuestions = (ask: ExportAsk): string =>
-  `t.status <> 'draft' ${filtersOf(ask, ['category', 'subcategory'])}`;
+const ofQuestions = (scope: ExportScope): string =>
+  `t.status <> 'draft' ${filtersOf(scope, ['category', 'subcategory'])}`;
 
 const decision = `
   lateral (
@@ -72,62 +72,11 @@ const decision = `
     limit 1
   ) r`;
 
-const timeText = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
-const named = (value: string): string =>
-  `case when p.hidden_at is null and ${setting('names', 'boolean')} then ${value} end`;
-
-const shown = (name: string): string => `
-  case
-    when p.hidden_at is null and (
-      not ${setting('hides_open', 'boolean')}
-      or q.current_status <> 'open'
-      or q.closes_at <= now()
-    ) then p.${name}
-  end`;
-
-/** SQL of each value, by the name of its column. */
-const values: Readonly<Record<string, string>> = {
-  question_id: 't.id',
-  question: 't.question',
-  category: 't.category',
-  subcategory: 't.subcategory',
-  question_type: 't.question_type',
-  options: `nullif(t.options, '{}')`,
-  question_status: 's.status',
-  revision: 'r.revision',
-  outcome: 'r.outcome',
-  correct_options: 'r.correct_options',
-  resolved_at: timeText('r.created_at'),
-  agent: 'a.pseudonym',
-  agent_id: named('a.id'),
-  agent_name: named('a.name'),
-  model: 'a.model',
-  prediction_id: 'p.id',
-  model_family: 'p.model_family',
-  prediction: 'p.prediction',
-  probability: 'p.probability',
-  confidence: 'p.confidence',
-  selected_option: 'q.options[p.selected_option + 1]',
-  probabilities: `
-    case when p.probabilities is not null then (
-      select json_object_agg(o.option, p.probabilities[o.place] order by o.place)
-      from unnest(q.options) with ordinality as o (option, place)
-    ) end`,
-  created_at: timeText('p.created_at'),
-  hidden: 'p.hidden_at is not null',
-  citations: shown('citations'),
-  resolution_protocol: shown('resolution_protocol'),
-  prior_probability: 'p.prior_probability',
-  prior_basis: shown('prior_basis'),
-  reasoning: shown('reasoning'),
-};
-
-const jsonMember = ({ name, type, is_free }: Column, value: string): string => {
+const jsonMember = ({ name, type, is_free, sql }: Column): string => {
   const is_plain = type === 'time' || (type === 'text' && is_free !== true);
-  if (is_plain) return `'"${name}":', coalesce('"' || (${value})::text || '"', 'null')`;
+  if (is_plain) return `'"${name}":', coalesce('"' || (${sql})::text || '"', 'null')`;
   const is_text = type === 'text' || type === 'list';
-  const json = is_text ? `to_json(${value})::text` : `(${value})::text`;
+  const json = is_text ? `to_json(${sql})::text` : `(${sql})::text`;
   return `'"${name}":', coalesce(${json}, 'null')`;
 };
 
@@ -135,17 +84,16 @@ const jsonMember = ({ name, type, is_free }: Column, value: string): string => {
  * Arguments of the `concat` that writes members one after the other: `row_to_json` takes twice the
  * time, as it looks up every type anew for every row.
  */
-const members = (columns: readonly Column[]): string =>
-  columns.map((column) => jsonMember(column, values[column.name] ?? 'null')).join(", ',', ");
+const members = (columns: readonly Column[]): string => columns.map(jsonMember).join(", ',', ");
 
 /**
  * One line of JSON a prediction. `offset 0` keeps question and agent of a prediction apart, so that
  * Postgres makes their members once and remembers them, and reads the predictions in the order of
  * their ids.
  */
-export const selectPredictions = (ask: ExportAsk): Selected =>
+export const selectPredictions = (scope: ExportScope): Selected =>
   selected(
-    ask,
+    scope,
     `
     select concat(
       '{', ${members(prediction_columns.slice(0, 1))}, ',', q.members, ',', a.members, ',',
@@ -166,7 +114,7 @@ export const selectPredictions = (ask: ExportAsk): Selected =>
           else 'open'
         end as status
       ) s
-      where t.id = p.question_id and ${ofQuestions(ask)}
+      where t.id = p.question_id and ${ofQuestions(scope)}
       offset 0
     ) q
     cross join lateral (
@@ -175,17 +123,17 @@ export const selectPredictions = (ask: ExportAsk): Selected =>
       where a.id = p.agent_id
       offset 0
     ) a
-    where ${ofPredictions(ask)} ${filtersOf(ask, ['status'])}
+    where ${ofPredictions(scope)} ${filtersOf(scope, ['status'])}
     order by p.id`,
   );
 
 /**
- * What was stated on each question, in the order in which it was, as JSON. The owner stands for
- * agents of one person and never leaves this process.
+ * The forecasts on each question, in the order in which they were made, as JSON. The owner stands
+ * for agents of one person and never leaves this process.
  */
-export const selectStated = (ask: ExportAsk): Selected =>
+export const selectStated = (scope: ExportScope): Selected =>
   selected(
-    ask,
+    scope,
     `
   select json_build_object(
     'question_id', p.question_id,
@@ -201,7 +149,7 @@ export const selectStated = (ask: ExportAsk): Selected =>
   )::text as line
   from predictions p
   join questions t on t.id = p.question_id
-  where ${ofPredictions(ask)} and ${ofQuestions(ask)}
+  where ${ofPredictions(scope)} and ${ofQuestions(scope)}
   order by p.question_id, p.created_at, p.id`,
   );
 
@@ -211,11 +159,11 @@ const group_keys = {
   category: 'q.category',
   agent: 'p.agent_id::text',
 } as const;
-export type GroupKind = keyof typeof group_keys;
+type GroupKind = keyof typeof group_keys;
 /** `taken`: the side or option taken, on every question. `yes`: YES, on binary questions. */
-export type CalibrationEvent = 'taken' | 'yes';
+type CalibrationEvent = 'taken' | 'yes';
 
-const said_events: Readonly<Record<CalibrationEvent, string>> = {
+const event_values: Readonly<Record<CalibrationEvent, string>> = {
   yes: 'p.probability as value, q.outcome as hit',
   taken: `
     p.confidence as value,
@@ -238,24 +186,24 @@ export interface CalibrationCell {
  * predictions count, as in the scores.
  */
 export const selectCalibration = (
-  ask: ExportAsk,
+  scope: ExportScope,
   { by, event }: { readonly by: GroupKind; readonly event: CalibrationEvent },
 ): Selected =>
   selected(
-    ask,
+    scope,
     `
   select key, value, count(*)::integer as n, (count(*) filter (where hit))::integer as hits
   from (
-    select ${group_keys[by]} as key, ${said_events[event]}
+    select ${group_keys[by]} as key, ${event_values[event]}
     from (
       select t.id, t.category, t.options, r.outcome, r.correct_options
       from questions t
       join ${decision} on r.kind = 'resolve'
-      where ${ofQuestions(ask)}
+      where ${ofQuestions(scope)}
     ) q
     join predictions p on p.question_id = q.id
-    where ${ofPredictions(ask)}
-  ) said
+    where ${ofPredictions(scope)}
+  ) stated
   where value is not null
   group by key, value
   order by key, value`,

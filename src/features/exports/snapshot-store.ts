@@ -63,18 +63,18 @@ export const takeSnapshot = async (
   query: { readonly snapshot?: string; readonly as_of?: string },
 ): Promise<Snapshot | Fault> => {
   const now = clock();
-  const asked = query.snapshot === undefined ? null : Date.parse(query.snapshot);
-  if (asked !== null && asked > now.getTime() - settle_ms) {
+  const wanted = query.snapshot === undefined ? null : Date.parse(query.snapshot);
+  if (wanted !== null && wanted > now.getTime() - settle_ms) {
     return refuseField('query.snapshot', `Must lie at least ${settle_ms / 1000} s back.`);
   }
   const ahead = refuseAhead(query.as_of, now);
   if (ahead !== null) return ahead;
   const oldest = await readOldest(sql);
   const settled = Math.min(now.getTime(), oldest?.getTime() ?? Infinity) - settle_ms;
-  if (asked !== null && asked > settled) {
+  if (wanted !== null && wanted > settled) {
     return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '5' } });
   }
-  const snapshot = new Date(asked ?? settled);
+  const snapshot = new Date(wanted ?? settled);
   const as_of = new Date(Math.min(Date.parse(query.as_of ?? '') || settled, snapshot.getTime()));
   return { snapshot, as_of, log_offset: await readOffsetAt(sql, snapshot) };
 };

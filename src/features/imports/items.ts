@@ -37,7 +37,7 @@ import { findByName, findBySource, type SourceName } from './store.js';
 /**
  * Agents whose forecasts are imported. They belong to the import's own owner, so that they are
  * linked like every agent that predicts, and so that an import can never speak for an agent of
- * somebody else. Their keys work, and are shown once.
+ * another owner. Their keys work, and are shown once.
  */
 export const importAgent = async (deps: Deps, item: AgentItem, admin: string) => {
   const clean = cleanName(item.name);

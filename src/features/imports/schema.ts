@@ -40,7 +40,7 @@ export const items_body = Type.Object({
   items: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 100 }),
 });
 
-/** Of the result of an item: every kind has these, and names what it made or found. */
+/** Members of every result; each kind adds the name of the thing that it made or found. */
 export const result_members = {
   index: Type.Integer(),
   status: textEnum(['created', 'exists', 'refused'] as const),

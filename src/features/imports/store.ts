@@ -8,7 +8,7 @@ export interface SourceName {
   readonly source_id: string;
 }
 
-export type SourcedQuestion = SourceName & ImportedQuestion;
+type SourcedQuestion = SourceName & ImportedQuestion;
 
 export const findBySource = (db: Db, names: readonly SourceName[]) => db<SourcedQuestion[]>`
   select
@@ -21,7 +21,7 @@ export const findBySource = (db: Db, names: readonly SourceName[]) => db<Sourced
   join questions q on q.source = named.source and q.source_id = named.source_id
   where q.status <> 'draft'`;
 
-export interface ImportedAgent {
+interface ImportedAgent {
   readonly id: string;
   readonly name: string;
   readonly name_key: string;

@@ -15,7 +15,7 @@ export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
   order by "offset" desc
   limit ${most_entries}`;
 
-/** What happened to one question; predictions and comments are too many for a feed. */
+/** The life of one question; predictions and comments are too many for a feed. */
 export const readLife = (db: Db, question_id: string) => db<LogEntry[]>`
   select ${entryColumns(db)}
   from events

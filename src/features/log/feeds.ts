@@ -5,7 +5,6 @@ import { isFault } from '../../kit/fault.js';
 import { type LogEntry, readData } from '../events/index.js';
 import { findVisible, question_faults, question_params } from '../questions/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
-import { type AtomEntry, type AtomFeed, atom_type, writeFeed } from './atom.js';
 import { readLife, readNews } from './feed-store.js';
 
 /** Feeds for people and their readers: Atom, from the same log as everything else. */
@@ -57,32 +56,91 @@ const stories: Readonly<Record<string, (data: Record<string, unknown>) => Story>
   }),
 };
 
-/** The id is that of the event, so an entry stays the same entry whatever is deployed. */
-const toEntry = (entry: LogEntry, public_url: string): AtomEntry => {
-  const data = readData(entry);
-  const { timestamp } = JSON.parse(entry.body) as { timestamp: string };
-  return {
-    ...(stories[entry.event]?.(data) ?? { title: entry.event, content: '' }),
-    id: `urn:uuid:${entry.id}`,
-    updated: timestamp,
-    href: `${public_url}/api/questions/${entry.question_id}`,
-    categories: [entry.category, entry.subcategory].filter((term) => term !== null),
-    event: { offset: entry.offset, name: entry.event, data },
-  };
+const atom_type = 'application/atom+xml';
+
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+  // Otherwise a parser would make a line feed of it.
+  '\r': '&#13;',
 };
 
-interface FeedParts extends Omit<AtomFeed, 'updated' | 'entries'> {
+/** Characters that XML 1.0 does not allow, lone surrogates included. */
+const not_xml = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
+
+/** Text as the content of an element, or as the value of an attribute between double quotes. */
+export const escapeXml = (text: string): string =>
+  text
+    .replaceAll(not_xml, '\u{fffd}')
+    .replaceAll(/[&<>"'\r]/g, (character) => escapes[character] as string);
+
+const element = (name: string, text: string): string => `<${name}>${escapeXml(text)}</${name}>`;
+
+const link = (rel: string, type: string, href: string): string =>
+  `<link rel="${rel}" type="${type}" href="${escapeXml(href)}"/>`;
+
+const timeOf = ({ body }: LogEntry): string =>
+  (JSON.parse(body) as { timestamp: string }).timestamp;
+
+/** The id is that of the event, so an entry stays the same entry after a deployment. */
+const writeEntry = (entry: LogEntry, public_url: string): string => {
+  const { id, event, offset, question_id, category, subcategory } = entry;
+  const data = readData(entry);
+  const { title, content } = stories[event]?.(data) ?? { title: event, content: '' };
+  const at = timeOf(entry);
+  return [
+    '<entry>',
+    element('id', `urn:uuid:${id}`),
+    element('title', title),
+    element('updated', at),
+    element('published', at),
+    link('alternate', 'application/json', `${public_url}/api/questions/${question_id}`),
+    ...[category, subcategory]
+      .filter((term) => term !== null)
+      .map((term) => `<category term="${escapeXml(term)}"/>`),
+    element('content', content),
+    // For programs: the offset is the cursor of the log.
+    element('log:offset', String(offset)),
+    element('log:event', event),
+    element('log:data', JSON.stringify(data)),
+    '</entry>',
+  ].join('\n');
+};
+
+interface Feed {
+  readonly id: string;
+  readonly title: string;
+  readonly subtitle: string;
+  /** The address of the feed. */
+  readonly href: string;
   readonly public_url: string;
   readonly events: readonly LogEntry[];
   /** Stands for the time of an event while there is none. */
   readonly since: Date;
 }
 
-const answer = ({ public_url, events, since, ...feed }: FeedParts) => {
-  const entries = events.map((entry) => toEntry(entry, public_url));
-  const updated = entries[0]?.updated ?? since.toISOString();
-  return replyRaw(`${atom_type}; charset=utf-8`, writeFeed({ ...feed, updated, entries }));
+/** Atom (RFC 4287), written so that no text can become markup. */
+export const writeFeed = (feed: Feed): string => {
+  const [newest] = feed.events;
+  return [
+    '<?xml version="1.0" encoding="utf-8"?>',
+    '<feed xmlns="http://www.w3.org/2005/Atom" xmlns:log="urn:x-prediction-forum:log">',
+    element('id', feed.id),
+    element('title', feed.title),
+    element('subtitle', feed.subtitle),
+    element('updated', newest === undefined ? feed.since.toISOString() : timeOf(newest)),
+    '<author><name>Prediction Forum</name></author>',
+    link('self', atom_type, feed.href),
+    ...feed.events.map((entry) => writeEntry(entry, feed.public_url)),
+    '</feed>',
+    '',
+  ].join('\n');
 };
+
+const answer = (feed: Feed) => replyRaw(`${atom_type}; charset=utf-8`, writeFeed(feed));
 
 const news = route({
   id: 'newsFeed',

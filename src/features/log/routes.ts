@@ -4,7 +4,7 @@ import type { Context } from '../../http/route.js';
 import { type Reply, replyRaw, replyStream, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { type TopicRef, ws_faults } from '../../socket/frames.js';
-import { readFilter, resolveTopic } from '../events/index.js';
+import { type LogEntry, readFilter, resolveTopic } from '../events/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import {
   type EventsQuery,
@@ -16,8 +16,7 @@ import {
   stream_query,
   wait_most_s,
 } from './schema.js';
-import { eventText, streamEvents } from './stream.js';
-import type { LogPage, LogParts, LogWatch, Wanted } from './watch.js';
+import type { LogConnection, LogPage, LogParts, LogWatch, Wanted } from './watch.js';
 
 /** The event log over HTTP: pages, long-polls and a stream, over the cursor of the websocket. */
 
@@ -25,10 +24,11 @@ type Parts = LogParts & TaxonomyParts;
 
 const route = routeFor<Parts>();
 
-type Ask = Pick<Context<unknown, StreamQuery>, 'query' | 'caller'>;
-
 /** The topics and the filter, as far as this caller may have them. */
-const readWanted = ({ query, caller }: Ask, { taxonomy }: TaxonomyParts): Wanted | Fault => {
+const readWanted = (
+  { query, caller }: Pick<Context<unknown, StreamQuery>, 'query' | 'caller'>,
+  { taxonomy }: TaxonomyParts,
+): Wanted | Fault => {
   const pillars = taxonomy.latest();
   const { topic, events, question_ids, categories, model_family, min_confidence } = query;
   const given = { events, question_ids, categories, model_family, min_confidence };
@@ -46,7 +46,7 @@ const readWanted = ({ query, caller }: Ask, { taxonomy }: TaxonomyParts): Wanted
 /** Private events are for the eyes of one caller, and for no cache. */
 const isPrivate = ({ refs }: Wanted): boolean => refs.some(({ label }) => label === 'me');
 
-/** What to say where the answer does not go on right after `after`. */
+/** The gap where the answer does not go on right after `after`; null where it does. */
 const findGap = async (watch: LogWatch, after: number | undefined): Promise<Gap | null> => {
   if (after === undefined) return null;
   if (!(await watch.hasReached(after))) return { reason: 'epoch', after, until: watch.head() };
@@ -67,17 +67,21 @@ const awaitPage = async (
   page: LogPage,
 ): Promise<LogPage | Fault> => {
   const { query } = ctx;
-  const visit = watch.visitors.enter(ctx);
-  if (isFault(visit)) return visit;
+  const connection = watch.connections.open(ctx);
+  if (isFault(connection)) return connection;
   const { wait, end } = watch.awaitNext(wanted, query.wait * 1_000);
-  visit.endWait = end;
+  connection.endWait = end;
   ctx.onGone(end);
   const { woken, up_to } = await wait;
-  visit.leave();
-  if (visit.revoked !== null) return visit.revoked;
+  connection.close();
+  if (connection.revoked !== null) return connection.revoked;
   const after = Math.max(page.next, up_to);
   return woken === 'event' ? watch.read(wanted, after, query.limit) : { entries: [], next: after };
 };
+
+/** An event as it is written: the bytes of the record, with offset and id before them. */
+const eventText = ({ offset, id, body }: LogEntry): string =>
+  `{"offset":${offset},"id":"${id}",${body.slice(1)}`;
 
 const wantsLines = (ctx: EventsContext): boolean =>
   ctx.query.format === 'ndjson' ||
@@ -100,13 +104,13 @@ const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fau
   const { next } = page;
   const head = Math.max(watch.head(), next);
   const next_cursor = next < head ? String(next) : null;
-  const told = { gap, next, next_cursor, head, oldest: watch.oldest() };
+  const state = { gap, next, next_cursor, head, oldest: watch.oldest() };
   const { cursor: _cursor, after: _after, wait: _wait, ...kept } = query;
   const headers = {
     ...pageHeaders('/api/events', kept, next_cursor),
     'X-Log-Next': String(next),
     'X-Log-Head': String(head),
-    'X-Log-Oldest': String(told.oldest),
+    'X-Log-Oldest': String(state.oldest),
     Vary: 'Accept',
     ...(isPrivate(wanted) && { 'Cache-Control': 'no-store' }),
   };
@@ -116,7 +120,7 @@ const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fau
     const lines = gap === null ? texts : [JSON.stringify({ gap }), ...texts];
     return replyRaw('application/x-ndjson', lines.map((line) => `${line}\n`).join(''), headers);
   }
-  const text = `{"events":[${texts.join(',')}],${JSON.stringify(told).slice(1)}`;
+  const text = `{"events":[${texts.join(',')}],${JSON.stringify(state).slice(1)}`;
   return replyRaw('application/json', text, headers);
 };
 
@@ -146,6 +150,83 @@ const events = route({
   handle: listEvents,
 });
 
+/**
+ * A stream of server-sent events: what was missed, then what happens, in order, without a hole and
+ * without a repeat. It is made at the pace of its reader and stands at an offset at any time, so
+ * nothing is queued: a slow reader is further back in the log, and one that stands still is cut and
+ * resumes from the last id it has seen.
+ */
+
+/** How often a quiet stream says that it is alive, ± 10 %. */
+const tick_ms = 15_000;
+/** ± 20 %. */
+const lifetime_ms = 4 * 3_600_000;
+/** Reconnections after a shutdown are spread over this. */
+const spread_ms = 5_000;
+const page_size = 100;
+const retry_ms = 1_000;
+
+interface StreamOptions {
+  readonly watch: LogWatch;
+  readonly wanted: Wanted;
+  /** The topics by the names that the client sent. */
+  readonly labels: readonly string[];
+  readonly after: number;
+  readonly gap: Gap | null;
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal;
+  readonly connection: LogConnection;
+}
+
+/** An event of the log has no name, so that a listener for messages gets all of them. */
+const logEvent = (entry: LogEntry): string => `id: ${entry.offset}\ndata: ${eventText(entry)}\n\n`;
+
+/** JSON has no line breaks, so its data is one line. */
+const namedEvent = (name: string, data: object, fields = ''): string =>
+  `${fields}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+
+const around = (ms: number, share: number): number => ms * (1 - share + 2 * share * Math.random());
+
+const welcome = ({ watch, labels, after, gap }: StreamOptions): string => {
+  const place = { topics: labels, after, head: watch.head(), oldest: watch.oldest() };
+  const data = { ...place, tick_ms, time: new Date().toISOString() };
+  const frame = namedEvent('welcome', data, `retry: ${retry_ms}\n`);
+  return gap === null ? frame : frame + namedEvent('gap', gap);
+};
+
+const tick = (head: number): string =>
+  namedEvent('tick', { head, time: new Date().toISOString() }, `id: ${head}\n`);
+
+const bye = (reason: string): string => {
+  const reconnect_ms = reason === 'draining' ? Math.round(spread_ms * Math.random()) : retry_ms;
+  return namedEvent('bye', { reason, reconnect_ms }, `retry: ${reconnect_ms}\n`);
+};
+
+async function* streamEvents(options: StreamOptions): AsyncGenerator<string> {
+  const { watch, wanted, signal, connection } = options;
+  const hasEnded = (): boolean => connection.revoked !== null || watch.hasEnded();
+  const ends_ms = performance.now() + around(lifetime_ms, 0.2);
+  let cursor = options.after;
+  yield welcome(options);
+  while (!signal.aborted) {
+    if (hasEnded() || performance.now() > ends_ms) {
+      const why = watch.hasEnded() ? 'draining' : 'lifetime';
+      yield bye(connection.revoked === null ? why : 'credential');
+      return;
+    }
+    const { entries, next } = await watch.read(wanted, cursor, page_size);
+    cursor = next;
+    if (entries.length > 0) yield entries.map(logEvent).join('');
+    if (cursor < watch.head() || hasEnded()) continue;
+    const left_ms = Math.max(0, ends_ms - performance.now());
+    const waiting = watch.awaitNext(wanted, Math.min(around(tick_ms, 0.1), left_ms));
+    connection.endWait = waiting.end;
+    const { woken, up_to } = await waiting.wait;
+    cursor = Math.max(cursor, up_to);
+    if (woken === 'late') yield tick(cursor);
+  }
+}
+
 /** A client that comes back names the last id it has seen, in the header or in its address. */
 const placeOf = (ctx: Context<unknown, StreamQuery>): number | undefined => {
   const seen = ctx.header('last-event-id');
@@ -156,7 +237,7 @@ const stream_headers = {
   'Cache-Control': 'no-store',
   // Proxies that gather answers would hold a stream back for ever.
   'X-Accel-Buffering': 'no',
-  // Who comes back after a shutdown must not do so on the connection to the process that ends.
+  // After a shutdown clients must not come back over the connection to the process that ends.
   Connection: 'close',
 };
 
@@ -169,17 +250,25 @@ const openStream = async (
   if (isFault(wanted)) return wanted;
   const given = placeOf(ctx);
   const gap = await findGap(watch, given);
-  const visit = watch.visitors.enter(ctx);
-  if (isFault(visit)) return visit;
+  const connection = watch.connections.open(ctx);
+  if (isFault(connection)) return connection;
   return replyStream(
     'text/event-stream',
     {
       produce: (signal) => {
-        signal.addEventListener('abort', () => visit.endWait());
+        signal.addEventListener('abort', () => connection.endWait());
         const after = gap?.until ?? given ?? watch.head();
-        return streamEvents({ watch, wanted, labels: ctx.query.topic, after, gap, signal, visit });
+        return streamEvents({
+          watch,
+          wanted,
+          labels: ctx.query.topic,
+          after,
+          gap,
+          signal,
+          connection,
+        });
       },
-      onEnd: visit.leave,
+      onEnd: connection.close,
     },
     stream_headers,
   );
@@ -200,7 +289,7 @@ const stream = route({
   handle: openStream,
 });
 
-/** A websocket does not come here; what does is told why it got none. */
+/** A websocket does not come here; other requests are answered why they got none. */
 const plainSocket = route({
   id: 'plainSocket',
   method: 'GET',

@@ -19,7 +19,7 @@ export const wait_most_s = 50;
 
 const offset = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** What is wanted of the log: the topics and filters of the socket. */
+/** The wanted part of the log: topics and filters as on the socket. */
 const wanted = {
   after: Type.Optional(offset),
   topic: Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
@@ -43,12 +43,12 @@ export type EventsQuery = Static<typeof events_query>;
 export const stream_query = Type.Object(wanted);
 export type StreamQuery = Static<typeof stream_query>;
 
-/** Why what is told does not begin right after the offset that was asked for. */
-export const gap_schema = Type.Object({
+/** Why the events do not begin right after the offset of the request. */
+const gap_schema = Type.Object({
   /** `expired`: older events are no longer kept. `epoch`: this log has never come so far. */
   reason: textEnum(['expired', 'epoch'] as const),
   after: offset,
-  /** The answer goes on behind this offset. */
+  /** The answer goes on after this offset. */
   until: offset,
 });
 export type Gap = Static<typeof gap_schema>;

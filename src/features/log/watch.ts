@@ -12,10 +12,10 @@ import type { Recent } from '../../socket/recent.js';
 import {
   type Follower,
   type LogEntry,
+  type PublishedEvent,
   type Revoked,
   readHead,
   readMatching,
-  type Told,
 } from '../events/index.js';
 
 /**
@@ -112,22 +112,22 @@ const makeWaiters = (head: () => number) => {
 };
 
 /** A connection that stays open; `revoked` says why its key no longer holds. */
-export interface Visit {
+export interface LogConnection {
   revoked: Fault | null;
   /** Ends the wait under way; called when the key no longer holds. */
   endWait: () => void;
-  leave(): void;
+  close(): void;
 }
 
 /** How many one caller and one address may have, and that a key which is revoked ends its own. */
-const createVisitors = () => {
+const createConnections = () => {
   const { connections_key, connections_ip } = default_limits;
   /** With the SHA-256 of the key in hex; a person has nothing of its own in the log. */
-  const visits = new Map<Visit, string | null>();
+  const open = new Map<LogConnection, string | null>();
   const counts = makeCounts();
   return {
-    enter(visitor: Pick<Context, 'caller' | 'ip' | 'header'>): Visit | Fault {
-      const { caller, ip } = visitor;
+    open(request: Pick<Context, 'caller' | 'ip' | 'header'>): LogConnection | Fault {
+      const { caller, ip } = request;
       const address = `ip ${readAddressText(ip).limit_key}`;
       const key = callerKey(caller);
       const names = key === null ? [address] : [address, key];
@@ -136,33 +136,33 @@ const createVisitors = () => {
         const message = 'There are too many connections that wait for events; close one first.';
         return refuse(ws_faults.TOO_MANY_CONNECTIONS, { message, headers: { 'Retry-After': '5' } });
       }
-      const visit: Visit = {
+      const connection: LogConnection = {
         revoked: null,
         endWait: () => undefined,
-        leave() {
-          if (visits.delete(visit)) for (const name of names) counts.add(name, -1);
+        close() {
+          if (open.delete(connection)) for (const name of names) counts.add(name, -1);
         },
       };
       const is_agent = caller.kind === 'agent';
-      visits.set(visit, is_agent ? sha256(visitor.header('x-api-key'), 'hex') : null);
+      open.set(connection, is_agent ? sha256(request.header('x-api-key'), 'hex') : null);
       for (const name of names) counts.add(name, 1);
-      return visit;
+      return connection;
     },
     onRevoked(revoked: Revoked): void {
-      for (const [visit, credential] of visits) {
+      for (const [connection, credential] of open) {
         const reason = credential === null ? undefined : revoked.get(credential);
         if (reason === undefined) continue;
         const { INVALID_API_KEY, ACCOUNT_SUSPENDED } = common_faults;
-        visit.revoked = refuse(reason === 'revoked' ? INVALID_API_KEY : ACCOUNT_SUSPENDED);
-        visit.endWait();
+        connection.revoked = refuse(reason === 'revoked' ? INVALID_API_KEY : ACCOUNT_SUSPENDED);
+        connection.endWait();
       }
     },
-    count: () => visits.size,
+    count: () => open.size,
   };
 };
 
 /** `recent` holds the newest events; it may be shared. */
-export const createLogWatch = (sql: Sql, recent: Recent<Told>) => {
+export const createLogWatch = (sql: Sql, recent: Recent<PublishedEvent>) => {
   const waiters = makeWaiters(() => head);
   const gate = pLimit(readers_most);
   let head = -1;
@@ -178,16 +178,16 @@ export const createLogWatch = (sql: Sql, recent: Recent<Told>) => {
       head = follower.head;
       recent.reset(head);
     },
-    onEvents(batch: readonly Told[]): void {
+    onEvents(batch: readonly PublishedEvent[]): void {
       const fresh = head < 0 ? [] : batch.filter(({ offset }) => offset > head);
       const first = fresh[0];
       if (first === undefined) return;
       const before = first.offset - 1;
       // A hole is not in memory: a reader before it reads the record.
       if (before > head) recent.reset(before);
-      for (const told of fresh) recent.push(told);
+      for (const event of fresh) recent.push(event);
       head = first.offset + fresh.length - 1;
-      if (waiters.count() > 0) for (const told of fresh) waiters.wake(told, before);
+      if (waiters.count() > 0) for (const event of fresh) waiters.wake(event, before);
     },
     head: () => head,
     oldest: () => follower.oldest,
@@ -214,7 +214,7 @@ export const createLogWatch = (sql: Sql, recent: Recent<Told>) => {
     end: waiters.end,
     hasEnded: waiters.hasEnded,
     waiting: waiters.count,
-    visitors: createVisitors(),
+    connections: createConnections(),
   };
 };
 

@@ -13,7 +13,7 @@ import {
   offsetBefore,
   redeliver,
   startReplay,
-} from './deliveries-store.js';
+} from './delivery-store.js';
 import {
   deliveries_query,
   deliveries_schema,
@@ -29,7 +29,7 @@ import {
 } from './schema.js';
 import { findWebhook } from './store.js';
 
-/** What became of deliveries, and sending them again. */
+/** Deliveries as their owners see them, and sending them again. */
 
 const route = routeFor<Deps>();
 const tag = 'webhooks';
@@ -52,15 +52,15 @@ const getDeliveries = route({
   returns: { 200: deliveries_schema },
   faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params, query }, { sql }) => {
-    const ask = readPage(query, ['id']);
-    if (isFault(ask)) return ask;
+    const page = readPage(query, ['id']);
+    if (isFault(page)) return page;
     if ((await findWebhook(sql, caller, params.id)) === undefined) return webhookAbsent();
     const filter = { webhook_id: params.id, state: query.status ?? null };
     const [rows, total] = await Promise.all([
-      listDeliveries(sql, filter, ask),
+      listDeliveries(sql, filter, page),
       countDeliveries(sql, filter),
     ]);
-    const { rows: deliveries, next_cursor } = makePage(rows, ask.limit, (row) => [row.event_id]);
+    const { rows: deliveries, next_cursor } = makePage(rows, page.limit, (row) => [row.event_id]);
     const path = `/api/webhooks/${params.id}/deliveries`;
     return reply(200, { total, deliveries, next_cursor }, pageHeaders(path, query, next_cursor));
   },

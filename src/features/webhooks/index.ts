@@ -1,6 +1,5 @@
-export { createMaintenance, type MaintenanceOptions } from './delivery/maintenance.js';
-export { planDeliveries, readPlannedOffset } from './delivery/plan-store.js';
-export { Sending, type SendingOptions } from './delivery/sending.js';
+export { createMaintenance, type MaintenanceOptions } from './maintenance.js';
+export { planDeliveries, readPlannedOffset } from './planning-store.js';
 export { routes } from './routes.js';
-export { webhook_faults } from './schema.js';
-export { createWebhooks, makeHeaders, type WebhookParts, type Webhooks } from './signing.js';
+export { Sending, type SendingOptions } from './sending.js';
+export { createWebhooks, type WebhookParts } from './signing.js';

@@ -1,25 +1,25 @@
-import { readFileSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
-import { reply, replyRaw, routeFor } from '../../http/route.js';
+import { reply, routeFor } from '../../http/route.js';
 import { sayFirst } from '../../http/validation.js';
 import { common_faults, type Fault, type FaultDef, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
-import { call_errors, client_limits } from '../../kit/outbound/client.js';
+import { call_errors } from '../../kit/outbound/client.js';
 import { ws_faults } from '../../socket/frames.js';
-import { renderWebhookPage } from '../../web/webhook-page.js';
-import { catalogue, event_names, type FilterMembers, readFilter } from '../events/index.js';
-import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
-import { findReplay } from './deliveries-store.js';
+import { event_names } from '../events/catalogue.js';
+import { type FilterMembers, readFilter } from '../events/index.js';
+import type { Pillar } from '../taxonomy/rules.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
 import { delivery_routes, webhookAbsent } from './delivery-routes.js';
-import { findNarrowing, retry_steps_ms } from './rules.js';
+import { findReplay } from './delivery-store.js';
+import { docs_page } from './docs-page.js';
+import { findNarrowing } from './rules.js';
 import {
   create_body,
   created_schema,
   event_types_schema,
   id_params,
   type NarrowingBody,
-  replay_days,
   rotate_body,
   rotated_schema,
   tested_schema,
@@ -44,6 +44,14 @@ import {
 
 const route = routeFor<Deps & WebhookParts & TaxonomyParts>();
 const tag = 'webhooks';
+/** Shared by the routes that change one webhook of the caller. */
+const of_one = {
+  tag,
+  auth: 'member',
+  params: id_params,
+  faults: [common_faults.NOT_FOUND],
+} as const;
+const limits = ['webhooks'] as const;
 
 /** The names, each once, or a fault that lists the wrong and the valid ones. */
 const checkEvents = (names: readonly string[]): string[] | Fault => {
@@ -87,7 +95,7 @@ const checkUrl = async (url: string, { client }: Webhooks): Promise<CheckedUrl |
 };
 
 /**
- * What a body narrows the events to; null lets all pass, undefined where it says nothing. A fault
+ * The filter of a body; null lets all events pass, undefined where it says nothing. A fault
  * for members that would have narrowed what is delivered, had they been known.
  */
 const readNarrowing = (
@@ -109,6 +117,13 @@ const readNarrowing = (
 };
 
 const url_fault_list = Object.values(url_faults);
+
+/** A new secret: sealed for the store, and as its owner sees it once. */
+const newSecret = ({ sealer }: Webhooks, id: string) => {
+  const secret = makeSecret();
+  const shown = { secret, signing_secret: standardSecret(secret) };
+  return { secret_sealed: sealer.seal(id, secret), shown };
+};
 
 const createWebhook = route({
   id: 'createWebhook',
@@ -137,14 +152,12 @@ const createWebhook = route({
     if (isFault(url)) return url;
     const { href, ...warning } = url;
     const id = makeId();
-    const secret = makeSecret();
-    const secret_sealed = webhooks.sealer.seal(id, secret);
-    const signing_secret = standardSecret(secret);
+    const { secret_sealed, shown } = newSecret(webhooks, id);
     return sql.begin(async (tx) => {
       const hook = { id, owner: caller, url: href, events, secret_sealed, filter };
       const row = await insertWebhook(tx, hook);
       if (row === null) return refuse(webhook_faults.WEBHOOK_LIMIT_REACHED);
-      const answer = reply(201, { ...row, secret, signing_secret, ...warning });
+      const answer = reply(201, { ...row, ...shown, ...warning });
       await ctx.keep(tx, answer);
       return answer;
     });
@@ -238,13 +251,11 @@ const changeWebhook = route({
 });
 
 const removeWebhook = route({
+  ...of_one,
   id: 'deleteWebhook',
   method: 'DELETE',
   path: '/api/webhooks/{id}',
   summary: 'Delete a webhook and what is kept about its deliveries',
-  tag,
-  auth: 'member',
-  params: id_params,
   returns: {
     200: Type.Object({
       message: Type.String(),
@@ -252,7 +263,6 @@ const removeWebhook = route({
       ...id_params.properties,
     }),
   },
-  faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params: { id } }, { sql }) =>
     (await deleteWebhook(sql, caller, id))
       ? reply(200, { message: 'Webhook deleted.', deleted: true, id })
@@ -260,27 +270,23 @@ const removeWebhook = route({
 });
 
 const rotate = route({
+  ...of_one,
+  limits,
   id: 'rotateWebhookSecret',
   method: 'POST',
   path: '/api/webhooks/{id}/rotate-secret',
   summary: 'A new secret, shown only in this answer; the old one signs too for some hours',
-  tag,
-  auth: 'member',
-  limits: ['webhooks'],
-  params: id_params,
   body: rotate_body,
   returns: { 200: rotated_schema },
-  faults: [common_faults.NOT_FOUND],
   keeps: 'inside',
   handle: async (ctx, { sql, webhooks }) => {
     const { id } = ctx.params;
-    const secret = makeSecret();
-    const secret_sealed = webhooks.sealer.seal(id, secret);
+    const { secret_sealed, shown } = newSecret(webhooks, id);
     const { overlap_hours = usual_overlap_hours } = ctx.body;
     return sql.begin(async (tx) => {
       const row = await rotateSecret(tx, ctx.caller, { id, secret_sealed, overlap_hours });
       if (row === undefined) return webhookAbsent();
-      const answer = reply(200, { ...row, secret, signing_secret: standardSecret(secret) });
+      const answer = reply(200, { ...row, ...shown });
       await ctx.keep(tx, answer);
       return answer;
     });
@@ -296,16 +302,13 @@ const error_sentences = {
 };
 
 const testWebhook = route({
+  ...of_one,
+  limits,
   id: 'testWebhook',
   method: 'POST',
   path: '/api/webhooks/{id}/test',
   summary: 'Send a signed `ping` now and tell what came back',
-  tag,
-  auth: 'member',
-  limits: ['webhooks'],
-  params: id_params,
   returns: { 200: tested_schema },
-  faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params }, { sql, webhooks, clock }) => {
     const target = await findTarget(sql, caller, params.id);
     if (target === undefined) return webhookAbsent();
@@ -325,40 +328,6 @@ const testWebhook = route({
   },
 });
 
-/** The examples are the files that the tests run. */
-const examples = [
-  ['TypeScript', 'verify.ts'],
-  ['Python', 'verify.py'],
-  ['Go', 'verify.go'],
-] as const;
-
-const readExample = (file: string): string =>
-  readFileSync(new URL(`../../../../examples/webhooks/${file}`, import.meta.url), 'utf8');
-
-const page = route({
-  id: 'webhookDocs',
-  method: 'GET',
-  path: '/docs/webhooks',
-  summary: 'A page about webhooks: what arrives, and how to verify it in three languages',
-  tag: 'docs',
-  auth: 'public',
-  returns: { 200: Type.String() },
-  cacheable: true,
-  produces: 'text/html',
-  handle: (_ctx, { config }) => {
-    const { html, headers } = renderWebhookPage({
-      prefix: config.WEBHOOK_HEADER_PREFIX,
-      retry_steps_ms,
-      replay_days,
-      wall_ms: client_limits.wall_ms,
-      events: catalogue.map(({ name, about }) => `${name}: ${about}`),
-      examples: examples.map(([language, file]) => ({ language, code: readExample(file) })),
-    });
-    const { 'Cache-Control': _, ...others } = headers;
-    return replyRaw('text/html; charset=utf-8', html, others);
-  },
-});
-
 export const routes = [
   createWebhook,
   getWebhooks,
@@ -369,5 +338,5 @@ export const routes = [
   rotate,
   testWebhook,
   ...delivery_routes,
-  page,
+  docs_page,
 ];

@@ -19,10 +19,10 @@ const message = `is not known here: narrow by events, or by filter with ${filter
 
 /**
  * Members of a webhook's body that would have narrowed what is delivered, and that are not known:
- * their sender must not get more than was asked for. Null narrows nothing.
+ * their sender must not get more than it meant. Null narrows nothing.
  */
 export const findNarrowing = (body: object): readonly FaultField[] => {
-  const beside = Object.entries(body)
+  const unknown = Object.entries(body)
     .filter(([name, value]) => value !== null && !known.includes(name))
     .filter(([name]) => narrowing.test(name.toLowerCase().replaceAll(/[_-]/g, '')))
     .map(([name]) => name);
@@ -30,24 +30,16 @@ export const findNarrowing = (body: object): readonly FaultField[] => {
   const inside = Object.keys(filter ?? {})
     .filter((name) => !filter_names.includes(name))
     .map((name) => `filter.${name}`);
-  return [...beside, ...inside].map((path) => ({ path: `body.${path}`, message }));
+  return [...unknown, ...inside].map((path) => ({ path: `body.${path}`, message }));
 };
 
-const second_ms = 1_000;
-const minute_ms = 60 * second_ms;
-const hour_ms = 60 * minute_ms;
+const s = 1_000;
+const min = 60 * s;
+const h = 60 * min;
 
 /** How long after a failed attempt the next one follows; the first goes out at once. */
 export const retry_steps_ms: readonly number[] = [
-  5 * second_ms,
-  5 * minute_ms,
-  30 * minute_ms,
-  2 * hour_ms,
-  5 * hour_ms,
-  10 * hour_ms,
-  14 * hour_ms,
-  20 * hour_ms,
-  24 * hour_ms,
+  ...[5 * s, 5 * min, 30 * min, 2 * h, 5 * h, 10 * h, 14 * h, 20 * h, 24 * h],
 ];
 
 /** A delivery is given up after this many attempts. */
@@ -81,8 +73,9 @@ export interface Attempted {
 }
 
 /**
- * Delay before the next attempt: the step ± 20 %. What a 429 or 503 asks for is honoured between
- * one and two steps, and then the spread only adds, so that nobody is called before the time asked.
+ * Delay before the next attempt: the step ± 20 %. The time that a 429 or 503 names is honoured between
+ * one and two steps, and then the spread only adds, so that no receiver is called before the time
+ * that it named.
  */
 export const retryDelay = (step_ms: number, asked_ms: number | null, random: number): number => {
   if (asked_ms === null) return Math.round(step_ms * (0.8 + 0.4 * random));
@@ -120,33 +113,31 @@ export const judgeAttempt = (made: Attempted): Verdict => {
  * delivery at a time of a webhook that is probed.
  */
 
-const window_ms = 5 * minute_ms;
+const window_ms = 5 * min;
 /** Fewer tries within the window say nothing. */
 const least_tries = 10;
 /** Opens at this share of failures. */
 const failed_share = 0.7;
-const first_pause_ms = 30 * second_ms;
-const longest_pause_ms = hour_ms;
+const first_pause_ms = 30 * s;
+const longest_pause_ms = h;
 
 /** How long the breaker stays open the `trips`th time in a row. */
 export const pauseOf = (trips: number): number =>
   Math.min(first_pause_ms * 2 ** (trips - 1), longest_pause_ms);
 
-/** What becomes of the breaker: opened so many times in a row, or closed with 0. */
+/** The new state of the breaker: opened so many times in a row, or closed with 0. */
 type BreakerChange = { readonly trips: number; readonly pause_ms: number };
 
-/** Counts one try; says when it changes the breaker. A try of `trips` above 0 is a probe. */
-type CountTry = (
-  tried: { readonly webhook_id: string; readonly trips: number; readonly is_success: boolean },
-  now_ms: number,
-) => BreakerChange | null;
+/** A try of `trips` above 0 is a probe. */
+type Try = { readonly webhook_id: string; readonly trips: number; readonly is_success: boolean };
 
-export const createBreakers = (): CountTry => {
+/** Counts one try; says when it changes the breaker. */
+export const createBreakers = () => {
   const windows = new LRUCache<string, { ends_ms: number; tries: number; failed: number }>({
     max: 10_000,
   });
   const openAgain = (trips: number): BreakerChange => ({ trips, pause_ms: pauseOf(trips) });
-  return ({ webhook_id, trips, is_success }, now_ms) => {
+  return ({ webhook_id, trips, is_success }: Try, now_ms: number): BreakerChange | null => {
     if (trips > 0) return is_success ? { trips: 0, pause_ms: 0 } : openAgain(trips + 1);
     let window = windows.get(webhook_id);
     if (window === undefined || window.ends_ms <= now_ms) {

@@ -28,7 +28,7 @@ const url = Type.String({ description: 'An https:// address that the public can 
 /** Longer than the catalogue, because duplicates are allowed. */
 const events = Type.Array(Type.String(), { minItems: 1, maxItems: 256 });
 
-/** The filter of sockets and streams; the names of events stand beside it. */
+/** The filter of sockets and streams; the names of events are a member of their own. */
 const filter = Type.Object(filter_members);
 
 const narrowing = {
@@ -124,7 +124,7 @@ export const tested_schema = Type.Object({
   message: Type.String(),
 });
 
-export const delivery_states = [
+const delivery_states = [
   'pending',
   'sending',
   'delivered',

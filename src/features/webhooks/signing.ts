@@ -43,7 +43,7 @@ export const signBody = (key: Uint8Array, body: Uint8Array): string =>
 export const signStandard = ({ key, event_id, timestamp_s, body }: Signed): string =>
   `v1,${createHmac('sha256', key).update(`${event_id}.${timestamp_s}.`).update(body).digest('base64')}`;
 
-export interface Envelope extends Signed {
+interface Envelope extends Signed {
   /** The secret before a rotation, while both sign; null otherwise. */
   readonly old_key: Uint8Array | null;
   /** First part of the names of our own headers, such as `X-Svc`. */
@@ -78,10 +78,9 @@ export const makeHeaders = (envelope: Envelope): Record<string, string> => {
   };
 };
 
-type Named = 'event' | 'event_id' | 'delivery_id' | 'attempt' | 'offset';
-
 /** One attempt at a delivery, or a ping. */
-export interface Attempt extends Pick<Envelope, Named> {
+export interface Attempt
+  extends Pick<Envelope, 'event' | 'event_id' | 'delivery_id' | 'attempt' | 'offset'> {
   readonly webhook_id: string;
   readonly url: string;
   readonly secret_sealed: Uint8Array;
@@ -90,8 +89,8 @@ export interface Attempt extends Pick<Envelope, Named> {
   readonly body: string;
 }
 
-export type AttemptError = CallErrorCode | 'secret_unreadable';
-export type AttemptOutcome = Omit<Outcome, 'error' | 'location'> & {
+type AttemptError = CallErrorCode | 'secret_unreadable';
+type AttemptOutcome = Omit<Outcome, 'error' | 'location'> & {
   readonly error: AttemptError | null;
 };
 

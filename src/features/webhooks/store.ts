@@ -1,6 +1,6 @@
 import type { Db, Sql } from '../../db/client.js';
 import type { FilterMembers } from '../events/index.js';
-import { skipQueued } from './delivery/maintenance-store.js';
+import { skipQueued } from './maintenance-store.js';
 import { webhook_limit } from './schema.js';
 import type { Attempt } from './signing.js';
 
@@ -11,7 +11,7 @@ export type Owner = { readonly kind: 'agent' | 'human'; readonly id: string };
 /** A webhook as the wire shows it. */
 type WebhookRow = { readonly id: string; readonly active: boolean };
 
-export interface NewWebhook {
+interface NewWebhook {
   readonly id: string;
   readonly owner: Owner;
   readonly url: string;
@@ -83,7 +83,7 @@ export const findWebhook = async (
 
 export type Target = Pick<Attempt, 'webhook_id' | 'url' | 'secret_sealed' | 'old_secret_sealed'>;
 
-/** What a call to a webhook needs of it. */
+/** The parts of a webhook that a call to it needs. */
 export const findTarget = async (db: Db, owner: Owner, id: string): Promise<Target | undefined> => {
   const [row] = await db<Target[]>`
     select id as webhook_id, url, secret_sealed,
@@ -93,7 +93,7 @@ export const findTarget = async (db: Db, owner: Owner, id: string): Promise<Targ
   return row;
 };
 
-export interface WebhookChange {
+interface WebhookChange {
   readonly url: string | null;
   readonly events: readonly string[] | null;
   readonly active: boolean | null;
@@ -102,8 +102,8 @@ export interface WebhookChange {
 }
 
 /**
- * What is null stays. Switching off also skips what was waiting to be delivered. Another address,
- * or switching on, forgets what failed before.
+ * Members that are null stay. Switching off also skips what was waiting to be delivered. Another
+ * address, or switching on, forgets what failed before.
  */
 export const updateWebhook = async (
   sql: Sql,

@@ -19,11 +19,11 @@ const app = await startApp(t);
 const human = await makeHuman(app);
 const browser = await openBrowser(t);
 
-const predict = async (id: string, said: Readonly<Record<string, unknown>>): Promise<void> => {
+const predict = async (id: string, forecast: Readonly<Record<string, unknown>>): Promise<void> => {
   const agent = await makeAgent(app, { human, model: 'gpt-5' });
   const { status, body } = await app.call('POST', `/api/questions/${id}/predict`, {
     key: agent.key,
-    body: { ...said, reasoning: makeReasoning() },
+    body: { ...forecast, reasoning: makeReasoning() },
   });
   if (status !== 201) throw new Error(JSON.stringify(body));
 };

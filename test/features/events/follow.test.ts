@@ -5,24 +5,11 @@ import type { Sql } from '../../../src/db/client.js';
 import { Follower } from '../../../src/features/events/follow.js';
 import { type LogEntry, streamKey } from '../../../src/features/events/log-entry.js';
 import { range } from '../../help/hub.js';
-import { type LogWriter, makeLogWriter, saidOf } from '../../help/log.js';
-import { openParts, type Parts } from '../../help/parts.js';
+import { makeLogWriter, saidOf } from '../../help/log.js';
+import { openParts } from '../../help/parts.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { type Stores, startPrivateStores } from '../../help/stores.js';
 import { until } from '../../help/until.js';
-
-interface Followed {
-  readonly parts: Parts;
-  readonly log: LogWriter;
-  readonly key: string;
-  readonly follower: Follower;
-  readonly got: readonly LogEntry[];
-  readonly logged: readonly string[];
-  /** Queries that the follower sent to Postgres. */
-  readonly queries: () => number;
-  /** Waits until everything recorded has been delivered, and holds it to be equal. */
-  settle(within_ms?: number): Promise<void>;
-}
 
 interface FollowOptions {
   readonly stores?: Stores;
@@ -44,7 +31,7 @@ const counting = (sql: Sql): { readonly sql: Sql; count: number } => {
   return counter;
 };
 
-const follow = async (t: Test, options: FollowOptions = {}): Promise<Followed> => {
+const follow = async (t: Test, options: FollowOptions = {}) => {
   const parts = await openParts(t, options.stores === undefined ? {} : { stores: options.stores });
   const { sql, redis, config } = parts.deps;
   const log = makeLogWriter(sql, redis, config.REDIS_PREFIX);
@@ -76,7 +63,9 @@ const follow = async (t: Test, options: FollowOptions = {}): Promise<Followed> =
     follower,
     got,
     logged,
+    /** Queries that the follower sent to Postgres. */
     queries: () => counted.count,
+    /** Waits until everything recorded has been delivered, and holds it to be equal. */
     async settle(within_ms = 15_000) {
       const head = log.entries.length;
       await until('all is delivered', () => follower.head >= head, within_ms);
@@ -180,7 +169,7 @@ t.test('a key of another kind and ids of another kind do no harm', async (t) => 
   t.ok(f.queries() - before <= polls * 2 + 8, 'and are not read in a tight loop');
 });
 
-t.test('a receiver that throws is told in the log, and the next batch comes', async (t) => {
+t.test('a receiver that throws is noted in the log, and the next batch comes', async (t) => {
   const f = await follow(t, {
     onEvents: () => {
       throw new Error('receiver');
@@ -257,6 +246,13 @@ t.test('stopping takes no longer than a moment, whatever is under way', async (t
 
 t.test('with stores that fail', async (t) => {
   const stores = await startPrivateStores(t, { durable: false });
+  /** Writes on from the end of the log that the tests before have left. */
+  const goOn = ({ follower, parts }: Awaited<ReturnType<typeof follow>>) => {
+    const { head } = follower;
+    const log = makeLogWriter(parts.deps.sql, parts.deps.redis, stores.redis_prefix);
+    (log.entries as LogEntry[]).push(...Array<LogEntry>(head).fill({} as LogEntry));
+    return { head, log };
+  };
 
   t.test('events go on while Redis stands still, and from Redis afterwards', async (t) => {
     const f = await follow(t, { stores });
@@ -270,7 +266,7 @@ t.test('with stores that fail', async (t) => {
     await f.log.record(1);
     await f.settle();
     const polls = (performance.now() - started_ms) / 250;
-    t.ok(f.queries() - before <= polls * 2 + 4, 'asked at a measured pace');
+    t.ok(f.queries() - before <= polls * 2 + 4, 'read at a measured pace');
     stores.redis.resume();
     await until('Redis answers', () =>
       f.parts.deps.redis.ping().then(
@@ -288,12 +284,9 @@ t.test('with stores that fail', async (t) => {
 
   t.test('a Redis that is killed and comes back empty costs nothing', async (t) => {
     const f = await follow(t, { stores, before: 0 });
-    const head = f.follower.head;
+    const { head, log } = goOn(f);
     t.ok(head > 0, 'the log goes on from the test before');
     await stores.redis.kill();
-    const { sql } = f.parts.deps;
-    const log = makeLogWriter(sql, f.parts.deps.redis, stores.redis_prefix);
-    for (let i = 0; i < head; i += 1) (log.entries as LogEntry[]).push({} as LogEntry);
     await log.record(3);
     await until('from Postgres', () => f.follower.head === head + 3);
     await stores.redis.restart({ empty: true });
@@ -310,14 +303,10 @@ t.test('with stores that fail', async (t) => {
 
   t.test('a hole waits for a Postgres that stands still', async (t) => {
     const f = await follow(t, { stores });
-    const head = f.follower.head;
-    const log = makeLogWriter(f.parts.deps.sql, f.parts.deps.redis, stores.redis_prefix);
-    for (let i = 0; i < head; i += 1) (log.entries as LogEntry[]).push({} as LogEntry);
+    const { head, log } = goOn(f);
     await f.parts.deps.redis.del(f.key);
     await log.record(4);
     await until('delivered', () => f.follower.head === head + 4);
-    const fresh = await log.record(0);
-    t.equal(fresh.length, 0);
     await log.append(head + 1, head + 4);
     stores.postgres.pause();
     await f.parts.deps.redis.xadd(f.key, `${head + 6}-0`, 'i', 'b', 'e', 'x', 'b', '{"event":"x"}');
@@ -333,9 +322,7 @@ t.test('with stores that fail', async (t) => {
 
   t.test('a Postgres that was killed is waited for', async (t) => {
     const f = await follow(t, { stores });
-    const head = f.follower.head;
-    const log = makeLogWriter(f.parts.deps.sql, f.parts.deps.redis, stores.redis_prefix);
-    for (let i = 0; i < head; i += 1) (log.entries as LogEntry[]).push({} as LogEntry);
+    const { head, log } = goOn(f);
     await log.record(2);
     await f.parts.deps.redis.del(f.key);
     await stores.postgres.kill();

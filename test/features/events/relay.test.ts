@@ -4,12 +4,12 @@ import { createConsensusProjector, tallyKey } from '../../../src/features/consen
 import {
   createRelay,
   type LogEntry,
-  nudgeChannel,
   type Projector,
   prediction_placed,
+  wakeUpChannel,
 } from '../../../src/features/events/index.js';
+import { createProjection, createStreamWriter } from '../../../src/features/events/relay.js';
 import { handOver, takeOver } from '../../../src/features/events/store.js';
-import { createStreamWriter } from '../../../src/features/events/stream-writer.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { findDifferences } from '../../../src/tools/verify/differences.js';
@@ -107,7 +107,7 @@ const makeWorld = async (t: Test): Promise<World> => {
     async place(question_id, count = 1) {
       for (let n = 0; n < count; n += 1) await insertPrediction(parts, question_id);
     },
-    nudge: () => deps.redis.publish(nudgeChannel(prefix), ''),
+    nudge: () => deps.redis.publish(wakeUpChannel(prefix), ''),
     async settle() {
       let found: readonly string[] = [];
       const look = async () => {
@@ -176,7 +176,7 @@ t.test('a stream that is further than the relay is left alone', async (t) => {
   const log = makeLogWriter(sql, redis, prefix);
   await log.write(700);
   // This relay slept while another one took the log from 20 to 700.
-  await createStreamWriter({ sql, redis, prefix }).write(20, log.entries.slice(15, 20));
+  await createStreamWriter({ sql, redis, prefix })(20, log.entries.slice(15, 20));
   const entries = await redis.xrange(`${prefix}:{log}:events`, '-', '+');
   t.same(
     entries.map(([id]) => id),
@@ -191,7 +191,7 @@ t.test('a stream that was trimmed to nothing is filled again', async (t) => {
   const log = makeLogWriter(sql, redis, config.REDIS_PREFIX);
   await log.write(3);
   await redis.xtrim(stream, 'MAXLEN', 0);
-  await createStreamWriter({ sql, redis, prefix: config.REDIS_PREFIX }).write(3, []);
+  await createStreamWriter({ sql, redis, prefix: config.REDIS_PREFIX })(3, []);
   t.equal(await redis.xlen(stream), 3);
 });
 
@@ -202,7 +202,7 @@ t.test('a stream of another life of the database is made anew', async (t) => {
   const log = makeLogWriter(sql, redis, prefix);
   await log.record(3);
   await redis.xadd(`${prefix}:{log}:events`, '9-0', 'i', 'of another database');
-  await createStreamWriter({ sql, redis, prefix }).write(3, []);
+  await createStreamWriter({ sql, redis, prefix })(3, []);
   const entries = await redis.xrange(`${prefix}:{log}:events`, '-', '+');
   t.same(
     entries.map(([id]) => id),
@@ -320,4 +320,97 @@ t.test('a hand-over finds every row by an index and is too cheap to be compiled'
   // `jit_above_cost` as it is installed.
   const most = Math.max(...[...text.matchAll(/cost=[\d.]+\.\.([\d.]+)/g)].map((m) => Number(m[1])));
   t.ok(most > 0 && most < 100_000, text);
+});
+
+t.test('while events come they are projected in portions, and at once when none do', async (t) => {
+  const { deps } = await openParts(t);
+  const { sql, redis, config } = deps;
+  const prefix = config.REDIS_PREFIX;
+  const log = makeLogWriter(sql, redis, prefix);
+  await redis.set(`${prefix}:{log}:projected`, 0);
+  const portions: number[][] = [];
+  const seen = {
+    name: 'seen',
+    project: async (entries: readonly LogEntry[]) => {
+      portions.push(entries.map(({ offset }) => offset));
+    },
+  };
+  const projection = createProjection({ ...deps, prefix, projectors: [seen] });
+  await projection.update(1, await log.record(1));
+  t.same(portions, [[1]], 'the first one does not wait');
+  await projection.update(3, await log.record(2));
+  await projection.update(4, await log.record(1));
+  await projection.update(4, []);
+  t.same(portions.flat(), [1, 2, 3, 4], 'each of them once, in order');
+  t.equal(await redis.get(`${prefix}:{log}:projected`), '4');
+  await log.record(2);
+  await projection.update(6, []);
+  t.same(portions.at(-1), [5, 6], 'what is not at hand is read from the record');
+});
+
+const entryAt = (question_id: string, offset: number, probability: number): LogEntry => {
+  const data = { model_family: 'gpt', prediction: true, probability };
+  return {
+    ...{ offset, id: makeId(), event: 'prediction.placed', question_id, agent_id: makeId() },
+    ...{ audience_id: null, category: null, subcategory: null, owner_id: null },
+    body: JSON.stringify({ data, timestamp: `2026-01-01T00:00:0${offset}.000Z` }),
+  };
+};
+
+t.test('of a portion that is counted in part, the rest is counted', async (t) => {
+  const { deps } = await openParts(t);
+  const prefix = deps.config.REDIS_PREFIX;
+  const projector = createConsensusProjector(deps);
+  const question_id = makeId();
+  const probabilities = [70, 70, 80, 70];
+  const entries = probabilities.map((one, i) => entryAt(question_id, i + 1, one));
+  const tally = tallyKey(prefix, question_id);
+  await deps.redis.hset(tally, 'o', 2, 't', '2026-01-01T00:00:02.000Z', 'gpt|y|70|1', 2);
+  for (const times of [1, 2]) {
+    await projector.project?.(entries);
+    t.same(
+      { ...(await deps.redis.hgetall(tally)) },
+      { o: '4', t: '2026-01-01T00:00:04.000Z', 'gpt|y|70|1': '3', 'gpt|y|80|1': '1' },
+      `projected ${times} times`,
+    );
+  }
+});
+
+t.test('predictions of one owner move together, and options add up', async (t) => {
+  const { deps } = await openParts(t);
+  const { sql, redis, config } = deps;
+  const question_id = makeId();
+  await sql`
+    insert into questions (
+      id, question, category, question_type, options, status, timeframe, opens_at, closes_at,
+      resolution_date, published_at
+    )
+    values (
+      ${question_id}, 'Which of them will it be?', 'technology', 'multi', '{2026,Rain}', 'open',
+      'long', now(), now() + interval '1 day', now() + interval '1 day', now()
+    )`;
+  const tally = tallyKey(config.REDIS_PREFIX, question_id);
+  await redis.hset(tally, 'o', 0, 't', '');
+  const owner_id = makeId();
+  const says = (offset: number, more: object): LogEntry => ({
+    ...entryAt(question_id, offset, 0),
+    owner_id,
+    body: JSON.stringify({
+      data: { model_family: 'gpt', confidence: 60, option_index: 1, option_count: 2, ...more },
+      timestamp: `2026-01-01T00:00:0${offset}.000Z`,
+    }),
+  });
+  const entries = [
+    says(1, {}),
+    says(2, { probabilities: { Rain: 60, 2026: 40 } }),
+    { ...says(3, { model_family: 'claude' }), owner_id: null },
+  ];
+  await createConsensusProjector(deps).project?.(entries);
+  t.same(
+    { ...(await redis.hgetall(tally)) },
+    {
+      ...{ o: '3', t: '2026-01-01T00:00:03.000Z', 'gpt|1|60|2': '2', 'claude|1|60|1': '1' },
+      ...{ 'gpt|0': '80', 'gpt|1': '120', 'claude|0': '40', 'claude|1': '60' },
+    },
+  );
 });

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { Redis } from 'ioredis';
-import { type Test, t } from 'tap';
+import { t } from 'tap';
 import type { LogEntry } from '../../../src/features/events/log-entry.js';
 import { defaultTopics, resolveTopic, topicsOf } from '../../../src/features/events/topics.js';
 import { anonymous, type Caller } from '../../../src/http/route.js';
 import { isFault } from '../../../src/kit/fault.js';
-import { type AppOptions, startApp, type TestApp } from '../../help/app.js';
+import { startApp } from '../../help/app.js';
 import { agentNamed, range } from '../../help/hub.js';
-import { type LogWriter, makeEntry, makeLogWriter } from '../../help/log.js';
+import { makeEntry } from '../../help/log.js';
+import { serveLog } from '../../help/log-server.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { startPrivateStores } from '../../help/stores.js';
 import { makeAgent, makeHuman, suspend } from '../../help/story.js';
@@ -81,31 +81,13 @@ t.test('only topics that exist can be named, and only by those who may', async (
   );
 });
 
-interface Served {
-  readonly app: TestApp;
-  readonly log: LogWriter;
-  readonly redis: Redis;
-}
-
-/** The api alone; the test is the relay. */
-const serve = async (t: Test, options: AppOptions = {}): Promise<Served> => {
-  const app = await startApp(t, { roles: ['api'], ...options });
-  const redis = new Redis(app.stores.redis_url.replace(/^unix:/, ''), {
-    commandTimeout: 2_000,
-    maxRetriesPerRequest: 0,
-  });
-  redis.on('error', () => undefined);
-  t.teardown(() => redis.disconnect());
-  return { app, redis, log: makeLogWriter(app.sql, redis, app.stores.redis_prefix) };
-};
-
 const subscribe = async (socket: Client, topics: string[], after?: number) => {
   socket.send({ op: 'subscribe', id: 'sub', topics, ...(after === undefined ? {} : { after }) });
   return socket.answer('sub');
 };
 
 t.test('each socket hears what it asked for, and private events reach one agent', async (t) => {
-  const { app, log } = await serve(t);
+  const { app, log } = await serveLog(t);
   const [ada, ben] = [await makeAgent(app), await makeAgent(app)];
   const as = (key: string) => ({ headers: { 'x-api-key': key } });
   const all = await connect(t, app.port);
@@ -145,7 +127,7 @@ t.test('each socket hears what it asked for, and private events reach one agent'
 });
 
 t.test('a client that resumes on another process ends with the exact sequence', async (t) => {
-  const { app, log } = await serve(t);
+  const { app, log } = await serveLog(t);
   const other = await startApp(t, { roles: ['api'], stores: app.stores });
   await log.write(30);
   const seen: number[] = [];
@@ -172,7 +154,7 @@ t.test('a client that resumes on another process ends with the exact sequence', 
 });
 
 t.test('a key that holds no longer takes its sockets with it within a second', async (t) => {
-  const { app } = await serve(t);
+  const { app } = await serveLog(t);
   const human = await makeHuman(app);
   const agents = await Promise.all(range(1, 3).map(() => makeAgent(app, { human })));
   const [stays, rotated, suspended] = await Promise.all(
@@ -209,7 +191,7 @@ t.test('a key that holds no longer takes its sockets with it within a second', a
 });
 
 t.test('an agent that is restored at once is let in again, and stays', async (t) => {
-  const { app } = await serve(t);
+  const { app } = await serveLog(t);
   const agent = await makeAgent(app);
   const open = () => connect(t, app.port, { headers: { 'x-api-key': agent.key } });
   const before = await open();
@@ -227,15 +209,15 @@ t.test('an agent that is restored at once is let in again, and stays', async (t)
   await after.answer(1);
 });
 
-t.test('a plain request to the address of the sockets is told what it lacks', async (t) => {
-  const { app } = await serve(t);
+t.test('a plain request to the address of the sockets is answered what it lacks', async (t) => {
+  const { app } = await serveLog(t);
   const { status, body } = await app.call('GET', '/ws');
   t.equal(status, 426);
   t.equal(body.code, 'UPGRADE_REQUIRED');
 });
 
 t.test('stopping sends every socket away with 4200', async (t) => {
-  const { app, log } = await serve(t);
+  const { app, log } = await serveLog(t);
   const socket = await connect(t, app.port);
   await subscribe(socket, ['all']);
   await log.write(2);
@@ -246,7 +228,7 @@ t.test('stopping sends every socket away with 4200', async (t) => {
 
 t.test('with stores that fail', async (t) => {
   const stores = await startPrivateStores(t, { durable: false });
-  const { app, log, redis } = await serve(t, { stores });
+  const { app, log, redis } = await serveLog(t, { stores });
   const human = await makeHuman(app);
   const agent = await makeAgent(app, { human });
 

@@ -1,8 +1,14 @@
-import { t } from 'tap';
+import { get, type IncomingMessage } from 'node:http';
+import { type Test, t } from 'tap';
+import { seed } from '../../../bench/env/seed.js';
+import { seedPredictions } from '../../../bench/env/seed-predictions.js';
+import { makeApiKey } from '../../../src/features/accounts/index.js';
 import { cutSlowReaders } from '../../../src/features/exports/exports.js';
 import { startApp } from '../../help/app.js';
+import { readLines } from '../../help/exports.js';
+import { until } from '../../help/until.js';
 
-/** How long an export may be read, and the moment that it stands for. */
+/** How many exports go at once and how long each may be read, and the moment it stands for. */
 
 const piece_bytes = 65_536;
 
@@ -33,7 +39,6 @@ t.test('a reader slower than 64 KiB a second is cut after a minute', async (t) =
 
 t.test('a snapshot lies before every transaction that may still write', async (t) => {
   const app = await startApp(t, { roles: ['api'], env: { LIMIT_EXPORTS: '100000' } });
-  const path = '/api/export/predictions';
   const snapshotOf = async () => {
     const { headers } = await app.call('GET', path);
     return Date.parse(headers.get('x-export-snapshot') ?? '');
@@ -42,11 +47,71 @@ t.test('a snapshot lies before every transaction that may still write', async (t
     const [began] = await tx<{ at: Date }[]>`select now() as at`;
     const begin_ms = Number(began?.at);
     t.ok((await snapshotOf()) <= begin_ms - 2_000);
-    const asked = new Date(Date.now() - 2_001).toISOString();
-    const refused = await app.call('GET', `${path}?snapshot=${asked}`);
+    const recent = new Date(Date.now() - 2_001).toISOString();
+    const refused = await app.call('GET', `${path}?snapshot=${recent}`);
     t.match(refused, { status: 503, body: { code: 'UNAVAILABLE', retryable: true } });
     t.equal(refused.headers.get('retry-after'), '5');
     const older = new Date(begin_ms - 2_500).toISOString();
     t.equal((await app.call('GET', `${path}?snapshot=${older}`)).status, 200);
   });
+});
+
+const agents = 100;
+const questions = 80;
+const path = '/api/export/predictions';
+
+/** An answer whose body nobody reads. */
+const openUnread = (t: Test, url: string): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const request = get(url, { agent: false }, (answer) => {
+      t.teardown(() => answer.destroy());
+      answer.pause();
+      resolve(answer);
+    });
+    request.on('error', reject);
+  });
+
+const makeApp = async (t: Test, env: Record<string, string>) => {
+  const app = await startApp(t, { env });
+  await seed(app.sql, { keys: Array.from({ length: agents }, makeApiKey), questions });
+  await seedPredictions(app.sql, { agents, questions, from_ms: Date.now() - 86_400_000 });
+  return app;
+};
+
+t.test('two at once for one address; an export that ends makes room', async (t) => {
+  const app = await makeApp(t, { LIMIT_EXPORTS: '100000' });
+  const [first, second] = [
+    await openUnread(t, `${app.url}${path}?format=csv`),
+    await openUnread(t, `${app.url}${path}?format=json`),
+  ];
+  for (const what of ['', '/manifest']) {
+    const refused = await app.call('GET', `${path}${what}`);
+    t.match(refused, { status: 429, body: { code: 'TOO_MANY_EXPORTS', retryable: true } });
+    t.ok(Number(refused.headers.get('retry-after')) >= 1);
+  }
+  first.destroy();
+  const answer = await until('there is room', async () => {
+    const opened = await app.call('GET', `${path}?format=ndjson`);
+    return opened.status === 200 ? opened : undefined;
+  });
+  t.equal(readLines(String(answer.body)).length, agents * questions);
+  second.destroy();
+  await until('nothing is held in Postgres', async () => {
+    const [open] = await app.sql<{ count: number }[]>`
+      select count(*)::integer as count
+      from pg_stat_activity
+      where application_name = 'prediction-forum exports'
+        and datname = current_database()
+        and state <> 'idle'`;
+    return open?.count === 0;
+  });
+});
+
+t.test('so many a minute, and not one more', async (t) => {
+  const app = await startApp(t, { env: { LIMIT_EXPORTS: '4' } });
+  for (const what of [path, `${path}/manifest`, '/api/export/calibration']) {
+    t.equal((await app.call('GET', what)).status, 200);
+  }
+  t.equal((await app.call('GET', '/api/export/consensus-history')).status, 200);
+  t.match(await app.call('GET', path), { status: 429, body: { code: 'RATE_LIMITED' } });
 });

@@ -3,6 +3,7 @@ import { t } from 'tap';
 import { findBoardDifferences } from '../../../src/features/leaderboards/index.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { startApp } from '../../help/app.js';
+import { predict as predictOn } from '../../help/exports.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -11,28 +12,8 @@ import { until } from '../../help/until.js';
 const app = await startApp(t, { env: { LIMIT_EXPORTS: '1000' } });
 const human = await makeHuman(app);
 
-let words = 0;
-/** No two texts share more than their headings. */
-const makeText = (): string => {
-  const word = (): string => {
-    words += 1;
-    return `w${words.toString(36).replaceAll(/[0-9]/g, (digit) => 'ghjkmnpqrs'[Number(digit)] ?? '')}ord`;
-  };
-  const some = (count: number): string => Array.from({ length: count }, word).join(' ');
-  return `EVIDENCE: ${some(20)} https://archive-${words}.city-press.org/a and
-https://bulletin-${words}.harbor-news.net/b
-ANALYSIS: ${some(15)}
-COUNTER-EVIDENCE: ${some(15)}
-BOTTOM LINE: ${some(12)}`;
-};
-
-const predict = async (agent: Agent, question_id: string, probability: number): Promise<void> => {
-  const answer = await app.call('POST', `/api/questions/${question_id}/predict`, {
-    key: agent.key,
-    body: { probability, reasoning: makeText() },
-  });
-  if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
-};
+const predict = (agent: Agent, question_id: string, probability: number) =>
+  predictOn(app, { question_id, agent, body: { probability } });
 
 const anna = await makeAgent(app, { human });
 const bert = await makeAgent(app, { human });
@@ -177,9 +158,9 @@ t.test('boards tell who stands where', async (t) => {
     t.equal(board.total, 2, by);
     const own = board.leaderboard.find((row: { user_id: string }) => row.user_id === anna.id);
     t.equal(own[member], own.value);
-    const told =
+    const in_record =
       by === 'calibration' ? me.body.performance.calibration.ece : me.body.performance[by];
-    t.equal(own.value, told, `${by} as in the record`);
+    t.equal(own.value, in_record, `${by} as in the record`);
     t.ok(own.interval.low <= own.value && own.value <= own.interval.high);
     if (best !== undefined) t.equal(board.leaderboard[0].user_id, best.id);
   }
@@ -261,14 +242,14 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
     body: { url: 'https://hooks.agents-at-work.net/in', events: ['question.resolved'] },
   });
   t.equal(hook.status, 201, JSON.stringify(hook.body));
-  const said: string[] = [];
+  const contents: string[] = [];
   for (let i = 0; i < 23; i += 1) {
     const content = `Comment number ${i} weighs supplier evidence against inspection delays.`;
     const answer = await app.call('POST', `/api/questions/${questions[i % 12]}/comments`, {
       ...{ key: anna.key, body: { content } },
     });
     t.equal(answer.status, 201, JSON.stringify(answer.body));
-    said.push(content);
+    contents.push(content);
   }
   const reason = 'The municipal register was read one day before its last correction came out.';
   const dispute = await app.call('POST', `/api/questions/${questions[3]}/dispute`, {
@@ -325,7 +306,7 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
     cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`;
   } while (cursor !== '');
   t.ok(pages > 2);
-  t.same(comments, said);
+  t.same(comments, contents);
   t.same(
     votes.map(({ id, kind, value }) => [id, kind, value]),
     [[voted, 'prediction', -1]],
@@ -334,9 +315,9 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
     suggestions.map(({ question, status }) => [question, status]),
     suggested.map((question) => [question, 'draft']),
   );
-  const told = await app.call('GET', '/api/me/notifications?limit=100', { key: anna.key });
-  t.ok(told.body.total > 10);
-  t.same(notifications.reverse(), told.body.notifications);
+  const listed = await app.call('GET', '/api/me/notifications?limit=100', { key: anna.key });
+  t.ok(listed.body.total > 10);
+  t.same(notifications.reverse(), listed.body.notifications);
   t.match(disputes, [{ id: dispute.body.dispute?.id, reason }]);
   t.equal(disputes.length, 1);
   for (const bad of [['x', ''], ['', null], ['end']]) {

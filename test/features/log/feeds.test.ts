@@ -2,10 +2,11 @@ import { parseFeed } from '@rowanmanning/feed-parser';
 import fc from 'fast-check';
 import { SaxesParser } from 'saxes';
 import { t } from 'tap';
-import { escapeXml, writeFeed } from '../../../src/features/log/atom.js';
+import { escapeXml, writeFeed } from '../../../src/features/log/feeds.js';
 import { renderPage } from '../../../src/web/page.js';
 import { type Answered, startApp, type TestApp } from '../../help/app.js';
 import { oddText } from '../../help/arbitrary.js';
+import { makeEntry } from '../../help/log.js';
 import { holds } from '../../help/property.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
@@ -60,13 +61,13 @@ const checkAtom = (xml: string): string[] => {
   return problems;
 };
 
-const untilTold = (app: TestApp, count: number) =>
-  until('the log tells of all', async () => {
-    const [row] = await app.sql<{ left: number; told: number }[]>`
+const untilLogged = (app: TestApp, count: number) =>
+  until('the log has all', async () => {
+    const [row] = await app.sql<{ left: number; logged: number }[]>`
       select
         (select count(*)::int from outbox) as left,
-        (select count(*)::int from events) as told`;
-    return row?.left === 0 && row.told >= count;
+        (select count(*)::int from events) as logged`;
+    return row?.left === 0 && row.logged >= count;
   });
 
 const resolve = async (app: TestApp, id: string, outcome: boolean): Promise<void> => {
@@ -87,9 +88,9 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
     await makeOpenQuestion(app, { category: 'society' }),
     await makeOpenQuestion(app, { category: 'industry', subcategory: 'public_sector' }),
   ];
-  await untilTold(app, 2);
+  await untilLogged(app, 2);
   await resolve(app, first, true);
-  await untilTold(app, 4);
+  await untilLogged(app, 4);
   const answer = await app.call('GET', '/feed.xml');
   t.ok(isFeed(answer));
   t.same(checkAtom(answer.body), []);
@@ -98,10 +99,10 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
   t.equal(feed.title, 'Prediction Forum');
   t.equal(feed.self, `${app.url}/feed.xml`);
   const { body } = await app.call('GET', '/api/events?events=question.created,question.resolved');
-  const told = [...body.events].reverse();
+  const logged = [...body.events].reverse();
   t.same(
     feed.items.map(({ id, published, url }) => ({ id, at: published?.toISOString(), url })),
-    told.map(({ id, timestamp, data }) => ({
+    logged.map(({ id, timestamp, data }) => ({
       id: `urn:uuid:${id}`,
       at: timestamp,
       url: `${app.url}/api/questions/${data.question_id}`,
@@ -110,11 +111,11 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
   t.match(feed.items[0]?.title, /^Resolved: Yes – Will the reading room/);
   t.same(
     textsOf(answer.body, 'log:offset').map(Number),
-    told.map(({ offset }) => offset),
+    logged.map(({ offset }) => offset),
   );
   t.same(
     textsOf(answer.body, 'log:data').map((text) => JSON.parse(text)),
-    told.map(({ data }) => data),
+    logged.map(({ data }) => data),
   );
   const industry = parseFeed((await app.call('GET', '/feed.xml?category=industry')).body);
   t.same(
@@ -139,12 +140,12 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
 t.test('what has not changed is not sent again', async (t) => {
   const app = await startApp(t, { roles: ['api', 'relay'] });
   const id = await makeOpenQuestion(app);
-  await untilTold(app, 1);
+  await untilLogged(app, 1);
   for (const path of ['/feed.xml', `/questions/${id}/feed.xml`, '/feed.xml?category=society']) {
     const first = await app.call('GET', path);
     const etag = first.headers.get('etag') ?? '';
-    const asked = { headers: { 'if-none-match': etag } };
-    const again = await app.call('GET', path, asked);
+    const options = { headers: { 'if-none-match': etag } };
+    const again = await app.call('GET', path, options);
     t.match(again, { status: 304, body: '' });
     t.equal(again.headers.get('etag'), etag);
     const head = await app.call('HEAD', path);
@@ -152,7 +153,7 @@ t.test('what has not changed is not sent again', async (t) => {
   }
   const before = await app.call('GET', '/feed.xml');
   await makeOpenQuestion(app);
-  await untilTold(app, 2);
+  await untilLogged(app, 2);
   const headers = { 'if-none-match': before.headers.get('etag') ?? '' };
   const after = await app.call('GET', '/feed.xml', { headers });
   t.equal(after.status, 200);
@@ -175,7 +176,7 @@ t.test('drafts have no feed and are in none', async (t) => {
   t.same(checkAtom(empty.body), []);
   t.equal(parseFeed(empty.body).items.length, 0);
   await app.call('POST', `/api/admin/questions/${draft}/publish`, { admin: true, body: {} });
-  await untilTold(app, 1);
+  await untilLogged(app, 1);
   t.ok(isFeed(await app.call('GET', path)));
   t.equal(parseFeed((await app.call('GET', '/feed.xml')).body).items.length, 1);
 });
@@ -185,7 +186,7 @@ t.test('hostile text stays text', async (t) => {
   const question = `]]></title><script>alert(1)</script>&amp; "quoted" 'it' <![CDATA[ &#0; 💡 ü`;
   const options = ['<b>', '&lt;', ']]>'];
   const id = await makeOpenQuestion(app, { question, question_type: 'multi', options });
-  await untilTold(app, 1);
+  await untilLogged(app, 1);
   for (const path of ['/feed.xml', `/questions/${id}/feed.xml`]) {
     const { body } = await app.call('GET', path);
     t.same(checkAtom(body), []);
@@ -198,22 +199,21 @@ t.test('hostile text stays text', async (t) => {
 
 t.test('any text makes well-formed XML, and comes out as it was', async (t) => {
   const at = new Date(0).toISOString();
-  const property = fc.property(oddText(0, 60), oddText(0, 60), (title, data) => {
+  const property = fc.property(oddText(0, 60), oddText(0, 60), (title, option) => {
+    const data = { question: title, options: [option], closes_at: at };
+    const event = 'question.created';
+    const body = JSON.stringify({ event, data, timestamp: at });
     const xml = writeFeed({
-      ...{ id: 'http://forum/feed.xml', title, subtitle: '', updated: at },
-      href: `http://forum/?${title}`,
-      entries: [
-        {
-          ...{ id: 'urn:x', title, updated: at, href: '', categories: [title], content: data },
-          event: { offset: 1, name: 'x', data },
-        },
-      ],
+      ...{ id: 'http://forum/feed.xml', title, subtitle: option, public_url: 'http://forum' },
+      ...{ href: `http://forum/?${title}`, since: new Date(0) },
+      events: [{ ...makeEntry(1), event, category: title, body }],
     });
     const valid = title.replaceAll(
       /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu,
       '\u{fffd}',
     );
-    return textsOf(xml, 'title').every((text) => text === valid);
+    const [own, ofEntry] = textsOf(xml, 'title');
+    return own === valid && ofEntry === `New: ${valid}`;
   });
   await holds(t, property as never, { numRuns: 300 });
   t.equal(escapeXml('\u0000\ud800\ufffe<'), '\ufffd\ufffd\ufffd&lt;');

@@ -1,13 +1,21 @@
-import type { ServerResponse } from 'node:http';
 import { test } from 'tap';
+import { makeMailOpener, readUnsent } from '../../../src/features/accounts/mail-store.js';
 import { deleteWebhook, updateWebhook } from '../../../src/features/webhooks/store.js';
 import { firstIdAt, makeId } from '../../../src/kit/ids.js';
 import { until } from '../../help/until.js';
-import { type Hook, makeWorld, type World } from './world.js';
+import {
+  addAgent,
+  addHuman,
+  type Hook,
+  healthOf,
+  makeWorld,
+  many,
+  newAgent,
+  type World,
+} from './world.js';
 
-/** What is done about deliveries beside sending them. */
+/** What is done about deliveries apart from sending them: switching off, gaps, replays, removal. */
 
-const many = (count: number) => Array.from({ length: count }, () => ({}));
 const maintenance = { every_ms: 20 };
 
 const statesOf = async (world: World, { id }: Hook): Promise<Record<string, number>> => {
@@ -36,6 +44,14 @@ const fill = ({ deps }: World, { id }: Hook, count: number) => deps.sql`
   insert into deliveries (webhook_id, event_id, id, event_offset, recorded_on, state, next_at)
   select ${id}, e.id, delivery_id(${id}, e.id), e.n, '2026-01-02', 'pending', now()
   from (select gen_random_uuid() as id, n from generate_series(1, ${count}::int) n) e`;
+
+const gapsOf = ({ deps }: World, { id }: Hook) => deps.sql<
+  { first: number; last: number; count: number; reason: string }[]
+>`
+  select event_offset as first, gap_until_offset as last, gap_count as count, gap_reason as reason
+  from deliveries
+  where webhook_id = ${id} and state = 'gap'
+  order by event_offset`;
 
 test('switching off skips a long queue, and nothing of it is sent later', async (t) => {
   const world = await makeWorld(t);
@@ -76,14 +92,6 @@ test('deleting is one short step, and nothing is left in the end', async (t) => 
   await sql`update webhook_leavings set deleted_at = now() - interval '11 minutes'`;
   await until('forgotten', async () => (await countRows(world, 'webhook_leavings')) === 0);
 });
-
-const gapsOf = ({ deps }: World, { id }: Hook) => deps.sql<
-  { first: number; last: number; count: number; reason: string }[]
->`
-  select event_offset as first, gap_until_offset as last, gap_count as count, gap_reason as reason
-  from deliveries
-  where webhook_id = ${id} and state = 'gap'
-  order by event_offset`;
 
 test('a backlog is cut at its bound, and one row says what was left out', async (t) => {
   const world = await makeWorld(t);
@@ -194,8 +202,7 @@ test('a replay of more than a queue holds goes on as the queue empties', async (
     insert into webhook_replays (webhook_id, id, after_offset, next_offset, until_offset)
     values (${hook.id}, ${makeId()}, 0, 1, 1300)`;
   // Nothing is sent: the queue fills up to its bound, and a step goes at most a step beyond it.
-  const held: ServerResponse[] = [];
-  world.receiver.script('/', ...many(4).map(() => (r: ServerResponse) => void held.push(r)));
+  const held = world.hold('/', 4);
   await world.startSigner({ maintenance });
   await world.receiver.waitFor('/', 2);
   await until('the replay waits', async () => {
@@ -267,4 +274,97 @@ test('any number of processes may do it', async (t) => {
     const { pending = 0, sending = 0 } = await statesOf(world, hook);
     return pending + sending === 0;
   });
+});
+
+test('410 to two events switches a webhook off, to one event again and again does not', async (t) => {
+  const world = await makeWorld(t);
+  const once = await world.addHook({ path: '/once' });
+  const twice = await world.addHook({ path: '/twice' });
+  const gone = many(3).map(() => ({ status: 410 }));
+  world.receiver.script('/once', ...gone);
+  world.receiver.script('/twice', ...gone);
+  await world.startSigner({ maintenance });
+  await world.record({});
+  await until('three attempts at each', async () => {
+    await world.deps.sql`
+      update deliveries set next_at = now() where state = 'waiting' and attempts < 3`;
+    const all = await world.deliveries();
+    return all.every((one) => one.attempts === 3 && one.state === 'waiting');
+  });
+  t.match(await healthOf(world, once), { active: true, failures: 3, gone: 1 });
+  t.match(await healthOf(world, twice), { active: true, failures: 3, gone: 1 });
+
+  world.receiver.script('/twice', { status: 410 });
+  await world.record({});
+  await until('it is switched off', async () => !(await healthOf(world, twice)).active);
+  t.match((await healthOf(world, twice)).disabled_reason, /410 Gone to two events/);
+  t.match(await healthOf(world, once), { active: true, gone: 0 }, 'a success forgives');
+  await until('its queue is skipped', async () =>
+    (await world.deliveries())
+      .filter((one) => one.webhook_id === twice.id)
+      .every((one) => one.state === 'skipped_disabled'),
+  );
+});
+
+test('5 days without success, 20 failures and 3 events: off, with a reason and a notice', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  const owner = newAgent();
+  await addAgent(world.deps, owner.id);
+  const setHealth = (hook: Hook, days: number, failures: number, events: number) => sql`
+    update webhooks
+    set
+      failing_since = now() - ${days}::float8 * interval '1 day',
+      failures = ${failures},
+      failed_events = ${Array.from({ length: events }, () => makeId())}::uuid[]
+    where id = ${hook.id}`;
+  const cases = [
+    [4.9, 20, 3, true],
+    [5.1, 19, 3, true],
+    [5.1, 20, 2, true],
+    [5.1, 20, 3, false],
+  ] as const;
+  const hooks = [];
+  for (const [days, failures, events] of cases) {
+    const hook = await world.addHook({ owner });
+    await setHealth(hook, days, failures, events);
+    hooks.push(hook);
+  }
+  await world.startSigner({ maintenance });
+  const last = hooks.at(-1) as Hook;
+  await until('the last is switched off', async () => !(await healthOf(world, last)).active);
+  for (const [index, [, , , active]] of cases.entries()) {
+    t.equal((await healthOf(world, hooks[index] as Hook)).active, active, String(cases[index]));
+  }
+  const { disabled_reason } = await healthOf(world, last);
+  t.match(disabled_reason, /^No delivery succeeded for 5 days: 20 attempts failed/);
+  const notices = await sql`select agent_id, kind, subject_id, details from notifications`;
+  t.match(notices, [
+    {
+      agent_id: owner.id,
+      kind: 'webhook.disabled',
+      subject_id: last.id,
+      details: { webhook_id: last.id, reason: disabled_reason },
+    },
+  ]);
+  t.equal(notices.length, 1);
+});
+
+test('a person whose webhook is switched off gets a mail', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  const human = makeId();
+  await addHuman(world.deps, human);
+  const hook = await world.addHook({ owner: { kind: 'human', id: human } });
+  await sql`
+    update webhooks
+    set failing_since = now(), failures = 2, gone_events = array[${makeId()}, ${makeId()}]::uuid[]`;
+  await world.startSigner({ maintenance });
+  await until('it is switched off', async () => !(await healthOf(world, hook)).active);
+  const mails = await readUnsent(sql, 10);
+  t.match(mails, [{ recipient: 'a@b.dev' }]);
+  const [mail] = mails;
+  const opened = mail === undefined ? null : makeMailOpener(world.deps.config)(mail);
+  t.match(opened?.text, /410 Gone to two events/);
+  t.same(await sql`select from notifications`, []);
 });

@@ -1,10 +1,22 @@
+import fc from 'fast-check';
 import { test } from 'tap';
-import { streamKey } from '../../../src/features/events/index.js';
-import { runsOf } from '../../../src/features/webhooks/delivery/planning.js';
-import { readPlannedOffset } from '../../../src/features/webhooks/index.js';
+import {
+  type FilterMembers,
+  passesFilter,
+  readFilter,
+  streamKey,
+} from '../../../src/features/events/index.js';
+import { planDeliveries, readPlannedOffset } from '../../../src/features/webhooks/index.js';
+import { runsOf } from '../../../src/features/webhooks/planning.js';
+import { insertWebhook } from '../../../src/features/webhooks/store.js';
+import { isFault } from '../../../src/kit/fault.js';
+import { makeId } from '../../../src/kit/ids.js';
+import { anyBody, anyEventNames, anyNarrowing, anyPlace } from '../../help/filters.js';
 import { makeLogWriter } from '../../help/log.js';
+import { openParts } from '../../help/parts.js';
+import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
-import { makeWorld, newAgent, type World } from './world.js';
+import { addAgent, makeWorld, newAgent, type World } from './world.js';
 
 /** Signers as a consumer group of the log's stream, and the planning that does without it. */
 
@@ -62,7 +74,7 @@ test('what comes over the stream is planned, acknowledged and sent at once', asy
   t.same(await world.deps.sql`select from planned_ranges`, [], 'what touches is one');
 });
 
-test('several signers share the stream, and no offset is planned twice', async (t) => {
+test('several signers share the stream: nothing is planned or sent twice, and the limits hold for all', async (t) => {
   const world = await makeWorld(t);
   const log = openLog(world);
   const owner = newAgent();
@@ -75,6 +87,7 @@ test('several signers share the stream, and no offset is planned twice', async (
   const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);
   t.equal(seen.length, 4 * 601);
   t.equal(new Set(seen).size, 4 * 601);
+  for (const path of ['/1', '/2', '/3', '/4']) t.ok(world.receiver.load(path).most <= 2, path);
   await plannedUpTo(world, 601);
 });
 
@@ -193,4 +206,83 @@ test('events of days ago are planned like those of today', async (t) => {
     where "offset" <= 2`;
   await world.startSigner();
   await world.settled(4, 'delivered');
+});
+
+test('an event goes to each active webhook that asked for it and to no other', async (t) => {
+  const world = await makeWorld(t);
+  await world.addHook({ path: '/a', events: ['question.created', 'question.closed'] });
+  await world.addHook({ path: '/b', events: ['question.closed'] });
+  await world.addHook({ path: '/c', events: ['question.resolved'] });
+  const off = await world.addHook({ path: '/d' });
+  await world.deps.sql`update webhooks set active = false where id = ${off.id}`;
+  await world.record({}, { event: 'question.closed' });
+  const planned = (await world.deliveries()).map((one) => `${one.state} ${one.webhook_id}`);
+  t.equal(planned.length, 4);
+  t.ok(planned.includes(`skipped_disabled ${off.id}`), 'kept, so that it can be replayed');
+  await world.startSigner();
+  await world.settled(4, 'delivered', 'skipped_disabled');
+  const paths = world.receiver.received.map((one) => `${one.path} ${one.headers['x-svc-event']}`);
+  t.same(paths.sort(), ['/a question.closed', '/a question.created', '/b question.closed']);
+});
+
+test('a reply goes only to the author and to the human who owns the author', async (t) => {
+  const world = await makeWorld(t);
+  const human = makeId();
+  const author = newAgent();
+  await addAgent(world.deps, author.id, human);
+  const events = ['comment.reply'];
+  await world.addHook({ path: '/author', owner: author, events });
+  await world.addHook({ path: '/owner', owner: { kind: 'human', id: human }, events });
+  await world.addHook({ path: '/stranger', events });
+  await world.addHook({ path: '/human', owner: { kind: 'human', id: makeId() }, events });
+  await world.record({ event: 'comment.reply', audience_id: author.id });
+  await world.startSigner();
+  await world.settled(2, 'delivered');
+  t.same(world.receiver.received.map((one) => one.path).sort(), ['/author', '/owner']);
+});
+
+test('an offset is planned once, whatever became of its deliveries', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  await world.addHook();
+  await world.record({}, {}, {});
+  await sql`delete from deliveries where event_offset = 2`;
+  await sql.begin((tx) => planDeliveries(tx, { first: 1, last: 3 }));
+  t.same(
+    (await world.deliveries()).map((one) => one.event_offset),
+    [1, 3],
+  );
+});
+
+test('deliveries are planned of exactly what passes the same filter on a socket', async (t) => {
+  const { deps, stores } = await openParts(t);
+  const log = makeLogWriter(deps.sql, deps.redis, stores.redis_prefix);
+  const anyHook = fc.record({
+    events: anyEventNames,
+    filter: fc.record(anyNarrowing, { requiredKeys: [] }),
+  });
+  const hooks: { id: string; wanted: FilterMembers }[] = [];
+  for (const { events, filter: given } of fc.sample(anyHook, 80)) {
+    const filter = readFilter(given, { pillars, path: 'body.filter' });
+    if (isFault(filter)) throw new Error(filter.message);
+    const id = makeId();
+    await insertWebhook(deps.sql, {
+      ...{ id, owner: { kind: 'agent', id: makeId() }, url: 'https://a.example.org', events },
+      ...{ secret_sealed: Buffer.from('secret'), filter: filter?.shown },
+    });
+    hooks.push({ id, wanted: { ...filter?.shown, events } });
+  }
+  for (const [place, body] of fc.sample(fc.tuple(anyPlace, anyBody), 150)) {
+    await log.record(1, { ...place, ...body, audience_id: null });
+  }
+  await deps.sql.begin((tx) => planDeliveries(tx, { first: 1, last: 150 }));
+  for (const { id, wanted } of hooks) {
+    const rows = await deps.sql<{ event_offset: number }[]>`
+      select event_offset from deliveries where webhook_id = ${id} order by event_offset`;
+    t.strictSame(
+      rows.map(({ event_offset }) => event_offset),
+      log.entries.filter((entry) => passesFilter(wanted, { ...entry })).map(({ offset }) => offset),
+      JSON.stringify(wanted),
+    );
+  }
 });

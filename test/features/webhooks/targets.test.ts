@@ -81,7 +81,7 @@ const portsOf = (urls: readonly string[]): number[] => urls.map((url) => Number(
 const strange = (connects: readonly Connect[], known: readonly number[]): readonly Connect[] =>
   connects.filter(({ port }) => !known.includes(port));
 
-interface Doors {
+interface Routes {
   readonly app: TestApp;
   readonly names: NameServer;
   /** Creates a webhook, and points the one that is there elsewhere. */
@@ -92,7 +92,7 @@ interface Doors {
 
 const good_name = 'good.acme.com';
 
-const openDoors = async (t: Test): Promise<Doors> => {
+const openRoutes = async (t: Test): Promise<Routes> => {
   const connects = watchConnects(t);
   const names = await startNameServer(t, { ...refused_zones, [good_name]: { a: ['1.1.1.1'] } });
   const app = await startApp(t, {
@@ -117,11 +117,12 @@ const storedUrls = async ({ sql }: TestApp): Promise<string[]> =>
 
 test('no bad address is taken at create or update, looked up or called', async (t) => {
   t.ok(all_bad.length >= 100);
-  const { app, names, create, update, strangers } = await openDoors(t);
+  const { app, names, create, update, strangers } = await openRoutes(t);
   for (const { url, code } of all_bad) {
     for (const answer of [await create(url), await update(url)]) {
       t.equal(answer.status, 400, url.slice(0, 80));
       t.equal(answer.body.code, code, url.slice(0, 80));
+      t.equal(answer.body.fields[0].path, 'body.url');
     }
   }
   t.same(await storedUrls(app), [`https://${good_name}/`]);
@@ -130,7 +131,7 @@ test('no bad address is taken at create or update, looked up or called', async (
 });
 
 test('no name is taken at create or update with an answer that is not public', async (t) => {
-  const { app, create, update, strangers } = await openDoors(t);
+  const { app, create, update, strangers } = await openRoutes(t);
   for (const name of Object.keys(refused_zones)) {
     for (const answer of [await create(`https://${name}/`), await update(`https://${name}/`)]) {
       t.equal(answer.body.code, 'SSRF_BLOCKED', JSON.stringify(refused_zones[name])?.slice(0, 80));
@@ -141,7 +142,7 @@ test('no name is taken at create or update with an answer that is not public', a
 });
 
 test('a name without an answer is taken with a warning', async (t) => {
-  const { names, create, update, strangers } = await openDoors(t);
+  const { names, create, update, strangers } = await openRoutes(t);
   names.set('late.acme.com', { a: ['127.0.0.1'], delay_ms: 30_000 });
   names.set('broken.acme.com', { rcode: 2 });
   names.set('alias.acme.com', { cname: 'localhost' });
@@ -180,7 +181,7 @@ test('no bad address that is stored all the same is called', async (t) => {
   t.same(strange(connects, portsOf([DATABASE_URL, REDIS_URL])), []);
 });
 
-/** Counts who comes to an address that may not be reached. */
+/** Counts connections to an address that may not be reached. */
 const startTrap = async (t: Test, host: string, port: number): Promise<() => number> => {
   let count = 0;
   const server = createServer((socket) => {

@@ -1,9 +1,6 @@
+import type { ServerResponse } from 'node:http';
 import type { Test } from 'tap';
-import {
-  createWebhooks,
-  planDeliveries,
-  type Webhooks,
-} from '../../../src/features/webhooks/index.js';
+import { createWebhooks, planDeliveries } from '../../../src/features/webhooks/index.js';
 import { makeSecret } from '../../../src/features/webhooks/signing.js';
 import { insertWebhook, type Owner } from '../../../src/features/webhooks/store.js';
 import type { Deps } from '../../../src/http/deps.js';
@@ -11,37 +8,27 @@ import { makeId } from '../../../src/kit/ids.js';
 import { createSigner, type SignerOptions } from '../../../src/process/signer.js';
 import { openAdmin } from '../../help/own-stores.js';
 import { openParts, type PartsOptions } from '../../help/parts.js';
-import { type Receiver, startReceiver } from '../../help/receiver.js';
+import { startReceiver } from '../../help/receiver.js';
 import { openStores } from '../../help/stores.js';
 import { until } from '../../help/until.js';
 
 /** A receiver, stores, and shortcuts for webhooks and events, without the HTTP surface. */
 
-export interface Hook {
-  readonly id: string;
-  readonly secret: string;
-  readonly owner: Owner;
-}
-
-export interface HookOptions {
+interface HookOptions {
   readonly path?: string;
   readonly url?: string;
   readonly events?: readonly string[];
   readonly owner?: Owner;
 }
 
-export interface EventOptions {
+interface EventOptions {
   readonly event?: string;
   readonly audience_id?: string;
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
-export interface Delivery {
-  readonly id: string;
-  readonly webhook_id: string;
-  readonly event_id: string;
+interface Delivery extends Record<'id' | 'webhook_id' | 'event_id' | 'state', string> {
   readonly event_offset: number;
-  readonly state: string;
   readonly attempts: number;
   readonly claims: number;
   /** From the last attempt to the next. */
@@ -49,33 +36,37 @@ export interface Delivery {
   readonly lease_id: string | null;
 }
 
-export interface Attempt {
+interface Attempt {
   readonly attempt: number;
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string | null;
 }
 
-export interface World {
-  readonly deps: Deps;
-  readonly receiver: Receiver;
-  readonly webhooks: Webhooks;
-  addHook(options?: HookOptions): Promise<Hook>;
-  /** Records events as the relay does, and plans their deliveries; their ids. */
-  record(...events: readonly EventOptions[]): Promise<string[]>;
-  startSigner(options?: SignerOptions): Promise<{ stop(): Promise<void> }>;
-  deliveries(): Promise<Delivery[]>;
-  attempts(event_id: string): Promise<Attempt[]>;
-  /** Waits until every delivery is in one of the states. */
-  settled(count: number, ...states: readonly string[]): Promise<Delivery[]>;
-  /** Makes waiting deliveries due. */
-  makeDue(): Promise<void>;
-}
+/** Events of the usual kind. */
+export const many = (count: number): readonly EventOptions[] =>
+  Array.from({ length: count }, () => ({}));
 
 export const newAgent = (): Owner => ({ kind: 'agent', id: makeId() });
 
 export const bodyOf = ({ event = 'question.created', data = { n: 1 } }: EventOptions): string =>
   JSON.stringify({ event, data, timestamp: '2026-01-02T03:04:05.000Z' });
+
+/** An agent and, where one is named, the person who owns it. */
+export const addAgent = async ({ sql }: Deps, id: string, human: string | null = null) => {
+  if (human !== null) await addHuman({ sql }, human);
+  await sql`
+    insert into agents
+      (id, name, name_key, model, model_family, persona_archetype, risk_profile, roles,
+        referral_code, owner_id, linked_at, key_digest)
+    values
+      (${id}, 'owner', 'owner', 'm', 'other', 'data_driven', 'moderate', '{predictor}', 'CODE',
+        ${human}, case when ${human !== null} then now() end, ${Buffer.alloc(32)})`;
+};
+
+export const addHuman = ({ sql }: Pick<Deps, 'sql'>, id: string) => sql`
+  insert into humans (id, email, email_key, password_hash)
+  values (${id}, 'a@b.dev', 'a@b.dev', '-')`;
 
 const recordEvents = async (deps: Deps, events: readonly EventOptions[]): Promise<string[]> =>
   deps.sql.begin(async (tx) => {
@@ -98,12 +89,12 @@ const recordEvents = async (deps: Deps, events: readonly EventOptions[]): Promis
     return ids;
   });
 
-export interface WorldOptions extends PartsOptions {
+interface WorldOptions extends PartsOptions {
   /** DNS names of the receiver. */
   readonly names?: readonly string[];
 }
 
-export const makeWorld = async (t: Test, options: WorldOptions = {}): Promise<World> => {
+export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
   const receiver = await startReceiver(options.names);
   t.teardown(() => receiver.close());
   const env = {
@@ -118,7 +109,7 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}): Promise<Wo
   const webhooks = createWebhooks(deps.config);
   t.teardown(() => webhooks.close());
 
-  // Whoever makes partitions may hold the table for a while.
+  // Making partitions may hold the table for a while.
   const looker = openAdmin(stores.database_url);
   t.teardown(() => looker.end());
   const deliveries = async (): Promise<Delivery[]> => looker<Delivery[]>`
@@ -140,17 +131,24 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}): Promise<Wo
     receiver,
     webhooks,
     deliveries,
-    addHook: async ({ path = '/', url, events = ['question.created'], owner } = {}) => {
+    addHook: async (hook: HookOptions = {}) => {
+      const { path = '/', url = receiver.url(path), events = ['question.created'] } = hook;
+      const { owner = newAgent() } = hook;
       const id = makeId();
       const secret = makeSecret();
-      const who = owner ?? newAgent();
       const secret_sealed = webhooks.sealer.seal(id, secret);
-      const target = url ?? receiver.url(path);
-      await insertWebhook(sql, { id, owner: who, url: target, events, secret_sealed });
-      return { id, secret, owner: who };
+      await insertWebhook(sql, { id, owner, url, events, secret_sealed });
+      return { id, secret, owner };
     },
-    record: (...events) => recordEvents(deps, events),
-    startSigner: async (signer_options = {}) => {
+    /** Records events as the relay does, and plans their deliveries; their ids. */
+    record: (...events: readonly EventOptions[]) => recordEvents(deps, events),
+    /** The next requests to a path get no answer until the test gives it. */
+    hold: (path: string, count = 1, held: ServerResponse[] = []): ServerResponse[] => {
+      const hold = (response: ServerResponse): void => void held.push(response);
+      receiver.script(path, ...Array<typeof hold>(count).fill(hold));
+      return held;
+    },
+    startSigner: async (signer_options: SignerOptions = {}) => {
       const signer = createSigner(deps, { webhooks, sweep_ms: 50, ...signer_options });
       await signer.start();
       let stopping: Promise<void> | undefined;
@@ -161,16 +159,46 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}): Promise<Wo
       t.teardown(stop);
       return { stop };
     },
-    attempts: async (event_id) => sql<Attempt[]>`
-      select attempt, status, error, answer from attempts where event_id = ${event_id} order by at`,
-    settled: async (count, ...states) =>
+    attempts: async (event_id: string | undefined): Promise<Attempt[]> => sql<Attempt[]>`
+      select attempt, status, error, answer
+      from attempts
+      where event_id = ${event_id ?? null}
+      order by at`,
+    /** Waits until there are so many deliveries, each in one of the states. */
+    settled: async (count: number, ...states: readonly string[]) =>
       until(`${count} deliveries ${states.join(' or ')}`, async () => {
         const all = await deliveries();
         const done = all.length === count && all.every((one) => states.includes(one.state));
         return done ? all : undefined;
       }),
+    /** Makes waiting deliveries due. */
     makeDue: async () => {
       await sql`update deliveries set next_at = now() where state = 'waiting'`;
     },
   };
+};
+
+export type World = Awaited<ReturnType<typeof makeWorld>>;
+export type Hook = Awaited<ReturnType<World['addHook']>>;
+
+interface Health {
+  readonly active: boolean;
+  readonly disabled_reason: string | null;
+  readonly failures: number;
+  readonly trips: number;
+  readonly pause_s: number | null;
+  readonly failed: number;
+  readonly gone: number;
+}
+
+export const healthOf = async ({ deps }: World, { id }: Hook): Promise<Health> => {
+  const [row] = await deps.sql<Health[]>`
+    select
+      active, disabled_reason, failures, trips,
+      extract(epoch from paused_until - now())::float8 as pause_s,
+      cardinality(failed_events) as failed, cardinality(gone_events) as gone
+    from webhooks
+    where id = ${id}`;
+  if (row === undefined) throw new Error('there is no such webhook');
+  return row;
 };

@@ -236,7 +236,7 @@ t.test('filters choose rows', async (t) => {
   t.strictSame(await idsOf(`as_of=${third}`), ids.slice(0, 3));
 });
 
-t.test('what is asked wrongly is refused', async (t) => {
+t.test('wrong parameters are refused', async (t) => {
   const later = new Date(Date.now() + 60_000).toISOString();
   for (const query of [
     'format=xml',

@@ -1,6 +1,6 @@
-import type { Db, Sql } from '../../../db/client.js';
-import type { DeliveryState } from '../schema.js';
-import type { Attempt } from '../signing.js';
+import type { Db, Sql } from '../../db/client.js';
+import type { DeliveryState } from './schema.js';
+import type { Attempt } from './signing.js';
 
 /**
  * Deliveries in Postgres, which alone decides who sends what and when.
@@ -22,7 +22,7 @@ export interface Leased extends Omit<Attempt, 'event' | 'body' | 'offset'> {
   readonly body: string | null;
   /** It is a retry, was sent again by hand or is replayed. */
   readonly is_repeat: boolean;
-  /** Of the breaker; above 0 this is a probe. */
+  /** How often the breaker opened in a row; above 0 this is a probe. */
   readonly trips: number;
   readonly lease_id: string;
 }
@@ -41,7 +41,7 @@ export const showAlive = async (db: Db, signer_id: string): Promise<void> => {
     on conflict (id) do update set seen_at = now()`;
 };
 
-export interface ClaimAsk extends Record<'signer_id' | 'lease_id', string> {
+interface ClaimOptions extends Record<'signer_id' | 'lease_id', string> {
   readonly lease_ms: number;
   /** The webhooks to look at; null: all. */
   readonly webhook_ids: readonly string[] | null;
@@ -59,14 +59,14 @@ const claim_lock = 7_366_145;
  * signer keeps the limits of endpoints and owners by itself. A webhook that is probed gets one
  * delivery at a time. The order of webhooks is random, so that none is always the last.
  */
-export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Leased[]> =>
+export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[]> =>
   sql.begin(async (tx) => {
     // Signers claim by turns. The statement after this sees what the one before leased.
     await tx`select pg_advisory_xact_lock(${claim_lock})`;
     return tx<Leased[]>`
       with held as (
         select *
-        from unnest(${[...ask.held.keys()]}::uuid[], ${[...ask.held.values()]}::int[])
+        from unnest(${[...options.held.keys()]}::uuid[], ${[...options.held.values()]}::int[])
           as h (id, count)
       ),
       busy as materialized (
@@ -74,13 +74,13 @@ export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Leased[]> =>
         from deliveries d
         join webhooks w on w.id = d.webhook_id
         join signers s on s.id = d.signer_id and s.seen_at > now() - ${allowedSilence(tx)}
-        where d.state = 'sending' and d.signer_id <> ${ask.signer_id} and d.lease_until > now()
+        where d.state = 'sending' and d.signer_id <> ${options.signer_id} and d.lease_until > now()
       ),
       ready as (
         select
           w.id,
           case
-            when w.trips = 0 then greatest(0, ${ask.depth} - coalesce(h.count, 0))
+            when w.trips = 0 then greatest(0, ${options.depth} - coalesce(h.count, 0))
             when exists (
               select from deliveries p where p.webhook_id = w.id and p.state = 'sending'
             ) then 0
@@ -89,8 +89,8 @@ export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Leased[]> =>
         from webhooks w
         left join held h on h.id = w.id
         where w.active
-          and (${ask.webhook_ids as string[]}::uuid[] is null
-            or w.id = any (${ask.webhook_ids as string[]}::uuid[]))
+          and (${options.webhook_ids as string[]}::uuid[] is null
+            or w.id = any (${options.webhook_ids as string[]}::uuid[]))
           and (w.paused_until is null or w.paused_until <= now())
           and not exists (select from busy b where b.owner_id = w.owner_id)
         order by random()
@@ -106,16 +106,16 @@ export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Leased[]> =>
           limit r.room
           for update skip locked
         ) d
-        limit ${ask.room}
+        limit ${options.room}
       ),
       claimed as (
         update deliveries d
         set
           state = 'sending',
           claims = d.claims + 1,
-          lease_id = ${ask.lease_id},
-          lease_until = now() + ${ask.lease_ms} * interval '1 millisecond',
-          signer_id = ${ask.signer_id}
+          lease_id = ${options.lease_id},
+          lease_until = now() + ${options.lease_ms} * interval '1 millisecond',
+          signer_id = ${options.signer_id}
         from due
         where d.webhook_id = due.webhook_id and d.event_id = due.event_id
         returning d.*
@@ -137,7 +137,7 @@ export const claimDue = async (sql: Sql, ask: ClaimAsk): Promise<Leased[]> =>
       ) e on true`;
   });
 
-/** What becomes of a claimed delivery; `released` was not sent and is due as before. */
+/** The outcome of a claimed delivery; `released` was not sent and is due as before. */
 export interface Settlement {
   readonly webhook_id: string;
   readonly event_id: string;
@@ -153,7 +153,7 @@ export interface Settlement {
   readonly status?: number | null;
   readonly error?: string | null;
   readonly answer?: string;
-  /** What the breaker of the webhook is set to; absent where it stays. */
+  /** The new state of the webhook's breaker; absent where it stays. */
   readonly breaker?: { readonly trips: number; readonly pause_ms: number } | null;
 }
 

@@ -6,8 +6,8 @@ import {
   type Socket,
 } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import type { Pair } from './authority.js';
-import type { Teardown } from './stores.js';
+import type { Pair } from '../../help/authority.js';
+import type { Teardown } from '../../help/stores.js';
 
 /** Servers that behave as no server should, byte for byte. */
 
@@ -45,7 +45,7 @@ const listen = async (t: Teardown, server: Server, host: string) => {
 
 const host = '127.0.0.1';
 
-/** Speaks TLS, reads one request a connection and then does what is said for its path. */
+/** Speaks TLS, reads one request a connection and then does what its path is for. */
 export const startHostile = async (
   t: Teardown,
   pair: Pair,
@@ -80,13 +80,13 @@ export const startHostile = async (
   };
 };
 
-/** Takes connections; what then happens is said by `greet`, nothing when absent. */
+/** Takes connections; `greet` says what then happens; nothing when it is absent. */
 export const startMute = async (
   t: Teardown,
   greet?: (socket: Socket) => void,
 ): Promise<Pick<RawServer, 'port' | 'open'> & { readonly href: string }> => {
   const server = createTcpServer((socket) => {
-    // Read and dropped: who does not read does not see the other side close.
+    // Read and dropped: a side that does not read does not see the other side close.
     socket.resume();
     greet?.(socket);
   });

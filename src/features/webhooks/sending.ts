@@ -1,16 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
-import { createGroupCommit, type GroupCommit } from '../../../db/group-commit.js';
-import type { Deps } from '../../../http/deps.js';
-import { makeId } from '../../../kit/ids.js';
-import { describeError } from '../../../kit/log.js';
-import { type Loop, makeLoop } from '../../../kit/loop.js';
-import { isOutage } from '../../../kit/outage.js';
-import type { Service } from '../../../kit/service.js';
-import { createBreakers, judgeAttempt } from '../rules.js';
-import { isTargetRefused, type Webhooks } from '../signing.js';
+import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import type { Deps } from '../../http/deps.js';
+import { makeId } from '../../kit/ids.js';
+import { describeError } from '../../kit/log.js';
+import { type Loop, makeLoop } from '../../kit/loop.js';
+import { isOutage } from '../../kit/outage.js';
+import type { Service } from '../../kit/service.js';
 import { createPlanning } from './planning.js';
+import { createBreakers, judgeAttempt } from './rules.js';
 import {
   claimDue,
   type Leased,
@@ -18,7 +17,8 @@ import {
   settle,
   showAlive,
   sweepExpired,
-} from './store.js';
+} from './sending-store.js';
+import { isTargetRefused, type Webhooks } from './signing.js';
 
 /**
  * The sending of deliveries. Each second, and whenever something was planned or a queue ran low,
@@ -35,7 +35,7 @@ export const send_limits = {
   endpoint: 2,
   owner: 8,
   total: 256,
-  /** Of `total`, how many may be retries. */
+  /** How many of `total` may be retries. */
   retries: 192,
   /** Most deliveries of one endpoint that are called or wait for a slot. */
   depth: 32,
@@ -44,49 +44,49 @@ export const send_limits = {
 };
 export type SendLimits = Readonly<typeof send_limits>;
 
-interface Group {
-  readonly limit: LimitFunction;
-  count: number;
-}
-
-const runIn = async <T>(
-  groups: Map<string, Group>,
-  { id, most }: { readonly id: string; readonly most: number },
-  work: () => Promise<T>,
-): Promise<T> => {
-  const group = groups.get(id) ?? { limit: pLimit(most), count: 0 };
-  groups.set(id, group);
-  group.count += 1;
-  try {
-    return await group.limit(work);
-  } finally {
-    group.count -= 1;
-    if (group.count === 0) groups.delete(id);
-  }
+/** A limit for each key; one that is idle is forgotten. */
+const makeLimits = (most: number) => {
+  const limits = new Map<string, LimitFunction>();
+  /** How much of a key is under way or waits. */
+  const countOf = (key: string): number => {
+    const limit = limits.get(key);
+    return limit === undefined ? 0 : limit.activeCount + limit.pendingCount;
+  };
+  return {
+    countOf,
+    counts: () => new Map([...limits.keys()].map((key) => [key, countOf(key)])),
+    async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+      const limit = limits.get(key) ?? pLimit(most);
+      limits.set(key, limit);
+      try {
+        return await limit(work);
+      } finally {
+        if (countOf(key) === 0) limits.delete(key);
+      }
+    },
+  };
 };
 
 /**
  * Runs calls within the limits. A call takes a slot of its endpoint first and one of all slots
- * last, so that what waits for those is little of each endpoint and owner.
+ * last, so that few calls of each endpoint and owner wait for the slots of all.
  */
-export const createSlots = (limits: SendLimits) => {
-  const endpoints = new Map<string, Group>();
-  const owners = new Map<string, Group>();
-  const retries = pLimit(limits.retries);
-  const total = pLimit(limits.total);
+export const createSlots = (most: SendLimits) => {
+  const endpoints = makeLimits(most.endpoint);
+  const owners = makeLimits(most.owner);
+  const retries = pLimit(most.retries);
+  const total = pLimit(most.total);
   return {
     /** How many calls of which webhooks are under way or wait. */
-    counts: () => new Map([...endpoints].map(([id, { count }]) => [id, count])),
-    countOf: (webhook_id: string): number => endpoints.get(webhook_id)?.count ?? 0,
+    counts: endpoints.counts,
+    countOf: endpoints.countOf,
     run<T>(
       { webhook_id, owner_id, is_repeat }: Pick<Leased, 'webhook_id' | 'owner_id' | 'is_repeat'>,
       call: () => Promise<T>,
     ): Promise<T> {
       const inAll = () => total(call);
-      const inOwner = () => (is_repeat ? retries(inAll) : inAll());
-      const owner = { id: owner_id, most: limits.owner };
-      const inEndpoint = () => runIn(owners, owner, inOwner);
-      return runIn(endpoints, { id: webhook_id, most: limits.endpoint }, inEndpoint);
+      const inOwner = () => owners.run(owner_id, () => (is_repeat ? retries(inAll) : inAll()));
+      return endpoints.run(webhook_id, inOwner);
     },
   };
 };
@@ -103,10 +103,10 @@ export interface SendingOptions {
 
 interface Job extends Leased {
   /** On this process's monotonic clock, before its lease began. */
-  readonly asked_ms: number;
+  readonly claimed_ms: number;
 }
 
-/** What must be left of a lease to begin a call: its wall clock and time to settle. */
+/** The rest of a lease that a call needs: its wall clock and time to settle. */
 const lease_margin_ms = 12_000;
 const settle_again_ms = 100;
 
@@ -123,7 +123,7 @@ export class Sending implements Service {
   readonly #countTry = createBreakers();
   readonly #planning: Service;
   readonly #loop: Loop;
-  /** What is claimed and not settled. */
+  /** Deliveries that are claimed and not settled. */
   readonly #jobs = new Map<Job, Promise<void>>();
   /** Webhooks that may have more due. */
   readonly #unclaimed = new Set<string>();
@@ -217,13 +217,13 @@ export class Sending implements Service {
     this.#is_scan_due = false;
     for (const id of webhook_ids ?? [...this.#unclaimed]) this.#unclaimed.delete(id);
     const room = this.#room;
-    const asked_ms = performance.now();
+    const claimed_ms = performance.now();
     const rows = await claimDue(this.#deps.sql, {
       ...{ signer_id: this.#signer_id, lease_id: makeId(), lease_ms: this.#lease_ms },
       ...{ webhook_ids, held: this.#slots.counts(), depth: this.#limits.depth, room },
     });
     if (rows.length >= room) this.#is_scan_due = true;
-    for (const row of rows) this.#begin({ ...row, asked_ms });
+    for (const row of rows) this.#begin({ ...row, claimed_ms });
     for (const { webhook_id: id } of rows) {
       if (this.#slots.countOf(id) >= this.#limits.depth) this.#unclaimed.add(id);
     }
@@ -267,10 +267,10 @@ export class Sending implements Service {
     }
   }
 
-  #isFresh({ webhook_id, trips, asked_ms }: Job): boolean {
+  #isFresh({ webhook_id, trips, claimed_ms }: Job): boolean {
     const margin_ms = Math.min(lease_margin_ms, this.#lease_ms * 0.4);
-    const is_paused = trips === 0 && asked_ms <= (this.#opened.get(webhook_id) ?? -1);
-    const left_ms = asked_ms + this.#lease_ms - performance.now();
+    const is_paused = trips === 0 && claimed_ms <= (this.#opened.get(webhook_id) ?? -1);
+    const left_ms = claimed_ms + this.#lease_ms - performance.now();
     return !this.#is_stopping && !is_paused && left_ms >= margin_ms;
   }
 

@@ -1,9 +1,9 @@
-import type { Db, Tx } from '../../../db/client.js';
-import { firstIdAt } from '../../../kit/ids.js';
+import type { Db, Tx } from '../../db/client.js';
+import { firstIdAt } from '../../kit/ids.js';
 
 /**
  * Statements that keep the tables of deliveries small and true. Each may be repeated, does a
- * bounded part of its work, and passes over rows that somebody else works on.
+ * bounded part of its work, and passes over rows that another process works on.
  */
 
 /** Skips what a webhook that is off, or each of them, still had to be sent. */
@@ -62,7 +62,7 @@ export interface Sick {
   readonly id: string;
   readonly owner_kind: 'agent' | 'human';
   readonly owner_id: string;
-  /** Of an owner that is a person. */
+  /** The address of an owner that is a person. */
   readonly email: string | null;
   readonly url: string;
   readonly disabled_reason: string;
@@ -102,7 +102,7 @@ export const disableSick = (tx: Tx) => tx<Sick[]>`
 export interface Backlog {
   /** Most deliveries that wait for one webhook. */
   readonly most: number;
-  /** What has waited longer for its first attempt is left out. */
+  /** A delivery that waited longer for its first attempt is left out. */
   readonly age_hours: number;
 }
 

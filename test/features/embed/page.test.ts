@@ -6,14 +6,14 @@ import { SaxesParser } from 'saxes';
 import { t } from 'tap';
 import { computeConsensus } from '../../../src/features/consensus/index.js';
 import { drawCourse } from '../../../src/features/embed/draw.js';
-import { makeOembed } from '../../../src/features/embed/oembed.js';
 import { renderWidget } from '../../../src/features/embed/page.js';
+import { makeOembed } from '../../../src/features/embed/routes.js';
 import { views } from '../../../src/features/embed/schema.js';
 import type { QuestionRow } from '../../../src/features/questions/index.js';
 import { embed_script } from '../../../src/web/embed-script.js';
 import { embed_style } from '../../../src/web/embed-style.js';
 import { chromium, openBrowser } from '../../help/browser.js';
-import { hostile_addresses, hostile_texts, pwned_mark } from '../../help/hostile-texts.js';
+import { hostile_addresses, hostile_texts, pwned_mark } from './hostile-texts.js';
 
 /** Whatever a question says, its widget is the same elements with the same attributes. */
 
@@ -145,10 +145,10 @@ t.test('only http and https are a link', async (t) => {
 });
 
 t.test('the iframe that oEmbed gives is one iframe', async (t) => {
-  const asked = { question_id: id, view: 'card', theme: 'auto' } as const;
+  const shown = { question_id: id, view: 'card', theme: 'auto' } as const;
   const iframes = new Set<string>();
   for (const question of hostile_texts) {
-    const oembed = makeOembed(makeRow({ question }), asked, { public_url, room: {} });
+    const oembed = makeOembed(makeRow({ question }), shown, { public_url, room: {} });
     const opened: string[] = [];
     const parser = new SaxesParser();
     parser.on('error', (error) => {

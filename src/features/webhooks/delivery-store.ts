@@ -4,7 +4,7 @@ import { makeId } from '../../kit/ids.js';
 import { readOldest } from '../events/index.js';
 import type { DeliveryState } from './schema.js';
 
-/** What owners read of deliveries, as the wire shows it, and what they ask to be sent again. */
+/** Deliveries as their owners read them, with the members of the wire, and sending them again. */
 
 type DeliveryRow = { readonly event_id: string; readonly status: DeliveryState };
 

@@ -9,10 +9,10 @@ const app = await startApp(t);
 const human = await makeHuman(app);
 const agent = await makeAgent(app, { human });
 
-const predict = async (id: string, said: Readonly<Record<string, unknown>>): Promise<void> => {
+const predict = async (id: string, forecast: Readonly<Record<string, unknown>>): Promise<void> => {
   const { status, body } = await app.call('POST', `/api/questions/${id}/predict`, {
     key: agent.key,
-    body: { ...said, reasoning: makeReasoning() },
+    body: { ...forecast, reasoning: makeReasoning() },
   });
   if (status !== 201) throw new Error(JSON.stringify(body));
   await until('the consensus', async () => {

@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import type { Sql } from '../../../src/db/client.js';
-import { makeRecentEvents, Told } from '../../../src/features/events/index.js';
+import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/index.js';
 import { createLogWatch } from '../../../src/features/log/watch.js';
 import { startApp } from '../../help/app.js';
 import { range } from '../../help/hub.js';
@@ -26,7 +26,7 @@ const untilWaiting = (port: number, count: number) =>
     return new RegExp(`log_visitors\\{[^}]*\\} ${count}\n`).test(text);
   });
 
-t.test('an event wakes whoever waits for it, and nobody else', async (t) => {
+t.test('an event wakes the calls that wait for it, and no others', async (t) => {
   const port = await findPort();
   const { app, log } = await serveLog(t, { env: { METRICS_PORT: String(port) } });
   const wait = (query: string) => app.call('GET', `/api/events?after=0&wait=50&${query}`);
@@ -124,7 +124,7 @@ t.test('a thousand that wait cost Postgres nothing while nothing happens', async
   t.ok(after - before < 300, `${after - before} transactions`);
 });
 
-t.test('waiting and waking read nothing; who is further back reads the record', async (t) => {
+t.test('waiting and waking read nothing; a reader further back reads the record', async (t) => {
   const { deps } = await openParts(t);
   let queries = 0;
   const sql = new Proxy(deps.sql, {
@@ -137,7 +137,7 @@ t.test('waiting and waking read nothing; who is further back reads the record', 
   watch.begin({ head: 100, oldest: 1 });
   const waits = range(1, 1_000).map(() => watch.awaitNext(everything, 60_000));
   t.equal(watch.waiting(), 1_000);
-  watch.onEvents(range(101, 104).map((offset) => new Told(makeEntry(offset))));
+  watch.onEvents(range(101, 104).map((offset) => new PublishedEvent(makeEntry(offset))));
   for (const { wait } of waits) t.same(await wait, { woken: 'event', up_to: 100 });
   const page = await watch.read(everything, 100, 3);
   t.same(
@@ -146,7 +146,7 @@ t.test('waiting and waking read nothing; who is further back reads the record', 
   );
   t.equal(page.next, 103);
   t.equal(queries, 0);
-  watch.onEvents(range(105, 120).map((offset) => new Told(makeEntry(offset))));
+  watch.onEvents(range(105, 120).map((offset) => new PublishedEvent(makeEntry(offset))));
   await watch.read(everything, 100, 3);
   t.ok(queries > 0, 'memory does not reach back so far');
   watch.end();

@@ -1,5 +1,5 @@
-import type { Db, Sql, Tx } from '../../../db/client.js';
-import { passesSql } from '../../events/index.js';
+import type { Db, Sql, Tx } from '../../db/client.js';
+import { passesSql } from '../events/index.js';
 
 /**
  * Which events become deliveries of which webhooks: by the signers, and by replays.

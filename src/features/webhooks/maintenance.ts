@@ -1,10 +1,10 @@
-import { dropDays, ensureDays } from '../../../db/partition-store.js';
-import type { Deps } from '../../../http/deps.js';
-import { firstIdAt } from '../../../kit/ids.js';
-import { makeLoop } from '../../../kit/loop.js';
-import type { Service } from '../../../kit/service.js';
-import { queueMail } from '../../accounts/index.js';
-import { notify } from '../../notifications/index.js';
+import { dropDays, ensureDays } from '../../db/partition-store.js';
+import type { Deps } from '../../http/deps.js';
+import { firstIdAt } from '../../kit/ids.js';
+import { makeLoop } from '../../kit/loop.js';
+import type { Service } from '../../kit/service.js';
+import { queueMail } from '../accounts/index.js';
+import { notify } from '../notifications/index.js';
 import {
   type Backlog,
   disableSick,
@@ -16,13 +16,13 @@ import {
   type Sick,
   skipQueued,
 } from './maintenance-store.js';
-import { listReplays, stepReplay } from './plan-store.js';
+import { listReplays, stepReplay } from './planning-store.js';
 
 /**
- * What is done about deliveries beside sending them: webhooks whose receivers are gone are switched
+ * Upkeep of deliveries apart from sending them: webhooks whose receivers are gone are switched
  * off, queues of those that are off are emptied, deliveries of deleted ones removed, replays
  * carried on, backlogs cut, and what is old removed. Each turn does a bounded part of it, so that
- * nobody waits for it, and any number of processes may do it.
+ * nothing waits for it, and any number of processes may do it.
  */
 
 export interface MaintenanceOptions {
@@ -31,7 +31,7 @@ export interface MaintenanceOptions {
 }
 
 const day_ms = 86_400_000;
-export const backlog_limits: Backlog = { most: 10_000, age_hours: 24 };
+const backlog_limits: Backlog = { most: 10_000, age_hours: 24 };
 
 const mailOf = (to: string, { url, disabled_reason }: Pick<Sick, 'url' | 'disabled_reason'>) => ({
   to,

@@ -1,20 +1,20 @@
-import type { Deps } from '../../../http/deps.js';
-import { makeLoop } from '../../../kit/loop.js';
-import type { Service } from '../../../kit/service.js';
-import { GroupReader } from '../../../redis/stream.js';
-import { streamKey } from '../../events/index.js';
-import { findUnplanned, planDeliveries, type Range, readPlannedOffset } from './plan-store.js';
+import type { Deps } from '../../http/deps.js';
+import { makeLoop } from '../../kit/loop.js';
+import type { Service } from '../../kit/service.js';
+import { GroupReader } from '../../redis/stream.js';
+import { streamKey } from '../events/index.js';
+import { findUnplanned, planDeliveries, type Range, readPlannedOffset } from './planning-store.js';
 
 /**
  * The planning of deliveries. Signers are a consumer group of the log's stream: each reads a
  * portion, plans its runs of consecutive offsets from Postgres, and acknowledges it after the
- * commit. The stream only says that there is something and whose turn it is. Each second whatever
- * is unplanned and some seconds old is planned from the log, so that the loss of a reader, of the
- * group, of the stream or of Redis is a delay.
+ * commit. The stream only says that there is something and whose turn it is. Each second events
+ * that are unplanned and some seconds old are planned from the log, so that the loss of a reader,
+ * of the group, of the stream or of Redis is a delay.
  */
 
-export interface PlanningOptions {
-  /** Of this process, and its name in the group. */
+interface PlanningOptions {
+  /** The id of this process, and its name in the group. */
   readonly signer_id: string;
   /** Hears of the webhooks that something was planned for. */
   readonly onPlanned: (webhook_ids: readonly string[]) => void;
