@@ -1,6 +1,6 @@
 import type { Sql } from '../../src/db/client.js';
-import { findDifferences } from '../../src/tools/verify/differences.js';
 import type { VerifyParts } from '../../src/tools/verify/parts.js';
+import { findDifferences } from '../../src/tools/verify.js';
 import { until } from './until.js';
 
 const findUnfinished = async (sql: Sql): Promise<readonly string[]> => {

@@ -4,13 +4,11 @@ import { type Test, t } from 'tap';
 import type { Sql } from '../../src/db/client.js';
 import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { readTables } from '../../src/tools/backup/tables-store.js';
-import { startReceiver } from '../../src/tools/demo/receiver.js';
-import { runDemo } from '../../src/tools/demo.js';
+import { runDemo, startReceiver } from '../../src/tools/demo.js';
 import { makeCaller } from '../help/app.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
 import { runTool } from '../help/run-tool.js';
-import { startService } from '../help/service.js';
-import { endService, launch } from '../help/service-processes.js';
+import { endService, launch, startService } from '../help/service.js';
 import { makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
@@ -43,10 +41,8 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   });
   t.equal(played, 0);
   const read = (name: string): string => readFileSync(path.join(first.folder, name), 'utf8');
-  const receiver = await startReceiver({
-    ...{ cert: read('dev-cert.pem'), key: read('dev-key.pem') },
-    isOwn: () => true,
-  });
+  const tls = { cert: read('dev-cert.pem'), key: read('dev-key.pem') };
+  const receiver = await startReceiver(tls, () => true);
   t.teardown(receiver.close);
   const [{ key = '' } = {}, other] = first.agents;
   const [asked = { id: '' }] = first.questions;
@@ -55,7 +51,7 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
     ...{ key, body: { url, events: ['prediction.placed'] } },
   });
   t.equal(hook.status, 201);
-  receiver.setSecret(hook.body.secret);
+  receiver.secret = hook.body.secret;
   const predict = (at: string, by = '') =>
     makeCaller(at)('POST', `/api/questions/${asked.id}/predict`, {
       key: by,

@@ -9,7 +9,7 @@ import { makeId } from '../../src/kit/ids.js';
 import { dropSchema } from '../../src/tools/backup/tables-store.js';
 import { dumpDatabase } from '../../src/tools/backup.js';
 import { checkBackup, loadDatabase } from '../../src/tools/restore.js';
-import { findDifferences } from '../../src/tools/verify/differences.js';
+import { findDifferences } from '../../src/tools/verify.js';
 import { startApp, type TestApp } from '../help/app.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
 import { openParts } from '../help/parts.js';

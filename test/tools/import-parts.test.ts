@@ -7,9 +7,8 @@ import { text } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
 import { createClient } from '../../src/client/node.js';
 import { Stopped } from '../../src/tools/command.js';
-import { type Item, makeItem, text_limits } from '../../src/tools/import/items.js';
-import { readRecords } from '../../src/tools/import/records.js';
-import { makeUpload, runImport } from '../../src/tools/import.js';
+import { type Item, makeItem, readRecords, text_limits } from '../../src/tools/import/records.js';
+import { makeCounts, runImport, upload } from '../../src/tools/import.js';
 
 const pillars = new Map([['data', 'technology']]);
 const options = { pillars, publish: false };
@@ -186,38 +185,40 @@ const uploadTo = async (t: Test, answer: (ids: readonly string[]) => Answer) => 
   t.teardown(() => server.closeAllConnections());
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const bad: [number, string][] = [];
-  const upload = makeUpload({
-    type: 'question',
+  const said: string[] = [];
+  const run = {
     client: createClient({ base_url: `http://127.0.0.1:${port}` }),
-    onBad: (line, reason) => bad.push([line, reason]),
-  });
+    progress: { show: () => undefined, say: (line: string) => void said.push(line) },
+    counts: makeCounts(),
+    cut: 0,
+  };
+  const itemsOf = (count: number) =>
+    Array.from({ length: count }, (_, n) => {
+      return { line: n + 1, item: { ...least, source_id: String(n) } };
+    });
   return {
-    bad,
+    said,
     calls: () => calls,
     async send(count: number) {
-      for (let n = 0; n < count; n += 1) {
-        await upload.add({ line: n + 1, item: { ...least, source_id: String(n) } });
-      }
-      await upload.flush();
-      return upload.counts;
+      await upload(run, 'question', itemsOf(count));
+      return run.counts.question;
     },
   };
 };
 
 t.test('an item that makes a whole call unreadable is found, and the others go in', async (t) => {
-  const { bad, calls, send } = await uploadTo(t, (ids) =>
+  const { said, calls, send } = await uploadTo(t, (ids) =>
     ids.includes('5')
       ? { status: 400, body: { error: 'The body is not valid JSON.' } }
       : { status: 200, body: { results: ids.map((_, index) => ({ index, status: 'created' })) } },
   );
   t.same(await send(8), { created: 7, exists: 0, bad: 1 });
-  t.same(bad, [[6, 'The body is not valid JSON.']]);
+  t.same(said, ['line 6: The body is not valid JSON.']);
   t.equal(calls(), 7);
 });
 
 t.test('results are matched by their index, with every reason', async (t) => {
-  const { bad, send } = await uploadTo(t, () => ({
+  const { said, send } = await uploadTo(t, () => ({
     status: 200,
     body: {
       results: [
@@ -227,7 +228,7 @@ t.test('results are matched by their index, with every reason', async (t) => {
     },
   }));
   t.same(await send(2), { created: 0, exists: 1, bad: 1 });
-  t.same(bad, [[2, 'No.; a: b']]);
+  t.same(said, ['line 2: No.; a: b']);
 });
 
 t.test('a service that cannot import stops it', async (t) => {

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import t, { type Test } from 'tap';
 import { runImport } from '../../src/tools/import.js';
-import { findDifferences } from '../../src/tools/verify/differences.js';
+import { findDifferences } from '../../src/tools/verify.js';
 import { startApp, type TestApp } from '../help/app.js';
 import { openParts } from '../help/parts.js';
 import {

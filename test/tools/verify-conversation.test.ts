@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { findDifferences } from '../../src/tools/verify/differences.js';
+import { findDifferences } from '../../src/tools/verify.js';
 import { makeContent } from '../features/comments/texts.js';
 import { startApp } from '../help/app.js';
 import { openParts } from '../help/parts.js';

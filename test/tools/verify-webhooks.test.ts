@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { Tx } from '../../src/db/client.js';
+import { webhook_queries } from '../../src/tools/verify/deliveries-store.js';
 import { findBy } from '../../src/tools/verify/parts.js';
-import { webhook_queries } from '../../src/tools/verify/webhook-store.js';
 import { makeWorld } from '../features/webhooks/world.js';
 
 /** Deliveries that contradict the log or themselves are found, and nothing else. */
