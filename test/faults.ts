@@ -1,8 +1,8 @@
 /**
  * `npm run faults [-- PATH…]`: the tests of test/fault in their long form. Signers sleep for 45 s,
- * which is longer than a lease, and Redis for a minute; timers are killed and sleep again and again;
- * full disks, a read-only Postgres and lost connections last for 30 s; three api processes are
- * killed twice under 200 followers.
+ * which is longer than a lease, and Redis for a minute; timers are killed and sleep again and
+ * again; full disks, a read-only Postgres and lost connections last for 30 s; everything is killed
+ * twice under 200 followers of three api processes.
  */
 process.env['LONG_FAULTS'] = 'true';
 if (process.argv.length === 2) process.argv.push('test/fault');

@@ -200,6 +200,72 @@ const connectStores = async (
   return { sql, redis };
 };
 
+interface Running {
+  readonly url: string;
+  readonly folder: string;
+  readonly sql: Sql;
+  readonly redis: Redis;
+}
+
+/** True when the part does what it is for. */
+const isAtWork = async ({ url, redis, sql }: Running, part: Part): Promise<boolean> => {
+  try {
+    if (part === 'api') {
+      return (await fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) })).ok;
+    }
+    if (part === 'Redis') return redis.status === 'ready' && (await redis.ping()) === 'PONG';
+    if (part === 'Postgres') await sql`select 1`;
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+interface KillOptions {
+  readonly only_one?: boolean;
+  /** Redis: without what it kept. */
+  readonly empty?: boolean;
+}
+
+const kill = async (running: Running, part: Part, options: KillOptions): Promise<void> => {
+  const { folder } = running;
+  const before = findPids(folder, part);
+  const victims = options.only_one ? before.slice(0, 1) : before;
+  if (victims.length === 0) throw new Error(`there is no ${part} to kill`);
+  // Redis goes on with the files it has open; the next one finds none.
+  if (options.empty) emptyRedis(folder);
+  for (const pid of victims) process.kill(pid, 'SIGKILL');
+  const isReplaced = async (): Promise<boolean> => {
+    const now = findPids(folder, part);
+    const are_new = !victims.some((pid) => now.includes(pid));
+    return are_new && now.length === before.length && (await isAtWork(running, part));
+  };
+  await until(`another ${part}`, isReplaced, 20_000);
+};
+
+const pause = (folder: string, part: Part): (() => void) => {
+  // Pausing only the postmaster would leave its backends at work.
+  const pids = findPids(folder, part).flatMap((pid) => [pid, ...childrenOf(pid)]);
+  for (const pid of pids) signalProcess(pid, 'SIGSTOP');
+  return () => {
+    for (const pid of pids) signalProcess(pid, 'SIGCONT');
+  };
+};
+
+const seedService = async (
+  sql: Sql,
+  { agents: agent_count = 200, questions: question_count = 20 }: ServiceOptions,
+) => {
+  const keys = Array.from({ length: agent_count }, makeApiKey);
+  const agents: SeededAgent[] = keys.map((key, n) => ({ id: agentId(n), key }));
+  const questions: SeededQuestion[] = Array.from({ length: question_count }, (_, n) => ({
+    id: questionId(n),
+    options: withOptions(n),
+  }));
+  await seed(sql, { keys, questions: question_count, optionsOf: withOptions });
+  return { agents, questions };
+};
+
 export type TestService = Awaited<ReturnType<typeof startService>>;
 
 export const startService = async (t: Teardown, options: ServiceOptions = {}) => {
@@ -209,95 +275,44 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     disks[under] = mountSmallDisk({ folder: path.join(folder, under), megabytes });
   }
   const env = { ...service_env, API_PROCESSES: '1', ...options.env };
-  let running = launch(folder, env);
+  let launched = launch(folder, env);
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => {
-    stopping ??= endService(running.child, folder);
+    stopping ??= endService(launched.child, folder);
     return stopping;
   };
   t.teardown(async () => {
     await stop();
     removeTestFolder(folder);
   });
-  const url = await running.url;
+  const url = await launched.url;
   const { port } = new URL(url);
-  const { database_url, redis_url } = options.stores ?? {
+  const stores = options.stores ?? {
     database_url: embeddedPostgresUrl(folder) ?? '',
     redis_url: embeddedRedisUrl(folder),
   };
-  const { sql, redis } = await connectStores(t, { database_url, redis_url });
-
-  const keys = Array.from({ length: options.agents ?? 200 }, makeApiKey);
-  const agents: SeededAgent[] = keys.map((key, n) => ({ id: agentId(n), key }));
-  const questions: SeededQuestion[] = Array.from({ length: options.questions ?? 20 }, (_, n) => ({
-    id: questionId(n),
-    options: withOptions(n),
-  }));
-  await seed(sql, { keys, questions: questions.length, optionsOf: withOptions });
-
-  /** True when the part does what it is for. */
-  const isAtWork = async (part: Part): Promise<boolean> => {
-    try {
-      if (part === 'api') {
-        return (await fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) })).ok;
-      }
-      if (part === 'Redis') return redis.status === 'ready' && (await redis.ping()) === 'PONG';
-      if (part === 'Postgres') await sql`select 1`;
-      return true;
-    } catch {
-      return false;
-    }
-  };
-  const pidsOf = (part: Part): readonly number[] => findPids(folder, part);
-  const startAgain = async (): Promise<void> => {
-    await until('all its processes end', () => processesOf(folder).length === 0);
-    running = launch(folder, { ...env, PORT: port });
-    await running.url;
-    await until('the api is at work', () => isAtWork('api'));
-  };
-
+  const { sql, redis } = await connectStores(t, stores);
+  const running = { url, folder, sql, redis };
   return {
-    ...{ url, port: Number(port), folder, disks, database_url, redis_url, prefix, env },
-    ...{ sql, redis, agents, questions, pidsOf, stop },
+    ...{ ...running, ...stores, ...(await seedService(sql, options)) },
+    ...{ port: Number(port), disks, prefix, env, stop },
+    pidsOf: (part: Part): readonly number[] => findPids(folder, part),
 
     /** kill -9 of all processes of a part, or of one; fulfilled when others do its work. */
-    async kill(
-      part: Part,
-      { only_one = false, empty = false }: { only_one?: boolean; empty?: boolean } = {},
-    ): Promise<void> {
-      const before = pidsOf(part);
-      const victims = only_one ? before.slice(0, 1) : before;
-      if (victims.length === 0) throw new Error(`there is no ${part} to kill`);
-      // Redis goes on with the files it has open; the next one finds none.
-      if (empty) emptyRedis(folder);
-      for (const pid of victims) process.kill(pid, 'SIGKILL');
-      await until(
-        `another ${part}`,
-        async () => {
-          const now = pidsOf(part);
-          const are_new = !victims.some((pid) => now.includes(pid));
-          return are_new && now.length === before.length && (await isAtWork(part));
-        },
-        20_000,
-      );
-    },
+    kill: (part: Part, how: KillOptions = {}): Promise<void> => kill(running, part, how),
 
     /** kill -9 of everything at once; fulfilled when the next start has the api at work. */
     async killAll(): Promise<void> {
-      running.child.kill('SIGKILL');
+      launched.child.kill('SIGKILL');
       for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
-      await startAgain();
+      await until('all its processes end', () => processesOf(folder).length === 0);
+      launched = launch(folder, { ...env, PORT: port });
+      await launched.url;
+      await until('the api is at work', () => isAtWork(running, 'api'));
     },
 
-    /** The part stands still, alive and without an answer, until the returned function is called. */
-    pause(part: Part): () => void {
-      // Pausing only the postmaster would leave its backends at work.
-      const pids = pidsOf(part).flatMap((pid) => [pid, ...childrenOf(pid)]);
-      for (const pid of pids) signalProcess(pid, 'SIGSTOP');
-      return () => {
-        for (const pid of pids) signalProcess(pid, 'SIGCONT');
-      };
-    },
+    /** It stands still, alive and without an answer, until the returned function is called. */
+    pause: (part: Part): (() => void) => pause(folder, part),
 
     /** Lines of its log so far: warnings (40), errors (50), ends of processes (60). */
     troubles: (least_level = 40): readonly LogLine[] =>

@@ -61,9 +61,13 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   await until('its delivery', () => receiver.verified.has(before.body.event_id));
   const last = await makeCaller(first.url)('GET', '/api/events?last=1');
   const file = path.join(makeFolder(t), 'kept.tar.gz');
-  // The demo deleted its webhook, whose deliveries go a moment later.
-  await until('one delivery is left', async () => {
-    return (await first.sql`select from deliveries`).length === 1;
+  // The demo deleted its webhook, whose deliveries go a moment later; the boards follow too.
+  await until('one delivery is left, and the boards are made', async () => {
+    const [row] = await first.sql`
+      select
+        (select count(*)::int from deliveries) as deliveries,
+        exists (select from standing_changes union all select from debater_changes) as waiting`;
+    return row?.['deliveries'] === 1 && row['waiting'] === false;
   });
   const counts = await countRows(first.sql);
   const kept = await runTool('backup', { DATA_DIR: first.folder }, file);
