@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { probeSql, type Sql } from '../../src/db/client.js';
-import { makeSecret } from '../../src/process/embedded/files.js';
+import { makeSecret } from '../../src/process/embedded/data-dir.js';
 import { chooseAccount, runAs } from '../../src/process/embedded/postgres-home.js';
 import { freePort } from './service.js';
 import { openPool } from './stores.js';

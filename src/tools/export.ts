@@ -3,7 +3,7 @@ import { createReadStream, existsSync, readFileSync, renameSync, rmSync } from '
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { format_names } from '../features/exports/content.js';
-import { writeWhole } from '../process/embedded/files.js';
+import { writeWhole } from '../process/embedded/data-dir.js';
 import {
   type Call,
   checkUrl,

@@ -9,9 +9,10 @@ import { childrenOf, findProcesses, parentOf, startTime } from '../../src/boot/p
 import type { RoleName } from '../../src/config.js';
 import { openSql, type Sql } from '../../src/db/client.js';
 import { makeApiKey } from '../../src/features/accounts/index.js';
+import { readOrEmpty } from '../../src/process/embedded/data-dir.js';
 import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
 import { placeOutside } from '../../src/process/embedded/postgres-home.js';
-import { readOrEmpty, signalProcess } from '../../src/process/embedded/processes.js';
+import { signalProcess } from '../../src/process/embedded/processes.js';
 import { embeddedRedisUrl, emptyRedis } from '../../src/process/embedded/redis.js';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { makeTestFolder, project_root, removeTestFolder } from './own-stores.js';

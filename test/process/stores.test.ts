@@ -14,11 +14,8 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { type Test, t } from 'tap';
 import { childrenOf, commandOf, startTime } from '../../src/boot/processes.mjs';
-import {
-  type EmbeddedPostgres,
-  makeDataFolder,
-  startPostgres,
-} from '../../src/process/embedded/postgres.js';
+import { makeDataFolder } from '../../src/process/embedded/data-dir.js';
+import { type EmbeddedPostgres, startPostgres } from '../../src/process/embedded/postgres.js';
 import { removePlace } from '../../src/process/embedded/postgres-home.js';
 import type { EmbeddedStore } from '../../src/process/embedded/processes.js';
 import { startRedis } from '../../src/process/embedded/redis.js';
@@ -179,10 +176,10 @@ t.test('both stores end by themselves when the process that started them is kill
 t.test('a start takes over from stores that nobody stopped', async (t) => {
   const folder = makeFolder(t);
   const { owner, postgres, redis } = await holdStores(folder);
-  const keepers = childrenOf(owner).filter((pid) => commandOf(pid).includes('keeper'));
-  t.equal(keepers.length, 2);
-  for (const pid of [...keepers, owner]) process.kill(pid, 'SIGKILL');
-  await until('the keepers end', () => keepers.every((pid) => startTime(pid) === null));
+  const watchers = childrenOf(owner).filter((pid) => commandOf(pid).includes('store-watcher'));
+  t.equal(watchers.length, 2);
+  for (const pid of [...watchers, owner]) process.kill(pid, 'SIGKILL');
+  await until('the watchers end', () => watchers.every((pid) => startTime(pid) === null));
   t.not(startTime(postgres), null, 'Postgres is left over');
   t.not(startTime(redis), null, 'Redis is left over');
   const pg = await startPg(t, folder);

@@ -17,8 +17,7 @@ import {
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import { writeWhole } from './files.js';
-import { readOrEmpty } from './processes.js';
+import { readOrEmpty, writeWhole } from './data-dir.js';
 
 /**
  * Where the binaries and the cluster lie. Both stay in the checkout and in DATA_DIR where the

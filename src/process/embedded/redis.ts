@@ -3,12 +3,11 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, realpathSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { writeWhole } from './files.js';
+import { type Say, writeWhole } from './data-dir.js';
 import { openPlaces, socket_path_bytes } from './postgres-home.js';
 import {
   type EmbeddedStore,
   findServer,
-  type Say,
   type ServerName,
   startServer,
   stopProcess,

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Sql } from '../../../src/db/client.js';
-import { createSigner } from '../../../src/process/signer.js';
+import { createSigner } from '../../../src/process/start.js';
 import { makeWorld } from './world.js';
 
 const lost = Object.assign(new Error('the answer was lost'), { code: 'CONNECTION_CLOSED' });
