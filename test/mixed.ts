@@ -1,7 +1,6 @@
 import { t } from 'tap';
 import { admin_key } from './help/app.js';
-import { describeMixed, mixed_env, runMixed } from './help/mixed.js';
-import { awaitAgreement } from './help/rest.js';
+import { awaitAgreement, describeMixed, mixed_env, runMixed } from './help/mixed.js';
 import { startService } from './help/service.js';
 import { readNumbers } from './help/words.js';
 

@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
-import { startSilentProxy } from '../help/cutting-proxy.js';
 import { allow, type FaultWorld, fault_limits, startWorld, survive } from '../help/fault.js';
+import { startFaultyProxy } from '../help/faulty-proxy.js';
 import { startPrivateStores } from '../help/stores.js';
 import { until } from '../help/until.js';
 
@@ -41,8 +41,8 @@ const untilTold = async (world: FaultWorld, store: 'db' | 'redis'): Promise<void
 test('connections fall silent under load', fault_limits, async (t) => {
   const stores = await startPrivateStores(t);
   const [postgres, redis] = await Promise.all([
-    startSilentProxy(t, stores.database_url),
-    startSilentProxy(t, stores.redis_url),
+    startFaultyProxy(t, stores.database_url),
+    startFaultyProxy(t, stores.redis_url),
   ]);
   const env = { DATABASE_URL: postgres.url, REDIS_URL: redis.url };
   const world = await startWorld(t, { env, stores });

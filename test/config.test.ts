@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../src/config.js';
 
 t.test('a number that is none is told in words, with all others at once', async (t) => {
   const read = () => readConfig({ PORT: 'abc', DATABASE_POOL: '1', LIMIT_PREDICTIONS: '1.5' });
