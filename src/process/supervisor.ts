@@ -396,7 +396,7 @@ const startRoles = async (
   return wanted.includes('api') ? port : undefined;
 };
 
-/** Everything in its order, or by force when that is asked for or takes too long. */
+/** Everything in its order, or by force after a second signal or when it takes too long. */
 const stop = async (self: Supervisor): Promise<number> => {
   const { claim, roles, stores, signals, say } = self;
   claim.note({ state: 'stopping' });

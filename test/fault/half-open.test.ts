@@ -5,7 +5,7 @@ import { startPrivateStores } from '../help/stores.js';
 import { until } from '../help/until.js';
 
 /**
- * Connections that fall silent without an end: bytes go nowhere and nobody is told. The service
+ * Connections that fall silent without an end: bytes go nowhere and nobody notices. The service
  * finds out by itself, connects anew and goes on, and meanwhile says how it is.
  */
 
@@ -30,7 +30,7 @@ const isBack = async (t: Test, { load, listeners }: FaultWorld, from_ms: number)
   t.ok(passed_ms < allow(10_000), `writes and events after ${Math.round(passed_ms)} ms`);
 };
 
-/** Many are asked at once, because one may get a connection that was opened since. */
+/** Many at once, because one call may get a connection that was opened since. */
 const untilTold = async (world: FaultWorld, store: 'db' | 'redis'): Promise<void> => {
   await until(`health says that ${store} is silent`, async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => readHealth(world)));

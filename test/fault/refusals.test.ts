@@ -20,7 +20,7 @@ import { until } from '../help/until.js';
 
 /**
  * Disks that are full and a Postgres that takes no writes, under load: reads go on, calls that
- * cannot be stored are refused and told when to come again, and soon after the cure all is well.
+ * cannot be stored are refused with a time to come again, and soon after the cure all is well.
  */
 
 /** From the cure to calls that are stored again, and to a log that is whole. */
@@ -98,7 +98,7 @@ const fullLog: Fault['strike'] = async ({ service, load }, t) => {
   await until('the log goes on', () => statSync(log_file).size > full_bytes + 8_192, recovery_ms);
   t.equal(sameRoles(service), roles, 'no process ended');
   const dropped = service.troubles().filter(({ msg }) => msg?.startsWith('log: lines'));
-  t.comment(`told of dropped lines: ${JSON.stringify(dropped)}`);
+  t.comment(`dropped lines in the log: ${JSON.stringify(dropped)}`);
 };
 
 /** Fills the disk, and then the journal until Postgres ends by it. */

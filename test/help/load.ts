@@ -130,7 +130,7 @@ const place = async (url: string, pair: Pair): Promise<Acknowledged | string> =>
       continue;
     }
     const { status, replayed, text } = outcome;
-    // A first result can only be replayed to a client that asked before; under a key it is the
+    // A first result can only be replayed to a client that tried before; under a key it is the
     // first answer with its status.
     const is_due = replayed ? tries > 1 : status === 201;
     if (!is_due || (status !== 200 && status !== 201)) {

@@ -305,7 +305,7 @@ export interface MixedOptions {
   readonly operations: number;
   readonly clients: number;
   readonly seed: number;
-  /** Told now and then how many operations are done. */
+  /** Called now and then with how many operations are done. */
   readonly onProgress?: (done: number) => void;
 }
 

@@ -42,12 +42,12 @@ const queryOne = async (url: string, text: string): Promise<unknown> => {
   }
 };
 
-const askRedis = async <T>(url: string, ask: (redis: Redis) => Promise<T>): Promise<T> => {
+const useRedis = async <T>(url: string, use: (redis: Redis) => Promise<T>): Promise<T> => {
   const redis = new Redis(url.replace(/^unix:/, ''), { commandTimeout: 5_000 });
   // Refusals also reach the caller, through the command.
   redis.on('error', () => undefined);
   try {
-    return await ask(redis);
+    return await use(redis);
   } finally {
     redis.disconnect();
   }
@@ -120,7 +120,7 @@ t.test('a half-made cluster and lost passwords do not matter', async (t) => {
 t.test('Redis keeps its keys over kill -9 and starts empty on unreadable files', async (t) => {
   const folder = makeFolder(t);
   const first = await startRedis({ data_dir: folder, say });
-  await askRedis(first.url, async (redis) => {
+  await useRedis(first.url, async (redis) => {
     await redis.set('kept', 'yes');
     t.equal((await redis.config('GET', 'maxmemory-policy'))[1], 'noeviction');
     t.equal((await redis.config('GET', 'appendonly'))[1], 'yes');
@@ -128,7 +128,7 @@ t.test('Redis keeps its keys over kill -9 and starts empty on unreadable files',
   });
   await kill(first);
   const second = await startRedis({ data_dir: folder, say });
-  t.equal(await askRedis(second.url, (redis) => redis.get('kept')), 'yes');
+  t.equal(await useRedis(second.url, (redis) => redis.get('kept')), 'yes');
   await kill(second);
   const files = path.join(folder, 'redis', 'appendonlydir');
   for (const name of readdirSync(files)) writeFileSync(path.join(files, name), '*3\r\n$3\r\nrubb');
@@ -136,7 +136,7 @@ t.test('Redis keeps its keys over kill -9 and starts empty on unreadable files',
   const third = await startRedis({ data_dir: folder, say: (line) => lines.push(line) });
   t.teardown(() => third.stop());
   t.match(lines.join(), /are deleted and made again/);
-  t.equal(await askRedis(third.url, (redis) => redis.get('kept')), null);
+  t.equal(await useRedis(third.url, (redis) => redis.get('kept')), null);
 });
 
 t.test('Redis has its socket elsewhere where the path is too long for one', async (t) => {
@@ -147,7 +147,7 @@ t.test('Redis has its socket elsewhere where the path is too long for one', asyn
   const socket = redis.url.replace(/^unix:/, '');
   t.notOk(socket.startsWith(folder));
   t.equal(statSync(socket).mode & 0o777, 0o700);
-  t.equal(await askRedis(redis.url, (client) => client.ping()), 'PONG');
+  t.equal(await useRedis(redis.url, (client) => client.ping()), 'PONG');
 });
 
 interface Held {

@@ -39,7 +39,7 @@ interface Answer {
   readonly WEBHOOK_CA_FILE: string;
 }
 
-const ask = async (url: string): Promise<Answer | null> => {
+const readAnswer = async (url: string): Promise<Answer | null> => {
   try {
     return (await (await fetch(url)).json()) as Answer;
   } catch {
@@ -47,10 +47,10 @@ const ask = async (url: string): Promise<Answer | null> => {
   }
 };
 
-const askUntil = async (url: string, holds: (answer: Answer) => boolean): Promise<Answer> => {
+const waitForAnswer = async (url: string, holds: (answer: Answer) => boolean): Promise<Answer> => {
   let found: Answer | null = null;
   await until('the api answers', async () => {
-    found = await ask(url);
+    found = await readAnswer(url);
     return found !== null && holds(found);
   });
   return found as unknown as Answer;
@@ -62,7 +62,7 @@ const folder = makeFolder(t);
 t.test('a start says what to do next, and Ctrl-C leaves nothing behind', async (t) => {
   const { child, output, url: running, code } = launch(folder);
   const url = await running;
-  const answer = await askUntil(url, () => true);
+  const answer = await waitForAnswer(url, () => true);
   const file = path.join(folder, 'admin-key');
   const admin_key = readFileSync(file, 'utf8').trim();
   t.equal(answer.ADMIN_KEY, admin_key);
@@ -82,11 +82,11 @@ t.test('a start says what to do next, and Ctrl-C leaves nothing behind', async (
 t.test('what was killed runs again: the api, Redis and Postgres', async (t) => {
   const { child, url: running, code } = launch(folder);
   const url = await running;
-  const first = await askUntil(url, () => true);
+  const first = await waitForAnswer(url, () => true);
   process.kill(first.pid, 'SIGKILL');
-  const second = await askUntil(url, ({ pid }) => pid !== first.pid);
-  await ask(`${url}/exit`);
-  await askUntil(url, ({ pid }) => pid !== second.pid);
+  const second = await waitForAnswer(url, ({ pid }) => pid !== first.pid);
+  await readAnswer(`${url}/exit`);
+  await waitForAnswer(url, ({ pid }) => pid !== second.pid);
   for (const store of ['Redis', 'Postgres'] as const) {
     const [pid = 0] = findPids(folder, store);
     process.kill(pid, 'SIGKILL');
@@ -111,12 +111,12 @@ t.test('after kill -9 of the supervisor, or of everything, the next start works'
   await first.url;
   process.kill(first.child.pid as number, 'SIGKILL');
   const second = launch(folder, { PORT });
-  const { pid } = await askUntil(await second.url, () => true);
+  const { pid } = await waitForAnswer(await second.url, () => true);
   for (const each of [second.child.pid as number, ...processesOf(folder)]) {
     process.kill(each, 'SIGKILL');
   }
   const third = launch(folder, { PORT });
-  const answer = await askUntil(await third.url, () => true);
+  const answer = await waitForAnswer(await third.url, () => true);
   t.not(answer.pid, pid);
   third.child.kill('SIGTERM');
   t.equal(await third.code, 0);
@@ -125,11 +125,11 @@ t.test('after kill -9 of the supervisor, or of everything, the next start works'
 
 t.test('a second signal ends by force what does not stop, and leaves nothing', async (t) => {
   const { child, url: running, code } = launch(folder);
-  const { pid } = await askUntil(await running, () => true);
+  const { pid } = await waitForAnswer(await running, () => true);
   process.kill(pid, 'SIGSTOP');
   child.kill('SIGTERM');
   await until('it is stopping', () => readStatus(folder).state === 'stopping');
-  // Signals that come together count as one, so it is told until it obeys.
+  // Signals that come together count as one, so it gets more until it obeys.
   await until('it ends', () => !child.kill('SIGTERM'));
   t.equal(await code, 1);
   t.same(processesOf(folder), []);
@@ -151,7 +151,7 @@ t.test('with stores that are given nothing is embedded; refusals are one sentenc
   );
   const first = launch(folder, given);
   const url = await first.url;
-  t.match(await askUntil(url, () => true), given);
+  t.match(await waitForAnswer(url, () => true), given);
   t.same(
     readdirSync(folder).filter((name) => /postgres|redis/.test(name)),
     [],
@@ -164,7 +164,7 @@ t.test('with stores that are given nothing is embedded; refusals are one sentenc
   t.equal(await first.code, 0);
 });
 
-t.test('a Redis that is not there is told of, and nothing waits for it', async (t) => {
+t.test('a Redis that is not there is reported, and nothing waits for it', async (t) => {
   const folder = makeFolder(t);
   const { database_url } = await openStores(t);
   const port = await pickPort('127.0.0.1');
@@ -172,7 +172,7 @@ t.test('a Redis that is not there is told of, and nothing waits for it', async (
   const { child, url: running, output, code } = launch(folder, given);
   await running;
   const line = `Redis (REDIS_URL): connect ECONNREFUSED 127.0.0.1:${port}. Look again with: npm run doctor\n`;
-  await until('it is told', () => output().includes(line));
+  await until('it is reported', () => output().includes(line));
   child.kill('SIGTERM');
   t.equal(await code, 0);
 });

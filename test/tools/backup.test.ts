@@ -167,7 +167,7 @@ t.test('a backup holds all that the schema can hold', async (t) => {
   const others = await sql`
     select relname from pg_class
     where relnamespace = current_schema()::regnamespace and relkind not in ('r', 'p', 'i', 'I', 't')`;
-  t.same([...others], [], 'sequences and materialized views would have to be told as well');
+  t.same([...others], [], 'sequences and materialized views would have to be in it as well');
 });
 
 /** Rows of every table that nothing changes while a service rests. */
@@ -194,7 +194,7 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   const receiver = await startReceiver(tls, () => true);
   t.teardown(receiver.close);
   const [{ key = '' } = {}, other] = first.agents;
-  const [asked = { id: '' }] = first.questions;
+  const [question = { id: '' }] = first.questions;
   const url = `https://127.0.0.1:${receiver.port}/hook`;
   const hook = await makeCaller(first.url)('POST', '/api/webhooks', {
     ...{ key, body: { url, events: ['prediction.placed'] } },
@@ -202,7 +202,7 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   t.equal(hook.status, 201);
   receiver.secret = hook.body.secret;
   const predict = (at: string, by = '') =>
-    makeCaller(at)('POST', `/api/questions/${asked.id}/predict`, {
+    makeCaller(at)('POST', `/api/questions/${question.id}/predict`, {
       key: by,
       body: { prediction: true, confidence: 71, reasoning: makeReasoning(by) },
     });

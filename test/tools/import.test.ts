@@ -181,9 +181,9 @@ interface Answer {
 /** A service of another mind: it answers each call with what `answer` makes of its ids. */
 const uploadTo = async (answer: (ids: readonly string[]) => Answer) => {
   let calls = 0;
-  const server = createServer(async (asked, reply) => {
+  const server = createServer(async (request, reply) => {
     calls += 1;
-    const { items } = JSON.parse(await text(asked)) as { items: { source_id: string }[] };
+    const { items } = JSON.parse(await text(request)) as { items: { source_id: string }[] };
     const { status, body } = answer(items.map(({ source_id }) => source_id));
     reply.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });

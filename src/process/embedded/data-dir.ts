@@ -19,7 +19,7 @@ import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { takeLock } from '../../boot/processes.mjs';
 
-/** The folder DATA_DIR: who has it, its small files, and its logs. */
+/** The folder DATA_DIR: its lock, its small files, and its logs. */
 
 /** Tells the person at the terminal. */
 export type Say = (line: string) => void;

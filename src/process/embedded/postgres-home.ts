@@ -229,7 +229,7 @@ export const chooseAccount = (): Account | null => {
   return { uid: Number(user?.[2] ?? 65_534), gid: Number(user?.[3] ?? 65_534) };
 };
 
-/** Who a cluster that is already there belongs to; that user goes on running it. */
+/** The owner of a cluster that is already there; that user goes on running it. */
 const ownerOf = (folder: string): Account | null => {
   const { uid, gid } = statSync(folder);
   return process.getuid?.() === 0 && uid !== 0 ? { uid, gid } : null;

@@ -118,7 +118,7 @@ const socketFolder = ({ cluster }: PostgresHome, port: number): string | null =>
     : null;
 
 /**
- * Where the embedded Postgres of a data folder is, if there is one; whether it runs is not asked.
+ * Where the embedded Postgres of a data folder is, if there is one, running or not.
  */
 export const embeddedPostgresUrl = (data_dir: string): string | null => {
   const access = readAccess(data_dir);

@@ -110,7 +110,7 @@ const launch = async (
   return typeof started === 'string' ? started : { ...started, url: `unix:${socket}` };
 };
 
-/** Where the embedded Redis of a data folder is; whether it runs is not asked. */
+/** Where the embedded Redis of a data folder is, running or not. */
 export const embeddedRedisUrl = (data_dir: string): string =>
   `unix:${socketOf(path.join(realpathSync(data_dir), 'redis'))}`;
 

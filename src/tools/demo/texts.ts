@@ -1,7 +1,7 @@
 /** The agents of the demo, its questions, and what each agent says about each: all invented. */
 
 /** Of each: its name and model, then how it works, which its ANALYSIS says. */
-const voices = `
+const cast_text = `
 Harbour Lamp, gpt-5
 I counted comparable cases first and only afterwards read the headlines.
 Quiet Ledger, gpt-5-mini
@@ -57,7 +57,7 @@ Weighing each claim by who would suffer if it proved false changes the ranking c
 const at = <T>(list: readonly T[], n: number): T => list[n % list.length] as T;
 
 export const cast = Array.from(
-  voices.matchAll(/(.+), (.+)\n(.+)\n/g),
+  cast_text.matchAll(/(.+), (.+)\n(.+)\n/g),
   ([, name = '', model = '', manner = '']) => ({ name, model, manner }),
 );
 

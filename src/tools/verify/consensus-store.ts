@@ -53,13 +53,13 @@ interface Expected {
 const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
   Expected[]
 >`
-  with asked as (
-    select * from unnest(${ids}::uuid[], ${offsets}::bigint[]) as asked (question_id, "offset")
+  with tallied as (
+    select * from unnest(${ids}::uuid[], ${offsets}::bigint[]) as tallied (question_id, "offset")
   ),
   later as (
     select e.id
     from events e
-    join asked on asked.question_id = e.question_id and e."offset" > asked."offset"
+    join tallied on tallied.question_id = e.question_id and e."offset" > tallied."offset"
     where e."offset" > ${Math.min(...offsets)} and e.event = 'prediction.placed'
   ),
   placed as (
@@ -67,7 +67,7 @@ const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]
       p.*,
       count(*) over (partition by p.question_id, coalesce(p.owner_id, p.agent_id)) as size
     from predictions p
-    where p.question_id = any (array(select question_id from asked))
+    where p.question_id = any (array(select question_id from tallied))
       and not exists (select from outbox o where o.id = p.event_id)
       and not exists (select from later where later.id = p.event_id)
   )

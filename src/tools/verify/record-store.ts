@@ -88,7 +88,7 @@ const log_queries: readonly Query[] = [
       from events e
     ) log
     where count > 0 and (count <> newest - oldest + 1 or different <> count or newest <> head)`,
-  // Events older than the oldest one kept are gone, and their predictions are not asked for them.
+  // Events older than the oldest one kept are gone, and their predictions need none.
   (tx) => tx`
     with placed as (
       select id, count(*) as count, min(body) as body
@@ -457,7 +457,7 @@ export const checkRecord = (sql: Sql, under_way_ms: number): Promise<readonly st
     return [...(await findBy(tx, queries, before_id)), ...(await checkPayouts(tx))];
   });
 
-/** How much there is to compare, for whoever reads that nothing differs. */
+/** How much there is to compare, for the line that says that nothing differs. */
 export const countRecord = async (sql: Sql): Promise<string> => {
   const [row] = await sql<{ text: string }[]>`
     select
