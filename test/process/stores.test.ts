@@ -20,17 +20,21 @@ import { removePlace } from '../../src/process/embedded/postgres-home.js';
 import type { EmbeddedStore } from '../../src/process/embedded/processes.js';
 import { startRedis } from '../../src/process/embedded/redis.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
+import type { Teardown } from '../help/stores.js';
 import { until } from '../help/until.js';
 
 t.setTimeout(170_000);
 
 const say = (): void => undefined;
 
-const makeFolder = (t: Test): string => {
+const makeFolder = (t: Teardown): string => {
   const folder = makeTestFolder();
   t.teardown(() => removeTestFolder(folder));
   return folder;
 };
+
+/** Tests that do not break it share one, because making a cluster takes seconds. */
+const folder = makeFolder(t);
 
 const queryOne = async (url: string, text: string): Promise<unknown> => {
   const sql = openAdmin(url);
@@ -65,7 +69,6 @@ const startPg = async (t: Test, data_dir: string): Promise<EmbeddedPostgres> => 
 };
 
 t.test('Postgres keeps its rows, address and settings over kill -9', async (t) => {
-  const folder = makeFolder(t);
   const first = await startPg(t, folder);
   await queryOne(first.url, 'create table kept as select 42 as answer');
   await kill(first);
@@ -89,7 +92,6 @@ t.test('Postgres keeps its rows, address and settings over kill -9', async (t) =
 });
 
 t.test('a pid file that names a process of somebody else does not stop Postgres', async (t) => {
-  const folder = makeFolder(t);
   const first = await startPg(t, folder);
   await kill(first);
   const pid_file = path.join(first.cluster, 'postmaster.pid');
@@ -166,7 +168,7 @@ const holdStores = async (folder: string): Promise<Held> => {
 };
 
 t.test('both stores end by themselves when the process that started them is killed', async (t) => {
-  const { owner, postgres, redis } = await holdStores(makeFolder(t));
+  const { owner, postgres, redis } = await holdStores(folder);
   process.kill(owner, 'SIGKILL');
   await until('Postgres ends', () => startTime(postgres) === null);
   await until('Redis ends', () => startTime(redis) === null);
@@ -174,7 +176,6 @@ t.test('both stores end by themselves when the process that started them is kill
 });
 
 t.test('a start takes over from stores that nobody stopped', async (t) => {
-  const folder = makeFolder(t);
   const { owner, postgres, redis } = await holdStores(folder);
   const watchers = childrenOf(owner).filter((pid) => commandOf(pid).includes('store-watcher'));
   t.equal(watchers.length, 2);
