@@ -52,7 +52,6 @@ const still_long = [
   'src/features/events/relay.ts: export const createRelay = (deps: Deps, options: RelayOptions): Service => {',
   'test/help/hub.ts: ): Promise<HubServer> => {',
   'test/help/receiver.ts: export const startReceiver = async (names: readonly string[] = []): Promise<Receiver> => {',
-  'test/help/service.ts: ): Promise<TestService> => {',
 ];
 
 t.test('functions have at most 70 lines', async (t) => {

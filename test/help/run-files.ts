@@ -23,7 +23,15 @@ const run = (file: string): Promise<unknown> => {
 };
 
 /** Whole services are started by these, longest first. */
-const heavy = ['fault/kills', 'fault/pauses', 'fault/settling', 'fault/', 'walk/', 'process/'];
+const heavy = [
+  'fault/kills',
+  'fault/pauses',
+  'fault/settling',
+  'fault/',
+  'tools/backup',
+  'walk/',
+  'process/',
+];
 
 /** The position of a file in the list above; -1 for all others. */
 const weightOf = (file: string): number =>

@@ -23,7 +23,7 @@ import { makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
 // Whole services are started, which a busy machine takes its time for.
-t.setTimeout(160_000);
+t.setTimeout(280_000);
 
 const makeFolder = (t: Test): string => {
   const folder = makeTestFolder();
