@@ -12,7 +12,7 @@ const killsOfRelay: Fault['strike'] = async ({ service }) => {
   const from_ms = performance.now();
   for (let kill = 0; kill < 5; kill += 1) {
     await until('2 s have passed', () => performance.now() >= from_ms + kill * 2_000);
-    const pid = await until('there is one', () => service.pidsOf('relay')[0]);
+    const pid = await until('there is one', () => service.pidsOf('relay')[0], 10_000, 50);
     process.kill(pid, 'SIGKILL');
   }
 };

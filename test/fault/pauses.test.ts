@@ -5,6 +5,7 @@ import {
   type Fault,
   type FaultWorld,
   fault_limits,
+  is_long,
   lastFor,
   startWorld,
   survive,
@@ -32,15 +33,16 @@ const relaySleeps: Fault['strike'] = async ({ service }, t) => {
 };
 
 /**
- * One of two signers sleeps, and then the other: each time everything goes on without it, although
- * it holds leases, and what it does after it wakes up changes nothing.
+ * One of two signers sleeps, in the long form then the other too: everything goes on without it,
+ * although it holds leases, and what it does after it wakes up changes nothing.
  */
 const signersSleep: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
   const second = await startMoreRoles(t, service, ['signer']);
   const pids = [...service.pidsOf('signer'), ...second.pidsOf('signer')];
   t.equal(pids.length, 2);
-  for (const pid of pids) {
+  // What a sleeping signer has claimed waits for the end of its lease, which takes half a minute.
+  for (const pid of is_long ? pids : pids.slice(0, 1)) {
     const from_ms = performance.now();
     const wake = putToSleep(pid);
     try {
@@ -66,7 +68,8 @@ const standStill = async (
   await until('each is killed', () => pids.every((pid) => startTime(pid) === null));
   const killed_ms = performance.now() - from_ms;
   t.ok(killed_ms > 3_500 && killed_ms < allow(7_000), `killed after ${Math.round(killed_ms)} ms`);
-  await until('each is replaced', () => parts.every((part) => service.pidsOf(part).length === 1));
+  const areReplaced = () => parts.every((part) => service.pidsOf(part).length === 1);
+  await until('each is replaced', areReplaced, 30_000, 100);
 };
 
 const rolesStandStill: Fault['strike'] = async (world, t) => {

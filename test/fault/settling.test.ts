@@ -97,7 +97,7 @@ const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: 
     found = await findDifferences({ sql, ...service });
     return found.length === 0;
   };
-  await until('the stores agree', look, 60_000).catch(() => undefined);
+  await until('the stores agree', look, 60_000, 200).catch(() => undefined);
   t.same(found, [], 'the stores agree');
 };
 

@@ -89,7 +89,7 @@ const untilAmong = async (
     const found = new Set(ids());
     return wanted.every((id) => found.has(id));
   };
-  await until(what, hasAll, within_ms);
+  await until(what, hasAll, within_ms, 50);
 };
 
 /** Waits until everything that was acknowledged by now has reached the receiver. */

@@ -410,6 +410,6 @@ export const awaitAgreement = async (
     }
     return found.length === 0;
   };
-  await until('all agrees', look, within_ms).catch(() => undefined);
+  await until('all agrees', look, within_ms, 200).catch(() => undefined);
   return found;
 };

@@ -63,6 +63,8 @@ export interface Launched {
   readonly code: Promise<number | null>;
 }
 
+/** A look at all processes of the machine costs milliseconds. */
+const look_ms = 100;
 const start_ms = 60_000;
 const stop_ms = 30_000;
 const prefix = 'pf';
@@ -166,6 +168,9 @@ export const putToSleep = (pid: number): (() => void) => {
   };
 };
 
+const untilGone = (folder: string): Promise<boolean> =>
+  until('all its processes end', () => processesOf(folder).length === 0, 30_000, look_ms);
+
 /** Ends a service and everything that it left behind. */
 export const endService = async (child: ChildProcess, folder: string): Promise<void> => {
   // What was left paused could not be stopped in order.
@@ -178,7 +183,7 @@ export const endService = async (child: ChildProcess, folder: string): Promise<v
     clearTimeout(timer);
   }
   for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
-  await until('all its processes end', () => processesOf(folder).length === 0);
+  await untilGone(folder);
 };
 
 /** Each fourth question has options, so that both kinds are under load. */
@@ -241,7 +246,7 @@ const kill = async (running: Running, part: Part, options: KillOptions): Promise
     const are_new = !victims.some((pid) => now.includes(pid));
     return are_new && now.length === before.length && (await isAtWork(running, part));
   };
-  await until(`another ${part}`, isReplaced, 20_000);
+  await until(`another ${part}`, isReplaced, 20_000, look_ms);
 };
 
 const pause = (folder: string, part: Part): (() => void) => {
@@ -306,7 +311,7 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     async killAll(): Promise<void> {
       launched.child.kill('SIGKILL');
       for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
-      await until('all its processes end', () => processesOf(folder).length === 0);
+      await untilGone(folder);
       launched = launch(folder, { ...env, PORT: port });
       await launched.url;
       await until('the api is at work', () => isAtWork(running, 'api'));

@@ -207,7 +207,7 @@ const untilNone = async (
     found = await find();
     return found.length === 0;
   };
-  await until('nothing is found', look, within_ms).catch(() => undefined);
+  await until('nothing is found', look, within_ms, 100).catch(() => undefined);
   return found;
 };
 

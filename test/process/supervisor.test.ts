@@ -24,7 +24,7 @@ const makeFolder = (t: Teardown): string => {
   const folder = makeTestFolder();
   t.teardown(async () => {
     for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
-    await until('all end', () => processesOf(folder).length === 0);
+    await until('all end', () => processesOf(folder).length === 0, 30_000, 100);
     removeTestFolder(folder);
   });
   return folder;

@@ -94,7 +94,8 @@ t.test(
     await until('the event', async () => (await again.sql`select from events`).length === 2);
     const { deps } = await openParts(t, { stores });
     const parts = { sql: deps.sql, redis: deps.redis, prefix: stores.redis_prefix };
-    await until('nothing differs', async () => (await findDifferences(parts)).length === 0);
+    const agree = async () => (await findDifferences(parts)).length === 0;
+    await until('nothing differs', agree, 30_000, 200);
   },
 );
 

@@ -20,11 +20,12 @@ const open = async (t: Test) => {
   const differences = () => findDifferences(parts);
   /** Until everything that is decided is settled and on the boards. */
   const rest = async (): Promise<void> => {
-    await until('nothing is under way', async () => {
+    const isQuiet = async (): Promise<boolean> => {
       const [row] = await app.sql<{ left: number }[]>`
         select count(*)::integer as left from resolutions where state = 'running'`;
       return row?.left === 0 && (await differences()).length === 0;
-    });
+    };
+    await until('nothing is under way', isQuiet, 60_000, 200);
   };
   return { ...openImport(t, app), app, differences, rest };
 };

@@ -73,10 +73,11 @@ const makeRested = async (
   );
   const { deps } = await openParts(t, { stores });
   const parts = { sql: deps.sql, redis: deps.redis, prefix: stores.redis_prefix };
-  await until('nothing differs', async () => {
+  const agree = async (): Promise<boolean> => {
     await deps.sql.begin((tx) => planDeliveries(tx, { first: 1, last: 1_000 }));
     return (await findDifferences(parts)).length === 0;
-  });
+  };
+  await until('nothing differs', agree, 30_000, 200);
   await app.stop();
   return { app, parts };
 };
@@ -484,7 +485,7 @@ t.test('conversation: a race leaves nothing wrong, and what is wrong is found', 
   const { deps } = await openParts(t, { stores: app.stores });
   const parts = { sql: deps.sql, redis: deps.redis, prefix: app.stores.redis_prefix };
   const rest = () =>
-    until('nothing differs', async () => (await findDifferences(parts)).length === 0);
+    until('nothing differs', async () => (await findDifferences(parts)).length === 0, 30_000, 200);
 
   const post = async (agent: Agent, path: string): Promise<string> => {
     const body = { content: makeContent() };
