@@ -168,7 +168,7 @@ const readLog = ({ sql }: TestService): PromiseLike<readonly LoggedEvent[]> =>
   sql<LoggedEvent[]>`select "offset", id, event, body from events order by "offset"`;
 
 /** Everything that is wrong at this moment, the deliveries left out. */
-const findLies = async (witnesses: Witnesses): Promise<readonly string[]> => {
+const findContradictions = async (witnesses: Witnesses): Promise<readonly string[]> => {
   const { service, load, listeners, followers } = witnesses;
   const unfinished = await lookAt('what is under way', () => findUnfinished(witnesses));
   if (unfinished.length > 0) return unfinished;
@@ -224,8 +224,8 @@ interface Times {
  * Waits until all is right, and then until all is delivered; what is not by then fails the test.
  */
 export const awaitTruth = async (t: Test, witnesses: Witnesses, ms: number): Promise<Times> => {
-  const lies = await untilNone(() => findLies(witnesses), ms);
-  t.same(lies, [], `all is right within ${ms} ms`);
+  const wrong = await untilNone(() => findContradictions(witnesses), ms);
+  t.same(wrong, [], `all is right within ${ms} ms`);
   const right_ms = performance.now();
   const undelivered = await untilNone(() => findUndelivered(witnesses), delivery_ms);
   t.same(undelivered, [], 'all is delivered');
