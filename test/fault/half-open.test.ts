@@ -1,4 +1,4 @@
-import { type Test, test } from 'tap';
+import { type Test, t, test } from 'tap';
 import { allow, type FaultWorld, fault_limits, startWorld, survive } from '../help/fault.js';
 import { startFaultyProxy } from '../help/faulty-proxy.js';
 import { startPrivateStores } from '../help/stores.js';
@@ -8,6 +8,8 @@ import { until } from '../help/until.js';
  * Connections that fall silent without an end: bytes go nowhere and nobody notices. The service
  * finds out by itself, connects anew and goes on, and meanwhile says how it is.
  */
+
+t.setTimeout(fault_limits.timeout);
 
 interface Health {
   readonly status: string;

@@ -1,4 +1,4 @@
-import { test } from 'tap';
+import { t, test } from 'tap';
 import { makeReasoning } from '../../bench/load/predict-texts.js';
 import { type Fault, fault_limits, is_long, startWorld, survive } from '../help/fault.js';
 import { until } from '../help/until.js';
@@ -7,6 +7,8 @@ import { until } from '../help/until.js';
  * kill -9 of each part of a service with two api processes under load, while clients follow the
  * log by every way there is and single topics by websocket.
  */
+
+t.setTimeout(fault_limits.timeout);
 
 const killsOfRelay: Fault['strike'] = async ({ service }) => {
   const from_ms = performance.now();

@@ -1,4 +1,4 @@
-import { type Test, test } from 'tap';
+import { type Test, t, test } from 'tap';
 import { startTime } from '../../src/boot/processes.mjs';
 import {
   allow,
@@ -17,6 +17,8 @@ import { type Part, putToSleep, startMoreRoles } from '../help/service.js';
 import { until } from '../help/until.js';
 
 /** Processes that stand still, alive and without an answer, under load. */
+
+t.setTimeout(fault_limits.timeout);
 
 /** The log stands still until the lease is over, and then all of it goes out at once. */
 const relaySleeps: Fault['strike'] = async ({ service }, t) => {

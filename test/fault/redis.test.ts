@@ -1,4 +1,4 @@
-import { test } from 'tap';
+import { t, test } from 'tap';
 import {
   type Fault,
   fault_limits,
@@ -9,6 +9,8 @@ import {
 } from '../help/fault.js';
 
 /** Redis ends, stands still, or loses what it has, under load. */
+
+t.setTimeout(fault_limits.timeout);
 
 const flushAgainAndAgain: Fault['strike'] = async ({ service, load }) => {
   for (let n = 0; n < 3; n += 1) {

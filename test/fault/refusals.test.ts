@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { type Test, test } from 'tap';
+import { type Test, t, test } from 'tap';
 import { isOutage, isWriteRefused } from '../../src/kit/outage.js';
 import { readAccess } from '../../src/process/embedded/postgres.js';
 import {
@@ -22,6 +22,8 @@ import { until } from '../help/until.js';
  * Disks that are full and a Postgres that takes no writes, under load: reads go on, calls that
  * cannot be stored are refused with a time to come again, and soon after the cure all is well.
  */
+
+t.setTimeout(fault_limits.timeout);
 
 /** From the cure to calls that are stored again, and to a log that is whole. */
 const recovery_ms = 5_000;

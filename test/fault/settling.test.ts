@@ -1,4 +1,4 @@
-import { type Test, test } from 'tap';
+import { type Test, t, test } from 'tap';
 import { seedForecasts } from '../../bench/env/seed.js';
 import { findDifferences } from '../../src/tools/verify.js';
 import { admin_key, makeCaller } from '../help/app.js';
@@ -12,6 +12,8 @@ import { until } from '../help/until.js';
  * paid exactly once, and the books agree to the last point. A chunk's commit does not wait for the
  * disk, so a crash of Postgres takes chunks away; their cursor goes with them.
  */
+
+t.setTimeout(fault_limits.timeout);
 
 const count = 5_000;
 

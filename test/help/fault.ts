@@ -16,8 +16,8 @@ import { until } from './until.js';
 /** `npm run faults`: faults last longer, and more clients follow. */
 export const is_long = process.env['LONG_FAULTS'] === 'true';
 
-/** How long a test of several faults may take, as an option of the test. */
-export const fault_limits = { timeout: is_long ? 0 : 280_000 };
+/** How long a file, or one test of several faults, may take; the latter as an option of the test. */
+export const fault_limits = { timeout: is_long ? 0 : 290_000 };
 
 export type FaultWorld = Witnesses;
 

@@ -195,7 +195,10 @@ const connectStores = async (
   t: Teardown,
   { database_url, redis_url }: Pick<Stores, 'database_url' | 'redis_url'>,
 ): Promise<{ readonly sql: Sql; readonly redis: Redis }> => {
-  const sql = openSql({ url: database_url, pool: 3, prepare: true, name: 'test' });
+  const sql = openSql({
+    ...{ url: database_url, pool: 3, prepare: true, name: 'test' },
+    statement_timeout_ms: 60_000,
+  });
   const log = pino({ level: 'silent' });
   const redis = openRedis({ url: redis_url, name: 'test', log, command_timeout_ms: 5_000 });
   await connectRedis(redis);
@@ -293,10 +296,11 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
   });
   const url = await launched.url;
   const { port } = new URL(url);
-  const stores = options.stores ?? {
+  const { database_url, redis_url } = options.stores ?? {
     database_url: embeddedPostgresUrl(folder) ?? '',
     redis_url: embeddedRedisUrl(folder),
   };
+  const stores = { database_url, redis_url };
   const { sql, redis } = await connectStores(t, stores);
   const running = { url, folder, sql, redis };
   return {
