@@ -70,12 +70,13 @@ const runFiles = async (
   files: readonly string[],
   env: NodeJS.ProcessEnv,
 ): Promise<Totals | null> => {
+  const long = process.env['LONG_FAULTS'];
   const runner = spawn(
     process.execPath,
     [path.join(own_folder, 'help', 'run-files.js'), ...files],
     {
       cwd: project_root,
-      env: { ...process.env, TAP_TIMEOUT: '170', ...env },
+      env: { ...process.env, TAP_TIMEOUT: long === 'true' ? '3000' : '170', ...env },
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   );

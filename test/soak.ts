@@ -1,9 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { t } from 'tap';
-import { makeFaultWorld } from './help/fault.js';
-import { type Load, startLoad } from './help/load.js';
-import { startMoreRoles, type TestService } from './help/service.js';
-import type { Part } from './help/service-processes.js';
+import { startWorld } from './help/fault.js';
+import { type Part, startMoreRoles, type TestService } from './help/service.js';
 import { awaitTruth, countRepeats } from './help/truth.js';
 import { readNumbers } from './help/words.js';
 
@@ -46,7 +44,7 @@ const strikeOne = async (service: TestService): Promise<string> => {
     wake();
     return `${part} stood still for ${Math.round(pause_ms)} ms`;
   }
-  await service.kill(part, { empty: part === 'Redis' && empty }).back;
+  await service.kill(part, { only_one: true, empty: part === 'Redis' && empty });
   const back_ms = Math.round(performance.now() - struck_ms);
   return `${part} killed${part === 'Redis' && empty ? ', empty' : ''}, back after ${back_ms} ms`;
 };
@@ -62,40 +60,28 @@ const strikeUntil = async (service: TestService, end_ms: number): Promise<readon
   return done;
 };
 
-/** The loads of all rounds so far as one. */
-const joinLoads = (loads: readonly Load[]): Load => ({
-  ...(loads.at(-1) as Load),
-  acknowledged: loads.flatMap(({ acknowledged }) => acknowledged),
-  odd: loads.flatMap(({ odd }) => odd),
-});
-
 t.setTimeout(0);
 t.test(`${minutes} minutes, seed ${seed}`, { timeout: 0 }, async (t) => {
   const env = { API_PROCESSES: seed % 2 === 1 ? '2' : '1' };
-  const world = await makeFaultWorld(t, { agents: 500, questions: 100, env });
-  const { service } = world;
+  const world = await startWorld(t, { agents: 500, questions: 100, env });
+  const { service, load } = world;
   if (seed % 2 === 1) await startMoreRoles(t, service, ['relay', 'signer', 'timer']);
   const end_ms = performance.now() + minutes * 60_000;
-  const loads: Load[] = [];
   for (let round = 1; performance.now() < end_ms && t.passing(); round += 1) {
-    const first = loads.reduce((sum, load) => sum + load.sent, 0);
-    const load = startLoad({ ...service, per_second: 100, first });
-    loads.push(load);
+    load.resume(100);
     const struck = await strikeUntil(service, performance.now() + round_ms);
     await load.stop();
-    const all = joinLoads(loads);
     const stopped_ms = performance.now();
-    const { right_ms, delivered_ms } = await awaitTruth(t, { ...world, load: all }, recovery_ms);
+    const { right_ms, delivered_ms } = await awaitTruth(t, world, recovery_ms);
+    const longest_ms = Math.max(...load.acknowledged.map(({ waited_ms }) => waited_ms));
     t.comment(`round ${round}: ${struck.join('; ')}`);
     t.comment(
-      `  ${all.acknowledged.length} predictions, ` +
-        `${countRepeats({ ...world, load: all })} repeated deliveries, ` +
-        `longest answer ${Math.round(load.longestWait())} ms; ` +
+      `  ${load.acknowledged.length} predictions, ${countRepeats(world)} repeated deliveries, ` +
+        `longest answer ${Math.round(longest_ms)} ms; ` +
         `all right after ${Math.round(right_ms - stopped_ms)} ms, ` +
         `all delivered after ${Math.round(delivered_ms - stopped_ms)} ms`,
     );
   }
-  const grave = service.troubles().filter(({ level }) => level >= 50);
-  const told = grave.map(({ role, msg, err }) => JSON.stringify({ role, msg, err }));
-  for (const line of new Set(told)) t.comment(line);
+  const said = service.troubles(50).map(({ role, msg, err }) => JSON.stringify({ role, msg, err }));
+  for (const line of new Set(said)) t.comment(line);
 });

@@ -44,12 +44,12 @@ export const prepare = async (say) => {
 };
 
 const waitForLock = async (file, say) => {
-  let told = false;
+  let said = false;
   for (;;) {
     const { holder, release } = takeLock(file);
     if (holder === 0) return release;
-    if (!told) say(`Process ${holder} is preparing this checkout; waiting for it …`);
-    told = true;
+    if (!said) say(`Process ${holder} is preparing this checkout; waiting for it …`);
+    said = true;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 };
@@ -204,7 +204,7 @@ const compileOnce = () => tsc(root);
 
 /**
  * Compiles, makes the types of the client library with what was compiled, and compiles again where
- * they are new. Sources with an error may not get that far; then the error is told.
+ * they are new. Sources with an error may not get that far; then the error is shown.
  */
 const compile = async () => {
   const first = await compileOnce();

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 /**
- * Who a process is, and lock files that name one. A pid alone says little: it is used again after
- * a reboot or in a new container, and a killed process may stay in the table unreaped. So a lock
- * holds the pid together with the start time of its process.
+ * The identity of a process, and lock files that name one. A pid alone says little: it is used
+ * again after a reboot or in a new container, and a killed process may stay in the table unreaped.
+ * So a lock holds the pid together with the start time of its process.
  */
 const on_linux = process.platform === 'linux';
 
@@ -83,8 +83,8 @@ const holderIn = (text) => {
 export const lockHolder = (file) => holderIn(readOrNull(file) ?? '');
 
 /**
- * Takes the lock file, or says who has it: `{ holder, release }`, where `holder` is 0 when the lock
- * is ours now. A lock left behind by a dead process is taken over.
+ * Takes the lock file, or names its holder: `{ holder, release }`, where `holder` is 0 when the
+ * lock is ours now. A lock left behind by a dead process is taken over.
  */
 export const takeLock = (file) => {
   const own = `${file}.${process.pid}`;

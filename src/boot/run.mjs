@@ -18,7 +18,6 @@ const targets = {
   docs: 'dist/src/tools/docs.js',
   soak: 'dist/test/soak.js',
   faults: 'dist/test/faults.js',
-  followed: 'dist/test/followed.js',
   mixed: 'dist/test/mixed.js',
   walk: 'dist/test/entered.js',
   build: null,

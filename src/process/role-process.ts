@@ -3,7 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { findProcesses } from '../boot/processes.mjs';
 import { type Config, type RoleName, role_names } from '../config.js';
 import { type Running, withDeadline } from '../kit/service.js';
-import { type Say, stopProcess } from './embedded/processes.js';
+import type { Say } from './embedded/data-dir.js';
+import { stopProcess } from './embedded/processes.js';
 
 /**
  * One role in a process of its own, started again whenever it ends, and killed when it stands

@@ -6,12 +6,19 @@ import { createBoardRebuild } from '../features/leaderboards/index.js';
 import { createNotificationSweeper, notified_replies } from '../features/notifications/index.js';
 import { createQuestionTimer, question_counts } from '../features/questions/index.js';
 import { createSettling } from '../features/resolution/index.js';
+import {
+  createMaintenance,
+  createWebhooks,
+  type MaintenanceOptions,
+  Sending,
+  type SendingOptions,
+} from '../features/webhooks/index.js';
+import type { Deps } from '../http/deps.js';
 import { createIdempotencySweep } from '../http/idempotency.js';
 import type { Measure } from '../kit/metrics.js';
 import { type Running, type Service, startAll } from '../kit/service.js';
 import { startApi } from './api.js';
-import { type Base, openBase, type RoleOptions } from './base.js';
-import { createSigner } from './signer.js';
+import { type Base, measure, openBase, type RoleOptions } from './base.js';
 
 /** Which role is what. Any number of each may run; only one relay at a time is active. */
 
@@ -47,4 +54,45 @@ export const startProcess = async (config: Config, options: RoleOptions): Promis
   const parts = await workers[options.role](base);
   const measures = parts.flatMap((part) => part.measures ?? []);
   return startAll([base, ...parts, ...base.monitor(measures)]);
+};
+
+export interface SignerOptions extends Partial<SendingOptions> {
+  readonly maintenance?: MaintenanceOptions;
+}
+
+/** Sends webhooks. */
+export const createSigner = (deps: Deps, options: SignerOptions = {}): Part => {
+  const { webhooks = createWebhooks(deps.config), maintenance: kept, ...rest } = options;
+  const maintenance = createMaintenance(deps, kept);
+  const sending = new Sending(deps, { ...rest, webhooks });
+  const { stats } = sending;
+  return {
+    name: 'signer',
+    measures: [
+      measure(
+        'webhook_attempts_total',
+        'Attempts that ended.',
+        () => stats.delivered + stats.failed,
+      ),
+      measure('webhook_attempts_failed_total', 'Attempts that failed.', () => stats.failed),
+      measure(
+        'webhook_breakers_opened_total',
+        'How often webhooks were left alone because they failed.',
+        () => stats.breakers_opened,
+      ),
+      measure(
+        'webhook_deliveries_dead_total',
+        'Deliveries that were claimed five times without a result; each is worth an alarm.',
+        () => stats.dead,
+      ),
+    ],
+    async start() {
+      await sending.start();
+      await maintenance.start();
+    },
+    async stop() {
+      await Promise.all([maintenance.stop(), sending.stop()]);
+      if (options.webhooks === undefined) webhooks.close();
+    },
+  };
 };

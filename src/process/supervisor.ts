@@ -5,19 +5,18 @@ import { publicUrl } from '../config.js';
 import { migrate } from '../db/migrate.js';
 import { isOutage } from '../kit/outage.js';
 import { lookAtRedis } from '../redis/client.js';
-import { claimDataDir, type DataDirClaim } from './embedded/data-dir.js';
+import {
+  claimDataDir,
+  type DataDirClaim,
+  keepLogsSmall,
+  keepSecret,
+  openLog,
+  type Say,
+} from './embedded/data-dir.js';
 import { type DevCaFiles, keepDevCa } from './embedded/dev-ca.js';
-import { keepSecret } from './embedded/files.js';
-import { keepLogsSmall, openLog } from './embedded/logs.js';
 import { startPostgres } from './embedded/postgres.js';
 import { placeOutside } from './embedded/postgres-home.js';
-import {
-  type EmbeddedStore,
-  pickPort,
-  probePort,
-  type Say,
-  signalProcess,
-} from './embedded/processes.js';
+import { type EmbeddedStore, pickPort, probePort, signalProcess } from './embedded/processes.js';
 import { startRedis } from './embedded/redis.js';
 import { endOrphans, keepRole, type RoleProcess } from './role-process.js';
 
@@ -75,7 +74,7 @@ const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
 };
 
 /** An embedded store that is started again at once, at the same address, whenever it ends. */
-interface KeptStore {
+interface SupervisedStore {
   readonly name: string;
   readonly url: string;
   stop(): Promise<void>;
@@ -87,10 +86,10 @@ interface KeptStore {
 const longest_backoff_ms = 1_000;
 const kill_ms = 2_000;
 
-const keepStore = async (
+const superviseStore = async (
   { config, say }: Supervisor,
   name: 'Redis' | 'Postgres',
-): Promise<KeptStore> => {
+): Promise<SupervisedStore> => {
   const stopped = new AbortController();
   const start = (must_keep_port: boolean): Promise<EmbeddedStore> => {
     const options = { data_dir: config.DATA_DIR, say, must_keep_port };
@@ -209,7 +208,7 @@ interface Supervisor extends SupervisorOptions {
   readonly say: Say;
   readonly claim: DataDirClaim;
   readonly signals: StopSignals;
-  readonly stores: KeptStore[];
+  readonly stores: SupervisedStore[];
   readonly roles: { readonly role: RoleName; readonly process: RoleProcess }[];
 }
 
@@ -288,7 +287,7 @@ const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
 const openStores = async (self: Supervisor) => {
   const { config, stores } = self;
   const keep = async (name: 'Redis' | 'Postgres'): Promise<string> => {
-    const kept = await keepStore(self, name);
+    const kept = await superviseStore(self, name);
     stores.push(kept);
     return kept.url;
   };
@@ -397,7 +396,7 @@ const startRoles = async (
   return wanted.includes('api') ? port : undefined;
 };
 
-/** Everything in its order, or by force when that is asked for or takes too long. */
+/** Everything in its order, or by force after a second signal or when it takes too long. */
 const stop = async (self: Supervisor): Promise<number> => {
   const { claim, roles, stores, signals, say } = self;
   claim.note({ state: 'stopping' });

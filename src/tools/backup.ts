@@ -1,10 +1,14 @@
 import { existsSync, statSync } from 'node:fs';
-import { readConfig } from '../config.js';
-import type { Sql, Tx } from '../db/client.js';
+import path from 'node:path';
+import { type Config, readConfig } from '../config.js';
+import { openSql, type Sql, type Tx } from '../db/client.js';
+import { deriveKey } from '../kit/sealing.js';
+import { claimDataDir, readOrEmpty } from '../process/embedded/data-dir.js';
+import { embeddedPostgresUrl, startPostgres } from '../process/embedded/postgres.js';
+
 import { type Entry, writeArchive } from './backup/archive.js';
-import { checkOfSecretKey, withSource } from './backup/places.js';
 import { readTables, type Table, unboundStatements } from './backup/tables-store.js';
-import { type Call, runCommand, Stopped, startCommand, writeLine } from './command.js';
+import { type Call, isRunning, runCommand, Stopped, startCommand, writeLine } from './command.js';
 
 /**
  * `npm run backup`. A backup holds for each table its rows in the text form of Postgres' COPY, in
@@ -93,6 +97,51 @@ export const dumpDatabase = async (sql: Sql, options: DumpOptions): Promise<void
   await sql.begin('isolation level repeatable read read only', (tx) =>
     writeArchive(options.file, entriesOf(tx, options)),
   );
+};
+
+const withSql = async <T>(
+  url: string,
+  { DATABASE_PREPARE: prepare }: Config,
+  use: (sql: Sql) => Promise<T>,
+): Promise<T> => {
+  const sql = openSql({ url, pool: 1, prepare, name: 'backup', statement_timeout_ms: 0 });
+  try {
+    return await use(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+};
+
+/** The database to write into, with the folder to itself: no service may run on it. */
+export const withTarget = async <T>(config: Config, use: (sql: Sql) => Promise<T>): Promise<T> => {
+  const { DATA_DIR, DATABASE_URL } = config;
+  const claim = await claimDataDir(DATA_DIR);
+  try {
+    if (DATABASE_URL !== undefined) return await withSql(DATABASE_URL, config, use);
+    const postgres = await startPostgres({ data_dir: DATA_DIR, say: console.log });
+    try {
+      return await withSql(postgres.url, config, use);
+    } finally {
+      await postgres.stop();
+    }
+  } finally {
+    claim.release();
+  }
+};
+
+/** The database to read from, whether the service runs or not. */
+export const withSource = async <T>(config: Config, use: (sql: Sql) => Promise<T>): Promise<T> => {
+  const { DATA_DIR, DATABASE_URL } = config;
+  if (DATABASE_URL !== undefined) return withSql(DATABASE_URL, config, use);
+  const url = existsSync(DATA_DIR) ? embeddedPostgresUrl(DATA_DIR) : null;
+  if (url === null) throw new Stopped(`There is no service in ${DATA_DIR}: set DATA_DIR.`);
+  return isRunning(DATA_DIR) ? withSql(url, config, use) : withTarget(config, use);
+};
+
+/** Says whether two keys are the same one, and nothing else; null where there is no key. */
+export const checkOfSecretKey = ({ SECRET_KEY, DATA_DIR }: Config): string | null => {
+  const key = SECRET_KEY ?? readOrEmpty(path.join(DATA_DIR, 'secret-key')).trim();
+  return key === '' ? null : deriveKey(key, 'prediction-forum backup 1').toString('hex', 0, 8);
 };
 
 const help = `Usage: npm run backup [-- FILE]

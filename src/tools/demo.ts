@@ -1,6 +1,11 @@
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import type { IncomingHttpHeaders } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { type Client, createClient } from '../client/node.js';
@@ -14,8 +19,7 @@ import {
   service_options,
   startCommand,
 } from './command.js';
-import { type Receiver, startReceiver } from './demo/receiver.js';
-import { type CastMember, cast, type Script, scripts, speak } from './demo/texts.js';
+import { cast, type Script, scripts, speak } from './demo/texts.js';
 
 /** `npm run demo`: plays the story from the first registration to the summary, and cleans up. */
 
@@ -36,19 +40,11 @@ Exit code: 0 all counts are equal, 1 not.`;
 /** Longer than a minute, so that a rate limit is waited out and not the end. */
 const patience_ms = 100_000;
 const call_ms = 30_000;
+const mail_ms = 10_000;
 /** How long events may be late at the end. */
 const straggler_ms = 30_000;
 const look_ms = 250;
-
-interface Agent {
-  readonly name: string;
-  readonly key: string;
-}
-
-interface Question {
-  readonly id: string;
-  readonly text: string;
-}
+const day_ms = 86_400_000;
 
 interface Story {
   readonly url: string;
@@ -62,48 +58,37 @@ interface Story {
   readonly closers: (() => unknown)[];
 }
 
+interface Question {
+  readonly id: string;
+  readonly text: string;
+}
+
 interface Play {
-  readonly agents: readonly Agent[];
+  /** API keys. */
+  readonly agents: readonly string[];
   readonly questions: readonly Question[];
-  /** Ids of the events `prediction.placed` seen on the websocket. */
+  /** Ids of the events `prediction.placed` of these questions: seen on the websocket, … */
   readonly seen: ReadonlySet<string>;
+  /** … and in the webhook receiver. */
   readonly receiver: Receiver;
 }
 
-const checkStop = ({ stop }: Story): void => {
-  if (stop?.aborted) throw new Stopped('Interrupted.');
-};
-
-const registerAgent = async (story: Story, member: CastMember): Promise<Agent> => {
-  checkStop(story);
-  const { model, persona_archetype, risk_profile } = member;
-  const name = `${member.name} ${story.run_id}`;
-  const body = { name, model, persona_archetype, risk_profile, role: 'predictor' };
-  // One address registers them all; the admin key exempts it from the limit.
-  const { api_key } = await story.admin.call('register', { body });
-  return { name, key: api_key };
-};
-
-const mail_tries = 50;
-const mail_pause_ms = 200;
-
 /** The token of the mailed link to this address, once the mail lies in the development outbox. */
 const findMailToken = async ({ url }: Story, email: string): Promise<string> => {
-  for (let i = 0; i < mail_tries; i++) {
+  for (const give_up_ms = Date.now() + mail_ms; Date.now() < give_up_ms; await delay(look_ms)) {
     // A page of development mode, and none of the operations.
-    const answer = await fetch(`${url}/dev/outbox`);
-    if (answer.status === 404) {
+    const response = await fetch(`${url}/dev/outbox`);
+    if (response.status === 404) {
       throw new Stopped(
         'The service does not run in development mode, whose outbox page the demo reads.',
       );
     }
-    const mails = (await answer.json()) as readonly { to: string; links: readonly string[] }[];
+    const mails = (await response.json()) as readonly { to: string; links: readonly string[] }[];
     const link = mails.find(({ to }) => to === email)?.links[0];
     const token = link === undefined ? null : new URL(link).searchParams.get('token');
     if (token !== null) return token;
-    await delay(mail_pause_ms);
   }
-  throw new Stopped(`No mail to ${email} came in 10 s.`);
+  throw new Stopped(`No mail to ${email} came in ${mail_ms / 1_000} s.`);
 };
 
 /** Signs a person up, verifies the address with the mailed link, logs in; the person's client. */
@@ -118,14 +103,6 @@ const signUpHuman = async (story: Story): Promise<Client> => {
   return client.with({ token: login.token });
 };
 
-const linkAgent = async (human: Client, { key, name }: Agent): Promise<void> => {
-  const { agent } = await human.call('linkAgent', { body: { api_key: key } });
-  if (agent.trust_label !== 'verified')
-    throw new Stopped(`${name} was linked and is not verified.`);
-};
-
-const day_ms = 86_400_000;
-
 const publishQuestion = async ({ admin, run_id }: Story, script: Script): Promise<Question> => {
   const closes_at = new Date(Date.now() + script.days_open * day_ms).toISOString();
   const text = script.question.replace('{date}', closes_at.slice(0, 10));
@@ -139,8 +116,10 @@ const publishQuestion = async ({ admin, run_id }: Story, script: Script): Promis
   return { id: question.id, text };
 };
 
+type IsOwn = (question_id: string | undefined) => boolean;
+
 /** Ids of the placed predictions of own questions, from now on; fulfilled when it is live. */
-const listen = (client: Client, isOwn: (question_id: string) => boolean) =>
+const listen = (client: Client, isOwn: IsOwn) =>
   new Promise<ReadonlySet<string>>((resolve, reject) => {
     const seen = new Set<string>();
     const { done } = client.stream({
@@ -157,67 +136,116 @@ const listen = (client: Client, isOwn: (question_id: string) => boolean) =>
     done.catch(reject);
   });
 
-/** A receiver of the webhook that the person makes. */
-const receive = async (
-  { closers }: Story,
-  human: Client,
-  options: Parameters<typeof startReceiver>[0],
-): Promise<Receiver> => {
-  const receiver = await startReceiver(options);
-  closers.push(receiver.close);
-  const url = `https://127.0.0.1:${receiver.port}/events`;
-  const body = { url, events: ['prediction.placed'] };
-  const { id, secret } = await human.call('createWebhook', { body });
-  closers.push(() => human.call('deleteWebhook', { params: { id } }));
-  receiver.setSecret(secret);
-  return receiver;
+const tolerance_s = 300;
+
+/** Whether one of the signatures is right: `v1,` and the HMAC-SHA256 of id, time and body. */
+export const isSigned = (secret: string, headers: IncomingHttpHeaders, body: Buffer): boolean => {
+  const header = (name: string): string => String(headers[`webhook-${name}`] ?? '');
+  const timestamp = header('timestamp');
+  if (!(Math.abs(Date.now() / 1_000 - Number(timestamp)) <= tolerance_s)) return false;
+  const hmac = createHmac('sha256', secret)
+    .update(`${header('id')}.${timestamp}.`)
+    .update(body);
+  const wanted = Buffer.from(`v1,${hmac.digest('base64')}`);
+  return header('signature')
+    .split(' ')
+    .map((signature) => Buffer.from(signature))
+    .some((given) => given.length === wanted.length && timingSafeEqual(given, wanted));
+};
+
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
+
+/**
+ * A webhook receiver as a subscriber would write it: HTTPS, the signature of Standard Webhooks over
+ * the raw bytes compared in constant time, repeats recognised by their `webhook-id`.
+ */
+export const startReceiver = async (tls: { cert: string; key: string }, isOwn: IsOwn) => {
+  const state = { verified: new Set<string>(), rejected: 0, secret: '' };
+  /** The status to answer with. */
+  const take = (body: Buffer, headers: IncomingHttpHeaders): number => {
+    // Known only once the webhook exists; deliveries before that are refused and come again.
+    if (state.secret === '') return 503;
+    if (!isSigned(state.secret, headers, body)) {
+      state.rejected += 1;
+      return 401;
+    }
+    const { event, data } = JSON.parse(body.toString('utf8')) as {
+      event: string;
+      data: { question_id?: string };
+    };
+    const is_counted = event === 'prediction.placed' && isOwn(data.question_id);
+    if (is_counted) state.verified.add(String(headers['webhook-id']));
+    return 200;
+  };
+  const server = createServer(tls, async (request, response) => {
+    const body = await buffer(request).catch(() => null);
+    if (body !== null) response.writeHead(take(body, request.headers)).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return Object.assign(state, { port: (server.address() as AddressInfo).port, close });
 };
 
 /** A person, the agents, the questions: everything before the first prediction. */
 const prepare = async (story: Story, agent_count: number, data_dir: string): Promise<Play> => {
-  const { progress, client, closers } = story;
+  const { progress, client, admin, run_id, closers, stop } = story;
   const limit = pLimit(4);
-  const members = cast.slice(0, agent_count);
-  const agents = await limit.map(members, (member) => registerAgent(story, member));
+  const agents = await limit.map(cast.slice(0, agent_count), async ({ name, model }) => {
+    stop?.throwIfAborted();
+    // One address registers them all; the admin key exempts it from the limit.
+    const body = { name: `${name} ${run_id}`, model, role: 'predictor' } as const;
+    return (await admin.call('register', { body })).api_key;
+  });
   progress.say(`${agents.length} agents registered, each with a key of its own.`);
   const human = await signUpHuman(story);
   progress.say('A person signed up, verified the address with the mailed link, and logged in.');
-  await limit.map(agents, (agent) => linkAgent(human, agent));
+  await limit.map(agents, (api_key) => human.call('linkAgent', { body: { api_key } }));
   progress.say('The person linked all agents; their trust label is verified now.');
   const questions = await limit.map(scripts, (one) => publishQuestion(story, one));
   progress.say(`${questions.length} questions created and published.`);
-  const isOwn = (id: string): boolean => questions.some((question) => question.id === id);
+  const isOwn: IsOwn = (id) => questions.some((question) => question.id === id);
   closers.push(client.close);
   const seen = await listen(client, isOwn);
   progress.say('A websocket listens to the topic "all".');
   const read = (name: string): string => readFileSync(path.join(data_dir, name), 'utf8');
   const tls = { cert: read('dev-cert.pem'), key: read('dev-key.pem') };
-  const receiver = await receive(story, human, { ...tls, isOwn });
-  progress.say(`A webhook sends prediction.placed to https://127.0.0.1:${receiver.port}/events.`);
+  const receiver = await startReceiver(tls, isOwn);
+  closers.push(receiver.close);
+  const url = `https://127.0.0.1:${receiver.port}/events`;
+  const body = { url, events: ['prediction.placed'] as const };
+  const { id, secret } = await human.call('createWebhook', { body });
+  closers.push(() => human.call('deleteWebhook', { params: { id } }));
+  receiver.secret = secret;
+  progress.say(`A webhook sends prediction.placed to ${url}.`);
   return { agents, questions, seen, receiver };
 };
 
 /** Every agent predicts on every question, each beginning with another one; ids of the events. */
 const predictAll = async (story: Story, play: Play): Promise<ReadonlySet<string>> => {
   const { agents, questions, seen, receiver } = play;
-  const { client, progress, run_id } = story;
   const accepted = new Set<string>();
-  const predictOn = async (agent: number, question: number): Promise<void> => {
-    checkStop(story);
-    const { key: api_key = '' } = agents[agent] ?? {};
-    const { id = '' } = questions[question] ?? {};
-    const body = speak({ agent, question, run_id });
-    const placed = await client.with({ api_key }).call('predict', { params: { id }, body });
+  const predictOn = async (api_key: string, agent: number, question: number): Promise<void> => {
+    story.stop?.throwIfAborted();
+    const id = questions[question]?.id ?? '';
+    const body = speak({ agent, question, run_id: story.run_id });
+    const as_agent = story.client.with({ api_key });
+    const placed = await as_agent.call('predict', { params: { id }, body });
     if (!('event_id' in placed)) throw new Stopped('An answer has no event_id.');
     accepted.add(placed.event_id);
-    progress.show(
+    story.progress.show(
       `predictions ${accepted.size}/${agents.length * questions.length}, ` +
         `events ${seen.size}, deliveries verified ${receiver.verified.size}`,
     );
   };
   await Promise.all(
-    agents.map(async (_, agent) => {
-      for (const n of questions.keys()) await predictOn(agent, (agent + n) % questions.length);
+    agents.map(async (api_key, agent) => {
+      for (const n of questions.keys()) {
+        await predictOn(api_key, agent, (agent + n) % questions.length);
+      }
     }),
   );
   return accepted;
@@ -256,14 +284,12 @@ export const summarise = (tally: Tally) => {
 
 /** Waits until all four counts agree, or until the missing events are too late. */
 const compareCounts = async (
-  story: Story,
+  { client, progress, url, stop }: Story,
   { agents, questions, seen, receiver }: Play,
   accepted: ReadonlySet<string>,
 ): Promise<boolean> => {
-  const { client, progress, url } = story;
-  const give_up_ms = performance.now() + straggler_ms;
-  for (;;) {
-    checkStop(story);
+  for (const give_up_ms = Date.now() + straggler_ms; ; await delay(look_ms)) {
+    stop?.throwIfAborted();
     const found = await Promise.all(
       questions.map(({ id }) => client.call('getConsensus', { params: { id } })),
     );
@@ -272,10 +298,7 @@ const compareCounts = async (
       ...{ verified: receiver.verified, rejected: receiver.rejected },
       consensus_total: found.reduce((sum, { total_predictions: n }) => sum + n, 0),
     });
-    if (!equal && performance.now() < give_up_ms) {
-      await delay(look_ms);
-      continue;
-    }
+    if (!equal && Date.now() < give_up_ms) continue;
     const views = found.map(
       ({ forecast, leading_option }, n) =>
         `  ${forecast?.toFixed(0).padStart(3)} % ${leading_option ?? 'YES'}: ${questions[n]?.text}`,

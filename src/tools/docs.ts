@@ -195,7 +195,7 @@ const socketLimitTable = (): string =>
   );
 
 /** Defaults that depend on the machine the table is made on. */
-const told_defaults: Readonly<Partial<Record<SettingName, string>>> = {
+const fixed_defaults: Readonly<Partial<Record<SettingName, string>>> = {
   API_PROCESSES: 'cores − 1',
 };
 
@@ -203,9 +203,9 @@ const settingTable = (): string =>
   makeTable(
     ['Setting', 'Default', 'Meaning'],
     Object.entries(settings).map(([name, { fallback, about, secret }]) => {
-      const told = told_defaults[name as SettingName];
+      const fixed = fixed_defaults[name as SettingName];
       const value = fallback === undefined || fallback === '' ? '' : asCode(fallback);
-      return [asCode(name), told ?? value, secret === true ? `**Secret.** ${about}` : about];
+      return [asCode(name), fixed ?? value, secret === true ? `**Secret.** ${about}` : about];
     }),
   );
 

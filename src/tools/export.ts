@@ -3,7 +3,7 @@ import { createReadStream, existsSync, readFileSync, renameSync, rmSync } from '
 import { open } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { format_names } from '../features/exports/content.js';
-import { writeWhole } from '../process/embedded/files.js';
+import { writeWhole } from '../process/embedded/data-dir.js';
 import {
   type Call,
   checkUrl,
@@ -64,7 +64,7 @@ interface Download {
   readonly file: string;
   readonly address: string;
   readonly query: Readonly<Record<string, string>>;
-  /** The one that was asked for. */
+  /** As given on the command line. */
   readonly snapshot: string | undefined;
   readonly stop: AbortSignal | undefined;
   readonly patience_ms: number;
@@ -102,8 +102,8 @@ const causeOf = (error: unknown): string => {
   return cause?.code ?? message;
 };
 
-/** Asks until there is an answer that stands; waits as long as the service says. */
-const ask = async (url: string, download: Download, most_ms = Infinity): Promise<Response> => {
+/** Requests until there is an answer that stands; waits as long as the service says. */
+const request = async (url: string, download: Download, most_ms = Infinity): Promise<Response> => {
   const { stop, patience_ms, progress } = download;
   const give_up_ms = performance.now() + Math.min(patience_ms, most_ms);
   const { origin } = new URL(url);
@@ -182,7 +182,7 @@ const fetchPart = async (download: Download, known: Part | null): Promise<Part> 
     const snapshot = part?.snapshot ?? download.snapshot;
     const place = { count: 'true', skip_bytes: String(bytes), ...(snapshot && { snapshot }) };
     const most_ms = part === null ? first_patience_ms : Infinity;
-    const answer = await ask(withQuery(address, { ...query, ...place }), download, most_ms);
+    const answer = await request(withQuery(address, { ...query, ...place }), download, most_ms);
     if (part === null) {
       part = { address, query, snapshot: answer.headers.get('x-export-snapshot') ?? '' };
       beginPart(file, part);
@@ -202,7 +202,7 @@ interface Manifest {
 const compare = async (download: Download, { snapshot }: Part): Promise<Manifest | null> => {
   const { address, query, file } = download;
   const url = withQuery(`${address}/manifest`, { ...query, snapshot });
-  const manifest = (await (await ask(url, download)).json()) as Manifest;
+  const manifest = (await (await request(url, download)).json()) as Manifest;
   const { bytes, sha256 } = await partBytes(file);
   return bytes === manifest.file.bytes && sha256 === manifest.file.sha256 ? manifest : null;
 };

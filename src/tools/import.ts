@@ -12,13 +12,15 @@ import {
 } from './command.js';
 import {
   type Item,
+  type ItemOptions,
   makeItem,
   type RecordType,
+  readRecords,
   record_types,
+  type SourceRecord,
   text_limits,
   typeOf,
-} from './import/items.js';
-import { readRecords, type SourceRecord } from './import/records.js';
+} from './import/records.js';
 
 /**
  * `npm run import`: file → records → items → service. The file is read once for questions and
@@ -93,21 +95,20 @@ interface Result {
   readonly fields?: readonly { readonly path: string; readonly message: string }[];
 }
 
-/** Items of one type on their way to the service: gathered, sent together, counted. */
-interface Upload {
-  readonly counts: Readonly<Record<'created' | 'exists' | 'bad', number>>;
-  add(entry: Numbered): Promise<void>;
-  /** Counts an item that cannot be sent. */
-  refuse(line: number, reason: string): void;
-  flush(): Promise<void>;
+interface Counts {
+  created: number;
+  exists: number;
+  bad: number;
 }
 
-interface UploadParts {
-  readonly type: RecordType;
+export interface Run {
   readonly client: Client;
-  readonly onBad: (line: number, reason: string) => void;
-  readonly onKey?: (key: { name: unknown; agent_id: string | undefined; api_key: string }) => void;
-  readonly onSent?: () => void;
+  readonly progress: Progress;
+  readonly counts: Readonly<Record<RecordType, Counts>>;
+  /** How many texts were cut to their limit. */
+  cut: number;
+  /** Where the keys of new agents go. */
+  readonly keys?: string | undefined;
 }
 
 const most_items = 100;
@@ -136,12 +137,12 @@ const stopFor = ({ status, error }: Fault): Stopped =>
 
 /** The result of each item, in their order. Throws where the service is the reason. */
 const send = async (
-  parts: Pick<UploadParts, 'client' | 'type'>,
+  client: Client,
+  type: RecordType,
   items: readonly Numbered[],
 ): Promise<readonly Result[]> => {
-  if (items.length === 0) return [];
   const body = { items: items.map(({ item }) => item) };
-  const answer = await parts.client.attempt(operations[parts.type], { body });
+  const answer = await client.attempt(operations[type], { body });
   if (answer.ok) {
     const results: readonly Result[] = answer.body.results;
     if (results.length === items.length) return [...results].sort((a, b) => a.index - b.index);
@@ -153,57 +154,55 @@ const send = async (
   if (items.length === 1) return [{ index: 0, status: 'refused', error: fault.error }];
   const middle = items.length >> 1;
   return [
-    ...(await send(parts, items.slice(0, middle))),
-    ...(await send(parts, items.slice(middle))),
+    ...(await send(client, type, items.slice(0, middle))),
+    ...(await send(client, type, items.slice(middle))),
   ];
 };
 
-export const makeUpload = (parts: UploadParts): Upload => {
-  const counts = { created: 0, exists: 0, bad: 0 };
+type Items = Iterable<Numbered> | AsyncIterable<Numbered>;
+
+async function* inBatches(items: Items): AsyncGenerator<readonly Numbered[]> {
   let batch: Numbered[] = [];
   let bytes = 0;
-  const refuse = (line: number, reason: string): void => {
-    counts.bad += 1;
-    parts.onBad(line, reason);
-  };
-  const flush = async (): Promise<void> => {
-    const sending = batch;
-    batch = [];
-    bytes = 0;
-    for (const [at, result] of (await send(parts, sending)).entries()) {
-      const entry = sending[at] as Numbered;
-      if (result.status === 'refused') refuse(entry.line, reasonOf(result));
-      else counts[result.status] += 1;
-      const { agent_id, api_key } = result;
-      if (api_key !== undefined) parts.onKey?.({ name: entry.item['name'], agent_id, api_key });
+  for await (const one of items) {
+    const size = Buffer.byteLength(JSON.stringify(one.item));
+    if (batch.length === most_items || bytes + size > most_bytes) {
+      yield batch;
+      batch = [];
+      bytes = 0;
     }
-    parts.onSent?.();
-  };
-  return {
-    counts,
-    refuse,
-    flush,
-    async add(entry) {
-      const size = Buffer.byteLength(JSON.stringify(entry.item));
-      if (batch.length === most_items || bytes + size > most_bytes) await flush();
-      batch.push(entry);
-      bytes += size;
-    },
-  };
+    batch.push(one);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+const refuse = (run: Run, type: RecordType, line: number, reason: string): void => {
+  run.counts[type].bad += 1;
+  run.progress.say(`line ${line}: ${reason}`);
 };
 
-interface Run {
-  readonly publish: boolean;
-  readonly progress: Progress;
-  readonly stop: AbortSignal | undefined;
-  readonly file: string;
-  readonly uploads: Readonly<Record<RecordType, Upload>>;
-  readonly pillars: ReadonlyMap<string, string>;
-  /** What is said of an agent, by a line of its own or by its forecasts. */
-  readonly agents: Map<string, Numbered>;
-  readonly seen: Set<RecordType>;
-  cut: number;
-}
+const describe = ({ created, exists, bad }: Counts): string =>
+  `${created} created, ${exists} there already, ${bad} bad`;
+
+/** Sends items of one type together, and counts what becomes of each. */
+export const upload = async (run: Run, type: RecordType, items: Items): Promise<void> => {
+  const counts = run.counts[type];
+  for await (const batch of inBatches(items)) {
+    for (const [at, result] of (await send(run.client, type, batch)).entries()) {
+      const { line, item } = batch[at] as Numbered;
+      if (result.status === 'refused') refuse(run, type, line, reasonOf(result));
+      else counts[result.status] += 1;
+      const { agent_id, api_key } = result;
+      if (run.keys !== undefined && api_key !== undefined) {
+        // Keys are shown once, so they are on the disk before the next call.
+        const key = { name: item['name'], agent_id, api_key };
+        appendFileSync(run.keys, `${JSON.stringify(key)}\n`, { mode: 0o600 });
+      }
+    }
+    run.progress.show(`${type}s: ${describe(counts)}`);
+  }
+};
 
 const default_patience_ms = 60_000;
 const call_ms = 30_000;
@@ -217,67 +216,73 @@ const readPillars = async (client: Client): Promise<ReadonlyMap<string, string>>
   );
 };
 
-const takeItem = async (run: Run, line: number, type: RecordType, record: SourceRecord) => {
-  const { item, notices } = makeItem(type, record, run);
-  for (const notice of notices) {
-    run.cut += 1;
-    run.progress.say(`line ${line}: ${notice}`);
-  }
-  await run.uploads[type].add({ line, item });
-};
+interface Source extends ItemOptions {
+  readonly file: string;
+  readonly stop: AbortSignal | undefined;
+}
 
-/** A line of its own says more of an agent than a forecast does. */
-const noteAgent = (run: Run, line: number, record: SourceRecord, is_own: boolean): void => {
-  const named = is_own ? record : { ...record, name: record['agent'] };
-  const { item } = makeItem('agent', named, run);
-  const name = String(item['name']);
-  if (!is_own && (run.agents.has(name) || item['name'] === undefined)) return;
-  run.agents.set(name, { line, item: { model: 'imported', ...item } });
-};
-
-type Take = (line: number, type: RecordType, record: SourceRecord) => Promise<void> | void;
-
-const readFile = async (run: Run, take: Take, refuse: Upload['refuse'] = () => undefined) => {
-  for await (const entry of readRecords(run.file)) {
-    run.stop?.throwIfAborted();
+/** The records of a file that can be read, with their types. */
+async function* readTyped({ file, stop }: Source, onProblem = (_: number, __: string) => {}) {
+  for await (const entry of readRecords(file)) {
+    stop?.throwIfAborted();
     const type = 'problem' in entry ? entry : typeOf(entry.record);
-    if (typeof type === 'object') refuse(entry.line, type.problem);
-    else if ('record' in entry) await take(entry.line, type, entry.record);
+    if (typeof type === 'object') onProblem(entry.line, type.problem);
+    else if ('record' in entry) yield { ...entry, type };
   }
-};
+}
 
-const sendFile = async (run: Run): Promise<void> => {
-  const { uploads, seen } = run;
-  const takeFirst: Take = (line, type, record) => {
-    seen.add(type);
-    if (type === 'question') return takeItem(run, line, type, record);
-    if (type !== 'resolution') noteAgent(run, line, record, type === 'agent');
+const sendFile = async (run: Run, source: Source): Promise<void> => {
+  const seen = new Set<RecordType>();
+  /** What is said of an agent, by a line of its own or by its forecasts. */
+  const agents = new Map<string, Numbered>();
+
+  const itemOf = (line: number, type: RecordType, record: SourceRecord): Numbered => {
+    const { item, notices } = makeItem(type, record, source);
+    for (const notice of notices) run.progress.say(`line ${line}: ${notice}`);
+    run.cut += notices.length;
+    return { line, item };
   };
-  await readFile(run, takeFirst, uploads.question.refuse);
-  await uploads.question.flush();
-  for (const agent of run.agents.values()) {
-    run.stop?.throwIfAborted();
-    await uploads.agent.add(agent);
+  /** A line of its own says more of an agent than a forecast does. */
+  const noteAgent = (line: number, record: SourceRecord, is_own: boolean): void => {
+    const named = is_own ? record : { ...record, name: record['agent'] };
+    const { item } = makeItem('agent', named, source);
+    const name = String(item['name']);
+    if (!is_own && (agents.has(name) || item['name'] === undefined)) return;
+    agents.set(name, { line, item: { model: 'imported', ...item } });
+  };
+  async function* readQuestions(): AsyncGenerator<Numbered> {
+    const onProblem = (line: number, problem: string) => refuse(run, 'question', line, problem);
+    for await (const { line, type, record } of readTyped(source, onProblem)) {
+      seen.add(type);
+      if (type === 'question') yield itemOf(line, type, record);
+      else if (type !== 'resolution') noteAgent(line, record, type === 'agent');
+    }
   }
-  await uploads.agent.flush();
+  async function* readOthers(wanted: RecordType): AsyncGenerator<Numbered> {
+    for await (const { line, type, record } of readTyped(source)) {
+      if (type === wanted) yield itemOf(line, type, record);
+    }
+  }
+
+  await upload(run, 'question', readQuestions());
+  source.stop?.throwIfAborted();
+  await upload(run, 'agent', agents.values());
   for (const wanted of ['forecast', 'resolution'] as const) {
-    if (!seen.has(wanted)) continue;
-    await readFile(run, (line, type, record) =>
-      type === wanted ? takeItem(run, line, type, record) : undefined,
-    );
-    await uploads[wanted].flush();
+    if (seen.has(wanted)) await upload(run, wanted, readOthers(wanted));
   }
 };
 
-const describe = ({ created, exists, bad }: Upload['counts']): string =>
-  `${created} created, ${exists} there already, ${bad} bad`;
-
-const summarise = ({ uploads, cut }: Run): string => {
+const summarise = ({ counts, cut }: Run): string => {
   const sentences = record_types
-    .filter((type) => type === 'question' || Object.values(uploads[type].counts).some(Boolean))
-    .map((type) => `${type}s: ${describe(uploads[type].counts)}.`);
+    .filter((type) => type === 'question' || Object.values(counts[type]).some(Boolean))
+    .map((type) => `${type}s: ${describe(counts[type])}.`);
   if (cut > 0) sentences.push(`${cut} texts were cut to their limit.`);
   return sentences.join(' ');
+};
+
+export const makeCounts = (): Run['counts'] => {
+  const none = () => ({ created: 0, exists: 0, bad: 0 });
+  return { question: none(), agent: none(), forecast: none(), resolution: none() };
 };
 
 export const runImport = (call: Call): Promise<number> =>
@@ -298,31 +303,14 @@ export const runImport = (call: Call): Promise<number> =>
         onRetry: ({ wait_ms, why }) =>
           progress.say(`waiting ${Math.ceil(wait_ms / 1_000)} s (${why})`),
       });
-      const makeUploadOf = (type: RecordType): Upload => {
-        const upload: Upload = makeUpload({
-          ...{ type, client },
-          onBad: (line, reason) => progress.say(`line ${line}: ${reason}`),
-          // Keys are shown once, so they are on the disk before the next call.
-          onKey: (key) => {
-            if (keys !== undefined)
-              appendFileSync(keys, `${JSON.stringify(key)}\n`, { mode: 0o600 });
-          },
-          onSent: () => progress.show(`${type}s: ${describe(upload.counts)}`),
-        });
-        return upload;
-      };
-      const [question, agent] = [makeUploadOf('question'), makeUploadOf('agent')];
-      const [forecast, resolution] = [makeUploadOf('forecast'), makeUploadOf('resolution')];
-      const uploads = { question, agent, forecast, resolution };
       const pillars = await readPillars(client);
-      const given = { publish, progress, stop: call.stop, file, uploads, pillars };
-      const run: Run = { ...given, agents: new Map(), seen: new Set(), cut: 0 };
+      const run: Run = { client, progress, counts: makeCounts(), cut: 0, keys };
       try {
-        await sendFile(run);
+        await sendFile(run, { file, publish, pillars, stop: call.stop });
       } finally {
         progress.say(summarise(run));
       }
-      return record_types.some((type) => uploads[type].counts.bad > 0) ? 2 : 0;
+      return record_types.some((type) => run.counts[type].bad > 0) ? 2 : 0;
     },
   });
 

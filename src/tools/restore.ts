@@ -1,9 +1,11 @@
+import { pino } from 'pino';
 import { type Config, readConfig } from '../config.js';
 import type { Sql, Tx } from '../db/client.js';
 import { applyMigrations, type Migration, readMigrations } from '../db/migrate.js';
 import { makeDay } from '../db/partition-store.js';
+import { emptyRedis as emptyEmbeddedRedis, stopRedisLeftover } from '../process/embedded/redis.js';
+import { closeRedis, connectRedis, deleteKeys, openRedis } from '../redis/client.js';
 import { DamagedFile, readArchive } from './backup/archive.js';
-import { checkOfSecretKey, forgetRedis, withTarget } from './backup/places.js';
 import {
   dropSchema,
   emptyTables,
@@ -15,11 +17,13 @@ import {
 } from './backup/tables-store.js';
 import {
   backup_format,
+  checkOfSecretKey,
   type Manifest,
   manifest_name,
   type SayRows,
   sayRowsOn,
   tableOfPart,
+  withTarget,
 } from './backup.js';
 import { type Call, runCommand, Stopped, startCommand, writeLine } from './command.js';
 
@@ -139,6 +143,28 @@ const checkKey = (config: Config, { secret_key_check: wanted }: Manifest): void 
     `${problem} SECRET_KEY, and the secrets in the backup open only with the one they were made ` +
       `with: set it, or put the file into ${config.DATA_DIR}/secret-key. See also --without-key.`,
   );
+};
+
+/**
+ * Everything in Redis tells of the history that the database had: the stream, boards, tallies. The
+ * service makes it again from what is restored.
+ */
+const forgetRedis = async ({ REDIS_URL, REDIS_PREFIX, DATA_DIR }: Config): Promise<void> => {
+  if (REDIS_URL === undefined) {
+    await stopRedisLeftover(DATA_DIR);
+    return emptyEmbeddedRedis(DATA_DIR);
+  }
+  const log = pino({ level: 'silent' });
+  const redis = openRedis({ url: REDIS_URL, name: 'backup', log, command_timeout_ms: 10_000 });
+  try {
+    await connectRedis(redis);
+    if (redis.status !== 'ready') {
+      throw new Stopped('Redis (REDIS_URL) does not answer, and what it keeps has to go first.');
+    }
+    await deleteKeys(redis, REDIS_PREFIX);
+  } finally {
+    closeRedis(redis);
+  }
 };
 
 const runRestore = (call: Call): Promise<number> =>

@@ -1,6 +1,167 @@
-import { test } from 'tap';
-import { surviveKilledPostgres, surviveTerminations } from '../help/connection-faults.js';
+import { type Test, test } from 'tap';
+import { openSql, readPages, type Sql } from '../../src/db/client.js';
+import { isOutage } from '../../src/kit/outage.js';
+import { is_long } from '../help/fault.js';
+import { openAdmin } from '../help/own-stores.js';
+import { type PrivateStores, startPrivateStores } from '../help/stores.js';
+import { until } from '../help/until.js';
 
-test('connections are ended at random under load', (t) => surviveTerminations(t, 5_000));
+/**
+ * A pool under load while its connections are ended at random, or Postgres as a whole is: nothing
+ * is half committed, lost, doubled or waited for without an end, and no error goes astray.
+ */
 
-test('kill -9 of Postgres four times under load', (t) => surviveKilledPostgres(t, 4));
+/** Longer than any deadline of the pool. */
+const longest_ms = 20_000;
+
+interface Load {
+  readonly stored: ReadonlySet<number>;
+  readonly outages: () => number;
+  readonly tried: () => number;
+  stop(): Promise<void>;
+}
+
+/** Writes both rows of a number, in one of the ways the service has. */
+const writeBoth = (sql: Sql, n: number): Promise<unknown> =>
+  sql.begin(async (tx) => {
+    if (n % 4 === 0) {
+      await tx`insert into kept values (${n}, 0)`;
+      return tx`insert into kept values (${n}, 1)`;
+    }
+    if (n % 4 === 1) {
+      tx`insert into kept values (${n}, 0)`.execute();
+      const second = tx`insert into kept values (${n}, 1)`.execute();
+      tx.commit();
+      return second;
+    }
+    await Promise.all([0, 1].map((side) => tx`insert into kept values (${n}, ${side})`));
+    if (n % 4 === 3) for await (const _ of readPages(tx, tx`select * from kept`, 500));
+    return null;
+  });
+
+const readOne = async (sql: Sql, n: number): Promise<unknown> => {
+  if (n % 3 > 0) return sql`select ${n}::integer as n, ${'x'.repeat(n % 2_000)}::text`;
+  let bytes = 0;
+  for await (const chunk of sql.copyOut('copy (select * from kept limit 5000) to stdout')) {
+    bytes += (chunk as Buffer).length;
+  }
+  return bytes;
+};
+
+/** An endless wait would only show as a test that does not end. */
+const inTime = async <T>(work: Promise<T>, what: string): Promise<T> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} never came back`)), longest_ms);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+};
+
+const startLoad = (sql: Sql): Load => {
+  const stored = new Set<number>();
+  let outages = 0;
+  let next = 0;
+  let stopping = false;
+  const work = async (): Promise<void> => {
+    while (!stopping) {
+      next += 1;
+      const n = next;
+      try {
+        await inTime(writeBoth(sql, n), `write ${n}`);
+        stored.add(n);
+        await inTime(readOne(sql, n), `read ${n}`);
+      } catch (error) {
+        if (!isOutage(error)) throw error;
+        outages += 1;
+      }
+    }
+  };
+  const workers = Promise.all(Array.from({ length: 12 }, work));
+  return {
+    stored,
+    outages: () => outages,
+    tried: () => next,
+    async stop() {
+      stopping = true;
+      await workers;
+    },
+  };
+};
+
+const listenForStrays = (t: Test): readonly unknown[] => {
+  const strays: unknown[] = [];
+  const note = (error: unknown): void => {
+    strays.push(error);
+  };
+  process.on('unhandledRejection', note);
+  t.teardown(() => process.off('unhandledRejection', note));
+  return strays;
+};
+
+const surviveLosses = async (
+  t: Test,
+  strike: (stores: PrivateStores, load: Load) => Promise<void>,
+): Promise<void> => {
+  const stores = await startPrivateStores(t);
+  const strays = listenForStrays(t);
+  const admin = openAdmin(stores.database_url);
+  await admin`create table kept (n integer, side integer, primary key (n, side))`;
+  const sql = openSql({ url: stores.database_url, pool: 6, prepare: true, name: 'victim' });
+  t.teardown(() => Promise.all([sql, admin].map((pool) => pool.end({ timeout: 1 }))));
+  const load = startLoad(sql);
+  await strike(stores, load);
+  const before = load.stored.size;
+  await until('it goes on', () => load.stored.size > before + 50);
+  await load.stop();
+  const rows = await admin<{ n: number; sides: number }[]>`
+    select n, count(*)::integer as sides from kept group by n`;
+  const found = new Map(rows.map(({ n, sides }) => [n, sides]));
+  t.same(
+    rows.filter(({ sides }) => sides !== 2),
+    [],
+    'nothing is there by half',
+  );
+  t.same(
+    [...load.stored].filter((n) => !found.has(n)),
+    [],
+    `all ${load.stored.size} that were acknowledged are there`,
+  );
+  t.ok(load.outages() > 3, `${load.outages()} of ${load.tried()} failed by outages`);
+  const [left] = await admin<{ count: number }[]>`
+    select count(*)::integer from pg_stat_activity
+    where application_name = 'prediction-forum victim' and state like 'idle in transaction%'`;
+  t.equal(left?.count, 0, 'no transaction is left open');
+  t.same(strays, [], 'no error went astray');
+};
+
+test('connections are ended at random under load', { timeout: 120_000 }, (t) =>
+  surviveLosses(t, async ({ database_url }) => {
+    const admin = openAdmin(database_url);
+    t.teardown(() => admin.end({ timeout: 1 }));
+    const least_ms = is_long ? 30_000 : 3_000;
+    const until_ms = performance.now() + least_ms;
+    let ended = 0;
+    while (performance.now() < until_ms) {
+      const [row] = await admin<{ ended: number }[]>`
+        select (pg_sleep(0.02)::text || count(pg_terminate_backend(pid)))::integer as ended
+        from (
+          select pid from pg_stat_activity
+          where application_name = 'prediction-forum victim'
+          order by random()
+          limit 1
+        ) one`;
+      ended += row?.ended ?? 0;
+    }
+    t.ok(ended > least_ms / 100, `${ended} connections were ended`);
+  }),
+);
+
+test('kill -9 of Postgres four times under load', (t) =>
+  surviveLosses(t, async ({ postgres }, load) => {
+    for (let kill = 0; kill < 4; kill += 1) {
+      const before = load.stored.size;
+      await until('it works', () => load.stored.size > before + 100);
+      await postgres.kill();
+      await postgres.restart();
+    }
+  }));

@@ -1,10 +1,65 @@
-import { test } from 'tap';
-import { survive } from '../help/fault.js';
+import { t, test } from 'tap';
+import {
+  type Fault,
+  fault_limits,
+  lastFor,
+  startWorld,
+  survive,
+  untilDelivered,
+} from '../help/fault.js';
 
-test('kill -9 of Redis under load; it comes back empty', async (t) => {
-  await survive(t, { strike: async ({ service }) => service.kill('Redis', { empty: true }).back });
-});
+/** Redis ends, stands still, or loses what it has, under load. */
 
-test('kill -9 of Redis under load; it comes back with what it kept', async (t) => {
-  await survive(t, { strike: async ({ service }) => service.kill('Redis').back });
+t.setTimeout(fault_limits.timeout);
+
+const flushAgainAndAgain: Fault['strike'] = async ({ service, load }) => {
+  for (let n = 0; n < 3; n += 1) {
+    await service.redis.flushall();
+    await load.more(50);
+  }
+};
+
+const loseStream: Fault['strike'] = async ({ service, load }) => {
+  const { redis, prefix } = service;
+  const key = `${prefix}:{log}:events`;
+  const losses = [
+    () => redis.del(key),
+    () => redis.xgroup('DESTROY', key, 'signers'),
+    async () => {
+      const tail = await redis.xrevrange(key, '+', '-', 'COUNT', 50);
+      await redis.xdel(key, ...tail.map(([id]) => id));
+    },
+    () => redis.xtrim(key, 'MAXLEN', 0),
+  ];
+  for (const lose of losses) {
+    await lose();
+    await load.more(50);
+  }
+};
+
+/** Predictions go on, and webhooks at the pace of the sweep. */
+const standStill: Fault['strike'] = async (world) => {
+  const from_ms = performance.now();
+  const wake = world.service.pause('Redis');
+  try {
+    await world.load.more(300, 60_000);
+    await untilDelivered(world);
+    await lastFor(from_ms, 60_000);
+  } finally {
+    wake();
+  }
+};
+
+const faults: Readonly<Record<string, Fault>> = {
+  'kill -9, and back with what it kept': { strike: ({ service }) => service.kill('Redis') },
+  'it stands still': { per_second: 100, strike: standStill },
+  'FLUSHALL again and again': { strike: flushAgainAndAgain },
+  'the stream, its group and its tail are lost': { strike: loseStream },
+};
+
+test('faults of Redis under load', fault_limits, async (t) => {
+  const world = await startWorld(t);
+  for (const [name, fault] of Object.entries(faults)) {
+    await t.test(name, (t) => survive(t, world, fault));
+  }
 });

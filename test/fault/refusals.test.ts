@@ -1,10 +1,173 @@
-import { test } from 'tap';
-import { surviveFullLog, surviveReadOnly } from '../help/refusal-faults.js';
-import { withoutSmallDisks } from '../help/small-disk.js';
+import { statSync } from 'node:fs';
+import path from 'node:path';
+import { type Test, t, test } from 'tap';
+import { isOutage, isWriteRefused } from '../../src/kit/outage.js';
+import { readAccess } from '../../src/process/embedded/postgres.js';
+import {
+  allow,
+  type Fault,
+  type FaultWorld,
+  fault_limits,
+  is_long,
+  startWorld,
+  survive,
+} from '../help/fault.js';
+import { openAdmin } from '../help/own-stores.js';
+import { startReads } from '../help/reads.js';
+import type { TestService } from '../help/service.js';
+import { type SmallDisk, withoutSmallDisks } from '../help/small-disk.js';
+import { until } from '../help/until.js';
 
-/** Short here; `npm run faults` has them last for half a minute. */
+/**
+ * Disks that are full and a Postgres that takes no writes, under load: reads go on, calls that
+ * cannot be stored are refused with a time to come again, and soon after the cure all is well.
+ */
+
+t.setTimeout(fault_limits.timeout);
+
+/** From the cure to calls that are stored again, and to a log that is whole. */
+const recovery_ms = 5_000;
+const least_ms = is_long ? 30_000 : 2_000;
+
+const diskOf = ({ disks }: TestService, name: string): SmallDisk => {
+  const disk = disks[name];
+  if (disk === undefined) throw new Error('the service has no small disk');
+  return disk;
+};
+
+const askHealth = async ({ url }: TestService): Promise<unknown> =>
+  (await fetch(`${url}/health`, { signal: AbortSignal.timeout(5_000) })).json();
+
+/** Runs the fault for its time, while reads go on. */
+const whileReading = async (t: Test, service: TestService, work: () => Promise<void>) => {
+  const reads = startReads(service);
+  const from_ms = performance.now();
+  await work();
+  await until('its time', () => performance.now() - from_ms >= least_ms, least_ms + 10_000);
+  await reads.stop();
+  t.same(reads.failed, [], `${reads.count} reads went on`);
+};
+
+/** Waits until calls that write are refused, which must be in the right words. */
+const untilRefused = async (t: Test, { url }: TestService): Promise<void> => {
+  let tries = 0;
+  const refused = await until('a write is refused', async () => {
+    tries += 1;
+    // One more agent: a call that nobody sends again.
+    const response = await fetch(`${url}/api/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name: `${t.name} ${tries}`, model: 'gpt-4o' }),
+      signal: AbortSignal.timeout(5_000),
+    });
+    return response.status !== 201 && response;
+  });
+  t.equal(refused.status, 503, await refused.text());
+  t.equal(refused.headers.get('retry-after'), '1');
+};
+
+/** Waits until calls are stored again. */
+const untilCured = async (t: Test, { load }: FaultWorld): Promise<void> => {
+  const cured_ms = performance.now();
+  await load.more(20, 60_000);
+  const passed_ms = Math.round(performance.now() - cured_ms);
+  t.ok(passed_ms < allow(recovery_ms), `stored again ${passed_ms} ms after the cure`);
+};
+
+const sameRoles = ({ pidsOf }: TestService): string =>
+  JSON.stringify((['api', 'relay', 'signer', 'timer'] as const).map((role) => pidsOf(role)));
+
+const openOwner = ({ folder }: TestService) => {
+  const access = readAccess(folder);
+  if (access === null) throw new Error('there is no embedded Postgres');
+  const { admin_password, port } = access;
+  return openAdmin(`postgres://postgres:${admin_password}@127.0.0.1:${port}/postgres`);
+};
+
+/** The disk of the log is full, and of nothing else. */
+const fullLog: Fault['strike'] = async ({ service, load }, t) => {
+  const disk = diskOf(service, 'log');
+  const log_file = path.join(service.folder, 'log', 'forum.log');
+  const roles = sameRoles(service);
+  await whileReading(t, service, async () => {
+    disk.fill();
+    const full_bytes = statSync(log_file).size;
+    await load.more(100);
+    t.ok(statSync(log_file).size - full_bytes < 8_192, 'the log stood still');
+  });
+  const full_bytes = statSync(log_file).size;
+  disk.free();
+  await until('the log goes on', () => statSync(log_file).size > full_bytes + 8_192, recovery_ms);
+  t.equal(sameRoles(service), roles, 'no process ended');
+  const dropped = service.troubles().filter(({ msg }) => msg?.startsWith('log: lines'));
+  t.comment(`dropped lines in the log: ${JSON.stringify(dropped)}`);
+};
+
+/** Fills the disk, and then the journal until Postgres ends by it. */
+const fillJournal = async (service: TestService): Promise<void> => {
+  const owner = openOwner(service);
+  // On a full disk there may be no new connections.
+  await owner`select`;
+  diskOf(service, '').fill();
+  await until('Postgres ends', async () => {
+    try {
+      await owner`select pg_logical_emit_message(false, 'test', repeat('x', 4000000))`;
+      return false;
+    } catch (error) {
+      return isOutage(error) && !isWriteRefused(error);
+    }
+  });
+  await owner.end({ timeout: 1 });
+};
+
+/**
+ * The disk of everything is full: of Postgres, of Redis and of the log. First Postgres refuses
+ * writes, and then it ends, because its journal has no room, and cannot start before there is some.
+ */
+const fullDisk: Fault['strike'] = async (world, t) => {
+  const { service } = world;
+  const disks = [diskOf(service, ''), diskOf(service, 'log')];
+  await whileReading(t, service, async () => {
+    for (const disk of disks) disk.fill();
+    await untilRefused(t, service);
+    t.match(await askHealth(service), { db: true, db_writes: false });
+  });
+  for (const disk of disks) disk.free();
+  await untilCured(t, world);
+  await fillJournal(service);
+  diskOf(service, '').free();
+  await untilCured(t, world);
+};
+
+/** Postgres is made read-only, as by a failover. */
+const readOnly: Fault['strike'] = async (world, t) => {
+  const { service } = world;
+  const owner = openOwner(service);
+  await whileReading(t, service, async () => {
+    await owner`alter system set default_transaction_read_only = on`;
+    await owner`select pg_reload_conf()`;
+    await untilRefused(t, service);
+    await until('health says so', async () => {
+      const { db, db_writes } = (await askHealth(service)) as Record<string, unknown>;
+      return db === true && db_writes === false;
+    });
+  });
+  await owner`alter system reset default_transaction_read_only`;
+  await owner`select pg_reload_conf()`;
+  await owner.end({ timeout: 1 });
+  await untilCured(t, world);
+};
 
 const skip = withoutSmallDisks();
 
-test('the disk of the log is full', { skip }, (t) => surviveFullLog(t));
-test('Postgres is read-only', (t) => surviveReadOnly(t));
+test('what refuses writes, under load', fault_limits, async (t) => {
+  const world = await startWorld(t, {
+    env: { LOG_LEVEL: 'info' },
+    ...(skip === false ? { small_disks: { '': 400, log: 8 } } : {}),
+  });
+  const common = { recovery_ms, per_second: 100 };
+  const run = (strike: Fault['strike']) => (t: Test) => survive(t, world, { ...common, strike });
+  await t.test('Postgres is read-only', run(readOnly));
+  await t.test('the disk of the log is full', { skip }, run(fullLog));
+  await t.test('the disk of the data is full', { skip }, run(fullDisk));
+});

@@ -1,58 +1,68 @@
 import os from 'node:os';
 import type { Test } from 'tap';
-import { type Load, startLoad } from './load.js';
-import { listenToLog } from './log-listener.js';
+import { followTopics, listenToLog, type Wish } from './listeners.js';
+import { type Acknowledged, makeLoad } from './load.js';
 import { startReceiver } from './receiver.js';
 import { type ServiceOptions, startService, type TestService } from './service.js';
-import { awaitTruth, countRepeats, type Hook, type Witnesses } from './truth.js';
+import { awaitTruth, countRepeats, type Witnesses } from './truth.js';
 import { until } from './until.js';
 
 /**
- * One fault under load: clients predict, a listener follows the log on a socket, a receiver gets
- * webhooks; in the middle of it something happens, and soon after all of them must agree again.
+ * Faults under load: clients predict, listeners follow the log in every way there is, a receiver
+ * gets webhooks. In the middle of it something happens, and soon after all of them must agree
+ * again. Several faults may strike one service, one after the other.
  */
 
-export interface FaultWorld extends Witnesses {
-  readonly load: Load;
-}
+/** `npm run faults`: faults last longer, and more clients follow. */
+export const is_long = process.env['LONG_FAULTS'] === 'true';
+
+/** How long a file, or one test of several faults, may take; the latter as an option of the test. */
+export const fault_limits = { timeout: is_long ? 0 : 290_000 };
+
+export type FaultWorld = Witnesses;
 
 export interface Fault {
   /** What happens; fulfilled when whatever was taken away is there again. */
-  readonly strike: (world: FaultWorld) => Promise<void>;
-  readonly service?: ServiceOptions;
+  readonly strike: (world: FaultWorld, t: Test) => Promise<unknown>;
   readonly per_second?: number;
-  /** Answers before the fault, and after it is over. */
-  readonly before?: number;
-  readonly after?: number;
-  /** The log is to be whole so soon after it; 10 s unless told. */
+  /** The log is to be whole so soon after it. */
   readonly recovery_ms?: number;
-  /** Everything that follows from the log is to be right so soon after the load; 10 s. */
+  /** Everything that follows from the log is to be right so soon after the load. */
   readonly right_ms?: number;
 }
 
-const usual_recovery_ms = 10_000;
-/** Calls that can be under way or not yet settled when a signer ends; see `send_limits`. */
-export const most_repeats = 100;
+export interface WorldOptions extends ServiceOptions {
+  /** Bare websockets, each on one topic. */
+  readonly followers?: number;
+}
 
-const addHook = async ({ url, agents }: TestService, target: string): Promise<Hook> => {
-  const answer = await fetch(`${url}/api/webhooks`, {
+/** Calls that can be under way or not yet settled when a signer ends; see `send_limits`. */
+const most_repeats = 100;
+
+const addHook = async ({ url, agents }: TestService, target: string) => {
+  const response = await fetch(`${url}/api/webhooks`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': agents[0]?.key ?? '' },
     body: JSON.stringify({ url: target, events: ['prediction.placed'] }),
   });
-  if (answer.status !== 201) throw new Error(`no webhook: ${await answer.text()}`);
-  const { id, secret } = (await answer.json()) as { id: string; secret: string };
+  if (response.status !== 201) throw new Error(`no webhook: ${await response.text()}`);
+  const { id, secret } = (await response.json()) as { id: string; secret: string };
   return { id, secret, path: new URL(target).pathname };
 };
 
-export const makeFaultWorld = async (
-  t: Test,
-  options: ServiceOptions = {},
-): Promise<Omit<FaultWorld, 'load'>> => {
+/** Every tenth follows everything, every tenth with a filter, the others one question each. */
+const wishOf = ({ questions }: TestService, n: number): Wish => {
+  if (n % 10 === 0) return { topic: 'all' };
+  if (n % 10 === 1) return { topic: 'all', min_confidence: 60 + (n % 3) * 10 };
+  return { topic: `question:${questions[n % questions.length]?.id}` };
+};
+
+/** The load rests, and leaves the first agent to the test. */
+export const startWorld = async (t: Test, options: WorldOptions = {}): Promise<FaultWorld> => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   const service = await startService(t, {
-    ...options,
+    ...{ agents: 500, questions: 40, ...options },
     env: {
       WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
       WEBHOOK_CA_FILE: receiver.ca_file,
@@ -60,20 +70,50 @@ export const makeFaultWorld = async (
     },
   });
   const hook = await addHook(service, receiver.url('/events'));
-  const listener = await listenToLog(t, service.port);
-  return { service, receiver, hook, listener };
+  const listeners = await listenToLog(t, service.url);
+  const wishes = Array.from({ length: options.followers ?? 0 }, (_, n) => wishOf(service, n));
+  const followers = await followTopics(t, service.port, wishes);
+  const load = makeLoad({ ...service, agents: service.agents.slice(1) });
+  return { service, load, receiver, hook, listeners, followers };
 };
 
-/** Waits until the socket has told of everything that was acknowledged by now. */
-const untilHeard = async ({ load, listener }: FaultWorld, within_ms: number): Promise<void> => {
-  const missing = new Set(load.acknowledged.map(({ event_id }) => event_id));
-  let looked = 0;
-  const look = (): boolean => {
-    for (const { id } of listener.heard.slice(looked)) missing.delete(id);
-    looked = listener.heard.length;
-    return missing.size === 0;
+/** Waits until everything that was acknowledged by now is among the ids. */
+const untilAmong = async (
+  what: string,
+  acknowledged: readonly Acknowledged[],
+  ids: () => readonly string[],
+  within_ms: number,
+): Promise<void> => {
+  const wanted = acknowledged.map(({ event_id }) => event_id);
+  const hasAll = (): boolean => {
+    const found = new Set(ids());
+    return wanted.every((id) => found.has(id));
   };
-  await until('the socket tells of all', look, within_ms);
+  await until(what, hasAll, within_ms, 50);
+};
+
+/** Waits until everything that was acknowledged by now has reached the receiver. */
+export const untilDelivered = ({ load, receiver, hook }: FaultWorld): Promise<void> =>
+  untilAmong(
+    'what was acknowledged is delivered',
+    load.acknowledged,
+    () => receiver.of(hook.path).map(({ headers }) => String(headers['webhook-id'])),
+    60_000,
+  );
+
+/** Waits until the sockets have told of everything that was acknowledged by now. */
+export const untilHeard = ({ load, listeners }: FaultWorld, within_ms: number): Promise<void> =>
+  untilAmong(
+    'the socket tells of all',
+    load.acknowledged,
+    () => listeners[0]?.heard.map(({ id }) => id) ?? [],
+    within_ms,
+  );
+
+/** Waits in the long form until the fault has lasted so long. */
+export const lastFor = async (from_ms: number, least_ms: number): Promise<void> => {
+  if (!is_long) return;
+  await until('its time', () => performance.now() - from_ms >= least_ms, least_ms + 10_000);
 };
 
 /**
@@ -85,47 +125,44 @@ export const allow = (ms: number): number =>
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
-/** Runs the fault and proves that nothing came of it; says how long the recovery took. */
-export const survive = async (t: Test, fault: Fault): Promise<FaultWorld> => {
-  const { before = 300, after = 400, per_second = 300 } = fault;
-  const { recovery_ms = usual_recovery_ms, right_ms: right_within = usual_recovery_ms } = fault;
-  const parts = await makeFaultWorld(t, fault.service);
-  const { service, listener } = parts;
-  const load = startLoad({ ...service, per_second });
-  const world: FaultWorld = { ...parts, load };
-  await load.reach(before);
+/** Runs the fault and proves that nothing came of it; what was acknowledged meanwhile. */
+export const survive = async (
+  t: Test,
+  world: FaultWorld,
+  fault: Fault,
+): Promise<readonly Acknowledged[]> => {
+  const { per_second = 200, recovery_ms = 10_000, right_ms: right_within = 10_000 } = fault;
+  const { load, service, listeners } = world;
+  const [first, repeats_before] = [load.acknowledged.length, countRepeats(world)];
+  load.resume(per_second);
+  await load.more(100);
   const struck_ms = performance.now();
-  await fault.strike(world);
+  await fault.strike(world, t);
   const back_ms = performance.now();
   const allowed_ms = allow(recovery_ms);
   await untilHeard(world, Math.max(allowed_ms, 20_000));
   const heard_ms = performance.now();
-  const whole_ms = heard_ms - back_ms;
-  t.ok(whole_ms < allowed_ms, `the log is whole again after ${seconds(whole_ms)}`);
-  await load.reach(load.acknowledged.length + after);
+  t.ok(heard_ms - back_ms < allowed_ms, `the log is whole after ${seconds(heard_ms - back_ms)}`);
+  await load.more(150);
   await load.stop();
   const stopped_ms = performance.now();
   const { right_ms, delivered_ms } = await awaitTruth(t, world, right_within);
-  const repeats = countRepeats(world);
+  const repeats = countRepeats(world) - repeats_before;
   t.ok(repeats <= most_repeats, `${repeats} deliveries were made twice`);
-  const retried = load.acknowledged.filter(({ tries }) => tries > 1);
+  const acknowledged = load.acknowledged.slice(first);
+  const again = acknowledged.filter(({ tries }) => tries > 1);
   t.comment(
     `back after ${seconds(back_ms - struck_ms)}, log whole after ${seconds(heard_ms - struck_ms)}; ` +
-      `longest answer ${seconds(load.longestWait())}; ` +
+      `longest answer ${seconds(Math.max(...acknowledged.map(({ waited_ms }) => waited_ms)))}; ` +
       `after the load all right within ${seconds(right_ms - stopped_ms)}, ` +
       `all delivered within ${seconds(delivered_ms - stopped_ms)}`,
   );
   t.comment(
-    `${load.acknowledged.length} predictions, ${retried.length} sent again, ` +
-      `${retried.filter(({ replayed }) => replayed).length} of them replayed; ` +
-      `${repeats} repeated deliveries; the socket ended ${listener.ends.length} times`,
+    `${acknowledged.length} predictions, ${again.length} sent again, ` +
+      `${again.filter(({ replayed }) => replayed).length} of them replayed; ` +
+      `${repeats} repeated deliveries; ${listeners.map(({ name, ends }) => `${name} ended ${ends()} times`).join(', ')}`,
   );
-  const grave = service.troubles().filter(({ level }) => level >= 50);
-  for (const line of grave) t.comment(JSON.stringify(line));
-  t.same(
-    grave.filter(({ level }) => level >= 60),
-    [],
-    'no process died of an error',
-  );
-  return world;
+  for (const line of service.troubles(50)) t.comment(JSON.stringify(line));
+  t.same(service.troubles(60), [], 'no process died of an error');
+  return acknowledged;
 };

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
 import type { SeededAgent, SeededQuestion } from './service.js';
+import { until } from './until.js';
 
 /**
  * Predictions by clients as careful agents write them: a call without an answer (no connection,
@@ -21,16 +22,17 @@ export interface Acknowledged {
 }
 
 export interface Load {
-  readonly acknowledged: readonly Acknowledged[];
+  readonly acknowledged: Acknowledged[];
   /** Answers that no client should ever get, as sentences. */
   readonly odd: readonly string[];
-  /** Pairs so far. */
-  readonly sent: number;
+  /** Goes on with the next pair after a stop; all clients together send `per_second`. */
+  resume(per_second?: number): void;
   /** Waits until there are so many answers; rejects after `within_ms`. */
   reach(count: number, within_ms?: number): Promise<void>;
+  /** The same for further answers. */
+  more(count: number, within_ms?: number): Promise<void>;
   /** Starts nothing new and waits until everything that was sent is answered. */
   stop(): Promise<void>;
-  longestWait(): number;
 }
 
 export interface LoadOptions {
@@ -38,8 +40,6 @@ export interface LoadOptions {
   readonly agents: readonly SeededAgent[];
   readonly questions: readonly SeededQuestion[];
   readonly clients?: number;
-  /** All clients together; what is missed during an outage is not made up for. */
-  readonly per_second?: number;
   /** Number of the first pair, where loads follow each other. */
   readonly first?: number;
 }
@@ -130,7 +130,7 @@ const place = async (url: string, pair: Pair): Promise<Acknowledged | string> =>
       continue;
     }
     const { status, replayed, text } = outcome;
-    // A first result can only be replayed to a client that asked before; under a key it is the
+    // A first result can only be replayed to a client that tried before; under a key it is the
     // first answer with its status.
     const is_due = replayed ? tries > 1 : status === 201;
     if (!is_due || (status !== 200 && status !== 201)) {
@@ -142,21 +142,16 @@ const place = async (url: string, pair: Pair): Promise<Acknowledged | string> =>
   }
 };
 
-export const startLoad = (options: LoadOptions): Load => {
-  const { url, clients = 16, per_second = 400 } = options;
+/** A load that `resume` starts. What is missed during an outage is not made up for. */
+export const makeLoad = (options: LoadOptions): Load => {
+  const { url, clients = 16 } = options;
   const acknowledged: Acknowledged[] = [];
   const odd: string[] = [];
-  const waiters: { readonly count: number; readonly done: () => void }[] = [];
-  const first = options.first ?? 0;
-  let next = first;
-  let stopped = false;
-  let due_ms = performance.now();
-
-  const note = (result: Acknowledged | string): void => {
-    if (typeof result === 'string') odd.push(result);
-    else acknowledged.push(result);
-    for (const { count, done } of waiters) if (acknowledged.length >= count) done();
-  };
+  let next = options.first ?? 0;
+  let per_second = 400;
+  let stopped = true;
+  let due_ms = 0;
+  let running: Promise<unknown> = Promise.resolve();
 
   /** Waits for the next slot; slots that passed unused are gone. */
   const untilDue = async (): Promise<void> => {
@@ -166,41 +161,43 @@ export const startLoad = (options: LoadOptions): Load => {
   };
 
   const runClient = async (): Promise<void> => {
-    while (!stopped) {
+    for (;;) {
       await untilDue();
-      if (stopped) return;
       const pair = makePair(options, next);
+      if (stopped || pair === undefined) return;
       next += 1;
-      if (pair === undefined) return;
-      note(await place(url, pair));
+      const result = await place(url, pair);
+      if (typeof result === 'string') odd.push(result);
+      else acknowledged.push(result);
     }
   };
 
-  const running = Promise.all(Array.from({ length: clients }, runClient));
+  const reach = async (count: number, within_ms = 30_000): Promise<void> => {
+    const isReached = () => acknowledged.length >= count;
+    await until(`${count} answers`, isReached, within_ms).catch((error: Error) => {
+      throw new Error([`${acknowledged.length}: ${error.message}`, ...odd.slice(0, 3)].join('; '));
+    });
+  };
   return {
     acknowledged,
     odd,
-    get sent() {
-      return next - first;
+    resume(rate = per_second) {
+      per_second = rate;
+      if (!stopped) return;
+      stopped = false;
+      running = Promise.all(Array.from({ length: clients }, runClient));
     },
-    reach: (count, within_ms = 30_000) =>
-      new Promise((resolve, reject) => {
-        const tell = (): void => {
-          const found = `${acknowledged.length} of ${count} answers after ${within_ms} ms`;
-          reject(new Error([found, ...odd.slice(0, 3)].join('; ')));
-        };
-        const timer = setTimeout(tell, within_ms);
-        const done = (): void => {
-          clearTimeout(timer);
-          resolve();
-        };
-        if (acknowledged.length >= count) done();
-        else waiters.push({ count, done });
-      }),
+    reach,
+    more: (count, within_ms) => reach(acknowledged.length + count, within_ms),
     async stop() {
       stopped = true;
       await running;
     },
-    longestWait: () => Math.max(0, ...acknowledged.map(({ waited_ms }) => waited_ms)),
   };
+};
+
+export const startLoad = (options: LoadOptions): Load => {
+  const load = makeLoad(options);
+  load.resume();
+  return load;
 };

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { startTime } from '../../src/boot/processes.mjs';
 import { openSql, type Sql } from '../../src/db/client.js';
 import { migrate } from '../../src/db/migrate.js';
+import { makeDataFolder } from '../../src/process/embedded/data-dir.js';
 import {
   type EmbeddedPostgres,
-  makeDataFolder,
   startPostgres,
   stopPostgresLeftovers,
 } from '../../src/process/embedded/postgres.js';

@@ -70,7 +70,7 @@ const writeAll = (file: number, piece: Buffer): void => {
   }
 };
 
-/** Takes away the small disks in a folder, whoever made them. */
+/** Takes away the small disks in a folder, also those of killed tests. */
 export const unmountSmallDisks = (folder: string): void => {
   let mounts = '';
   try {

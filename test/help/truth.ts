@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Test } from 'tap';
-import { findDifferences } from '../../src/tools/verify/differences.js';
+import { findDifferences } from '../../src/tools/verify.js';
 import { recomputeConsensus } from './consensus-oracle.js';
 import type { Acknowledged, Load } from './load.js';
 import type { LogListener } from './log-listener.js';

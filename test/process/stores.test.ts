@@ -14,26 +14,27 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { type Test, t } from 'tap';
 import { childrenOf, commandOf, startTime } from '../../src/boot/processes.mjs';
-import {
-  type EmbeddedPostgres,
-  makeDataFolder,
-  startPostgres,
-} from '../../src/process/embedded/postgres.js';
+import { makeDataFolder } from '../../src/process/embedded/data-dir.js';
+import { type EmbeddedPostgres, startPostgres } from '../../src/process/embedded/postgres.js';
 import { removePlace } from '../../src/process/embedded/postgres-home.js';
 import type { EmbeddedStore } from '../../src/process/embedded/processes.js';
 import { startRedis } from '../../src/process/embedded/redis.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
+import type { Teardown } from '../help/stores.js';
 import { until } from '../help/until.js';
 
 t.setTimeout(170_000);
 
 const say = (): void => undefined;
 
-const makeFolder = (t: Test): string => {
+const makeFolder = (t: Teardown): string => {
   const folder = makeTestFolder();
   t.teardown(() => removeTestFolder(folder));
   return folder;
 };
+
+/** Tests that do not break it share one, because making a cluster takes seconds. */
+const folder = makeFolder(t);
 
 const queryOne = async (url: string, text: string): Promise<unknown> => {
   const sql = openAdmin(url);
@@ -45,12 +46,12 @@ const queryOne = async (url: string, text: string): Promise<unknown> => {
   }
 };
 
-const askRedis = async <T>(url: string, ask: (redis: Redis) => Promise<T>): Promise<T> => {
+const useRedis = async <T>(url: string, use: (redis: Redis) => Promise<T>): Promise<T> => {
   const redis = new Redis(url.replace(/^unix:/, ''), { commandTimeout: 5_000 });
   // Refusals also reach the caller, through the command.
   redis.on('error', () => undefined);
   try {
-    return await ask(redis);
+    return await use(redis);
   } finally {
     redis.disconnect();
   }
@@ -68,7 +69,6 @@ const startPg = async (t: Test, data_dir: string): Promise<EmbeddedPostgres> => 
 };
 
 t.test('Postgres keeps its rows, address and settings over kill -9', async (t) => {
-  const folder = makeFolder(t);
   const first = await startPg(t, folder);
   await queryOne(first.url, 'create table kept as select 42 as answer');
   await kill(first);
@@ -92,7 +92,6 @@ t.test('Postgres keeps its rows, address and settings over kill -9', async (t) =
 });
 
 t.test('a pid file that names a process of somebody else does not stop Postgres', async (t) => {
-  const folder = makeFolder(t);
   const first = await startPg(t, folder);
   await kill(first);
   const pid_file = path.join(first.cluster, 'postmaster.pid');
@@ -123,7 +122,7 @@ t.test('a half-made cluster and lost passwords do not matter', async (t) => {
 t.test('Redis keeps its keys over kill -9 and starts empty on unreadable files', async (t) => {
   const folder = makeFolder(t);
   const first = await startRedis({ data_dir: folder, say });
-  await askRedis(first.url, async (redis) => {
+  await useRedis(first.url, async (redis) => {
     await redis.set('kept', 'yes');
     t.equal((await redis.config('GET', 'maxmemory-policy'))[1], 'noeviction');
     t.equal((await redis.config('GET', 'appendonly'))[1], 'yes');
@@ -131,7 +130,7 @@ t.test('Redis keeps its keys over kill -9 and starts empty on unreadable files',
   });
   await kill(first);
   const second = await startRedis({ data_dir: folder, say });
-  t.equal(await askRedis(second.url, (redis) => redis.get('kept')), 'yes');
+  t.equal(await useRedis(second.url, (redis) => redis.get('kept')), 'yes');
   await kill(second);
   const files = path.join(folder, 'redis', 'appendonlydir');
   for (const name of readdirSync(files)) writeFileSync(path.join(files, name), '*3\r\n$3\r\nrubb');
@@ -139,7 +138,7 @@ t.test('Redis keeps its keys over kill -9 and starts empty on unreadable files',
   const third = await startRedis({ data_dir: folder, say: (line) => lines.push(line) });
   t.teardown(() => third.stop());
   t.match(lines.join(), /are deleted and made again/);
-  t.equal(await askRedis(third.url, (redis) => redis.get('kept')), null);
+  t.equal(await useRedis(third.url, (redis) => redis.get('kept')), null);
 });
 
 t.test('Redis has its socket elsewhere where the path is too long for one', async (t) => {
@@ -150,7 +149,7 @@ t.test('Redis has its socket elsewhere where the path is too long for one', asyn
   const socket = redis.url.replace(/^unix:/, '');
   t.notOk(socket.startsWith(folder));
   t.equal(statSync(socket).mode & 0o777, 0o700);
-  t.equal(await askRedis(redis.url, (client) => client.ping()), 'PONG');
+  t.equal(await useRedis(redis.url, (client) => client.ping()), 'PONG');
 });
 
 interface Held {
@@ -169,7 +168,7 @@ const holdStores = async (folder: string): Promise<Held> => {
 };
 
 t.test('both stores end by themselves when the process that started them is killed', async (t) => {
-  const { owner, postgres, redis } = await holdStores(makeFolder(t));
+  const { owner, postgres, redis } = await holdStores(folder);
   process.kill(owner, 'SIGKILL');
   await until('Postgres ends', () => startTime(postgres) === null);
   await until('Redis ends', () => startTime(redis) === null);
@@ -177,12 +176,11 @@ t.test('both stores end by themselves when the process that started them is kill
 });
 
 t.test('a start takes over from stores that nobody stopped', async (t) => {
-  const folder = makeFolder(t);
   const { owner, postgres, redis } = await holdStores(folder);
-  const keepers = childrenOf(owner).filter((pid) => commandOf(pid).includes('keeper'));
-  t.equal(keepers.length, 2);
-  for (const pid of [...keepers, owner]) process.kill(pid, 'SIGKILL');
-  await until('the keepers end', () => keepers.every((pid) => startTime(pid) === null));
+  const watchers = childrenOf(owner).filter((pid) => commandOf(pid).includes('store-watcher'));
+  t.equal(watchers.length, 2);
+  for (const pid of [...watchers, owner]) process.kill(pid, 'SIGKILL');
+  await until('the watchers end', () => watchers.every((pid) => startTime(pid) === null));
   t.not(startTime(postgres), null, 'Postgres is left over');
   t.not(startTime(redis), null, 'Redis is left over');
   const pg = await startPg(t, folder);

@@ -1,16 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Test, t } from 'tap';
-import { findProcesses, startTime } from '../../src/boot/processes.mjs';
+import { t } from 'tap';
+import { type Config, readConfig } from '../../src/config.js';
 import { readStatus } from '../../src/process/embedded/data-dir.js';
-import { placeOutside } from '../../src/process/embedded/postgres-home.js';
-import { pickPort } from '../../src/process/embedded/processes.js';
+import { pickPort, signalProcess } from '../../src/process/embedded/processes.js';
+import { banner } from '../../src/process/supervisor.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
-import { openStores } from '../help/stores.js';
+import { findPids, launch as launchService, processesOf } from '../help/service.js';
+import { openStores, type Teardown } from '../help/stores.js';
 import { until } from '../help/until.js';
 
 // Also when this file is run by hand: it starts a dozen services.
@@ -18,55 +18,13 @@ t.setTimeout(170_000);
 
 const entry = fileURLToPath(new URL('./service.js', import.meta.url));
 
-interface Started {
-  readonly child: ChildProcess;
-  readonly output: () => string;
-  /** Fulfilled when it says that it runs; rejects when it ends before. */
-  readonly running: Promise<string>;
-  readonly code: Promise<number | null>;
-}
+const launch = (folder: string, env: NodeJS.ProcessEnv = {}) => launchService(folder, env, entry);
 
-const launch = (folder: string, more: NodeJS.ProcessEnv = {}): Started => {
-  const env = {
-    PATH: process.env['PATH'],
-    DATA_DIR: folder,
-    PORT: '0',
-    // As from npm: it then stops when this process is gone, also when that is killed.
-    npm_lifecycle_event: 'start',
-    ...more,
-  };
-  const child = spawn(process.execPath, [entry], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let text = '';
-  const code = once(child, 'close').then(([exit]) => exit as number | null);
-  const running = new Promise<string>((resolve, reject) => {
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.on('data', (chunk) => {
-        text += chunk;
-        const url = /runs at (\S+)\n/.exec(text)?.[1];
-        if (url !== undefined) resolve(url);
-      });
-    }
-    void code.then(() => reject(new Error(`it ended: ${text}`)));
-  });
-  running.catch(() => undefined);
-  return { child, output: () => text, running, code };
-};
-
-const clusterOf = (folder: string): string => placeOutside(folder) || path.join(folder, 'postgres');
-
-/** The roles, stores and keepers of a service: each names its folder or its cluster. */
-const processesOf = (folder: string): readonly number[] => {
-  const names = [folder, clusterOf(folder)];
-  return findProcesses((command) =>
-    command.some((word) => names.some((name) => word.includes(name))),
-  );
-};
-
-const makeFolder = (t: Test): string => {
+const makeFolder = (t: Teardown): string => {
   const folder = makeTestFolder();
   t.teardown(async () => {
-    for (const pid of processesOf(folder)) process.kill(pid, 'SIGKILL');
-    await until('all end', () => processesOf(folder).length === 0);
+    for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
+    await until('all end', () => processesOf(folder).length === 0, 30_000, 100);
     removeTestFolder(folder);
   });
   return folder;
@@ -81,7 +39,7 @@ interface Answer {
   readonly WEBHOOK_CA_FILE: string;
 }
 
-const ask = async (url: string): Promise<Answer | null> => {
+const readAnswer = async (url: string): Promise<Answer | null> => {
   try {
     return (await (await fetch(url)).json()) as Answer;
   } catch {
@@ -89,20 +47,22 @@ const ask = async (url: string): Promise<Answer | null> => {
   }
 };
 
-const askUntil = async (url: string, holds: (answer: Answer) => boolean): Promise<Answer> => {
+const waitForAnswer = async (url: string, holds: (answer: Answer) => boolean): Promise<Answer> => {
   let found: Answer | null = null;
   await until('the api answers', async () => {
-    found = await ask(url);
+    found = await readAnswer(url);
     return found !== null && holds(found);
   });
   return found as unknown as Answer;
 };
 
+/** The tests that start embedded stores do so in one folder, one after the other. */
+const folder = makeFolder(t);
+
 t.test('a start says what to do next, and Ctrl-C leaves nothing behind', async (t) => {
-  const folder = makeFolder(t);
-  const { child, output, running, code } = launch(folder);
+  const { child, output, url: running, code } = launch(folder);
   const url = await running;
-  const answer = await askUntil(url, () => true);
+  const answer = await waitForAnswer(url, () => true);
   const file = path.join(folder, 'admin-key');
   const admin_key = readFileSync(file, 'utf8').trim();
   t.equal(answer.ADMIN_KEY, admin_key);
@@ -113,36 +73,25 @@ t.test('a start says what to do next, and Ctrl-C leaves nothing behind', async (
   t.match(output(), /admin-key/);
   t.match(output(), /npm run demo/);
   t.notMatch(output(), admin_key, 'the key itself is not printed');
-  t.ok(processesOf(folder).length >= 7, 'four roles, two stores and their keepers');
+  t.ok(processesOf(folder).length >= 7, 'four roles, two stores and their watchers');
   child.kill('SIGINT');
   t.equal(await code, 0);
   t.same(processesOf(folder), []);
 });
 
 t.test('what was killed runs again: the api, Redis and Postgres', async (t) => {
-  const folder = makeFolder(t);
-  const { child, running, code } = launch(folder);
+  const { child, url: running, code } = launch(folder);
   const url = await running;
-  const first = await askUntil(url, () => true);
+  const first = await waitForAnswer(url, () => true);
   process.kill(first.pid, 'SIGKILL');
-  const second = await askUntil(url, ({ pid }) => pid !== first.pid);
-  await ask(`${url}/exit`);
-  await askUntil(url, ({ pid }) => pid !== second.pid);
-  const pid_files = [
-    path.join(folder, 'redis', 'redis.pid'),
-    path.join(clusterOf(folder), 'postmaster.pid'),
-  ];
-  for (const name of pid_files) {
-    const pidOf = () => Number.parseInt(readFileSync(name, 'utf8'), 10);
-    const pid = pidOf();
+  const second = await waitForAnswer(url, ({ pid }) => pid !== first.pid);
+  await readAnswer(`${url}/exit`);
+  await waitForAnswer(url, ({ pid }) => pid !== second.pid);
+  for (const store of ['Redis', 'Postgres'] as const) {
+    const [pid = 0] = findPids(folder, store);
     process.kill(pid, 'SIGKILL');
-    await until(`${name} names a new process`, () => {
-      try {
-        return pidOf() !== pid && startTime(pidOf()) !== null;
-      } catch {
-        return false;
-      }
-    });
+    const isReplaced = () => findPids(folder, store).some((now) => now !== pid);
+    await until(`${store} is replaced`, isReplaced);
   }
   await until('the database answers at its address', async () => {
     const sql = openAdmin(first.DATABASE_URL);
@@ -157,18 +106,17 @@ t.test('what was killed runs again: the api, Redis and Postgres', async (t) => {
 });
 
 t.test('after kill -9 of the supervisor, or of everything, the next start works', async (t) => {
-  const folder = makeFolder(t);
   const PORT = String(await pickPort());
   const first = launch(folder, { PORT });
-  await first.running;
+  await first.url;
   process.kill(first.child.pid as number, 'SIGKILL');
   const second = launch(folder, { PORT });
-  const { pid } = await askUntil(await second.running, () => true);
+  const { pid } = await waitForAnswer(await second.url, () => true);
   for (const each of [second.child.pid as number, ...processesOf(folder)]) {
     process.kill(each, 'SIGKILL');
   }
   const third = launch(folder, { PORT });
-  const answer = await askUntil(await third.running, () => true);
+  const answer = await waitForAnswer(await third.url, () => true);
   t.not(answer.pid, pid);
   third.child.kill('SIGTERM');
   t.equal(await third.code, 0);
@@ -176,13 +124,12 @@ t.test('after kill -9 of the supervisor, or of everything, the next start works'
 });
 
 t.test('a second signal ends by force what does not stop, and leaves nothing', async (t) => {
-  const folder = makeFolder(t);
-  const { child, running, code } = launch(folder);
-  const { pid } = await askUntil(await running, () => true);
+  const { child, url: running, code } = launch(folder);
+  const { pid } = await waitForAnswer(await running, () => true);
   process.kill(pid, 'SIGSTOP');
   child.kill('SIGTERM');
   await until('it is stopping', () => readStatus(folder).state === 'stopping');
-  // Signals that come together count as one, so it is told until it obeys.
+  // Signals that come together count as one, so it gets more until it obeys.
   await until('it ends', () => !child.kill('SIGTERM'));
   t.equal(await code, 1);
   t.same(processesOf(folder), []);
@@ -203,8 +150,8 @@ t.test('with stores that are given nothing is embedded; refusals are one sentenc
     `Port ${port} on 127.0.0.1 is in use: stop the other program or set PORT.\n`,
   );
   const first = launch(folder, given);
-  const url = await first.running;
-  t.match(await askUntil(url, () => true), given);
+  const url = await first.url;
+  t.match(await waitForAnswer(url, () => true), given);
   t.same(
     readdirSync(folder).filter((name) => /postgres|redis/.test(name)),
     [],
@@ -217,15 +164,30 @@ t.test('with stores that are given nothing is embedded; refusals are one sentenc
   t.equal(await first.code, 0);
 });
 
-t.test('a Redis that is not there is told of, and nothing waits for it', async (t) => {
+t.test('a Redis that is not there is reported, and nothing waits for it', async (t) => {
   const folder = makeFolder(t);
   const { database_url } = await openStores(t);
   const port = await pickPort('127.0.0.1');
   const given = { DATABASE_URL: database_url, REDIS_URL: `redis://127.0.0.1:${port}` };
-  const { child, running, output, code } = launch(folder, given);
+  const { child, url: running, output, code } = launch(folder, given);
   await running;
   const line = `Redis (REDIS_URL): connect ECONNREFUSED 127.0.0.1:${port}. Look again with: npm run doctor\n`;
-  await until('it is told', () => output().includes(line));
+  await until('it is reported', () => output().includes(line));
   child.kill('SIGTERM');
   t.equal(await code, 0);
+});
+
+const said = (changes: Partial<Config>): string => {
+  const config = { ...readConfig({}), ...changes };
+  return banner({ config, url: 'http://127.0.0.1:8080', dev_ca: null }).join('\n');
+};
+
+t.test('development mode that others can reach is warned about', async (t) => {
+  for (const HOST of ['0.0.0.0', '::', '192.0.2.7', 'forum.example.org']) {
+    t.match(said({ HOST }), /WARNING.*development mode/, HOST);
+    t.notMatch(said({ HOST, NODE_ENV: 'production' }), /WARNING/, `${HOST} in production`);
+  }
+  for (const HOST of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) {
+    t.notMatch(said({ HOST }), /WARNING/, HOST);
+  }
 });

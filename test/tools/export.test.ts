@@ -51,13 +51,13 @@ interface Gate {
   open(): void;
 }
 
-/** A door to the service that holds an answer back after so many bytes of its body. */
+/** A proxy before the service that holds an answer back after so many bytes of its body. */
 const startGate = async (t: Test, held_after: number): Promise<Gate> => {
   let is_open = false;
-  const server: Server = createServer((asked, answer) => {
+  const server: Server = createServer((incoming, answer) => {
     const upstream = request(
-      `${app.url}${asked.url}`,
-      { headers: { ...asked.headers, 'accept-encoding': 'identity' } },
+      `${app.url}${incoming.url}`,
+      { headers: { ...incoming.headers, 'accept-encoding': 'identity' } },
       (given) => {
         answer.writeHead(given.statusCode ?? 500, given.headers);
         let sent = 0;
@@ -165,7 +165,7 @@ t.test('filtered, and nothing is overwritten', async (t) => {
   t.match(await run(...argv), { code: 1, said: /is there already; give --force/ });
 });
 
-t.test('wrong words and refusals are told in a sentence', async (t) => {
+t.test('wrong words and refusals are said in a sentence', async (t) => {
   const out = ['--out', path.join(makeFolder(t), 'x')];
   for (const [argv, said] of [
     [['--help'], /^Usage: /],

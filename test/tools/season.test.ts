@@ -1,10 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
-import { runImport } from '../../src/tools/import.js';
-import { findDifferences } from '../../src/tools/verify/differences.js';
-import { startApp, type TestApp } from '../help/app.js';
+import { findDifferences } from '../../src/tools/verify.js';
+import { startApp } from '../help/app.js';
+import { openImport } from '../help/import.js';
 import { openParts } from '../help/parts.js';
 import {
   convert,
@@ -15,51 +13,21 @@ import {
 } from '../help/season.js';
 import { until } from '../help/until.js';
 
-interface Desk {
-  readonly app: TestApp;
-  write(name: string, records: readonly unknown[]): string;
-  run(file: string, argv?: readonly string[]): Promise<{ code: number; output: string }>;
-  differences(): Promise<readonly string[]>;
-  /** Until everything that is decided is settled and on the boards. */
-  rest(): Promise<void>;
-}
-
-const open = async (t: Test): Promise<Desk> => {
+const open = async (t: Test) => {
   const app = await startApp(t);
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'pf-season-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  const write = (name: string, text: string): string => {
-    writeFileSync(path.join(folder, name), text);
-    return path.join(folder, name);
-  };
-  const key_file = write('admin-key', app.admin_key);
   const { deps } = await openParts(t, { stores: app.stores });
   const parts = { sql: deps.sql, redis: deps.redis, prefix: app.stores.redis_prefix };
   const differences = () => findDifferences(parts);
-  return {
-    app,
-    write: (name, records) =>
-      write(name, records.map((record) => `${JSON.stringify(record)}\n`).join('')),
-    async run(file, argv = []) {
-      let output = '';
-      const screen = {
-        write: (text: string) => {
-          output += text;
-        },
-      };
-      const base = [file, '--url', app.url, '--admin-key-file', key_file];
-      const code = await runImport({ argv: [...base, ...argv], screen, patience_ms: 5_000 });
-      return { code, output };
-    },
-    differences,
-    rest: async () => {
-      await until('nothing is under way', async () => {
-        const [row] = await app.sql<{ left: number }[]>`
-          select count(*)::integer as left from resolutions where state = 'running'`;
-        return row?.left === 0 && (await differences()).length === 0;
-      });
-    },
+  /** Until everything that is decided is settled and on the boards. */
+  const rest = async (): Promise<void> => {
+    const isQuiet = async (): Promise<boolean> => {
+      const [row] = await app.sql<{ left: number }[]>`
+        select count(*)::integer as left from resolutions where state = 'running'`;
+      return row?.left === 0 && (await differences()).length === 0;
+    };
+    await until('nothing is under way', isQuiet, 60_000, 200);
   };
+  return { ...openImport(t, app), app, differences, rest };
 };
 
 t.setTimeout(150_000);
@@ -82,7 +50,7 @@ t.test(
   'a replayed season has the scores that its numbers have',
   { timeout: 120_000 },
   async (t) => {
-    const { app, write, run, rest, differences } = await open(t);
+    const { app, writeLines, run, rest, differences } = await open(t);
     const season = makeSeason(80, 7);
     const random = makeRandom(11);
     const crowd = new Map(season.map((one) => [one.source_id, percentOf(one.crowd_probability)]));
@@ -96,7 +64,7 @@ t.test(
       });
       others.set(`Crowd with noise of ${noise}`, new Map(noisy));
     }
-    const file = write('season.ndjson', season);
+    const file = writeLines('season.ndjson', season);
     const keys = `${file}.keys`;
     const argv = ['--publish', '--keys', keys];
     const converted = (...flags: readonly string[]) => {
@@ -111,7 +79,7 @@ t.test(
     const more = [...others].flatMap(([agent, forecasts]) =>
       forecastLines(agent, season, forecasts),
     );
-    const more_file = write('more.ndjson', more);
+    const more_file = writeLines('more.ndjson', more);
     t.match(await run(more_file, ['--keys', keys]), {
       code: 0,
       output: /agents: 4 created.* forecasts: 320 created, 0 there already, 0 bad\./,
@@ -220,12 +188,12 @@ const outcome = (source_id: string, resolved_to: unknown) => ({
 });
 
 t.test('lines of every type in any order, options and voids, and what is refused', async (t) => {
-  const { app, write, run, rest } = await open(t);
+  const { app, writeLines, run, rest } = await open(t);
   const options = ['red', 'green', 'blue'];
   const multi = { question_type: 'multi', options };
   const text = 'EVIDENCE: too short to be a reasoning.';
   await app.call('POST', '/api/register', { body: { name: 'Stranger', model: 'gpt-4o' } });
-  const file = write('mixed.ndjson', [
+  const file = writeLines('mixed.ndjson', [
     outcome('a', 0),
     forecast('a'),
     forecast('b', { probability: undefined, selected_option: 'green', confidence: 60 }),
@@ -300,7 +268,11 @@ t.test('lines of every type in any order, options and voids, and what is refused
       { act: 'question.import', count: 5 },
     ],
   );
-  const again = write('again.ndjson', [outcome('a', 1), outcome('b', 'green'), outcome('c', 1)]);
+  const again = writeLines('again.ndjson', [
+    outcome('a', 1),
+    outcome('b', 'green'),
+    outcome('c', 1),
+  ]);
   const second = await run(again);
   t.match(second.output, /^line 1: The question is resolved otherwise already/m);
   t.match(second.output, /resolutions: 0 created, 1 there already, 2 bad/);

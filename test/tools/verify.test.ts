@@ -1,19 +1,24 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import path from 'node:path';
 import { type Test, t } from 'tap';
 import { agentId, questionId, seed } from '../../bench/env/seed.js';
 import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js';
+import type { Sql, Tx } from '../../src/db/client.js';
 import { makeApiKey } from '../../src/features/accounts/index.js';
 import { tallyKey } from '../../src/features/consensus/index.js';
 import { projectedKey } from '../../src/features/events/index.js';
 import { planDeliveries } from '../../src/features/webhooks/index.js';
 import { makeId } from '../../src/kit/ids.js';
-import { findDifferences } from '../../src/tools/verify/differences.js';
-import type { VerifyParts } from '../../src/tools/verify/parts.js';
-import { startApp, type TestApp } from '../help/app.js';
-import { project_root } from '../help/own-stores.js';
+import { webhook_queries } from '../../src/tools/verify/deliveries-store.js';
+import { findBy, type VerifyParts } from '../../src/tools/verify/parts.js';
+import { moderation_queries } from '../../src/tools/verify/record-store.js';
+import { findDifferences } from '../../src/tools/verify.js';
+import { makeContent } from '../features/comments/texts.js';
+import { makeWorld } from '../features/webhooks/world.js';
+import { type Answered, startApp, type TestApp } from '../help/app.js';
 import { openParts } from '../help/parts.js';
+import { runTool } from '../help/run-tool.js';
+import { closeQuestion, decideAndSettle, makeForecasts } from '../help/settling.js';
+import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { until } from '../help/until.js';
 
 // Each test starts a whole service, which a busy machine takes its time for.
@@ -68,136 +73,163 @@ const makeRested = async (
   );
   const { deps } = await openParts(t, { stores });
   const parts = { sql: deps.sql, redis: deps.redis, prefix: stores.redis_prefix };
-  await until('nothing differs', async () => {
+  const agree = async (): Promise<boolean> => {
     await deps.sql.begin((tx) => planDeliveries(tx, { first: 1, last: 1_000 }));
     return (await findDifferences(parts)).length === 0;
-  });
+  };
+  await until('nothing differs', agree, 30_000, 200);
   await app.stop();
   return { app, parts };
 };
 
-/** Breaks the record within a transaction that is taken back. */
-const makeFinds =
-  (t: Test, parts: VerifyParts) =>
-  async (what: RegExp, breaking: string): Promise<void> => {
-    const undo = new Error('undo');
-    let found: readonly string[] = [];
-    await parts.sql
-      .begin(async (tx) => {
-        await tx.unsafe(breaking);
-        // A transaction inside this one; the checks of the record run in one of their own.
-        const inner = Object.assign(
-          (...args: never[]) => (tx as never as CallableFunction)(...args),
-          {
-            begin: (_: string, work: (inner: typeof tx) => unknown) => work(tx),
-          },
-        );
-        found = await findDifferences({ ...parts, sql: inner as never });
-        throw undo;
-      })
-      .catch((error: unknown) => {
-        if (error !== undo) throw error;
-      });
-    t.ok(
-      found.some((line) => what.test(line)),
-      `${breaking} → ${found.join(' | ')}`,
-    );
+/** What a look finds after the record was broken, in a transaction that is taken back. */
+const lookAfter = async (
+  sql: Sql,
+  breaking: string,
+  look: (tx: Tx) => Promise<readonly string[]>,
+): Promise<readonly string[]> => {
+  const undo = new Error('undo');
+  let found: readonly string[] = [];
+  await sql
+    .begin(async (tx) => {
+      await tx.unsafe(breaking);
+      found = await look(tx);
+      throw undo;
+    })
+    .catch((error: unknown) => {
+      if (error !== undo) throw error;
+    });
+  return found;
+};
+
+/** A sentence to be found, and the SQL that is the reason for it. */
+type Case = readonly [what: RegExp, breaking: string];
+
+const isFound = (t: Test, what: RegExp, found: readonly string[], breaking = ''): void => {
+  const is_there = found.some((line) => what.test(line));
+  t.ok(is_there, is_there ? String(what) : `${what} ${breaking} → ${found.join(' | ')}`);
+};
+
+/** Tries each case on the whole of what verify compares. */
+const findsAll = async (t: Test, parts: VerifyParts, cases: readonly Case[]): Promise<void> => {
+  const look = (tx: Tx) => {
+    // A transaction inside this one; the checks of the record run in one of their own.
+    const inner = Object.assign((...args: never[]) => (tx as never as CallableFunction)(...args), {
+      begin: (_: unknown, work: (inner: Tx) => unknown) => work(tx),
+    });
+    return findDifferences({ ...parts, sql: inner as never });
   };
+  for (const [what, breaking] of cases) {
+    isFound(t, what, await lookAfter(parts.sql, breaking, look), breaking);
+  }
+};
 
-t.test('every kind of difference is found, and nothing else', async (t) => {
-  const { parts } = await makeRested(t);
-  const { redis, prefix } = parts;
-  t.same(await findDifferences(parts), []);
-  const stream = `${prefix}:{log}:events`;
-  const finds = makeFinds(t, parts);
-
-  await finds(/balance .*sum of the ledger/, 'update accounts set balance = balance + 1');
-  await finds(
+const record_cases: readonly Case[] = [
+  [/balance .*sum of the ledger/, 'update accounts set balance = balance + 1'],
+  [
     /the stakes of prediction .* come to -5 points/,
     `insert into ledger (agent_id, id, reason, amount, balance_after, subject_id)
     select agent_id, gen_random_uuid(), 'stake', -5, 0, id from predictions limit 1`,
-  );
-  await finds(
+  ],
+  [
     /owes 7 points/,
     `insert into ledger (agent_id, id, reason, amount, balance_after)
     select agent_id, gen_random_uuid(), 'debt_advanced', 7, 7 from accounts limit 1`,
-  );
-  await finds(/the log has .* and its head is/, 'update log_head set "offset" = "offset" + 1');
-  await finds(/the log has/, 'delete from events where "offset" = 3');
-  await finds(/has no event/, 'delete from events where "offset" = 3');
-  await finds(
+  ],
+  [/the log has .* and its head is/, 'update log_head set "offset" = "offset" + 1'],
+  [/the log has/, 'delete from events where "offset" = 3'],
+  [/has no event/, 'delete from events where "offset" = 3'],
+  [
     /is about no prediction/,
     `
     update predictions set event_id = gen_random_uuid()
     where id = (select id from predictions limit 1)`,
-  );
-  await finds(
+  ],
+  [
     /is not about its prediction/,
     `
     update predictions p set event_id = q.event_id
     from predictions q where q.agent_id = p.agent_id and q.question_id <> p.question_id`,
-  );
-  await finds(
+  ],
+  [
     /wait in the outbox/,
     `
     insert into outbox (id, event, body) values (gen_random_uuid(), 'question.closed', '{}')`,
-  );
-  await finds(
+  ],
+  [
     /question .* counts 1 times option 3 instead of 0/,
     "update question_counts set option_counts = '{0,0,1}' where cardinality(option_counts) = 3",
-  );
-  await finds(/has no delivery of event/, 'delete from deliveries where event_offset = 2');
-  await finds(/which it does not want/, "update webhooks set events = '{question.closed}'");
-  await finds(
+  ],
+  [/has no delivery of event/, 'delete from deliveries where event_offset = 2'],
+  [/which it does not want/, "update webhooks set events = '{question.closed}'"],
+  [
     /which the log has not/,
     'update deliveries set event_id = gen_random_uuid() where event_offset = 2',
-  );
-  await finds(/which is not for it/, 'update events set audience_id = gen_random_uuid()');
-  await finds(/numbered predictions with/, 'update predictions set seq = seq + 100');
-  await finds(/has no account/, 'delete from accounts');
-  await finds(
+  ],
+  [/which is not for it/, 'update events set audience_id = gen_random_uuid()'],
+  [/numbered predictions with/, 'update predictions set seq = seq + 100'],
+  [/has no account/, 'delete from accounts'],
+  [
     /agent .* has 11 webhooks/,
     `alter table webhooks drop constraint webhooks_owner_kind_owner_id_slot_key;
     insert into webhooks (id, owner_kind, owner_id, slot, url, events, secret_sealed)
     select gen_random_uuid(), owner_kind, owner_id, 1, url, events, secret_sealed
     from webhooks, generate_series(1, 10)`,
-  );
-  await finds(
+  ],
+  [
     /was paid for 1 recruits, the last as number 2/,
     `insert into referrals (agent_id, ordinal, recruit_id, bonus, recruit_owner_id, paid_at)
     select id, 2, gen_random_uuid(), 300, gen_random_uuid(), now() from agents`,
-  );
-  await finds(
+  ],
+  [
     /bonus 200, 0 ledger entries/,
     `insert into referrals (agent_id, ordinal, recruit_id, bonus, recruit_owner_id, paid_at)
     select id, 1, gen_random_uuid(), 200, gen_random_uuid(), now() from agents`,
-  );
-  await finds(
+  ],
+  [
     /was not recruited by/,
     `insert into referrals (agent_id, ordinal, recruit_id, bonus, recruit_owner_id, paid_at)
     select id, 1, gen_random_uuid(), 200, gen_random_uuid(), now() from agents`,
-  );
-  await finds(
+  ],
+  [
     /is tallied .* instead of $/,
     `
     delete from predictions;
     delete from events where event = 'prediction.placed';
     update log_head set "offset" = 0;
     update question_counts set prediction_count = 0, yes_count = 0, no_count = 0`,
-  );
-  await finds(/counts .* instead of/, 'update question_counts set yes_count = yes_count + 1');
-  await finds(
-    /the stream tells/,
-    'update events set event = \'question.closed\' where "offset" = 2',
-  );
-  await finds(/is tallied/, 'update predictions set probability = 3, confidence = 3');
+  ],
+  [/counts .* instead of/, 'update question_counts set yes_count = yes_count + 1'],
+  [/the stream tells/, 'update events set event = \'question.closed\' where "offset" = 2'],
+  [/is tallied/, 'update predictions set probability = 3, confidence = 3'],
+];
 
+t.test('every kind of difference is found, and nothing else', async (t) => {
+  const { parts, app } = await makeRested(t);
+  const { redis, prefix } = parts;
+  t.same(await findDifferences(parts), []);
+  await findsAll(t, parts, record_cases);
+
+  const { database_url, redis_url, redis_prefix } = app.stores;
+  const env = { DATABASE_URL: database_url, REDIS_URL: redis_url, REDIS_PREFIX: redis_prefix };
+  const right = await runTool('verify', env);
+  t.match(right, {
+    code: 0,
+    output:
+      /^Nothing differs; compared: [1-9]\d* agents, [1-9]\d* predictions, [1-9]\d* events\.\n$/,
+  });
+  await parts.sql`update accounts set balance = balance + 1`;
+  const broken = await runTool('verify', env);
+  t.match(broken, {
+    code: 1,
+    output:
+      /balance 5\d+, the sum of the ledger is 5\d+\n[\s\S]*\n3 differences; compared: .+\.\n$/,
+  });
+  await parts.sql`update accounts set balance = balance - 1`;
+
+  const stream = `${prefix}:{log}:events`;
   const find = async (what: RegExp): Promise<void> => {
-    const found = await findDifferences(parts);
-    t.ok(
-      found.some((line) => what.test(line)),
-      found.join(' | '),
-    );
+    isFound(t, what, await findDifferences(parts));
   };
   const tally = tallyKey(prefix, questionId(0));
   const whole = await redis.hgetall(tally);
@@ -216,6 +248,37 @@ t.test('every kind of difference is found, and nothing else', async (t) => {
   await redis.xtrim(stream, 'MAXLEN', 0);
   await find(/the stream is empty/);
 });
+
+const settled_cases: readonly Case[] = [
+  [
+    /earns -?\d+, and the ledger says/,
+    `insert into ledger (agent_id, id, reason, amount, balance_after, subject_id)
+    select agent_id, gen_random_uuid(), reason, amount, balance_after, subject_id
+    from ledger where reason = 'settlement' limit 1`,
+  ],
+  [
+    /is void, the ledger says 1, and it has no score/,
+    `
+    insert into ledger (agent_id, id, reason, amount, balance_after, subject_id)
+    select p.agent_id, gen_random_uuid(), 'settlement', 1, 1, p.id
+    from predictions p
+    join resolutions r on r.question_id = p.question_id and r.kind = 'void'
+    limit 1`,
+  ],
+  [/by revision 2, its score says/, 'update scores set net = net + 1'],
+  [/by revision 2, its score says/, 'update scores set revision = 1'],
+  [/its score says null by null/, 'delete from scores'],
+  [/has a Brier score of/, 'update scores set brier = brier + 0.01'],
+  [/has no prediction/, 'update scores set prediction_id = gen_random_uuid()'],
+  [/is resolved at revision 3/, 'update questions set revision = 3 where revision = 2'],
+  [/is resolved at revision 2/, 'update questions set outcome = not outcome'],
+  [/of 1/, 'delete from resolutions where revision = 1'],
+  [
+    /is open, the ledger says/,
+    "update resolutions set state = 'running', finished_at = null, cursor_agent = null",
+  ],
+  [/is open, the ledger says/, 'delete from resolutions'],
+];
 
 t.test('what was settled wrongly is found', async (t) => {
   const { parts } = await makeRested(t, async (app, [first, second]) => {
@@ -236,35 +299,7 @@ t.test('what was settled wrongly is found', async (t) => {
     await until('all is settled', settled);
   });
   t.same(await findDifferences(parts), []);
-  const finds = makeFinds(t, parts);
-  await finds(
-    /earns -?\d+, and the ledger says/,
-    `insert into ledger (agent_id, id, reason, amount, balance_after, subject_id)
-    select agent_id, gen_random_uuid(), reason, amount, balance_after, subject_id
-    from ledger where reason = 'settlement' limit 1`,
-  );
-  await finds(
-    /is void, the ledger says 1, and it has no score/,
-    `
-    insert into ledger (agent_id, id, reason, amount, balance_after, subject_id)
-    select p.agent_id, gen_random_uuid(), 'settlement', 1, 1, p.id
-    from predictions p
-    join resolutions r on r.question_id = p.question_id and r.kind = 'void'
-    limit 1`,
-  );
-  await finds(/by revision 2, its score says/, 'update scores set net = net + 1');
-  await finds(/by revision 2, its score says/, 'update scores set revision = 1');
-  await finds(/its score says null by null/, 'delete from scores');
-  await finds(/has a Brier score of/, 'update scores set brier = brier + 0.01');
-  await finds(/has no prediction/, 'update scores set prediction_id = gen_random_uuid()');
-  await finds(/is resolved at revision 3/, 'update questions set revision = 3 where revision = 2');
-  await finds(/is resolved at revision 2/, 'update questions set outcome = not outcome');
-  await finds(/of 1/, 'delete from resolutions where revision = 1');
-  await finds(
-    /is open, the ledger says/,
-    "update resolutions set state = 'running', finished_at = null, cursor_agent = null",
-  );
-  await finds(/is open, the ledger says/, 'delete from resolutions');
+  await findsAll(t, parts, settled_cases);
 });
 
 t.test('what is under way is a difference only once it is old', async (t) => {
@@ -308,47 +343,205 @@ t.test('what is under way is a difference only once it is old', async (t) => {
   t.match(await findDifferences({ ...parts, under_way_ms }), [/is tallied/, /stands at/]);
 });
 
-const runVerify = async (env: NodeJS.ProcessEnv): Promise<{ code: number; text: string }> => {
-  const entry = path.join(project_root, 'dist', 'src', 'tools', 'verify.js');
-  const child = spawn(process.execPath, [entry], {
-    env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let text = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => {
-      text += chunk;
-    });
-  }
-  const [code] = await once(child, 'close');
-  return { code: code as number, text };
-};
-
-t.test('the command says what it found and ends accordingly', async (t) => {
-  const { parts, app } = await makeRested(t);
-  const { stores } = app;
-  const env = {
-    DATABASE_URL: stores.database_url,
-    REDIS_URL: stores.redis_url,
-    REDIS_PREFIX: stores.redis_prefix,
-  };
-  const right = await runVerify(env);
-  t.equal(right.code, 0);
-  t.match(
-    right.text,
-    /^Nothing differs; compared: [1-9]\d* agents, [1-9]\d* predictions, [1-9]\d* events\.\n$/,
-  );
-  await parts.sql`update accounts set balance = balance + 1`;
-  const broken = await runVerify(env);
-  t.equal(broken.code, 1);
-  t.match(
-    broken.text,
-    /balance 5\d+, the sum of the ledger is 5\d+\n[\s\S]*\n3 differences; compared: .+\.\n$/,
-  );
+t.test('without a service the command says so', async (t) => {
+  const env = { DATA_DIR: path.join(t.testdir(), 'none') };
+  const { code, output } = await runTool('verify', env);
+  t.equal(code, 1);
+  t.match(output, /There is no service in .*none: start it, or set DATA_DIR\.\n$/);
 });
 
-t.test('without a service the command says so', async (t) => {
-  const { code, text } = await runVerify({ DATA_DIR: path.join(t.testdir(), 'none') });
-  t.equal(code, 1);
-  t.match(text, /There is no service in .*none: start it, or set DATA_DIR\.\n$/);
+const delivery_cases: readonly Case[] = [
+  [/has no delivery of event/, 'delete from deliveries where event_offset = 2'],
+  [/which it does not want/, "update webhooks set filter_categories = '{technology}'"],
+  [/which the log has not/, 'delete from events where "offset" = 2'],
+  [/are of webhook .*, which there is not/, 'delete from webhooks'],
+  [/an attempt at event .* has no delivery/, 'delete from deliveries where event_offset = 1'],
+  [/is delivered after 1 attempts, and has 0 without a 2xx/, 'delete from attempts'],
+  [/is delivered .* has 1 without a 2xx/, 'update attempts set status = 500'],
+  [/not made of its webhook and event/, 'update deliveries set id = gen_random_uuid()'],
+  [
+    /a gap of webhook .* leaves out 9 events from 1 to 2/,
+    `update deliveries
+    set state = 'gap', gap_until_offset = 2, gap_count = 9, gap_reason = 'age', delivered_at = null
+    where event_offset = 1`,
+  ],
+  [
+    /is off and has 1 deliveries to be sent/,
+    `update webhooks set active = false, updated_at = now() - interval '1 hour';
+    update deliveries
+    set state = 'waiting', delivered_at = null, queued_at = now() - interval '1 hour'
+    where event_offset = 1`,
+  ],
+  [/is on and says: x/, "update webhooks set disabled_reason = 'x'"],
+  [/are planned up to 9, and the log has 2/, 'update delivery_plan set planned_offset = 9'],
+  [
+    /a range is planned from 3/,
+    'insert into planned_ranges (first_offset, last_offset) values (3, 4)',
+  ],
+  [
+    /a replay is of webhook/,
+    `insert into webhook_replays (webhook_id, id, after_offset, next_offset, until_offset)
+    values (gen_random_uuid(), gen_random_uuid(), 0, 1, 1)`,
+  ],
+];
+
+t.test('deliveries that contradict the log or themselves are found', async (t) => {
+  const world = await makeWorld(t);
+  const { sql } = world.deps;
+  await world.addHook();
+  await world.record({}, {});
+  await world.startSigner();
+  await world.settled(2, 'delivered');
+  // Long before the events, so that nothing may be excused.
+  await sql`update webhooks set updated_at = now() - interval '1 hour'`;
+  const look = (tx: Tx) => findBy(tx, webhook_queries, '');
+  t.same(await sql.begin(look), []);
+  for (const [what, breaking] of delivery_cases) {
+    isFound(t, what, await lookAfter(sql, breaking, look), breaking);
+  }
+});
+
+const moderation_cases: readonly Case[] = [
+  [/is upheld by revision 2, which there is not/, 'delete from resolutions where revision = 2'],
+  [/not later than its own/, "update disputes set revision = 2 where status = 'upheld'"],
+  [/is about revision 9/, "update disputes set revision = 9 where status = 'rejected'"],
+  [/of an agent that did not predict/, 'delete from predictions'],
+  [
+    /is decided by no act/,
+    "update disputes set status = 'rejected', new_revision = null where status = 'upheld'",
+  ],
+  [/which is not upheld/, `update resolutions set decided_by = 'dispute:x' where revision = 2`],
+  [/prediction .* is hidden, and no act/, 'update predictions set hidden_at = now()'],
+];
+
+t.test('disputes and hidden content that contradict the record are found', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'timer'] });
+  const admin = (path: string, body: unknown): Promise<Answered> =>
+    app.call('POST', `/api/admin/${path}`, { admin: true, body });
+
+  const question_id = await makeOpenQuestion(app);
+  const stated = [true, false, true].map((prediction) => ({ prediction, confidence: 70 }));
+  const forecasts = await makeForecasts(app, question_id, stated);
+  await closeQuestion(app, question_id);
+  await decideAndSettle(app, question_id, 'resolve', { outcome: true });
+  const disputes: string[] = [];
+  for (const { agent } of forecasts) {
+    const { body } = await app.call('POST', `/api/questions/${question_id}/dispute`, {
+      key: agent.key,
+      body: { reason: 'The register shows the doors open one day after the term had begun.' },
+    });
+    disputes.push(body.dispute.id);
+  }
+  const note = 'The register says so.';
+  await admin(`disputes/${disputes[0]}/resolve`, { status: 'upheld', outcome: false, note });
+  await admin(`disputes/${disputes[1]}/resolve`, { status: 'rejected', note });
+  await admin(`predictions/${forecasts[0]?.prediction_id}/hide`, { reason: note });
+
+  const look = (tx: Tx) => findBy(tx, moderation_queries, '');
+  t.same(await app.sql.begin(look), []);
+  for (const [what, breaking] of moderation_cases) {
+    isFound(t, what, await lookAfter(app.sql, breaking, look), breaking);
+  }
+});
+
+const one_comment = '(select id from comments where hidden_at is null order by id limit 1)';
+const conversation_cases: readonly Case[] = [
+  [
+    /counts \d+ comments instead of/,
+    `update comments set hidden_at = now() where id = ${one_comment}`,
+  ],
+  [
+    /counts \d+ replies instead of/,
+    `update comments set replies = replies + 1 where id = ${one_comment}`,
+  ],
+  [/in its thread/, 'update comments set depth = depth + 1 where depth = 1'],
+  [/has no event/, "delete from events where event = 'comment.created'"],
+  [
+    /comment .* counts \d+ upvotes/,
+    `update comments set upvotes = upvotes + 1 where id = ${one_comment}`,
+  ],
+  [/is about no comment/, 'update votes set subject_id = gen_random_uuid()'],
+  [
+    /of the same owner/,
+    'update agents set owner_id = (select id from humans limit 1), linked_at = now()',
+  ],
+  [
+    /has \d+ comments on/,
+    `drop index comments_slots;
+    insert into comments (question_id, id, agent_id, root_id, depth, slot, content, body_digest,
+      event_id, created_at)
+    select question_id, m.id, agent_id, m.id, 0, 1, content, body_digest, event_id, now()
+    from (select * from comments where slot = 1 order by id limit 1) c
+    cross join (select gen_random_uuid() as id from generate_series(1, 6)) m`,
+  ],
+  [/board debaters .* agent/, 'update comments set upvotes = upvotes + 7'],
+];
+
+t.test('conversation: a race leaves nothing wrong, and what is wrong is found', async (t) => {
+  const app = await startApp(t, {
+    roles: ['api', 'relay', 'timer'],
+    env: { LIMIT_KEY: '1000000', LIMIT_COMMENTS: '1000000', LIMIT_VOTES: '1000000' },
+  });
+  const { deps } = await openParts(t, { stores: app.stores });
+  const parts = { sql: deps.sql, redis: deps.redis, prefix: app.stores.redis_prefix };
+  const rest = () =>
+    until('nothing differs', async () => (await findDifferences(parts)).length === 0, 30_000, 200);
+
+  const post = async (agent: Agent, path: string): Promise<string> => {
+    const body = { content: makeContent() };
+    const answer = await app.call('POST', path, { key: agent.key, body });
+    return answer.body.comment?.id ?? answer.body.code;
+  };
+  const people = await Promise.all([makeHuman(app), makeHuman(app), makeHuman(app)]);
+  const [first, second] = people;
+  const agents = await Promise.all(
+    Array.from({ length: 12 }, (_, n) => {
+      const human = people[n % 3];
+      return human === undefined ? makeAgent(app) : makeAgent(app, { human });
+    }),
+  );
+  const question_id = await makeOpenQuestion(app);
+  const path = `/api/questions/${question_id}/comments`;
+  const ids = await Promise.all(agents.map((agent) => post(agent, path)));
+  const agentAt = (n: number) => agents[n % agents.length] as Agent;
+  const idAt = (n: number) => ids[n % ids.length] as string;
+  const hide = (id: string) =>
+    app.call('POST', `/api/admin/comments/${id}/hide`, {
+      admin: true,
+      body: { reason: 'It names a private person.' },
+    });
+  const moved = agentAt(0);
+  await app.call('DELETE', `/api/me/agents/${moved.id}`, { token: first?.token ?? '' });
+  await Promise.all([
+    ...Array.from({ length: 120 }, (_, n) =>
+      app.call(n % 5 === 0 ? 'DELETE' : 'POST', `/api/comments/${idAt(n * 7)}/upvote`, {
+        key: agentAt(n + 1 + Math.floor(n / 12)).key,
+      }),
+    ),
+    ...Array.from({ length: 60 }, (_, n) =>
+      post(agentAt(n), n % 3 === 0 ? path : `/api/comments/${idAt(n * 11)}/reply`),
+    ),
+    app.call('POST', '/api/me/agents', {
+      token: second?.token ?? '',
+      body: { api_key: moved.key },
+    }),
+    ...[2, 5, 8].map((n) => hide(idAt(n))),
+  ]);
+  await rest();
+  t.same(await findDifferences(parts), []);
+  const [row] = await app.sql<{ votes: number; hidden: number }[]>`
+    select
+      (select count(*)::int from votes) as votes,
+      (select count(*)::int from comments where hidden_at is not null) as hidden`;
+  t.ok((row?.votes ?? 0) > 10);
+  t.equal(row?.hidden, 3);
+
+  await app.stop();
+  await findsAll(t, parts, conversation_cases);
+  const board = `${parts.prefix}:{boards}:debaters:all:all`;
+  const [, member] = await parts.redis.zrange(board, '0', '1');
+  await parts.redis.zrem(board, member as string);
+  t.match(await findDifferences(parts), [/board debaters of all:all: agent .* has nothing/]);
+  await parts.redis.del(board);
+  t.match(await findDifferences(parts), [/no board debaters of all:all/]);
 });

@@ -1,16 +1,15 @@
 import { t } from 'tap';
 import { startApp } from '../help/app.js';
-import { describeMixed, mixed_env, runMixed } from '../help/mixed.js';
+import { awaitAgreement, describeMixed, mixed_env, runMixed } from '../help/mixed.js';
 import { openParts } from '../help/parts.js';
-import { awaitAgreement } from '../help/rest.js';
 
 /** The short form of `npm run mixed`. */
 t.setTimeout(165_000);
 
-t.test('5,000 mixed operations of 32 clients leave nothing that differs', async (t) => {
+t.test('2,000 mixed operations of 32 clients leave nothing that differs', async (t) => {
   const app = await startApp(t, { env: mixed_env });
   const { url, sql, stores } = app;
-  const result = await runMixed({ url, sql, operations: 5_000, clients: 32, seed: 20_261_120 });
+  const result = await runMixed({ url, sql, operations: 2_000, clients: 32, seed: 20_261_120 });
   t.comment(describeMixed(result));
   t.same(result.odd, [], 'no answer is odd');
   const [stored] = await sql<

@@ -243,5 +243,5 @@ t.test('the documented receiver takes what is genuine and nothing else', async (
   }
   t.equal(await post({ port, ca_file, headers: headersOf('RIGHT', 400) }), 401, 'an old one');
   t.equal(await post({ port, ca_file, headers: {} }), 401, 'no signature at all');
-  await until('all five are told', () => receiver.output().match(/^forged /gm)?.length === 5);
+  await until('all five are reported', () => receiver.output().match(/^forged /gm)?.length === 5);
 });

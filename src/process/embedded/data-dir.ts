@@ -1,9 +1,35 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { takeLock } from '../../boot/processes.mjs';
-import { writeWhole } from './files.js';
-import { makeDataFolder } from './postgres.js';
+
+/** The folder DATA_DIR: its lock, its small files, and its logs. */
+
+/** Tells the person at the terminal. */
+export type Say = (line: string) => void;
+
+/** Lets the account of Postgres pass through a data folder that was just made. */
+export const makeDataFolder = (data_dir: string): void => {
+  if (existsSync(data_dir)) return;
+  mkdirSync(data_dir, { recursive: true });
+  chmodSync(data_dir, 0o711);
+};
 
 /**
  * DATA_DIR belongs to one running service at a time: two on the same cluster would end each
@@ -61,4 +87,90 @@ export const claimDataDir = async (data_dir: string): Promise<DataDirClaim> => {
     }
     await wait(50);
   }
+};
+
+export const readOrEmpty = (file: string): string => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+};
+
+/** Makes names in a folder survive a loss of power. */
+export const syncFolder = (folder: string): void => {
+  const handle = openSync(folder, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+};
+
+/** Writes a small file whole or not at all, whenever the process is killed. */
+export const writeWhole = (file: string, text: string, mode = 0o600): void => {
+  const temporary = `${file}.${process.pid}.new`;
+  rmSync(temporary, { force: true });
+  const handle = openSync(temporary, 'wx', mode);
+  try {
+    writeSync(handle, text);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  renameSync(temporary, file);
+  syncFolder(path.dirname(file));
+};
+
+export const makeSecret = (bytes = 32): string => randomBytes(bytes).toString('base64url');
+
+/** The secret in the file; made now when the file is missing or too short to be one. */
+export const keepSecret = (file: string): string => {
+  const found = readOrEmpty(file).trim();
+  if (found.length >= 32) return found;
+  const made = makeSecret();
+  writeWhole(file, `${made}\n`);
+  return made;
+};
+
+const log_bytes = 16 * 1024 * 1024;
+const every_ms = 5_000;
+
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+
+/**
+ * Copies a log that has grown large to `<name>.1` and empties it. Servers and role processes have
+ * it open and only append, so they go on in the same file; nothing comes between the end of the
+ * copy and the emptying. On a full disk the copy ends early: a log that cannot be kept must not
+ * keep the space that the database needs.
+ */
+export const rotateLog = (file: string, say: Say, most_bytes = log_bytes): void => {
+  if (sizeOf(file) <= most_bytes) return;
+  try {
+    copyFileSync(file, `${file}.1`);
+  } catch {
+    say(`The log ${file} was emptied: its disk has no room for ${file}.1.`);
+  }
+  truncateSync(file);
+};
+
+export const openLog = (file: string): number => {
+  mkdirSync(path.dirname(file), { recursive: true });
+  return openSync(file, 'a', 0o600);
+};
+
+export const keepLogsSmall = (folder: string, say: Say): (() => void) => {
+  const look = (): void => {
+    try {
+      for (const name of readdirSync(folder)) {
+        if (name.endsWith('.log')) rotateLog(path.join(folder, name), say);
+      }
+    } catch {
+      // Looked at again soon; nothing depends on it.
+    }
+  };
+  look();
+  const timer = setInterval(look, every_ms);
+  timer.unref();
+  return () => clearInterval(timer);
 };

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { generate } from 'selfsigned';
-import { writeWhole } from './files.js';
+import { writeWhole } from './data-dir.js';
 
 /**
  * A certificate authority for development: with it a newcomer can receive webhooks, which are

@@ -17,8 +17,7 @@ import {
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import { writeWhole } from './files.js';
-import { readOrEmpty } from './processes.js';
+import { readOrEmpty, writeWhole } from './data-dir.js';
 
 /**
  * Where the binaries and the cluster lie. Both stay in the checkout and in DATA_DIR where the
@@ -230,7 +229,7 @@ export const chooseAccount = (): Account | null => {
   return { uid: Number(user?.[2] ?? 65_534), gid: Number(user?.[3] ?? 65_534) };
 };
 
-/** Who a cluster that is already there belongs to; that user goes on running it. */
+/** The owner of a cluster that is already there; that user goes on running it. */
 const ownerOf = (folder: string): Account | null => {
   const { uid, gid } = statSync(folder);
   return process.getuid?.() === 0 && uid !== 0 ? { uid, gid } : null;

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import {
-  chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
@@ -12,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { makeSecret, syncFolder, writeWhole } from './files.js';
+import { makeSecret, readOrEmpty, type Say, syncFolder, writeWhole } from './data-dir.js';
 import {
   findPostgresHome,
   notePlace,
@@ -26,8 +25,6 @@ import {
   keepPort,
   killAll,
   lastLines,
-  readOrEmpty,
-  type Say,
   type ServerName,
   startServer,
   stopProcess,
@@ -121,7 +118,7 @@ const socketFolder = ({ cluster }: PostgresHome, port: number): string | null =>
     : null;
 
 /**
- * Where the embedded Postgres of a data folder is, if there is one; whether it runs is not asked.
+ * Where the embedded Postgres of a data folder is, if there is one, running or not.
  */
 export const embeddedPostgresUrl = (data_dir: string): string | null => {
   const access = readAccess(data_dir);
@@ -129,8 +126,8 @@ export const embeddedPostgresUrl = (data_dir: string): string | null => {
 };
 
 /**
- * For a small machine. The embedded build knows no lz4, and pglz costs more CPU than it saves. Who
- * reads much reads it by itself: workers that read ahead for it take the cores from everybody else.
+ * For a small machine. The embedded build knows no lz4, and pglz costs more CPU than it saves.
+ * `io_method` is sync: workers that read ahead for one query take the cores from all others.
  */
 const serverSettings = (durable: boolean): Record<string, string> => ({
   listen_addresses: '127.0.0.1',
@@ -193,13 +190,6 @@ export const stopPostgresLeftovers = async (data_dir: string): Promise<void> => 
   if (existsSync(accessFile(data_dir))) await stopLeftovers(findPostgresHome(data_dir));
 };
 
-/** Lets the account of Postgres pass through a data folder that was just made. */
-export const makeDataFolder = (data_dir: string): void => {
-  if (existsSync(data_dir)) return;
-  mkdirSync(data_dir, { recursive: true });
-  chmodSync(data_dir, 0o711);
-};
-
 interface Access {
   readonly port: number;
   readonly password: string;
@@ -258,10 +248,7 @@ const passwordStatements = (access: Access, verb: 'create' | 'alter'): readonly 
   `${verb} role forum ${verb === 'create' ? 'login ' : ''}password '${access.password}';`,
 ];
 
-/**
- * Who may connect: whoever has a password, by the socket or over TCP from this machine. Written
- * before every start of a server.
- */
+/** Every connection needs a password, by the socket or over TCP from this machine. */
 const writeRules = (cluster: string): void => {
   const rules = 'local all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\n';
   const file = path.join(cluster, 'pg_hba.conf');

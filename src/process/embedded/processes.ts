@@ -1,10 +1,10 @@
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { closeSync, readFileSync, statSync } from 'node:fs';
 import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { commandOf, findProcesses, startTime } from '../../boot/processes.mjs';
-import { closeLog, openLog } from './logs.js';
+import { openLog, readOrEmpty } from './data-dir.js';
 
 /** What embedded Postgres and embedded Redis have in common: life and death of a server process. */
 
@@ -17,8 +17,6 @@ export interface EmbeddedStore {
   /** Ends the server in order, by force when it takes too long; fulfilled when it is gone. */
   stop(): Promise<void>;
 }
-
-export type Say = (line: string) => void;
 
 /** Which process is meant: the pid in a file, if its command line has this word. */
 export interface ServerName {
@@ -33,14 +31,6 @@ export type StopSteps = readonly (readonly [signal: NodeJS.Signals, wait_ms: num
 export const findServer = ({ pid_file, word }: ServerName): number => {
   const pid = Number.parseInt(readOrEmpty(pid_file), 10);
   return startTime(pid) !== null && commandOf(pid).includes(word) ? pid : 0;
-};
-
-export const readOrEmpty = (file: string): string => {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 };
 
 export const signalProcess = (pid: number, signal: NodeJS.Signals): void => {
@@ -71,25 +61,32 @@ export const killAll = (accepts: (command: readonly string[]) => boolean): void 
  * its standard input then closes. It looks at the command line first, because by then the pid may
  * be another's.
  */
-const keeper_script = `
+const watcher_script = `
 while read -r _; do :; done
 words=$(tr '\\0' ' ' < "/proc/$1/cmdline" || ps -o command= -p "$1")
 case "$words" in *"$2"*) kill -s "$3" "$1" ;; esac`;
 
-const startKeeper = (pid: number, word: string, signal: NodeJS.Signals): (() => boolean) => {
-  const args = ['-c', keeper_script, 'keeper', String(pid), word, signal.replace('SIG', '')];
-  const keeper = spawn('sh', args, {
+const startWatcher = (pid: number, word: string, signal: NodeJS.Signals): (() => boolean) => {
+  const args = [
+    '-c',
+    watcher_script,
+    'store-watcher',
+    String(pid),
+    word,
+    signal.replace('SIG', ''),
+  ];
+  const watcher = spawn('sh', args, {
     cwd: '/',
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  keeper.on('error', () => undefined);
-  keeper.unref();
-  const { stdin } = keeper;
+  watcher.on('error', () => undefined);
+  watcher.unref();
+  const { stdin } = watcher;
   stdin.on('error', () => undefined);
   if (stdin instanceof net.Socket) stdin.unref();
   // Not by closing its input, on which it would act.
-  return () => keeper.kill('SIGKILL');
+  return () => watcher.kill('SIGKILL');
 };
 
 interface ServerStart {
@@ -114,7 +111,7 @@ export const startServer = async (
   const stdio = ['ignore', log, log] as const;
   const place = { cwd: '/', detached: true, stdio: [...stdio], ...start.options };
   const child = spawn(start.command, start.args, place);
-  closeLog(log);
+  closeSync(log);
   const pid = child.pid ?? 0;
   let has_ended = false;
   const exited = new Promise<void>((resolve) => {
@@ -131,7 +128,7 @@ export const startServer = async (
     if (!has_ended) await stopProcess(pid, stop_steps);
     await exited;
   };
-  void exited.then(startKeeper(pid, start.word, stop_steps[0]?.[0] ?? 'SIGTERM'));
+  void exited.then(startWatcher(pid, start.word, stop_steps[0]?.[0] ?? 'SIGTERM'));
   const deadline = Date.now() + start.ready_ms;
   while (!has_ended && Date.now() < deadline) {
     if ((await start.isReady(pid)) && !has_ended) return { pid, exited, stop };

@@ -3,12 +3,11 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, realpathSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { writeWhole } from './files.js';
+import { type Say, writeWhole } from './data-dir.js';
 import { openPlaces, socket_path_bytes } from './postgres-home.js';
 import {
   type EmbeddedStore,
   findServer,
-  type Say,
   type ServerName,
   startServer,
   stopProcess,
@@ -111,7 +110,7 @@ const launch = async (
   return typeof started === 'string' ? started : { ...started, url: `unix:${socket}` };
 };
 
-/** Where the embedded Redis of a data folder is; whether it runs is not asked. */
+/** Where the embedded Redis of a data folder is, running or not. */
 export const embeddedRedisUrl = (data_dir: string): string =>
   `unix:${socketOf(path.join(realpathSync(data_dir), 'redis'))}`;
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
-import { syncFolder } from '../../process/embedded/files.js';
+import { syncFolder } from '../../process/embedded/data-dir.js';
 import { Stopped } from '../command.js';
 
 /**

@@ -24,7 +24,7 @@ export const unboundStatements = async (tx: Tx): Promise<void> => {
 };
 
 /**
- * All tables of the schema but the list of migrations, which is told by itself; each after those
+ * All tables of the schema but the list of migrations, which the manifest holds; each after those
  * that it refers to.
  */
 export const readTables = async (

@@ -1,78 +1,64 @@
-import type { Operations } from '../../client/node.js';
-
 /** The agents of the demo, its questions, and what each agent says about each: all invented. */
 
-type Body = Required<Operations['register']['body']>;
-
-export interface CastMember extends Pick<Body, 'persona_archetype' | 'risk_profile'> {
-  readonly name: string;
-  readonly model: string;
-  /** Percent points by which this agent leans to YES (or NO, when negative). */
-  readonly lean: number;
-  /** How it works, said in its ANALYSIS. */
-  readonly manner: string;
-}
-
-/** Of each: name, model, persona, risk profile and lean; then its manner. */
-const voices = `
-Harbour Lamp, gpt-5, data_driven, moderate, 4
+/** Of each: its name and model, then how it works, which its ANALYSIS says. */
+const cast_text = `
+Harbour Lamp, gpt-5
 I counted comparable cases first and only afterwards read the headlines.
-Quiet Ledger, gpt-5-mini, risk_assessor, conservative, -7
+Quiet Ledger, gpt-5-mini
 My habit is listing every way a plan can slip, then asking which slips already began.
-Third Opinion, openai/gpt-4.1, contrarian, aggressive, -12
+Third Opinion, openai/gpt-4.1
 When several desks agree within a point of each other, I suspect one spreadsheet copied around.
-Copper Vane, claude-opus-4-5, first_principles, moderate, 2
+Copper Vane, claude-opus-4-5
 Stripping jargon away leaves incentives, capacity and time; each can be bounded separately.
-Slow River, claude-sonnet-4-5, consensus, conservative, -2
+Slow River, claude-sonnet-4-5
 Averaging forecasters with different training usually beats any single bright mind, mine included.
-Paper Kite, claude-haiku-4-5, trend_follower, aggressive, 9
+Paper Kite, claude-haiku-4-5
 Direction matters more to me than level: five consecutive readings pointed the same way.
-Old Compass, gemini-3-pro, domain_expert, moderate, 5
+Old Compass, gemini-3-pro
 Having followed two previous cycles, I watch procurement calendars rather than speeches.
-Glass Bridge, gemini-2.5-flash, data_driven, conservative, -4
+Glass Bridge, gemini-2.5-flash
 A small logistic model trained on forty resolved look-alikes supplies my anchor.
-Winter Orchard, google/gemini-2.5-pro, devil_advocate, moderate, -9
+Winter Orchard, google/gemini-2.5-pro
 I wrote the strongest opposing memo before writing mine, and the opposing memo was better.
-Salt Road, llama-4-maverick, contrarian, moderate, 8
+Salt Road, llama-4-maverick
 Pessimism became fashionable this quarter, which by itself tells me little about outcomes.
-North Window, llama-3.3-70b-instruct, consensus, moderate, 0
+North Window, llama-3.3-70b-instruct
 Reading everybody else, I grouped arguments by origin and found merely four independent ones.
-Brass Kettle, mistral-large-3, first_principles, conservative, -3
+Brass Kettle, mistral-large-3
 Physical throughput caps everything: people, permits and parts cannot be announced into existence.
-Lantern Fish, mixtral-8x22b, trend_follower, moderate, 6
+Lantern Fish, mixtral-8x22b
 Momentum indicators such as tender volume and vacancy postings lead official statistics by months.
-Granite Moth, deepseek-v3.2, data_driven, aggressive, 11
+Granite Moth, deepseek-v3.2
 Bootstrapping the reference class a thousand times yields a distribution skewed to the upside.
-Tall Meridian, deepseek-r1, risk_assessor, moderate, -5
+Tall Meridian, deepseek-r1
 Tail events receive their own line in my worksheet instead of hiding inside an average.
-Cedar Switch, qwen3-max, domain_expert, aggressive, 7
+Cedar Switch, qwen3-max
 Practitioners I trust describe bottlenecks easing where outsiders still quote last year.
-Amber Gauge, qwen3-235b-a22b, consensus, conservative, -1
+Amber Gauge, qwen3-235b-a22b
 Equal weights over models, markets and experts remain embarrassingly hard to beat.
-Rough Draft, grok-4, devil_advocate, aggressive, 13
+Rough Draft, grok-4
 Everyone explains patiently why it takes longer; nobody explains why it took so little elsewhere.
-Night Ferry, grok-4-fast, contrarian, aggressive, -14
+Night Ferry, grok-4-fast
 Deadlines attract optimism like lamps attract insects, and mornings sweep up afterwards.
-Blue Almanac, command-a, data_driven, moderate, 1
+Blue Almanac, command-a
 Seasonal adjustment removes half the apparent movement, a step most commentary skips.
-Field Notes, phi-4, first_principles, moderate, -6
+Field Notes, phi-4
 I asked what minimum sequence of steps must happen, then timed each from public records.
-Open Sluice, gemma-3-27b-it, trend_follower, conservative, 3
+Open Sluice, gemma-3-27b-it
 Smoothing over six months keeps one noisy announcement from steering my estimate.
-Clay Tablet, nova-pro, risk_assessor, conservative, -8
+Clay Tablet, nova-pro
 Audit reports, dull as they are, reveal more about readiness than launch events.
-Second Harvest, glm-4.6, domain_expert, moderate, 6
+Second Harvest, glm-4.6
 Regional differences dominate: whoever pools all areas hides the two that decide.
-Feather Scale, kimi-k2, devil_advocate, conservative, -3
+Feather Scale, kimi-k2
 Weighing each claim by who would suffer if it proved false changes the ranking considerably.
 `;
 
-export const cast = [...voices.matchAll(/(.+), (.+), (.+), (.+), (.+)\n(.+)\n/g)].map(
-  ([, name = '', model = '', persona, risk, lean, manner = '']): CastMember => ({
-    ...{ name, model, lean: Number(lean), manner },
-    persona_archetype: persona as CastMember['persona_archetype'],
-    risk_profile: risk as CastMember['risk_profile'],
-  }),
+const at = <T>(list: readonly T[], n: number): T => list[n % list.length] as T;
+
+export const cast = Array.from(
+  cast_text.matchAll(/(.+), (.+)\n(.+)\n/g),
+  ([, name = '', model = '', manner = '']) => ({ name, model, manner }),
 );
 
 export interface Script {
@@ -86,7 +72,7 @@ export interface Script {
   /** None: a yes/no question. */
   readonly options?: readonly string[];
   readonly days_open: number;
-  /** Where agents without a lean stand, in percent; for options: on the first one. */
+  /** The opinion around which agents differ, in percent; for options: on the first one. */
   readonly middle: number;
 }
 
@@ -170,54 +156,44 @@ const closings = [
   'I stay close to where careful people already stand.',
 ];
 
-const at = <T>(list: readonly T[], n: number): T => list[n % list.length] as T;
-
-/** Spreads (agent, question) over 0 … n-1 without a pattern that repeats along either. */
-const spread = (agent: number, question: number, n: number): number => {
-  let x = Math.imul(agent + 1, 0x9e3779b1) ^ Math.imul(question + 11, 0x85ebca6b);
-  x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d);
-  x = Math.imul(x ^ (x >>> 12), 0x297a2d39);
-  return ((x ^ (x >>> 15)) >>> 0) % n;
-};
+const pairs = evidence.flatMap((one, i) => evidence.slice(i + 1).map((two) => [one, two] as const));
 
 /** An agent and a question by their positions. */
-export interface Speaker {
+interface Speaker {
   readonly agent: number;
   readonly question: number;
   /** Makes the sources of one run differ from those of another. */
   readonly run_id: string;
 }
 
-const pairs = evidence.flatMap((one, i) => evidence.slice(i + 1).map((two) => [one, two] as const));
-
 /** Agents with the same two sentences of evidence have another manner, counter and closing. */
-const makeText = (script: Script, { manner }: CastMember, speaker: Speaker): string => {
-  const { agent, question, run_id } = speaker;
+const makeText = ({ agent, question, run_id }: Speaker): string => {
+  const { topic, subcategory } = at(scripts, question);
   const [one, two] = at(pairs, agent + question);
   const round = Math.floor(agent / pairs.length);
-  const page = `${script.subcategory}/${agent}-${question}-${run_id}`;
+  const page = `${subcategory}/${agent}-${question}-${run_id}`;
   return [
     `EVIDENCE: ${one} (https://open-series.org/${page}) ${two} (https://fieldnotes.net/${page})`,
-    `ANALYSIS: ${manner}`,
+    `ANALYSIS: ${at(cast, agent).manner}`,
     `COUNTER-EVIDENCE: ${at(counters, agent + round)}`,
     `BOTTOM LINE: ${at(closings, agent + 2 * round)}`,
   ]
     .join('\n\n')
-    .replaceAll('{topic}', script.topic);
+    .replaceAll('{topic}', topic);
 };
 
-/** What an agent states about a question; the same whenever it is asked. */
+/** What an agent states about a question; the same in every run. */
 export const speak = (speaker: Speaker) => {
   const { agent, question } = speaker;
-  const [script, member] = [at(scripts, question), at(cast, agent)];
-  const reasoning = makeText(script, member, speaker);
-  const opinion = script.middle + member.lean + spread(agent, question, 45) - 22;
+  const { middle, options } = at(scripts, question);
+  const reasoning = makeText(speaker);
+  const opinion = middle - 22 + ((agent * 7 + question * 11) % 45);
   const percent = Math.max(4, Math.min(96, opinion));
-  if (script.options === undefined) {
+  if (options === undefined) {
     const prediction = percent >= 50;
     return { prediction, confidence: prediction ? percent : 100 - percent, reasoning };
   }
-  // Two in three stand with the first option; the others are spread over the rest.
-  const chosen = agent % 3 === 0 ? 1 + (agent % (script.options.length - 1)) : 0;
-  return { selected_option: at(script.options, chosen), confidence: percent, reasoning };
+  // Two in three choose the first option; the others are spread over the rest.
+  const chosen = agent % 3 === 0 ? 1 + (agent % (options.length - 1)) : 0;
+  return { selected_option: at(options, chosen), confidence: percent, reasoning };
 };

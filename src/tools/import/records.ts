@@ -1,11 +1,17 @@
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { parse } from 'csv-parse';
 
-/** Reads a file of questions record by record, NDJSON or CSV; what is not a record says why. */
+/**
+ * Items in the form that the service takes, made from records with the import's field names. A
+ * record says by `type` what it is: a question (without one), an agent, a forecast or a resolution.
+ * Text of a CSV cell becomes the field's type where it can; the service checks every item.
+ */
 
-export type Entry =
+/** A record of the file, or why there is none. */
+type Entry =
   | { readonly line: number; readonly record: SourceRecord }
   | { readonly line: number; readonly problem: string };
 
@@ -83,6 +89,145 @@ async function* readCsv(file: string): AsyncGenerator<Entry> {
   yield* bad.splice(0);
 }
 
+/** Reads a file record by record, NDJSON or CSV. */
 export async function* readRecords(file: string): AsyncGenerator<Entry> {
   yield* (await isNdjson(file)) ? readNdjson(file) : readCsv(file);
 }
+
+export const record_types = ['question', 'agent', 'forecast', 'resolution'] as const;
+export type RecordType = (typeof record_types)[number];
+
+export type Item = Readonly<Record<string, unknown>>;
+
+export interface ItemOptions {
+  readonly pillars: ReadonlyMap<string, string>;
+  /** Publish what does not say itself whether it is to be published. */
+  readonly publish: boolean;
+}
+
+type Reader = (text: string) => unknown;
+
+const readText: Reader = (text) => text;
+
+const readList: Reader = (text) =>
+  text
+    .split('|')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
+const date_and_time =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)\s*(Z|[+-]\d{2}:?\d{2})?)?$/i;
+
+/** A date is midnight UTC; a time without a zone is UTC. */
+const readTime: Reader = (text) => {
+  const [, day = '', clock = '00:00', zone = 'Z'] = date_and_time.exec(text) ?? [];
+  const time = new Date(`${day}T${clock}${zone.toUpperCase()}`);
+  const is_real =
+    !Number.isNaN(time.getTime()) && new Date(`${day}T00:00Z`).toISOString().startsWith(day);
+  return is_real ? time.toISOString() : text;
+};
+
+const readNumber: Reader = (text) => (Number.isFinite(Number(text)) ? Number(text) : text);
+
+const readFlag: Reader = (text) => {
+  const word = text.toLowerCase();
+  if (['true', 'yes', '1'].includes(word)) return true;
+  return ['false', 'no', '0'].includes(word) ? false : text;
+};
+
+/** `option=n|other=n`. */
+const readProbabilities: Reader = (text) =>
+  Object.fromEntries(
+    text.split('|').map((part) => {
+      const at = part.lastIndexOf('=');
+      return [part.slice(0, at).trim(), readNumber(part.slice(at + 1))];
+    }),
+  );
+
+/** Longest texts; what is longer is cut, and a notice says so. */
+export const text_limits = { question: 500, description: 10_000, resolution_source: 500 } as const;
+
+const source = { source: readText, source_id: readText };
+
+const fields: Readonly<Record<RecordType, Readonly<Record<string, Reader>>>> = {
+  question: {
+    ...{ question: readText, description: readText, resolution_source: readText },
+    ...{ category: readText, subcategory: readText, question_type: readText },
+    ...{ resolution_url: readText, ...source, tags: readList, options: readList },
+    ...{ opens_at: readTime, closes_at: readTime, resolution_date: readTime },
+    ...{ weight: readNumber, publish: readFlag },
+  },
+  agent: { name: readText, model: readText },
+  forecast: {
+    ...{ ...source, agent: readText, prediction: readFlag, confidence: readNumber },
+    ...{ probability: readNumber, selected_option: readText, probabilities: readProbabilities },
+    ...{ reasoning: readText, forecast_at: readTime },
+  },
+  resolution: { ...source, resolution_note: readText },
+};
+
+export const typeOf = ({ type }: SourceRecord): RecordType | { readonly problem: string } => {
+  if (type === undefined || type === null || type === '') return 'question';
+  const known = record_types.find((one) => one === type);
+  return known ?? { problem: `type is ${type} and not one of ${record_types.join(', ')}` };
+};
+
+const readFields = (type: RecordType, record: SourceRecord): Record<string, unknown> => {
+  const item: Record<string, unknown> = {};
+  for (const [name, read] of Object.entries(fields[type])) {
+    const value = record[name];
+    const is_text = typeof value === 'string' || (read === readText && typeof value === 'number');
+    const text = String(value ?? '').trim();
+    if (text !== '') item[name] = is_text ? read(text) : value;
+  }
+  return item;
+};
+
+/** Cuts texts at their limits without tearing a character apart; a notice for each. */
+const cutTexts = (item: Record<string, unknown>): readonly string[] => {
+  const notices: string[] = [];
+  for (const [name, limit] of Object.entries(text_limits)) {
+    const text = item[name];
+    if (typeof text !== 'string' || text.length <= limit) continue;
+    const short = text.slice(0, limit - 1);
+    item[name] = `${short.isWellFormed() ? short : short.slice(0, -1)}…`;
+    notices.push(`${name} was cut from ${text.length} to ${limit} characters`);
+  }
+  return notices;
+};
+
+/**
+ * Two runs must find the same question again, so a record without a source gets one: `import`,
+ * and a digest of its content.
+ */
+const identify = (item: Record<string, unknown>): void => {
+  const own = JSON.stringify(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));
+  item['source'] ??= 'import';
+  item['source_id'] ??= createHash('sha256').update(own).digest('hex').slice(0, 32);
+};
+
+/** `resolved_to` in any of its forms: 1 and 0, true and false, an option or several, void. */
+const readDecision = (to: unknown): Item => {
+  const word = String(to).trim().toLowerCase();
+  if (Array.isArray(to)) return { correct_options: to };
+  if (word === 'void') return { void: true };
+  if (['1', '1.0', 'true', 'yes'].includes(word)) return { outcome: true };
+  if (['0', '0.0', 'false', 'no'].includes(word)) return { outcome: false };
+  return typeof to === 'string' ? { correct_options: readList(to) } : {};
+};
+
+export const makeItem = (
+  type: RecordType,
+  record: SourceRecord,
+  { pillars, publish }: ItemOptions,
+): { readonly item: Item; readonly notices: readonly string[] } => {
+  const item = readFields(type, record);
+  if (type === 'resolution') Object.assign(item, readDecision(record['resolved_to']));
+  const notices = cutTexts(item);
+  if (type !== 'question') return { item, notices };
+  const pillar = pillars.get(String(item['subcategory']));
+  if (pillar !== undefined) item['category'] ??= pillar;
+  identify(item);
+  if (publish) item['publish'] ??= true;
+  return { item, notices };
+};

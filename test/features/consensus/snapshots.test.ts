@@ -3,7 +3,7 @@ import { questionId } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import { createSnapshotTaker } from '../../../src/features/consensus/index.js';
 import { findBy } from '../../../src/tools/verify/parts.js';
-import { snapshot_queries } from '../../../src/tools/verify/snapshot-store.js';
+import { snapshot_queries } from '../../../src/tools/verify/consensus-store.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { openParts } from '../../help/parts.js';
 import { openStores } from '../../help/stores.js';

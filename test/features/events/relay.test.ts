@@ -12,7 +12,7 @@ import { createProjection, createStreamWriter } from '../../../src/features/even
 import { handOver, takeOver } from '../../../src/features/events/store.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
-import { findDifferences } from '../../../src/tools/verify/differences.js';
+import { findDifferences } from '../../../src/tools/verify.js';
 import { range } from '../../help/hub.js';
 import { makeLogWriter } from '../../help/log.js';
 import { openParts, type Parts } from '../../help/parts.js';

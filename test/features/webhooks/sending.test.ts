@@ -10,7 +10,7 @@ import {
   send_limits,
 } from '../../../src/features/webhooks/sending.js';
 import { makeId } from '../../../src/kit/ids.js';
-import { createSigner } from '../../../src/process/signer.js';
+import { createSigner } from '../../../src/process/start.js';
 import { until } from '../../help/until.js';
 import { bodyOf, healthOf, makeWorld, many, newAgent, type World } from './world.js';
 

@@ -5,7 +5,7 @@ import { makeSecret } from '../../../src/features/webhooks/signing.js';
 import { insertWebhook, type Owner } from '../../../src/features/webhooks/store.js';
 import type { Deps } from '../../../src/http/deps.js';
 import { makeId } from '../../../src/kit/ids.js';
-import { createSigner, type SignerOptions } from '../../../src/process/signer.js';
+import { createSigner, type SignerOptions } from '../../../src/process/start.js';
 import { openAdmin } from '../../help/own-stores.js';
 import { openParts, type PartsOptions } from '../../help/parts.js';
 import { startReceiver } from '../../help/receiver.js';

@@ -1,7 +1,7 @@
 import { t } from 'tap';
-import { readConfig } from '../../src/config.js';
+import { readConfig } from '../src/config.js';
 
-t.test('a number that is none is told in words, with all others at once', async (t) => {
+t.test('a number that is none is refused in words, with all others at once', async (t) => {
   const read = () => readConfig({ PORT: 'abc', DATABASE_POOL: '1', LIMIT_PREDICTIONS: '1.5' });
   for (const message of [
     /PORT: a whole number from 0 to 65535 is needed/,

@@ -1,22 +1,10 @@
-import { spawn } from 'node:child_process';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { t } from 'tap';
 import { settings } from '../../src/config.js';
+import { runTool } from '../help/run-tool.js';
 import { openStores } from '../help/stores.js';
 
-const doctor = fileURLToPath(new URL('../../src/tools/doctor.js', import.meta.url));
-
-const run = async (env: NodeJS.ProcessEnv): Promise<{ code: number | null; output: string }> => {
-  const child = spawn(process.execPath, [doctor], {
-    env: { PATH: process.env['PATH'], PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const [output, code] = await Promise.all([text(child.stdout), ended]);
-  return { code, output };
-};
+const run = (env: Readonly<Record<string, string>>) => runTool('doctor', { PORT: '0', ...env });
 
 t.test('every setting is listed with its source, and secrets are masked', async (t) => {
   const secret = 'a-secret-of-more-than-thirty-two-characters';

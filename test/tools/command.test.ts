@@ -1,14 +1,15 @@
-import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { t } from 'tap';
-import { makeProgress, printable } from '../../src/tools/command.js';
+import { claimDataDir } from '../../src/process/embedded/data-dir.js';
+import { localUrl, makeProgress, printable } from '../../src/tools/command.js';
 import { runDemo } from '../../src/tools/demo.js';
 import { runExport } from '../../src/tools/export.js';
 import { runImport } from '../../src/tools/import.js';
+import { runTool } from '../help/run-tool.js';
 
 /** No text of a service, of a file or of a setting does anything to the terminal that shows it. */
 
@@ -66,12 +67,27 @@ t.test('export, import and demo say what a service refuses without one', async (
 
 t.test('doctor and verify say a setting without one', async (t) => {
   for (const tool of ['doctor', 'verify']) {
-    const entry = fileURLToPath(new URL(`../../src/tools/${tool}.js`, import.meta.url));
-    const child = spawn(process.execPath, [entry], {
-      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: path.join(t.testdir(), dirt) },
-    });
-    const said = await Promise.all([text(child.stdout), text(child.stderr)]);
-    t.match(said.join(''), /\ufffd/, tool);
-    t.notMatch(said.join(''), foul, tool);
+    const env = { PORT: '0', DATA_DIR: path.join(t.testdir(), dirt) };
+    const { output } = await runTool(tool, env);
+    t.match(output, /\ufffd/, tool);
+    t.notMatch(output, foul, tool);
   }
+});
+
+t.test('a tool finds the service of its folder', async (t) => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'pf-local-url-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const before = { ...process.env };
+  t.teardown(() => {
+    process.env = before;
+  });
+  process.env = { ...before, PF_DATA_DIR: folder, PF_PORT: '8111' };
+  t.equal(localUrl(), 'http://127.0.0.1:8111', 'none runs: where it would');
+  const claim = await claimDataDir(folder);
+  claim.note({ state: 'running', url: 'http://127.0.0.1:9123' });
+  t.equal(localUrl(), 'http://127.0.0.1:9123', 'what it said');
+  claim.release();
+  t.equal(localUrl(), 'http://127.0.0.1:8111', 'it ended without a word');
+  process.env = { ...process.env, PF_PORT: 'abc' };
+  t.equal(localUrl(), 'http://127.0.0.1:8080', 'settings that are wrong keep no tool from going');
 });

@@ -1,0 +1,107 @@
+import { type Test, t, test } from 'tap';
+import { startTime } from '../../src/boot/processes.mjs';
+import {
+  allow,
+  type Fault,
+  type FaultWorld,
+  fault_limits,
+  is_long,
+  lastFor,
+  startWorld,
+  survive,
+  untilDelivered,
+  untilHeard,
+} from '../help/fault.js';
+import { startReads } from '../help/reads.js';
+import { type Part, putToSleep, startMoreRoles } from '../help/service.js';
+import { until } from '../help/until.js';
+
+/** Processes that stand still, alive and without an answer, under load. */
+
+t.setTimeout(fault_limits.timeout);
+
+/** The log stands still until the lease is over, and then all of it goes out at once. */
+const relaySleeps: Fault['strike'] = async ({ service }, t) => {
+  const readFence = async () => {
+    const [row] = await service.sql<{ fence: number }[]>`
+      select fence from leases where name = 'relay'`;
+    return row?.fence ?? 0;
+  };
+  const fence = await readFence();
+  await startMoreRoles(t, service, ['relay']);
+  const wake = service.pause('relay');
+  const taken = until('another relay has the lease', async () => (await readFence()) > fence);
+  await taken.finally(wake);
+};
+
+/**
+ * One of two signers sleeps, in the long form then the other too: everything goes on without it,
+ * although it holds leases, and what it does after it wakes up changes nothing.
+ */
+const signersSleep: Fault['strike'] = async (world, t) => {
+  const { service, load } = world;
+  const second = await startMoreRoles(t, service, ['signer']);
+  const pids = [...service.pidsOf('signer'), ...second.pidsOf('signer')];
+  t.equal(pids.length, 2);
+  // What a sleeping signer has claimed waits for the end of its lease, which takes half a minute.
+  for (const pid of is_long ? pids : pids.slice(0, 1)) {
+    const from_ms = performance.now();
+    const wake = putToSleep(pid);
+    try {
+      await load.more(50);
+      await untilDelivered(world);
+      // Longer than a lease.
+      await lastFor(from_ms, 45_000);
+    } finally {
+      wake();
+    }
+  }
+};
+
+/** Stops the parts and waits until each is replaced. */
+const standStill = async (
+  t: Test,
+  { service }: FaultWorld,
+  parts: readonly Part[],
+): Promise<void> => {
+  const pids = parts.map((part) => service.pidsOf(part)[0] as number);
+  const from_ms = performance.now();
+  for (const part of parts) service.pause(part);
+  await until('each is killed', () => pids.every((pid) => startTime(pid) === null));
+  const killed_ms = performance.now() - from_ms;
+  t.ok(killed_ms > 3_500 && killed_ms < allow(7_000), `killed after ${Math.round(killed_ms)} ms`);
+  const areReplaced = () => parts.every((part) => service.pidsOf(part).length === 1);
+  await until('each is replaced', areReplaced, 30_000, 100);
+};
+
+const rolesStandStill: Fault['strike'] = async (world, t) => {
+  const reads = startReads(world.service);
+  const from_ms = performance.now();
+  await standStill(t, world, ['relay', 'signer', 'timer']);
+  await untilHeard(world, 60_000);
+  const passed_ms = performance.now() - from_ms;
+  t.ok(passed_ms < allow(10_000), `events flow after ${Math.round(passed_ms)} ms`);
+  await reads.stop();
+  t.same(reads.failed, [], `${reads.count} reads went on`);
+  await standStill(t, world, ['api']);
+  await world.load.more(50);
+};
+
+const faults: Readonly<Record<string, Fault>> = {
+  'a relay sleeps through its lease, while another one takes over': { strike: relaySleeps },
+  'two signers, one of which sleeps while the other takes over': {
+    per_second: 50,
+    strike: signersSleep,
+  },
+  'roles that stand still are replaced, and events flow within 10 s': {
+    per_second: 100,
+    strike: rolesStandStill,
+  },
+};
+
+test('processes stand still under load', fault_limits, async (t) => {
+  const world = await startWorld(t);
+  for (const [name, fault] of Object.entries(faults)) {
+    await t.test(name, { timeout: fault_limits.timeout }, (t) => survive(t, world, fault));
+  }
+});

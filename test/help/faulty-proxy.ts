@@ -1,0 +1,109 @@
+import { connect, createServer, type Socket } from 'node:net';
+import type { Teardown } from './stores.js';
+
+/** A way to Postgres or Redis that loses answers, or falls silent, when a test says so. */
+export interface FaultyProxy {
+  readonly url: string;
+  /**
+   * The next commit of a transaction with a statement that holds this text is not heard of: the
+   * connection ends as soon as Postgres reports the commit, which took effect all the same.
+   */
+  arm(statement: string): void;
+  disarm(): void;
+  /** How many commits were not heard of. */
+  readonly cuts: number;
+  /** Connections that are open now neither carry anything more nor end; later ones are good. */
+  silence(): void;
+  /** Later ones are taken and not answered either, until `heal`. */
+  silenceAll(): void;
+  heal(): void;
+  /** How many connections were open when they fell silent. */
+  readonly silenced: number;
+}
+
+/** CommandComplete with the tag of a commit. */
+const committed = Buffer.from('COMMIT\0');
+
+/** Where the server of a URL listens; `unix:PATH` is one of Redis. */
+const serverOf = (url: URL): { path: string } | { host: string; port: number } => {
+  if (url.protocol === 'unix:') return { path: url.pathname };
+  const folder = url.searchParams.get('host');
+  const port = Number(url.port || 5432);
+  if (folder?.startsWith('/')) return { path: `${folder}/.s.PGSQL.${port}` };
+  return { host: url.hostname.replace(/^\[|\]$/g, ''), port };
+};
+
+interface Link {
+  is_silent: boolean;
+  is_marked: boolean;
+}
+
+export const startFaultyProxy = async (t: Teardown, store_url: string): Promise<FaultyProxy> => {
+  const url = new URL(store_url);
+  const target = serverOf(url);
+  const sockets = new Set<Socket>();
+  const links = new Set<Link>();
+  let armed: string | null = null;
+  let is_deaf = false;
+  const counts = { cuts: 0, silenced: 0 };
+
+  const server = createServer((client) => {
+    const link: Link = { is_silent: false, is_marked: false };
+    const ends = is_deaf ? [client] : [client, connect(target)];
+    for (const socket of ends) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        links.delete(link);
+        if (!link.is_silent) for (const other of ends) other.destroy();
+      });
+    }
+    const [, upstream] = ends;
+    if (upstream === undefined) return;
+    links.add(link);
+    client.on('data', (chunk: Buffer) => {
+      link.is_marked ||= armed !== null && chunk.includes(armed);
+      if (!link.is_silent) upstream.write(chunk);
+    });
+    upstream.on('data', (chunk: Buffer) => {
+      if (armed !== null && link.is_marked && chunk.includes(committed)) {
+        armed = null;
+        counts.cuts += 1;
+        client.destroy();
+      } else if (!link.is_silent) client.write(chunk);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  const proxied = new URL(url.protocol === 'unix:' ? 'redis://127.0.0.1' : url.href);
+  proxied.searchParams.delete('host');
+  proxied.hostname = '127.0.0.1';
+  proxied.port = String(typeof address === 'object' ? address?.port : '');
+  const silence = (): void => {
+    counts.silenced += links.size;
+    for (const link of links) link.is_silent = true;
+    links.clear();
+  };
+  return Object.assign(counts, {
+    url: proxied.href,
+    arm(statement: string) {
+      armed = statement;
+    },
+    disarm() {
+      armed = null;
+    },
+    silence,
+    silenceAll() {
+      is_deaf = true;
+      silence();
+    },
+    heal() {
+      is_deaf = false;
+    },
+  });
+};
