@@ -5,7 +5,6 @@ import { reply, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { ws_faults } from '../../socket/frames.js';
 import type { StateSource } from '../../socket/states.js';
-import { makePolledSource } from '../../socket/states.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import type { Boards } from './live.js';
 import {
@@ -159,25 +158,23 @@ const readName = (topic: string): { by: BoardName; period: Period } | null => {
   return by === 'debaters' && period !== 'all' ? null : { by, period };
 };
 
-export const makeLeaderboardTopics = (deps: Needs, touch: (topic: string) => void): StateSource =>
-  makePolledSource({
-    resolve: (label) => {
-      if (!label.startsWith(topic_prefix)) return null;
-      if (readName(label) !== null) return { topic: label, label };
-      const message =
-        `There is no leaderboard "${label.slice(topic_prefix.length, 80)}"; there are ` +
-        `${boards.join(', ')}, of ${periods.join(', ')} (leaderboard:accuracy:30d).`;
-      return refuse(ws_faults.INVALID_TOPIC, { message });
-    },
-    read: async (topic) => {
-      const named = readName(topic);
-      if (named === null) return null;
-      const ask = { ...named, category: null, query: { limit: most_listed } };
-      const page = await readLeaderboard(deps, ask);
-      if (isFault(page)) return null;
-      const { by, category, period, leaderboard, total } = page;
-      return { by, category, period, leaderboard, total };
-    },
-    every_ms,
-    touch,
-  });
+export const makeLeaderboardTopics = (deps: Needs): StateSource => ({
+  every_ms,
+  resolve: (label) => {
+    if (!label.startsWith(topic_prefix)) return null;
+    if (readName(label) !== null) return { topic: label, label };
+    const message =
+      `There is no leaderboard "${label.slice(topic_prefix.length, 80)}"; there are ` +
+      `${boards.join(', ')}, of ${periods.join(', ')} (leaderboard:accuracy:30d).`;
+    return refuse(ws_faults.INVALID_TOPIC, { message });
+  },
+  read: async (topic) => {
+    const named = readName(topic);
+    if (named === null) return null;
+    const ask = { ...named, category: null, query: { limit: most_listed } };
+    const page = await readLeaderboard(deps, ask);
+    if (isFault(page)) return null;
+    const { by, category, period, leaderboard, total } = page;
+    return { version: Date.now(), data: { by, category, period, leaderboard, total } };
+  },
+});

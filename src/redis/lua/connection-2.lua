@@ -1,0 +1,30 @@
+#!lua
+-- Takes one of the connections that all processes share under a name, if there is one left.
+-- KEYS[1]  the processes: until when each of them counts, in ms
+-- KEYS[2]  the connections of the name: how many each process has
+-- ARGV     [1] this process; [2] how many it has; [3] most of all; [4] when it was first asked for,
+--          in ms, 0 when now; [5] ms for which a process counts; [6] ms to keep the numbers
+-- returns  1 when taken; 0 when none is left; else none is left, but a process that has some may
+--          have been killed since the first question: the time of that question
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local counts = redis.call('HGETALL', KEYS[2])
+local asked = tonumber(ARGV[4])
+if asked == 0 then asked = now end
+local others, doubtful = 0, false
+for n = 1, #counts, 2 do
+  if counts[n] ~= ARGV[1] then
+    local counts_until = tonumber(redis.call('ZSCORE', KEYS[1], counts[n]) or 0)
+    if counts_until < now then
+      redis.call('HDEL', KEYS[2], counts[n])
+    else
+      others = others + tonumber(counts[n + 1])
+      if counts_until - tonumber(ARGV[5]) < asked then doubtful = true end
+    end
+  end
+end
+local own = tonumber(ARGV[2])
+if others + own >= tonumber(ARGV[3]) then return doubtful and asked or 0 end
+redis.call('HSET', KEYS[2], ARGV[1], own + 1)
+redis.call('PEXPIRE', KEYS[2], ARGV[6])
+return 1
