@@ -79,8 +79,8 @@ import type { Measure } from '../kit/metrics.js';
 import { type Running, startAll } from '../kit/service.js';
 import { all_routes, api_info } from '../routes.js';
 import { makeCallOp } from '../socket/calls.js';
-import { SharedCounter } from '../socket/connections.js';
-import { makePolledSource } from '../socket/states.js';
+import { makeConnectionCounter } from '../socket/connections.js';
+import type { StateSource } from '../socket/states.js';
 import { type Base, measure, type RoleOptions } from './base.js';
 
 /** The api process: REST and websockets on one port, and everything they need at hand. */
@@ -220,21 +220,20 @@ const redis_away = {
   text: 'Redis does not answer: events and leaderboards come later than usual. Nothing is lost.',
 };
 
-/** `system`: what a client should know of the process that it is connected to. */
-const makeSystemTopic = ({ redis }: Deps, node: string, touch: (topic: string) => void) => {
-  let status: 'serving' | 'draining' = 'serving';
-  const source = makePolledSource({
-    resolve: (label) => (label === 'system' ? { topic: label, label } : null),
-    read: () => ({ node, status, notices: redis.status === 'ready' ? [] : [redis_away] }),
-    every_ms: 1_000,
-    touch,
-  });
-  const startDraining = (): void => {
-    status = 'draining';
-    touch('system');
-  };
-  return { source, startDraining };
-};
+/** `system`: the state of the process that a client is connected to. */
+const makeSystemTopic = (
+  { redis }: Deps,
+  node: string,
+  isDraining: () => boolean,
+): StateSource => ({
+  every_ms: 1_000,
+  resolve: (label) => (label === 'system' ? { topic: label, label } : null),
+  read: () => {
+    const status = isDraining() ? 'draining' : 'serving';
+    const notices = redis.status === 'ready' ? [] : [redis_away];
+    return { version: Date.now(), data: { node, status, notices } };
+  },
+});
 
 /** Lists are invalidated by the life of questions alone: their counters may be a second old. */
 const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]): void => {
@@ -266,10 +265,15 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
     only_https: NODE_ENV === 'production' && PUBLIC_URL.startsWith('https://'),
     check_answers: options.check_answers ?? false,
   });
-  const connections = new SharedCounter({ redis, prefix, log });
+  const connections = makeConnectionCounter({ redis, prefix, log });
   const node = `${options.role}-${options.index}`;
   const touch = (topic: string): void => sockets.hub.touch(topic);
-  const system = makeSystemTopic(deps, node, touch);
+  let is_draining = false;
+  const startDraining = (): void => {
+    mounted.startDraining();
+    is_draining = true;
+    touch('system');
+  };
   const sockets = mountSockets(app, {
     ...{ sql, log, node, trusted_proxies, authenticate, connections },
     taxonomy: parts.taxonomy,
@@ -284,8 +288,8 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
     oldest: () => follower.oldest,
     states: [
       makeConsensusTopics(parts.consensus),
-      makeLeaderboardTopics(parts, touch),
-      system.source,
+      makeLeaderboardTopics(parts),
+      makeSystemTopic(deps, node, () => is_draining),
     ],
   });
   const follower = new Follower({
@@ -304,7 +308,17 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
     sockets.onRevoked(revoked);
     parts.log_watch.connections.onRevoked(revoked);
   });
-  return { app, parts, limiter, mounted, connections, sockets, follower, revocations, system };
+  return {
+    app,
+    parts,
+    limiter,
+    mounted,
+    connections,
+    sockets,
+    follower,
+    revocations,
+    startDraining,
+  };
 };
 
 type All = ReturnType<typeof mountAll>;
@@ -358,7 +372,7 @@ const waitForOpen = async ({ open }: Mounted): Promise<void> => {
 export const startApi = async (base: Base, options: RoleOptions): Promise<Running> => {
   const { config, log } = base.deps;
   const all = mountAll(base, options);
-  const { app, parts, limiter, mounted, connections, sockets, follower, revocations, system } = all;
+  const { app, parts, limiter, mounted, connections, sockets, follower, revocations } = all;
   const monitor = base.monitor(measuresOf(all));
   const services = await startAll([base, follower, connections, revocations, ...monitor]);
   // Topics and filters are checked without a wait, against what was read.
@@ -373,9 +387,8 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
     port,
     async stop() {
       us_listen_socket_close(socket);
-      mounted.startDraining();
+      all.startDraining();
       parts.log_watch.end();
-      system.startDraining();
       await Promise.all([sockets.stop(), waitForOpen(mounted)]);
       const { placing, commenting, voting } = parts;
       await Promise.all([placing.drain(), commenting.drain(), voting.drain()]);

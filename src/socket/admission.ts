@@ -79,17 +79,17 @@ export const closeFor = (session: Session, fault: Fault, id?: FrameId): void => 
   session.end(closeCodeOf(fault), fault.def.code);
 };
 
-/** A socket that has been opened is asked who it is, and welcomed or told why not. */
+/** Looks the caller of an opened socket up, and welcomes it or says why not. */
 export const admit = async (session: Session): Promise<void> => {
   const { core, request } = session;
-  const who = await decide(session).catch((error: unknown) => {
+  const caller = await decide(session).catch((error: unknown) => {
     core.log.warn(describeError(error), 'ws: could not decide on a socket');
     return refuse(common_faults.UNAVAILABLE);
   });
   if (isGone(session)) return;
   if (core.draining) return session.sayBye(close_codes.DRAINING, 'draining');
-  if (isFault(who)) return closeFor(session, who);
-  identify(session, who, request.credentials);
+  if (isFault(caller)) return closeFor(session, caller);
+  identify(session, caller, request.credentials);
   session.tick_due_ms = nextTick(core);
   session.send(welcomeFrame(session));
   if (request.by_token) followDefaults(session);
@@ -102,10 +102,9 @@ export const nextTick = ({ limits }: Core): number =>
 
 const decide = async (session: Session): Promise<Caller | Fault> => {
   const { core, request } = session;
-  // The hub does not know yet where the log stands, or is about to go.
-  if (core.head < 0) return refuse(common_faults.UNAVAILABLE);
   if (core.draining) return anonymous;
-  if (isOverloaded(core)) return refuse(common_faults.UNAVAILABLE);
+  // Below 0 the hub does not know yet where the log stands.
+  if (core.head < 0 || isOverloaded(core)) return refuse(common_faults.UNAVAILABLE);
   const { limit_key } = request.address;
   const full = await count(session, `address:${limit_key}`, core.limits.connections_ip);
   const refused = full ?? (await core.options.admit?.(request.address)) ?? null;
@@ -121,22 +120,21 @@ const count = async (session: Session, name: string, most: number): Promise<Faul
   return null;
 };
 
-/** A socket is no admin's in particular; each call over it chooses anew. */
+/** A socket is not only for the routes of an admin; each call over it chooses anew. */
 const any_route = { auth: 'public', takes_key: false } as const;
 
-/** Whose credentials these are, if there is room for one more socket; an outage is a fault too. */
+/** The caller, if there is room for one more socket; an outage is a fault too. */
 const findCaller = async (session: Session, given: Credentials): Promise<Caller | Fault> => {
   const { options, limits, log } = session.core;
   if (!hasAny(given)) return anonymous;
   const chosen = chooseCredentials(any_route, given);
   if (isFault(chosen)) return chosen;
   try {
-    const asked = Promise.resolve(options.authenticate(chosen));
-    const who = await withDeadline(asked, auth_deadline_ms, 'Authenticating a socket');
-    const key = isFault(who) ? null : callerKey(who);
-    return key === null
-      ? who
-      : ((await count(session, `key:${key}`, limits.connections_key)) ?? who);
+    const lookup = Promise.resolve(options.authenticate(chosen));
+    const caller = await withDeadline(lookup, auth_deadline_ms, 'Authenticating a socket');
+    const key = isFault(caller) ? null : callerKey(caller);
+    if (key === null) return caller;
+    return (await count(session, `key:${key}`, limits.connections_key)) ?? caller;
   } catch (error) {
     log.warn(describeError(error), 'ws: could not authenticate');
     return refuse(common_faults.UNAVAILABLE);
@@ -148,11 +146,10 @@ const identify = (session: Session, caller: Caller, credentials: Credentials): v
   const { api_key, authorization, admin_key } = credentials;
   const secret = api_key !== '' ? api_key : authorization.replace(/^Bearer\s+/i, '');
   session.credential = secret === '' ? null : sha256(secret, 'hex');
-  session.credential_headers = {
-    ...(api_key === '' ? {} : { 'x-api-key': api_key }),
-    ...(authorization === '' ? {} : { authorization }),
-    ...(admin_key === '' ? {} : { 'x-admin-key': admin_key }),
-  };
+  const headers = { 'x-api-key': api_key, authorization, 'x-admin-key': admin_key };
+  session.credential_headers = Object.fromEntries(
+    Object.entries(headers).filter(([, value]) => value !== ''),
+  );
   session.setCaller(caller);
 };
 
@@ -165,7 +162,9 @@ const isGone = (session: Session): boolean => {
 
 const welcomeFrame = ({ id, caller, core, ends_ms, opened_ms }: Session): string => {
   const { limits, options, head } = core;
-  const named = callerKey(caller) !== null;
+  const { frames_per_s, frames_burst, frame_bytes, calls, replay_events, replay_span } = limits;
+  const { backpressure_bytes, unread_ms, hello_ms } = limits;
+  const is_named = callerKey(caller) !== null;
   return makeFrame('welcome', undefined, {
     session: id,
     node: options.node,
@@ -175,19 +174,10 @@ const welcomeFrame = ({ id, caller, core, ends_ms, opened_ms }: Session): string
     oldest: options.source.oldest(),
     tick_ms: limits.tick_ms,
     limits: {
-      frames_per_s: limits.frames_per_s,
-      frames_burst: limits.frames_burst,
-      frame_bytes: limits.frame_bytes,
-      call_bytes: most_call_bytes,
-      calls: limits.calls,
-      topics: named ? limits.topics : limits.topics_anonymous,
-      connections: named ? limits.connections_key : limits.connections_ip,
-      replay_events: limits.replay_events,
-      replay_span: limits.replay_span,
-      last: most_last,
-      backpressure_bytes: limits.backpressure_bytes,
-      unread_ms: limits.unread_ms,
-      hello_ms: limits.hello_ms,
+      ...{ frames_per_s, frames_burst, frame_bytes, call_bytes: most_call_bytes, calls },
+      topics: is_named ? limits.topics : limits.topics_anonymous,
+      connections: is_named ? limits.connections_key : limits.connections_ip,
+      ...{ replay_events, replay_span, last: most_last, backpressure_bytes, unread_ms, hello_ms },
       lifetime_ms: Math.round(ends_ms - opened_ms),
     },
   });
@@ -199,13 +189,15 @@ const auth_frame = Type.Object({
   api_key: Type.Optional(secret),
   token: Type.Optional(secret),
 });
-type AuthFrame = Static<typeof auth_frame>;
 
-const readCredentials = (session: Session, { api_key, token }: AuthFrame): Credentials | Fault => {
-  if (session.caller.kind !== 'anonymous') return refuse(ws_faults.ALREADY_AUTHENTICATED);
+const readCredentials = (
+  { caller, core }: Session,
+  { api_key, token }: Static<typeof auth_frame>,
+): Credentials | Fault => {
+  if (caller.kind !== 'anonymous') return refuse(ws_faults.ALREADY_AUTHENTICATED);
   if (api_key !== undefined && token !== undefined) return refuse(common_faults.AMBIGUOUS_AUTH);
   if (api_key !== undefined) return { ...no_credentials, api_key };
-  if (token !== undefined) return session.core.options.readToken(token);
+  if (token !== undefined) return core.options.readToken(token);
   return refuse(common_faults.MISSING_AUTH, { message: 'Send "api_key" or "token".' });
 };
 
@@ -215,11 +207,11 @@ const authenticate = async (
   id: FrameId,
 ): Promise<void> => {
   session.held = [];
-  const who = await findCaller(session, credentials);
+  const caller = await findCaller(session, credentials);
   if (isGone(session)) return;
-  if (isFault(who)) return closeFor(session, who, id);
-  identify(session, who, credentials);
-  session.send(makeFrame('authenticated', id, { as: who.kind }));
+  if (isFault(caller)) return closeFor(session, caller, id);
+  identify(session, caller, credentials);
+  session.send(makeFrame('authenticated', id, { as: caller.kind }));
   takeHeld(session);
 };
 
@@ -241,9 +233,9 @@ export const takeMessage = (session: Session, raw: Buffer, is_binary: boolean) =
   core.stats.frames_in += 1;
   if (is_binary) return breakOff(session, 'Send text frames, not binary ones.');
   const read = core.readFrame(raw);
-  const is_counted = read.kind !== 'frame' || read.op.is_counted !== false;
+  const is_counted = !('op' in read) || read.op.is_counted !== false;
   if (is_counted && !session.countFrame()) return;
-  session.has_spoken ||= read.kind !== 'broken';
+  session.has_spoken ||= !('problem' in read);
   receive(session, read);
 };
 
@@ -259,19 +251,19 @@ const breakOff = (session: Session, message: string): void => {
   session.end(close_codes.BAD_FRAME, message.slice(0, 100));
 };
 
-/** Does what a frame asks for and answers, as soon as it is known who asks. */
+/** Does what a frame says, or holds it while the caller is looked up. */
 const receive = (session: Session, read: ReadFrame) => {
   if (session.held !== null) {
     if (session.held.length < most_held) session.held.push(read);
     else session.end(close_codes.RATE, 'too many frames');
     return;
   }
-  if (read.kind === 'broken') return breakOff(session, read.problem);
-  const given = read.kind === 'refused' ? read.fault : read.op.take(session, read.value, read.text);
+  if ('problem' in read) return breakOff(session, read.problem);
+  const given = 'op' in read ? read.op.take(session, read.value, read.text) : read.fault;
   session.send(isFault(given) ? errorFrame(given, read.id) : given);
 };
 
-/** A frame of these may have to wait again for a credential. */
+/** One of these frames may be an `auth`, and the others wait again. */
 const takeHeld = (session: Session): void => {
   const held = session.held ?? [];
   session.held = null;

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import type { Mounted, WholeCall } from '../http/mount.js';
-import type { BodyRead, Outgoing } from '../http/request.js';
+import type { Address, BodyRead, Outgoing } from '../http/request.js';
 import { exchange_counters, isTooLarge } from '../http/request.js';
 import { findJsonProblem } from '../http/validation.js';
 import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
@@ -17,20 +17,20 @@ import type { Session } from './session.js';
  * further calls, and closed with 4101 when it goes on like that.
  */
 
-/** The largest body of the usual routes, and what stands around it. */
+/** The largest body of the usual routes, and the rest of the frame. */
 export const most_call_bytes = 65_536 + 16_384;
 
-/** Unread bytes of a connection above which answers wait. */
+/** Unread bytes of a connection above which replies wait. */
 const unread_goal = 65_536;
-/** Characters of waiting answers: above the first no more calls are taken, above the other 4101. */
+/** Characters of waiting replies: above the first no more calls are taken, above the other 4101. */
 const full_chars = 1_048_576;
 const most_chars = 16_777_216;
-/** Answers above have to be fetched over HTTP; a page of a list is far below. */
+/** Longer replies have to be fetched over HTTP; a page of a list is far below. */
 const most_reply_chars = 4_194_304;
 
 const text_type = /^text\/|[/+](?:json|xml|x-ndjson|csv|javascript|yaml)\b/;
 const credential_names = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
-/** What a browser says of a request itself, and no page may: a frame cannot say it either. */
+/** Only a browser itself may set these, and no page: so a frame may not either. */
 const browsers_own = /^(?:host|origin|sec-.*)$/;
 
 export const call_frame = Type.Object({
@@ -59,20 +59,20 @@ export const makeCallOp = (server: Pick<Mounted, 'call' | 'open'>): Op =>
 /** The calls of one socket. */
 export class CallQueue {
   readonly #working = new Set<SocketCall>();
-  /** Answers that wait to be sent. */
+  /** Replies that wait to be sent. */
   readonly #ready: string[] = [];
   #ready_chars = 0;
-  /** Waits for the answer to the call by which the credentials ended. */
+  /** Waits for the reply to the call by which the credentials ended. */
   #on_ended: (() => void) | null = null;
   /** Runs while the client reads nothing. */
-  #patience: NodeJS.Timeout | undefined;
+  #slow_timer: NodeJS.Timeout | undefined;
 
   constructor(
     readonly session: Session,
     readonly server: Pick<Mounted, 'call' | 'open'>,
   ) {}
 
-  /** Calls whose answer has not been sent. */
+  /** Calls whose reply has not been sent. */
   get in_flight(): number {
     return this.#working.size + this.#ready.length;
   }
@@ -85,15 +85,16 @@ export class CallQueue {
     }
     const headers = readHeaders(session, frame.headers);
     if (isFault(headers)) return headers;
-    const onReply = (reply: string): void => this.#onReply(call, reply);
-    const call = new SocketCall({ session, frame, text, headers, onReply });
+    const call = new SocketCall({ session, frame, text, headers }, (reply) =>
+      this.#onReply(call, reply),
+    );
     this.#working.add(call);
     server.open.add(call);
     server.call(call);
     return null;
   }
 
-  /** Calls back when the answer has been sent to the call that ended the credentials, if any. */
+  /** Calls back when the reply has been sent to the call that ended the credentials, if any. */
   whenAnswered(done: () => void): void {
     this.sendReady();
     if ([...this.#working].some(({ ends_credentials }) => ends_credentials)) this.#on_ended = done;
@@ -114,23 +115,22 @@ export class CallQueue {
     const { session } = this;
     const ready = this.#ready;
     if (ready.length === 0) return;
-    let sent = 0;
-    while (sent < ready.length && session.is_usable && session.lookUnread() <= unread_goal) {
-      const from = sent;
-      for (let chars = 0; sent < ready.length && chars <= unread_goal; sent += 1) {
-        chars += (ready[sent] as string).length;
+    const before = ready.length;
+    session.ws?.cork(() => {
+      while (ready.length > 0 && session.is_usable && session.lookUnread() <= unread_goal) {
+        const reply = ready.shift() as string;
+        this.#ready_chars -= reply.length;
+        session.send(reply);
       }
-      session.sendAll(ready.slice(from, sent));
-    }
-    for (const reply of ready.splice(0, sent)) this.#ready_chars -= reply.length;
+    });
     if (ready.length === 0 || !session.is_usable) this.#drop();
-    else if (sent > 0 || this.#patience === undefined) {
-      clearTimeout(this.#patience);
-      this.#patience = setTimeout(() => this.#closeSlow(), session.core.limits.unread_ms).unref();
+    else if (ready.length < before || this.#slow_timer === undefined) {
+      clearTimeout(this.#slow_timer);
+      this.#slow_timer = setTimeout(() => this.#closeSlow(), session.core.limits.unread_ms).unref();
     }
   }
 
-  /** Answers of one turn of the event loop leave together: fewer writes for the same frames. */
+  /** Replies of one turn of the event loop leave together: fewer writes for the same frames. */
   #onReply(call: SocketCall, reply: string): void {
     this.#working.delete(call);
     this.server.open.delete(call);
@@ -146,8 +146,8 @@ export class CallQueue {
   #drop(): void {
     this.#ready.length = 0;
     this.#ready_chars = 0;
-    clearTimeout(this.#patience);
-    this.#patience = undefined;
+    clearTimeout(this.#slow_timer);
+    this.#slow_timer = undefined;
   }
 
   #closeSlow(): void {
@@ -179,15 +179,16 @@ interface CallParts {
   readonly frame: CallFrame;
   readonly text: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Takes the frame that answers the call; called once at most. */
-  readonly onReply: (reply: string) => void;
 }
 
-/** One call over a socket: what an exchange is for a request. */
+/** One call over a socket, as a request. */
 class SocketCall implements WholeCall {
   readonly method: string;
   readonly path: string;
   readonly query: string;
+  readonly headers: CallParts['headers'];
+  readonly address: Address;
+  readonly socket: string;
   readonly started_ms = performance.now();
   readonly awaits_body = false;
   aborted = false;
@@ -196,28 +197,20 @@ class SocketCall implements WholeCall {
   #done = false;
   #raw_body: string | null = null;
   #on_gone: (() => void) | null = null;
-  readonly #parts: CallParts;
 
-  constructor(parts: CallParts) {
-    this.#parts = parts;
-    const { route } = parts.frame;
-    const space = route.indexOf(' ');
-    const mark = route.indexOf('?', space);
-    this.method = route.slice(0, space);
-    this.path = mark === -1 ? route.slice(space + 1) : route.slice(space + 1, mark);
-    this.query = mark === -1 ? '' : route.slice(mark + 1);
-  }
-
-  get headers() {
-    return this.#parts.headers;
-  }
-
-  get address() {
-    return this.#parts.session.request.address;
-  }
-
-  get socket(): string {
-    return this.#parts.session.id;
+  /** `onReply` takes the frame that answers the call; it is called once at most. */
+  constructor(
+    readonly parts: CallParts,
+    readonly onReply: (reply: string) => void,
+  ) {
+    const [method = '', target = ''] = parts.frame.route.split(' ');
+    const [path = ''] = target.split('?', 1);
+    this.method = method;
+    this.path = path;
+    this.query = target.slice(path.length + 1);
+    this.headers = parts.headers;
+    this.address = parts.session.request.address;
+    this.socket = parts.session.id;
   }
 
   header(name: string): string {
@@ -225,18 +218,17 @@ class SocketCall implements WholeCall {
   }
 
   get raw_body(): string {
-    const { frame, text } = this.#parts;
+    const { frame, text } = this.parts;
     this.#raw_body ??= frame.body === undefined ? '' : bodyTextOf(text);
     return this.#raw_body;
   }
 
   exceeds(limit: number): boolean {
-    // No character has more than three bytes for each of its units.
-    return this.#parts.text.length * 3 > limit && Buffer.byteLength(this.raw_body) > limit;
+    return Buffer.byteLength(this.raw_body) > limit;
   }
 
   readBody(): BodyRead {
-    const { body } = this.#parts.frame;
+    const { body } = this.parts.frame;
     const problem =
       body === undefined ? 'The call has no body; send a JSON object.' : findJsonProblem(body);
     if (problem === null) return { ok: true, value: body };
@@ -248,11 +240,10 @@ class SocketCall implements WholeCall {
       exchange_counters.late += 1;
       return false;
     }
-    const { frame, onReply } = this.#parts;
     const reply = this.method === 'HEAD' ? { ...outgoing, body: '', content_type: null } : outgoing;
-    const text = replyFrame(frame.id, reply);
+    const text = replyFrame(this.parts.frame.id, reply);
     this.#done = true;
-    onReply(text);
+    this.onReply(text);
     return true;
   }
 
@@ -261,7 +252,7 @@ class SocketCall implements WholeCall {
     else this.#on_gone = listener;
   }
 
-  /** The socket is gone; whoever works on the call goes on, and its answer is dropped. */
+  /** The socket is gone; its handler goes on, and the reply is dropped. */
   abort(): void {
     this.aborted = true;
     this.#done = true;
@@ -304,21 +295,21 @@ const bodyOf = ({ body, content_type }: Outgoing): string | null => {
 
 const replyFrame = (id: CallFrame['id'], outgoing: Outgoing): string => {
   const { status, content_type } = outgoing;
-  const body = content_type === null ? '' : bodyOf(outgoing);
-  if (body === null) return replyFrame(id, overHttp(outgoing));
   const headers: Record<string, string> = {};
   for (const [name, value] of outgoing.headers) headers[name.toLowerCase()] = value;
   if (content_type === null) return makeFrame('reply', id, { status, headers });
+  const body = bodyOf(outgoing);
+  if (body === null) return replyFrame(id, refuseForHttp(outgoing));
   headers['content-type'] = content_type;
   return `${makeFrame('reply', id, { status, headers }).slice(0, -1)},"body":${body}}`;
 };
 
-/** Refused when the work is done, because only then it is known; nothing has an effect here. */
-const overHttp = ({ headers }: Outgoing): Outgoing => {
+/** Only the handler's answer shows that a frame cannot hold it; such routes change nothing. */
+const refuseForHttp = ({ headers }: Outgoing): Outgoing => {
   const request_id = headers.find(([name]) => name === 'X-Request-Id')?.[1] ?? '';
   const message = 'This answer is no text, or too long for a frame; ask for it over HTTP.';
   const fault = refuse(common_faults.HTTP_ONLY, { message });
-  // What was said of the answer is not true of the refusal.
+  // Other headers describe the answer, not the refusal.
   const kept = headers.filter(([name]) => /^(?:X-Request-Id|RateLimit)/.test(name));
   return {
     status: fault.def.status,

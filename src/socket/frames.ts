@@ -1,15 +1,9 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import {
-  type Check,
-  compileCheck,
-  findJsonProblem,
-  readJson,
-  sayFirst,
-} from '../http/validation.js';
+import { compileCheck, findJsonProblem, readJson, sayFirst } from '../http/validation.js';
 import { defineFaults, type Fault, refuse } from '../kit/fault.js';
 import type { Session } from './session.js';
 
-/** The protocol of the socket: JSON objects, one a frame, told apart by `op`. */
+/** The protocol of the socket: JSON objects, one a frame, each named by its `op`. */
 
 export const ws_faults = defineFaults({
   INVALID_FRAME: [400, 'validation', 'The frame does not have the expected shape.'],
@@ -20,17 +14,8 @@ export const ws_faults = defineFaults({
   TOO_MANY_FILTERS: [429, 'limit', 'Too many different filters are in use; use a simpler one.'],
   ALREADY_AUTHENTICATED: [409, 'conflict', 'This socket is already authenticated.'],
   AUTH_TIMEOUT: [408, 'auth', 'The socket said neither who it is nor what it wants.'],
-  TOO_MANY_CALLS: [
-    429,
-    'limit',
-    'As many calls wait for their answers as may; read the answers, then call again.',
-    true,
-  ],
-  CREDENTIALS_IN_CALL: [
-    400,
-    'auth',
-    'A call is made by whoever opened the socket; leave credentials out of its headers.',
-  ],
+  TOO_MANY_CALLS: [429, 'limit', 'Too many calls are in flight; read the replies first.', true],
+  CREDENTIALS_IN_CALL: [400, 'auth', 'Leave credentials out of the headers: the socket has one.'],
   TOO_MANY_CONNECTIONS: [429, 'limit', 'There are too many sockets open; close one first.'],
 });
 
@@ -116,12 +101,15 @@ export interface Publication {
 export const passes = ({ filter }: TopicRef, publication: Publication): boolean =>
   filter === undefined || filter.matches(publication);
 
-/** The end of an event frame, made once for all topics of the publication. */
-export const frameTail = ({ id, body }: Publication): string => `"id":"${id}",${body.slice(1)}`;
-
 /** `prev` is the offset of the event before on this topic, as far as the filter lets it pass. */
-export const eventFrame = (label: string, prev: number, offset: number, tail: string): string =>
-  `{"op":"event","topic":${JSON.stringify(label)},"offset":${offset},"prev":${prev},${tail}`;
+export const eventFrame = (
+  { label }: TopicRef,
+  prev: number,
+  { offset, id, body }: Publication,
+): string => {
+  const head = `{"op":"event","topic":${JSON.stringify(label)},"offset":${offset},"prev":${prev}`;
+  return `${head},"id":"${id}",${body.slice(1)}`;
+};
 
 /**
  * An op is what clients may say. A frame is parsed, counted against the frame limit and checked
@@ -148,51 +136,47 @@ export const defineOp = <S extends TSchema>(op: Op<Static<S>> & { readonly schem
   op as unknown as Op;
 
 export type ReadFrame =
-  | {
-      readonly kind: 'frame';
-      readonly op: Op;
-      readonly id: FrameId;
-      readonly value: unknown;
-      readonly text: string;
-    }
+  | { readonly op: Op; readonly id: FrameId; readonly value: unknown; readonly text: string }
   /** Well-formed, but refused: the socket stays open. */
-  | { readonly kind: 'refused'; readonly id: FrameId; readonly fault: Fault }
-  /** Not a frame at all: the sender is broken, and the socket is closed. */
-  | { readonly kind: 'broken'; readonly problem: string };
+  | { readonly id: FrameId; readonly fault: Fault }
+  /** No frame at all: the sender is broken, and the socket is closed. */
+  | { readonly problem: string };
 
 const checkId = compileCheck(Type.Object({ id: frame_id }), 'frame');
-const broken = (problem: string): ReadFrame => ({ kind: 'broken', problem });
 
 /** Reads one text frame; never throws. `frame_bytes` bounds frames of ops that say nothing else. */
 export const makeFrameReader = (ops: Ops, frame_bytes: number) => {
-  const checks = new Map<string, Check>();
-  for (const [name, op] of Object.entries(ops)) checks.set(name, compileCheck(op.schema, 'frame'));
-  const most_of_all = Math.max(...Object.values(ops).map((op) => op.most_bytes ?? frame_bytes));
-  const too_large = broken(`A frame has at most ${frame_bytes} bytes.`);
+  const known = new Map(
+    Object.entries(ops).map(([name, op]) => [
+      name,
+      { op, most_bytes: op.most_bytes ?? frame_bytes, check: compileCheck(op.schema, 'frame') },
+    ]),
+  );
+  const most_of_all = Math.max(...[...known.values()].map(({ most_bytes }) => most_bytes));
+  const too_large = { problem: `A frame has at most ${frame_bytes} bytes.` };
 
   return (raw: Buffer): ReadFrame => {
     if (raw.byteLength > most_of_all) return too_large;
     const parsed = readJson(raw);
-    if (!parsed.ok) return broken(parsed.problem);
+    if (!parsed.ok) return { problem: parsed.problem };
     const { value, text } = parsed;
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      return broken('A frame is a JSON object.');
+      return { problem: 'A frame is a JSON object.' };
     }
     const { op: name, id: given_id } = value as { op?: unknown; id?: unknown };
-    if (typeof name !== 'string') return broken('A frame has an "op".');
+    if (typeof name !== 'string') return { problem: 'A frame has an "op".' };
+    const entry = known.get(name);
+    const problem = entry?.op.is_envelope === true ? null : findJsonProblem(value);
+    if (problem !== null) return { problem };
+    if (raw.byteLength > (entry?.most_bytes ?? frame_bytes)) return too_large;
     const id = checkId(value) === null ? (given_id as FrameId) : undefined;
-    const check = checks.get(name);
-    const op = check === undefined ? undefined : ops[name];
-    const problem = op?.is_envelope === true ? null : findJsonProblem(value);
-    if (problem !== null) return broken(problem);
-    if (raw.byteLength > (op?.most_bytes ?? frame_bytes)) return too_large;
-    if (check === undefined || op === undefined) {
+    if (entry === undefined) {
       const message = `There is no op "${name.slice(0, 40)}".`;
-      return { kind: 'refused', id, fault: refuse(ws_faults.UNKNOWN_OP, { message }) };
+      return { id, fault: refuse(ws_faults.UNKNOWN_OP, { message }) };
     }
-    const fields = check(value);
-    if (fields === null) return { kind: 'frame', op, id, value, text };
-    const fault = refuse(ws_faults.INVALID_FRAME, { message: sayFirst('frame', fields), fields });
-    return { kind: 'refused', id, fault };
+    const fields = entry.check(value);
+    if (fields === null) return { op: entry.op, id, value, text };
+    const message = sayFirst('frame', fields);
+    return { id, fault: refuse(ws_faults.INVALID_FRAME, { message, fields }) };
   };
 };

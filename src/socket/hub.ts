@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
@@ -33,7 +34,6 @@ import {
   eventFrame,
   type Filter,
   frame_id,
-  frameTail,
   makeFrame,
   makeFrameReader,
   type Ops,
@@ -43,15 +43,14 @@ import {
   ws_faults,
 } from './frames.js';
 import type { Recent } from './recent.js';
-import { makeNewestReader, startReplay } from './replay.js';
-import { type Channel, gapFrame, isOverloaded, type Join, type Session } from './session.js';
+import { type Channel, gapFrame, isOverloaded, type Session } from './session.js';
 import { type StateSource, States } from './states.js';
-import { topic_ops } from './subscribe.js';
+import { leaveLive, makePrevReader, topic_ops } from './subscribe.js';
 
 /**
- * Websockets of one process: who is connected, who listens to what, and the way of a publication to
+ * Websockets of one process: its connections, their subscriptions, and the way of a publication to
  * its sockets. Nothing in here may throw into uWS, which would end the process: every callback is
- * guarded. Everything that leaves is in the order of its offsets.
+ * guarded. Events leave in the order of their offsets.
  */
 
 export const default_limits = {
@@ -162,8 +161,6 @@ export type Hub = ReturnType<typeof mountHub>;
 /** Above the limit for a frame, which is enforced here: uWS itself closes without a close frame. */
 const payload_bytes = 98_304;
 const sweep_ms = 250;
-/** Sockets sent away in a second, until there are more than fit into `drain_ms`. */
-const drained_per_s = 500;
 /** A socket that is to be closed may wait so long for the answers of its calls. */
 const calls_ms = 11_000;
 /** Replays that read the record at once. */
@@ -193,7 +190,7 @@ const makeCore = (options: HubOptions) => {
     channels: new Map<string, Map<string, Channel>>(),
     states: new States(options.states ?? [], { limits, log, onBug }),
     /** Finds the event before the first of a topic that nobody followed. */
-    newest: makeNewestReader(source, limits.replay_span),
+    readPrev: makePrevReader(source, limits.replay_span),
     /** Lets a few replays read the record at once. */
     record_reads: pLimit(most_readers),
     readFrame: makeFrameReader({ ...socket_ops, ...options.ops }, limits.frame_bytes),
@@ -353,7 +350,7 @@ const publish = (core: Core, batch: readonly Publication[]): void => {
   for (const look of [...core.on_head]) look();
 };
 
-/** The log itself has lost what lies between the head and `next`: say so to everybody. */
+/** The log itself has lost what lies between the head and `next`: all subscribers get a gap. */
 const tellHole = (core: Core, next: number): void => {
   const after = core.head;
   core.log.error({ after, next }, 'ws: the log has a hole');
@@ -365,132 +362,88 @@ const tellHole = (core: Core, next: number): void => {
   }
 };
 
-/** Bytes that may be sent between two looks at what is unread. */
-const look_every_bytes = 32_768;
-/** While all sockets together leave too much unread, each may leave this part of its own limit. */
-const overload_share = 16;
-
-/** Frames in the order of their offsets; of one publication several may follow each other. */
-interface Frames {
-  readonly texts: Buffer[];
-  readonly offsets: number[];
-  bytes: number;
+interface LiveFrame {
+  readonly offset: number;
+  readonly text: Buffer;
 }
 
 /**
  * Sends a batch, in order, to the sockets that listen to its topics. A frame is made once for each
  * channel; each socket gets its part of a batch in one write. The library's own publish is not
- * used: it drops frames for a slow reader and goes on after the hole without a word about where it
- * was, so a client could resume after what it missed. Here the offset that a socket has been sent
- * is known at any time, and one that does not read leaves the live stream there, to be brought up
- * again at its own pace.
+ * used: it drops frames for a slow reader without saying where, so a client could resume after what
+ * it missed. Here the offset that a socket has been sent is known at any time, and one that does
+ * not read leaves the live stream there, to be brought up again at its own pace.
  */
 const fanOut = (core: Core, batch: readonly Publication[]): void => {
-  if (core.channels.size === 0) return;
-  // For sockets with one topic, which are most: all of a channel get the same.
-  const by_channel = new Map<Channel, Frames>();
-  // For sockets with several, each its own, so that they are in order across its topics.
-  const by_session = new Map<Session, Frames>();
+  const by_session = new Map<Session, LiveFrame[]>();
   for (const publication of batch) {
-    let tail: string | undefined;
     const { offset } = publication;
     for (const { topic } of publication.topics) {
       for (const channel of core.channels.get(topic)?.values() ?? []) {
         if (!passes(channel, publication)) continue;
-        tail ??= frameTail(publication);
-        const text = Buffer.from(eventFrame(channel.label, channel.prev, offset, tail));
+        const frame = { offset, text: Buffer.from(eventFrame(channel, channel.prev, publication)) };
         channel.prev = offset;
-        add(by_channel, channel, text, offset);
         for (const session of channel.sessions) {
-          if (session.topics.size > 1) add(by_session, session, text, offset);
+          const frames = by_session.get(session);
+          if (frames === undefined) by_session.set(session, [frame]);
+          else frames.push(frame);
         }
       }
     }
   }
-  for (const [{ sessions }, frames] of by_channel) {
-    for (const session of sessions) if (session.topics.size === 1) flush(session, frames);
-  }
-  for (const [session, frames] of by_session) flush(session, frames);
+  for (const [session, frames] of by_session) core.guard(() => sendLive(session, frames))();
 };
 
-const add = <K>(lists: Map<K, Frames>, key: K, text: Buffer, offset: number): void => {
-  let frames = lists.get(key);
-  if (frames === undefined) {
-    frames = { texts: [], offsets: [], bytes: 0 };
-    lists.set(key, frames);
-  }
-  frames.texts.push(text);
-  frames.offsets.push(offset);
-  frames.bytes += text.byteLength;
-};
+/** While all sockets together leave too much unread, each may leave this part of its own limit. */
+const overload_share = 16;
 
-const flush = (session: Session, frames: Frames): void => {
-  if (!session.is_usable) return;
-  let stopped: number | null = null;
-  try {
-    session.ws?.cork(() => {
-      stopped = sendLive(session, frames);
-    });
-    if (stopped !== null) leaveLive(session, stopped);
-  } catch (error) {
-    session.core.onBug(error);
-  }
-};
-
-/** Sends whole events only; the offset after which it stopped, or null when all are sent. */
-const sendLive = (session: Session, { texts, offsets, bytes }: Frames): number | null => {
+/** Sends whole events only; a socket that leaves too much unread leaves the live stream. */
+const sendLive = (session: Session, frames: readonly LiveFrame[]): void => {
   const { core } = session;
   const { backpressure_bytes } = core.limits;
-  let unread = session.lookUnread();
+  if (!session.is_usable) return;
   const most = isOverloaded(core) ? backpressure_bytes / overload_share : backpressure_bytes;
-  // Nearly always all of it fits, and nothing has to be looked at in between.
-  const fits = unread + bytes <= most;
-  let since_look = 0;
-  for (let i = 0; i < texts.length; i += 1) {
-    const text = texts[i] as Buffer;
-    const offset = offsets[i] as number;
-    if (!fits && (since_look > look_every_bytes || unread + since_look > most)) {
-      unread = session.lookUnread();
-      since_look = 0;
+  let stopped: number | null = null;
+  session.ws?.cork(() => {
+    let last = -1;
+    for (const { offset, text } of frames) {
+      if (offset !== last && session.lookUnread() > most) {
+        stopped = offset - 1;
+        return;
+      }
+      last = offset;
+      session.send(text);
     }
-    if (!fits && offset !== offsets[i - 1] && unread > most) return offset - 1;
-    since_look += text.byteLength;
-    session.send(text);
-  }
-  return null;
+  });
+  if (stopped !== null) leaveLive(session, stopped);
 };
 
-/** Takes the socket out of the live stream at `cursor`, and starts to bring it up again. */
-const leaveLive = (session: Session, cursor: number): void => {
-  session.core.stats.slow += 1;
-  const refs = new Map(session.topics);
-  const join: Join = { refs, prevs: new Map(), cursor, is_slow: true };
-  for (const topic of refs.keys()) session.leave(topic);
-  startReplay(session, { join, id: undefined, from: 'cursor' });
-};
+/** Sockets sent away in a second, until there are more than fit into `drain_ms`. */
+const drained_per_s = 500;
+const drain_round_ms = 50;
 
 const drain = async (core: Core): Promise<void> => {
   core.draining = true;
   let leaving = [...core.sessions];
   const late_ms = performance.now() + calls_ms;
-  const rounds = Math.max(1, Math.ceil((core.limits.drain_ms / 50) * 0.9));
-  const a_round = Math.max(drained_per_s / 20, Math.ceil(leaving.length / rounds));
+  const rounds = Math.max(1, (core.limits.drain_ms * 0.9) / drain_round_ms);
+  const a_round = Math.ceil(
+    Math.max((drained_per_s * drain_round_ms) / 1_000, leaving.length / rounds),
+  );
   while (leaving.length > 0) {
     const going = new Set(leaving.filter((one) => mayGo(one, late_ms)).slice(0, a_round));
     leaving = leaving.filter((one) => !going.has(one));
-    for (const session of going) {
-      core.guard(() => session.sayBye(close_codes.DRAINING, 'draining'))();
-    }
-    if (leaving.length > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const one of going) core.guard(() => one.sayBye(close_codes.DRAINING, 'draining'))();
+    if (leaving.length > 0) await wait(drain_round_ms);
   }
 };
 
 const closeWhere = (core: Core, { matches, code, reason }: Closing): number => {
   let count = 0;
   for (const session of [...core.sessions]) {
-    if (session.ending || !matches(session.caller, session.credential)) continue;
+    if (session.is_ending || !matches(session.caller, session.credential)) continue;
     const end = (): void => session.end(code, reason);
-    // A client that ends the credentials by a call is told what came of it.
+    // A client that ends the credentials by a call is sent the reply to it first.
     if (session.calls === null) end();
     else session.calls.whenAnswered(end);
     count += 1;

@@ -6,6 +6,8 @@ import type { CallQueue } from './calls.js';
 import {
   type CloseCode,
   close_codes,
+  type Filter,
+  type FrameId,
   keyOf,
   makeFrame,
   type ReadFrame,
@@ -32,8 +34,16 @@ export interface Join {
   prevs: Map<string, number>;
   /** Everything on these topics up to this offset has been sent, or was had before. */
   cursor: number;
-  /** The socket read too slowly: the client does not know of this join. */
-  readonly is_slow: boolean;
+  /** Where it begins: at the cursor, at the head, or at the newest so many events. */
+  readonly from: 'cursor' | 'head' | { readonly last: number };
+  /** The frame to answer, with its further topics; null when the client did not ask for this. */
+  readonly answer: {
+    readonly id: FrameId;
+    readonly labels: readonly string[];
+    readonly filter: Filter['shown'] | undefined;
+  } | null;
+  /** The socket read too slowly and left the live stream. */
+  readonly is_slow?: boolean;
 }
 
 /** What is kept of an upgrade request. */
@@ -54,7 +64,7 @@ export const isOverloaded = ({ unread_bytes, limits }: Core): boolean =>
  */
 export type GapReason = 'expired' | 'slow' | 'epoch';
 
-export interface Gap {
+interface Gap {
   readonly ref: TopicRef;
   /** Exclusive. */
   readonly after: number;
@@ -63,7 +73,7 @@ export interface Gap {
   readonly reason: GapReason;
 }
 
-/** Names a part of a topic that a client is not sent, and where it is. */
+/** Names a part of a topic that a client is not sent, and where to read it. */
 export const gapFrame = ({ options }: Core, { ref, after, until, reason }: Gap): string => {
   const backfill = options.backfill(ref, after);
   return makeFrame('gap', undefined, { topic: ref.label, after, until, reason, backfill });
@@ -88,7 +98,7 @@ export class Session {
   caller: Caller = anonymous;
   /** SHA-256 of the credential in hex, by which it may be revoked; null for anonymous. */
   credential: string | null = null;
-  /** The credential as headers of a request: every call is asked anew who makes it. */
+  /** The credential as headers of a request: each call authenticates again. */
   credential_headers: Readonly<Record<string, string>> = {};
   /** Null before the first call. */
   calls: CallQueue | null = null;
@@ -106,11 +116,11 @@ export class Session {
   /** Frames that wait for an authentication under way; null when none is. */
   held: ReadFrame[] | null = [];
   tick_due_ms = Number.POSITIVE_INFINITY;
-  /** Set when the library itself dropped a frame: what the client has is unknown from then on. */
+  /** Set when the library dropped a frame: from then on nobody knows what the client has. */
   broken_since_ms: number | null = null;
   /** Called when what was sent has been read, or will never be. */
   readonly on_read = new Set<() => void>();
-  ending = false;
+  /** Set when the socket is closed from here. */
   close_code: CloseCode | null = null;
   #frame_tokens: number;
   #tokens_at_ms = this.opened_ms;
@@ -125,9 +135,13 @@ export class Session {
     this.ends_ms = this.opened_ms + core.limits.lifetime_ms * (0.8 + 0.4 * Math.random());
   }
 
+  get is_ending(): boolean {
+    return this.ws === null || this.close_code !== null;
+  }
+
   /** True while frames may be sent. */
   get is_usable(): boolean {
-    return this.ws !== null && !this.ending && this.broken_since_ms === null;
+    return !this.is_ending && this.broken_since_ms === null;
   }
 
   /** Bytes that the client has not read yet. */
@@ -154,10 +168,9 @@ export class Session {
 
   /** Closes with a close frame; what was sent before still arrives. */
   end(code: CloseCode, reason: string): void {
-    if (this.ws === null || this.ending) return;
-    this.ending = true;
+    if (this.is_ending) return;
     this.close_code = code;
-    this.ws.end(code, reason);
+    this.ws?.end(code, reason);
     this.core.log.debug({ session: this.id, code }, 'ws: closed');
   }
 
@@ -170,15 +183,14 @@ export class Session {
 
   /** Cuts the connection: for a client that reads nothing, so that no close frame would arrive. */
   cut(code: CloseCode): void {
-    if (this.ws === null || this.ending) return;
-    this.ending = true;
+    if (this.is_ending) return;
     this.close_code = code;
-    this.ws.close();
+    this.ws?.close();
   }
 
   /** The library dropped a frame, a pong perhaps: nothing more is sent, and the sweep closes. */
   markBroken(): void {
-    if (this.broken_since_ms !== null || this.ending) return;
+    if (this.broken_since_ms !== null || this.is_ending) return;
     this.broken_since_ms = performance.now();
     this.core.stats.slow += 1;
   }
@@ -204,16 +216,14 @@ export class Session {
 
   /** Sockets of the same caller, which share its topics. */
   get siblings(): ReadonlySet<Session> {
-    const key = callerKey(this.caller);
-    return (key === null ? undefined : this.core.by_key.get(key)) ?? new Set([this]);
+    return this.core.by_key.get(callerKey(this.caller) ?? '') ?? new Set([this]);
   }
 
   setCaller(caller: Caller): void {
     this.caller = caller;
     const key = callerKey(caller);
-    if (key === null) return;
     const { by_key } = this.core;
-    by_key.set(key, (by_key.get(key) ?? new Set()).add(this));
+    if (key !== null) by_key.set(key, (by_key.get(key) ?? new Set()).add(this));
   }
 
   /** Gives back the connections that it was counted as. */
@@ -234,14 +244,13 @@ export class Session {
   onClose(code: number): void {
     const { sessions, by_key, stats } = this.core;
     this.ws = null;
-    this.ending = true;
     this.lookUnread();
     this.leaveAll();
     sessions.delete(this);
     this.uncount();
-    const key = callerKey(this.caller);
-    const siblings = key === null ? undefined : by_key.get(key);
-    if (siblings?.delete(this) && siblings.size === 0) by_key.delete(key as string);
+    const key = callerKey(this.caller) ?? '';
+    const siblings = by_key.get(key);
+    if (siblings?.delete(this) && siblings.size === 0) by_key.delete(key);
     const final_code = this.close_code ?? code;
     stats.closed[final_code] = (stats.closed[final_code] ?? 0) + 1;
     for (const look of [...this.on_read]) look();
@@ -277,20 +286,20 @@ export class Session {
   /** Takes a topic out of every join under way: the newest word about a topic counts. */
   leaveJoins(topic: string): boolean {
     let found = false;
-    for (const join of this.joins) found = join.refs.delete(topic) || found;
+    for (const { refs } of this.joins) found = refs.delete(topic) || found;
     return found;
   }
 
   leaveAll(): void {
     for (const topic of [...this.topics.keys()]) this.leave(topic);
-    for (const join of this.joins) join.refs.clear();
+    for (const { refs } of this.joins) refs.clear();
     this.core.states.leaveAll(this);
   }
 
   /** How many topics the socket holds, live ones and those on their way. */
   countTopics(): number {
     let count = this.topics.size + this.states.size;
-    for (const join of this.joins) count += join.refs.size;
+    for (const { refs } of this.joins) count += refs.size;
     return count;
   }
 
@@ -301,16 +310,15 @@ export class Session {
 
   /** True when the topic is live with this filter, or will be as soon as the client has read on. */
   follows(ref: TopicRef): boolean {
-    const isSame = (other: TopicRef | undefined): boolean =>
-      other !== undefined && keyOf(other) === keyOf(ref);
-    if (isSame(this.topics.get(ref.topic))) return true;
-    return [...this.joins].some(({ is_slow, refs }) => is_slow && isSame(refs.get(ref.topic)));
+    const slow = [...this.joins].find(({ is_slow, refs }) => is_slow && refs.has(ref.topic));
+    const known = this.topics.get(ref.topic) ?? slow?.refs.get(ref.topic);
+    return known !== undefined && keyOf(known) === keyOf(ref);
   }
 
   /** The offset up to which the socket has been sent everything on its topics. */
   sentUpTo(): number {
-    const cursors = [...this.joins].filter(({ refs }) => refs.size > 0);
-    return Math.min(this.core.head, ...cursors.map(({ cursor }) => cursor));
+    const waiting = [...this.joins].filter(({ refs }) => refs.size > 0);
+    return Math.min(this.core.head, ...waiting.map(({ cursor }) => cursor));
   }
 
   /** The offset of the newest event that it was sent, or had before, on each topic. */

@@ -26,15 +26,14 @@ import type { Session } from './session.js';
 export interface StateSource {
   /** What the name means to this caller; null when it is not a topic of this source. */
   readonly resolve: (label: string, caller: Caller) => TopicRef | Fault | null;
-  /** How it stands now; null while there is nothing to show. Asked once for all subscribers. */
+  /** How it stands now; null while there is nothing to show. Read once for all subscribers. */
   readonly read: (topic: string) => State | null | Promise<State | null>;
-  /** The first subscriber came, the last one went: for a source that has to follow something. */
-  readonly watch?: (topic: string) => void;
-  readonly unwatch?: (topic: string) => void;
+  /** For a source that announces no changes: it is read so often while somebody subscribes. */
+  readonly every_ms?: number;
 }
 
 export interface State {
-  /** Another number than before whenever the data are different; the offset in the log, say. */
+  /** Another number than before whenever the data are different: an offset of the log, or a time. */
   readonly version: number;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -59,7 +58,9 @@ interface Shown {
   deltas: number;
   /** When it was last read. */
   read_ms: number;
-  timer: NodeJS.Timeout | null;
+  /** When it is to be read next. */
+  due_ms: number;
+  timer: NodeJS.Timeout | undefined;
   reading: boolean;
   touched: boolean;
 }
@@ -94,23 +95,14 @@ const hasRead = (session: Session): boolean =>
 /** The delta to the next state; '' when there is none or the first state is still to be sent. */
 const advance = (shown: Shown, next: State): string => {
   const { state, ref } = shown;
-  if (state === null) {
-    shown.state = next;
-    return '';
-  }
-  const set = diffState(state.data, next.data);
-  if (set === null) return '';
+  const set = state === null ? null : diffState(state.data, next.data);
+  if (state !== null && set === null) return '';
   shown.state = next;
+  if (state === null) return '';
   shown.deltas += 1;
   const hash = shown.deltas % hash_every === 0 ? hashState(next.data) : undefined;
-  const { version } = next;
-  return makeFrame('delta', undefined, {
-    topic: ref.label,
-    version,
-    from: state.version,
-    set,
-    hash,
-  });
+  const versions = { version: next.version, from: state.version };
+  return makeFrame('delta', undefined, { topic: ref.label, ...versions, set, hash });
 };
 
 const send = ({ ref, state, sessions, behind }: Shown, delta: string): void => {
@@ -158,18 +150,15 @@ export class States {
   }
 
   join(session: Session, ref: StateRef): void {
-    let shown = this.#all.get(ref.topic);
-    if (shown === undefined) {
-      const lists = { sessions: new Set<Session>(), behind: new Set<Session>() };
-      const turns = { read_ms: -1e9, timer: null, reading: false, touched: false };
-      shown = { ref, ...lists, state: null, deltas: 0, ...turns };
-      this.#all.set(ref.topic, shown);
-      ref.source.watch?.(ref.topic);
-    }
+    const shown: Shown = this.#all.get(ref.topic) ?? {
+      ...{ ref, sessions: new Set(), behind: new Set(), state: null, deltas: 0 },
+      ...{ read_ms: -1e9, due_ms: 0, timer: undefined, reading: false, touched: false },
+    };
+    this.#all.set(ref.topic, shown);
     session.states.set(ref.topic, ref.label);
     shown.sessions.add(session);
     shown.behind.add(session);
-    this.#schedule(shown);
+    this.touch(ref.topic);
   }
 
   leave(session: Session, topic: string): boolean {
@@ -178,9 +167,8 @@ export class States {
     shown.sessions.delete(session);
     shown.behind.delete(session);
     if (shown.sessions.size > 0) return true;
-    if (shown.timer !== null) clearTimeout(shown.timer);
+    clearTimeout(shown.timer);
     this.#all.delete(topic);
-    shown.ref.source.unwatch?.(topic);
     return true;
   }
 
@@ -191,7 +179,7 @@ export class States {
   /** The state may be another one now. */
   touch(topic: string): void {
     const shown = this.#all.get(topic);
-    if (shown !== undefined) this.#schedule(shown);
+    if (shown !== undefined) this.#schedule(shown, this.core.limits.state_gap_ms);
   }
 
   /** The socket has read what it was sent: what it was not sent meanwhile is due. */
@@ -201,23 +189,29 @@ export class States {
     }
   }
 
-  #schedule(shown: Shown): void {
-    const { limits, onBug } = this.core;
-    shown.touched = true;
-    if (shown.reading || shown.timer !== null || shown.sessions.size === 0) return;
-    const due_ms = Math.max(0, shown.read_ms + limits.state_gap_ms - performance.now());
-    shown.timer = setTimeout(() => this.#read(shown).catch(onBug), due_ms);
-    shown.timer.unref();
+  /** Reads the state so long after it was last read, or earlier when that is due already. */
+  #schedule(shown: Shown, gap_ms: number): void {
+    if (shown.reading) {
+      shown.touched = true;
+      return;
+    }
+    const due_ms = shown.read_ms + gap_ms;
+    if (shown.timer !== undefined && shown.due_ms <= due_ms) return;
+    clearTimeout(shown.timer);
+    shown.due_ms = due_ms;
+    const wait_ms = Math.max(0, due_ms - performance.now());
+    shown.timer = setTimeout(() => this.#read(shown).catch(this.core.onBug), wait_ms).unref();
   }
 
   async #read(shown: Shown): Promise<void> {
-    shown.timer = null;
+    const { source, topic } = shown.ref;
+    shown.timer = undefined;
     shown.read_ms = performance.now();
     shown.reading = true;
     shown.touched = false;
     try {
-      const asked = Promise.resolve(shown.ref.source.read(shown.ref.topic));
-      const next = await withDeadline(asked, read_deadline_ms, 'Reading a state');
+      const state = Promise.resolve(source.read(topic));
+      const next = await withDeadline(state, read_deadline_ms, 'Reading a state');
       if (next !== null) send(shown, advance(shown, next));
     } catch (error) {
       this.core.log.warn(describeError(error), 'ws: could not read a state');
@@ -225,35 +219,8 @@ export class States {
       shown.read_ms = performance.now() + after_error_ms;
     }
     shown.reading = false;
-    if (shown.touched) this.#schedule(shown);
+    if (shown.sessions.size === 0) return;
+    if (shown.touched) this.#schedule(shown, this.core.limits.state_gap_ms);
+    else if (source.every_ms !== undefined) this.#schedule(shown, source.every_ms);
   }
 }
-
-export interface PolledOptions {
-  readonly resolve: StateSource['resolve'];
-  /** How it stands; null while there is nothing to show. */
-  readonly read: (topic: string) => Promise<State['data'] | null> | State['data'] | null;
-  readonly every_ms: number;
-  /** That of the hub. */
-  readonly touch: (topic: string) => void;
-}
-
-/**
- * A source that announces no changes: it is read again and again while somebody subscribes.
- * Versions are times, so they grow from process to process too.
- */
-export const makePolledSource = ({ resolve, read, every_ms, touch }: PolledOptions) => {
-  const timers = new Map<string, NodeJS.Timeout>();
-  return {
-    resolve,
-    watch: (topic) => void timers.set(topic, setInterval(touch, every_ms, topic).unref()),
-    unwatch(topic) {
-      clearInterval(timers.get(topic));
-      timers.delete(topic);
-    },
-    async read(topic) {
-      const data = await read(topic);
-      return data === null ? null : { version: Date.now(), data };
-    },
-  } satisfies StateSource;
-};

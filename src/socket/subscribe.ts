@@ -1,12 +1,42 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { callerKey } from '../http/route.js';
-import { type Fault, isFault, refuse } from '../kit/fault.js';
-import { defineOp, frame_id, keyOf, makeFrame, type TopicRef, ws_faults } from './frames.js';
-import { prevsInMemory, type Subscribed, startReplay, subscribedFrame } from './replay.js';
-import type { Join, Session } from './session.js';
+import { makeLoader } from '../kit/cache.js';
+import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import { groupBy } from '../kit/group-by.js';
+import { describeError } from '../kit/log.js';
+import { withDeadline } from '../kit/service.js';
+import {
+  close_codes,
+  defineOp,
+  errorFrame,
+  eventFrame,
+  frame_id,
+  keyOf,
+  makeFrame,
+  type Publication,
+  passes,
+  type TopicRef,
+  ws_faults,
+} from './frames.js';
+import type { Core, LogSource } from './hub.js';
+import { type GapReason, gapFrame, isOverloaded, type Join, type Session } from './session.js';
 import type { StateRef } from './states.js';
 
-/** Which topics a socket listens to, and from where on. */
+/**
+ * Which topics a socket listens to, and how topics are brought from an offset to the present
+ * without a hole and without a repeat: for a subscription that asks for what it missed, for one
+ * whose event before is not known yet, and for a socket that read too slowly.
+ *
+ *   after > head        this process lags behind the one the client came from: wait for the head
+ *   never, too far,     gap: say so, and go on from the head
+ *   or too many
+ *   before the recent   pages from the record, each up to the head of that moment
+ *   within the recent   from memory; when the end is reached, the topics go live in the same turn
+ *
+ * The last step closes the seam: publishing and this step are both synchronous, so nothing can be
+ * published between the last replayed event and the moment the topic is live. Everything is sent at
+ * the pace of the reader; one that reads nothing for `unread_ms` is closed with 4101.
+ */
 
 /** Events that a subscribe frame may ask for by their number. */
 export const most_last = 1_000;
@@ -52,9 +82,9 @@ const hasRoom = (session: Session, refs: readonly TopicRef[]): boolean => {
   return count <= (callerKey(session.caller) === null ? topics_anonymous : topics);
 };
 
-/** The topics with the filter that was asked for. */
+/** The topics with the filter of the frame. */
 const withFilter = (
-  { options, channels, limits }: Session['core'],
+  { options, channels, limits }: Core,
   { log, states }: Named,
   given: unknown,
 ): Named | Fault => {
@@ -85,62 +115,32 @@ const subscribe = (session: Session, frame: Static<typeof subscribe_frame>): str
   if (isFault(resolved)) return resolved;
   const named = withFilter(core, resolved, frame.filter);
   if (isFault(named)) return named;
+  const { log, states } = named;
   if (session.has_default_topics) {
     session.has_default_topics = false;
     session.leaveAll();
   }
-  if (!hasRoom(session, [...named.log, ...named.states])) {
-    return refuse(ws_faults.TOO_MANY_TOPICS);
-  }
-  for (const ref of named.states) core.states.join(session, ref);
-  const labels = named.states.map(({ label }) => label);
-  if ((after === undefined && last === undefined) || named.log.length === 0) {
-    return goLiveNow(session, { id, refs: named.log, labels });
-  }
-  const from = last === undefined ? 'cursor' : { last };
-  const join = makeJoin(session, named.log, after ?? core.head);
-  startReplay(session, { join, id, from, labels });
+  if (!hasRoom(session, [...log, ...states])) return refuse(ws_faults.TOO_MANY_TOPICS);
+  for (const ref of states) core.states.join(session, ref);
+  const is_live = (after === undefined && last === undefined) || log.length === 0;
+  // A slow reader that subscribes again to a topic that it has goes on where it is.
+  const fresh = is_live ? log.filter((ref) => !session.follows(ref)) : log;
+  const held = log.filter((ref) => !fresh.includes(ref));
+  const labels = [...held, ...states].map(({ label }) => label);
+  startJoin(session, fresh, {
+    cursor: after ?? core.head,
+    from: is_live ? 'head' : last === undefined ? 'cursor' : { last },
+    answer: { id, labels, filter: log[0]?.filter?.shown },
+  });
   return '';
 };
 
-/** A topic that is live already starts again: what comes twice was asked for twice. */
-const makeJoin = (session: Session, refs: readonly TopicRef[], cursor: number): Join => {
-  for (const { topic } of refs) {
-    session.leaveJoins(topic);
-    session.leave(topic);
-  }
-  const by_topic = new Map(refs.map((ref) => [ref.topic, ref]));
-  return { refs: by_topic, prevs: new Map(), cursor, is_slow: false };
-};
-
-/** At once where the event before is known for each topic, else as soon as it is. */
-const goLiveNow = (
-  session: Session,
-  { id, refs, labels }: Pick<Subscribed, 'id' | 'refs' | 'labels'>,
-): string => {
-  const { core } = session;
-  // A slow reader that asks again for what it has goes on where it is.
-  const fresh = refs.filter((ref) => !session.follows(ref));
-  const prevs = prevsInMemory(core, fresh, core.head);
-  if (prevs === null) {
-    const join = makeJoin(session, fresh, core.head);
-    const held = refs.filter((ref) => !fresh.includes(ref)).map(({ label }) => label);
-    startReplay(session, { join, id, from: 'head', labels: [...held, ...labels] });
-    return '';
-  }
-  for (const ref of fresh) {
-    session.leaveJoins(ref.topic);
-    session.join(ref, prevs.get(ref.topic) ?? 0);
-  }
-  return subscribedFrame(core, { id, refs, labels, result: 'live', replayed: 0 });
-};
-
-/** Gives a socket that has asked for nothing the topics of its kind. */
+/** Gives a socket that has not subscribed the topics of its kind. */
 export const followDefaults = (session: Session): void => {
   const { options, head } = session.core;
   session.has_default_topics = true;
-  const join = makeJoin(session, options.defaultTopics(session.caller), head);
-  startReplay(session, { join, id: undefined, from: 'head', by_default: true });
+  const refs = options.defaultTopics(session.caller);
+  startJoin(session, refs, { cursor: head, from: 'head', answer: null });
 };
 
 const unsubscribe = (
@@ -161,4 +161,310 @@ const unsubscribe = (
 export const topic_ops = {
   subscribe: defineOp({ schema: subscribe_frame, take: subscribe }),
   unsubscribe: defineOp({ schema: unsubscribe_frame, take: unsubscribe }),
+};
+
+/** Takes the socket out of the live stream at `cursor`, to be brought up again at its own pace. */
+export const leaveLive = (session: Session, cursor: number): void => {
+  session.core.stats.slow += 1;
+  const refs = [...session.topics.values()];
+  startJoin(session, refs, { cursor, from: 'cursor', answer: null, is_slow: true });
+};
+
+/**
+ * A topic that is live already starts again. Replays of one socket run one after the other; topics
+ * that begin at the head wait for nothing, and are live at once when memory knows the event before
+ * of each.
+ */
+const startJoin = (
+  session: Session,
+  refs: readonly TopicRef[],
+  parts: Pick<Join, 'cursor' | 'from' | 'answer' | 'is_slow'>,
+): void => {
+  const { core } = session;
+  for (const { topic } of refs) {
+    session.leaveJoins(topic);
+    session.leave(topic);
+  }
+  const join: Join = {
+    ...parts,
+    refs: new Map(refs.map((ref) => [ref.topic, ref])),
+    prevs: new Map(),
+  };
+  session.joins.add(join);
+  if (join.from !== 'head') {
+    session.replays = session.replays.then(() => replay(session, join));
+    return;
+  }
+  const { prevs, missing } = prevsInMemory(core, refs, core.head);
+  if (missing.size > 0) replay(session, join).catch(core.onBug);
+  else {
+    join.prevs = prevs;
+    goLive(session, join, { result: 'live', replayed: 0 });
+    session.joins.delete(join);
+  }
+};
+
+const replay = async (session: Session, join: Join): Promise<void> => {
+  const { core } = session;
+  try {
+    const reason = await placeCursor(session, join);
+    if (!session.is_usable) return;
+    if (reason !== null) {
+      const { cursor: after, refs } = join;
+      // What lies before the head is for the client to fetch.
+      join.cursor = core.head;
+      const gapOf = (ref: TopicRef) => gapFrame(core, { ref, after, until: core.head, reason });
+      session.sendAll([...refs.values()].map(gapOf));
+    }
+    const caught_up = reason !== null ? 'gap' : join.from === 'head' ? 'live' : 'recovered';
+    await catchUp(session, join, caught_up);
+  } catch (error) {
+    core.log.warn(describeError(error), 'ws: a replay failed');
+    session.send(errorFrame(refuse(common_faults.UNAVAILABLE), join.answer?.id));
+    // A client can subscribe again; a socket that lost its place cannot go on.
+    if (join.answer === null) session.end(close_codes.OVERLOAD, 'the log is away');
+  } finally {
+    session.joins.delete(join);
+  }
+};
+
+interface Arrival {
+  readonly result: 'live' | 'recovered' | 'gap';
+  readonly replayed: number;
+}
+
+const goLive = (session: Session, join: Join, arrival: Arrival): void => {
+  const refs = [...join.refs.values()];
+  for (const ref of refs) session.join(ref, join.prevs.get(ref.topic) ?? 0);
+  join.refs.clear();
+  if (join.answer === null) return;
+  const { id, labels, filter } = join.answer;
+  const topics = [...refs.map(({ label }) => label), ...labels];
+  const { head } = session.core;
+  session.send(makeFrame('subscribed', id, { topics, filter, head, ...arrival }));
+};
+
+/** Puts the cursor where the replay begins; why that is not where it should, or null. */
+const placeCursor = async (session: Session, join: Join): Promise<GapReason | null> => {
+  const { core } = session;
+  const { limits, on_head } = core;
+  if (join.from === 'head') return null;
+  if (join.from !== 'cursor') join.cursor = await findLast(core, join, join.from.last);
+  const hasCome = (): boolean => core.head >= join.cursor;
+  const has_come = await untilCalled(on_head, limits.ahead_ms, hasCome);
+  // How far a slow reader is behind is known only when it has read.
+  if (!(await untilRead(session, performance.now() + limits.replay_ms))) return null;
+  if (!has_come) return 'epoch';
+  if (!(await isTooFar(core, join))) return null;
+  return join.is_slow === true ? 'slow' : 'expired';
+};
+
+const page_size = 200;
+/** Unread bytes above which a replay waits for its reader; well below the limit for drops. */
+const unread_goal = 65_536;
+const overload_goal = 4_096;
+const read_deadline_ms = 15_000;
+
+/** Sends everything up to the head, and goes live in the same turn as the last of it. */
+const catchUp = async (session: Session, join: Join, result: Arrival['result']): Promise<void> => {
+  const { core } = session;
+  const { recent } = core;
+  const ends_ms = performance.now() + core.limits.replay_ms;
+  join.prevs = await prevsAt(core, [...join.refs.values()], join.cursor);
+  let replayed = 0;
+  while (join.refs.size > 0 && (await untilRead(session, ends_ms))) {
+    if (join.cursor >= recent.from()) {
+      replayed += sendSome(session, join, recent.after(join.cursor));
+      if (join.cursor >= core.head) break;
+      continue;
+    }
+    const span = { after: join.cursor, until: core.head, limit: page_size };
+    const page = await readRecord(core, (source) => source.read([...join.refs.values()], span));
+    for (let rest = page; rest.length > 0; rest = rest.filter((p) => p.offset > join.cursor)) {
+      replayed += sendSome(session, join, rest);
+      if (!(await untilRead(session, ends_ms))) return;
+    }
+    if (page.length < page_size) join.cursor = span.until;
+  }
+  if (session.is_usable) goLive(session, join, { result, replayed });
+};
+
+const goalOf = (core: Core): number => (isOverloaded(core) ? overload_goal : unread_goal);
+
+/** Sends in order until the reader has enough to read, and moves the cursor; how many. */
+const sendSome = (session: Session, join: Join, batch: readonly Publication[]): number => {
+  const { refs, prevs } = join;
+  let sent = 0;
+  session.ws?.cork(() => {
+    let unread = session.lookUnread();
+    const goal = goalOf(session.core);
+    for (const publication of batch) {
+      if (unread > goal || !session.is_usable) return;
+      for (const ref of wantedOf(publication, refs)) {
+        const text = eventFrame(ref, prevs.get(ref.topic) ?? 0, publication);
+        prevs.set(ref.topic, publication.offset);
+        session.send(text);
+        unread += text.length;
+        sent += 1;
+      }
+      join.cursor = publication.offset;
+    }
+  });
+  return sent;
+};
+
+/** The topics that a publication is on and whose filters let it pass. */
+const wantedOf = (publication: Publication, refs: ReadonlyMap<string, TopicRef>): TopicRef[] =>
+  publication.topics.flatMap(({ topic }) => {
+    const ref = refs.get(topic);
+    return ref !== undefined && passes(ref, publication) ? [ref] : [];
+  });
+
+const readRecord = <T>(core: Core, read: (source: LogSource) => Promise<T>): Promise<T> =>
+  core.record_reads(() =>
+    withDeadline(read(core.options.source), read_deadline_ms, 'Reading the log for a replay'),
+  );
+
+/** The offset before the newest so many events. */
+const findLast = async (core: Core, { refs }: Join, last: number): Promise<number> => {
+  const { limits, recent, options, head } = core;
+  let left = last;
+  for (const publication of recent.before(head)) {
+    if (wantedOf(publication, refs).length > 0) left -= 1;
+    if (left === 0) return publication.offset - 1;
+  }
+  const after = Math.max(options.source.oldest() - 1, head - limits.replay_span, 0);
+  const span = { after, until: head, limit: last };
+  const found = await readRecord(core, (source) => source.nthNewest([...refs.values()], span));
+  return found === null ? after : found - 1;
+};
+
+const isTooFar = async (core: Core, { refs, cursor: after }: Join): Promise<boolean> => {
+  const { limits, recent, options } = core;
+  if (after >= recent.from()) return false;
+  if (after < options.source.oldest() - 1 || core.head - after > limits.replay_span) return true;
+  const span = { after, until: core.head, limit: limits.replay_events + 1 };
+  const count = await readRecord(core, (source) => source.count([...refs.values()], span));
+  return count > limits.replay_events;
+};
+
+/** Waits until the client has read what was sent; false when it is late, or gone. */
+const untilRead = async (session: Session, ends_ms: number): Promise<boolean> => {
+  const { core } = session;
+  if (!session.is_usable) return false;
+  const left_ms = Math.min(core.limits.unread_ms, ends_ms - performance.now());
+  const hasRead = (): boolean => session.lookUnread() <= goalOf(core);
+  const in_time = left_ms > 0 && (await untilCalled(session.on_read, left_ms, hasRead));
+  if (!in_time) session.end(close_codes.SLOW, 'reads too slowly');
+  return in_time && session.is_usable;
+};
+
+/** Looks at once and whenever the listeners are called; false when it does not hold in time. */
+const untilCalled = async (
+  listeners: Set<() => void>,
+  within_ms: number,
+  holds: () => boolean,
+): Promise<boolean> => {
+  if (holds()) return true;
+  return new Promise((resolve) => {
+    const finish = (in_time: boolean): void => {
+      clearTimeout(timer);
+      listeners.delete(look);
+      resolve(in_time);
+    };
+    const timer = setTimeout(finish, within_ms, false);
+    const look = (): void => {
+      if (holds()) finish(true);
+    };
+    listeners.add(look);
+  });
+};
+
+/** Offset of the event before, by topic; 0 says that there is none. */
+type Prevs = Map<string, number>;
+
+/** What memory knows, as of an offset; the record has to be asked for those that are missing. */
+const prevsInMemory = (core: Core, refs: readonly TopicRef[], offset: number) => {
+  const { recent, channels, options, head } = core;
+  const prevs: Prevs = new Map();
+  const missing = new Map<string, TopicRef>();
+  for (const ref of refs) {
+    const channel = offset === head ? channels.get(ref.topic)?.get(keyOf(ref)) : undefined;
+    if (channel === undefined) missing.set(ref.topic, ref);
+    else prevs.set(ref.topic, channel.prev);
+  }
+  for (const publication of missing.size > 0 ? recent.before(offset) : []) {
+    for (const { topic } of wantedOf(publication, missing)) {
+      prevs.set(topic, publication.offset);
+      missing.delete(topic);
+    }
+    if (missing.size === 0) break;
+  }
+  if (recent.from() < options.source.oldest()) {
+    for (const topic of missing.keys()) prevs.set(topic, 0);
+    missing.clear();
+  }
+  return { prevs, missing };
+};
+
+/**
+ * Asks the record for what memory does not know. All subscribers have the question in common what
+ * was before the oldest event in memory; where that is after `offset`, the record is asked again.
+ */
+const prevsAt = async (core: Core, refs: readonly TopicRef[], offset: number): Promise<Prevs> => {
+  const { prevs, missing } = prevsInMemory(core, refs, offset);
+  const memory_from = core.recent.from();
+  const read = async (ref: TopicRef): Promise<void> => {
+    const newest = await core.readPrev(ref, memory_from);
+    prevs.set(ref.topic, newest > offset ? await core.readPrev(ref, offset) : newest);
+  };
+  await Promise.all([...missing.values()].map(read));
+  return prevs;
+};
+
+/** Bounds of the searches, nearest first: most topics have been active a moment ago. */
+const windows = [512, 8_192] as const;
+
+/**
+ * Reads the offset of the newest event of a topic up to an offset, exact as far back as a replay
+ * can look. Questions that come together, or during another one, share the queries.
+ */
+export const makePrevReader = (source: LogSource, span_most: number) => {
+  const search = async (refs: readonly TopicRef[], until: number): Promise<Prevs> => {
+    const found: Prevs = new Map();
+    let missing = refs;
+    for (const width of [...windows, span_most]) {
+      const after = Math.max(0, until - Math.min(width, span_most));
+      for (const [key, offset] of await source.newest(missing, { after, until })) {
+        found.set(key, offset);
+      }
+      missing = missing.filter((ref) => !found.has(keyOf(ref)));
+      if (missing.length === 0 || after < source.oldest()) break;
+    }
+    return found;
+  };
+  const questions = new Map<string, { readonly ref: TopicRef; readonly until: number }>();
+  const nameOf = (topic_key: string, until: number): string => `${until} ${topic_key}`;
+  const load = makeLoader<number>(
+    async (names) => {
+      const asked = names.flatMap((name) => questions.get(name) ?? []);
+      for (const name of names) questions.delete(name);
+      const found: Prevs = new Map();
+      for (const [until, group] of groupBy(asked, (one) => one.until)) {
+        const work = search(
+          group.map(({ ref }) => ref),
+          until,
+        );
+        const prevs = await withDeadline(work, read_deadline_ms, 'Looking for the event before');
+        for (const [key, offset] of prevs) found.set(nameOf(key, until), offset);
+      }
+      return names.map((name) => found.get(name) ?? 0);
+    },
+    { most: 1_000, at_once: 1 },
+  );
+  return (ref: TopicRef, until: number): Promise<number> => {
+    const name = nameOf(keyOf(ref), until);
+    questions.set(name, { ref, until });
+    return load(name);
+  };
 };

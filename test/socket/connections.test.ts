@@ -1,10 +1,12 @@
 import { pino } from 'pino';
 import { type Test, t } from 'tap';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
-import { SharedCounter } from '../../src/socket/connections.js';
+import { makeConnectionCounter } from '../../src/socket/connections.js';
 import { range } from '../help/hub.js';
 import { openParts } from '../help/parts.js';
 import { until } from '../help/until.js';
+
+type SharedCounter = ReturnType<typeof makeConnectionCounter>;
 
 /** Two processes that share a Redis. */
 const openTwo = async (t: Test) => {
@@ -13,20 +15,20 @@ const openTwo = async (t: Test) => {
   const open = async (): Promise<SharedCounter> => {
     const redis = openRedis({
       url: stores.redis_url,
-      name: 'seats',
+      name: 'counter',
       log,
       command_timeout_ms: 5_000,
     });
     await connectRedis(redis);
     // Longer than any stall of the machine: nobody is taken for killed who is not.
     const options = { redis, prefix: stores.redis_prefix, log, counts_ms: 60_000 };
-    const seats = new SharedCounter(options);
-    await seats.start();
+    const counter = makeConnectionCounter(options);
+    await counter.start();
     t.teardown(async () => {
-      await seats.stop();
+      await counter.stop();
       closeRedis(redis);
     });
-    return seats;
+    return counter;
   };
   const [one, two] = [await open(), await open()];
   const key = (name: string): string => `${stores.redis_prefix}:{ws}:${name}`;
@@ -36,10 +38,10 @@ const openTwo = async (t: Test) => {
   return { one, two, redis: deps.redis, key, present };
 };
 
-const takeMany = (seats: SharedCounter, count: number, most: number): Promise<boolean[]> =>
-  Promise.all(range(1, count).map(() => seats.take('a', most)));
+const takeMany = (counter: SharedCounter, count: number, most: number): Promise<boolean[]> =>
+  Promise.all(range(1, count).map(() => counter.take('a', most)));
 
-t.test('seats are shared by all processes and come back', async (t) => {
+t.test('counter are shared by all processes and come back', async (t) => {
   const { one, two } = await openTwo(t);
   t.strictSame(await takeMany(one, 6, 10), Array(6).fill(true));
   const rest = await takeMany(two, 4, 10);
@@ -65,27 +67,27 @@ t.test(
     const { one, redis, key } = await openTwo(t);
     const [seconds, micros] = (await redis.time()).map(Number) as [number, number];
     await redis.zadd(key('processes'), seconds * 1_000 + micros / 1_000 + 900, 'killed');
-    await redis.hset(key('seats:a'), 'killed', 5, 'long ago', 7);
+    await redis.hset(key('connections:a'), 'killed', 5, 'long ago', 7);
     t.strictSame(await takeMany(one, 5, 5), Array(5).fill(true));
-    t.strictSame(Object.values(await redis.hgetall(key('seats:a'))), ['5']);
+    t.strictSame(Object.values(await redis.hgetall(key('connections:a'))), ['5']);
   },
 );
 
 t.test('a Redis that was emptied is told again', async (t) => {
   const { one, two, redis, key, present } = await openTwo(t);
   await takeMany(one, 3, 4);
-  await redis.del(key('processes'), key('seats:a'));
+  await redis.del(key('processes'), key('connections:a'));
   await present(2);
-  await until('it is told', async () => (await redis.hvals(key('seats:a')))[0] === '3');
+  await until('it is told', async () => (await redis.hvals(key('connections:a')))[0] === '3');
   t.equal(await two.take('a', 4), true);
   t.equal(await two.take('a', 4), false);
 });
 
 t.test('without Redis each process holds the limit by itself', async (t) => {
   const log = pino({ level: 'silent' });
-  const redis = openRedis({ url: 'unix:/nowhere', name: 'seats', log, command_timeout_ms: 100 });
-  const seats = new SharedCounter({ redis, prefix: 'x', log });
-  t.strictSame(await takeMany(seats, 3, 2), [true, true, false]);
-  seats.leave('a');
-  t.equal(await seats.take('a', 2), true);
+  const redis = openRedis({ url: 'unix:/nowhere', name: 'counter', log, command_timeout_ms: 100 });
+  const counter = makeConnectionCounter({ redis, prefix: 'x', log });
+  t.strictSame(await takeMany(counter, 3, 2), [true, true, false]);
+  counter.leave('a');
+  t.equal(await counter.take('a', 2), true);
 });
