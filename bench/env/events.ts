@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { Sql } from '../../src/db/client.js';
-import { nudgeChannel } from '../../src/features/events/index.js';
+import { wakeUpChannel } from '../../src/features/events/index.js';
 import { makeId } from '../../src/kit/ids.js';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import type { Bed } from './bed.js';
@@ -61,6 +61,6 @@ export const startEmitter = async (bed: Bed, sql: Sql) => {
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
         id uuid, event text, question_id uuid, agent_id uuid, audience_id uuid, body text
       )`;
-    await redis.publish(nudgeChannel('pf'), '');
+    await redis.publish(wakeUpChannel('pf'), '');
   };
 };

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import type { Test } from 'tap';
 import { findDifferences } from '../../src/tools/verify.js';
 import { recomputeConsensus } from './consensus-oracle.js';
+import { compareFollowers, type Follower, type Listener } from './listeners.js';
 import type { Acknowledged, Load } from './load.js';
-import type { LogListener } from './log-listener.js';
 import type { Received, Receiver } from './receiver.js';
 import type { TestService } from './service.js';
 import { until } from './until.js';
@@ -23,7 +23,9 @@ export interface Hook {
 export interface Witnesses {
   readonly service: TestService;
   readonly load: Load;
-  readonly listener: LogListener;
+  readonly listeners: readonly Listener[];
+  /** Of single topics, on bare websockets. */
+  readonly followers: readonly Follower[];
   readonly receiver: Receiver;
   readonly hook: Hook;
 }
@@ -34,22 +36,17 @@ const some = <T>(all: readonly T[], say: (one: T) => string): string[] =>
     .map(say)
     .concat(all.length > 3 ? [`… and ${all.length - 3} more`] : []);
 
-interface Stored {
-  readonly id: string;
-  readonly question_id: string;
-  readonly agent_id: string;
-  readonly event_id: string;
-}
+type Pair = Pick<Acknowledged, 'question_id' | 'agent_id'>;
 
-const pairOf = ({ question_id, agent_id }: Pick<Stored, 'question_id' | 'agent_id'>): string =>
-  `${question_id} ${agent_id}`;
+const pairOf = ({ question_id, agent_id }: Pair): string => `${question_id} ${agent_id}`;
 
 /** Acknowledged = stored, one for one. */
-export const compareWithStored = async (
+const compareWithStored = async (
   { sql }: Pick<TestService, 'sql'>,
   acknowledged: readonly Acknowledged[],
 ): Promise<string[]> => {
-  const rows = await sql<Stored[]>`select id, question_id, agent_id, event_id from predictions`;
+  const rows = await sql<(Pair & { id: string; event_id: string })[]>`
+    select id, question_id, agent_id, event_id from predictions`;
   const stored = new Map(rows.map((row) => [pairOf(row), row]));
   const known = new Set(acknowledged.map(pairOf));
   const lost = acknowledged.filter((one) => {
@@ -92,15 +89,20 @@ interface LoggedEvent {
 }
 
 /** A listener that resumed after each end has heard the log itself. */
-const compareHeard = (log: readonly LoggedEvent[], { heard, odd }: LogListener): string[] => {
+const compareHeard = (
+  log: readonly LoggedEvent[],
+  { name, heard, odd }: Listener,
+): readonly string[] => {
   const differs = heard.findIndex(({ offset, id }, n) => {
     const event = log[n];
     return event?.offset !== offset || event.id !== id;
   });
   return [
-    ...some(odd, (text) => `on the socket: ${text}`),
-    ...(heard.length === log.length ? [] : [`${heard.length} of ${log.length} events heard`]),
-    ...(differs < 0 ? [] : [`event ${differs + 1} on the socket is not that of the log`]),
+    ...some(odd, (text) => `${name}: ${text}`),
+    ...(heard.length === log.length
+      ? []
+      : [`${name}: ${heard.length} of ${log.length} events heard`]),
+    ...(differs < 0 ? [] : [`${name}: event ${differs + 1} is not that of the log`]),
   ];
 };
 
@@ -149,14 +151,16 @@ const lookAt = async (what: string, look: () => Promise<readonly string[]>) => {
 };
 
 /** What comes right last, looked at cheaply: looking must not hold up what is looked at. */
-const findUnfinished = async ({ service, listener }: Witnesses): Promise<readonly string[]> => {
+const findUnfinished = async ({ service, listeners }: Witnesses): Promise<readonly string[]> => {
   const [log] = await service.sql<{ head: number; waiting: number }[]>`
     select "offset" as head, (select count(*)::integer from outbox) as waiting
     from log_head`;
   const { head = 0, waiting = 0 } = log ?? {};
   return [
     ...(waiting === 0 ? [] : [`${waiting} events wait in the outbox`]),
-    ...(listener.heard.length >= head ? [] : [`${listener.heard.length} of ${head} events heard`]),
+    ...listeners
+      .filter(({ heard }) => heard.length < head)
+      .map(({ name, heard }) => `${name}: ${heard.length} of ${head} events heard`),
   ];
 };
 
@@ -164,8 +168,8 @@ const readLog = ({ sql }: TestService): PromiseLike<readonly LoggedEvent[]> =>
   sql<LoggedEvent[]>`select "offset", id, event, body from events order by "offset"`;
 
 /** Everything that is wrong at this moment, the deliveries left out. */
-export const findLies = async (witnesses: Witnesses): Promise<readonly string[]> => {
-  const { service, load, listener } = witnesses;
+const findContradictions = async (witnesses: Witnesses): Promise<readonly string[]> => {
+  const { service, load, listeners, followers } = witnesses;
   const unfinished = await lookAt('what is under way', () => findUnfinished(witnesses));
   if (unfinished.length > 0) return unfinished;
   return [
@@ -173,12 +177,16 @@ export const findLies = async (witnesses: Witnesses): Promise<readonly string[]>
     ...(await lookAt('predictions', () => compareWithStored(service, load.acknowledged))),
     ...(await lookAt('stores', () => findDifferences(service))),
     ...(await lookAt('consensus', () => compareConsensus(service))),
-    ...(await lookAt('log', async () => compareHeard(await readLog(service), listener))),
+    ...(await lookAt('log', async () => {
+      const log = await readLog(service);
+      return listeners.flatMap((listener) => compareHeard(log, listener));
+    })),
+    ...(await lookAt('topics', () => compareFollowers(service.sql, followers))),
   ];
 };
 
 /** What webhooks have not got, or got wrong. */
-export const findUndelivered = async (witnesses: Witnesses): Promise<readonly string[]> => {
+const findUndelivered = async (witnesses: Witnesses): Promise<readonly string[]> => {
   const { service, receiver, hook } = witnesses;
   return lookAt('deliveries', async () => {
     const [row] = await service.sql<{ placed: number }[]>`
@@ -199,14 +207,14 @@ const untilNone = async (
     found = await find();
     return found.length === 0;
   };
-  await until('nothing is found', look, within_ms).catch(() => undefined);
+  await until('nothing is found', look, within_ms, 100).catch(() => undefined);
   return found;
 };
 
 /** A slow machine sends what was held up at its own pace: only that it is sent is promised. */
 const delivery_ms = 30_000;
 
-export interface Times {
+interface Times {
   /** On the clock of `performance.now()`. */
   readonly right_ms: number;
   readonly delivered_ms: number;
@@ -216,8 +224,8 @@ export interface Times {
  * Waits until all is right, and then until all is delivered; what is not by then fails the test.
  */
 export const awaitTruth = async (t: Test, witnesses: Witnesses, ms: number): Promise<Times> => {
-  const lies = await untilNone(() => findLies(witnesses), ms);
-  t.same(lies, [], `all is right within ${ms} ms`);
+  const wrong = await untilNone(() => findContradictions(witnesses), ms);
+  t.same(wrong, [], `all is right within ${ms} ms`);
   const right_ms = performance.now();
   const undelivered = await untilNone(() => findUndelivered(witnesses), delivery_ms);
   t.same(undelivered, [], 'all is delivered');

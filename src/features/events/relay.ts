@@ -83,7 +83,7 @@ const handOverOnce = (
  * so that a few events go on at once and many of them share the work of one transaction.
  */
 const makeGathering = () => {
-  const [least_ms, most_ms] = [5, 60];
+  const [least_ms, most_ms] = [15, 60];
   let last_ms = 0;
   return async (last_size: number): Promise<void> => {
     const gather_ms = Math.min(Math.max(last_size / 2, least_ms), most_ms);

@@ -5,8 +5,7 @@ import { reply, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { ws_faults } from '../../socket/frames.js';
 import type { StateSource } from '../../socket/states.js';
-import { makePolledSource } from '../../socket/states.js';
-import { type TaxonomyParts } from '../taxonomy/index.js';
+import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
 import type { Boards } from './live.js';
 import {
@@ -160,25 +159,23 @@ const readName = (topic: string): { by: BoardName; period: Period } | null => {
   return by === 'debaters' && period !== 'all' ? null : { by, period };
 };
 
-export const makeLeaderboardTopics = (deps: Needs, touch: (topic: string) => void): StateSource =>
-  makePolledSource({
-    resolve: (label) => {
-      if (!label.startsWith(topic_prefix)) return null;
-      if (readName(label) !== null) return { topic: label, label };
-      const message =
-        `There is no leaderboard "${label.slice(topic_prefix.length, 80)}"; there are ` +
-        `${boards.join(', ')}, of ${periods.join(', ')} (leaderboard:accuracy:30d).`;
-      return refuse(ws_faults.INVALID_TOPIC, { message });
-    },
-    read: async (topic) => {
-      const named = readName(topic);
-      if (named === null) return null;
-      const board = { ...named, category: null, query: { limit: most_listed } };
-      const page = await readLeaderboard(deps, board);
-      if (isFault(page)) return null;
-      const { by, category, period, leaderboard, total } = page;
-      return { by, category, period, leaderboard, total };
-    },
-    every_ms,
-    touch,
-  });
+export const makeLeaderboardTopics = (deps: Needs): StateSource => ({
+  every_ms,
+  resolve: (label) => {
+    if (!label.startsWith(topic_prefix)) return null;
+    if (readName(label) !== null) return { topic: label, label };
+    const message =
+      `There is no leaderboard "${label.slice(topic_prefix.length, 80)}"; there are ` +
+      `${boards.join(', ')}, of ${periods.join(', ')} (leaderboard:accuracy:30d).`;
+    return refuse(ws_faults.INVALID_TOPIC, { message });
+  },
+  read: async (topic) => {
+    const named = readName(topic);
+    if (named === null) return null;
+    const board = { ...named, category: null, query: { limit: most_listed } };
+    const page = await readLeaderboard(deps, board);
+    if (isFault(page)) return null;
+    const { by, category, period, leaderboard, total } = page;
+    return { version: Date.now(), data: { by, category, period, leaderboard, total } };
+  },
+});
