@@ -33,7 +33,7 @@ const isBack = async (t: Test, { load, listeners }: FaultWorld, from_ms: number)
 };
 
 /** Many at once, because one call may get a connection that was opened since. */
-const untilTold = async (world: FaultWorld, store: 'db' | 'redis'): Promise<void> => {
+const untilFollowed = async (world: FaultWorld, store: 'db' | 'redis'): Promise<void> => {
   await until(`health says that ${store} is silent`, async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => readHealth(world)));
     return all.some((health) => !health[store]);
@@ -52,7 +52,7 @@ test('connections fall silent under load', fault_limits, async (t) => {
     const from_ms = performance.now();
     proxy.silence();
     t.ok(proxy.silenced > 4, `${proxy.silenced} connections fell silent`);
-    await untilTold(world, store);
+    await untilFollowed(world, store);
     await isBack(t, world, from_ms);
     await until('health is good', async () => (await readHealth(world)).status === 'ok');
   };
@@ -64,7 +64,7 @@ test('connections fall silent under load', fault_limits, async (t) => {
       await t.test('those to Postgres', (t) => fallSilent(t, postgres, 'db'));
       await t.test('Postgres cannot be reached for a while, and then can', async (t) => {
         postgres.silenceAll();
-        await untilTold(world, 'db');
+        await untilFollowed(world, 'db');
         const from_ms = performance.now();
         await until('some time has passed', () => performance.now() - from_ms > 8_000);
         t.equal((await readHealth(world)).db, false);

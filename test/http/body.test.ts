@@ -11,7 +11,7 @@ const app = await startToyApp(t);
 interface Watched extends StreamParts {
   made: number;
   ends: number;
-  is_told: boolean;
+  is_closed: boolean;
   /** The generator was left, by its end or by force. */
   is_left: boolean;
 }
@@ -23,13 +23,13 @@ const watch = (
 ): Watched => {
   const watched: Watched = {
     ...more,
-    ...{ made: 0, ends: 0, is_told: false, is_left: false },
+    ...{ made: 0, ends: 0, is_closed: false, is_left: false },
     onEnd: () => {
       watched.ends += 1;
     },
     async *produce(signal) {
       signal.addEventListener('abort', () => {
-        watched.is_told = true;
+        watched.is_closed = true;
       });
       try {
         for await (const piece of pieces(signal)) {
@@ -99,7 +99,7 @@ t.test('who reads nothing is made nothing for, and cut in the end', async (t) =>
   tcp.socket.write(request('GET /stream'));
   tcp.socket.once('data', () => tcp.socket.pause());
   await untilOver(stream);
-  t.ok(stream.is_told);
+  t.ok(stream.is_closed);
   // What fits into the buffers of both ends of a local connection, and no more.
   t.ok(stream.made < 500, `${stream.made} pieces were made`);
   t.equal(app.mounted.open.size, 0);

@@ -6,7 +6,7 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { ws_faults } from '../../socket/frames.js';
 import type { StateSource } from '../../socket/states.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
-import { taxonomy_faults } from '../taxonomy/rules.js';
+import { taxonomy_faults } from '../taxonomy/index.js';
 import type { Boards } from './live.js';
 import {
   type BoardName,

@@ -1,13 +1,14 @@
 import type { Deps } from '../../http/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
 import { question_faults } from '../questions/index.js';
+import type { PredictionRow } from './columns.js';
 import { checkReasoning, readWords } from './gates.js';
 import type { Placing } from './placing.js';
 import { composePlaced } from './placing.js';
 import { readCitation } from './reasoning.js';
 import { hasFailures, prediction_faults, refuseFailures } from './schema.js';
 import { readStated, type StatedBody, type StatedForecast } from './stated.js';
-import { type PredictionRow, readOwnPrediction } from './store.js';
+import { readOwnPrediction } from './store.js';
 
 export interface ImportedQuestion {
   readonly id: string;

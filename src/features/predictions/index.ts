@@ -1,3 +1,4 @@
+export { type PredictionRow, prediction_schema, toWire as predictionWire } from './columns.js';
 export { checkReasoning } from './gates.js';
 export {
   type Imported,
@@ -11,7 +12,7 @@ export { createPlacing } from './placing.js';
 export { createReach } from './reach.js';
 export { readCitation, readSections, type Sections } from './reasoning.js';
 export { routes } from './routes.js';
-export { hasFailures, prediction_faults, prediction_schema, refuseFailures } from './schema.js';
+export { hasFailures, prediction_faults, refuseFailures } from './schema.js';
 export { seesReasoning, showPredictions, sightHeaders } from './sight.js';
 export {
   distributionOf,
@@ -21,11 +22,4 @@ export {
   type StatedForecast,
   type StatedQuestion,
 } from './stated.js';
-export {
-  givenSides,
-  type Hidden,
-  listPredictions,
-  type PredictionRow,
-  setPredictionHidden,
-  toWire as predictionWire,
-} from './store.js';
+export { givenSides, type Hidden, listPredictions, setPredictionHidden } from './store.js';

@@ -13,16 +13,17 @@ import {
   readQuestion,
   whyNotOpen,
 } from '../questions/index.js';
+import { type PredictionRow, type PredictionWire, toWire } from './columns.js';
 import { allFailures, type Examined, examine, type Finding, withoutPages } from './gates.js';
 import type { Originality } from './originality.js';
 import type { Placing, Placed as Stored, Verdict } from './placing.js';
 import { composePlaced } from './placing.js';
 import { type Reach, reach_ms } from './reach.js';
 import { citation_limits } from './reasoning.js';
-import type { DryRunWire, PredictBody, PredictionWire } from './schema.js';
+import type { DryRunWire, PredictBody } from './schema.js';
 import { defOf, type Failure, hasFailures, prediction_faults, refuseFailures } from './schema.js';
 import type { StatedForecast } from './stated.js';
-import { type PredictionRow, readIdBySeq, readOwnPrediction, toWire } from './store.js';
+import { readIdBySeq, readOwnPrediction } from './store.js';
 
 /**
  * One prediction from the checked body to the answer: the gates that look at the body alone, then

@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
+import { insert_sql, type NewPrediction } from './columns.js';
 
 /** What a batch of predictions locks, reads and writes. */
 
@@ -135,33 +136,6 @@ export const readCitedSince = async (
     order by p.agent_id, p.id`;
 };
 
-/** A prediction as it is stored, made here or imported. */
-export interface NewPrediction {
-  readonly id: string;
-  readonly question_id: string;
-  readonly agent_id: string;
-  /** Whose agent it is at this moment. */
-  readonly owner_id: string | null;
-  readonly prediction: boolean | null;
-  readonly probability: number | null;
-  readonly confidence: number;
-  readonly selected_option: number | null;
-  /** Whole percents by option, adding up to 100; null for a binary question. */
-  readonly probabilities: readonly number[] | null;
-  readonly reasoning: string;
-  readonly citations: readonly string[];
-  readonly model_family: string;
-  /** Any value of JSON. */
-  readonly resolution_protocol: unknown;
-  readonly prior_probability: number | null;
-  readonly prior_basis: string | null;
-  /** SHA-256 of the body it came in, hex: an identical repeat is answered with the first result. */
-  readonly body_digest: string;
-  readonly event_id: string;
-  /** When it was made. */
-  readonly created_at: Date;
-}
-
 /** Stores predictions under their numbers, and the last number of each question; sent at once. */
 export const insertPredictions = (
   tx: Tx,
@@ -170,25 +144,10 @@ export const insertPredictions = (
   tx`
     with d as (
       select *
-      from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
-        question_id uuid, agent_id uuid, id uuid, owner_id uuid, prediction boolean,
-        probability smallint, confidence smallint, selected_option smallint,
-        probabilities smallint[], reasoning text, citations text[], model_family text,
-        resolution_protocol json, prior_probability smallint, prior_basis text, body_digest text,
-        event_id uuid, created_at timestamptz, seq integer
-      )
+      from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (${tx.unsafe(insert_sql.record)}, seq integer)
     ),
     stored as (
-      insert into predictions (
-        question_id, agent_id, id, owner_id, prediction, probability, confidence, selected_option,
-        probabilities, reasoning, citations, model_family, resolution_protocol, prior_probability,
-        prior_basis, body_digest, event_id, created_at, seq
-      )
-      select
-        question_id, agent_id, id, owner_id, prediction, probability, confidence, selected_option,
-        probabilities, reasoning, citations, model_family, resolution_protocol, prior_probability,
-        prior_basis, decode(body_digest, 'hex'), event_id, created_at, seq
-      from d
+      insert into predictions (${tx.unsafe(insert_sql.names)}, seq) select ${tx.unsafe(insert_sql.taken)}, seq from d
     )
     update question_seqs s
     set seq = last.seq

@@ -7,6 +7,7 @@ import type { Answer } from '../../http/route.js';
 import { makeId, makeIdAfter } from '../../kit/ids.js';
 import { recordAct } from '../audit/index.js';
 import { prediction_placed } from '../events/index.js';
+import { type NewPrediction, nameProbabilities } from './columns.js';
 import type { ComparedText, Finding } from './gates.js';
 import type { Memories, Originality } from './originality.js';
 import {
@@ -14,11 +15,9 @@ import {
   type LockedQuestion,
   lockAgents,
   lockQuestions,
-  type NewPrediction,
   type Standing,
 } from './placing-store.js';
 import type { StatedForecast } from './stated.js';
-import { nameProbabilities } from './store.js';
 
 /**
  * The only way in which a prediction is stored: a group commit (kit/pg/group-commit.ts) that

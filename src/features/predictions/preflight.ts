@@ -3,11 +3,12 @@ import type { AgentCaller } from '../../http/route.js';
 import { common_faults } from '../../kit/fault.js';
 import { readAccount, tierOf } from '../points/index.js';
 import { type QuestionRow, question_faults, whyNotOpen } from '../questions/index.js';
+import { toWire } from './columns.js';
 import { reasoning_limits } from './gates.js';
 import { citation_limits, section_names } from './reasoning.js';
 import type { PreflightWire } from './schema.js';
 import { prediction_faults } from './schema.js';
-import { countFamily, readOwnPrediction, readUsedCitations, toWire } from './store.js';
+import { countFamily, readOwnPrediction, readUsedCitations } from './store.js';
 
 /** What an agent should know before it writes: may it predict here at all, and what is needed. */
 

@@ -9,6 +9,7 @@ import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
 import { placeBatch } from './batch.js';
+import { prediction_schema } from './columns.js';
 import { answerAsk, type Needs, type PlaceAsk } from './place.js';
 import { preflightOf } from './preflight.js';
 import {
@@ -20,7 +21,6 @@ import {
   predict_body,
   prediction_faults,
   prediction_params,
-  prediction_schema,
   predictions_body,
   preflight_schema,
 } from './schema.js';

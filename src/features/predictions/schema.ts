@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { judgedAlone, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { judgedAlone, nullable, textEnum, uuid_schema } from '../../http/openapi.js';
 import { page_query } from '../../http/page.js';
 import {
   common_faults,
@@ -10,10 +10,9 @@ import {
   refuse,
 } from '../../kit/fault.js';
 import { question_faults } from '../questions/index.js';
+import { prediction_schema } from './columns.js';
 
 /** The wire of predictions. Percents are whole numbers; fractions of 1 are understood on input. */
-
-const percent = Type.Integer({ minimum: 0, maximum: 100 });
 
 /** A side; existing clients write it as a text. */
 const side = Type.Union([
@@ -54,32 +53,6 @@ export const predictions_body = Type.Composite([
   Type.Object({ question_id: Type.String({ maxLength: 100 }) }),
   predict_body,
 ]);
-
-export const prediction_schema = Type.Object({
-  id: uuid_schema,
-  prediction_id: uuid_schema,
-  question_id: uuid_schema,
-  user_id: uuid_schema,
-  user_name: Type.String(),
-  model: Type.String(),
-  model_family: Type.String(),
-  prediction: nullable(Type.Boolean()),
-  probability: nullable(percent),
-  confidence: percent,
-  selected_option: nullable(Type.String()),
-  probabilities: nullable(Type.Record(Type.String(), percent)),
-  /** Null where it is hidden until the reader has predicted; then there are no citations either. */
-  reasoning: nullable(Type.String()),
-  reasoning_hidden: Type.Optional(Type.Literal(true)),
-  citations: Type.Array(Type.String()),
-  resolution_protocol: protocol,
-  prior_probability: nullable(percent),
-  prior_basis: nullable(Type.String()),
-  upvotes: Type.Integer(),
-  downvotes: Type.Integer(),
-  created_at: time_schema,
-});
-export type PredictionWire = Static<typeof prediction_schema>;
 
 /** What the agent has; forecasting takes none of it. */
 const points_schema = Type.Object({ points: Type.Integer(), tier: Type.String() });

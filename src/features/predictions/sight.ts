@@ -1,8 +1,8 @@
 import type { Deps } from '../../http/deps.js';
 import { type Caller, isAdmin } from '../../http/route.js';
 import { type QuestionRow, whyNotOpen } from '../questions/index.js';
-import type { PredictionWire } from './schema.js';
-import { hasPredicted, type PredictionRow, toWire } from './store.js';
+import { type PredictionRow, type PredictionWire, toWire } from './columns.js';
+import { hasPredicted } from './store.js';
 
 /**
  * Who sees reasoning where HIDE_REASONING is set: while a question takes predictions, the agents

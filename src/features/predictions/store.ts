@@ -1,42 +1,13 @@
 import type { Db, Tx } from '../../db/client.js';
 import type { CursorKey, PageAsk } from '../../http/page.js';
-import type { PredictionWire } from './schema.js';
+import { type PredictionRow, read_sql } from './columns.js';
 
 /** Predictions as they are read, shown and hidden. */
 
-export interface PredictionRow {
-  readonly id: string;
-  readonly question_id: string;
-  readonly agent_id: string;
-  readonly agent_name: string;
-  readonly model: string;
-  readonly model_family: string;
-  readonly prediction: boolean | null;
-  readonly probability: number | null;
-  readonly confidence: number;
-  readonly selected_option: string | null;
-  readonly options: readonly string[];
-  readonly probabilities: readonly number[] | null;
-  readonly reasoning: string;
-  readonly citations: readonly string[];
-  /** Any value of JSON. */
-  readonly resolution_protocol: unknown;
-  readonly prior_probability: number | null;
-  readonly prior_basis: string | null;
-  readonly upvotes: number;
-  readonly downvotes: number;
-  readonly created_at: Date;
-  readonly body_digest: string;
-  readonly event_id: string;
-}
-
 const selectPrediction = (db: Db) => db`
   select
-    p.id, p.question_id, p.agent_id, g.name as agent_name, g.model, p.model_family, p.prediction,
-    p.probability, p.confidence, q.options[p.selected_option + 1] as selected_option, q.options,
-    p.probabilities, p.reasoning, p.citations, p.resolution_protocol,
-    p.prior_probability, p.prior_basis, p.upvotes, p.downvotes, p.created_at,
-    encode(p.body_digest, 'hex') as body_digest, p.event_id
+    ${db.unsafe(read_sql)}, p.upvotes, p.downvotes, g.name as agent_name, g.model, q.options,
+    q.options[p.selected_option + 1] as selected_option
   from predictions p
   join agents g on g.id = p.agent_id
   join questions q on q.id = p.question_id`;
@@ -170,41 +141,6 @@ export const hasPredicted = async (
     select from predictions where question_id = ${question_id} and ${whose} limit 1`;
   return rows.length > 0;
 };
-
-/** Percents by the names of the options; null where the rest is spread evenly. */
-export const nameProbabilities = (
-  options: readonly string[],
-  percents: readonly number[] | null,
-): Record<string, number> | null =>
-  percents === null
-    ? null
-    : Object.fromEntries(options.map((option, index) => [option, percents[index] ?? 0]));
-
-/** What `toWire` needs of a row. */
-export type ShownRow = Omit<PredictionRow, 'body_digest' | 'event_id'>;
-
-export const toWire = (row: ShownRow): PredictionWire => ({
-  id: row.id,
-  prediction_id: row.id,
-  question_id: row.question_id,
-  user_id: row.agent_id,
-  user_name: row.agent_name,
-  model: row.model,
-  model_family: row.model_family,
-  prediction: row.prediction,
-  probability: row.probability,
-  confidence: row.confidence,
-  selected_option: row.selected_option,
-  probabilities: nameProbabilities(row.options, row.probabilities),
-  reasoning: row.reasoning,
-  citations: [...row.citations],
-  resolution_protocol: row.resolution_protocol,
-  prior_probability: row.prior_probability,
-  prior_basis: row.prior_basis,
-  upvotes: row.upvotes,
-  downvotes: row.downvotes,
-  created_at: row.created_at.toISOString(),
-});
 
 /**
  * Hiding a prediction takes its text and its place in lists from everybody. The forecast itself

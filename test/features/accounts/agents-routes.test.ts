@@ -152,9 +152,9 @@ t.test('rank counts the linked agents that won more, and equal agents share it',
   ];
   for (const [n, { id }] of [rich, richer, free].entries()) await addWins(sql, id, n + 1);
   await sql.begin((tx) => markStanding(tx, [rich.id, richer.id, free.id]));
-  const keeper = createBoardRebuild(forum.deps, 20);
-  t.teardown(() => keeper.stop());
-  await keeper.start();
+  const rebuild = createBoardRebuild(forum.deps, 20);
+  t.teardown(() => rebuild.stop());
+  await rebuild.start();
   await sql`update accounts set balance = 900000 where agent_id = ${rich.id}`;
   const rankOf = async ({ id }: typeof rich): Promise<number> =>
     (await rich.call('GET', `/api/agents/${id}`)).body.agent.rank;

@@ -92,9 +92,9 @@ t.test('a hidden prediction is read nowhere, still counts, and comes back', asyn
     { act: 'prediction.restore', reason, question_id },
     { act: 'prediction.hide', reason, question_id, details: { user_id: one.agent.id } },
   ]);
-  const told = await app.call('GET', '/api/me/notifications', one.agent);
-  t.match(told.body.notifications, [{ type: 'content.restored' }, { type: 'content.hidden' }]);
-  t.ok(told.body.notifications[1].message.endsWith(`was hidden. Reason: ${reason}`));
+  const notices = await app.call('GET', '/api/me/notifications', one.agent);
+  t.match(notices.body.notifications, [{ type: 'content.restored' }, { type: 'content.hidden' }]);
+  t.ok(notices.body.notifications[1].message.endsWith(`was hidden. Reason: ${reason}`));
 });
 
 t.test('a hidden prediction is settled and scored like any other', async (t) => {
@@ -243,8 +243,8 @@ t.test('a hidden comment leaves lists, debates and counters, and comes back', as
   await hide(root);
   t.notOk((await readAll(paths)).includes(content));
   t.same(await findWrongReplies(question_id), []);
-  const told = await app.call('GET', '/api/me/notifications', one);
-  t.match(told.body.notifications[0], {
+  const notices = await app.call('GET', '/api/me/notifications', one);
+  t.match(notices.body.notifications[0], {
     type: 'content.hidden',
     message: /^Your comment on “.*” was hidden\. Reason: It names a private person\.$/,
   });

@@ -105,8 +105,8 @@ test('an agent follows what became of its suggestions', async (t) => {
   const statusOf = async (id: string | undefined) =>
     (await app.call('GET', `/api/questions/${id}`, { key: agent.key })).body.question?.status;
   t.same(await Promise.all(ids.map(statusOf)), [undefined, 'open', 'draft']);
-  const { body: told } = await app.call('GET', '/api/me/notifications', { key: agent.key });
-  t.match(told.notifications, [
+  const { body: notices } = await app.call('GET', '/api/me/notifications', { key: agent.key });
+  t.match(notices.notifications, [
     { type: 'suggestion.published', question_id: accepted, message: /night train.* is published/ },
     {
       ...{ type: 'suggestion.rejected', question_id: null, subject_id: rejected },
@@ -144,8 +144,8 @@ test('a suggestion has to make sense: dates, options and taxonomy', async (t) =>
   ];
   for (const [fields, code, path] of cases) {
     const { status, body } = await suggest(suggestion(fields));
-    const told = [status, body.code, body.fields?.[0]?.path];
-    t.same(told, [400, code, path], JSON.stringify(fields).slice(0, 80));
+    const notices = [status, body.code, body.fields?.[0]?.path];
+    t.same(notices, [400, code, path], JSON.stringify(fields).slice(0, 80));
   }
   t.equal(await count(), 0);
 });
