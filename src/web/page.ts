@@ -8,7 +8,7 @@ export { escapeHtml };
  * hashes in the content security policy, so nothing else can run, load or be embedded.
  */
 
-const style = `
+const common_style = `
 :root { color-scheme: light dark; --ink: #1b1f24; --soft: #59636e; --paper: #f6f7f9;
   --card: #fff; --line: #d5dae0; --lead: #0b5cad; --on-lead: #fff; --bad: #a40e26; --good: #116329; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8ebef; --soft: #9aa5b1; --paper: #14171b;
@@ -56,6 +56,8 @@ export interface PageParts {
   /** HTML; whatever comes from outside must have been escaped. */
   readonly body: string;
   readonly script?: string;
+  /** Beside the style of all pages. */
+  readonly style?: string;
   readonly wide?: boolean;
 }
 
@@ -68,12 +70,12 @@ export interface Page {
 export const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-const style_hash = hashOf(style);
-
-export const renderPage = ({ title, body, script, wide = false }: PageParts): Page => {
+export const renderPage = (parts: PageParts): Page => {
+  const { title, body, script, wide = false } = parts;
+  const style = common_style + (parts.style ?? '');
   const policy = [
     "default-src 'none'",
-    `style-src ${style_hash}`,
+    `style-src ${hashOf(style)}`,
     ...(script === undefined ? [] : [`script-src ${hashOf(script)}`, "connect-src 'self'"]),
     "form-action 'none'",
     "base-uri 'none'",

@@ -155,6 +155,7 @@ const makeCommon = async (app: TestApp): Promise<Vars> => {
     PREDICTION_ID: placed.body.prediction.id,
     COMMENT_ID: comment.body.comment.id,
     AGENT_ID: id,
+    GUIDE_ID: 'concepts',
     API_KEY: key,
     TOKEN: human.token,
     ADMIN_KEY: app.admin_key,

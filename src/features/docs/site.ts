@@ -59,7 +59,8 @@ const reference_page = `<!doctype html>
 <title>API reference · Prediction Forum</title>
 </head>
 <body>
-<nav aria-label="Documents"><a href="/docs/webhooks">Webhooks</a><a
+<nav aria-label="Documents"><a href="/docs/guide">Guide</a><a
+href="/docs/webhooks">Webhooks</a><a
 href="/openapi.json">OpenAPI</a><a href="/asyncapi.json">AsyncAPI</a><a
 href="/llms.txt">llms.txt</a></nav>
 <main id="reference"><noscript>The viewer needs a script; <a href="/openapi.json">the document
@@ -151,7 +152,7 @@ const documents: Readonly<Record<string, Document>> = {
 /** The body of a document by the id of its operation. */
 export const createSite = (options: SiteOptions) => {
   const made = new Map<string, { readonly body: string; readonly etag: string }>();
-  return (id: string, { make }: Document) => {
+  return (id: string, { make }: Pick<Document, 'make'>) => {
     const known = made.get(id);
     if (known !== undefined) return known;
     const body = make(options);
