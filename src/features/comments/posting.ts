@@ -203,12 +203,15 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
   const kept = made.flatMap(({ claim, answer }) => (claim === null ? [] : { claim, answer }));
   const rows = made.map(({ row }) => row);
   if (made.length > 0) {
-    await Promise.all([
+    const sent = [
       insertComments(tx, rows),
       emitAll(tx, comment_created, created),
       emitAll(tx, comment_reply, replied),
       keepAll(tx, kept),
-    ]);
+    ];
+    // Goes with them, unless a claim may be lost.
+    if (kept.length === 0) tx.commit();
+    await Promise.all(sent);
   }
   return judged.map((one) => ('kind' in one ? one : one.answer));
 };

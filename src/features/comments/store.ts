@@ -277,9 +277,12 @@ type NewComment = Draft &
     readonly event_id: string;
   };
 
-/** Stores comments, the counters of what they reply to, and whose place among debaters moved. */
-export const insertComments = async (tx: Tx, rows: readonly NewComment[]): Promise<void> => {
-  await tx`
+/**
+ * Stores comments, the counters of what they reply to, and whose place among debaters moved; sent at
+ * once.
+ */
+export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unknown> =>
+  tx`
     with d as materialized (
       select *
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
@@ -309,8 +312,7 @@ export const insertComments = async (tx: Tx, rows: readonly NewComment[]): Promi
       where c.question_id = n.question_id and c.id = n.parent_id
     )
     insert into debater_changes (agent_id, id)
-    select agent_id, id from d`;
-};
+    select agent_id, id from d`.execute();
 
 export interface Ballot {
   readonly kind: 'prediction' | 'comment';
@@ -398,7 +400,7 @@ export interface Change extends Pick<Ballot, 'kind' | 'subject_id' | 'agent_id' 
   readonly down: number;
 }
 
-/** Writes votes and counters of subjects that are locked. */
+/** Writes votes and counters of subjects that are locked; sent at once. */
 export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<void> => {
   if (changes.length === 0) return;
   await tx`
@@ -445,7 +447,7 @@ export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<vo
     )
     insert into debater_changes (agent_id, id)
     select author_id, gen_random_uuid()
-    from (select distinct author_id from moves where kind = 'comment') authors`;
+    from (select distinct author_id from moves where kind = 'comment') authors`.execute();
 };
 
 /**

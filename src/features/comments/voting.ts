@@ -59,7 +59,9 @@ const cast = async (tx: Tx, ballots: readonly Ballot[]): Promise<readonly Verdic
   const locks = [lockAgents(tx, ballots, ids).execute(), ...lockSubjects(tx, ids)];
   const [subjects] = await Promise.all([readSubjects(tx, ballots), ...locks]);
   const { changes, verdicts } = judge(ballots, subjects);
-  await writeVotes(tx, changes);
+  const written = writeVotes(tx, changes);
+  tx.commit();
+  await written;
   return verdicts;
 };
 
