@@ -20,6 +20,7 @@ const targets = {
   faults: 'dist/test/faults.js',
   mixed: 'dist/test/mixed.js',
   walk: 'dist/test/entered.js',
+  mutants: 'dist/test/mutants.js',
   build: null,
 };
 

@@ -1,0 +1,246 @@
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import {
+  makeTemplate,
+  makeTestFolder,
+  project_root,
+  removeTestFolder,
+  startOwnStores,
+  template_name,
+} from './help/own-stores.js';
+
+/**
+ * `npm run mutants [-- --seed N] [--count N] [--only TEXT] [--list]`: does the suite notice bugs?
+ *
+ * Draws single-edit bugs (a changed comparison, a dropped clause, a swapped argument, a removed await,
+ * an off by one) in the compiled code of the rooms below, puts each alone into a copy of the checkout,
+ * and runs the tests of its room until one fails. Prints what noticed each, and exits 1 when a bug
+ * survives. Not all survivors are gaps: some edits change nothing that can be observed.
+ */
+
+interface Room {
+  readonly name: string;
+  /** Source files, as `src/…`. */
+  readonly holds: RegExp;
+  /** Beginnings of the paths of its tests. */
+  readonly tests: readonly string[];
+}
+
+const feature = (name: string, holds: string, ...more: readonly string[]): Room => ({
+  name: `${name}: ${holds}`,
+  holds: new RegExp(`^src/features/${name}/(?:${holds})\\.ts$`),
+  tests: [`features/${name}/`, ...more],
+});
+
+const rooms: readonly Room[] = [
+  ...['accounts', 'comments', 'consensus', 'leaderboards', 'points', 'questions', 'resolution'].map(
+    (name) => feature(name, '.*rules|.*store'),
+  ),
+  feature('predictions', 'placing|placing-store|originality|gates|reasoning|stated|store'),
+  feature('events', 'relay|store|follow|projection|filter'),
+  feature('webhooks', '.*store|.*rules|sending|signing|health'),
+  feature('exports', '.*store|.*rules|exports'),
+  { name: 'limits', holds: /^src\/http\/limits\.ts$/, tests: ['http/limits', 'features/limits/'] },
+  { name: 'group commit', holds: /^src\/db\/group-commit\.ts$/, tests: ['db/group-commit'] },
+  { name: 'socket', holds: /^src\/socket\/(?:hub|session|subscribe)\.ts$/, tests: ['socket/'] },
+];
+
+interface Edit {
+  readonly kind: string;
+  readonly pattern: RegExp;
+  replace(found: string, ...groups: string[]): string;
+}
+
+const flips: Readonly<Record<string, string>> = {
+  ...{ '===': '!==', '!==': '===', '<': '<=', '<=': '<', '>': '>=', '>=': '>' },
+  ...{ '&&': '||', '||': '&&' },
+};
+
+const edits: readonly Edit[] = [
+  {
+    kind: 'comparison',
+    pattern: /(?<= )(?:===|!==|<=?|>=?|&&|\|\|)(?= )/g,
+    replace: (found) => flips[found] ?? found,
+  },
+  { kind: 'off by one', pattern: / [+-] 1\b/g, replace: () => '' },
+  { kind: 'removed await', pattern: /(?<!for )\bawait (?!import)/g, replace: () => '' },
+  { kind: 'dropped clause', pattern: /^\s+and [^()`]+$/g, replace: () => '' },
+  {
+    kind: 'swapped argument',
+    pattern: /(?<=\b[a-z]\w*\()([a-z_]\w*), ([a-z_]\w*)(?=[,)])/g,
+    replace: (_, first = '', second = '') => `${second}, ${first}`,
+  },
+];
+
+interface Mutant {
+  readonly room: Room;
+  /** Below the root: `dist/src/…js`. */
+  readonly file: string;
+  readonly line: number;
+  readonly kind: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+const isCode = (line: string): boolean => !/^\s*(?:\/\/|\/?\*|import |export \{|$)/.test(line);
+
+const mutantsOf = (room: Room, file: string): Mutant[] =>
+  readFileSync(path.join(project_root, file), 'utf8')
+    .split('\n')
+    .flatMap((before, at) =>
+      !isCode(before)
+        ? []
+        : edits.flatMap(({ kind, pattern, replace }) =>
+            [...before.matchAll(pattern)].map((found) => {
+              const end = found.index + found[0].length;
+              const made = replace(found[0], ...found.slice(1));
+              const after = before.slice(0, found.index) + made + before.slice(end);
+              return { room, file, line: at + 1, kind, before, after };
+            }),
+          ),
+    );
+
+/** mulberry32 (Tommy Ettinger). */
+const makeRandom = (seed: number): (() => number) => {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+};
+
+/** As many of each room as of the others, and of each kind where there is a choice. */
+const draw = (seed: number, count: number, only: string): readonly Mutant[] => {
+  const random = makeRandom(seed);
+  const sources = readdirSync(path.join(project_root, 'src'), {
+    recursive: true,
+    encoding: 'utf8',
+  });
+  const by_room = rooms.map((room) =>
+    sources
+      .map((name) => `src/${name}`)
+      .filter((name) => room.holds.test(name) && name.includes(only))
+      .sort()
+      .flatMap((name) => mutantsOf(room, `dist/${name.replace(/ts$/, 'js')}`)),
+  );
+  const drawn: Mutant[] = [];
+  for (let turn = 0; drawn.length < count && by_room.some(({ length }) => length > 0); turn += 1) {
+    const left = by_room[turn % by_room.length] ?? [];
+    const kind = edits[Math.floor(random() * edits.length)]?.kind;
+    const of_kind = left.filter((mutant) => mutant.kind === kind);
+    const from = of_kind.length > 0 ? of_kind : left;
+    const one = from[Math.floor(random() * from.length)];
+    if (one === undefined) continue;
+    left.splice(left.indexOf(one), 1);
+    drawn.push(one);
+  }
+  return drawn;
+};
+
+/** A copy of the checkout in which compiled files may be changed. */
+const makeCopy = (): string => {
+  const folder = makeTestFolder();
+  for (const name of readdirSync(project_root)) {
+    if (name === 'dist')
+      cpSync(path.join(project_root, name), path.join(folder, name), { recursive: true });
+    else if (!name.startsWith('.'))
+      symlinkSync(path.join(project_root, name), path.join(folder, name));
+  }
+  mkdirSync(path.join(folder, '.data', 'test'), { recursive: true });
+  return folder;
+};
+
+/** The test files of a room, the one that is named after the source first. */
+const testsOf = ({ room, file }: Mutant): readonly string[] => {
+  const name = path.basename(file, '.js');
+  const folder = path.join(project_root, 'dist', 'test');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((one) => one.endsWith('.test.js') && room.tests.some((start) => one.startsWith(start)))
+    .sort();
+  const isOwn = (one: string): boolean => path.basename(one).startsWith(name);
+  return [...files.filter(isOwn), ...files.filter((one) => !isOwn(one))];
+};
+
+const file_ms = 150_000;
+
+/** The first line that says what failed; null when the file passes. */
+const runFile = (folder: string, file: string, env: NodeJS.ProcessEnv): Promise<string | null> =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [path.join('dist', 'test', file)], {
+      cwd: folder,
+      env: { ...process.env, ...env, TAP_BAIL: '1' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
+    let output = '';
+    child.stdout.on('data', (chunk) => {
+      output += String(chunk);
+    });
+    const timer = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), file_ms);
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      const failed =
+        /^ *not ok \d+ - (.*)$/m.exec(output)?.[1] ?? (code === null ? 'time' : 'exit');
+      resolve(code === 0 ? null : `${file.replace(/js$/, 'ts')}: ${failed}`);
+    });
+  });
+
+const tryMutant = async (folder: string, mutant: Mutant, env: NodeJS.ProcessEnv) => {
+  const place = path.join(folder, mutant.file);
+  const whole = readFileSync(place, 'utf8');
+  const lines = whole.split('\n');
+  lines[mutant.line - 1] = mutant.after;
+  writeFileSync(place, lines.join('\n'));
+  try {
+    for (const file of testsOf(mutant)) {
+      const failed = await runFile(folder, file, env);
+      if (failed !== null) return failed;
+    }
+    return null;
+  } finally {
+    writeFileSync(place, whole);
+  }
+};
+
+const show = ({ file, line, kind, before, after }: Mutant): string =>
+  `${file.replace('dist/', '')}:${line} ${kind}\n    - ${before.trim()}\n    + ${after.trim()}`;
+
+const run = async (): Promise<void> => {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: 'string', default: '1' },
+      count: { type: 'string', default: '60' },
+      only: { type: 'string', default: '' },
+      list: { type: 'boolean', default: false },
+    },
+  });
+  const mutants = draw(Number(values.seed), Number(values.count), values.only);
+  if (values.list) return console.log(mutants.map(show).join('\n'));
+  const stores = await startOwnStores(false);
+  const folder = makeCopy();
+  const survivors: Mutant[] = [];
+  try {
+    await makeTemplate(stores.postgres.admin_url);
+    const env = {
+      TEST_DATABASE_URL: stores.postgres.admin_url,
+      TEST_REDIS_URL: stores.redis.url,
+      TEST_TEMPLATE: template_name,
+    };
+    for (const [n, mutant] of mutants.entries()) {
+      const failed = await tryMutant(folder, mutant, env);
+      if (failed === null) survivors.push(mutant);
+      console.log(`${n + 1}. ${show(mutant)}\n    ${failed ?? 'SURVIVED'}`);
+    }
+  } finally {
+    removeTestFolder(folder);
+    await stores.stop();
+  }
+  console.log(`seed ${values.seed}: ${mutants.length} bugs, ${survivors.length} survived`);
+  if (survivors.length > 0) process.exitCode = 1;
+};
+
+await run();
