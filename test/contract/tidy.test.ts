@@ -51,7 +51,7 @@ test/features/leaderboards/boards.test.ts test/features/leaderboards/topics.test
 test/features/limits/race.test.ts test/features/log/feeds.test.ts
 test/features/log/long-poll.test.ts test/features/moderation/comments.test.ts
 test/features/moderation/moderation.test.ts test/features/notifications/settlement.test.ts
-test/features/predictions/forms.test.ts test/features/predictions/sight.test.ts
+test/features/predictions/routes.test.ts test/features/predictions/sight.test.ts
 test/features/questions/edit.test.ts test/features/questions/life.test.ts
 test/features/questions/suggest.test.ts test/features/resolution/resolve.test.ts
 test/features/webhooks/targets.test.ts test/help/account-client.ts test/help/door-listeners.ts
