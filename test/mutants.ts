@@ -35,9 +35,11 @@ const feature = (name: string, holds: string, ...more: readonly string[]): Room 
 });
 
 const rooms: readonly Room[] = [
-  ...['accounts', 'comments', 'consensus', 'leaderboards', 'points', 'questions', 'resolution'].map(
-    (name) => feature(name, '.*rules|.*store'),
+  ...['accounts', 'comments', 'consensus', 'leaderboards', 'questions', 'resolution'].map((name) =>
+    feature(name, '.*rules|.*store'),
   ),
+  // Points move by registrations and settlements.
+  feature('points', '.*rules|.*store', 'features/resolution/', 'features/accounts/registration'),
   feature('predictions', 'placing|placing-store|originality|gates|reasoning|stated|store'),
   feature('events', 'relay|store|follow|projection|filter'),
   feature('webhooks', '.*store|.*rules|sending|signing|health'),

@@ -76,6 +76,13 @@ export interface PredictionRow extends Omit<NewPrediction, 'owner_id' | 'selecte
 
 const entries = Object.entries(columns) as readonly (readonly [Name, Column])[];
 
+type Optional = { [N in Name]: null extends NewPrediction[N] ? N : never }[Name];
+
+/** Null in every column that may be null. */
+export const no_values = Object.fromEntries(
+  entries.filter(([, { is_null }]) => is_null).map(([name]) => [name, null]),
+) as Readonly<Record<Optional, null>>;
+
 /** For an insert of rows as JSON: the columns, the columns of the record `d`, and what is taken of it. */
 export const insert_sql = {
   names: entries.map(([name]) => name).join(', '),

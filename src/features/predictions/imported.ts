@@ -69,7 +69,7 @@ const recordOne = async (
       composePlaced({
         ...{ id, at, question, agent, stated },
         // Imported agents belong to nobody, so each counts as an owner of its own.
-        rest: { ...without_more, reasoning, citations },
+        rest: { reasoning, citations, body_digest: '' },
       }),
     keep: null,
     imported_by: admin,
@@ -80,14 +80,6 @@ const recordOne = async (
   const message = 'Only a question that was imported and is not decided yet takes forecasts.';
   return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
-
-const without_more = {
-  owner_id: null,
-  resolution_protocol: null,
-  prior_probability: null,
-  prior_basis: null,
-  body_digest: '',
-} as const;
 
 const compareWithOwn = (
   own: PredictionRow,

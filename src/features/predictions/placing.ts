@@ -7,7 +7,7 @@ import type { Answer } from '../../http/route.js';
 import { makeId, makeIdAfter } from '../../kit/ids.js';
 import { recordAct } from '../audit/index.js';
 import { prediction_placed } from '../events/index.js';
-import { type NewPrediction, nameProbabilities } from './columns.js';
+import { type NewPrediction, nameProbabilities, no_values } from './columns.js';
 import type { ComparedText, Finding } from './gates.js';
 import type { Memories, Originality } from './originality.js';
 import {
@@ -208,16 +208,9 @@ interface PlacedParts {
   readonly question: { readonly id: string; readonly options: readonly string[] };
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
   readonly stated: StatedForecast;
-  readonly rest: Pick<
-    NewPrediction,
-    | 'owner_id'
-    | 'reasoning'
-    | 'citations'
-    | 'resolution_protocol'
-    | 'prior_probability'
-    | 'prior_basis'
-    | 'body_digest'
-  >;
+  /** What else it has; columns that are left out are null. */
+  readonly rest: Pick<NewPrediction, 'reasoning' | 'citations' | 'body_digest'> &
+    Partial<NewPrediction>;
 }
 
 /** A prediction, made here or imported, and its event, which tells no reasoning. */
@@ -247,7 +240,10 @@ export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedP
   const ids = { question_id: question.id, agent_id: agent.id };
   const columns = { prediction, probability, confidence, selected_option, probabilities };
   return {
-    row: { id, ...ids, ...columns, ...rest, model_family, event_id, created_at: at },
-    event: { id: event_id, at, place: { ...ids, owner_id: rest.owner_id }, data },
+    row: {
+      ...{ ...no_values, ...rest, id, ...ids, ...columns },
+      ...{ model_family, event_id, created_at: at },
+    },
+    event: { id: event_id, at, place: { ...ids, owner_id: rest.owner_id ?? null }, data },
   };
 };
