@@ -73,9 +73,9 @@ export interface Attempted {
 }
 
 /**
- * Delay before the next attempt: the step ± 20 %. The time that a 429 or 503 names is honoured between
- * one and two steps, and then the spread only adds, so that no receiver is called before the time
- * that it named.
+ * Delay before the next attempt: the step ± 20 %. The time that a 429 or 503 names is honoured
+ * between one and two steps, and then the spread only adds, so that no receiver is called before
+ * the time that it named.
  */
 export const retryDelay = (step_ms: number, asked_ms: number | null, random: number): number => {
   if (asked_ms === null) return Math.round(step_ms * (0.8 + 0.4 * random));
