@@ -111,9 +111,6 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
   }
 }
 
-/** A reader without anything to acknowledge that was not heard of for so long is gone. */
-const dead_ms = 3_600_000;
-
 /** Null where there is no group, or no stream. */
 const orNone = <T>(work: Promise<T>): Promise<T | null> =>
   work.catch((error: Error) => {
@@ -147,17 +144,6 @@ export class GroupReader extends StreamReader<GroupOptions> {
     const reply = redis.xautoclaim(key, group, consumer, idle_ms, '0', 'COUNT', count);
     const [, entries] = ((await orNone(reply)) ?? []) as [string?, RawEntry[]?];
     return readEntries(entries).map(({ offset }) => offset);
-  }
-
-  /** Removes readers that are long gone and have nothing left to acknowledge. */
-  async removeDead(redis: Redis): Promise<void> {
-    const { key, group } = this.options;
-    const all = (await orNone(redis.xinfo('CONSUMERS', key, group))) as unknown[][] | null;
-    for (const fields of all ?? []) {
-      const at = (name: string): unknown => fields[fields.indexOf(name) + 1];
-      if (at('pending') !== 0 || Number(at('idle')) < dead_ms) continue;
-      await redis.xgroup('DELCONSUMER', key, group, String(at('name')));
-    }
   }
 
   /** Removes this reader. */
