@@ -111,13 +111,6 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
   }
 }
 
-/** Null where there is no group, or no stream. */
-const orNone = <T>(work: Promise<T>): Promise<T | null> =>
-  work.catch((error: Error) => {
-    if (/^NOGROUP|no such key/i.test(error.message)) return null;
-    throw error;
-  });
-
 /** A reader among others that share a stream: each entry is handed to one of them. */
 export class GroupReader extends StreamReader<GroupOptions> {
   /** As `readAfter`, with what was handed to nobody yet. */
@@ -142,7 +135,10 @@ export class GroupReader extends StreamReader<GroupOptions> {
   async takeOver(redis: Redis, idle_ms: number): Promise<readonly number[]> {
     const { key, group, consumer, count } = this.options;
     const reply = redis.xautoclaim(key, group, consumer, idle_ms, '0', 'COUNT', count);
-    const [, entries] = ((await orNone(reply)) ?? []) as [string?, RawEntry[]?];
+    const [, entries] = (await reply.catch((error: Error) => {
+      if (/^NOGROUP|no such key/i.test(error.message)) return [];
+      throw error;
+    })) as [string?, RawEntry[]?];
     return readEntries(entries).map(({ offset }) => offset);
   }
 
