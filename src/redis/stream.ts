@@ -20,7 +20,7 @@ export interface StreamOptions {
   readonly count?: number;
 }
 
-export interface GroupOptions extends StreamOptions {
+interface GroupOptions extends StreamOptions {
   readonly group: string;
   readonly consumer: string;
   /** Where a group that is not there begins: after this offset. */
