@@ -9,7 +9,7 @@ import type { Db } from './client.js';
  */
 
 /** `author`: only the agent named as audience; the others go to all subscribers. */
-export type Audience = 'everyone' | 'author';
+type Audience = 'everyone' | 'author';
 
 export interface EventDef<S extends TObject = TObject> {
   readonly name: string;
@@ -21,7 +21,7 @@ export interface EventDef<S extends TObject = TObject> {
 export const defineEvent = <S extends TObject>(def: EventDef<S>): EventDef<S> => def;
 
 /** Where an event belongs; topics and filters come from this. */
-export interface EventPlace {
+interface EventPlace {
   readonly question_id?: string;
   readonly agent_id?: string;
   /** The owner of the agent. */

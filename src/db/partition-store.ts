@@ -2,7 +2,7 @@ import type { Sql, Tx } from './client.js';
 
 /** Tables that are range-partitioned by the day, in UTC, with a partition for all other days. */
 
-export interface DailyTable {
+interface DailyTable {
   readonly table: string;
   /** A date or a time. */
   readonly column: string;

@@ -92,7 +92,7 @@ export const findByCredential = async (
   return row;
 };
 
-export interface KeptRow {
+interface KeptRow {
   readonly scope: string;
   readonly key: string;
   readonly lease_id: string;

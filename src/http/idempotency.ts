@@ -54,7 +54,7 @@ export interface Claim {
   kept: Answer | null;
 }
 
-export interface Kept {
+interface Kept {
   readonly claim: Claim;
   readonly answer: Answer;
 }

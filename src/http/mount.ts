@@ -19,7 +19,7 @@ import { Context, type Found, makeRouter, type Route } from './route.js';
  * may throw into uWS, and every request gets one answer before the deadline.
  */
 
-export interface MountOptions<D> extends ServeOptions<D> {
+interface MountOptions<D> extends ServeOptions<D> {
   readonly routes: readonly Route<D>[];
   /** Tests: an answer that is not what its route says becomes a 500. */
   readonly check_answers?: boolean;

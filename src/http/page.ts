@@ -11,7 +11,7 @@ import { parseTime } from './validation.js';
  * clients that count; it costs as much as the rows it skips and is therefore bounded.
  */
 
-export const offset_limit = 10_000;
+const offset_limit = 10_000;
 
 /** How many rows one page may have; the reader of the query takes more for the most. */
 export const limitQuery = (most: number, usual: number) =>
@@ -30,7 +30,7 @@ export const page_query = {
   offset: Type.Optional(Type.Integer({ minimum: 0, maximum: offset_limit })),
 };
 
-export type CursorPart = string | number | null;
+type CursorPart = string | number | null;
 export type CursorKey = readonly CursorPart[];
 /**
  * The kind of a part of a cursor, so that a made-up cursor is refused here and not by Postgres.

@@ -52,7 +52,7 @@ export const compileRoute = <D>(route: Route<D>) => ({
   checkBody: route.body === undefined ? null : compileCheck(route.body, 'body'),
 });
 
-export type CompiledRoute<D> = ReturnType<typeof compileRoute<D>>;
+type CompiledRoute<D> = ReturnType<typeof compileRoute<D>>;
 type FoundRoute<D> = Extract<Found<CompiledRoute<D>>, { kind: 'route' }>;
 
 /** The credentials of a request; empty where it has none. */

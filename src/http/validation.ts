@@ -141,7 +141,7 @@ const convert = (kind: string, text: string): unknown => {
 const capLimit = (value: unknown, { maximum }: TSchema): unknown =>
   typeof value === 'number' && Math.floor(value) === value && value > maximum ? maximum : value;
 
-export type QueryReader = (
+type QueryReader = (
   raw: string,
 ) => { readonly value: Record<string, unknown> } | { readonly fields: readonly FaultField[] };
 

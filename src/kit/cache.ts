@@ -3,6 +3,8 @@ import DataLoader from 'dataloader';
 import { LRUCache } from 'lru-cache';
 import pLimit, { type LimitFunction } from 'p-limit';
 
+/** Loaders, caches and queues: reads that go together, are kept for a while, and wait in line. */
+
 interface LoaderOptions {
   /** Most keys of one reading. */
   readonly most?: number;

@@ -14,7 +14,7 @@ export interface Measure {
   readonly read: () => number | undefined;
 }
 
-export interface MonitorOptions {
+interface MonitorOptions {
   readonly port: number;
   readonly host: string;
   readonly labels: Readonly<Record<string, string>>;

@@ -64,7 +64,7 @@ export interface LegendItem {
   readonly kind: 'line' | 'dashed' | 'dotted' | 'band' | 'dot';
 }
 
-export interface ChartParts {
+interface ChartParts {
   readonly title: string;
   readonly subtitle: string;
   /** For those who do not see it: what it shows, in a sentence or two. */
@@ -333,7 +333,7 @@ export const drawLine = makeLine(curveLinear);
 /** Each value holds until the next one begins. */
 export const drawSteps = makeLine(curveStepAfter);
 
-export interface Span {
+interface Span {
   readonly x: number;
   readonly low: number;
   readonly high: number;

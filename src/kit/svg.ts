@@ -10,7 +10,7 @@ export interface Markup {
 }
 
 export type Child = Markup | string | null;
-export type Attributes = Readonly<Record<string, string | number | undefined>>;
+type Attributes = Readonly<Record<string, string | number | undefined>>;
 
 const escapes: Readonly<Record<string, string>> = {
   '&': '&amp;',

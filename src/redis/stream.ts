@@ -20,7 +20,7 @@ export interface StreamOptions {
   readonly count?: number;
 }
 
-export interface GroupOptions extends StreamOptions {
+interface GroupOptions extends StreamOptions {
   readonly group: string;
   readonly consumer: string;
   /** Where a group that is not there begins: after this offset. */
@@ -111,16 +111,6 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
   }
 }
 
-/** A reader without anything to acknowledge that was not heard of for so long is gone. */
-const dead_ms = 3_600_000;
-
-/** Null where there is no group, or no stream. */
-const orNone = <T>(work: Promise<T>): Promise<T | null> =>
-  work.catch((error: Error) => {
-    if (/^NOGROUP|no such key/i.test(error.message)) return null;
-    throw error;
-  });
-
 /** A reader among others that share a stream: each entry is handed to one of them. */
 export class GroupReader extends StreamReader<GroupOptions> {
   /** As `readAfter`, with what was handed to nobody yet. */
@@ -145,19 +135,11 @@ export class GroupReader extends StreamReader<GroupOptions> {
   async takeOver(redis: Redis, idle_ms: number): Promise<readonly number[]> {
     const { key, group, consumer, count } = this.options;
     const reply = redis.xautoclaim(key, group, consumer, idle_ms, '0', 'COUNT', count);
-    const [, entries] = ((await orNone(reply)) ?? []) as [string?, RawEntry[]?];
+    const [, entries] = (await reply.catch((error: Error) => {
+      if (/^NOGROUP|no such key/i.test(error.message)) return [];
+      throw error;
+    })) as [string?, RawEntry[]?];
     return readEntries(entries).map(({ offset }) => offset);
-  }
-
-  /** Removes readers that are long gone and have nothing left to acknowledge. */
-  async removeDead(redis: Redis): Promise<void> {
-    const { key, group } = this.options;
-    const all = (await orNone(redis.xinfo('CONSUMERS', key, group))) as unknown[][] | null;
-    for (const fields of all ?? []) {
-      const at = (name: string): unknown => fields[fields.indexOf(name) + 1];
-      if (at('pending') !== 0 || Number(at('idle')) < dead_ms) continue;
-      await redis.xgroup('DELCONSUMER', key, group, String(at('name')));
-    }
   }
 
   /** Removes this reader. */

@@ -8,7 +8,7 @@ import { type AddressRules, isPortOpenAt } from './addresses.js';
 
 export type TargetProblemCode = 'invalid_url' | 'https_required' | 'target_refused';
 
-export interface TargetProblem {
+interface TargetProblem {
   readonly kind: 'problem';
   readonly code: TargetProblemCode;
   /** One sentence from a fixed list; it repeats nothing of what was sent. */
