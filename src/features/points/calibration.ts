@@ -1,5 +1,5 @@
 /**
- * Calibration: how well stated probabilities agree with the outcomes. Forecasts are sorted into bins
+ * Calibration: how well stated probabilities agree with outcomes. Forecasts are sorted into bins
  * of equal width over 0..1; a boundary belongs to the bin above it, and 1 to the last. Empty bins
  * are left out.
  *

@@ -217,7 +217,7 @@ const merge = (row: Stored, edit: QuestionEdit): QuestionDraft => {
   };
 };
 
-/** The question after the edit, or the refusal. A field that stays as it is counts as not edited. */
+/** The question after the edit, or the refusal. A field that stays the same is not edited. */
 export const editQuestion = (row: Stored, edit: QuestionEdit, now: Date): NewQuestion | Fault => {
   const edited = makeQuestion(merge(row, edit), now);
   if (isFault(edited)) return edited;
