@@ -41,7 +41,7 @@ import {
 
 type Shown<S extends TObject> = { readonly [K in keyof Static<S>]: unknown };
 
-/** The members that a schema names; nothing else of an agent gets out. */
+/** The members that a schema names; no other member of an agent leaves the service. */
 const showAs = <S extends TObject>(schema: S, agent: Shown<S>): Static<S> =>
   Object.fromEntries(
     Object.keys(schema.properties).map((name) => [name, agent[name as keyof Static<S>]]),
@@ -88,7 +88,7 @@ export type AgentDeps = Deps & StandingParts & { readonly principals: Principals
 
 const route = routeFor<AgentDeps>();
 const tag = 'agents';
-/** For answers to nobody in particular that carry a credential all the same. */
+/** For an answer to an anonymous caller that carries a credential. */
 const no_store = { 'Cache-Control': 'no-store' };
 
 const register = route({

@@ -84,8 +84,8 @@ export const updateProfile = async (
 };
 
 /**
- * Puts a new key in place of the old, whose digest it returns; undefined when that was replaced in
- * the meantime. Without an `old_digest` the caller is known by other means than the key.
+ * Replaces a key and returns the digest of the old one; undefined when that was replaced meanwhile.
+ * `old_digest` is left out where the caller did not send the key.
  */
 export const replaceKey = async (
   db: Db,
@@ -148,8 +148,7 @@ export const countOwned = async (db: Db, owner_id: string): Promise<number> => {
 
 /**
  * Suspends (`at`) or restores (null) an agent, and with it its key; undefined when there is none.
- * Where it was so already, nothing is `changed`. After the commit this process forgets the agent in
- * the principals.
+ * `changed` is false where the state was the same. After the commit call `principals.forget`.
  */
 export const setSuspended = async (tx: Tx, id: string, at: Date | null) => {
   const [row] = await tx<{ id: string; suspended_at: Date | null; changed: boolean }[]>`
@@ -210,7 +209,7 @@ export const insertReferral = async (
   return row?.bonus;
 };
 
-/** Takes back what was paid while the agent had no owner for recruits of this owner. */
+/** Withdraws bonuses for recruits of this owner that were paid while the agent had no owner. */
 export const withdrawReferrals = async (tx: Tx, { agent_id, owner_id, at }: Link) => {
   const rows = await tx<{ ordinal: number; recruit_id: string; bonus: number }[]>`
     update referrals

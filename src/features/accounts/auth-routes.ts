@@ -47,7 +47,7 @@ import type { LoginLimit, Sessions } from './sessions.js';
 
 /**
  * Sign-up, verification, log-in and reset. No answer tells whether an address has an account:
- * known and unknown addresses cost the same password work, get the same answer, and not before
+ * known and unknown addresses cost the same password work and get the same answer, no sooner than
  * `floor_ms`, which covers the few statements that only one of them needs.
  */
 
@@ -299,7 +299,7 @@ const forgot = route({
   },
 });
 
-/** The link also proves the address; it, every other link and every session of the account end. */
+/** The link also proves the address. All links and all sessions of the account end. */
 const reset = route({
   ...public_call,
   id: 'resetPassword',

@@ -46,8 +46,8 @@ export const findHuman = (db: Db, id: string) => readHuman(db, db`id = ${id}`);
 export const lockHuman = (tx: Tx, id: string) => readHuman(tx, tx`id = ${id} for update`);
 
 /**
- * The owner of agents that an import made. It is nobody: its address is none and its password no
- * hash, so that nobody can sign up as it, log in or be mailed.
+ * The owner of imported agents. It is no person: its address is not an e-mail address and its
+ * password not a hash, so that nobody can sign up or log in as this owner.
  */
 export const import_owner_id = '00000000-0000-7000-8000-000000000001';
 
@@ -79,7 +79,7 @@ export interface TokenUse {
   readonly now: Date;
 }
 
-/** Stores a token; the time at which it ends. */
+/** Stores a token; returns the time at which it ends. */
 export const insertToken = async (
   tx: Db,
   human_id: string,
@@ -133,7 +133,7 @@ export const deleteTokens = async (tx: Tx, human_id: string): Promise<void> => {
   await tx`delete from human_tokens where human_id = ${human_id}`;
 };
 
-/** Forgets a person's tokens that work no longer. */
+/** Deletes a person's tokens that no longer work. */
 export const pruneTokens = async (tx: Tx, human_id: string, now: Date): Promise<void> => {
   await tx`
     delete from human_tokens
@@ -144,7 +144,7 @@ export const pruneTokens = async (tx: Tx, human_id: string, now: Date): Promise<
       )`;
 };
 
-/** Links for a new password that were made for a person since then. */
+/** Counts the reset links that a person got since a time. */
 export const countResets = async (tx: Tx, human_id: string, since: Date): Promise<number> => {
   const [row] = await tx<{ total: number }[]>`
     select count(*)::int as total
@@ -153,7 +153,7 @@ export const countResets = async (tx: Tx, human_id: string, since: Date): Promis
   return row?.total ?? 0;
 };
 
-/** Notes where a person was seen, and forgets where that was long ago. */
+/** Stores the network address of a person, and drops addresses not seen for long. */
 export const rememberAddress = async (tx: Tx, human_id: string, digest: Buffer, now: Date) => {
   await tx`
     insert into known_addresses (human_id, digest, last_used_at)

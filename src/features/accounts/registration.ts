@@ -73,7 +73,7 @@ interface RegisterOptions {
   readonly keep?: (tx: Tx, registered: Registered) => Promise<void>;
 }
 
-/** Registers an agent with its account, linked at once when it comes with an owner. */
+/** Registers an agent with its account; with an owner it is linked at once. */
 export const registerAgent = async (
   deps: Deps,
   body: RegisterBody,
@@ -111,9 +111,9 @@ const findReferrer = async (deps: Deps, given: string): Promise<string | null | 
 };
 
 /**
- * Links the agent of a key to its owner; again by the same owner changes nothing. The key proves
- * that the caller runs the agent. What it means for referrals is settled in the same transaction.
- * After the commit this process forgets the agent in the principals.
+ * Links the agent of a key to an owner; a repeat by the same owner changes nothing. The key proves
+ * that the caller runs the agent. Referrals are settled in the same transaction. After the commit
+ * call `principals.forget`.
  */
 export const linkAgent = async (
   tx: Tx,
@@ -136,7 +136,7 @@ export const linkAgent = async (
   return (await findAgent(tx, agent.id)) ?? agent;
 };
 
-/** Takes an agent from its owner; undefined when it is not this owner's. Its key still holds. */
+/** Unlinks an agent; undefined when it is not this owner's. Its key still works. */
 export const unlinkAgent = async (
   tx: Tx,
   id: string,

@@ -135,8 +135,8 @@ export const makeApiKey = (): string => {
 
 /**
  * Whether a text can be a key at all: its shape and its checksum. A typing error or a made-up key
- * fails here without a question to any store. The checksum is no secret, so that the time this
- * takes tells nothing.
+ * fails here without a query. The checksum is no secret, so that the time of this check reveals
+ * nothing.
  */
 export const isWellFormedKey = (text: string): boolean => {
   if (text.length !== 3 + secret_length + checksum_length || !key_pattern.test(text)) return false;
@@ -150,8 +150,8 @@ export const isWellFormedKey = (text: string): boolean => {
 export const digestSecret = (secret: string): Buffer => Buffer.from(sha256(secret, 'hex'), 'hex');
 
 /**
- * Twelve upper-case characters that no font confuses (no I, L, O, 0, 1), without vowels, so that no
- * word comes about; 28^12 is 2.3e17, so that no two agents get the same.
+ * Twelve upper-case characters that look different in every font (no I, L, O, 0, 1), without
+ * vowels, so that they form no word; 28^12 is 2.3e17, so that no two agents get the same code.
  */
 export const makeReferralCode = (): string => pickRandom(referral_alphabet, 12);
 
@@ -164,7 +164,7 @@ export const session_idle_ms = day_ms;
 export const session_touch_ms = minute_ms;
 export const token_life_ms = { session: 30 * day_ms, verify: 2 * day_ms, reset: hour_ms } as const;
 export type TokenKind = keyof typeof token_life_ms;
-/** A network address where a person was not seen for so long is like any other. */
+/** A network address is known for so long after the person was last seen there. */
 export const address_life_ms = 180 * day_ms;
 /** Mails that anybody can cause to one address within an hour; more are silently left out. */
 export const reset_mails_per_hour = 5;

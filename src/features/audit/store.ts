@@ -15,7 +15,7 @@ export interface RecordedAct {
   /** From `adminName`. */
   readonly admin: string;
   readonly act: Act;
-  /** `{ kind: 'question', id }`; the kind is a word, the id whatever names the thing. */
+  /** `{ kind: 'question', id }`; the id is a slug where the subject has no UUID. */
   readonly subject: { readonly kind: string; readonly id: string };
   readonly question_id?: string;
   /** At most 5,000 characters; blank is none. */

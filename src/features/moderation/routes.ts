@@ -17,8 +17,8 @@ import { countHidden, listHidden } from './store.js';
 
 /**
  * Acts of admins on content and agents. Each act is one transaction: the change, its line in the
- * audit log, what follows from it, and the answer kept for a repeat. What was so already stays as
- * it is and leaves no line.
+ * audit log, the consequences, and the answer kept for a repeat. An act that changes nothing leaves
+ * no line.
  */
 
 const route = routeFor<AgentDeps & QuestionParts>();

@@ -31,7 +31,7 @@ export const notified_replies: Projector = {
   record: (tx, entries) => insertNotices(tx, entries.flatMap(noticeOf)),
 };
 
-/** Read ones are dropped this long after they were read. */
+/** A notification is dropped this long after it was read. */
 export const read_life_ms = 30 * 86_400_000;
 /** The newest that each agent keeps, read or not. */
 export const most_kept = 1_000;

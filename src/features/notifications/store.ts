@@ -51,7 +51,7 @@ export interface NotificationRow {
   readonly read_at: Date | null;
 }
 
-/** Newest first, with `unread` only those that are so; one row more than the page. */
+/** Newest first; `unread` selects by that state. One row more than the page. */
 export const listNotifications = (
   db: Db,
   { agent_id, unread }: { readonly agent_id: string; readonly unread?: boolean | undefined },
@@ -84,7 +84,7 @@ interface ReadMark {
   readonly at: Date;
 }
 
-/** How many became read; ids of others and those already read change nothing. */
+/** Returns how many became read; ids of other agents, or already read, change nothing. */
 export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadMark): Promise<number> => {
   const rows = await tx`
     update notifications
@@ -96,7 +96,7 @@ export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadMark): 
   return rows.length;
 };
 
-/** Drops what was read before a time, and what is beyond the newest `most` of an agent. */
+/** Drops notifications read before a time, and all but the newest `most` of each agent. */
 export const dropOld = (sql: Sql, read_before: Date, most: number): Promise<number> =>
   sql.begin({ statement_ms: 60_000 }, async (tx) => {
     const gone = await tx`

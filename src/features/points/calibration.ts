@@ -1,7 +1,7 @@
 /**
- * How well stated probabilities agree with what happened. Forecasts are sorted into bins of equal
- * width over 0..1; a boundary belongs to the bin above it, and 1 to the last. Empty bins count for
- * nothing.
+ * Calibration: how well stated probabilities agree with outcomes. Forecasts are sorted into bins
+ * of equal width over 0..1; a boundary belongs to the bin above it, and 1 to the last. Empty bins
+ * are left out.
  *
  * Sources: M. P. Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning",
  * 2015, for ECE and MCE. E. B. Wilson, "Probable inference, the law of succession, and statistical

@@ -1,7 +1,7 @@
 import { defineFaults } from '../../kit/fault.js';
 
 /**
- * Points: what a forecast earns, and which tier that makes.
+ * Points: the net of a forecast, and the tiers.
  *
  * The rule is the quadratic (Brier) score, set so that the even forecast earns nothing. With the
  * stated distribution p over n options and the outcome vector o (1/k on each of the k correct

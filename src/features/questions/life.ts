@@ -174,7 +174,7 @@ export const suggestQuestion = async (
   });
 };
 
-/** The question after a step, and what the audit log says of it; null when nothing changed. */
+/** The question after a step, and details for the audit log; null when nothing changed. */
 interface StepResult {
   readonly row: QuestionRow;
   readonly details: Readonly<Record<string, unknown>> | null;
@@ -194,7 +194,7 @@ interface StepCall<B> {
   readonly keep?: Keep;
 }
 
-/** One step in one transaction: the row is locked, the step judged and done, and written down. */
+/** One step in one transaction: lock the row, judge and take the step, record it. */
 export const takeStep = <B>(
   deps: Deps,
   step: Step<B>,
@@ -226,7 +226,7 @@ const notifyAuthor = async (
   await notify(tx, [{ ...about, ...notice }]);
 };
 
-/** A question that was to open before it is published opens now. */
+/** draft → open. An opening time that has passed becomes the present. */
 export const publish: Step = {
   act: 'question.publish',
   from: ['draft'],
@@ -273,7 +273,7 @@ export const reopen: Step<ReopenBody> = {
   },
 };
 
-/** Changes what may be changed in the status of the question; a new close is announced anew. */
+/** Edits the fields that the status allows; a new closing time is announced anew. */
 export const edit = ({ taxonomy }: TaxonomyParts): Step<QuestionEdit> => ({
   act: 'question.update',
   from: statuses,

@@ -23,8 +23,8 @@ export interface ListedRow extends QuestionRow {
 }
 
 /**
- * Reads a query. Without a sort of its own: the best match of a search, else the newest.
- * Blanks search for nothing in particular.
+ * Reads a query. The default sort is relevance for a search, else newest. A search for blanks is
+ * none.
  */
 export const readListQuery = (
   query: ListRequest['filter'] & { readonly sort?: QuestionSort },
@@ -36,14 +36,14 @@ export const readListQuery = (
   return { filter: is_search ? { ...rest, q } : rest, sort, drafts };
 };
 
-/** Two of the orders are about one status each; it is theirs unless another one is asked for. */
+/** Two sorts imply a status, unless the query names another one. */
 const statusOf = ({ filter, sort }: ListRequest): QuestionStatus | 'all' => {
   if (filter.status !== undefined) return filter.status;
   if (sort === 'closing_soon') return 'open';
   return sort === 'recently_resolved' ? 'resolved' : 'all';
 };
 
-/** Written out where an index holds this status alone: a parameter would not find it. */
+/** Written out where a partial index has this status: with a parameter it would not be used. */
 const isStatus = (db: Db, status: QuestionStatus | 'all') => {
   if (status === 'all') return db`true`;
   if (status === 'open') return db`q.status = 'open'`;
@@ -123,7 +123,7 @@ const seekAfter = (db: Db, list: ListRequest, after: CursorKey | null) => {
   const { kind, is_ascending, key } = orders[list.sort];
   if (kind === undefined) return db`and q.id < ${after[0] as string}::uuid`;
   const [value, id] = after;
-  // By way of text: as a timestamptz the client would send it with milliseconds only.
+  // As a text: a timestamptz parameter would be sent with milliseconds only.
   const bound =
     kind === 'time'
       ? db`(${value as string}::text::timestamptz, ${id as string}::uuid)`

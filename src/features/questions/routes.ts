@@ -174,7 +174,7 @@ const one_step = {
   faults: step_faults,
 };
 
-/** Takes a step; after its commit this process forgets how the question was. */
+/** Takes a step; after its commit this process drops its copy of the question. */
 const answerStep = async <B>(
   ctx: Context<{ readonly id: string }, unknown, B>,
   deps: Needs,

@@ -44,7 +44,7 @@ const checkOptions = (draft: QuestionDraft): string[] | Fault => {
 const refuseDate = (name: 'closes_at' | 'resolution_date', message: string): Fault =>
   refuse(question_faults.INVALID_DATES, { message, fields: [{ path: `body.${name}`, message }] });
 
-/** Of the end and the resolution one is enough: it is the other's default. */
+/** One of closes_at and resolution_date is enough: it is the default of the other. */
 const endOf = ({ closes_at, resolution_date }: QuestionDraft) =>
   closes_at == null
     ? ({ name: 'resolution_date', text: resolution_date ?? null } as const)
@@ -109,7 +109,7 @@ const checkTexts = (question: string, description: string, options: string[]): F
   return refuse(common_faults.INVALID_REQUEST, { message, fields });
 };
 
-/** A question is found again by both of these, so they are refused where they would be changed. */
+/** A question is found by both, so that a text with characters to be removed is refused. */
 const checkSource = ({ source = null, source_id = null }: QuestionDraft): Fault | null => {
   const together = 'source and source_id go together; send both or neither.';
   if ((source === null) !== (source_id === null)) {
@@ -123,7 +123,7 @@ const checkSource = ({ source = null, source_id = null }: QuestionDraft): Fault 
   return fields.length === 0 ? null : refuse(common_faults.INVALID_REQUEST, { fields });
 };
 
-/** Turns what was stated into a question that the store takes, or says what is wrong with it. */
+/** Turns a draft into a question that the store takes, or says why it cannot be one. */
 export const makeQuestion = (draft: QuestionDraft, now: Date) => {
   const options = checkOptions(draft);
   if (isFault(options)) return options;
@@ -201,7 +201,7 @@ const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.s
 export const changedFields = (row: NewQuestion, edited: NewQuestion): readonly Field[] =>
   all_fields.filter((name) => !isSame(edited[name], row[name]));
 
-/** Without a word about it the resolution is not before the close, and a binary has no options. */
+/** Defaults of an edit: the resolution follows the close, and a binary question has no options. */
 const merge = (row: Stored, edit: QuestionEdit): QuestionDraft => {
   const closes_at = edit.closes_at ?? row.closes_at.toISOString();
   const follows = row.resolution_date < new Date(closes_at);
@@ -217,7 +217,7 @@ const merge = (row: Stored, edit: QuestionEdit): QuestionDraft => {
   };
 };
 
-/** The question after the edit, or why it cannot be edited so. What stays as it is, is no edit. */
+/** The question after the edit, or the refusal. A field that stays the same is not edited. */
 export const editQuestion = (row: Stored, edit: QuestionEdit, now: Date): NewQuestion | Fault => {
   const edited = makeQuestion(merge(row, edit), now);
   if (isFault(edited)) return edited;

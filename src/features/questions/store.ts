@@ -94,8 +94,8 @@ export const insertQuestion = async (
 };
 
 /**
- * The question, locked until the end of the transaction. Predictions of the moment hold it shared,
- * one batch after the other, so that it can take longer to get than most locks.
+ * The question, locked until the end of the transaction. Batches of predictions hold the lock one
+ * after the other, so that waiting for it can take longer than for most locks.
  */
 export const lockQuestion = async (tx: Tx, id: string): Promise<QuestionRow | undefined> => {
   await tx`set local lock_timeout = '3s'`;
@@ -191,7 +191,7 @@ export interface Counted {
   readonly [forecast: string]: unknown;
 }
 
-/** Adds to the counters; runs in the transaction that hands the events over. */
+/** Adds to the counters; runs in the transaction that gives the events their offsets. */
 export const addCounts = async (tx: Tx, counted: readonly Counted[]): Promise<void> => {
   await tx`
     with given as (
@@ -235,12 +235,12 @@ export const addCounts = async (tx: Tx, counted: readonly Counted[]): Promise<vo
     where c.question_id = d.question_id`;
 };
 
-/** A question, and how far its predictions were numbered when it was read; 0: it had none. */
+/** A question with the number of its newest prediction when it was read; 0: it had none. */
 export interface NumberedQuestion extends QuestionRow {
   readonly last_seq: number;
 }
 
-/** In no order; none for an id that there is not. */
+/** In no order; unknown ids are left out. */
 const readQuestions = (db: Db, ids: readonly string[]): Promise<NumberedQuestion[]> => db<
   NumberedQuestion[]
 >`
@@ -266,7 +266,7 @@ export const createQuestionCache = (
   /** Called for every question that is forgotten. */
   onForget: (id: string) => void = () => undefined,
 ) => {
-  // One reading at a time: what is new to a process comes in rushes.
+  // One query at a time: questions that a process does not know yet are asked for in bursts.
   const options = { most: 200, at_once: 1 };
   const read = makeLoader<Found>(async (ids) => {
     const rows = new Map((await readQuestions(sql, ids)).map((row) => [row.id, row]));

@@ -41,7 +41,7 @@ export const isCategory = (all: Slugs, slug: string): boolean =>
 export const isSubcategory = (pillars: readonly Pillar[], slug: string): boolean =>
   pillars.some(({ subcategories }) => isCategory(subcategories, slug));
 
-/** Tags begin with #, which has to be escaped in an address; there they do with or without it. */
+/** A tag begins with #, which a URL has to escape; in a query the # may be left out. */
 export const tagOf = (tag: string): string => (tag.startsWith('#') ? tag : `#${tag}`);
 
 /** Null when all of the names exist and the subcategory is one of the category. */

@@ -117,7 +117,9 @@ export const startAccounts = async (t: Teardown, options: PartsOptions = {}) => 
         if (is_verified) await markVerified(tx, id, { now });
         await insertToken(tx, id, { digest, kind: 'session', now });
       });
-      return { id, token, call: makeClient() };
+      const client = makeClient();
+      const read = () => client('GET', '/api/auth/session', { token });
+      return { id, token, call: client, read };
     },
     /** Registers an agent; with a token it is linked at once. */
     async addAgent(fields: Readonly<Record<string, unknown>> = {}, token?: string) {

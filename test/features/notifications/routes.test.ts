@@ -48,7 +48,7 @@ t.test('a reply notifies the author of its parent, once, and nobody else', async
   );
   const { notifications } = await until('the notification', async () => {
     const page = await read(author);
-    return page.total > 0 ? page : undefined;
+    return page.notifications.length > 0 ? page : undefined;
   });
   t.equal(notifications.length, 1);
   t.match(notifications[0], {
