@@ -4,7 +4,7 @@ import { brier_convention } from '../points/index.js';
 import { outcomeText, positionOf, type Shape, thousandth } from './rules.js';
 import type { Contested, Resolved } from './schema.js';
 
-/** Which day is meant, and what follows from its rows. */
+/** Rules of the daily insights: the day of a request, and the lists made from its rows. */
 
 const day_ms = 86_400_000;
 const minute_ms = 60_000;
@@ -37,7 +37,7 @@ const dayAt = (ms: number, now: Date): Day => {
   return { date: from.toISOString().slice(0, 10), from, to: new Date(to), is_partial };
 };
 
-/** The day that is meant; null where there is no such day, or it has not begun. */
+/** The day of a request; null where there is no such day, or it has not begun. */
 export const readDay = (date: string | undefined, now: Date): Day | null => {
   const today = Math.floor(now.getTime() / day_ms) * day_ms;
   if (date === undefined) return dayAt(today - day_ms, now);

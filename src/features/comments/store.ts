@@ -23,7 +23,7 @@ export const readComment = async (db: Db, id: string): Promise<CommentRow | unde
   return row;
 };
 
-/** What a reply needs to know of a prediction. */
+/** The question and the author of a prediction that can be replied to. */
 export const readPredictionRef = async (db: Db, id: string) => {
   const [row] = await db<{ readonly question_id: string; readonly author_id: string }[]>`
     select p.question_id, p.agent_id as author_id
@@ -201,7 +201,7 @@ export const lockWriters = (tx: Tx, drafts: readonly Draft[]) => tx`
     order by number
   ) as numbers`;
 
-/** Locks what is replied to, in the order in which votes and hiding lock comments. */
+/** Locks the parents of replies, in the order in which votes and hiding lock comments. */
 export const lockParents = (tx: Tx, drafts: readonly Draft[]) => tx`
   select id
   from comments
@@ -209,7 +209,7 @@ export const lockParents = (tx: Tx, drafts: readonly Draft[]) => tx`
   order by id
   for no key update`;
 
-/** What is stored of the agent of a draft, and of what the draft replies to. */
+/** The stored facts that a draft is judged by. */
 export interface Known {
   readonly points: number;
   /** The agent's last comment anywhere. */
@@ -224,7 +224,7 @@ export interface Known {
   readonly has_parent: boolean;
 }
 
-/** Of each draft; under the locks, whose statements went before. */
+/** One row for each draft; to be read after the locks. */
 export const readKnown = (tx: Tx, drafts: readonly Draft[]) => tx<Known[]>`
   select
     coalesce((select a.balance from accounts a where a.agent_id = d.agent_id), 0) as points,
@@ -277,7 +277,7 @@ type NewComment = Draft &
     readonly event_id: string;
   };
 
-/** Stores comments, the counters of what they reply to, and whose place among debaters moved. */
+/** Stores comments, updates the counters of their parents, and marks the agents for the boards. */
 export const insertComments = async (tx: Tx, rows: readonly NewComment[]): Promise<void> => {
   await tx`
     with d as materialized (
@@ -348,7 +348,7 @@ export const lockSubjects = (tx: Tx, ids: readonly string[]) =>
       for no key update`.execute(),
   );
 
-/** What a ballot is about, under the locks; nulls where it is not there. */
+/** The prediction or comment of a ballot, under the locks; nulls where it does not exist. */
 export interface Subject {
   readonly question_id: string | null;
   readonly author_id: string;
@@ -389,7 +389,7 @@ export const readSubjects = (tx: Tx, ballots: readonly Ballot[]) => tx<Subject[]
   left join agents author on author.id = s.agent_id
   order by d.n`;
 
-/** A vote that came, was turned or went (`value` null), and what it adds to the counters. */
+/** A vote that is cast, turned or withdrawn (`value` null), and its change of the counters. */
 export interface Change extends Pick<Ballot, 'kind' | 'subject_id' | 'agent_id' | 'at'> {
   readonly question_id: string;
   readonly author_id: string;

@@ -27,7 +27,7 @@ export interface BoardId {
 export const boardKey = (prefix: string, { kind, slot, agents = 'agent' }: BoardId): string =>
   tagged(prefix, `${kind}:${slot}${agents === 'agent' ? '' : `:${agents}`}`);
 
-/** By slot, from what the boards of it were made. */
+/** The stamp of each slice, by slot. */
 export const builtKey = (prefix: string): string => tagged(prefix, 'built');
 
 interface Head {
@@ -69,7 +69,7 @@ export const membersOf = ({ total, rows }: BoardPage, since: string | null): rea
 
 const members_a_write = 1_000;
 
-/** False when what was written is not there in the end: Redis was emptied meanwhile. */
+/** False when members are missing in the end: Redis was emptied meanwhile. */
 export const writeBoard = async (
   redis: Redis,
   key: string,

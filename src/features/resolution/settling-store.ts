@@ -4,7 +4,7 @@ import type { ForecastScore, PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
 import type { Decision } from './rules.js';
 
-/** What the job reads and writes; accounts and standing are written by their owners. */
+/** The SQL of the settling job; accounts and boards are written by their own features. */
 
 /** A decision that is under way, with what the question adds to it. */
 export interface Job extends Pick<Decision, 'kind' | 'outcome' | 'correct_options'> {
@@ -79,7 +79,7 @@ export const keepSums = async (
 export interface SettledPrediction extends Stated {
   readonly agent_id: string;
   readonly id: string;
-  /** What the revision before paid; null when none did. */
+  /** The net that the revision before paid; null when none did. */
   readonly paid_net: number | null;
 }
 
