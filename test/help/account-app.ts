@@ -8,7 +8,7 @@ import {
   routes as human_routes,
   type LoginLimit,
 } from '../../src/features/accounts/index.js';
-import { createBoards, type StandingParts } from '../../src/features/leaderboards/index.js';
+import { createBoards, type LeaderboardParts } from '../../src/features/leaderboards/index.js';
 import { makeWindowsOf } from '../../src/features/limits/index.js';
 import type { Deps } from '../../src/http/deps.js';
 import { createLimiter } from '../../src/http/limits.js';
@@ -34,7 +34,7 @@ export const startAccountApp = async (t: Teardown, options: PartsOptions = {}) =
   const { config, redis } = parts.deps;
   const limiter = createLimiter({ redis, prefix: config.REDIS_PREFIX, processes: 1, log });
   const deps: Deps &
-    StandingParts & {
+    LeaderboardParts & {
       principals: typeof principals;
       sessions: typeof sessions;
       logins: LoginLimit;
