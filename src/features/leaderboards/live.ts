@@ -86,11 +86,6 @@ export const writeBoard = async (
   return true;
 };
 
-export interface Boards {
-  /** A page of a board, from Redis, or from the record where Redis does not have it. */
-  page(query: BoardQuery): Promise<BoardPage>;
-}
-
 const readHead = async (redis: Redis, key: string): Promise<Head | null> => {
   const [head] = await redis.zrange(key, '0', '0');
   return head?.startsWith('!') ? JSON.parse(head.slice(1)) : null;
@@ -116,7 +111,7 @@ const readLive = async (
 
 const shared_ms = 1_000;
 
-export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
+export const createBoards = ({ sql, redis, log, config }: Deps) => {
   const prefix = config.REDIS_PREFIX;
   /** A read from Postgres passes over all scores: equal reads within a second share one. */
   const pages = makeCache<BoardPage>({ most: 200, ttl_ms: shared_ms });
@@ -130,7 +125,9 @@ export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
     }
   };
   return {
-    page: async (query) =>
+    /** A page of a board, from Redis, or from the record where Redis does not have it. */
+    page: async (query: BoardQuery): Promise<BoardPage> =>
       (await readRedis(query)) ?? pages.get(JSON.stringify(query), () => readBoard(sql, query)),
   };
 };
+export type Boards = ReturnType<typeof createBoards>;
