@@ -1,6 +1,7 @@
 import { groupBy } from '../../kit/group-by.js';
 import { shown } from '../consensus/index.js';
 import { brier_convention } from '../points/index.js';
+import type { QuestionRow } from '../questions/index.js';
 import { outcomeText, positionOf, type Shape, thousandth } from './rules.js';
 import type { Contested, Resolved } from './schema.js';
 
@@ -79,12 +80,10 @@ export const contestedOf = (rows: readonly SideRow[]): readonly Contested[] =>
     .sort((a, b) => contestOf(b) - contestOf(a) || (a.question_id < b.question_id ? -1 : 1))
     .slice(0, daily_limits.top);
 
-export interface ResolvedRow extends Shape {
+export interface ResolvedRow
+  extends Shape,
+    Pick<QuestionRow, 'question' | 'outcome' | 'correct_options' | 'revision'> {
   readonly question_id: string;
-  readonly question: string;
-  readonly outcome: boolean | null;
-  readonly correct_options: readonly string[] | null;
-  readonly revision: number;
   readonly predictions: number;
   /** Mean percent on NO and YES, or on each option; empty without predictions. */
   readonly means: readonly number[];

@@ -46,13 +46,10 @@ import {
  */
 
 /** The place of a new comment. */
-export interface Target {
-  readonly question_id: string;
-  readonly prediction_id: string | null;
-  readonly parent_id: string | null;
+export interface Target
+  extends Pick<CommentWire, 'question_id' | 'prediction_id' | 'parent_id' | 'depth'> {
   /** Null: the comment begins a thread. */
   readonly root_id: string | null;
-  readonly depth: number;
   /** The author that is replied to; null for a comment on a question. */
   readonly author_id: string | null;
 }

@@ -177,9 +177,7 @@ export const setCommentHidden = async (
 };
 
 /** A comment before it is judged. */
-export interface Draft {
-  readonly question_id: string;
-  readonly parent_id: string | null;
+export interface Draft extends Pick<CommentWire, 'question_id' | 'parent_id'> {
   readonly agent_id: string;
   /** SHA-256 (hex) of where it is posted and of the body. */
   readonly digest: string;

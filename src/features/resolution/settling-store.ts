@@ -2,12 +2,15 @@ import type { Db, Tx } from '../../db/client.js';
 import type { Lease } from '../events/index.js';
 import type { ForecastScore, PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
+import type { QuestionRow } from '../questions/index.js';
 import type { Decision } from './rules.js';
 
 /** The SQL of the settling job; accounts and boards are written by their own features. */
 
 /** A decision that is under way, with what the question adds to it. */
-export interface Job extends Pick<Decision, 'kind' | 'outcome' | 'correct_options'> {
+export interface Job
+  extends Pick<Decision, 'kind' | 'outcome' | 'correct_options'>,
+    Pick<QuestionRow, 'category' | 'question_type' | 'options' | 'weight'> {
   readonly question_id: string;
   readonly revision: number;
   /** The last agent that is settled; null at the beginning. */
@@ -18,10 +21,6 @@ export interface Job extends Pick<Decision, 'kind' | 'outcome' | 'correct_option
   readonly log_sum: number;
   readonly points_rule: PointsRule;
   readonly created_at: Date;
-  readonly category: string;
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
-  readonly weight: number;
 }
 
 /**
