@@ -38,8 +38,8 @@ import {
 import { createExports, type ExportParts } from '../features/exports/index.js';
 import {
   createBoards,
+  type LeaderboardParts,
   makeLeaderboardTopics,
-  type StandingParts,
 } from '../features/leaderboards/index.js';
 import {
   createLimitReader,
@@ -94,7 +94,7 @@ type Needs = Deps &
   HistoryParts &
   BriefParts &
   TaxonomyParts &
-  StandingParts &
+  LeaderboardParts &
   WebhookParts &
   LimitParts &
   LogParts &

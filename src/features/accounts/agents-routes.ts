@@ -12,7 +12,8 @@ import {
   readRank,
   type StandingParts,
 } from '../leaderboards/index.js';
-import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
+import { countLedger, readAccount, readLedger } from '../points/index.js';
+import { tierOf } from '../points/rules.js';
 import {
   type AgentRow,
   countOwned,

@@ -108,7 +108,7 @@ const minorityOf = (
   };
 };
 
-/** What those on the leading side name against themselves, and one of the other side. */
+/** Counter-evidence that the leading side names against itself, and one of another side. */
 const wouldChangeOf = ({ question, chosen }: BriefInput, sides: Sides): Aside[] => {
   if (question.status === 'resolved' || question.status === 'voided') return [];
   const quoted = [...chosen.for, ...chosen.against];

@@ -1,10 +1,11 @@
 import { groupBy } from '../../kit/group-by.js';
 import { shown } from '../consensus/index.js';
 import { brier_convention } from '../points/index.js';
+import type { QuestionRow } from '../questions/index.js';
 import { outcomeText, positionOf, type Shape, thousandth } from './rules.js';
 import type { Contested, Resolved } from './schema.js';
 
-/** Which day is meant, and what follows from its rows. */
+/** Rules of the daily insights: the day of a request, and the lists made from its rows. */
 
 const day_ms = 86_400_000;
 const minute_ms = 60_000;
@@ -37,7 +38,7 @@ const dayAt = (ms: number, now: Date): Day => {
   return { date: from.toISOString().slice(0, 10), from, to: new Date(to), is_partial };
 };
 
-/** The day that is meant; null where there is no such day, or it has not begun. */
+/** The day of a request; null where there is no such day, or it has not begun. */
 export const readDay = (date: string | undefined, now: Date): Day | null => {
   const today = Math.floor(now.getTime() / day_ms) * day_ms;
   if (date === undefined) return dayAt(today - day_ms, now);
@@ -79,12 +80,10 @@ export const contestedOf = (rows: readonly SideRow[]): readonly Contested[] =>
     .sort((a, b) => contestOf(b) - contestOf(a) || (a.question_id < b.question_id ? -1 : 1))
     .slice(0, daily_limits.top);
 
-export interface ResolvedRow extends Shape {
+export interface ResolvedRow
+  extends Shape,
+    Pick<QuestionRow, 'question' | 'outcome' | 'correct_options' | 'revision'> {
   readonly question_id: string;
-  readonly question: string;
-  readonly outcome: boolean | null;
-  readonly correct_options: readonly string[] | null;
-  readonly revision: number;
   readonly predictions: number;
   /** Mean percent on NO and YES, or on each option; empty without predictions. */
   readonly means: readonly number[];

@@ -2,7 +2,7 @@ import type { Db } from '../../db/client.js';
 import { givenSides } from '../predictions/index.js';
 import { type Day, daily_limits, type ResolvedRow, type SideRow } from './daily-rules.js';
 
-/** What happened on a day. Questions are read under the names of the wire. */
+/** The reads of the daily insights, under the names of the wire. */
 
 /** The questions that were predicted on. */
 const predictedOn = (db: Db, { from, to }: Day) => db`
@@ -144,7 +144,7 @@ export const readResolved = (db: Db, { from, to }: Day) => db<ResolvedRow[]>`
   order by r.created_at, q.id
   limit ${daily_limits.resolved}`;
 
-/** Those who won most by what resolved; linked, not suspended, not imported, as on the boards. */
+/** The agents that won most on the resolved questions, with the conditions of the boards. */
 export const readTopAgents = (db: Db, ids: readonly string[]) => db`
   with won as (
     select

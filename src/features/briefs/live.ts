@@ -28,12 +28,6 @@ import {
   readWindows,
 } from './store.js';
 
-/** A cache of briefs: each for a second, or until its question changes in this process. */
-export interface Briefs {
-  read(question: QuestionRow, sees_reasoning: boolean): Promise<Brief>;
-  forget(question_id: string): void;
-}
-
 const fresh_ms = 1_000;
 /** Of some 20 KB each. */
 const most_briefs = 300;
@@ -80,25 +74,24 @@ const readInput = async (
   };
 };
 
-export const createBriefs = (
-  { sql, clock }: Pick<Deps, 'sql' | 'clock'>,
-  live: LiveConsensus,
-): Briefs => {
+/** A cache of briefs: each for a second, or until its question changes in this process. */
+export const createBriefs = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: LiveConsensus) => {
   const briefs = makeCache<Brief>({ most: most_briefs, ttl_ms: fresh_ms });
   const limit = pLimit(loads_at_once);
   return {
-    read: async (question, sees_reasoning) =>
+    read: async (question: QuestionRow, sees_reasoning: boolean): Promise<Brief> =>
       briefs.get(`${question.id} ${sees_reasoning}`, () =>
         limit(async () => {
           const consensus = await live.read(question);
           return buildBrief(await readInput(sql, { question, consensus, sees_reasoning }, clock()));
         }),
       ),
-    forget(question_id) {
+    forget(question_id: string): void {
       for (const sees of [true, false]) briefs.forget(`${question_id} ${sees}`);
     },
   };
 };
+export type Briefs = ReturnType<typeof createBriefs>;
 
 const readWhole = async (sql: Deps['sql'], day: Day) => {
   const [movers, sides, published, closing, resolved] = await Promise.all([
@@ -120,21 +113,18 @@ const readWhole = async (sql: Deps['sql'], day: Day) => {
   };
 };
 
-/** Days in the memory of an api process: names and resolutions of a day that is over can change. */
-export interface Days {
-  /** The answer to a call. Rejects with a `BusyError` when too many wait for other days. */
-  read(day: Day): Promise<object>;
-}
-
 const most_days = 60;
 const most_waiting = 16;
 const day_fresh_ms = 5_000;
 
-export const createDays = ({ sql }: Pick<Deps, 'sql'>): Days => {
+/** A cache of days, for seconds: names and resolutions of a day that is over can change. */
+export const createDays = ({ sql }: Pick<Deps, 'sql'>) => {
   const days = makeCache<object>({ most: most_days, ttl_ms: day_fresh_ms });
   const queue = makeQueue(1, most_waiting);
   return {
-    read: async (day) =>
+    /** The answer to a call. Rejects with a `BusyError` when too many wait for other days. */
+    read: async (day: Day): Promise<object> =>
       days.get(`${day.date} ${day.is_partial}`, () => queue(() => readWhole(sql, day))),
   };
 };
+export type Days = ReturnType<typeof createDays>;

@@ -58,7 +58,7 @@ export interface Sides {
   readonly leading: number | null;
   /** The second side by count; null where two have the most, or all are on one. */
   readonly minority: number | null;
-  /** YES or the leading option: what the arguments are for or against, and what is measured. */
+  /** YES or the leading option: the subject of arguments and figures. */
   readonly first: number;
 }
 

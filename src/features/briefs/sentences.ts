@@ -12,7 +12,7 @@ import { brief_limits } from './rules.js';
 import type { Brief } from './schema.js';
 import type { BriefInput } from './store.js';
 
-/** What a brief says in words: what stands out in its figures, and how far to trust them. */
+/** The sentences of a brief: the main figures in words, and how far to trust them. */
 
 const predictions = (n: number): string => counted(n, 'prediction');
 
@@ -80,7 +80,7 @@ const dueText = (at: Date, as_of: Date): string => {
   return ms >= 0 ? `in ${spanText(ms)}` : `${spanText(-ms)} ago`;
 };
 
-/** What the predictions gave to what came about, on average. */
+/** The mean probability that the predictions gave to the outcome. */
 const givenText = ({ resolution, state }: Brief): string => {
   const { outcome, brier } = resolution;
   const { mean_probability: mean, total_predictions: n } = state;
@@ -135,7 +135,7 @@ const mostOfOneOwner = ({ sample }: BriefInput): number => {
   return Math.max(0, ...owners.values());
 };
 
-/** What weakens the figures and arguments of this question. */
+/** Weaknesses of the figures and arguments of this question. */
 export const notesOf = (input: BriefInput): string[] => {
   const { consensus, sample, sees_reasoning, life } = input;
   const { total_predictions: n } = consensus;

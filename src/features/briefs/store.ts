@@ -4,9 +4,9 @@ import { givenSides } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Chosen, SampleRow } from './rules.js';
 
-/** What a brief reads: texts only of the few predictions that are quoted. */
+/** The reads of a brief: texts only of the few predictions that are quoted. */
 
-/** What a side was given before and since a moment, summed as `givenSides` has it. */
+/** Sums of the shares of a side before and since a moment, in the units of `givenSides`. */
 export interface WindowRow {
   readonly name: '1d' | '7d' | '30d';
   readonly since: Date;

@@ -45,15 +45,12 @@ import {
  *   drafts · writes comments, events and kept answers · commits
  */
 
-/** What a comment is about. */
-export interface Target {
-  readonly question_id: string;
-  readonly prediction_id: string | null;
-  readonly parent_id: string | null;
+/** The place of a new comment. */
+export interface Target
+  extends Pick<CommentWire, 'question_id' | 'prediction_id' | 'parent_id' | 'depth'> {
   /** Null: the comment begins a thread. */
   readonly root_id: string | null;
-  readonly depth: number;
-  /** Author of what is replied to; null for a comment on a question. */
+  /** The author that is replied to; null for a comment on a question. */
   readonly author_id: string | null;
 }
 
@@ -63,7 +60,7 @@ interface PostDraft extends Draft, Target {
   readonly claim: Claim | null;
 }
 
-/** `repeat`: what became of the same body when it came first. */
+/** `repeat`: the agent posted the same body before, as this comment. */
 type Verdict = Reply | Fault | { readonly kind: 'repeat'; readonly id: string };
 
 export interface CommentParts extends QuestionParts {
@@ -181,7 +178,7 @@ const make = (draft: PostDraft, { last_id, used }: Known) => {
       digest: draft.digest,
     },
     created: { id: event_id, at, place, data: { ...data, user_name: agent.name } },
-    /** For the author of what is replied to. */
+    /** The event for the author that is replied to. */
     replied: author_id === null || author_id === agent_id ? null : replied,
     answer: reply(201, { comment }),
     claim: draft.claim,
@@ -189,8 +186,8 @@ const make = (draft: PostDraft, { last_id, used }: Known) => {
 };
 
 const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verdict[]> => {
-  // Sent in this order at once; the last is a statement of its own, whose view is younger than the
-  // locks.
+  // All are sent at once, in this order; the read comes last, so that it sees what was committed
+  // before the locks were granted.
   const locks = [lockWriters(tx, drafts).execute(), lockParents(tx, drafts).execute()];
   const [known] = await Promise.all([readKnown(tx, drafts), ...locks]);
   const judged = drafts.map((draft, n) => {
@@ -216,7 +213,7 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
   return judged.map((one) => ('kind' in one ? one : one.answer));
 };
 
-/** One a process; `committed` is called after each batch. */
+/** One for each process; `committed` is called after each batch. */
 export const createCommenting = (sql: Sql, committed: () => void): CommentParts['commenting'] =>
   createGroupCommit<PostDraft, Verdict>({
     key: ({ agent_id }) => agent_id,

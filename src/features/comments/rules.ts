@@ -1,6 +1,6 @@
 import { blank, findLinks, normaliseText, readProse } from '../../kit/text.js';
 
-/** What a comment must be: length, words, no profanity, no spam. Pure, and linear in the text. */
+/** The rules of a comment: length, words, no profanity, no spam. Pure, and linear in the text. */
 
 export const comment_limits = {
   min_characters: 20,
@@ -32,7 +32,7 @@ export interface TextFailure {
 export interface TextCheck {
   /** In NFC and trimmed: what was checked and is stored. */
   readonly text: string;
-  /** Its words and numbers, folded, without links: what copies are recognised by. */
+  /** Its words and numbers, folded, without links; copies are recognised by them. */
   readonly tokens: readonly string[];
   /** Empty when the text passes. */
   readonly failures: readonly TextFailure[];
@@ -105,7 +105,7 @@ const findSpam = (
 export const checkText = (raw: string): TextCheck => {
   const text = normaliseText(raw).trim();
   const length = checkLength(text);
-  // What is far too long is not read any further.
+  // A text that is far too long is not read any further.
   if (length?.code === 'COMMENT_TOO_LONG') return { text, tokens: [], failures: [length] };
   const { min_words, word_letters } = comment_limits;
   const links = findLinks(text);

@@ -23,7 +23,7 @@ export const readComment = async (db: Db, id: string): Promise<CommentRow | unde
   return row;
 };
 
-/** What a reply needs to know of a prediction. */
+/** The question and the author of a prediction that can be replied to. */
 export const readPredictionRef = async (db: Db, id: string) => {
   const [row] = await db<{ readonly question_id: string; readonly author_id: string }[]>`
     select p.question_id, p.agent_id as author_id
@@ -177,9 +177,7 @@ export const setCommentHidden = async (
 };
 
 /** A comment before it is judged. */
-export interface Draft {
-  readonly question_id: string;
-  readonly parent_id: string | null;
+export interface Draft extends Pick<CommentWire, 'question_id' | 'parent_id'> {
   readonly agent_id: string;
   /** SHA-256 (hex) of where it is posted and of the body. */
   readonly digest: string;
@@ -201,7 +199,7 @@ export const lockWriters = (tx: Tx, drafts: readonly Draft[]) => tx`
     order by number
   ) as numbers`;
 
-/** Locks what is replied to, in the order in which votes and hiding lock comments. */
+/** Locks the parents of replies, in the order in which votes and hiding lock comments. */
 export const lockParents = (tx: Tx, drafts: readonly Draft[]) => tx`
   select id
   from comments
@@ -209,7 +207,7 @@ export const lockParents = (tx: Tx, drafts: readonly Draft[]) => tx`
   order by id
   for no key update`;
 
-/** What is stored of the agent of a draft, and of what the draft replies to. */
+/** The stored facts that a draft is judged by. */
 export interface Known {
   readonly points: number;
   /** The agent's last comment anywhere. */
@@ -224,7 +222,7 @@ export interface Known {
   readonly has_parent: boolean;
 }
 
-/** Of each draft; under the locks, whose statements went before. */
+/** One row for each draft; to be read after the locks. */
 export const readKnown = (tx: Tx, drafts: readonly Draft[]) => tx<Known[]>`
   select
     coalesce((select a.balance from accounts a where a.agent_id = d.agent_id), 0) as points,
@@ -277,12 +275,9 @@ type NewComment = Draft &
     readonly event_id: string;
   };
 
-/**
- * Stores comments, the counters of what they reply to, and whose place among debaters moved; sent at
- * once.
- */
-export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unknown> =>
-  tx`
+/** Stores comments, updates the counters of their parents, and marks the agents for the boards. */
+export const insertComments = async (tx: Tx, rows: readonly NewComment[]): Promise<void> => {
+  await tx`
     with d as materialized (
       select *
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
@@ -312,7 +307,8 @@ export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unk
       where c.question_id = n.question_id and c.id = n.parent_id
     )
     insert into debater_changes (agent_id, id)
-    select agent_id, id from d`.execute();
+    select agent_id, id from d`;
+};
 
 export interface Ballot {
   readonly kind: 'prediction' | 'comment';
@@ -350,7 +346,7 @@ export const lockSubjects = (tx: Tx, ids: readonly string[]) =>
       for no key update`.execute(),
   );
 
-/** What a ballot is about, under the locks; nulls where it is not there. */
+/** The prediction or comment of a ballot, under the locks; nulls where it does not exist. */
 export interface Subject {
   readonly question_id: string | null;
   readonly author_id: string;
@@ -391,7 +387,7 @@ export const readSubjects = (tx: Tx, ballots: readonly Ballot[]) => tx<Subject[]
   left join agents author on author.id = s.agent_id
   order by d.n`;
 
-/** A vote that came, was turned or went (`value` null), and what it adds to the counters. */
+/** A vote that is cast, turned or withdrawn (`value` null), and its change of the counters. */
 export interface Change extends Pick<Ballot, 'kind' | 'subject_id' | 'agent_id' | 'at'> {
   readonly question_id: string;
   readonly author_id: string;
@@ -400,7 +396,7 @@ export interface Change extends Pick<Ballot, 'kind' | 'subject_id' | 'agent_id' 
   readonly down: number;
 }
 
-/** Writes votes and counters of subjects that are locked; sent at once. */
+/** Writes votes and counters of subjects that are locked. */
 export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<void> => {
   if (changes.length === 0) return;
   await tx`
@@ -447,7 +443,7 @@ export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<vo
     )
     insert into debater_changes (agent_id, id)
     select author_id, gen_random_uuid()
-    from (select distinct author_id from moves where kind = 'comment') authors`.execute();
+    from (select distinct author_id from moves where kind = 'comment') authors`;
 };
 
 /**

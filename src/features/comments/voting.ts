@@ -28,7 +28,7 @@ type Counted = { readonly upvotes: number; downvotes: number; value: 1 | -1 | nu
 export type Verdict = Counted | 'absent' | 'same_owner';
 
 const judge = (ballots: readonly Ballot[], subjects: readonly Subject[]) => {
-  /** What the ballots so far add, by subject. */
+  /** The sums of the ballots so far, by subject. */
   const added = new Map<string, { up: number; down: number }>();
   const changes: Change[] = [];
   const verdicts = ballots.map((ballot, n): Verdict => {
@@ -54,8 +54,8 @@ const judge = (ballots: readonly Ballot[], subjects: readonly Subject[]) => {
 
 const cast = async (tx: Tx, ballots: readonly Ballot[]): Promise<readonly Verdict[]> => {
   const ids = ballots.map(({ subject_id }) => subject_id);
-  // Sent in this order at once; the last is a statement of its own, whose view is younger than the
-  // locks.
+  // All are sent at once, in this order; the read comes last, so that it sees what was committed
+  // before the locks were granted.
   const locks = [lockAgents(tx, ballots, ids).execute(), ...lockSubjects(tx, ids)];
   const [subjects] = await Promise.all([readSubjects(tx, ballots), ...locks]);
   const { changes, verdicts } = judge(ballots, subjects);
@@ -65,7 +65,7 @@ const cast = async (tx: Tx, ballots: readonly Ballot[]): Promise<readonly Verdic
   return verdicts;
 };
 
-/** The group commit of votes; one a process. */
+/** The group commit of votes; one for each process. */
 export const createVoting = (sql: Sql): GroupCommit<Ballot, Verdict> =>
   createGroupCommit<Ballot, Verdict>({
     commit: ({ drafts }) => sql.begin((tx) => cast(tx, drafts)),

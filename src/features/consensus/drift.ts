@@ -20,7 +20,7 @@ interface Figure {
   readonly option: string | null;
   /** After each point. */
   readonly values: readonly number[];
-  /** What a prediction puts into the mean that this figure is. */
+  /** The value of a prediction in the mean that this figure is. */
   readonly put: (one: TimedForecast) => number;
 }
 
@@ -69,7 +69,7 @@ const findMoves = (at: readonly number[], values: readonly number[]): readonly M
 };
 
 /**
- * What each family moved. A figure is a mean of what each prediction puts in. With `m` the mean
+ * The share of each family in a move. A figure is a mean over predictions. With `m` the mean
  * before and `N` predictions after the move, its change is exactly Σ (v − m) / N over the
  * predictions in between; each of these is the contribution of its family. `m` is taken from all
  * predictions before, not from a rounded figure.

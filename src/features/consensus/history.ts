@@ -67,22 +67,8 @@ export const thinCourse = (course: Course, most: number): Course => ({
   points: thin(course.shape, course.points, most),
 });
 
-/**
- * Histories in an api process: read from Postgres on demand, and cached for seconds or until the
- * question gets another prediction.
- */
-export interface History {
-  /** Of a question that the caller may see, in at most so many points. */
-  read(question: QuestionRow, points: number): Promise<Course>;
-  /** The same as a PNG. Rejects with a `BusyError` when too many wait for theirs. */
-  png(question: QuestionRow, points: number, look: Look): Promise<Uint8Array>;
-  /** Feed this from the follower. */
-  onEvents(batch: readonly LogEntry[]): void;
-  close(): Promise<void>;
-}
-
 /** Of all histories together. */
-const most_kept_points = 100_000;
+const most_cached_points = 100_000;
 const fresh_ms = 5_000;
 /** So long a history is not read again for each prediction. */
 const long_history = 10_000;
@@ -91,10 +77,14 @@ const most_waiting = 1_000;
 const most_png_bytes = 20_000_000;
 const pixels_of_a_unit = 2;
 
-export const createHistory = ({ sql }: Pick<Deps, 'sql'>): History => {
+/**
+ * Histories in an api process: read from Postgres on demand, and cached for seconds or until the
+ * question gets another prediction.
+ */
+export const createHistory = ({ sql }: Pick<Deps, 'sql'>) => {
   const queue = makeQueue(loads_at_once, most_waiting);
   const courses = makeCache<Course>({
-    ...{ most: most_kept_points, ttl_ms: fresh_ms },
+    ...{ most: most_cached_points, ttl_ms: fresh_ms },
     sizeOf: ({ points }) => points.length + 10,
   });
   const pngs = makeCache<Uint8Array>({ most: most_png_bytes, sizeOf: (png) => png.length });
@@ -108,12 +98,14 @@ export const createHistory = ({ sql }: Pick<Deps, 'sql'>): History => {
     return makeCourse(shape, all, offset);
   };
 
+  /** Of a question that the caller may see, in at most so many points. */
   const read = async (question: QuestionRow, points: number): Promise<Course> =>
     thinCourse(await courses.get(question.id, () => queue(() => load(question))), points);
 
   return {
     read,
-    async png(question, points, look) {
+    /** The same as a PNG. Rejects with a `BusyError` when too many wait for theirs. */
+    async png(question: QuestionRow, points: number, look: Look): Promise<Uint8Array> {
       const course = await read(question, points);
       const { id, updated_at } = question;
       const key = JSON.stringify([id, updated_at.getTime(), course.offset, points, look]);
@@ -121,7 +113,8 @@ export const createHistory = ({ sql }: Pick<Deps, 'sql'>): History => {
         maker.render(drawPicture(question, course, look), look.width * pixels_of_a_unit),
       );
     },
-    onEvents(batch) {
+    /** Feed this from the follower. */
+    onEvents(batch: readonly LogEntry[]): void {
       for (const { question_id, event } of batch) {
         if (event !== 'prediction.placed' || question_id === null) continue;
         const is_long = (courses.peek(question_id)?.total ?? 0) > long_history;
@@ -131,3 +124,4 @@ export const createHistory = ({ sql }: Pick<Deps, 'sql'>): History => {
     close: maker.close,
   };
 };
+export type History = ReturnType<typeof createHistory>;

@@ -57,7 +57,7 @@ const subtitleOf = (question: PictureOf, course: Course): string => {
   return `${head} · ${count} · ${status}`;
 };
 
-/** From the first prediction to a little after the last, so that what stood last is seen, too. */
+/** From the first prediction to a little after the last, so that the last level shows. */
 const timesOf = (question: PictureOf, { points }: Course, width: number): Axis => {
   const most = Math.max(2, Math.floor(width / 114));
   const first = points[0]?.at ?? question.opens_at.getTime();
@@ -83,7 +83,7 @@ const lineOf = (
   return last === undefined ? line : [...line, { x: to, y: last.y }];
 };
 
-/** Each line with what it says now. */
+/** Each line with its newest value. */
 const legendOf = ({ shape, points }: Course): readonly LegendItem[] => {
   const last = points.at(-1);
   if (last === undefined) return [];

@@ -8,7 +8,7 @@ import { distributionOf } from '../predictions/index.js';
  * below, all of it whole numbers, so means and quantiles are exact.
  */
 
-/** What a prediction says: `yes` and its probability, or an `option` and the confidence in it. */
+/** The side of a prediction: `yes` and its probability, or an `option` and the confidence in it. */
 export interface Position {
   readonly family: string;
   readonly yes: boolean | null;
@@ -26,7 +26,7 @@ export interface Forecast extends Position {
   readonly given: readonly number[] | null;
 }
 
-/** What a prediction gives to each of so many options, from what is stored of it. */
+/** The share that a prediction gives to each of so many options, from its stored fields. */
 export const givenBy = (
   { option, value }: Pick<Position, 'option' | 'value'>,
   probabilities: readonly number[] | null,
@@ -139,7 +139,7 @@ export const logOdds = (percent: number): number => {
   return Math.log(p / (1 - p));
 };
 
-/** To nine places: what floating point adds to a number is gone, and what is even is even. */
+/** To nine places: the noise of floating point is gone, and equal values are equal. */
 const cleaned = (value: number): number => Math.round(value * 1e9) / 1e9;
 /** At most two decimals, a half up. */
 export const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;

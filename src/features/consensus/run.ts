@@ -5,6 +5,7 @@ import {
   logOdds,
   mean,
   meanGiven,
+  type QuestionShape,
   quantile,
   share,
   shown,
@@ -32,16 +33,7 @@ export interface TimedForecast {
   readonly given: readonly number[];
 }
 
-export interface RunShape {
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
-}
-
-export interface Run {
-  add(one: TimedForecast): void;
-  /** As the consensus has it. */
-  read(): Moment;
-}
+export type RunShape = Omit<QuestionShape, 'id'>;
 
 /** The weights of families, of which the predictions of an owner share one (see `poolCells`). */
 const makePools = () => {
@@ -73,7 +65,7 @@ const makePools = () => {
   };
 };
 
-export const makeRun = ({ question_type, options }: RunShape): Run => {
+export const makeRun = ({ question_type, options }: RunShape) => {
   const is_binary = question_type === 'binary';
   const pools = is_binary ? makePools() : null;
   const sides = new Array<number>(is_binary ? 2 : options.length).fill(0);
@@ -84,7 +76,7 @@ export const makeRun = ({ question_type, options }: RunShape): Run => {
   const means = (): number[] => sums.map((one) => meanGiven(one, count, options.length) ?? 0);
   const at = (q: number): number | null => (is_binary ? quantile(values, count, q) : null);
   return {
-    add(one) {
+    add(one: TimedForecast): void {
       const { side, value, given } = one;
       count += 1;
       sum += value;
@@ -93,7 +85,8 @@ export const makeRun = ({ question_type, options }: RunShape): Run => {
       for (const [n, part] of given.entries()) sums[n] = (sums[n] as number) + part;
       pools?.add(one);
     },
-    read() {
+    /** As the consensus has it. */
+    read(): Moment {
       const extremized = pools?.read() ?? null;
       const option_probabilities = means();
       const leading = leadingOf(sums, count);
@@ -113,3 +106,4 @@ export const makeRun = ({ question_type, options }: RunShape): Run => {
     },
   };
 };
+export type Run = ReturnType<typeof makeRun>;

@@ -36,7 +36,7 @@ const followLog = async (tx: Tx, after: number): Promise<{ taken: number; more: 
   const endings = await readEndings(tx, { after, until, most: most_a_step });
   let taken = 0;
   for (const ending of endings) {
-    // What came since, after a reopening or by an import, is not of that moment.
+    // Later predictions, after a reopening or by an import, do not belong to that moment.
     const consensus = await readConsensus(tx, ending, ending.offset);
     taken += (await putSnapshot(tx, { ...ending, taken_at: ending.moment }, consensus)) ? 1 : 0;
   }
@@ -54,7 +54,7 @@ const renewSome = async (tx: Tx): Promise<boolean> => {
   return outdated.length === most_a_step;
 };
 
-/** `turn` takes what is due and says how many that were, and whether more is waiting. */
+/** `turn` takes some snapshots that are due; returns their number, and whether more are. */
 export const createSnapshotTaker = ({ sql, clock }: Deps) => {
   /** An hour, and the last question that was looked at in it; null when all of them were. */
   let hour: { readonly at: number; readonly after: string | null } = { at: -1, after: null };

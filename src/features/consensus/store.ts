@@ -27,8 +27,8 @@ interface CountRow extends Omit<Position, 'family'> {
 }
 
 /**
- * What the log has of some questions: their predictions, without those whose event is still in the
- * outbox; with `before` only what stands in the log before that offset. One statement sees one
+ * The predictions on some questions that the log has, without those whose event is still in the
+ * outbox; with `before` only those before that offset of the log. One statement sees one
  * state of predictions, outbox and counters; the offset is that of the newest prediction counted.
  * Owners come in one text: a row each would cost several times as much.
  */
@@ -118,7 +118,7 @@ const portion = 1_000;
 /**
  * All predictions of a question that the log has, in the order of their times, and the offset of
  * the newest one: one statement, which sees one state. Those whose event is still in the outbox
- * are left out, as in the consensus; what moderation hid and what was voided stays in, also as
+ * are left out, as in the consensus; hidden predictions and those on void questions count, also as
  * there.
  */
 export const readForecasts = async (

@@ -11,7 +11,7 @@ import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
  *   family|option                        sum of what it is given
  *   o, t                                 offset and time of the last prediction counted in
  *
- * A second hash, which only scripts read, has by owner what it said: with one more prediction of
+ * A second hash, which only scripts read, has the cells of each owner: with one more prediction of
  * the owner those before it move into the cells of the next size.
  */
 
@@ -31,11 +31,11 @@ export const tallyKeys = (prefix: string, question_id: string): readonly string[
   return [key, `${key}:owners`];
 };
 
-/** What a prediction says, without blanks. */
+/** The cell of a prediction, as a field without blanks. */
 export const cellField = ({ family, yes, option, value }: Position): string =>
   `${family}|${option === null ? (yes ? 'y' : 'n') : option}|${value}`;
 
-/** What the event of a prediction says; with the options of its question. */
+/** The forecast in the event of a prediction; `options` are those of the question. */
 export const forecastIn = (entry: LogEntry, options: readonly string[]): Forecast => {
   const data = readData(entry);
   const index = data['option_index'];
@@ -60,7 +60,7 @@ export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
   readonly question_id: string;
   /** By field of the hash. */
   readonly cells: ReadonlyMap<string, number>;
-  /** By owner what it said, each once more for each time. */
+  /** The cells of each owner, repeated for each of its predictions. */
   readonly owners: ReadonlyMap<string, readonly string[]>;
 }
 

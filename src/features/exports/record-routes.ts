@@ -15,7 +15,6 @@ import { reply, routeFor } from '../../http/route.js';
 import { type Fault, isFault } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { readMe } from '../accounts/index.js';
-import type { StandingParts } from '../leaderboards/index.js';
 import { notificationWire } from '../notifications/index.js';
 import { brier_convention, countLedger, readAccount } from '../points/index.js';
 import { predictionWire } from '../predictions/index.js';
@@ -29,7 +28,7 @@ import {
   readDisputes,
 } from './record-store.js';
 
-const route = routeFor<Deps & StandingParts>();
+const route = routeFor<Deps>();
 
 const score_members = Object.keys(score_schema.properties) as (keyof OwnRow)[];
 

@@ -1,6 +1,6 @@
 export { type Boards, createBoards } from './live.js';
 export { readPerformance } from './performance.js';
 export { createBoardRebuild, findBoardDifferences } from './rebuild.js';
-export { makeLeaderboardTopics, routes, type StandingParts } from './routes.js';
+export { type LeaderboardParts, makeLeaderboardTopics, routes } from './routes.js';
 export { type Performance, performance_schema } from './schema.js';
 export { markDebaters, markStanding, readRank } from './store.js';

@@ -27,7 +27,7 @@ export interface BoardId {
 export const boardKey = (prefix: string, { kind, slot, agents = 'agent' }: BoardId): string =>
   tagged(prefix, `${kind}:${slot}${agents === 'agent' ? '' : `:${agents}`}`);
 
-/** By slot, from what the boards of it were made. */
+/** The stamp of each slice, by slot. */
 export const builtKey = (prefix: string): string => tagged(prefix, 'built');
 
 interface Head {
@@ -69,7 +69,7 @@ export const membersOf = ({ total, rows }: BoardPage, since: string | null): rea
 
 const members_a_write = 1_000;
 
-/** False when what was written is not there in the end: Redis was emptied meanwhile. */
+/** False when members are missing in the end: Redis was emptied meanwhile. */
 export const writeBoard = async (
   redis: Redis,
   key: string,
@@ -85,11 +85,6 @@ export const writeBoard = async (
   await redis.rename(made, key);
   return true;
 };
-
-export interface Boards {
-  /** A page of a board, from Redis, or from the record where Redis does not have it. */
-  page(query: BoardQuery): Promise<BoardPage>;
-}
 
 const readHead = async (redis: Redis, key: string): Promise<Head | null> => {
   const [head] = await redis.zrange(key, '0', '0');
@@ -116,7 +111,7 @@ const readLive = async (
 
 const shared_ms = 1_000;
 
-export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
+export const createBoards = ({ sql, redis, log, config }: Deps) => {
   const prefix = config.REDIS_PREFIX;
   /** A read from Postgres passes over all scores: equal reads within a second share one. */
   const pages = makeCache<BoardPage>({ most: 200, ttl_ms: shared_ms });
@@ -130,7 +125,9 @@ export const createBoards = ({ sql, redis, log, config }: Deps): Boards => {
     }
   };
   return {
-    page: async (query) =>
+    /** A page of a board, from Redis, or from the record where Redis does not have it. */
+    page: async (query: BoardQuery): Promise<BoardPage> =>
       (await readRedis(query)) ?? pages.get(JSON.stringify(query), () => readBoard(sql, query)),
   };
 };
+export type Boards = ReturnType<typeof createBoards>;

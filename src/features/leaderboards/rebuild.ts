@@ -25,7 +25,7 @@ import {
  * a change was taken.
  */
 
-/** What boards rank and how members are written; another program's boards are made anew. */
+/** Names the form of boards and members; boards of another form are made anew. */
 const boards_form = 'rows';
 
 const most_changes = 50_000;
@@ -36,7 +36,7 @@ const longest_turn_ms = 3_000;
 /** A pass over all scores may take a while. */
 const patient = { statement_ms: 30_000 };
 
-/** Redis lost what was being made; the next turn makes it again. */
+/** Redis lost the board that was being made; the next turn makes it again. */
 class BoardsLost extends Error {}
 
 /** Boards that are made together. */
@@ -62,7 +62,7 @@ const makeBoards = async (db: Db, prefix: string, { slice, kinds }: BoardSet) =>
   }));
 };
 
-/** What a slice has to be made from, and by slot what was. */
+/** The stamp that a slice must have, and the stamps by slot. */
 const readBuilt = async (redis: Redis, prefix: string, day: number) => {
   const key = builtKey(prefix);
   await redis.hsetnx(key, 'life', makeId());
@@ -134,7 +134,7 @@ export const createBoardRebuild = (deps: Deps, every_ms = 500): Loop => {
 
 const shown = 5;
 
-/** What differs first between what a board has and what it should have. */
+/** The first difference between a board in Redis and the board from Postgres. */
 const compare = (name: string, has: readonly string[], wanted: readonly string[]): string[] => {
   if (has.length === 0) return [`Redis has no board ${name}`];
   const of = (members: readonly string[]) =>

@@ -28,8 +28,8 @@ import {
 } from './schema.js';
 import { type BoardQuery, readNames } from './store.js';
 
-export type StandingParts = { readonly boards: Boards };
-type Needs = Deps & TaxonomyParts & StandingParts;
+export type LeaderboardParts = { readonly boards: Boards };
+type Needs = Deps & TaxonomyParts & LeaderboardParts;
 
 /** Where the page before ended: its key and its agent. */
 const readAfter = (after: readonly unknown[] | null): BoardQuery['after'] | Fault => {

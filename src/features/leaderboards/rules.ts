@@ -1,7 +1,7 @@
 import { calibrationError, type Interval, meanInterval, wilson } from '../points/index.js';
 
 /**
- * Leaderboards: who is on which board and where. A board is one kind of ranking over one slice of
+ * Leaderboards: the boards and their order. A board is one kind of ranking over one slice of
  * the resolved predictions; a slice is a category (or all) in a period.
  *
  * On the boards are agents that are linked to a person and not suspended: only these can predict,
@@ -22,7 +22,7 @@ export type BoardName = (typeof boards)[number];
 export const periods = ['all', '30d', '7d'] as const;
 export type Period = (typeof periods)[number];
 
-/** What a client may call a period. */
+/** The names that clients may use for periods. */
 export const period_names = [...periods, 'monthly', 'weekly'] as const;
 const other_names: Readonly<Record<string, Period>> = { monthly: '30d', weekly: '7d' };
 
@@ -71,11 +71,11 @@ export const slicesOf = (categories: readonly string[], day: number): readonly S
     periods.map((period) => sliceOf({ category, period }, day)),
   );
 
-/** What the resolved predictions of one agent in one slice come to. */
+/** The sums of the resolved predictions of one agent in one slice. */
 export interface Sums {
   readonly n: number;
   readonly correct: number;
-  /** What the predictions won, less what they lost. */
+  /** Wins less losses. */
   readonly net: number;
   readonly brier: number;
   readonly squares: number;
@@ -113,7 +113,7 @@ export const percents = ({ low, high }: Interval): Interval => ({
   high: percent(high),
 });
 
-/** 95 % interval of what a board estimates; null for points, which are no estimate. */
+/** 95 % interval of the estimate of a board; null for points, which are no estimate. */
 const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
   const { n, correct, bin_n, bin_stated, bin_hits } = sums;
   if (kind === 'points') return null;

@@ -28,7 +28,7 @@ export const markStanding = async (
     select distinct unnest(${agent_ids as string[]}::uuid[]), ${category}::text`;
 };
 
-/** Says that what these agents wrote, or the votes on it, or whether they count, changed. */
+/** Says that comments of these agents, votes on them, or the status of the agents changed. */
 export const markDebaters = async (tx: Tx, agent_ids: readonly string[]): Promise<void> => {
   if (agent_ids.length === 0) return;
   await tx`
@@ -88,13 +88,13 @@ export const readPillars = async (db: Db): Promise<readonly string[]> => {
   return rows.map(({ slug }) => slug);
 };
 
-/** Who is on boards at all. */
+/** The agents that boards rank: linked and not suspended. */
 const isRanked = (db: Db) => db`a.owner_id is not null and a.suspended_at is null`;
 
 const kindColumn = (db: Db) => db`
   case when is_imported(a.owner_id) then 'imported' else 'agent' end`;
 
-/** What ranked agents won, less what they lost. */
+/** Wins less losses of ranked agents. */
 const netsOf = (db: Db, which: ReturnType<typeof isRanked>) => db`
   select a.id as agent_id, ${kindColumn(db)} as kind, coalesce(sum(s.net), 0)::integer as net
   from agents a
@@ -158,7 +158,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
     where ${isRanked(db)} and (${category === null && since === null} or s.n is not null)
   )`;
 
-/** What linked agents that are not suspended wrote, of what is not hidden. */
+/** Visible comments of ranked agents, counted. */
 const debaters = (db: Db) => db`
   standing as (
     select
@@ -174,7 +174,7 @@ const debaters = (db: Db) => db`
     group by c.agent_id, a.owner_id
   )`;
 
-/** By what each board is sorted, the lowest first; null for an agent that is not on it. */
+/** The sort key of each board, the lowest first; null for an agent that is not on it. */
 const forecastKeys = (db: Db) => db`
   ('points', -net::float8),
   ('accuracy', case when n >= ${least_resolved} then -(correct::float8 / n) end),

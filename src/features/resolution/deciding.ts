@@ -24,7 +24,7 @@ import { insertResolution, lockQuestion, type ResolutionRow, readLatest } from '
 export interface Decided {
   readonly question: QuestionRow;
   readonly resolution: ResolutionRow;
-  /** False: exactly this had been decided already, and nothing changed. */
+  /** False: the question had exactly this decision already. */
   readonly changed: boolean;
 }
 
@@ -60,7 +60,7 @@ const voidAndTell = async (tx: Tx, before: QuestionRow, note: string | null, at:
   const { id, question } = before;
   const row = await markVoided(tx, { id, note, at });
   if (isFault(row) || before.status !== 'open') return row;
-  // It takes no more predictions: that is what this event says.
+  // The event says that the question takes no more predictions.
   const data = { question_id: id, question, closed_at: at.toISOString() };
   await emit(tx, question_closed, { at, place: { question_id: id }, data });
   return row;

@@ -33,7 +33,7 @@ import {
 /** A call about a question or a dispute. */
 type Call<B, C extends Caller = AgentCaller> = Context<{ readonly id: string }, unknown, B, C>;
 
-/** What both events of a dispute say. */
+/** The data that both events of a dispute share. */
 const eventOf = async (tx: Tx, { id: dispute_id, question_id, user_id }: DisputeRow, at: Date) => {
   const { question = '' } = (await readQuestion(tx, question_id)) ?? {};
   const data = { dispute_id, question_id, question, user_id };
@@ -65,7 +65,7 @@ export const fileDispute = async (call: Call<FileBody>, { sql, clock }: Deps): P
   });
 };
 
-/** However it ended: upheld, rejected or withdrawn. */
+/** Ends a dispute: upheld, rejected or withdrawn. */
 const end = async (tx: Tx, ending: Ending): Promise<DisputeRow | Fault> => {
   const dispute = await endDispute(tx, ending);
   if (dispute === undefined) return refuse(dispute_faults.DISPUTE_NOT_OPEN);
@@ -94,7 +94,7 @@ interface Made {
   readonly at: Date;
 }
 
-/** The outcome as far as it is stated; what is undefined is left out. */
+/** The outcome as far as it is stated, without undefined members. */
 const outcomeOf = ({ outcome, correct_options }: DecideBody) => ({
   ...(outcome === undefined ? {} : { outcome }),
   ...(correct_options === undefined ? {} : { correct_options }),
@@ -133,7 +133,7 @@ const readNote = (body: DecideBody): string | Fault => {
   return readText(body.note, 'body.note', note_limits);
 };
 
-/** In the audit log, and for the agent that filed it. */
+/** Writes the audit log and notifies the agent that filed the dispute. */
 const record = async (tx: Tx, row: DisputeRow, made: Made & { admin: string }): Promise<void> => {
   const { admin, body, note, at } = made;
   const { id, question_id, user_id: agent_id, status, new_revision } = row;

@@ -24,7 +24,7 @@ import { findVisible, question_faults } from '../questions/index.js';
 import { correctIndices, countOptions } from './rules.js';
 import { readEntries, readReceipt } from './store.js';
 
-/** What a forecast earns or would earn, with everything that is needed to do the sum again. */
+/** Receipts and simulations: the net of a forecast, with everything needed to do the sum again. */
 
 const route = routeFor<Deps>();
 const tag = 'points';
@@ -39,7 +39,7 @@ const shares_schema = Type.Array(
   Type.Object({ option: Type.String(), p: Type.Number({ minimum: 0, maximum: 1 }) }),
 );
 
-/** What one outcome earns: the terms of the formula and what comes of them. */
+/** The net of one outcome, with the terms of the formula. */
 const payout_schema = Type.Object({
   correct: Type.Array(Type.String()),
   outcome_vector: Type.Array(Type.Number()),
@@ -74,7 +74,7 @@ const payoutOf = (forecast: Forecasted, correct: readonly number[]) => {
   };
 };
 
-/** One for each option being the only right one. */
+/** For each option, the payout if it alone is right. */
 const payoutsOf = (forecast: Forecasted) =>
   namesOf(forecast).map((_, index) => payoutOf(forecast, [index]));
 
@@ -92,7 +92,7 @@ const receipt_schema = Type.Object({
   user_id: uuid_schema,
   question_type: textEnum(['binary', 'multi'] as const),
   weight: Type.Integer(),
-  /** What was stated, over all options. */
+  /** The stated forecast over all options. */
   distribution: shares_schema,
   formula: Type.String(),
   /** `pending`: decided, and the settling has not come to this prediction yet. */
@@ -100,9 +100,9 @@ const receipt_schema = Type.Object({
   /** Of the question: how often it was decided. */
   revision: Type.Integer(),
   placed_at: time_schema,
-  /** What the decided outcome earns, worked out again; null while there is none. */
+  /** The net of the decided outcome, worked out again; null while there is none. */
   result: nullable(payout_schema),
-  /** While the question is undecided: for each option, what is earned if it alone is right. */
+  /** While the question is undecided: for each option, the net if it alone is right. */
   outcomes: Type.Array(payout_schema),
   /** Ledger entries about this prediction, oldest first, and what they come to. */
   entries: Type.Array(
@@ -171,7 +171,7 @@ const simulation_schema = Type.Object({
   weight: Type.Integer(),
   distribution: shares_schema,
   formula: Type.String(),
-  /** For each option, what is earned if it alone is right. */
+  /** For each option, the net if it alone is right. */
   outcomes: Type.Array(payout_schema),
 });
 

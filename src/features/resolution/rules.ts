@@ -13,7 +13,7 @@ import {
 
 /** Rules of decisions and of disputes, without I/O and without a clock. */
 
-/** What an admin or a dispute decides, brought to one value. */
+/** A decision of an admin or of a dispute. */
 export interface Decision {
   readonly kind: 'resolve' | 'void';
   /** Of a yes/no question that is resolved; else null. */
@@ -111,7 +111,7 @@ export const isSameDecision = (a: Decision, b: Decision): boolean => {
 /** A yes/no question has two: YES and NO. */
 export const countOptions = (options: readonly string[]): number => options.length || 2;
 
-/** Indices of what turned out right; of a yes/no question YES is 0 and NO is 1. */
+/** Indices of the correct options; of a yes/no question YES is 0 and NO is 1. */
 export const correctIndices = (decided: Outcome, options: readonly string[]): readonly number[] => {
   if (decided.outcome !== null) return [decided.outcome ? 0 : 1];
   return (decided.correct_options ?? []).map((option) => options.indexOf(option));

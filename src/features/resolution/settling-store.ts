@@ -2,12 +2,15 @@ import type { Db, Tx } from '../../db/client.js';
 import type { Lease } from '../events/index.js';
 import type { ForecastScore, PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
+import type { QuestionRow } from '../questions/index.js';
 import type { Decision } from './rules.js';
 
-/** What the job reads and writes; accounts and standing are written by their owners. */
+/** The SQL of the settling job; accounts and boards are written by their own features. */
 
 /** A decision that is under way, with what the question adds to it. */
-export interface Job extends Pick<Decision, 'kind' | 'outcome' | 'correct_options'> {
+export interface Job
+  extends Pick<Decision, 'kind' | 'outcome' | 'correct_options'>,
+    Pick<QuestionRow, 'category' | 'question_type' | 'options' | 'weight'> {
   readonly question_id: string;
   readonly revision: number;
   /** The last agent that is settled; null at the beginning. */
@@ -18,10 +21,6 @@ export interface Job extends Pick<Decision, 'kind' | 'outcome' | 'correct_option
   readonly log_sum: number;
   readonly points_rule: PointsRule;
   readonly created_at: Date;
-  readonly category: string;
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
-  readonly weight: number;
 }
 
 /**
@@ -79,7 +78,7 @@ export const keepSums = async (
 export interface SettledPrediction extends Stated {
   readonly agent_id: string;
   readonly id: string;
-  /** What the revision before paid; null when none did. */
+  /** The net that the revision before paid; null when none did. */
   readonly paid_net: number | null;
 }
 

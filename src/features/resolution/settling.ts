@@ -100,7 +100,7 @@ const settlePrediction = (job: Job, prediction: SettledPrediction): Settled => {
 /** Predictions of one chunk. */
 const chunk_size = 40;
 
-/** For how long a decision that cannot be worked on is left alone. */
+/** How long a decision that failed to settle is left alone. */
 const set_aside_ms = 5_000;
 
 /** More lateness than this is not made up for. */
@@ -117,7 +117,7 @@ const createPacer = (per_second: number) => {
   };
 };
 
-/** The lease, or the place in the question, is another timer's by now. */
+/** Another timer holds the lease, or has moved the cursor. */
 class NotOurs extends Error {}
 
 interface Chunk {
@@ -138,7 +138,7 @@ const noticeOf = (
   details: { revision, net: score?.net ?? 0 },
 });
 
-/** One transaction; rolled back where the lease or the cursor is another timer's by now. */
+/** One transaction; rolled back where another timer holds the lease or has moved the cursor. */
 const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
   const { job, lease, predictions, is_last } = chunk;
   const settled = predictions.map((one) => settlePrediction(job, one));
@@ -208,7 +208,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
     for (const [id, until_ms] of set_aside) if (until_ms <= now) set_aside.delete(id);
     const job = await readJob(sql, [...set_aside.keys()]);
     if (job === undefined) return 'rest';
-    // Renewed each turn, which is much shorter than the lease.
+    // A turn is much shorter than the lease, which each turn renews.
     lease = await takeLease(sql, 'settling', holder, lease_seconds);
     if (lease === undefined) return 'rest';
     try {
@@ -219,7 +219,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
         lease = undefined;
         return 'rest';
       }
-      // The others go on: what is wrong with this one may be wrong for long.
+      // The other decisions go on: the cause may last.
       if (!isOutage(error)) set_aside.set(job.question_id, Date.now() + set_aside_ms);
       throw error;
     }

@@ -2,6 +2,7 @@ import type { Db, Tx } from '../../db/client.js';
 import type { PageAsk } from '../../http/page.js';
 import type { PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
+import type { QuestionRow } from '../questions/index.js';
 import type { Decision, Disputed, Filing } from './rules.js';
 import type { DisputeStatus, DisputeWire, ResolutionWire } from './schema.js';
 
@@ -61,15 +62,19 @@ export const insertResolution = async (
   return row as ResolutionRow;
 };
 
-export interface ReceiptRow extends Stated, Pick<Decision, 'outcome' | 'correct_options'> {
+type OfQuestion =
+  | 'question_type'
+  | 'options'
+  | 'weight'
+  | 'outcome'
+  | 'correct_options'
+  | 'revision';
+
+export interface ReceiptRow extends Stated, Pick<QuestionRow, OfQuestion> {
   readonly id: string;
   readonly question_id: string;
   readonly agent_id: string;
   readonly placed_at: Date;
-  readonly question_type: 'binary' | 'multi';
-  readonly options: readonly string[];
-  readonly weight: number;
-  readonly revision: number;
   /** Of the latest decision. */
   readonly points_rule: PointsRule | null;
   readonly is_resolved: boolean;

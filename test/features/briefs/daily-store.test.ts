@@ -1,5 +1,5 @@
 import { t } from 'tap';
-import { startApp, type TestApp } from '../../help/app.js';
+import { type Answered, startApp, type TestApp } from '../../help/app.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { makeForecasters, place } from './world.js';
@@ -30,6 +30,9 @@ const decide = async (app: TestApp, id: string, act: string, body: object): Prom
   const answer = await app.call('POST', `/api/admin/questions/${id}/${act}`, { admin: true, body });
   if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
 };
+
+const resolvedIn = ({ resolved }: Answered['body'], id: string) =>
+  resolved.questions.find((one: { question_id: string }) => one.question_id === id);
 
 const settled = (app: TestApp, revisions: number) =>
   until('all is settled', async () => {
@@ -104,24 +107,17 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   t.match(body.closing_soon, { total: 1, questions: [{ question_id: soon }] });
 
   // YES: mean 60 %, (0.6 − 1)² = 0.16; agents 0.04, 0.04, 0.64.
-  const found = body.resolved.questions.find(
-    (one: { question_id: string }) => one.question_id === yes,
-  );
-  t.match(found, {
+  t.match(resolvedIn(body, yes), {
     ...{ outcome: 'YES', revision: 1, predictions: 3, crowd: 60, crowd_brier: 0.16 },
     ...{ even_brier: 0.25, median_agent_brier: 0.04, best_agent_brier: 0.04 },
   });
   // Each option has a mean of (60 + 20 + 20) / 3: the even forecast.
-  const other = body.resolved.questions.find(
-    (one: { question_id: string }) => one.question_id === multi,
-  );
-  t.match(other, { outcome: 'Tin', crowd: 33.33, crowd_brier: 0.333, even_brier: 0.333 });
+  const even = { crowd: 33.33, crowd_brier: 0.333, even_brier: 0.333 };
+  t.match(resolvedIn(body, multi), { outcome: 'Tin', ...even });
   t.match(body.resolved, { total: 2, scored: 2, better_than_even: 1 });
-  const wins = (
-    await app.sql`
-    select agent_id, sum(net)::integer as points from scores group by 1 order by 2 desc`
-  )[0];
-  t.match(body.top_agents[0], { user_id: wins?.['agent_id'], points: wins?.['points'] });
+  const [best] = await app.sql`
+    select agent_id as user_id, sum(net)::integer as points from scores group by 1 order by 2 desc`;
+  t.match(body.top_agents[0], best ?? {});
   const sumOf = (member: 'predictions' | 'agents' | 'resolved'): number =>
     body.families.reduce((sum: number, row: Record<string, number>) => sum + (row[member] ?? 0), 0);
   t.equal(body.families.length, 5);
@@ -135,10 +131,9 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   const fresh = await startApp(t, { stores: app.stores, roles: ['api'] });
   const anew = (await fresh.call('GET', `${path}?date=${date}`)).body;
   t.same(anew.movers, body.movers, 'what was counted stays');
-  t.match(
-    anew.resolved.questions.find((one: { question_id: string }) => one.question_id === yes),
-    { outcome: 'NO', revision: 2, crowd: 40, crowd_brier: 0.36, median_agent_brier: 0.64 },
-  );
+  t.match(resolvedIn(anew, yes), {
+    ...{ outcome: 'NO', revision: 2, crowd: 40, crowd_brier: 0.36, median_agent_brier: 0.64 },
+  });
   const today = (await fresh.call('GET', `${path}?date=${dateOf(0)}`)).body;
   t.equal(today.resolved.total, 0, 'it counts on the day of its first decision');
 });
@@ -149,11 +144,9 @@ t.test('a move counts from three predictions before and one point on', async (t)
   const [a, b, c, d, e] = forecasters.map(({ key }) => key);
   const yes = (id: string, key: string | undefined, confidence: number) =>
     place(app, { key: key ?? '', id, prediction: true, confidence });
-  const [few, near, far] = [
-    await makeOpenQuestion(app),
-    await makeOpenQuestion(app),
-    await makeOpenQuestion(app),
-  ];
+  const [few = '', near = '', far = ''] = await Promise.all(
+    [1, 2, 3].map(() => makeOpenQuestion(app)),
+  );
   for (const key of [a, b]) await yes(few, key, 60);
   for (const key of [a, b, c]) await yes(far, key, 60);
   for (const key of [a, b, c, d]) await yes(near, key, 60);

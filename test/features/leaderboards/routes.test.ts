@@ -40,7 +40,15 @@ const post = async (agent: Agent, path: string): Promise<string> => {
 const vote = (agent: Agent, id: string) =>
   app.call('POST', `/api/comments/${id}/upvote`, { key: agent.key });
 
-await t.test('a leaderboard on the socket follows the one over HTTP', async (t) => {
+const owners = await Promise.all(Array.from({ length: 5 }, () => makeHuman(app)));
+// One after the other: equals are ranked by their ids, which grow with the time.
+const agents: Agent[] = [];
+for (const human of owners) agents.push(await makeAgent(app, { human }));
+const [a, b, c, d, e] = agents as [Agent, Agent, Agent, Agent, Agent];
+const question_id = await makeOpenQuestion(app);
+const path = `/api/questions/${question_id}/comments`;
+
+t.test('a leaderboard on the socket follows the one over HTTP', async (t) => {
   const socket = await connect(t, app.port);
   const topics = ['leaderboard:points', 'leaderboard:points:7d', 'leaderboard:debaters'];
   socket.send({ op: 'subscribe', id: 1, topics });
@@ -50,28 +58,21 @@ await t.test('a leaderboard on the socket follows the one over HTTP', async (t) 
   }
   const { id } = await makeAgent(app, { human: await makeHuman(app) });
   const readPoints = async () => (await app.call('GET', '/api/leaderboard?by=points')).body;
-  await until('the board has the agent', async () => (await readPoints()).total === 1);
+  const count = agents.length + 1;
+  await until('the board has the agent', async () => (await readPoints()).total === count);
   const newest = (): Record<string, unknown> => {
     const frames = socket.frames.filter(({ topic }) => topic === 'leaderboard:points');
     return Object.assign({}, ...frames.map(({ data, set }) => data ?? set));
   };
-  await until('the socket has the agent', () => newest()['total'] === 1);
+  await until('the socket has the agent', () => newest()['total'] === count);
   const { by, category, period, leaderboard, total } = await readPoints();
   t.strictSame(newest(), { by, category, period, leaderboard, total });
-  t.equal(leaderboard[0].user_id, id);
+  t.ok(leaderboard.some(({ user_id }: { user_id: string }) => user_id === id));
   for (const [n, name] of ['', 'wealth', 'points:1d', 'points:all:all', 'debaters:7d'].entries()) {
     socket.send({ op: 'subscribe', id: 10 + n, topics: [`leaderboard:${name}`] });
     t.match(await socket.answer(10 + n), { op: 'error', code: 'INVALID_TOPIC' }, name);
   }
 });
-
-const owners = await Promise.all(Array.from({ length: 5 }, () => makeHuman(app)));
-// One after the other: equals are ranked by their ids, which grow with the time.
-const agents: Agent[] = [];
-for (const human of owners) agents.push(await makeAgent(app, { human }));
-const [a, b, c, d, e] = agents as [Agent, Agent, Agent, Agent, Agent];
-const question_id = await makeOpenQuestion(app);
-const path = `/api/questions/${question_id}/comments`;
 
 t.test('agents are ranked by the upvotes on what they wrote', async (t) => {
   const [ca, cb] = [await post(a, path), await post(b, path)];
