@@ -68,15 +68,12 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
 };
 
 /** Production logs are JSON lines, this process's too. */
-const makeSay = ({ NODE_ENV }: Config): Say =>
-  NODE_ENV === 'production'
-    ? (msg) => {
-        const time = new Date().toISOString();
-        process.stdout.write(`${JSON.stringify({ level: 30, time, role: 'supervisor', msg })}\n`);
-      }
-    : (line) => {
-        process.stdout.write(`${line}\n`);
-      };
+const makeSay =
+  ({ NODE_ENV }: Config): Say =>
+  (msg) => {
+    const line = { level: 30, time: new Date().toISOString(), role: 'supervisor', msg };
+    process.stdout.write(`${NODE_ENV === 'production' ? JSON.stringify(line) : msg}\n`);
+  };
 
 const wantedRoles = ({ ROLES }: Config): readonly RoleName[] =>
   (['api', 'relay', 'signer', 'timer'] as const).filter(

@@ -16,7 +16,7 @@ import { until } from './until.js';
 /** `npm run faults`: faults last longer, and more clients follow. */
 export const is_long = process.env['LONG_FAULTS'] === 'true';
 
-/** How long a file, or one test of several faults, may take; the latter as an option of the test. */
+/** How long a file may take, or one test of several faults. */
 export const fault_limits = { timeout: is_long ? 0 : 580_000 };
 
 export type FaultWorld = Witnesses;

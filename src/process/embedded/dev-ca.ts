@@ -8,9 +8,9 @@ const day_ms = 24 * 60 * 60 * 1000;
 const valid_ms = 3_650 * day_ms;
 
 /**
- * A certificate authority for development, and the certificate and key of a server on 127.0.0.1, ::1
- * or localhost, all as PEM. With it a newcomer can receive webhooks, which are always HTTPS, on this
- * machine. Its key is forgotten at once, so that nobody can sign a further certificate with it.
+ * A certificate authority for development, and the certificate and key of a server on 127.0.0.1,
+ * ::1 or localhost, all as PEM. With it a newcomer can receive webhooks, which are always HTTPS, on
+ * this machine. Its key is forgotten at once, so that nobody can sign a further certificate.
  */
 export const makeDevCa = async () => {
   const common = {
