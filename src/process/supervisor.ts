@@ -20,182 +20,12 @@ import { type EmbeddedStore, pickPort, probePort, signalProcess } from './embedd
 import { startRedis } from './embedded/redis.js';
 import { endOrphans, keepRole, type RoleProcess } from './role-process.js';
 
-interface BannerParts {
-  readonly config: Config;
-  /** Undefined when no api runs here. */
-  readonly url: string | undefined;
-  readonly dev_ca: DevCaFiles | null;
-}
-
-/** What a person at the terminal wants to know once the service runs. Never a secret itself. */
-export const banner = ({ config, url, dev_ca }: BannerParts): readonly string[] => {
-  const { ADMIN_KEY, DATA_DIR, DATABASE_URL, NODE_ENV, REDIS_URL } = config;
-  const here = (name: string): string => path.relative('', path.join(DATA_DIR, name));
-  const production = NODE_ENV === 'production';
-  const embedded = DATABASE_URL === undefined || REDIS_URL === undefined;
-  const folders = [here(''), placeOutside(DATA_DIR)].filter((folder) => folder !== '');
-  const facts: readonly (readonly [string, string])[] = [
-    ['admin key', ADMIN_KEY === undefined ? here('admin-key') : 'as set in ADMIN_KEY'],
-    ['data', embedded ? `${folders.join(' and ')} (npm run backup)` : 'in the stores that are set'],
-    ['logs', production ? 'this output, one JSON line each' : here('log/forum.log')],
-  ];
-  const lines = facts.map(([name, value]) => `  ${name.padEnd(10)} ${value}`);
-  const headline =
-    url === undefined ? 'Prediction Forum runs without an api.' : `Prediction Forum runs at ${url}`;
-  if (production) return [headline, ...lines.map((line) => line.trim())];
-  if (!isLoopback(config.HOST)) lines.push('', ...open_warning);
-  return ['', headline, '', ...lines, ...(url === undefined ? [] : tryNext(url, dev_ca)), ''];
-};
-
-const isLoopback = (host: string): boolean => /^(localhost|::1|127(\.\d{1,3}){3})$/.test(host);
-
-const open_warning = [
-  '  WARNING: this is development mode, and other machines can reach it: /dev/outbox shows every',
-  '  mail, with its links, to anybody. Set NODE_ENV=production or HOST=127.0.0.1.',
-];
-
-const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
-  const body = '{"name":"First Light","model":"claude-sonnet-4"}';
-  const lines = [
-    '',
-    '  Try next:',
-    `    curl -X POST ${url}/api/register \\`,
-    `      -H 'content-type: application/json' -d '${body}'`,
-    '    npm run demo          25 agents play the whole story',
-    `    ${url}/docs`,
-  ];
-  if (dev_ca === null) return lines;
-  return [
-    ...lines,
-    '',
-    '  Webhooks may go to https://127.0.0.1:PORT (10000 or more) with the certificate',
-    `    ${path.relative('', dev_ca.cert_file)} and its key ${path.relative('', dev_ca.key_file)}`,
-  ];
-};
-
-/** An embedded store that is started again at once, at the same address, whenever it ends. */
-interface SupervisedStore {
-  readonly name: string;
-  readonly url: string;
-  stop(): Promise<void>;
-  /** Ends it without ceremony. */
-  kill(): Promise<void>;
-}
-
-/** A store that lacks room on its disk is to be back soon after there is some. */
-const longest_backoff_ms = 1_000;
-const kill_ms = 2_000;
-
-const superviseStore = async (
-  { config, say }: Supervisor,
-  name: 'Redis' | 'Postgres',
-): Promise<SupervisedStore> => {
-  const stopped = new AbortController();
-  const start = (must_keep_port: boolean): Promise<EmbeddedStore> => {
-    const options = { data_dir: config.DATA_DIR, say, must_keep_port };
-    return name === 'Redis' ? startRedis(options) : startPostgres(options);
-  };
-  let store = await start(false);
-  const { url } = store;
-
-  const startAgain = async (): Promise<void> => {
-    for (let backoff_ms = 50; !stopped.signal.aborted; backoff_ms *= 2) {
-      try {
-        store = await start(true);
-        return say(`${name} runs again.`);
-      } catch (error) {
-        say(`${name}: ${error instanceof Error ? error.message : error}`);
-      }
-      await rest(Math.min(backoff_ms, longest_backoff_ms), stopped.signal);
-    }
-  };
-  let starting: Promise<void> = Promise.resolve();
-  const watch = async (): Promise<void> => {
-    for (;;) {
-      await store.exited;
-      if (stopped.signal.aborted) return;
-      say(`${name} ended; it is started again.`);
-      starting = startAgain();
-      await starting;
-    }
-  };
-  const done = watch();
-  return {
-    name,
-    url,
-    async stop() {
-      stopped.abort();
-      // A start that is under way makes another one to stop.
-      await starting;
-      await store.stop();
-      await done;
-    },
-    async kill() {
-      stopped.abort();
-      // Ends it at once and leaves files that the next start can use.
-      signalProcess(store.pid, name === 'Redis' ? 'SIGKILL' : 'SIGQUIT');
-      await Promise.race([store.exited, wait(kill_ms)]);
-      signalProcess(store.pid, 'SIGKILL');
-    },
-  };
-};
-
-/** A terminal sends Ctrl-C to everybody, and npm passes a signal on: both come at once. */
-const same_ms = 300;
-const parent_every_ms = 500;
-
-/**
- * What asks a service to stop. `stop` is aborted by the first signal, or by the end of the npm that
- * started this process; `force` by the second signal.
- */
-const watchStopSignals = (env: NodeJS.ProcessEnv): StopSignals => {
-  let first_at = 0;
-  const stop = new AbortController();
-  const force = new AbortController();
-  const onSignal = (): void => {
-    if (first_at !== 0 && Date.now() - first_at > same_ms) force.abort();
-    first_at ||= Date.now();
-    stop.abort();
-  };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
-  // A closed terminal or a killed npm must not end this process before its children.
-  process.stdout.on('error', () => undefined);
-  process.stderr.on('error', () => undefined);
-  if (env['npm_lifecycle_event'] !== undefined) watchParent(onSignal);
-  return { stop: stop.signal, force: force.signal };
-};
-
-interface StopSignals {
-  readonly stop: AbortSignal;
-  readonly force: AbortSignal;
-}
-
-/** Rests so long, or until the signal. */
-const rest = (ms: number, signal: AbortSignal): Promise<void> =>
-  wait(ms, undefined, { signal }).catch(() => undefined);
-
-const whenAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve());
-  });
-
-/** npm may be killed in a way that it cannot pass on; then nobody could stop this process. */
-const watchParent = (onGone: () => void): void => {
-  const parent = process.ppid;
-  const timer = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(timer);
-    onGone();
-  }, parent_every_ms);
-  timer.unref();
-};
-
 /**
  * Runs the whole service. Order of the start: claim DATA_DIR → port free? → keys, stores →
  * migrations → role processes. Order of the end: api (nobody new comes in) → the other roles
  * (they finish what they hold) → Redis → Postgres. A second signal or 20 s ends all of it by force.
  */
+
 export interface SupervisorOptions {
   readonly config: Config;
   /** What the role processes get, with the settings that are made here laid over it. */
@@ -207,7 +37,7 @@ export interface SupervisorOptions {
 interface Supervisor extends SupervisorOptions {
   readonly say: Say;
   readonly claim: DataDirClaim;
-  readonly signals: StopSignals;
+  readonly signals: ReturnType<typeof watchStopSignals>;
   readonly stores: SupervisedStore[];
   readonly roles: { readonly role: RoleName; readonly process: RoleProcess }[];
 }
@@ -238,15 +68,12 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
 };
 
 /** Production logs are JSON lines, this process's too. */
-const makeSay = ({ NODE_ENV }: Config): Say =>
-  NODE_ENV === 'production'
-    ? (msg) => {
-        const time = new Date().toISOString();
-        process.stdout.write(`${JSON.stringify({ level: 30, time, role: 'supervisor', msg })}\n`);
-      }
-    : (line) => {
-        process.stdout.write(`${line}\n`);
-      };
+const makeSay =
+  ({ NODE_ENV }: Config): Say =>
+  (msg) => {
+    const line = { level: 30, time: new Date().toISOString(), role: 'supervisor', msg };
+    process.stdout.write(`${NODE_ENV === 'production' ? JSON.stringify(line) : msg}\n`);
+  };
 
 const wantedRoles = ({ ROLES }: Config): readonly RoleName[] =>
   (['api', 'relay', 'signer', 'timer'] as const).filter(
@@ -266,7 +93,7 @@ const start = async (self: Supervisor): Promise<void> => {
   if (signals.stop.aborted) return;
   const url = port === undefined ? undefined : publicUrl(config, port);
   self.claim.note({ state: 'running', ...(url === undefined ? {} : { url }) });
-  for (const line of banner({ config, url, dev_ca })) self.say(line);
+  for (const line of banner(config, url, dev_ca)) self.say(line);
 };
 
 const port_problems: Readonly<Record<string, string>> = {
@@ -420,4 +247,170 @@ const stop = async (self: Supervisor): Promise<number> => {
   for (const { process } of roles) process.kill();
   await Promise.all(stores.map((store) => store.kill()));
   return 1;
+};
+
+/** A terminal sends Ctrl-C to everybody, and npm passes a signal on: both come at once. */
+const same_ms = 300;
+const parent_every_ms = 500;
+
+/**
+ * What asks a service to stop. `stop` is aborted by the first signal, or by the end of the npm that
+ * started this process; `force` by the second signal.
+ */
+const watchStopSignals = (env: NodeJS.ProcessEnv) => {
+  let first_at = 0;
+  const stop = new AbortController();
+  const force = new AbortController();
+  const onSignal = (): void => {
+    if (first_at !== 0 && Date.now() - first_at > same_ms) force.abort();
+    first_at ||= Date.now();
+    stop.abort();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  // A closed terminal or a killed npm must not end this process before its children.
+  process.stdout.on('error', () => undefined);
+  process.stderr.on('error', () => undefined);
+  if (env['npm_lifecycle_event'] !== undefined) watchParent(onSignal);
+  return { stop: stop.signal, force: force.signal };
+};
+
+/** Rests so long, or until the signal. */
+const rest = (ms: number, signal: AbortSignal): Promise<void> =>
+  wait(ms, undefined, { signal }).catch(() => undefined);
+
+const whenAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve());
+  });
+
+/** npm may be killed in a way that it cannot pass on; then nobody could stop this process. */
+const watchParent = (onGone: () => void): void => {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    onGone();
+  }, parent_every_ms);
+  timer.unref();
+};
+
+/** An embedded store that is started again at once, at the same address, whenever it ends. */
+interface SupervisedStore {
+  readonly name: string;
+  readonly url: string;
+  stop(): Promise<void>;
+  /** Ends it without ceremony. */
+  kill(): Promise<void>;
+}
+
+/** A store that lacks room on its disk is to be back soon after there is some. */
+const longest_backoff_ms = 1_000;
+const kill_ms = 2_000;
+
+const superviseStore = async (
+  { config, say }: Supervisor,
+  name: 'Redis' | 'Postgres',
+): Promise<SupervisedStore> => {
+  const stopped = new AbortController();
+  const start = (must_keep_port: boolean): Promise<EmbeddedStore> => {
+    const options = { data_dir: config.DATA_DIR, say, must_keep_port };
+    return name === 'Redis' ? startRedis(options) : startPostgres(options);
+  };
+  let store = await start(false);
+  const { url } = store;
+
+  const startAgain = async (): Promise<void> => {
+    for (let backoff_ms = 50; !stopped.signal.aborted; backoff_ms *= 2) {
+      try {
+        store = await start(true);
+        return say(`${name} runs again.`);
+      } catch (error) {
+        say(`${name}: ${error instanceof Error ? error.message : error}`);
+      }
+      await rest(Math.min(backoff_ms, longest_backoff_ms), stopped.signal);
+    }
+  };
+  let starting: Promise<void> = Promise.resolve();
+  const watch = async (): Promise<void> => {
+    for (;;) {
+      await store.exited;
+      if (stopped.signal.aborted) return;
+      say(`${name} ended; it is started again.`);
+      starting = startAgain();
+      await starting;
+    }
+  };
+  const done = watch();
+  return {
+    name,
+    url,
+    async stop() {
+      stopped.abort();
+      // A start that is under way makes another one to stop.
+      await starting;
+      await store.stop();
+      await done;
+    },
+    async kill() {
+      stopped.abort();
+      // Ends it at once and leaves files that the next start can use.
+      signalProcess(store.pid, name === 'Redis' ? 'SIGKILL' : 'SIGQUIT');
+      await Promise.race([store.exited, wait(kill_ms)]);
+      signalProcess(store.pid, 'SIGKILL');
+    },
+  };
+};
+
+/**
+ * What a person at the terminal wants to know once the service runs, never a secret itself. The url
+ * is undefined when no api runs here.
+ */
+export const banner = (
+  config: Config,
+  url: string | undefined,
+  dev_ca: DevCaFiles | null,
+): readonly string[] => {
+  const { ADMIN_KEY, DATA_DIR, DATABASE_URL, NODE_ENV, REDIS_URL } = config;
+  const here = (name: string): string => path.relative('', path.join(DATA_DIR, name));
+  const production = NODE_ENV === 'production';
+  const embedded = DATABASE_URL === undefined || REDIS_URL === undefined;
+  const folders = [here(''), placeOutside(DATA_DIR)].filter((folder) => folder !== '');
+  const facts: readonly (readonly [string, string])[] = [
+    ['admin key', ADMIN_KEY === undefined ? here('admin-key') : 'as set in ADMIN_KEY'],
+    ['data', embedded ? `${folders.join(' and ')} (npm run backup)` : 'in the stores that are set'],
+    ['logs', production ? 'this output, one JSON line each' : here('log/forum.log')],
+  ];
+  const lines = facts.map(([name, value]) => `  ${name.padEnd(10)} ${value}`);
+  const headline =
+    url === undefined ? 'Prediction Forum runs without an api.' : `Prediction Forum runs at ${url}`;
+  if (production) return [headline, ...lines.map((line) => line.trim())];
+  if (!isLoopback(config.HOST)) lines.push('', ...open_warning);
+  return ['', headline, '', ...lines, ...(url === undefined ? [] : tryNext(url, dev_ca)), ''];
+};
+
+const isLoopback = (host: string): boolean => /^(localhost|::1|127(\.\d{1,3}){3})$/.test(host);
+
+const open_warning = [
+  '  WARNING: this is development mode, and other machines can reach it: /dev/outbox shows every',
+  '  mail, with its links, to anybody. Set NODE_ENV=production or HOST=127.0.0.1.',
+];
+
+const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
+  const body = '{"name":"First Light","model":"claude-sonnet-4"}';
+  const lines = [
+    '',
+    '  Try next:',
+    `    curl -X POST ${url}/api/register \\`,
+    `      -H 'content-type: application/json' -d '${body}'`,
+    '    npm run demo          25 agents play the whole story',
+    `    ${url}/docs`,
+  ];
+  if (dev_ca === null) return lines;
+  return [
+    ...lines,
+    '',
+    '  Webhooks may go to https://127.0.0.1:PORT (10000 or more) with the certificate',
+    `    ${path.relative('', dev_ca.cert_file)} and its key ${path.relative('', dev_ca.key_file)}`,
+  ];
 };

@@ -55,7 +55,7 @@ const faults: Readonly<Record<string, Fault & { readonly is_noticed?: true }>> =
 test('kill -9 under load', fault_limits, async (t) => {
   const processes = is_long ? 3 : 2;
   const world = await startWorld(t, {
-    followers: is_long ? 200 : 40,
+    followers: is_long ? 200 : 30,
     env: { API_PROCESSES: String(processes) },
   });
   const { service, followers } = world;

@@ -7,7 +7,7 @@ import { t } from 'tap';
  * NODE_OPTIONS is taken away: it serves coverage, and it would put loader hooks into every process
  * that a test starts.
  */
-const file_ms = process.env['LONG_FAULTS'] === 'true' ? 3_600_000 : 300_000;
+const file_ms = process.env['LONG_FAULTS'] === 'true' ? 3_600_000 : 600_000;
 
 // Each file has its limit; the whole run, which grows with the tests, has none.
 t.setTimeout(0);

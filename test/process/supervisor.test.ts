@@ -179,7 +179,7 @@ t.test('a Redis that is not there is reported, and nothing waits for it', async 
 
 const said = (changes: Partial<Config>): string => {
   const config = { ...readConfig({}), ...changes };
-  return banner({ config, url: 'http://127.0.0.1:8080', dev_ca: null }).join('\n');
+  return banner(config, 'http://127.0.0.1:8080', null).join('\n');
 };
 
 t.test('development mode that others can reach is warned about', async (t) => {

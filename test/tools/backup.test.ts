@@ -31,85 +31,16 @@ const makeFolder = (t: Test): string => {
   return folder;
 };
 
-const predictionOf = (mark: string) => ({
-  prediction: true,
-  confidence: 71,
-  reasoning: makeReasoning(mark),
-});
+/** Exports wait until every transaction of a server is over, and a restore is a long one. */
+const stores = await startPrivateStores(t, { durable: false });
 
-/**
- * A service on stores of somebody else's, with agents that have predicted. No other test is on the
- * same server: exports wait until every transaction there is over, and a restore is a long one.
- */
-const startSeason = async (t: Test) => {
-  const stores = await startPrivateStores(t, { durable: false });
-  const app = await startApp(t, { stores });
-  const keys = [makeApiKey(), makeApiKey(), makeApiKey()];
-  await seed(app.sql, { keys, questions: 1 });
-  const [question] = await app.sql<{ id: string }[]>`select id from questions`;
-  const predict = async (of: TestApp, n: number) => {
-    const { status } = await of.call('POST', `/api/questions/${question?.id}/predict`, {
-      ...{ key: keys[n] as string, body: predictionOf(`season ${n}`) },
-    });
-    t.equal(status, 201);
-  };
-  await predict(app, 0);
-  const env = {
-    DATA_DIR: makeFolder(t),
-    DATABASE_URL: stores.database_url,
-    REDIS_URL: stores.redis_url,
-    REDIS_PREFIX: stores.redis_prefix,
-    SECRET_KEY: 'test-secret-key-0123456789abcdefghij',
-  };
-  return { app, stores, env, predict, file: path.join(env.DATA_DIR, 'kept.tar.gz') };
-};
-
-t.test(
-  'a database of somebody else’s goes back, and Redis does not tell of what was',
-  async (t) => {
-    const { app, stores, env, predict, file } = await startSeason(t);
-    await until('the event', async () => (await app.sql`select from events`).length === 1);
-    t.match(await runTool('backup', env, file), { code: 0 });
-    t.match(await runTool('backup', env, file), { code: 1, output: /is there already/ });
-    await predict(app, 1);
-    await predict(app, 2);
-    await until('the events', async () => (await app.sql`select from events`).length === 3);
-    const running = await runTool('restore', env, file, '--replace');
-    t.match(running, { code: 1, output: /still works with this database.*prediction-forum/ });
-    await app.stop();
-    const full = await runTool('restore', env, file);
-    t.match(full, { code: 1, output: /not empty.*--replace.*The database is as it was/ });
-    const other_key = { ...env, SECRET_KEY: 'another-secret-key-0123456789abcdef' };
-    const sealed = await runTool('restore', other_key, file, '--replace');
-    t.match(sealed, { code: 1, output: /This is another SECRET_KEY.*--without-key/ });
-    t.match(await runTool('restore', env, file, '--replace'), { code: 0 });
-
-    const again = await startApp(t, { stores });
-    const agents = await again.sql<{ id: string }[]>`select agent_id as id from predictions`;
-    t.same(
-      agents.map(({ id }) => id),
-      [agentId(0)],
-    );
-    await predict(again, 2);
-    await until('the event', async () => (await again.sql`select from events`).length === 2);
-    const { deps } = await openParts(t, { stores });
-    const parts = { sql: deps.sql, redis: deps.redis, prefix: stores.redis_prefix };
-    const agree = async () => (await findDifferences(parts)).length === 0;
-    await until('nothing differs', agree, 30_000, 200);
-  },
-);
-
-t.test('a file that was cut, damaged or edited is refused before anything changes', async (t) => {
-  const { app, env, file } = await startSeason(t);
-  t.match(await runTool('backup', env, file), { code: 0 });
-  await app.stop();
-  const whole = readFileSync(file);
+const damage = (whole: Buffer): readonly (readonly [string, Buffer, RegExp])[] => {
   const plain = gunzipSync(whole);
   const edited = Buffer.from(plain);
   edited.write('Bench Agent', edited.indexOf('Bench agent'));
   const flipped = Buffer.from(whole);
   flipped.writeUInt8(flipped.readUInt8(whole.length >> 1) ^ 1, whole.length >> 1);
-  const cases: readonly (readonly [string, Buffer, RegExp])[] = [
+  return [
     ['cut', whole.subarray(0, whole.length - 100), /cut off or damaged|ends too early/],
     ['cut at its last byte', whole.subarray(0, whole.length - 1), /cut off or damaged/],
     ['one bit', flipped, /cut off or damaged|was changed/],
@@ -119,7 +50,46 @@ t.test('a file that was cut, damaged or edited is refused before anything change
     ['another tar', gzipSync(Buffer.alloc(2_048)), /no backup of this program/],
     ['no gzip', Buffer.from('select 1;'), /cut off or damaged/],
   ];
-  for (const [what, bytes, said] of cases) {
+};
+
+t.test('a database of somebody else’s: what is refused, and how it goes back', async (t) => {
+  const app = await startApp(t, { stores });
+  const keys = [makeApiKey(), makeApiKey(), makeApiKey()];
+  await seed(app.sql, { keys, questions: 1 });
+  const [question] = await app.sql<{ id: string }[]>`select id from questions`;
+  const predict = async (of: TestApp, n: number) => {
+    const { status } = await of.call('POST', `/api/questions/${question?.id}/predict`, {
+      key: keys[n] as string,
+      body: { prediction: true, confidence: 71, reasoning: makeReasoning(`season ${n}`) },
+    });
+    t.equal(status, 201);
+  };
+  const hasEvents = (of: TestApp, count: number) =>
+    until('the events', async () => (await of.sql`select from events`).length === count);
+  const env = {
+    DATA_DIR: makeFolder(t),
+    DATABASE_URL: stores.database_url,
+    REDIS_URL: stores.redis_url,
+    REDIS_PREFIX: stores.redis_prefix,
+    SECRET_KEY: 'test-secret-key-0123456789abcdefghij',
+  };
+  const file = path.join(env.DATA_DIR, 'kept.tar.gz');
+  await predict(app, 0);
+  await hasEvents(app, 1);
+  t.match(await runTool('backup', env, file), { code: 0 });
+  t.match(await runTool('backup', env, file), { code: 1, output: /is there already/ });
+  await predict(app, 1);
+  await predict(app, 2);
+  await hasEvents(app, 3);
+  const running = await runTool('restore', env, file, '--replace');
+  t.match(running, { code: 1, output: /still works with this database.*prediction-forum/ });
+  await app.stop();
+  const full = await runTool('restore', env, file);
+  t.match(full, { code: 1, output: /not empty.*--replace.*The database is as it was/ });
+  const other_key = { ...env, SECRET_KEY: 'another-secret-key-0123456789abcdef' };
+  const sealed = await runTool('restore', other_key, file, '--replace');
+  t.match(sealed, { code: 1, output: /This is another SECRET_KEY.*--without-key/ });
+  for (const [what, bytes, said] of damage(readFileSync(file))) {
     const bad = path.join(env.DATA_DIR, 'bad.tar.gz');
     writeFileSync(bad, bytes);
     const ran = await runTool('restore', env, bad, '--replace');
@@ -129,12 +99,24 @@ t.test('a file that was cut, damaged or edited is refused before anything change
   const none = await runTool('restore', env, path.join(env.DATA_DIR, 'none'));
   t.match(none, { code: 1, output: /none: there is no such file/ });
   const sql = openAdmin(env.DATABASE_URL);
-  t.teardown(() => sql.end());
-  t.equal((await sql`select from predictions`).length, 1);
+  t.equal((await sql`select from predictions`).length, 3, 'nothing was changed');
+  await sql.end();
+
+  t.match(await runTool('restore', env, file, '--replace'), { code: 0 });
+  const again = await startApp(t, { stores });
+  const rows = await again.sql<{ id: string }[]>`select agent_id as id from predictions`;
+  t.same([...rows], [{ id: agentId(0) }]);
+  // Redis does not tell of what was.
+  await predict(again, 2);
+  await hasEvents(again, 2);
+  const { deps } = await openParts(t, { stores });
+  const parts = { sql: deps.sql, redis: deps.redis, prefix: stores.redis_prefix };
+  const agree = async () => (await findDifferences(parts)).length === 0;
+  await until('nothing differs', agree, 30_000, 200);
 });
 
 t.test('a backup of an older schema is brought to the present one', async (t) => {
-  const sql = openAdmin((await startPrivateStores(t, { durable: false })).database_url);
+  const sql = openAdmin(stores.database_url);
   t.teardown(() => sql.end());
   const file = path.join(makeFolder(t), 'old.tar.gz');
   const migrations = readMigrations();

@@ -4,23 +4,15 @@ import path from 'node:path';
 import { generate } from 'selfsigned';
 import { writeWhole } from './data-dir.js';
 
-/**
- * A certificate authority for development: with it a newcomer can receive webhooks, which are
- * always HTTPS, on this machine. Its key is forgotten at once, so that nobody can sign a further
- * certificate with it.
- */
-export interface DevCa {
-  /** PEM of the authority; WEBHOOK_CA_FILE names a file with it. */
-  readonly ca: string;
-  /** PEM certificate and key of a server on 127.0.0.1, ::1 or localhost. */
-  readonly cert: string;
-  readonly key: string;
-}
-
 const day_ms = 24 * 60 * 60 * 1000;
 const valid_ms = 3_650 * day_ms;
 
-export const makeDevCa = async (): Promise<DevCa> => {
+/**
+ * A certificate authority for development, and the certificate and key of a server on 127.0.0.1,
+ * ::1 or localhost, all as PEM. With it a newcomer can receive webhooks, which are always HTTPS, on
+ * this machine. Its key is forgotten at once, so that nobody can sign a further certificate.
+ */
+export const makeDevCa = async () => {
   const common = {
     keyType: 'ec',
     curve: 'P-256',
@@ -59,21 +51,17 @@ export const makeDevCa = async (): Promise<DevCa> => {
   return { ca: authority.cert, cert: leaf.cert, key: leaf.private };
 };
 
-export interface DevCaFiles {
-  readonly ca_file: string;
-  readonly cert_file: string;
-  readonly key_file: string;
-}
+const filesIn = (data_dir: string) => ({
+  ca_file: path.join(data_dir, 'dev-ca.pem'),
+  cert_file: path.join(data_dir, 'dev-cert.pem'),
+  key_file: path.join(data_dir, 'dev-key.pem'),
+});
 
-/**
- * The files of the authority under the data folder; made when one is missing or about to expire.
- */
+export type DevCaFiles = ReturnType<typeof filesIn>;
+
+/** The files under the data folder; made when one is missing or about to expire. */
 export const keepDevCa = async (data_dir: string): Promise<DevCaFiles> => {
-  const files = {
-    ca_file: path.join(data_dir, 'dev-ca.pem'),
-    cert_file: path.join(data_dir, 'dev-cert.pem'),
-    key_file: path.join(data_dir, 'dev-key.pem'),
-  };
+  const files = filesIn(data_dir);
   if (areValid(files)) return files;
   const made = await makeDevCa();
   writeWhole(files.key_file, made.key);
