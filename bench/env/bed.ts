@@ -14,7 +14,7 @@ import { type Child, startChild } from './child.js';
 import { treeOf } from './processes.js';
 
 /**
- * What a bench stands on: one Postgres and one Redis for all subjects, the same that `npm start`
+ * The common ground of a bench: one Postgres and one Redis for all subjects, the same that `npm start`
  * starts, and a load generator. Every commit is on the disk before it is answered.
  */
 export interface Bed {
@@ -127,7 +127,7 @@ export const writeKeys = ({ context }: Bed, keys: readonly string[]): string => 
   return keys_file;
 };
 
-/** What the service does after its answers belongs to the round: waits for it, returns seconds. */
+/** Waits for the work that the service does after its answers, as part of the round; in seconds. */
 export const waitUntilEmpty = async (
   sql: Sql,
   tables: readonly string[],

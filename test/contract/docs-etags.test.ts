@@ -6,7 +6,7 @@ import { makeDocsWorld } from '../help/docs-world.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeOpenQuestion } from '../help/story.js';
 
-/** What may be kept: an ETag, a rule for caches, and a 304 that costs no limit, at every door. */
+/** Caching: an ETag, a rule for caches, and a 304 that costs no limit, over HTTP and the socket. */
 
 const app_env = {
   TRUSTED_PROXIES: '127.0.0.1',
@@ -35,7 +35,7 @@ const leftOf = ({ headers }: Answered): string =>
 const costOf = (one: Answered, first: Answered): number =>
   leftOf(one) === '' ? 0 : Number(leftOf(first)) - Number(leftOf(one));
 
-t.test('what is read by many has a tag, and private answers have none', async (t) => {
+t.test('public answers have a tag, and private ones have none', async (t) => {
   const ids = cacheable.map(({ id }) => id);
   for (const id of [
     ...['getQuestion', 'listQuestions', 'getConsensus', 'leaderboard', 'debaterLeaderboard'],
@@ -55,7 +55,7 @@ t.test('what is read by many has a tag, and private answers have none', async (t
   }
 });
 
-t.test('each is 304 to who has it, at no cost, and 200 to everybody else', async (t) => {
+t.test('each is 304 to a caller that has it, at no cost, and 200 to all others', async (t) => {
   for (const route of cacheable) {
     const target = targets.get(route.id) ?? '';
     const who = newcomer();
@@ -102,7 +102,7 @@ t.test('over the socket it is the same', async (t) => {
   }
 });
 
-t.test('what changed has another tag, and a caller with a key keeps it for itself', async (t) => {
+t.test('a changed answer has another tag, and is private for a caller with a key', async (t) => {
   const route = routes.find(({ id }) => id === 'getQuestion') as Route;
   const { params, path } = await prepare(route);
   const { key } = await makeAgent(app);

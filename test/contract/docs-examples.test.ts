@@ -28,7 +28,7 @@ const operationOf = ({ path: where, method }: Route) => document.paths[where][me
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true });
 (addFormats as unknown as { default: (one: Ajv2020) => void }).default(ajv);
 
-/** What is wrong with an answer by the document; null when it is as documented. */
+/** The difference between an answer and the document; null when there is none. */
 const findProblem = (route: Route, status: number, type: string, body: unknown): string | null => {
   const wanted = statusOf(route);
   if (status !== wanted) return `${status} instead of ${wanted}: ${JSON.stringify(body)}`;
@@ -88,7 +88,7 @@ const sendWithClient = async (route: Route): Promise<string | null> => {
   return findProblem(route, status, documented, outcome.body);
 };
 
-t.test('what is given is given to an operation, and shown as its example', async (t) => {
+t.test('every example body belongs to an operation, and is shown there', async (t) => {
   const ids = routes.map(({ id }) => id);
   t.same(
     Object.keys(example_bodies).filter((id) => !ids.includes(id)),
