@@ -1,19 +1,16 @@
 import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import { type Answered, startApp } from '../help/app.js';
+import { type Answered, no_limits, startApp } from '../help/app.js';
 import { makeDocsWorld } from '../help/docs-world.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeOpenQuestion } from '../help/story.js';
 
 /** Caching: an ETag, a rule for caches, and a 304 that costs no limit, over HTTP and the socket. */
 
-const app_env = {
-  TRUSTED_PROXIES: '127.0.0.1',
-  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-  LIMIT_KEY: '100000000',
-};
-const app = await startApp(t, { env: { ...app_env, LIMIT_EXPORTS: '1000' } });
+const app = await startApp(t, {
+  env: { ...no_limits, TRUSTED_PROXIES: '127.0.0.1', WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
+});
 const prepare = await makeDocsWorld(app);
 const routes = (all_routes as readonly Route[]).filter(({ method }) => method === 'GET');
 const cacheable = routes.filter((route) => route.cacheable);

@@ -5,19 +5,12 @@ import { createClient } from '../../src/client/node.js';
 import { example_bodies } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import { startApp } from '../help/app.js';
+import { no_limits, startApp } from '../help/app.js';
 import { bodyOf, makeDocsWorld, statusOf } from '../help/docs-world.js';
 
 /** Every example of the reference is sent, over HTTP and by the client library, and answered. */
 
-const no_limit = '100000000';
-const app = await startApp(t, {
-  env: {
-    ...{ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', LIMIT_KEY: no_limit, LIMIT_WEBHOOKS: no_limit },
-    ...{ LIMIT_EXPORTS: no_limit, LIMIT_COMMENTS: no_limit, LIMIT_VOTES: no_limit },
-    LIMIT_PREDICTIONS: no_limit,
-  },
-});
+const app = await startApp(t, { env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' } });
 const prepare = await makeDocsWorld(app);
 // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes.
 const document: any = (await app.call('GET', '/openapi.json')).body;
