@@ -26,8 +26,8 @@ export interface Bed {
   /** The stores and the load generator, as groups of a meter. */
   readonly groups: Readonly<Record<'postgres' | 'redis' | 'load', () => readonly number[]>>;
   urlOf(database: string): string;
-  /** A pool that closes at the end of the bench; of the superuser where told so. */
-  open(database: string, as?: 'superuser'): Sql;
+  /** A pool that closes at the end of the bench. */
+  open(database: string): Sql;
   /** A migrated database that `fill` fills; `copies` equal it in every byte. */
   createDatabase(
     name: string,
@@ -62,8 +62,8 @@ const startBed = async (context: BenchContext, onClose: Bed['onClose']): Promise
   const admin = openPool(postgres.admin_url);
   onClose(() => admin.end({ timeout: 5 }));
   await requireDurable(admin);
-  const urlOf = (database: string, base = postgres.url): string => {
-    const url = new URL(base);
+  const urlOf = (database: string): string => {
+    const url = new URL(postgres.url);
     url.pathname = `/${database}`;
     return url.href;
   };
@@ -80,8 +80,8 @@ const startBed = async (context: BenchContext, onClose: Bed['onClose']): Promise
       redis: () => treeOf(redis.pid),
       load: () => [loader.pid],
     },
-    open(database, as) {
-      const sql = openPool(urlOf(database, as && postgres.admin_url));
+    open(database) {
+      const sql = openPool(urlOf(database));
       onClose(() => sql.end({ timeout: 5 }));
       return sql;
     },
