@@ -10,7 +10,7 @@ import { countPredictions } from './predict.js';
  * service, the same agents in the same order, each agent with one connection of its own.
  *
  * `http`, `sockets`: a fleet of many agents, as many requests in flight either way, so that the
- * difference is the cost of a request. `burst_…`: a few agents come at once, each with a minute's
+ * difference is the cost of a request. `burst_…`: a few agents come at once, each with 20
  * predictions. A socket takes all of them; HTTP/1.1 has one request in flight a connection, so an
  * agent waits for each answer.
  */
@@ -19,7 +19,7 @@ const agents = 4_000;
 /** For preparing the requests. */
 const at_most = 12_000;
 const burst_agents = 16;
-const burst = 54;
+const burst = 20;
 /** A burst is over long before. */
 const burst_seconds = 30;
 

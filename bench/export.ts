@@ -18,7 +18,7 @@ import {
 /**
  * A million predictions to each format, read by curl: rows per second, the memory of the api process
  * beyond that at rest, and what readers of the forum notice meanwhile. The peer is Postgres, which
- * copies the same rows and columns to CSV and sends them nowhere. Every export is whole: the rows of its manifest and the bytes that
+ * copies the same rows and columns to a client that counts the lines. Every export is whole: the rows of its manifest and the bytes that
  * came are compared.
  */
 
@@ -60,6 +60,8 @@ const exported_rows = `
     limit 1
   ) r on true
   order by p.id`;
+
+const line_end = 10;
 
 interface Manifest {
   readonly rows: number;
@@ -149,17 +151,17 @@ export const bench: Bench = {
       },
     });
 
-    const superuser = bed.open('service', 'superuser');
     const copy: Subject = {
       name: 'copy',
       async round() {
         const meter = startMeter({ postgres: bed.groups.postgres });
         const started_ms = performance.now();
-        const copied = await superuser.unsafe(
-          `copy (${exported_rows}) to '/dev/null' (format csv)`,
-        );
+        let copied = 0;
+        for await (const piece of target.sql.copyOut(`copy (${exported_rows}) to stdout`)) {
+          for (const byte of piece as Buffer) if (byte === line_end) copied += 1;
+        }
         const took_s = (performance.now() - started_ms) / 1_000;
-        if (copied.count !== rows) throw new Error(`Postgres copied ${copied.count} rows.`);
+        if (copied !== rows) throw new Error(`Postgres copied ${copied} of ${rows} rows.`);
         return { per_second: rows / took_s, ...meter.stop() };
       },
     };

@@ -4,7 +4,7 @@ import { makeReasoning } from './load/predict-texts.js';
 import { makeBruteForce } from './peers/brute-force.js';
 
 /**
- * What the gates of one prediction cost an api process, with 100 and with 10,000 predictions on the
+ * The cost of the gates of one prediction in an api process, with 100 and with 10,000 predictions on the
  * question: reading the text (gates 1 to 4 and 7), and comparing it with the others (5 and 6). The
  * peer reads the text in the same way and compares it with each.
  */

@@ -61,7 +61,7 @@ const dead_due = 5_000;
 const flow_per_second = 500;
 const warm_up_deliveries = 4_000;
 const outage_due = 100_000;
-/** What a receiver takes to answer while the backlog of an outage drains. */
+/** A receiver answers after this time while the backlog of an outage drains. */
 const outage_answer_ms = 10;
 /** At two in flight. */
 const endpoint_most_per_second = (2 * 1_000) / outage_answer_ms;

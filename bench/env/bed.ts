@@ -15,7 +15,7 @@ import { type Child, startChild } from './child.js';
 import { treeOf } from './processes.js';
 
 /**
- * What a bench stands on: one Postgres and one Redis for all subjects, the same that `npm start`
+ * The common ground of a bench: one Postgres and one Redis for all subjects, the same that `npm start`
  * starts, and a load generator. Every commit is on the disk before it is answered.
  */
 export interface Bed {
@@ -27,8 +27,8 @@ export interface Bed {
   /** The stores and the load generator, as groups of a meter. */
   readonly groups: Readonly<Record<'postgres' | 'redis' | 'load', () => readonly number[]>>;
   urlOf(database: string): string;
-  /** A pool that closes at the end of the bench; of the superuser where told so. */
-  open(database: string, as?: 'superuser'): Sql;
+  /** A pool that closes at the end of the bench. */
+  open(database: string): Sql;
   /** A migrated database that `fill` fills; `copies` equal it in every byte. */
   createDatabase(
     name: string,
@@ -63,8 +63,8 @@ const startBed = async (context: BenchContext, onClose: Bed['onClose']): Promise
   const admin = openPool(postgres.admin_url);
   onClose(() => admin.end({ timeout: 5 }));
   await requireDurable(admin);
-  const urlOf = (database: string, base = postgres.url): string => {
-    const url = new URL(base);
+  const urlOf = (database: string): string => {
+    const url = new URL(postgres.url);
     url.pathname = `/${database}`;
     return url.href;
   };
@@ -81,8 +81,8 @@ const startBed = async (context: BenchContext, onClose: Bed['onClose']): Promise
       redis: () => treeOf(redis.pid),
       load: () => [loader.pid],
     },
-    open(database, as) {
-      const sql = openPool(urlOf(database, as && postgres.admin_url));
+    open(database) {
+      const sql = openPool(urlOf(database));
       onClose(() => sql.end({ timeout: 5 }));
       return sql;
     },
@@ -128,7 +128,7 @@ export const writeKeys = ({ context }: Bed, keys: readonly string[]): string => 
   return keys_file;
 };
 
-/** What the service does after its answers belongs to the round: waits for it, returns seconds. */
+/** Waits for the work that the service does after its answers, as part of the round; in seconds. */
 export const waitUntilEmpty = async (
   sql: Sql,
   tables: readonly string[],

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Sample } from '../frame/bench.js';
 
-/** What /proc says about processes (Linux): trees, CPU time, resident memory. */
+/** Process trees, CPU time and resident memory, read from /proc (Linux). */
 
 const ticks_per_second = 100;
 

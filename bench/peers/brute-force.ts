@@ -1,7 +1,7 @@
 import { leastOverlap } from '../../src/kit/similar-sets.js';
 
 /**
- * Gate 6 without an index: the text beside each other text. As fast as that can be: words are
+ * Gate 6 without an index: the text is compared with each other text. As fast as that can be: words are
  * numbers, sizes are compared first, and common words are counted in one table.
  */
 export const makeBruteForce = () => {

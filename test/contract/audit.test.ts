@@ -1,13 +1,13 @@
 import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import { startApp } from '../help/app.js';
+import { no_limits, startApp } from '../help/app.js';
 import { keyed_calls } from '../help/keyed-calls.js';
 import { makeOpenQuestion } from '../help/story.js';
 
 /** There is no act of an admin without its line in the audit log. */
 
-const app = await startApp(t, { roles: ['api'], env: { LIMIT_KEY: '100000000' } });
+const app = await startApp(t, { roles: ['api'], env: no_limits });
 const acting = (all_routes as readonly Route[]).filter(
   ({ auth, method }) => auth === 'admin' && method !== 'GET',
 );

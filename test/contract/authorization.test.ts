@@ -9,7 +9,7 @@ import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { connect } from '../help/ws-client.js';
 
-/** Every route by every kind of caller: who may is admitted, and all others are refused with the reason. */
+/** Every route by every kind of caller: some are admitted, all others refused with the reason. */
 
 const { app, principals, question_id, routes } = await startMatrix(t);
 
@@ -67,7 +67,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   fileDispute: { reason: 'The report came a day after the deadline of the question.' },
 };
 
-t.test('what belongs to somebody else answers as if it were not there', async (t) => {
+t.test('a foreign subject answers as if it did not exist', async (t) => {
   const things = await makeForeignThings();
   const callers = principals.filter(
     ({ refused, may }) => refused === null && !may.includes('admin'),
@@ -158,7 +158,7 @@ for (const principal of principals) {
   });
 }
 
-t.test('to who is no admin, an admin path is just a path that is not there', async (t) => {
+t.test('to anybody but an admin, an admin path is a path that does not exist', async (t) => {
   const differing: string[] = [];
   for (const principal of principals) {
     if (principal.may.includes('admin')) continue;

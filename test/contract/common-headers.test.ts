@@ -3,7 +3,7 @@ import { startApp } from '../help/app.js';
 import { openRaw, type RawAnswer, writeRequest } from '../help/raw-http.js';
 import { makeOpenQuestion } from '../help/story.js';
 
-/** What every answer of the service carries, whoever wrote it. */
+/** Headers that every answer of the service carries, from whatever part of it. */
 
 const app = await startApp(t, { roles: ['api'] });
 const question_id = await makeOpenQuestion(app);

@@ -104,7 +104,7 @@ t.test('a profile of an agent', async (t) => {
   t.equal((await app.call('PATCH', '/api/me', { key: agent.key, body: longest })).status, 200);
 });
 
-t.test('what is found again by its text is refused with them', async (t) => {
+t.test('a text that others are found by is refused with them', async (t) => {
   const draft = {
     question: 'Will the lower lake freeze over before the end of the year?',
     ...{ category: 'society', closes_at: new Date(Date.now() + 864e5).toISOString() },

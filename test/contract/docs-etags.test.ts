@@ -1,19 +1,16 @@
 import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import { type Answered, startApp } from '../help/app.js';
+import { type Answered, no_limits, startApp } from '../help/app.js';
 import { makeDocsWorld } from '../help/docs-world.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeOpenQuestion } from '../help/story.js';
 
-/** What may be kept: an ETag, a rule for caches, and a 304 that costs no limit, at every door. */
+/** Caching: an ETag, a rule for caches, and a 304 that costs no limit, over HTTP and the socket. */
 
-const app_env = {
-  TRUSTED_PROXIES: '127.0.0.1',
-  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-  LIMIT_KEY: '100000000',
-};
-const app = await startApp(t, { env: { ...app_env, LIMIT_EXPORTS: '1000' } });
+const app = await startApp(t, {
+  env: { ...no_limits, TRUSTED_PROXIES: '127.0.0.1', WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
+});
 const prepare = await makeDocsWorld(app);
 const routes = (all_routes as readonly Route[]).filter(({ method }) => method === 'GET');
 const cacheable = routes.filter((route) => route.cacheable);
@@ -35,7 +32,7 @@ const leftOf = ({ headers }: Answered): string =>
 const costOf = (one: Answered, first: Answered): number =>
   leftOf(one) === '' ? 0 : Number(leftOf(first)) - Number(leftOf(one));
 
-t.test('what is read by many has a tag, and private answers have none', async (t) => {
+t.test('public answers have a tag, and private ones have none', async (t) => {
   const ids = cacheable.map(({ id }) => id);
   for (const id of [
     ...['getQuestion', 'listQuestions', 'getConsensus', 'leaderboard', 'debaterLeaderboard'],
@@ -55,7 +52,7 @@ t.test('what is read by many has a tag, and private answers have none', async (t
   }
 });
 
-t.test('each is 304 to who has it, at no cost, and 200 to everybody else', async (t) => {
+t.test('each is 304 to a caller that has it, at no cost, and 200 to all others', async (t) => {
   for (const route of cacheable) {
     const target = targets.get(route.id) ?? '';
     const who = newcomer();
@@ -102,7 +99,7 @@ t.test('over the socket it is the same', async (t) => {
   }
 });
 
-t.test('what changed has another tag, and a caller with a key keeps it for itself', async (t) => {
+t.test('a changed answer has another tag, and is private for a caller with a key', async (t) => {
   const route = routes.find(({ id }) => id === 'getQuestion') as Route;
   const { params, path } = await prepare(route);
   const { key } = await makeAgent(app);

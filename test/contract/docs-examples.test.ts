@@ -5,19 +5,12 @@ import { createClient } from '../../src/client/node.js';
 import { example_bodies } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import { startApp } from '../help/app.js';
+import { no_limits, startApp } from '../help/app.js';
 import { bodyOf, makeDocsWorld, statusOf } from '../help/docs-world.js';
 
 /** Every example of the reference is sent, over HTTP and by the client library, and answered. */
 
-const no_limit = '100000000';
-const app = await startApp(t, {
-  env: {
-    ...{ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', LIMIT_KEY: no_limit, LIMIT_WEBHOOKS: no_limit },
-    ...{ LIMIT_EXPORTS: no_limit, LIMIT_COMMENTS: no_limit, LIMIT_VOTES: no_limit },
-    LIMIT_PREDICTIONS: no_limit,
-  },
-});
+const app = await startApp(t, { env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' } });
 const prepare = await makeDocsWorld(app);
 // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes.
 const document: any = (await app.call('GET', '/openapi.json')).body;
@@ -28,7 +21,7 @@ const operationOf = ({ path: where, method }: Route) => document.paths[where][me
 const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true });
 (addFormats as unknown as { default: (one: Ajv2020) => void }).default(ajv);
 
-/** What is wrong with an answer by the document; null when it is as documented. */
+/** The difference between an answer and the document; null when there is none. */
 const findProblem = (route: Route, status: number, type: string, body: unknown): string | null => {
   const wanted = statusOf(route);
   if (status !== wanted) return `${status} instead of ${wanted}: ${JSON.stringify(body)}`;
@@ -88,7 +81,7 @@ const sendWithClient = async (route: Route): Promise<string | null> => {
   return findProblem(route, status, documented, outcome.body);
 };
 
-t.test('what is given is given to an operation, and shown as its example', async (t) => {
+t.test('every example body belongs to an operation, and is shown there', async (t) => {
   const ids = routes.map(({ id }) => id);
   t.same(
     Object.keys(example_bodies).filter((id) => !ids.includes(id)),

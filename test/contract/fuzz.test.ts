@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import { startApp } from '../help/app.js';
+import { no_limits, startApp } from '../help/app.js';
 import { describeRequest, makeFuzzCheck } from '../help/fuzz-check.js';
 import { makeFuzzClient } from '../help/fuzz-client.js';
 import { type FuzzRequest, requestFor } from '../help/fuzz-requests.js';
@@ -24,12 +24,10 @@ const options = {
 };
 if (given_runs > 0) t.setTimeout(0);
 
-const no_limit = '100000000';
-const limits = ['IP', 'KEY', 'REGISTER', 'PREDICTIONS', 'WEBHOOKS', 'EXPORTS', 'LOGIN'];
 const app = await startApp(t, {
   roles: ['api', 'relay'],
   env: {
-    ...Object.fromEntries(limits.map((name) => [`LIMIT_${name}`, no_limit])),
+    ...no_limits,
     ADMIN_EMAILS: admin_email,
     WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
     TRUSTED_PROXIES: '127.0.0.1',

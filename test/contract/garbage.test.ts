@@ -6,7 +6,7 @@ import { holds } from '../help/property.js';
 import { openRaw, type RawAnswer, writeRequest } from '../help/raw-http.js';
 
 /**
- * Bytes that no HTTP client would send. What cannot be read as a request is answered by the native
+ * Bytes that no HTTP client would send. A request that cannot be read is answered by the native
  * parser, without a body and without a request id, or the connection is just closed; everything
  * else gets the contract's errors.
  */
@@ -20,7 +20,7 @@ const isAlive = async (): Promise<boolean> => {
   return status === 200;
 };
 
-/** What the parser says to a first line that it cannot read, whole or not. */
+/** The parser's answer to a first line that it cannot read, whole or not. */
 const not_http = 505;
 
 const findProblem = ({ status, headers, text }: RawAnswer): string | null => {

@@ -2,8 +2,8 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { all_routes } from '../../src/routes.js';
-import { type Answered, startApp, type TestApp } from '../help/app.js';
-import { startFaultyProxy } from '../help/faulty-proxy.js';
+import { type Answered, no_limits, startApp, type TestApp } from '../help/app.js';
+import { startCuttingProxy } from '../help/cutting-proxy.js';
 import { type KeyedCall, keyed_calls } from '../help/keyed-calls.js';
 import { openStores } from '../help/stores.js';
 
@@ -31,10 +31,10 @@ const after: Readonly<Record<string, string>> = {
 
 const env = {
   ...{ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', DATABASE_PREPARE: 'false' },
-  ...{ LIMIT_KEY: '100000000', LIMIT_WEBHOOKS: '100000000', LIMIT_PREDICTIONS: '100000000' },
+  ...no_limits,
 };
 const stores = await openStores(t);
-const proxy = await startFaultyProxy(t, stores.database_url);
+const proxy = await startCuttingProxy(t, stores.database_url);
 const through = { ...stores, database_url: proxy.url };
 const app = await startApp(t, { roles: ['api'], env, stores: through });
 

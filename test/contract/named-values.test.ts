@@ -6,15 +6,15 @@ import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { connect } from '../help/ws-client.js';
 
 /**
- * What is named by a value that must exist (a category, a subcategory, a tag, a model family, a
- * topic) is refused wherever it is unknown, with what is known or where to find it. The routes come
+ * A value that must name an existing category, subcategory, tag, model family or topic is refused
+ * wherever it is unknown, with the known values or where to find them. The routes come
  * from the registry, so that a new one cannot be forgotten.
  */
 
 interface Case {
   readonly good: string;
   readonly bad: string;
-  /** What the refusal says. */
+  /** The sentence of the refusal. */
   readonly says: RegExp;
 }
 

@@ -1,15 +1,12 @@
 import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import { startApp } from '../help/app.js';
+import { no_limits, startApp } from '../help/app.js';
 import { makeDocsWorld } from '../help/docs-world.js';
 
 /** Every operation that reads: in each media type that it knows, and with each limit of a list. */
 
-const no_limit = '100000000';
-const app = await startApp(t, {
-  env: { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', LIMIT_KEY: no_limit, LIMIT_EXPORTS: no_limit },
-});
+const app = await startApp(t, { env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' } });
 const prepare = await makeDocsWorld(app);
 // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes.
 const document: any = (await app.call('GET', '/openapi.json')).body;

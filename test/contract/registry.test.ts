@@ -9,7 +9,7 @@ import { compileCheck, compileQuery } from '../../src/http/validation.js';
 import { common_faults, type FaultCategory, type FaultDef } from '../../src/kit/fault.js';
 import { all_routes } from '../../src/routes.js';
 
-/** What holds for every route and every fault there is, whoever adds the next one. */
+/** Rules for every route and every fault, so that the next one keeps them too. */
 
 const routes = all_routes as readonly Route[];
 
@@ -76,7 +76,7 @@ const route_rules: Readonly<Record<string, (route: Route) => boolean>> = {
   'every fault that a route lists exists': ({ faults: listed }) =>
     listed.some((def) => !faults.includes(def)),
   'a route lists a fault once': ({ faults: listed }) => new Set(listed).size !== listed.length,
-  'what is absent is answered with 404': ({ absent }) =>
+  'an absent subject is answered with 404': ({ absent }) =>
     absent !== undefined && absent.status !== 404,
   'within one route a code has one status': (route) =>
     repeated(faultsOf(route).map(({ code }) => code)).some(
@@ -127,7 +127,8 @@ const fault_rules: Readonly<Record<string, (def: FaultDef) => boolean>> = {
   'codes are written in one way': ({ code }) => !/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/.test(code),
   'status and category fit together': ({ category, status }) =>
     !statuses_of[category].includes(status),
-  'what is not found is a 404': ({ code, status }) => code.endsWith('NOT_FOUND') && status !== 404,
+  'a code that ends in NOT_FOUND is a 404': ({ code, status }) =>
+    code.endsWith('NOT_FOUND') && status !== 404,
   'trying again is suggested where it can help': ({ status, retryable }) =>
     status >= 500 && !retryable,
   'trying again is suggested nowhere else': ({ code, retryable, status, category }) =>

@@ -1,7 +1,7 @@
 import type { FaultDef } from '../../src/kit/fault.js';
 import type { Answered } from './app.js';
 
-/** What the contract, §1, says about every answer, whatever was asked. */
+/** The contract of every answer (§1). */
 
 const members = {
   error: 'string',
@@ -44,7 +44,7 @@ const problemOfError = (
 };
 
 /**
- * What is wrong with an answer, or null: never a 5xx, always a request id, and an error has the
+ * The problem with an answer, or null: never a 5xx, always a request id, and an error has the
  * shape of the contract and one of the codes that may be answered here.
  */
 export const findAnswerProblem = (answer: Answered, known: readonly FaultDef[]): string | null => {

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { type RoleName, readConfig } from '../../src/config.js';
+import { type RoleName, readConfig, settings } from '../../src/config.js';
 import { openSql, type Sql } from '../../src/db/client.js';
 import { startProcess } from '../../src/process/start.js';
 import { openStores, type Stores } from './stores.js';
@@ -44,6 +44,13 @@ export interface AppOptions {
 export const admin_key = 'test-admin-key-0123456789abcdefghij';
 export const secret_key = 'test-secret-key-0123456789abcdefghij';
 
+/** Limits that no test reaches. */
+export const no_limits: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.keys(settings)
+    .filter((name) => name.startsWith('LIMIT_'))
+    .map((name) => [name, '100000000']),
+);
+
 export const makeCaller =
   (url: string) =>
   async (method: string, path: string, options: CallOptions = {}): Promise<Answered> => {
@@ -85,7 +92,6 @@ export const startApp = async (t: Test, options: AppOptions = {}): Promise<TestA
     SECRET_KEY: secret_key,
     LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'error',
     API_PROCESSES: '1',
-
     LIMIT_IP: '1000000',
     LIMIT_REGISTER: '1000000',
     LIMIT_LOGIN: '1000000',

@@ -30,7 +30,7 @@ export interface BrowserPage {
   evaluate<T>(expression: string): Promise<T>;
   /** Addresses that the page asked for, in order, those of its frames included. */
   readonly requests: readonly string[];
-  /** What the console was told of mistakes: a breach of the policy, a script that threw. */
+  /** Mistakes in the console: a breach of the policy, a script that threw. */
   readonly mistakes: readonly string[];
 }
 

@@ -44,7 +44,7 @@ const queries: Readonly<Record<string, Members>> = {
 const singular = (name: string): string =>
   name.endsWith('ies') ? `${name.slice(0, -3)}y` : name.replace(/s$/, '');
 
-/** What fills a parameter of a path: `/api/questions/{id}` takes `$QUESTION_ID`. */
+/** The placeholder of a parameter of a path: `/api/questions/{id}` takes `$QUESTION_ID`. */
 const paramOf = (path: string, name: string): string => {
   if (name.endsWith('_id')) return `$${name.toUpperCase()}`;
   const before = path.split(`/{${name}}`)[0]?.split('/').at(-1) ?? '';

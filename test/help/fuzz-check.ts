@@ -6,7 +6,7 @@ import { findAnswerProblem } from './answers.js';
 import type { Answered } from './app.js';
 import type { FuzzRequest } from './fuzz-requests.js';
 
-/** What is wrong with the answer to a fuzzed request. */
+/** Finds the problem with the answer to a fuzzed request. */
 
 /** Short enough to read, whole enough to send again. */
 export const describeRequest = ({ method, path, headers, body, as }: FuzzRequest): string =>
@@ -20,7 +20,7 @@ export const describeRequest = ({ method, path, headers, body, as }: FuzzRequest
 
 const general_faults = Object.values(common_faults);
 
-/** What the library's parser says itself to a head that reaches it in two parts; see `garbage`. */
+/** The native parser answers by itself to a head that reaches it in two parts; see `garbage`. */
 const isOfParser = ({ status, headers }: Answered): boolean =>
   (status === 505 || status === 431) && headers.get('x-request-id') === null;
 

@@ -143,7 +143,7 @@ const replaceQuestion = async (
   ids.questions[gone] = await makeOpenQuestion(app, { publish: open !== undefined });
 };
 
-/** What a good answer ended or took away is made good again. */
+/** Makes again what a good answer ended or took away. */
 const makeHealer =
   (app: TestApp, people: People, ids: { webhooks: string[]; questions: string[] }) =>
   async (request: FuzzRequest, { status, body }: Answered): Promise<void> => {

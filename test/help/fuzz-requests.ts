@@ -72,13 +72,13 @@ const knownOf = (world: FuzzWorld, some_ids = allIds(world)): Known => ({
     .map((parts) => encodeCursor(parts as string[])),
 });
 
-/** What a client can put into a path without the client itself refusing it. */
+/** Characters of a path that the client itself does not refuse. */
 const printable = fc.string({
   unit: fc.constantFrom(...'abAB09%./?&=;:@!$\'()*+,-_~#[]|^`{}"<>\\\u00e9\u00ff'),
   maxLength: 30,
 });
 
-/** What stands for a parameter after `before`. */
+/** A value for the parameter after `before`. */
 const segment = (world: FuzzWorld, before: string): fc.Arbitrary<string> =>
   weighted(
     [6, fc.constantFrom(...(world.ids[before] ?? allIds(world)))],
@@ -105,7 +105,7 @@ const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
       4,
       shaped.map((query) =>
         Object.entries(query)
-          // Whoever waits for an event here waits in vain.
+          // Nothing happens here, so a long wait is in vain.
           .map(([name, value]) => [name, name === 'wait' && Number(value) > 1 ? 1 : value] as const)
           .map(([name, value]) => `${name}=${encodeURIComponent(String(value).toWellFormed())}`)
           .join('&'),
@@ -217,7 +217,7 @@ const bodyOf = (route: Route, world: FuzzWorld, known: Known): fc.Arbitrary<Buff
   );
 };
 
-/** What a header may hold: latin1 without control characters. */
+/** A value of a header: latin1 without control characters. */
 const headerText = fc.string({
   unit: fc.constantFrom(...'aZ09 ,;:="/*-_.()<>{}%\\\u00e9\u00ff\t'),
   maxLength: 40,

@@ -34,7 +34,7 @@ export const makeEntry = (offset: number, place: Partial<LogEntry> = {}): LogEnt
   ...place,
 });
 
-/** What an entry says, however it is carried. */
+/** The members of an entry, without those of its transport. */
 export const saidOf = (entry: LogEntry): LogEntry => {
   const { offset, id, event, question_id, agent_id, audience_id } = entry;
   const { category, subcategory, owner_id, body } = entry;

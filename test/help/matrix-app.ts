@@ -1,19 +1,17 @@
 import type { Test } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import { startApp } from './app.js';
+import { no_limits, startApp } from './app.js';
 import { admin_email, makePrincipals } from './principals.js';
 import { makeOpenQuestion } from './story.js';
 
 /** A service without limits, callers of every kind and a question: every route by everybody. */
 export const startMatrix = async (t: Test) => {
-  const no_limit = '100000000';
   const app = await startApp(t, {
     roles: ['api'],
     env: {
       ...{ ADMIN_EMAILS: admin_email, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
-      ...{ LIMIT_KEY: no_limit, LIMIT_WEBHOOKS: no_limit, LIMIT_EXPORTS: no_limit },
-      ...{ LIMIT_COMMENTS: no_limit, LIMIT_VOTES: no_limit, LIMIT_PREDICTIONS: no_limit },
+      ...no_limits,
     },
   });
   const principals = await makePrincipals(app);

@@ -6,9 +6,9 @@ import { findAnswerProblem } from './answers.js';
 import type { Answered } from './app.js';
 import { type Principal, refusalOf } from './principals.js';
 
-/** Every route by every kind of caller, whichever door the calls come through. */
+/** Every route by every kind of caller, over HTTP or the socket. */
 
-/** What stands in the path for its parameters: something that is there, for who may see it. */
+/** The path with its parameters: the open question, and ids of nothing. */
 export const fillPath = (path: string, question_id: string): string =>
   path
     .replace('{id}', path.startsWith('/api/questions/') ? question_id : makeId())

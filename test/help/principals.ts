@@ -5,7 +5,7 @@ import { makeAgent, makeHuman } from './story.js';
 
 /** Every kind of caller there is, and what each kind of route says to it. */
 
-/** What goes along with a call. */
+/** The credentials of a call. */
 export type Sent = CallOptions & { readonly query?: string };
 
 export interface Principal {
@@ -83,7 +83,7 @@ export const makePrincipals = async (app: TestApp): Promise<readonly Principal[]
   ];
 };
 
-/** The code a route answers to who may not use it; null for who may. */
+/** The code with which a route refuses a caller; null when it admits the caller. */
 export const refusalOf = (
   { auth, takes_key }: Pick<Route, 'auth' | 'takes_key'>,
   { refused, may, send }: Principal,

@@ -39,7 +39,7 @@ export const predict = async (
   return body.prediction.id;
 };
 
-/** What the timer does when the time is up. */
+/** As the timer does when the time is up. */
 export const closeQuestion = async ({ sql }: Pick<TestApp, 'sql'>, id: string): Promise<void> => {
   await sql`
     update questions

@@ -14,7 +14,7 @@ import {
   withDatabase,
 } from './own-stores.js';
 
-/** What a test needs of tap: `openStores(t)` works with every kind of test. */
+/** The part of tap that is needed here, so that `openStores(t)` works with every kind of test. */
 export type Teardown = Pick<Test, 'teardown'>;
 
 export interface Stores {
