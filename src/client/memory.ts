@@ -58,7 +58,7 @@ export class Order {
     return head > (this.#proven.get(topic) ?? head);
   }
 
-  /** What is missing up to `until` is known of; without it, up to whatever comes next. */
+  /** Events up to `until` are known to be missing; without it, up to the next that comes. */
   forgive(topic: string, until: number | undefined): void {
     if (until === undefined) this.#proven.delete(topic);
     else this.take(topic, until);

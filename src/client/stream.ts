@@ -275,7 +275,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     if (typeof head === 'number') this.#order.proveAll(head);
   }
 
-  /** An event that the service knows of has not come: asked for once more, then told of. */
+  /** An event that the service knows of has not come: asked for once more, then reported. */
   #takeHole(topic: string, missing: number) {
     const hole = `${topic} ${missing}`;
     const after = this.#order.floor();

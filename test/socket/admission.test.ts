@@ -76,7 +76,7 @@ t.test('more frames than are held while a key is looked up close the socket', as
   t.match(await fits.answer(128), { op: 'pong' });
 });
 
-t.test('frames that come before the welcome are taken after it, whoever it is', async (t) => {
+t.test('frames that come before the welcome are taken after it', async (t) => {
   const { port, holdLookups } = await startHub(t);
   const release = holdLookups();
   const socket = await connect(t, port, { headers: { 'x-api-key': 'slow-key-a' } });
@@ -84,7 +84,7 @@ t.test('frames that come before the welcome are taken after it, whoever it is', 
   socket.send({ op: 'no such op', id: 2 });
   socket.send(subscribe_me);
   await arrived(socket);
-  t.strictSame(socket.frames, [], 'nobody is told anything before it is known who asks');
+  t.strictSame(socket.frames, [], 'no frame is answered before the caller is known');
   release();
   await socket.answer('me');
   t.strictSame(

@@ -80,7 +80,7 @@ t.test('the log line names the socket, and the id of the request is the one sent
   t.match(line, { socket: /^[\w-]{12}$/ });
 });
 
-t.test('who has the body already is told 304, and HEAD has none', async (t) => {
+t.test('a call with the right If-None-Match gets 304, and HEAD has none', async (t) => {
   const socket = await openCalls(t, app.port);
   const first = await socket.call('GET', '/api/toys');
   const headers = { 'if-none-match': first.headers.get('etag') ?? '' };
@@ -255,7 +255,7 @@ const length = 400_000;
 /** Calls that are all answered at once, to a client that has stopped to read. */
 const answerUnread = async (app: ToyApp, socket: CallSocket, count: number) => {
   const calls = Array.from({ length: count }, () => socket.call('GET', `/held/${length}`));
-  // In an object, so that whoever waits for this does not wait for the answers.
+  // In an object, so that awaiting this does not await the answers.
   const unread = { ended: Promise.allSettled(calls) };
   await until('all are held', () => app.deps.waiting === count);
   socket.pause();

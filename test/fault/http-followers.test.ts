@@ -1,14 +1,17 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { HeardEvent } from './log-listener.js';
-import { openSse } from './sse-client.js';
-import type { Teardown } from './stores.js';
+import { test } from 'tap';
+import { survive } from '../help/fault.js';
+import type { HeardEvent } from '../help/log-listener.js';
+import { openSse } from '../help/sse-client.js';
+import type { Teardown } from '../help/stores.js';
+import { until } from '../help/until.js';
 
 /**
- * Follow the whole log through its HTTP doors, as careful clients do: whatever ends, they go on
- * behind the last offset they have seen.
+ * Clients follow the whole log over HTTP: when a connection or call ends, they go on after the last
+ * offset they have seen.
  */
 
-export interface DoorListener {
+interface HttpFollower {
   /** In order of arrival. */
   readonly heard: readonly HeardEvent[];
   /** Holes, repeats and gaps, as sentences. */
@@ -33,7 +36,7 @@ const take = (follow: Follow, event: HeardEvent): void => {
 };
 
 /** Runs one connection after the other until the test ends. */
-const keepOn = (t: Teardown, once: (follow: Follow) => Promise<void>): DoorListener => {
+const keepOn = (t: Teardown, once: (follow: Follow) => Promise<void>): HttpFollower => {
   const follow: Follow = { heard: [], odd: [], failures: 0, ended: false };
   const run = async (): Promise<void> => {
     while (!follow.ended) {
@@ -54,7 +57,7 @@ const keepOn = (t: Teardown, once: (follow: Follow) => Promise<void>): DoorListe
 };
 
 /** By calls that wait for the next event. */
-export const listenByCalls = (t: Teardown, url: string): DoorListener =>
+const followByCalls = (t: Teardown, url: string): HttpFollower =>
   keepOn(t, async (follow) => {
     const after = follow.heard.at(-1)?.offset ?? 0;
     const path = `/api/events?after=${after}&limit=100&wait=2`;
@@ -66,7 +69,7 @@ export const listenByCalls = (t: Teardown, url: string): DoorListener =>
   });
 
 /** By a stream of server-sent events. */
-export const listenByStream = (t: Teardown, url: string): DoorListener =>
+const followByStream = (t: Teardown, url: string): HttpFollower =>
   keepOn(t, async (follow) => {
     const last = follow.heard.at(-1)?.offset ?? 0;
     const stream = await openSse(t, `${url}/api/stream`, { 'last-event-id': String(last) });
@@ -88,3 +91,36 @@ export const listenByStream = (t: Teardown, url: string): DoorListener =>
     takeAll();
     if (end === 'cut') throw new Error('cut');
   });
+
+test('kill -9 of the relay and of the api: every HTTP transport gives what Postgres has', async (t) => {
+  const followers: Record<string, HttpFollower> = {};
+  const reach = (count: number) =>
+    until('all have as many', () =>
+      Object.values(followers).every(({ heard }) => heard.length >= count),
+    );
+  const { service, load } = await survive(t, {
+    strike: async (world) => {
+      const { url } = world.service;
+      followers['calls'] = followByCalls(t, url);
+      followers['a stream'] = followByStream(t, url);
+      await reach(200);
+      await world.service.kill('relay').back;
+      await world.load.reach(world.load.acknowledged.length + 100);
+      await world.service.kill('api').back;
+    },
+  });
+  const recorded = await service.sql<{ offset: number; id: string }[]>`
+    select "offset", id from events order by "offset"`;
+  t.ok(recorded.length >= load.acknowledged.length);
+  await reach(recorded.length);
+  const wanted = recorded.map(({ offset, id }) => `${offset} ${id}`);
+  for (const [name, { heard, odd, failures }] of Object.entries(followers)) {
+    t.same(odd, [], `${name}: no hole and no repeat`);
+    t.same(
+      heard.map(({ offset, id }) => `${offset} ${id}`),
+      wanted,
+      `${name} everything came`,
+    );
+    t.comment(`${name}: ${heard.length} events, ${failures} connections ended otherwise`);
+  }
+});
