@@ -410,7 +410,8 @@ t.test('a state comes anew with each connection', async (t) => {
 const length = 10_800;
 const gone = 500;
 
-t.test('what a replay does not give', async (t) => {
+/** A whole service on such a log, and a way to write on. */
+const startOnLongLog = async (t: Test) => {
   const stores = await openStores(t);
   const sql = openSql({ url: stores.database_url, pool: 1, prepare: true, name: 'test' });
   t.teardown(() => sql.end({ timeout: 1 }));
@@ -420,70 +421,63 @@ t.test('what a replay does not give', async (t) => {
   for (const _ of range(1, 6)) await log.record(length / 6);
   await sql`delete from events where "offset" <= ${gone}`;
   const app = await startApp(t, { stores, roles: ['api'] });
+  const client = createClient({ base_url: app.url });
+  t.teardown(() => client.close());
+  return { client, log };
+};
 
-  const startOnLongLog = (t: Test) => {
-    const client = createClient({ base_url: app.url });
-    t.teardown(() => client.close());
-    return client;
-  };
+t.test('what a replay does not give', async (t) => {
+  const { client, log } = await startOnLongLog(t);
 
-  await t.test(
-    'what is too much for a replay is read over HTTP, then it goes on live',
-    async (t) => {
-      const client = startOnLongLog(t);
-      const gaps: Gap[] = [];
-      const offsets: number[] = [];
-      const lives: string[] = [];
-      client.stream({
-        topics: ['all'],
-        after: 0,
-        backfill: true,
-        buffer: 150,
-        onItem: ({ offset }: LogEvent) => void offsets.push(offset),
-        onGap: (gap) => void gaps.push(gap),
-        onStatus: (status) => {
-          if (status.status === 'live') lives.push(status.result);
-        },
-      });
-      await until('it goes on', () => offsets.length > length / 2);
-      await log.record(10);
-      await until('all came', () => offsets.length >= length - gone + 10);
-      t.strictSame(offsets, range(gone + 1, length + 10));
-      t.match(gaps, [{ topic: 'all', after: 0, until: gone, reason: 'expired' }]);
-      t.equal(gaps.length, 1);
-      t.notOk(lives.includes('gap'), 'no replay was asked for in vain again');
+  await t.test('it is read over HTTP, and then the stream goes on live', async (t) => {
+    const gaps: Gap[] = [];
+    const offsets: number[] = [];
+    const lives: string[] = [];
+    client.stream({
+      topics: ['all'],
+      after: 0,
+      backfill: true,
+      buffer: 150,
+      onItem: ({ offset }: LogEvent) => void offsets.push(offset),
+      onGap: (gap) => void gaps.push(gap),
+      onStatus: (status) => {
+        if (status.status === 'live') lives.push(status.result);
+      },
+    });
+    await until('it goes on', () => offsets.length > length / 2);
+    await log.record(10);
+    await until('all came', () => offsets.length >= length - gone + 10);
+    t.strictSame(offsets, range(gone + 1, length + 10));
+    t.match(gaps, [{ topic: 'all', after: 0, until: gone, reason: 'expired' }]);
+    t.equal(gaps.length, 1);
+    t.notOk(lives.includes('gap'), 'no replay was asked for in vain again');
 
-      const careless = client.stream({ topics: ['all'], after: 0, backfill: true });
-      await t.rejects(careless.next(), { name: 'StreamGap', gap: { until: gone } });
-      const whole = client.stream({ topics: ['all'], after: gone, backfill: true });
-      for (const offset of range(gone + 1, gone + 300)) {
-        const { value } = await whole.next();
-        if (value?.offset !== offset) t.fail(`${value?.offset} instead of ${offset}`);
-      }
-      t.equal(whole.cursor, gone + 299);
-      await whole.return();
-    },
-  );
+    const careless = client.stream({ topics: ['all'], after: 0, backfill: true });
+    await t.rejects(careless.next(), { name: 'StreamGap', gap: { until: gone } });
+    const whole = client.stream({ topics: ['all'], after: gone, backfill: true });
+    for (const offset of range(gone + 1, gone + 300)) {
+      const { value } = await whole.next();
+      if (value?.offset !== offset) t.fail(`${value?.offset} instead of ${offset}`);
+    }
+    t.equal(whole.cursor, gone + 299);
+    await whole.return();
+  });
 
-  await t.test(
-    'without that, the reader is told where the rest is, or nothing more comes',
-    async (t) => {
-      const client = startOnLongLog(t);
-      const head = log.entries.length;
-      const gaps: Gap[] = [];
-      const told = client.stream({
-        topics: ['all'],
-        after: gone,
-        onGap: (gap) => void gaps.push(gap),
-      });
-      await until('it is told', () => gaps.length > 0);
-      await log.record(1);
-      t.match(await told.next(), { value: { offset: head + 1 } });
-      t.match(gaps, [{ topic: 'all', after: gone, until: head, reason: 'expired' }]);
-      t.match(gaps[0]?.backfill, /^\/api\/events\?/);
-      await t.rejects(client.stream({ topics: ['all'], after: gone }).next(), {
-        name: 'StreamGap',
-      });
-    },
-  );
+  await t.test('without backfill the reader gets where the rest is, or nothing more', async (t) => {
+    const head = log.entries.length;
+    const gaps: Gap[] = [];
+    const told = client.stream({
+      topics: ['all'],
+      after: gone,
+      onGap: (gap) => void gaps.push(gap),
+    });
+    await until('it is told', () => gaps.length > 0);
+    await log.record(1);
+    t.match(await told.next(), { value: { offset: head + 1 } });
+    t.match(gaps, [{ topic: 'all', after: gone, until: head, reason: 'expired' }]);
+    t.match(gaps[0]?.backfill, /^\/api\/events\?/);
+    await t.rejects(client.stream({ topics: ['all'], after: gone }).next(), {
+      name: 'StreamGap',
+    });
+  });
 });
