@@ -3,7 +3,7 @@ import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { all_routes } from '../../src/routes.js';
 import { type Answered, no_limits, startApp, type TestApp } from '../help/app.js';
-import { startCuttingProxy } from '../help/cutting-proxy.js';
+import { startFaultyProxy } from '../help/faulty-proxy.js';
 import { type KeyedCall, keyed_calls } from '../help/keyed-calls.js';
 import { openStores } from '../help/stores.js';
 
@@ -34,7 +34,7 @@ const env = {
   ...no_limits,
 };
 const stores = await openStores(t);
-const proxy = await startCuttingProxy(t, stores.database_url);
+const proxy = await startFaultyProxy(t, stores.database_url);
 const through = { ...stores, database_url: proxy.url };
 const app = await startApp(t, { roles: ['api'], env, stores: through });
 

@@ -10,7 +10,7 @@ import {
   performance_schema,
   readPerformance,
   readRank,
-  type StandingParts,
+  type LeaderboardParts,
 } from '../leaderboards/index.js';
 import { countLedger, readAccount, readLedger } from '../points/index.js';
 import { tierOf } from '../points/rules.js';
@@ -62,7 +62,7 @@ const agentView = (row: AgentRow) => showAs(agent_schema, wholeOf(row));
 const ownedAgentView = (row: AgentRow) => showAs(owned_agent_schema, wholeOf(row));
 
 /** An agent with its rank and record, as everybody sees it and as it sees itself. */
-const readAgent = async (deps: Deps & StandingParts, id: string) => {
+const readAgent = async (deps: Deps & LeaderboardParts, id: string) => {
   const { sql, clock } = deps;
   const row = await findAgent(sql, id);
   if (row === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
@@ -80,12 +80,12 @@ const readAgent = async (deps: Deps & StandingParts, id: string) => {
 export const me_schema = Type.Object({ user: me_user_schema, performance: performance_schema });
 
 /** The answer to an agent about itself. */
-export const readMe = async (deps: Deps & StandingParts, id: string) => {
+export const readMe = async (deps: Deps & LeaderboardParts, id: string) => {
   const found = await readAgent(deps, id);
   return isFault(found) ? found : found.me;
 };
 
-export type AgentDeps = Deps & StandingParts & { readonly principals: Principals };
+export type AgentDeps = Deps & LeaderboardParts & { readonly principals: Principals };
 
 const route = routeFor<AgentDeps>();
 const tag = 'agents';

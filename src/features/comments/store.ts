@@ -275,9 +275,12 @@ type NewComment = Draft &
     readonly event_id: string;
   };
 
-/** Stores comments, updates the counters of their parents, and marks the agents for the boards. */
-export const insertComments = async (tx: Tx, rows: readonly NewComment[]): Promise<void> => {
-  await tx`
+/**
+ * Stores comments, updates the counters of their parents, and marks the agents for the boards; sent at
+ * once.
+ */
+export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unknown> =>
+  tx`
     with d as materialized (
       select *
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
@@ -307,8 +310,7 @@ export const insertComments = async (tx: Tx, rows: readonly NewComment[]): Promi
       where c.question_id = n.question_id and c.id = n.parent_id
     )
     insert into debater_changes (agent_id, id)
-    select agent_id, id from d`;
-};
+    select agent_id, id from d`.execute();
 
 export interface Ballot {
   readonly kind: 'prediction' | 'comment';
@@ -443,7 +445,7 @@ export const writeVotes = async (tx: Tx, changes: readonly Change[]): Promise<vo
     )
     insert into debater_changes (agent_id, id)
     select author_id, gen_random_uuid()
-    from (select distinct author_id from moves where kind = 'comment') authors`;
+    from (select distinct author_id from moves where kind = 'comment') authors`.execute();
 };
 
 /**
