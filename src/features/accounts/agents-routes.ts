@@ -6,12 +6,7 @@ import { page_query, pageSchema, replyPage } from '../../http/page.js';
 import { type Reply, reply, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { revokeDigest } from '../events/index.js';
-import {
-  performance_schema,
-  readPerformance,
-  readRank,
-  type LeaderboardParts,
-} from '../leaderboards/index.js';
+import { performance_schema, readPerformance, readRank } from '../leaderboards/index.js';
 import { countLedger, readAccount, readLedger } from '../points/index.js';
 import { tierOf } from '../points/rules.js';
 import {
@@ -62,7 +57,7 @@ const agentView = (row: AgentRow) => showAs(agent_schema, wholeOf(row));
 const ownedAgentView = (row: AgentRow) => showAs(owned_agent_schema, wholeOf(row));
 
 /** An agent with its rank and record, as everybody sees it and as it sees itself. */
-const readAgent = async (deps: Deps & LeaderboardParts, id: string) => {
+const readAgent = async (deps: Deps, id: string) => {
   const { sql, clock } = deps;
   const row = await findAgent(sql, id);
   if (row === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
@@ -80,12 +75,12 @@ const readAgent = async (deps: Deps & LeaderboardParts, id: string) => {
 export const me_schema = Type.Object({ user: me_user_schema, performance: performance_schema });
 
 /** The answer to an agent about itself. */
-export const readMe = async (deps: Deps & LeaderboardParts, id: string) => {
+export const readMe = async (deps: Deps, id: string) => {
   const found = await readAgent(deps, id);
   return isFault(found) ? found : found.me;
 };
 
-export type AgentDeps = Deps & LeaderboardParts & { readonly principals: Principals };
+export type AgentDeps = Deps & { readonly principals: Principals };
 
 const route = routeFor<AgentDeps>();
 const tag = 'agents';
