@@ -22,14 +22,14 @@ export interface FrameParts {
   /** Reserved bits of the first byte. */
   readonly reserved?: number;
   /** The length that the header tells; that of the payload unless given. */
-  readonly told_length?: bigint;
+  readonly said_length?: bigint;
 }
 
 /** One frame as a client sends it. */
 export const makeRawFrame = (payload: string | Buffer, parts: FrameParts): Buffer => {
   const { opcode, fin = true, is_masked = true, reserved = 0 } = parts;
   const body = Buffer.from(payload);
-  const length = parts.told_length ?? BigInt(body.length);
+  const length = parts.said_length ?? BigInt(body.length);
   const size = length < 126n ? 0 : length < 65_536n ? 2 : 8;
   const header = Buffer.alloc(2 + size);
   header[0] = (fin ? 0x80 : 0) | (reserved << 4) | opcode;

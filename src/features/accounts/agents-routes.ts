@@ -7,8 +7,7 @@ import { type Reply, reply, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { revokeDigest } from '../events/index.js';
 import { performance_schema, readPerformance, readRank } from '../leaderboards/index.js';
-import { countLedger, readAccount, readLedger } from '../points/index.js';
-import { tierOf } from '../points/rules.js';
+import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
 import {
   type AgentRow,
   countOwned,

@@ -7,26 +7,9 @@ import type { QuestionRow } from '../questions/index.js';
 import { driftOf } from './drift.js';
 import { downsample } from './lttb.js';
 import { drawPicture, type Look } from './picture.js';
-import { makeRun, type RunShape, type TimedForecast } from './run.js';
-import { type MoveWire, most_points, type Point } from './schema.js';
+import { type Course, makeRun, type RunShape, type TimedForecast } from './run.js';
+import { most_points, type Point } from './schema.js';
 import { readForecasts } from './store.js';
-
-/**
- * How the consensus of a question came about, in as many points as a chart can show at most: of all
- * its moments those that show its shape. Predictions of one millisecond are one moment, so that the
- * order among them does not matter.
- */
-export interface Course {
-  readonly shape: RunShape;
-  /** Offset of the newest prediction that is counted in; 0 where there is none. */
-  readonly offset: number;
-  /** How many predictions there are. */
-  readonly total: number;
-  /** How many moments there were to choose from. */
-  readonly moments: number;
-  readonly points: readonly Point[];
-  readonly drift_events: readonly MoveWire[];
-}
 
 /** Predictions that are counted at a time; answers to others come in between. */
 const portion = 1_000;

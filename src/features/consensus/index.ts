@@ -1,4 +1,4 @@
-export { type Course, createHistory, type History, makeCourse, thinCourse } from './history.js';
+export { createHistory, type History, makeCourse, thinCourse } from './history.js';
 export {
   consensusTopic,
   createConsensusProjector,
@@ -9,6 +9,7 @@ export {
 export { drawPicture, type PictureOf } from './picture.js';
 export { type ConsensusParts, type HistoryParts, routes } from './routes.js';
 export { type Consensus, computeConsensus, givenBy, meanGiven, shown } from './rules.js';
+export type { Course } from './run.js';
 export { makeRun, type Run, type RunShape, type TimedForecast } from './run.js';
 export { consensus_schema } from './schema.js';
 export { createSnapshotTaker, createSnapshotTimer } from './snapshots.js';

@@ -14,7 +14,7 @@ import {
   timeAxis,
 } from '../../kit/svg-chart.js';
 import type { QuestionRow } from '../questions/index.js';
-import type { Course } from './history.js';
+import type { Course } from './run.js';
 import type { Point as Moment } from './schema.js';
 
 /** The chart of a question as a picture. */

@@ -10,7 +10,7 @@ import {
   share,
   shown,
 } from './rules.js';
-import type { Moment } from './schema.js';
+import type { Moment, MoveWire, Point } from './schema.js';
 
 /**
  * The consensus as it moves, prediction by prediction. After each one its figures are those that
@@ -107,3 +107,20 @@ export const makeRun = ({ question_type, options }: RunShape) => {
   };
 };
 export type Run = ReturnType<typeof makeRun>;
+
+/**
+ * How the consensus of a question came about, in as many points as a chart can show at most: of all
+ * its moments those that show its shape. Predictions of one millisecond are one moment, so that the
+ * order among them does not matter.
+ */
+export interface Course {
+  readonly shape: RunShape;
+  /** Offset of the newest prediction that is counted in; 0 where there is none. */
+  readonly offset: number;
+  /** How many predictions there are. */
+  readonly total: number;
+  /** How many moments there were to choose from. */
+  readonly moments: number;
+  readonly points: readonly Point[];
+  readonly drift_events: readonly MoveWire[];
+}
