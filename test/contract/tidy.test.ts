@@ -27,57 +27,6 @@ const good_script = ['#!lua', '-- About.', '-- KEYS[1] k', '-- ARGV  none', '-- 
 const script = (name: string, ...lines: readonly string[]): tidy.Source =>
   file(`src/redis/lua/${name}`, ...lines, 'return KEYS[1]');
 
-/** Files that still have a name of the private dialect. Strike them off; nothing is added. */
-const still_private = new Set(
-  `
-src/boot/prepare.mjs src/client/link.ts src/features/briefs/build.ts
-src/features/briefs/schema.ts src/features/comments/posting.ts src/features/events/index.ts
-src/features/events/revocations-store.ts src/features/events/sockets.ts
-src/features/events/topics.ts src/features/leaderboards/index.ts
-src/features/leaderboards/keeper.ts src/features/leaderboards/store.ts
-src/features/log/routes.ts src/features/log/watch.ts src/features/notifications/store.ts
-src/features/predictions/reasoning.ts src/http/idempotency.ts src/http/pipeline.ts
-src/process/api.ts src/process/embedded/processes.ts src/process/start.ts src/tools/docs.ts
-test/client/backfill.test.ts test/client/stream.test.ts test/contract/socket-calls.test.ts
-test/db/client.test.ts test/fault/doors.test.ts test/features/accounts/linking.test.ts
-test/features/accounts/login-limit.test.ts test/features/accounts/mailer.test.ts
-test/features/accounts/pages.test.ts test/features/accounts/referrals.test.ts
-test/features/accounts/registration.test.ts test/features/briefs/briefs.test.ts
-test/features/briefs/daily.test.ts test/features/briefs/world.ts
-test/features/comments/comments.test.ts test/features/comments/long-thread.test.ts
-test/features/comments/votes.test.ts test/features/consensus/options.test.ts
-test/features/exports/record.test.ts test/features/leaderboards/boards-fault.test.ts
-test/features/leaderboards/boards.test.ts test/features/leaderboards/topics.test.ts
-test/features/limits/race.test.ts test/features/log/feeds.test.ts
-test/features/log/long-poll.test.ts test/features/moderation/comments.test.ts
-test/features/moderation/moderation.test.ts test/features/notifications/settlement.test.ts
-test/features/predictions/routes.test.ts test/features/predictions/sight.test.ts
-test/features/questions/edit.test.ts test/features/questions/life.test.ts
-test/features/questions/suggest.test.ts test/features/resolution/resolve.test.ts
-test/features/webhooks/targets.test.ts test/help/account-client.ts test/help/door-listeners.ts
-test/help/raw-ws.ts test/help/smtp.ts test/http/idempotency-claims.test.ts
-test/http/idempotency.test.ts test/http/limits-outage.test.ts test/http/limits.test.ts
-test/http/native.test.ts test/http/streaming.test.ts test/kit/svg-png.test.ts
-test/process/stores.test.ts test/soak.ts test/socket/connections.test.ts
-test/socket/fuzz.test.ts test/socket/hub.test.ts test/tools/season.test.ts
-`
-    .trim()
-    .split(/\s+/),
-);
-/** Files that still import each other in a circle. Strike them off; nothing is added. */
-const still_circular = new Set(
-  `
-src/client/client.ts src/client/stream.ts src/db/connection.ts src/db/pool.ts
-src/http/idempotency.ts src/http/route.ts src/kit/outbound/client.ts
-src/kit/outbound/connection.ts src/process/embedded/logs.ts src/process/embedded/processes.ts
-src/socket/admission.ts src/socket/calls.ts src/socket/frames.ts src/socket/hub.ts
-src/socket/recent.ts src/socket/replay.ts src/socket/session.ts src/socket/states.ts
-src/socket/subscribe.ts
-`
-    .trim()
-    .split(/\s+/),
-);
-
 interface TidyCase {
   readonly rule: tidy.Rule;
   readonly sources: readonly tidy.Source[];
@@ -119,7 +68,7 @@ const cases: Readonly<Record<string, TidyCase>> = {
   },
   'files import each other in no circle, not even types': {
     rule: tidy.filesWithoutCircles,
-    sources: everything.filter(({ path }) => !still_circular.has(path)),
+    sources: everything,
     broken: [
       [importing('src/kit/a.ts', './b.js'), importing('src/kit/b.ts', './a.js')],
       [
@@ -195,7 +144,7 @@ const cases: Readonly<Record<string, TidyCase>> = {
   },
   'names are those of the field': {
     rule: tidy.commonWords,
-    sources: everything.filter(({ path }) => !still_private.has(path)),
+    sources: everything,
     broken: [
       file('src/kit/a.ts', 'const makeShelf = 1;'),
       file('src/kit/a.ts', 'const by_lane = 1;'),
