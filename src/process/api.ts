@@ -228,19 +228,21 @@ const redis_away = {
 };
 
 /** `system`: the state of the process that a client is connected to. */
-const makeSystemTopic = (
-  { redis }: Deps,
-  node: string,
-  isDraining: () => boolean,
-): StateSource => ({
-  every_ms: 1_000,
-  resolve: (label) => (label === 'system' ? { topic: label, label } : null),
-  read: () => {
-    const status = isDraining() ? 'draining' : 'serving';
-    const notices = redis.status === 'ready' ? [] : [redis_away];
-    return { version: Date.now(), data: { node, status, notices } };
-  },
-});
+const makeSystemTopic = ({ redis }: Deps, node: string) => {
+  let status: 'serving' | 'draining' = 'serving';
+  const source: StateSource = {
+    every_ms: 1_000,
+    resolve: (label) => (label === 'system' ? { topic: label, label } : null),
+    read: () => {
+      const notices = redis.status === 'ready' ? [] : [redis_away];
+      return { version: Date.now(), data: { node, status, notices } };
+    },
+  };
+  const startDraining = (): void => {
+    status = 'draining';
+  };
+  return { source, startDraining };
+};
 
 /** Lists are invalidated by the life of questions alone: their counters may be a second old. */
 const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]): void => {
@@ -275,12 +277,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
   const connections = makeConnectionCounter({ redis, prefix, log });
   const node = `${options.role}-${options.index}`;
   const touch = (topic: string): void => sockets.hub.touch(topic);
-  let is_draining = false;
-  const startDraining = (): void => {
-    mounted.startDraining();
-    is_draining = true;
-    touch('system');
-  };
+  const system = makeSystemTopic(deps, node);
   const sockets = mountSockets(app, {
     ...{ sql, log, node, trusted_proxies, authenticate, connections },
     taxonomy: parts.taxonomy,
@@ -293,11 +290,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
     },
     head: () => follower.head,
     oldest: () => follower.oldest,
-    states: [
-      makeConsensusTopics(parts.consensus),
-      makeLeaderboardTopics(parts),
-      makeSystemTopic(deps, node, () => is_draining),
-    ],
+    states: [makeConsensusTopics(parts.consensus), makeLeaderboardTopics(parts), system.source],
   });
   const follower = new Follower({
     ...{ sql, prefix, log },
@@ -315,17 +308,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
     sockets.onRevoked(revoked);
     parts.log_watch.visitors.onRevoked(revoked);
   });
-  return {
-    app,
-    parts,
-    limiter,
-    mounted,
-    connections,
-    sockets,
-    follower,
-    revocations,
-    startDraining,
-  };
+  return { app, parts, limiter, mounted, connections, sockets, follower, revocations, system };
 };
 
 type All = ReturnType<typeof mountAll>;
@@ -379,7 +362,7 @@ const waitForOpen = async ({ open }: Mounted): Promise<void> => {
 export const startApi = async (base: Base, options: RoleOptions): Promise<Running> => {
   const { config, log } = base.deps;
   const all = mountAll(base, options);
-  const { app, parts, limiter, mounted, connections, sockets, follower, revocations } = all;
+  const { app, parts, limiter, mounted, connections, sockets, follower, revocations, system } = all;
   const monitor = base.monitor(measuresOf(all));
   const services = await startAll([base, follower, connections, revocations, ...monitor]);
   // Topics and filters are checked without a wait, against what was read.
@@ -394,8 +377,10 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
     port,
     async stop() {
       us_listen_socket_close(socket);
-      all.startDraining();
+      mounted.startDraining();
       parts.log_watch.end();
+      system.startDraining();
+      sockets.hub.touch('system');
       await Promise.all([sockets.stop(), waitForOpen(mounted)]);
       const { placing, commenting, voting } = parts;
       await Promise.all([placing.drain(), commenting.drain(), voting.drain()]);

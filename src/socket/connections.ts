@@ -49,12 +49,8 @@ export const makeCounts = () => {
   };
 };
 
-export const makeConnectionCounter = ({
-  redis,
-  prefix,
-  log,
-  counts_ms = 2_500,
-}: CounterOptions): ConnectionCounter & Service => {
+/** The counts of this process, here and in Redis. */
+const makeSharedCounts = ({ redis, prefix, log, counts_ms = 2_500 }: CounterOptions) => {
   const own = makeCounts();
   const process_id = makeId();
   const processes_key = `${prefix}:{ws}:processes`;
@@ -77,7 +73,7 @@ export const makeConnectionCounter = ({
     return true;
   };
 
-  /** A write that is lost is made good by the next one, or by `writeAll`. */
+  /** A write that is lost is made good by the next one, or by `renew`. */
   const leave = (name: string): void => {
     own.add(name, -1);
     if (isAway()) return;
@@ -87,34 +83,9 @@ export const makeConnectionCounter = ({
     written.catch(() => undefined);
   };
 
-  const writeAll = async (): Promise<void> => {
-    const pipeline = redis.pipeline();
-    for (const name of own.names()) {
-      pipeline.hset(keyOf(name), process_id, own.of(name)).pexpire(keyOf(name), expire_ms);
-    }
-    await pipeline.exec();
-  };
-
-  const turn = async (): Promise<'rest'> => {
-    if (isAway()) return 'rest';
-    try {
-      const is_known = await writePresence(redis, [processes_key], [process_id, counts_ms]);
-      if (is_known === 0) await writeAll();
-    } catch (error) {
-      log.warn(describeError(error), 'connections: Redis does not answer');
-    }
-    return 'rest';
-  };
-  const loop = makeLoop({ name: 'connections', log, every_ms: presence_every_ms, turn });
-
   return {
-    name: loop.name,
-    start: loop.start,
-    async stop() {
-      await loop.stop();
-      if (!isAway()) await redis.zrem(processes_key, process_id).catch(() => undefined);
-    },
-    async take(name, most) {
+    leave,
+    async take(name: string, most: number): Promise<boolean> {
       if (own.of(name) >= most) return false;
       own.add(name, 1);
       try {
@@ -126,6 +97,37 @@ export const makeConnectionCounter = ({
       leave(name);
       return false;
     },
-    leave,
+    /** Writes that this process lives, and all its counts to a Redis that does not know it. */
+    async renew(): Promise<void> {
+      if (isAway()) return;
+      if ((await writePresence(redis, [processes_key], [process_id, counts_ms])) === 1) return;
+      const pipeline = redis.pipeline();
+      for (const name of own.names()) {
+        pipeline.hset(keyOf(name), process_id, own.of(name)).pexpire(keyOf(name), expire_ms);
+      }
+      await pipeline.exec();
+    },
+    async withdraw(): Promise<void> {
+      if (!isAway()) await redis.zrem(processes_key, process_id).catch(() => undefined);
+    },
+  };
+};
+
+export const makeConnectionCounter = (options: CounterOptions): ConnectionCounter & Service => {
+  const { log } = options;
+  const { take, leave, renew, withdraw } = makeSharedCounts(options);
+  const turn = async (): Promise<'rest'> => {
+    await renew().catch((error: unknown) => {
+      log.warn(describeError(error), 'connections: Redis does not answer');
+    });
+    return 'rest';
+  };
+  const loop = makeLoop({ name: 'connections', log, every_ms: presence_every_ms, turn });
+  return {
+    ...{ name: loop.name, start: loop.start, take, leave },
+    async stop() {
+      await loop.stop();
+      await withdraw();
+    },
   };
 };

@@ -236,7 +236,7 @@ export const mountHub = (app: TemplatedApp, options: HubOptions) => {
     },
     /**
      * Sends a batch, in order and without holes inside, to its subscribers. What has been published
-     * before is left out; a batch that starts later than the head has its hole told to all.
+     * before is left out; when a batch starts later than the head, all subscribers get a gap.
      */
     publish: core.guard((batch: readonly Publication[]) => publish(core, batch)),
     head: (): number => core.head,
@@ -296,8 +296,8 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
     pong: guard((ws: Socket) => takeControl(ws.getUserData().session)),
     // Missing in the library's types.
     dropped: guard((ws: Socket) => ws.getUserData().session.markBroken()),
-    // What is sent inside of this callback only leaves after it: it would count as unread, and
-    // nobody would be called when it has gone.
+    // A frame sent inside this callback leaves only after it: it would count as unread, and no
+    // further drain would follow.
     drain: guard((ws: Socket) => {
       const { session } = ws.getUserData();
       setImmediate(guard(() => session.onRead()));
@@ -311,7 +311,7 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
 const mayGo = ({ calls }: Session, late_ms: number): boolean =>
   calls === null || calls.in_flight === 0 || performance.now() > late_ms;
 
-/** What is due by the clock: broken sockets, old ones, silent ones, and ticks. */
+/** Closes broken, old and silent sockets, and sends ticks. */
 const sweep = (session: Session, now_ms: number): void => {
   const { broken_since_ms, has_spoken, caller, opened_ms, ends_ms, core } = session;
   const { unread_ms, hello_ms } = core.limits;

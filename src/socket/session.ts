@@ -46,7 +46,7 @@ export interface Join {
   readonly is_slow?: boolean;
 }
 
-/** What is kept of an upgrade request. */
+/** The parts of an upgrade request that a session keeps. */
 export interface UpgradeRequest {
   readonly address: Address;
   readonly credentials: Credentials;
