@@ -11,12 +11,7 @@ import { places } from './wire.js';
  *                        GET, a DELETE, and a POST, whose key makes a repeat the same call
  */
 
-interface CallRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | undefined;
-}
+type CallRequest = Awaited<ReturnType<typeof requestOf>>;
 
 export interface CallAnswer {
   readonly status: number;
@@ -90,7 +85,7 @@ const requestOf = async (
   { base_url, headers }: CallDefaults,
   operation: OperationId,
   input: AnyInput,
-): Promise<CallRequest> => {
+) => {
   const [path = '', method = 'GET'] = places[operation].split(' ').reverse();
   const own: Record<string, string> = { ...(await headers()), ...lowerNames(input.headers) };
   if (method === 'POST') own['idempotency-key'] = input.idempotency_key ?? makeKey();
@@ -105,25 +100,19 @@ const tryOnce = async (
   { timeout_ms, signal }: { readonly timeout_ms: number; readonly signal: AbortSignal | undefined },
 ): Promise<CallAnswer | NoAnswer> => {
   signal?.throwIfAborted();
-  const own = new AbortController();
-  const stop = (): void => own.abort(signal?.reason);
-  signal?.addEventListener('abort', stop);
-  const timer = setTimeout(() => own.abort(new Error(`${timeout_ms} ms are over`)), timeout_ms);
+  const late = AbortSignal.timeout(timeout_ms);
   try {
-    const init = { method, headers, signal: own.signal };
-    const answer = await fetch(url, body === undefined ? init : { ...init, body });
+    const either = signal === undefined ? late : AbortSignal.any([signal, late]);
+    const answer = await fetch(url, { method, headers, body: body ?? null, signal: either });
     const text = await answer.text();
     const is_json = answer.headers.get('content-type')?.startsWith('application/json') === true;
     const value = text === '' ? undefined : is_json ? JSON.parse(text) : text;
     return { status: answer.status, headers: answer.headers, body: value };
   } catch (error) {
     signal?.throwIfAborted();
-    const cause = own.signal.aborted ? own.signal.reason : error;
-    const why = cause instanceof Error ? cause.message : String(cause);
-    return new NoAnswer(`${method} ${url}: no answer (${why}).`, method !== 'GET', cause);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener('abort', stop);
+    const message = error instanceof Error ? error.message : String(error);
+    const why = late.aborted ? `${timeout_ms} ms are over` : message;
+    return new NoAnswer(`${method} ${url}: no answer (${why}).`, method !== 'GET', error);
   }
 };
 

@@ -21,11 +21,11 @@ export interface ClientOptions {
   readonly token?: string | (() => string | Promise<string>);
   /** Sent with every call. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** For one try of a call; 10 s unless told. */
+  /** For one try of a call; 10 s by default. */
   readonly timeout_ms?: number;
-  /** For all tries of a call; 30 s unless told. */
+  /** For all tries of a call; 30 s by default. */
   readonly patience_ms?: number;
-  /** The longest wait between two connections of a websocket; 10 s unless told. */
+  /** The longest wait between two connections of a websocket; 10 s by default. */
   readonly backoff_ms?: number;
   readonly onRetry?: (retry: Retry) => void;
   /** Another way to open websockets. */

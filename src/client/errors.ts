@@ -57,7 +57,7 @@ export interface Gap {
   readonly topic: string;
   /** The newest offset before the gap. */
   readonly after: number;
-  /** The stream goes on behind this offset, where it is known. */
+  /** The stream goes on after this offset, where it is known. */
   readonly until?: number;
   /**
    * `expired`: too far back for a replay, or for the log itself. `slow`: this client read too

@@ -70,7 +70,7 @@ export class Link {
   #is_up = false;
   #ended = false;
   #tries = 0;
-  /** Counts connections, so that what comes late is not taken for news of the present one. */
+  /** Counts connections: a late event of an earlier one is ignored. */
   #turn = 0;
   #opened_ms = 0;
   #due_ms = 0;
@@ -207,14 +207,14 @@ export class Link {
     if (performance.now() - this.#opened_ms > settled_ms) this.#tries = 0;
     const wait_ms = this.#waitAfter(code);
     this.#tries += 1;
-    const told = why === '' ? `close code ${code}` : why;
-    this.#guard(() => this.#events.onDown({ wait_ms, why: told, code }));
+    const reason = why === '' ? `close code ${code}` : why;
+    this.#guard(() => this.#events.onDown({ wait_ms, why: reason, code }));
     if (!this.#ended) this.#timer = setTimeout(() => this.#connect().catch(ignore), wait_ms);
   }
 
   #waitAfter(code: number): number {
     const { backoff_ms } = this.#options;
-    // The first try after it is spread; whoever is sent away again and again waits longer.
+    // The first try after a `bye` is spread over the time it named; later tries wait longer.
     if (code >= 4_200 && code < 4_300 && this.#tries === 0) {
       return Math.random() * (this.#bye?.spread_ms ?? 1_000);
     }

@@ -53,18 +53,18 @@ export class Order {
     for (const seen of this.#seen) if (seen <= offset) this.#seen.delete(seen);
   }
 
-  /** True when this topic goes on behind what has come. */
+  /** True when this topic goes on after what has come. */
   isBehind(topic: string, head: number): boolean {
     return head > (this.#proven.get(topic) ?? head);
   }
 
-  /** What is missing up to `until` is known of; without it, up to whatever comes next. */
+  /** Events up to `until` are known to be missing; without it, up to the next that comes. */
   forgive(topic: string, until: number | undefined): void {
     if (until === undefined) this.#proven.delete(topic);
     else this.take(topic, until);
   }
 
-  /** The log is another one than it was: it goes on behind this offset. */
+  /** The log is another one than it was: it goes on after this offset. */
   rewind(offset: number): void {
     this.#seen.clear();
     this.#proven.clear();
@@ -134,14 +134,14 @@ export class Queue {
     return this.#events;
   }
 
-  push(event: LogEvent): void {
-    this.#events += 1;
-    this.#items.push(event);
-  }
-
-  put(state: StateUpdate): void {
-    if (!this.#states.has(state.topic)) this.#items.push({ topic: state.topic });
-    this.#states.set(state.topic, state);
+  put(item: LogEvent | StateUpdate): void {
+    if (item.op === 'event') {
+      this.#events += 1;
+      this.#items.push(item);
+      return;
+    }
+    if (!this.#states.has(item.topic)) this.#items.push({ topic: item.topic });
+    this.#states.set(item.topic, item);
   }
 
   clear(): void {

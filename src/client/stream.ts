@@ -21,7 +21,7 @@ import {
  *                 read on, filled
  *
  * While leaving, everything that comes is dropped until the service has confirmed; then nothing
- * comes, and the next subscription goes on behind the newest event that was kept.
+ * comes, and the next subscription goes on after the newest event that was kept.
  */
 type Mode = 'off' | 'joining' | 'live' | 'leaving' | 'held';
 
@@ -53,7 +53,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   #repeats = 0;
   #holes = 0;
   #last_hole = '';
-  /** Behind this offset something is missing that is being asked for again. */
+  /** After this offset something is missing that is being asked for again. */
   #doubt: number | null = null;
   #tries = 0;
   #joined_ms = Number.NEGATIVE_INFINITY;
@@ -62,7 +62,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   #in_hand: number | null = null;
   #error: Error | undefined;
   #ended = false;
-  #wake: (() => void)[] = [];
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: StreamOptions<T>, link: LinkOptions, call: Client['call']) {
     this.#options = options;
@@ -124,7 +124,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
       const item = this.#queue.shift();
       if (item !== undefined) return { value: this.#handOut(item) as Item<T>, done: false };
       if (this.#ended) break;
-      await new Promise<void>((resolve) => this.#wake.push(resolve));
+      await this.#change();
     }
     const error = this.#error;
     this.#error = undefined;
@@ -144,7 +144,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   #handOut(item: LogEvent | StateUpdate): LogEvent | StateUpdate {
     if (item.op === 'event') this.#in_hand = item.offset;
     if (this.#queue.events <= this.#most / 2) this.#join();
-    for (const wake of this.#wake.splice(0)) wake();
+    this.#wakeAll();
     return item;
   }
 
@@ -171,7 +171,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#link.close();
     this.done.catch(() => undefined);
     this.#ending.abort();
-    for (const wake of this.#wake.splice(0)) wake();
+    this.#wakeAll();
   }
 
   /** On a new connection. */
@@ -210,7 +210,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     });
   }
 
-  /** Leaves the log topics, to go on behind `from` when that is possible. */
+  /** Leaves the log topics, to go on after `from` when that is possible. */
   #leave(from: number | null): void {
     this.#from = from;
     this.#mode = 'leaving';
@@ -243,15 +243,13 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     if (verdict === 'repeat' && this.#doubt === null) this.#repeats += 1;
     if (verdict !== 'new') return;
     this.#order.take(topic, offset);
-    this.#hand(event);
+    this.#put(event);
     if (this.#queue.events >= this.#most) this.#leave(this.#order.cursor);
   }
 
   #takeState(frame: Frame): void {
     const state = this.#states.take(frame);
-    if (state === null) return;
-    this.#queue.put(state);
-    for (const wake of this.#wake.splice(0)) wake();
+    if (state !== null) this.#put(state);
   }
 
   #takeStatesAnswer(frame: Frame): void {
@@ -262,9 +260,18 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     else this.#end(new Refused(fault));
   }
 
-  #hand(event: LogEvent): void {
-    this.#queue.push(event);
-    for (const wake of this.#wake.splice(0)) wake();
+  #put(item: LogEvent | StateUpdate): void {
+    this.#queue.put(item);
+    this.#wakeAll();
+  }
+
+  /** Fulfilled when something was put, handed out, or the stream has ended. */
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #wakeAll(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 
   #takeTick({ head, heads = {} }: Frame) {
@@ -275,7 +282,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     if (typeof head === 'number') this.#order.proveAll(head);
   }
 
-  /** An event that the service knows of has not come: asked for once more, then told of. */
+  /** An event that the service knows of has not come: asked for once more, then reported. */
   #takeHole(topic: string, missing: number) {
     const hole = `${topic} ${missing}`;
     const after = this.#order.floor();
@@ -338,13 +345,13 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
       }
       for (const event of events) {
         while (this.#queue.events >= this.#most && !this.#ended) {
-          await new Promise<void>((resolve) => this.#wake.push(resolve));
+          await this.#change();
         }
         if (this.#ended) return;
         this.#order.proveAll(event.offset);
         const [only] = this.#log_topics;
         const known = this.#log_topics.length === 1 ? { topic: only } : {};
-        this.#hand({ op: 'event', ...known, ...event } as LogEvent);
+        this.#put({ op: 'event', ...known, ...event } as LogEvent);
       }
       from = Math.max(from, next);
       this.#order.proveAll(from);

@@ -114,7 +114,7 @@ export type StreamStatus =
 export interface StreamOptions<T extends Topic = Topic> {
   readonly topics: readonly T[];
   readonly filter?: Filter;
-  /** Everything behind this offset, then what happens; without it and `last` only the latter. */
+  /** Everything after this offset, then what happens; without it and `last` only the latter. */
   readonly after?: number;
   /** So many events that were, then what happens. */
   readonly last?: number;
@@ -125,7 +125,7 @@ export interface StreamOptions<T extends Topic = Topic> {
   readonly signal?: AbortSignal;
   /** Instead of iterating; the next item comes when what this returns is fulfilled. */
   readonly onItem?: (item: Item<T>) => unknown;
-  /** Told of what is missing, and the stream goes on behind it; without this it ends. */
+  /** Gets what is missing, and the stream goes on after it; without this it ends. */
   readonly onGap?: (gap: Gap) => void;
   readonly onStatus?: (status: StreamStatus) => void;
 }
