@@ -1,21 +1,36 @@
+import { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
 import {
   type Client,
   createClient,
   type Gap,
   type LogEvent,
+  type StateUpdate,
   type StreamOptions,
   type StreamStatus,
   type Topic,
 } from '../../src/client/node.js';
+import { openSql } from '../../src/db/client.js';
 import type { Caller } from '../../src/http/route.js';
-import type { HubLimits } from '../../src/socket/hub.js';
+import { refuse } from '../../src/kit/fault.js';
+import { ws_faults } from '../../src/socket/frames.js';
+import type { HubLimits, HubOptions } from '../../src/socket/hub.js';
+import type { State, StateSource } from '../../src/socket/states.js';
+import { startApp } from '../help/app.js';
 import { range, startHub } from '../help/hub.js';
+import { makeLogWriter } from '../help/log.js';
 import { startSocketFront } from '../help/socket-front.js';
+import { openStores } from '../help/stores.js';
 import { until } from '../help/until.js';
 
-const start = async (t: Test, limits: Partial<HubLimits> = {}, head = 0) => {
-  const hub = await startHub(t, limits, head);
+type StartArguments = [
+  limits?: Partial<HubLimits>,
+  head?: number,
+  more?: Pick<HubOptions, 'states'>,
+];
+
+const start = async (t: Test, ...[limits, head, more]: StartArguments) => {
+  const hub = await startHub(t, limits, head, more);
   const front = await startSocketFront(t, hub.port);
   const client = createClient({ base_url: front.url, backoff_ms: 200 });
   t.teardown(() => client.close());
@@ -302,4 +317,167 @@ t.test('a signal ends a stream quietly', async (t) => {
   await until('its socket is closed', () => hub.stats().sockets === 0);
   const gone = client.stream({ topics: ['all'], signal: AbortSignal.abort() });
   t.match(await gone.next(), { done: true });
+});
+
+/** A hub with one state, the number of which each `next` makes larger. */
+const startStates = async (t: Test) => {
+  let now: State = { version: 1, data: { n: 1, same: [1, { b: 2, a: 1 }], none: null, gone: 1 } };
+  let reads = 0;
+  const source: StateSource = {
+    resolve: (label) => {
+      if (label === 'consensus:no') return refuse(ws_faults.INVALID_TOPIC);
+      return label.startsWith('consensus:') ? { topic: label, label } : null;
+    },
+    read: () => {
+      reads += 1;
+      return now;
+    },
+  };
+  const hub = await start(t, { state_gap_ms: 1 }, 0, { states: [source] });
+  const states: StateUpdate[] = [];
+  const events: number[] = [];
+  hub.client.stream({
+    topics: ['all', 'consensus:q'],
+    onItem: (item) => void (item.op === 'state' ? states.push(item) : events.push(item.offset)),
+  });
+  const next = async (): Promise<void> => {
+    const version = now.version + 1;
+    now = { version, data: { n: version, same: [1, { b: 2, a: 1 }], none: null } };
+    const before = reads;
+    hub.hub.touch('consensus:q');
+    await until('it is read', () => reads > before);
+  };
+  await until('the first state', () => states.length === 1);
+  return { ...hub, states, events, next, now: () => now };
+};
+
+const asked = (said: readonly { op: string; topics?: unknown }[]): number =>
+  said.filter(({ op, topics }) => op === 'subscribe' && String(topics) === 'consensus:q').length;
+
+t.test('deltas are put together, beside events', async (t) => {
+  const { states, events, next, now, front, publish } = await startStates(t);
+  t.match(states[0], { topic: 'consensus:q', version: 1, data: { n: 1, gone: 1 } });
+  for (const n of range(1, 100)) {
+    await next();
+    if (n % 10 === 0) publish(1);
+  }
+  await until('the newest', () => states.at(-1)?.version === 101);
+  const { gone, ...held } = states.at(-1)?.data ?? {};
+  t.equal(gone, null, 'what is gone is null');
+  t.strictSame(held, now().data);
+  await until('the events', () => events.length === 10);
+  t.equal(asked(front.said), 1, 'every delta fitted');
+});
+
+t.test('a delta that was lost leads to a snapshot', async (t) => {
+  const { states, next, now, front } = await startStates(t);
+  let deltas = 0;
+  front.tamper = (frame) => (frame.op === 'delta' && ++deltas === 2 ? [] : [frame]);
+  for (const _ of range(1, 4)) await next();
+  await until('it asks again', () => asked(front.said) === 2);
+  await until('the newest', () => states.at(-1)?.version === 5);
+  t.strictSame(states.at(-1)?.data, now().data);
+});
+
+t.test('states alone are live too; what is no topic ends the stream', async (t) => {
+  const { client } = await startStates(t);
+  let live = 0;
+  const stream = client.stream({
+    topics: ['consensus:q'],
+    onStatus: ({ status }) => {
+      if (status === 'live') live += 1;
+    },
+  });
+  t.match(await stream.next(), { value: { op: 'state', version: 1 } });
+  t.equal(live, 1);
+  const wrong = client.stream({ topics: ['consensus:no'] });
+  const error = await wrong.next().catch((error) => error);
+  t.match(error, { name: 'Refused', fault: { code: 'INVALID_TOPIC' } });
+});
+
+t.test('a state comes anew with each connection', async (t) => {
+  const { states, next, front } = await startStates(t);
+  front.cut();
+  await next();
+  await until('the newest', () => states.at(-1)?.version === 2);
+  t.same(
+    states.map(({ version }) => version),
+    [...new Set(states.map(({ version }) => version))],
+  );
+});
+
+/** More than the service gives in one replay, and its beginning is gone. */
+const length = 10_800;
+const gone = 500;
+
+/** A whole service on such a log, and a way to write on. */
+const startOnLongLog = async (t: Test) => {
+  const stores = await openStores(t);
+  const sql = openSql({ url: stores.database_url, pool: 1, prepare: true, name: 'test' });
+  t.teardown(() => sql.end({ timeout: 1 }));
+  const redis = new Redis(stores.redis_url.replace(/^unix:/, ''));
+  t.teardown(() => redis.disconnect());
+  const log = makeLogWriter(sql, redis, stores.redis_prefix);
+  for (const _ of range(1, 6)) await log.record(length / 6);
+  await sql`delete from events where "offset" <= ${gone}`;
+  const app = await startApp(t, { stores, roles: ['api'] });
+  const client = createClient({ base_url: app.url });
+  t.teardown(() => client.close());
+  return { client, log };
+};
+
+t.test('what a replay does not give', async (t) => {
+  const { client, log } = await startOnLongLog(t);
+
+  await t.test('it is read over HTTP, and then the stream goes on live', async (t) => {
+    const gaps: Gap[] = [];
+    const offsets: number[] = [];
+    const lives: string[] = [];
+    client.stream({
+      topics: ['all'],
+      after: 0,
+      backfill: true,
+      buffer: 150,
+      onItem: ({ offset }: LogEvent) => void offsets.push(offset),
+      onGap: (gap) => void gaps.push(gap),
+      onStatus: (status) => {
+        if (status.status === 'live') lives.push(status.result);
+      },
+    });
+    await until('it goes on', () => offsets.length > length / 2);
+    await log.record(10);
+    await until('all came', () => offsets.length >= length - gone + 10);
+    t.strictSame(offsets, range(gone + 1, length + 10));
+    t.match(gaps, [{ topic: 'all', after: 0, until: gone, reason: 'expired' }]);
+    t.equal(gaps.length, 1);
+    t.notOk(lives.includes('gap'), 'no replay was asked for in vain again');
+
+    const careless = client.stream({ topics: ['all'], after: 0, backfill: true });
+    await t.rejects(careless.next(), { name: 'StreamGap', gap: { until: gone } });
+    const whole = client.stream({ topics: ['all'], after: gone, backfill: true });
+    for (const offset of range(gone + 1, gone + 300)) {
+      const { value } = await whole.next();
+      if (value?.offset !== offset) t.fail(`${value?.offset} instead of ${offset}`);
+    }
+    t.equal(whole.cursor, gone + 299);
+    await whole.return();
+  });
+
+  await t.test('without backfill the reader gets where the rest is, or nothing more', async (t) => {
+    const head = log.entries.length;
+    const gaps: Gap[] = [];
+    const told = client.stream({
+      topics: ['all'],
+      after: gone,
+      onGap: (gap) => void gaps.push(gap),
+    });
+    await until('it is told', () => gaps.length > 0);
+    await log.record(1);
+    t.match(await told.next(), { value: { offset: head + 1 } });
+    t.match(gaps, [{ topic: 'all', after: gone, until: head, reason: 'expired' }]);
+    t.match(gaps[0]?.backfill, /^\/api\/events\?/);
+    await t.rejects(client.stream({ topics: ['all'], after: gone }).next(), {
+      name: 'StreamGap',
+    });
+  });
 });

@@ -8,7 +8,7 @@ import type { Sent } from '../help/principals.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeReasoning } from '../help/story.js';
 
-/** The same contract at the other door: every route is a call on the socket. */
+/** The same contract over the other transport: every route is a call on the socket. */
 
 const { app, principals, question_id, routes } = await startMatrix(t);
 
@@ -43,9 +43,9 @@ for (const principal of principals) {
 
 const predict = (id: string): string => `/api/questions/${id}/predict`;
 
-t.test('a repeat with the same key gets the first answer at whichever door it comes', async (t) => {
+t.test('a repeat with the same key gets the first answer over either transport', async (t) => {
   const human = await makeHuman(app);
-  for (const first_door of ['http', 'socket'] as const) {
+  for (const first_transport of ['http', 'socket'] as const) {
     const agent = await makeAgent(app, { human });
     const socket = await openCalls(t, app.port, { 'x-api-key': agent.key });
     const headers = { 'idempotency-key': makeId() };
@@ -62,14 +62,14 @@ t.test('a repeat with the same key gets the first answer at whichever door it co
       return socket.ask(frame, id);
     };
     const [http, reply] =
-      first_door === 'http'
+      first_transport === 'http'
         ? [await overHttp(text), await overSocket(text)]
         : await overSocket(text).then(async (frame) => [await overHttp(text), frame] as const);
     t.equal(http.status, 201);
     t.match(reply, { op: 'reply', status: 201 });
-    t.same(reply['body'], http.body, `first over ${first_door}`);
+    t.same(reply['body'], http.body, `first over ${first_transport}`);
     const replayed = [http.headers.get('idempotency-replayed'), reply['headers']];
-    if (first_door === 'http') t.match(replayed, [null, { 'idempotency-replayed': 'true' }]);
+    if (first_transport === 'http') t.match(replayed, [null, { 'idempotency-replayed': 'true' }]);
     else t.equal(replayed[0], 'true');
     const other = JSON.stringify({ ...forecast, confidence: 61 });
     t.equal((await overHttp(other)).body.code, 'IDEMPOTENCY_MISMATCH');

@@ -14,7 +14,7 @@ import { asAnswered, type CallSocket, openCalls } from '../help/socket-calls.js'
 /**
  * The fuzzed requests of `fuzz.test.ts` as calls: whatever stands in a frame, the answer is a
  * reply, an error frame or a close code. `FUZZ_RUNS` and `FUZZ_SEED` are as there; the short form
- * sends the same ones each time, because new ones are looked for at the other door.
+ * sends the same ones each time, because new ones are looked for over HTTP.
  */
 const given_runs = Number(process.env['FUZZ_RUNS'] ?? 0);
 const seed = process.env['FUZZ_SEED'];

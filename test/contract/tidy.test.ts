@@ -50,7 +50,6 @@ t.test(
 const still_long = [
   'src/features/events/projection.ts: export const createProjection = (parts: ProjectionParts) => {',
   'src/features/events/relay.ts: export const createRelay = (deps: Deps, options: RelayOptions): Service => {',
-  'test/help/hub.ts: ): Promise<HubServer> => {',
   'test/help/receiver.ts: export const startReceiver = async (names: readonly string[] = []): Promise<Receiver> => {',
   'test/help/service.ts: ): Promise<TestService> => {',
 ];

@@ -1,12 +1,9 @@
-import { once } from 'node:events';
-import type { Socket } from 'node:net';
 import type { Test } from 'tap';
-import { WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import type { Answered } from './app.js';
+import { connect, type Frame } from './ws-client.js';
 
 /** Calls over a websocket, in the form in which tests make them over HTTP. */
-
-type Frame = Readonly<Record<string, unknown>> & { readonly op: string };
 
 export interface CallParts {
   readonly headers?: Readonly<Record<string, string>>;
@@ -37,7 +34,7 @@ const anything = Symbol('anything');
 /** A refused frame has no status; in its place stands that of the fault, which it names. */
 export const asAnswered = (frame: Frame): Answered => {
   const headers = new Headers((frame['headers'] ?? {}) as Record<string, string>);
-  // What is only for browsers, and would be missed by whoever compares with an answer over HTTP.
+  // Only for browsers, so not in a reply; tests compare replies with answers over HTTP.
   headers.set('access-control-allow-origin', '*');
   return frame.op === 'reply'
     ? { status: frame['status'] as number, headers, body: frame['body'] ?? '' }
@@ -49,26 +46,20 @@ export const openCalls = async (
   port: number,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<CallSocket> => {
-  const options = { headers, perMessageDeflate: false };
-  const ws = new WebSocket(`ws://127.0.0.1:${port}/ws`, options);
-  t.teardown(() => ws.terminate());
-  const frames: Frame[] = [];
+  const { ws, frames, pause, resume } = await connect(t, port, { headers });
   const waiting = new Map<unknown, { resolve(frame: Frame): void; reject(why: Error): void }>();
-  ws.on('error', () => undefined);
-  ws.on('message', (text) => {
-    const frame = JSON.parse(String(text)) as Frame;
-    frames.push(frame);
+  ws.on('message', () => {
+    const frame = frames.at(-1) as Frame;
     const is_answer = frame.op === 'reply' || frame.op === 'error';
     for (const id of [frame['id'], ...(is_answer ? [anything] : [])]) {
       waiting.get(id)?.resolve(frame);
       waiting.delete(id);
     }
   });
-  const closed = once(ws, 'close').then(([code]) => code as number);
+  const closed = new Promise<number>((resolve) => ws.on('close', resolve));
   closed.then((code) => {
     for (const { reject } of waiting.values()) reject(new Error(`closed with ${code}`));
   });
-  await once(ws, 'open');
   let last_id = 0;
   const nextId = (): number => {
     last_id += 1;
@@ -76,13 +67,12 @@ export const openCalls = async (
   };
   const ask = (text: string | Buffer, id: unknown): Promise<Frame> =>
     new Promise((resolve, reject) => {
-      if (ws.readyState !== WebSocket.OPEN) return reject(new Error('not open'));
+      if (ws.readyState !== ws.OPEN) return reject(new Error('not open'));
       waiting.set(id, { resolve, reject });
       return ws.send(text, { binary: false });
     });
-  const raw = (): Socket => (ws as unknown as { _socket: Socket })._socket;
   return {
-    ...{ ws, frames, closed, nextId, ask },
+    ...{ ws, frames, closed, nextId, ask, pause, resume },
     askAnything: (text) => ask(text, anything),
     replied: () => frames.filter(({ op }) => op === 'reply').map(({ id }) => id),
     async call(method, path, parts = {}) {
@@ -90,7 +80,5 @@ export const openCalls = async (
       const frame = { op: 'call', id, route: `${method} ${path}`, ...parts };
       return asAnswered(await ask(JSON.stringify(frame), id));
     },
-    pause: () => raw().pause(),
-    resume: () => raw().resume(),
   };
 };

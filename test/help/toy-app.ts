@@ -16,10 +16,11 @@ import { createResponseCache } from '../../src/http/response-cache.js';
 import type { Caller } from '../../src/http/route.js';
 import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/http/route.js';
 import { common_faults, type Fault, refuse } from '../../src/kit/fault.js';
+import { makeCallOp } from '../../src/socket/calls.js';
 import type { Hub, HubLimits } from '../../src/socket/hub.js';
 import { makeCaller } from './app.js';
+import { mountTestHub } from './hub.js';
 import type { Teardown } from './stores.js';
-import { mountToySocket } from './toy-socket.js';
 
 /** A real server with a few routes about nothing, for tests of what is the same for all routes. */
 
@@ -221,7 +222,9 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}): Promis
   const hub =
     sockets === undefined
       ? null
-      : mountToySocket(app, { log, mounted, authenticate, limits: sockets });
+      : mountTestHub(app, {
+          ...{ log, authenticate, limits: sockets, ops: { call: makeCallOp(mounted) } },
+        });
   const port = await new Promise<number>((resolve, reject) => {
     app.listen(0, exclusive_port, (socket) => {
       if (!socket) return reject(new Error('no port'));

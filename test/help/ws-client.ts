@@ -18,6 +18,9 @@ export interface Client {
   /** Every frame so far, in order of arrival. */
   readonly frames: readonly Frame[];
   send(frame: unknown): void;
+  /** Sends a frame with an id of its own; the answer to it. */
+  ask(frame: Readonly<Record<string, unknown>>): Promise<Frame>;
+  subscribe(topics: readonly string[], more?: Readonly<Record<string, unknown>>): Promise<Frame>;
   /** The first frame that matches, from the start or still to come. */
   get(what: string, matches: (frame: Frame) => boolean, within_ms?: number): Promise<Frame>;
   /** The answer to the frame with this id. */
@@ -67,13 +70,20 @@ export const connect = async (
     frames.filter((f) => f.op === 'event' && (topic === undefined || f.topic === topic));
   const raw = (): Socket => (ws as unknown as { _socket: Socket })._socket;
   await once(ws, 'open');
+  let asked = 0;
+  const send = (frame: unknown): void =>
+    ws.send(typeof frame === 'string' ? frame : JSON.stringify(frame));
+  const answer = (id: number | string): Promise<Frame> =>
+    get(`an answer to ${id}`, (frame) => frame.id === id && frame.op !== 'event');
+  const ask: Client['ask'] = (frame) => {
+    asked += 1;
+    const id = `ask ${asked}`;
+    send({ ...frame, id });
+    return answer(id);
+  };
   return {
-    ws,
-    frames,
-    send: (frame) => ws.send(typeof frame === 'string' ? frame : JSON.stringify(frame)),
-    get,
-    answer: (id) => get(`an answer to ${id}`, (frame) => frame.id === id && frame.op !== 'event'),
-    events,
+    ...{ ws, frames, send, ask, get, answer, events },
+    subscribe: (topics, more) => ask({ op: 'subscribe', topics, ...more }),
     offsets: (topic) => events(topic).map(({ offset }) => offset as number),
     async closed(within_ms = 10_000) {
       await until('the socket is closed', () => close_code !== undefined, within_ms);

@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
-import { t } from 'tap';
+import { type Test, t } from 'tap';
 import { exchange_counters } from '../../src/http/request.js';
-import { openCalls } from '../help/socket-calls.js';
-import { startToyApp } from '../help/toy-app.js';
+import type { HubLimits } from '../../src/socket/hub.js';
+import { type CallSocket, openCalls } from '../help/socket-calls.js';
+import { startToyApp, type ToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
 
 /** Calls over the socket: what is the same for all routes, and what a socket adds to it. */
 
+const app = await startToyApp(t, { sockets: {} });
 const mine = { 'x-api-key': 'right' };
 
 t.test('a call is answered as a request is, but for what is only HTTP', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
   const socket = await openCalls(t, app.port, mine);
   const body = { name: 'bär' };
   const calls: [string, string, unknown?][] = [
@@ -59,7 +60,6 @@ t.test('a call is answered as a request is, but for what is only HTTP', async (t
 });
 
 t.test('a handler gets the same context', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
   const socket = await openCalls(t, app.port);
   const call = await socket.call('GET', '/api/toys/7', { headers: { 'X-Said': 'hello' } });
   t.match(call.body, { id: '7', ip: '127.0.0.1', said: 'hello', body_digest: '' });
@@ -71,7 +71,6 @@ t.test('a handler gets the same context', async (t) => {
 });
 
 t.test('the log line names the socket, and the id of the request is the one sent', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
   const socket = await openCalls(t, app.port, mine);
   const headers = { 'x-request-id': 'mine-1' };
   const { headers: got } = await socket.call('GET', '/api/me/toy?x=1', { headers });
@@ -81,8 +80,7 @@ t.test('the log line names the socket, and the id of the request is the one sent
   t.match(line, { socket: /^[\w-]{12}$/ });
 });
 
-t.test('who has the body already is told 304, and HEAD has none', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
+t.test('a call with the right If-None-Match gets 304, and HEAD has none', async (t) => {
   const socket = await openCalls(t, app.port);
   const first = await socket.call('GET', '/api/toys');
   const headers = { 'if-none-match': first.headers.get('etag') ?? '' };
@@ -93,7 +91,6 @@ t.test('who has the body already is told 304, and HEAD has none', async (t) => {
 });
 
 t.test('a text is a text in the reply, and what is none is for HTTP', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
   const socket = await openCalls(t, app.port);
   const page = await socket.call('GET', '/page');
   t.match(page, { status: 200, body: '<p>bär</p>' });
@@ -107,7 +104,6 @@ t.test('a text is a text in the reply, and what is none is for HTTP', async (t) 
 });
 
 t.test('what is no call is told so, and the socket stays', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
   const socket = await openCalls(t, app.port, mine);
   const route = 'GET /api/toys';
   const cases: [Record<string, unknown>, string][] = [
@@ -145,7 +141,6 @@ t.test('what is no call is told so, and the socket stays', async (t) => {
 });
 
 t.test('a call may be larger than other frames, up to its bound', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
   const socket = await openCalls(t, app.port);
   const withBody = (bytes: number) =>
     socket.call('POST', '/api/toys', { body: { name: 'x'.repeat(bytes - '{"name":""}'.length) } });
@@ -161,7 +156,6 @@ t.test('a call may be larger than other frames, up to its bound', async (t) => {
 });
 
 t.test('an admin is one by how the socket was opened', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
   const admin = await openCalls(t, app.port, { 'x-admin-key': 'right' });
   t.match(await admin.call('GET', '/api/admin/toys'), { status: 200, body: { secret: true } });
   t.match(await admin.call('GET', '/api/me/toy'), { status: 401 });
@@ -170,7 +164,6 @@ t.test('an admin is one by how the socket was opened', async (t) => {
 });
 
 t.test('a socket that shows a credential later calls with it from then on', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
   const socket = await openCalls(t, app.port);
   t.match(await socket.call('GET', '/api/me/toy'), { status: 401 });
   const id = socket.nextId();
@@ -180,9 +173,14 @@ t.test('a socket that shows a credential later calls with it from then on', asyn
   t.match(await behind, { status: 200, body: { mine: 'Toy agent' } });
 });
 
+/** An app and a socket of its own: for tests that hold calls up. */
+const start = async (t: Test, sockets: Partial<HubLimits> = {}) => {
+  const app = await startToyApp(t, { sockets });
+  return { app, socket: await openCalls(t, app.port) };
+};
+
 t.test('answers come when they are ready', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
-  const socket = await openCalls(t, app.port);
+  const { app, socket } = await start(t);
   const slow = socket.call('GET', '/waits');
   await until('the handler waits', () => app.deps.waiting === 1);
   await socket.call('GET', '/api/toys');
@@ -194,8 +192,7 @@ t.test('answers come when they are ready', async (t) => {
 });
 
 t.test('so many calls may be in flight, and one more is refused', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
-  const socket = await openCalls(t, app.port);
+  const { app, socket } = await start(t);
   const other = await openCalls(t, app.port);
   const held = Array.from({ length: 64 }, () => socket.call('GET', '/waits'));
   await until('all are held', () => app.deps.waiting === 64);
@@ -208,8 +205,7 @@ t.test('so many calls may be in flight, and one more is refused', async (t) => {
 });
 
 t.test('calls are not counted as frames, but refused ones are', async (t) => {
-  const app = await startToyApp(t, { sockets: { frames_burst: 5, frames_per_s: 0.001, calls: 2 } });
-  const socket = await openCalls(t, app.port);
+  const { app, socket } = await start(t, { frames_burst: 5, frames_per_s: 0.001, calls: 2 });
   for (let n = 0; n < 20; n += 1) t.equal((await socket.call('GET', '/api/toys')).status, 200);
   const held = [socket.call('GET', '/waits'), socket.call('GET', '/waits')];
   await until('both are held', () => app.deps.waiting === 2);
@@ -236,8 +232,7 @@ t.test('a call that takes too long is 503 at the deadline, and frees its place',
 });
 
 t.test('a socket that goes away while its calls are worked on harms nobody', async (t) => {
-  const app = await startToyApp(t, { sockets: {} });
-  const socket = await openCalls(t, app.port);
+  const { app, socket } = await start(t);
   const { aborted, late } = exchange_counters;
   const held = [socket.call('GET', '/waits'), socket.call('GET', '/patient')];
   await until('both are held', () => app.deps.waiting === 2);
@@ -253,4 +248,82 @@ t.test('a socket that goes away while its calls are worked on harms nobody', asy
     app.logged.find(({ path }) => path === '/waits'),
     { aborted: true },
   );
+});
+
+const length = 400_000;
+
+/** Calls that are all answered at once, to a client that has stopped to read. */
+const answerUnread = async (app: ToyApp, socket: CallSocket, count: number) => {
+  const calls = Array.from({ length: count }, () => socket.call('GET', `/held/${length}`));
+  // In an object, so that awaiting this does not await the answers.
+  const unread = { ended: Promise.allSettled(calls) };
+  await until('all are held', () => app.deps.waiting === count);
+  socket.pause();
+  app.deps.gate.open();
+  await until('all are answered', () => app.logged.length === count);
+  return unread;
+};
+
+t.test('answers wait for a client that does not read, and no more calls are taken', async (t) => {
+  const { app, socket } = await start(t);
+  const other = await openCalls(t, app.port);
+  const { ended } = await answerUnread(app, socket, 40);
+  t.equal(app.mounted.open.size, 0);
+  const more = Array.from({ length: 20 }, () => socket.call('GET', '/api/toys'));
+  t.equal((await other.call('GET', '/api/toys')).status, 200, 'nobody else notices');
+  socket.resume();
+  const pads = (await ended).map((end) =>
+    end.status === 'fulfilled' ? end.value.body.pad.length : null,
+  );
+  t.strictSame(pads, Array(40).fill(length), 'every one arrives');
+  const codes = (await Promise.all(more)).map(({ body }) => body.code);
+  t.strictSame(codes, Array(20).fill('TOO_MANY_CALLS'));
+  t.equal((await socket.call('GET', '/api/toys')).status, 200, 'and it goes on');
+});
+
+t.test('a client that leaves its replies unread is closed with 4101', async (t) => {
+  const { app, socket } = await start(t, { unread_ms: 100 });
+  const { ended } = await answerUnread(app, socket, 40);
+  await until('it is let go of', () => app.hub?.stats().closed[4101] === 1);
+  socket.resume();
+  const lost = (await ended).filter(({ status }) => status === 'rejected');
+  t.ok(lost.length > 0, 'not every answer has arrived');
+  t.equal(app.hub?.stats().sockets, 0);
+});
+
+t.test('more replies than a socket may leave unread close it at once', async (t) => {
+  const { app, socket } = await start(t, { unread_ms: 3_600_000 });
+  const { ended } = await answerUnread(app, socket, 60);
+  await until('it is let go of', () => app.hub?.stats().closed[4101] === 1);
+  socket.resume();
+  t.ok((await ended).some(({ status }) => status === 'rejected'));
+});
+
+t.test('a service that stops finishes the calls under way before it says bye', async (t) => {
+  const { app, socket } = await start(t);
+  const idle = await openCalls(t, app.port);
+  const held = socket.call('GET', '/waits');
+  await until('it is held', () => app.deps.waiting === 1);
+  app.mounted.startDraining();
+  const drained = app.hub?.drain();
+  t.equal(await idle.closed, 4200);
+  t.match(await socket.call('GET', '/api/toys'), { status: 503, body: { code: 'UNAVAILABLE' } });
+  app.deps.gate.open();
+  t.match(await held, { status: 200 });
+  t.equal(await socket.closed, 4200);
+  await drained;
+  t.equal(app.hub?.stats().sockets, 0);
+});
+
+t.test('a socket whose time is over waits for the answers of its calls', async (t) => {
+  const lifetime_ms = 300;
+  const { app, socket } = await start(t, { lifetime_ms });
+  const held = socket.call('GET', '/waits');
+  await until('it is held', () => app.deps.waiting === 1);
+  // One after the other they live longer than any single one may.
+  for (let n = 0; n < 2; n += 1) t.equal(await (await openCalls(t, app.port)).closed, 4202);
+  t.equal(app.hub?.stats().sockets, 1);
+  app.deps.gate.open();
+  t.match(await held, { status: 200 });
+  t.equal(await socket.closed, 4202);
 });

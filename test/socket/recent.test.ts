@@ -54,7 +54,7 @@ t.test('what is large leaves earlier, and nothing is left after a reset', async 
   t.same(recent.after(600), []);
 });
 
-t.test('what several doors bring in is kept once', async (t) => {
+t.test('what several followers add is kept once', async (t) => {
   const recent = makeRecent<Publication>({ most: 1_000, most_chars: 20_000 });
   recent.reset(10);
   for (const offset of [10, 11, 11, 12, 11, 13]) recent.push(publication(offset));

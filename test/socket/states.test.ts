@@ -4,7 +4,7 @@ import { defineOp, frame_id, makeFrame } from '../../src/socket/frames.js';
 import { diffState, hashState, type State, type StateSource } from '../../src/socket/states.js';
 import { range, startHub } from '../help/hub.js';
 import { until } from '../help/until.js';
-import { type Client, connect } from '../help/ws-client.js';
+import { connect } from '../help/ws-client.js';
 
 interface Sums extends StateSource {
   readonly now: Map<string, State>;
@@ -24,17 +24,12 @@ const makeSource = (): Sums => {
   return source;
 };
 
-const listen = async (socket: Client, topics: string[]) => {
-  socket.send({ op: 'subscribe', id: 1, topics });
-  return socket.answer(1);
-};
-
 t.test('a state comes as a snapshot, then as what changed, the latest only', async (t) => {
   const source = makeSource();
   source.now.set('sum:a', { version: 3, data: { n: 3, same: [1], gone: true } });
   const { port, hub } = await startHub(t, { state_gap_ms: 20 }, 0, { states: [source] });
   const socket = await connect(t, port);
-  t.match(await listen(socket, ['all', 'sum:a']), { topics: ['all', 'sum:a'], result: 'live' });
+  t.match(await socket.subscribe(['all', 'sum:a']), { topics: ['all', 'sum:a'], result: 'live' });
   t.match(await socket.get('the snapshot', ({ op }) => op === 'snapshot'), {
     topic: 'sum:a',
     version: 3,
@@ -59,7 +54,7 @@ t.test('who puts the deltas together has the state, and each late one a snapshot
   const source = makeSource();
   const { port, hub } = await startHub(t, { state_gap_ms: 1 }, 0, { states: [source] });
   const early = await connect(t, port);
-  await listen(early, ['sum:b']);
+  await early.subscribe(['sum:b']);
   for (const n of range(1, 100)) {
     source.now.set('sum:b', { version: n, data: { n, [`k${n % 7}`]: n } });
     hub.touch('sum:b');
@@ -67,7 +62,7 @@ t.test('who puts the deltas together has the state, and each late one a snapshot
     await until('it is read', () => source.reads > reads);
   }
   const late = await connect(t, port);
-  await listen(late, ['sum:b']);
+  await late.subscribe(['sum:b']);
   await late.get('a snapshot', ({ op, version }) => op === 'snapshot' && version === 100);
   await until('the newest', () => early.frames.at(-1)?.version === 100);
   let held: Record<string, unknown> = {};
@@ -90,7 +85,7 @@ t.test('a reader that stands still gets the newest state, not all that were', as
   source.now.set('sum:c', { version: 1, data: { n: 1, pad } });
   const { port, hub } = await startHub(t, { state_gap_ms: 1 }, 0, { states: [source] });
   const slow = await connect(t, port);
-  await listen(slow, ['sum:c']);
+  await slow.subscribe(['sum:c']);
   await slow.get('a snapshot', ({ op }) => op === 'snapshot');
   slow.pause();
   for (const n of range(2, 150)) {
@@ -117,9 +112,29 @@ t.test('a source that fails is asked again', async (t) => {
   };
   const { port, logged } = await startHub(t, {}, 0, { states: [source] });
   const socket = await connect(t, port);
-  await listen(socket, ['sum:d']);
+  await socket.subscribe(['sum:d']);
   await socket.get('a snapshot', ({ op }) => op === 'snapshot');
   t.match(logged.join(), /could not read a state/);
+});
+
+t.test('a source that announces nothing is read again while somebody subscribes', async (t) => {
+  let n = 0;
+  const source: StateSource = {
+    every_ms: 20,
+    resolve: (label) => (label === 'sum:e' ? { topic: label, label } : null),
+    read: () => {
+      n += 1;
+      return { version: n, data: { n } };
+    },
+  };
+  const { port } = await startHub(t, { state_gap_ms: 1 }, 0, { states: [source] });
+  const socket = await connect(t, port);
+  await socket.subscribe(['sum:e']);
+  await socket.get('the third', ({ op, version }) => op === 'delta' && version === 3);
+  await socket.ask({ op: 'unsubscribe', topics: ['sum:e'] });
+  const reads = n;
+  await socket.subscribe(['sum:e']);
+  await socket.get('one more', ({ version }) => version === reads + 1);
 });
 
 t.test('a feature adds an op, with frames of its own size', async (t) => {

@@ -1,21 +1,12 @@
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { t } from 'tap';
-import { type HubServer, startHub } from '../help/hub.js';
+import { range, startHub } from '../help/hub.js';
 import { makeRawFrame, openRaw } from '../help/raw-ws.js';
 import { until } from '../help/until.js';
 import { type Client, connect } from '../help/ws-client.js';
 
 const subscribe_me = { op: 'subscribe', id: 'me', topics: ['me'] };
-
-/** Lookups of slow keys wait until they are let go. */
-const holdUp = (lookups: HubServer['lookups']): (() => void) => {
-  let release = (): void => undefined;
-  lookups.gate = new Promise((resolve) => {
-    release = resolve;
-  });
-  return release;
-};
 
 /** The server has read everything that was sent: it answers pings of the protocol in order. */
 const arrived = async ({ ws }: Client): Promise<void> => {
@@ -44,9 +35,9 @@ t.test('a key on the upgrade, in either header, gives its agent the private topi
 });
 
 t.test('a first frame can authenticate, and what follows it at once counts for it', async (t) => {
-  const { port, publish, lookups } = await startHub(t);
+  const { port, publish, holdLookups } = await startHub(t);
   const socket = await connect(t, port);
-  const release = holdUp(lookups);
+  const release = holdLookups();
   socket.send({ op: 'auth', id: 1, api_key: 'slow-key-a' });
   socket.send(subscribe_me);
   socket.send({ op: 'ping', id: 2 });
@@ -61,13 +52,15 @@ t.test('a first frame can authenticate, and what follows it at once counts for i
   t.strictSame(await socket.answer(1), { op: 'authenticated', id: 1, as: 'agent' });
   publish(1, ['me:a']);
   await until('the event', () => socket.events().length === 1);
-  socket.send({ op: 'auth', id: 3, token: 'key-b' });
-  t.match(await socket.answer(3), { op: 'error', code: 'ALREADY_AUTHENTICATED' });
+  t.match(await socket.ask({ op: 'auth', token: 'key-b' }), {
+    op: 'error',
+    code: 'ALREADY_AUTHENTICATED',
+  });
 });
 
 t.test('more frames than are held while a key is looked up close the socket', async (t) => {
-  const { port, lookups } = await startHub(t, { frames_burst: 1_000 });
-  const release = holdUp(lookups);
+  const { port, holdLookups } = await startHub(t, { frames_burst: 1_000 });
+  const release = holdLookups();
   const fits = await connect(t, port);
   const over = await connect(t, port);
   for (const [socket, count] of [
@@ -83,15 +76,15 @@ t.test('more frames than are held while a key is looked up close the socket', as
   t.match(await fits.answer(128), { op: 'pong' });
 });
 
-t.test('frames that come before the welcome are taken after it, whoever it is', async (t) => {
-  const { port, lookups } = await startHub(t);
-  const release = holdUp(lookups);
+t.test('frames that come before the welcome are taken after it', async (t) => {
+  const { port, holdLookups } = await startHub(t);
+  const release = holdLookups();
   const socket = await connect(t, port, { headers: { 'x-api-key': 'slow-key-a' } });
   socket.send({ op: 'ping', id: 1 });
   socket.send({ op: 'no such op', id: 2 });
   socket.send(subscribe_me);
   await arrived(socket);
-  t.strictSame(socket.frames, [], 'nobody is told anything before it is known who asks');
+  t.strictSame(socket.frames, [], 'no frame is answered before the caller is known');
   release();
   await socket.answer('me');
   t.strictSame(
@@ -141,14 +134,16 @@ t.test('refused credentials are told by a frame and a close code', async (t) => 
 t.test('an auth frame without a credential, or with two, leaves the socket open', async (t) => {
   const { port } = await startHub(t);
   const socket = await connect(t, port);
-  socket.send({ op: 'auth', id: 1 });
-  t.match(await socket.answer(1), { op: 'error', code: 'MISSING_AUTH' });
-  socket.send({ op: 'auth', id: 2, api_key: 'key-a', token: 'key-a' });
-  t.match(await socket.answer(2), { op: 'error', code: 'AMBIGUOUS_AUTH' });
-  socket.send({ op: 'auth', id: 3, api_key: 'x'.repeat(513) });
-  t.match(await socket.answer(3), { op: 'error', code: 'INVALID_FRAME' });
-  socket.send({ op: 'auth', id: 4, api_key: 'key-a' });
-  t.match(await socket.answer(4), { op: 'authenticated' });
+  t.match(await socket.ask({ op: 'auth' }), { op: 'error', code: 'MISSING_AUTH' });
+  t.match(await socket.ask({ op: 'auth', api_key: 'key-a', token: 'key-a' }), {
+    op: 'error',
+    code: 'AMBIGUOUS_AUTH',
+  });
+  t.match(await socket.ask({ op: 'auth', api_key: 'x'.repeat(513) }), {
+    op: 'error',
+    code: 'INVALID_FRAME',
+  });
+  t.match(await socket.ask({ op: 'auth', api_key: 'key-a' }), { op: 'authenticated' });
 });
 
 t.test('who only listens gets everything by ?token=, until it subscribes', async (t) => {
@@ -161,8 +156,7 @@ t.test('who only listens gets everything by ?token=, until it subscribes', async
   });
   await chooser.get('welcome', ({ op }) => op === 'welcome');
   await header.get('welcome', ({ op }) => op === 'welcome');
-  chooser.send({ op: 'subscribe', id: 1, topics: ['b'] });
-  await chooser.answer(1);
+  await chooser.subscribe(['b']);
   publish(1, ['all', 'b']);
   publish(1, ['me:a']);
   publish(1, ['me:b']);
@@ -185,13 +179,12 @@ t.test('a listener without a word is not sent away, an anonymous one is', async 
   t.equal(await silent.closed(), 4008);
   t.match(silent.frames.at(-1), { op: 'error', code: 'AUTH_TIMEOUT' });
   token.send({ op: 'ping', id: 1 });
-  speaks.send({ op: 'ping', id: 2 });
-  await Promise.all([token.answer(1), speaks.answer(2)]);
+  await Promise.all([token.answer(1), speaks.ask({ op: 'ping' })]);
 });
 
 t.test('a client that leaves while it is looked up is forgotten', async (t) => {
-  const { port, hub, lookups } = await startHub(t, { connections_ip: 1 });
-  const release = holdUp(lookups);
+  const { port, hub, holdLookups } = await startHub(t, { connections_ip: 1 });
+  const release = holdLookups();
   const head =
     'GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
     'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
@@ -226,4 +219,59 @@ t.test('a request that is no upgrade is not taken by the sockets', async (t) => 
   const response = await fetch(`http://127.0.0.1:${port}/ws`);
   t.equal(response.status, 404);
   t.equal(hub.stats().opened, 0);
+});
+
+t.test('a burst may have 100 frames, and then twenty a second', async (t) => {
+  const { port } = await startHub(t);
+  const socket = await connect(t, port);
+  for (const id of range(1, 100)) socket.send({ op: 'ping', id });
+  await socket.answer(100);
+  const over = await connect(t, port);
+  for (const id of range(1, 115)) over.send({ op: 'ping', id });
+  t.equal(await over.closed(), 4102);
+  const answered = over.frames.filter(({ op }) => op === 'pong').length;
+  t.ok(answered >= 100 && answered < 115, `${answered} were answered`);
+});
+
+t.test('pings and pongs of the protocol count as frames', async (t) => {
+  const { port } = await startHub(t);
+  for (const send of ['ping', 'pong'] as const) {
+    const socket = await connect(t, port);
+    for (const _ of range(1, 99)) socket.ws[send]();
+    t.match(await socket.ask({ op: 'ping' }), { op: 'pong' }, `99 of ${send}, and a frame`);
+    const over = await connect(t, port);
+    for (const _ of range(1, 115)) over.ws[send]();
+    t.equal(await over.closed(), 4102, send);
+  }
+});
+
+t.test('one key may have 20 sockets, however it was shown', async (t) => {
+  const { port, hub } = await startHub(t);
+  const headers = { 'x-api-key': 'key-a' };
+  const sockets = await Promise.all(range(1, 20).map(() => connect(t, port, { headers })));
+  const refused = await connect(t, port, { headers });
+  t.equal(await refused.closed(), 4005);
+  t.match(refused.frames, [{ op: 'error', code: 'TOO_MANY_CONNECTIONS' }]);
+  const by_frame = await connect(t, port);
+  by_frame.send({ op: 'auth', id: 1, api_key: 'key-a' });
+  t.equal(await by_frame.closed(), 4005);
+  const other = await connect(t, port, { headers: { 'x-api-key': 'key-b' } });
+  t.equal((await other.get('welcome', () => true)).op, 'welcome');
+  t.equal(hub.stats().sockets, 21);
+  sockets[0]?.ws.close();
+  await sockets[0]?.closed();
+  const again = await connect(t, port, { headers });
+  t.equal((await again.get('welcome', () => true)).op, 'welcome');
+});
+
+t.test('one address may have 200 sockets', async (t) => {
+  const { port, hub } = await startHub(t);
+  const sockets = await Promise.all(range(1, 200).map(() => connect(t, port)));
+  const refused = await connect(t, port);
+  t.equal(await refused.closed(), 4005);
+  t.equal(hub.stats().sockets, 200);
+  sockets[0]?.ws.close();
+  await sockets[0]?.closed();
+  const again = await connect(t, port);
+  t.equal((await again.get('welcome', () => true)).op, 'welcome');
 });

@@ -4,11 +4,11 @@ import { openSse } from './sse-client.js';
 import type { Teardown } from './stores.js';
 
 /**
- * Follow the whole log through its HTTP doors, as careful clients do: whatever ends, they go on
- * behind the last offset they have seen.
+ * Clients follow the whole log over HTTP: when a connection or call ends, they go on after the last
+ * offset they have seen.
  */
 
-export interface DoorListener {
+export interface HttpFollower {
   /** In order of arrival. */
   readonly heard: readonly HeardEvent[];
   /** Holes, repeats and gaps, as sentences. */
@@ -33,7 +33,7 @@ const take = (follow: Follow, event: HeardEvent): void => {
 };
 
 /** Runs one connection after the other until the test ends. */
-const keepOn = (t: Teardown, once: (follow: Follow) => Promise<void>): DoorListener => {
+const keepOn = (t: Teardown, once: (follow: Follow) => Promise<void>): HttpFollower => {
   const follow: Follow = { heard: [], odd: [], failures: 0, ended: false };
   const run = async (): Promise<void> => {
     while (!follow.ended) {
@@ -54,7 +54,7 @@ const keepOn = (t: Teardown, once: (follow: Follow) => Promise<void>): DoorListe
 };
 
 /** By calls that wait for the next event. */
-export const listenByCalls = (t: Teardown, url: string): DoorListener =>
+export const followByCalls = (t: Teardown, url: string): HttpFollower =>
   keepOn(t, async (follow) => {
     const after = follow.heard.at(-1)?.offset ?? 0;
     const path = `/api/events?after=${after}&limit=100&wait=2`;
@@ -66,7 +66,7 @@ export const listenByCalls = (t: Teardown, url: string): DoorListener =>
   });
 
 /** By a stream of server-sent events. */
-export const listenByStream = (t: Teardown, url: string): DoorListener =>
+export const followByStream = (t: Teardown, url: string): HttpFollower =>
   keepOn(t, async (follow) => {
     const last = follow.heard.at(-1)?.offset ?? 0;
     const stream = await openSse(t, `${url}/api/stream`, { 'last-event-id': String(last) });
