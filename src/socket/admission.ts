@@ -30,8 +30,8 @@ import { followDefaults, most_last } from './subscribe.js';
 /**
  * The way from an HTTP request to a socket that has a caller, and what the caller then says. Every
  * refusal is a close code and never an HTTP status, because a browser cannot read the status of a
- * failed upgrade: the socket is opened, gets the reason, and is closed. Frames that come during the lookup of
- * a credential wait, so that their order keeps its meaning.
+ * failed upgrade: the socket is opened, gets the reason, and is closed. Frames that come during the
+ * lookup of a credential wait, so that their order keeps its meaning.
  */
 
 const auth_deadline_ms = 5_000;

@@ -33,7 +33,7 @@ export interface StateSource {
 }
 
 export interface State {
-  /** Another number than before whenever the data are different: an offset of the log, or a time. */
+  /** Another number whenever the data are different: an offset of the log, or a time. */
   readonly version: number;
   readonly data: Readonly<Record<string, unknown>>;
 }
