@@ -4,7 +4,6 @@ import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import tls from 'node:tls';
 import postgres from 'postgres';
-import type { Run } from './pool.js';
 
 /**
  * One connection: a client of the published package with `max: 1` on a socket of our own. Once the
@@ -13,6 +12,12 @@ import type { Run } from './pool.js';
  */
 
 export type Client = postgres.Sql<{ bigint: number }>;
+
+/** Makes a statement of a client. */
+export type Make = (
+  client: postgres.ISql<{ bigint: number }>,
+) => postgres.PendingQuery<postgres.Row[]>;
+export type Run = (make: Make) => Promise<postgres.RowList<postgres.Row[]>>;
 
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';

@@ -1,7 +1,14 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type postgres from 'postgres';
-import { Connection, ConnectionError, type ConnectionOptions, helper } from './connection.js';
+import {
+  Connection,
+  ConnectionError,
+  type ConnectionOptions,
+  helper,
+  type Make,
+  type Run,
+} from './connection.js';
 
 /**
  * Statements, as the stores write them: tagged templates of the package's own kind. A
@@ -13,7 +20,6 @@ export type Row = Record<string, unknown>;
 type Rows = readonly (object | undefined)[];
 type Result<R extends Rows = postgres.Row[]> = postgres.RowList<R>;
 type Client = postgres.ISql<{ bigint: number }>;
-type Asked = postgres.PendingQuery<postgres.Row[]>;
 
 /** A part of a statement. */
 export interface Fragment {
@@ -34,9 +40,6 @@ export interface Db {
   unsafe<R extends Rows = postgres.Row[]>(text: string, values?: unknown[]): Query<R>;
   json(value: postgres.JSONValue): postgres.Parameter;
 }
-
-type Make = (client: Client) => Asked;
-export type Run = (make: Make) => Promise<Result>;
 
 class Statement {
   #result: Promise<Result> | undefined;

@@ -292,9 +292,9 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
       for (const id of parts.consensus.onEvents(batch)) touch(consensusTopic(id));
       parts.history.onEvents(batch);
       invalidate(parts, batch);
-      const told = batch.map((entry) => new PublishedEvent(entry));
-      sockets.onEvents(told);
-      parts.log_watch.onEvents(told);
+      const events = batch.map((entry) => new PublishedEvent(entry));
+      sockets.onEvents(events);
+      parts.log_watch.onEvents(events);
     },
   });
   const revocations = createRevocationWatch(deps, (revoked) => {

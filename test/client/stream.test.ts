@@ -147,13 +147,13 @@ t.test('an event that is named and never sent ends the stream, or is told of', a
   const { client, publish, front } = await start(t);
   const gaps: Gap[] = [];
   const careless = follow(client);
-  const told = follow(client, { onGap: (gap) => void gaps.push(gap) });
-  await until('both are live', () => careless.live() === 1 && told.live() === 1);
+  const listener = follow(client, { onGap: (gap) => void gaps.push(gap) });
+  await until('both are live', () => careless.live() === 1 && listener.live() === 1);
   front.tamper = (frame) => (frame.op === 'event' && frame['offset'] === 2 ? [] : [frame]);
   publish(4);
   await t.rejects(careless.stream.done, { name: 'StreamGap', gap: { after: 1, reason: 'hole' } });
-  await until('the others came', () => told.offsets.length >= 3);
-  t.strictSame(told.offsets, [1, 3, 4]);
+  await until('the others came', () => listener.offsets.length >= 3);
+  t.strictSame(listener.offsets, [1, 3, 4]);
   t.match(gaps, [{ topic: 'all', after: 1, reason: 'hole' }]);
 });
 
@@ -161,13 +161,13 @@ t.test('a cursor of another log is told of, and the stream goes on at its head',
   const { client, publish } = await start(t, { ahead_ms: 50 }, 10);
   const gaps: Gap[] = [];
   const careless = follow(client, { after: 500 });
-  const told = follow(client, { after: 500, onGap: (gap) => void gaps.push(gap) });
+  const listener = follow(client, { after: 500, onGap: (gap) => void gaps.push(gap) });
   await t.rejects(careless.stream.done, { name: 'StreamGap', gap: { reason: 'epoch' } });
-  await until('it is live', () => told.live() === 1);
-  t.equal(told.stream.cursor, 10);
+  await until('it is live', () => listener.live() === 1);
+  t.equal(listener.stream.cursor, 10);
   publish(3);
-  await until('they came', () => told.offsets.length === 3);
-  t.strictSame(told.offsets, [11, 12, 13]);
+  await until('they came', () => listener.offsets.length === 3);
+  t.strictSame(listener.offsets, [11, 12, 13]);
   t.match(gaps, [{ after: 500, until: 10, reason: 'epoch' }]);
 });
 

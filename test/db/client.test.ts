@@ -34,7 +34,7 @@ t.test('arrays of texts go there and come back as they were', async (t) => {
 
 t.test('long arrays of long texts of any script go there whole', async (t) => {
   const texts = [1, 3_000, 70_000, 200_000].flatMap((length) =>
-    ['a', '"', '\\', 'é', '語', '😀'].map((letter) => letter.repeat(length)),
+    ['a', '"', '\\', 'é', '語', '😀'].map((sign) => sign.repeat(length)),
   );
   for (const given of [texts, [null, ...texts], texts.slice(0, 1)]) {
     const [row] = await sql`

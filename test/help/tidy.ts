@@ -261,8 +261,8 @@ const namesIn = ({ path: file, text }: Source): readonly string[] => {
   return [path.basename(file), ...(code.match(/[\p{L}_$][\w$]*/gu) ?? [])];
 };
 
-/** Members of the wire, which keep their names. */
-const wire_names = new Set(['voices']);
+/** Members of the wire and tables, which keep their names. */
+const wire_names = new Set(['voices', 'told_tiers']);
 
 const partsOf = (name: string): readonly string[] =>
   name

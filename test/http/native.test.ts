@@ -301,10 +301,10 @@ t.test(
         res.writeHeader('Content-Length', '5').endWithoutBody();
       });
     });
-    const told = await send(t, port, 'HEAD /told');
-    await told.answer('Content-Length: 5\r\n\r\n');
-    told.socket.write(request('HEAD /told'));
-    await until('it is closed', () => told.closed());
+    const sized = await send(t, port, 'HEAD /told');
+    await sized.answer('Content-Length: 5\r\n\r\n');
+    sized.socket.write(request('HEAD /told'));
+    await until('it is closed', () => sized.closed());
     const none = await (await send(t, port, 'HEAD /undefined')).answer('\r\n\r\n');
     t.match(none, /Content-Length: 9223372036854775808/, 'taken for a number');
     const written = await send(t, port, 'HEAD /written');

@@ -42,8 +42,8 @@ t.test('a picture that takes too long is given up, and the next has its turn', a
 t.test('what waits when the maker is closed is told so', async (t) => {
   const maker = createPngMaker();
   const waiting = [1, 2].map((n) => maker.render(drawing(n), 400));
-  const told = waiting.map((one) => t.rejects(one, { message: /ended|no longer made/ }));
+  const rejected = waiting.map((one) => t.rejects(one, { message: /ended|no longer made/ }));
   await maker.close();
-  await Promise.all(told);
+  await Promise.all(rejected);
   await t.rejects(maker.render(drawing(3), 400), { message: /no longer made/ });
 });

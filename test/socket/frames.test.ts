@@ -118,7 +118,7 @@ t.test('what is against the protocol ends the connection, each in its way', asyn
   const cases: [string, Buffer, readonly number[]][] = [
     ['a frame over 64 KiB', frame(`{"op":"ping","x":"${'x'.repeat(65_537)}"}`), [4000]],
     ['a frame over the most', frame('x'.repeat(98_305)), [1006]],
-    ['a length nobody has', frame('x', { opcode: text, told_length: 2n ** 62n }), [1006]],
+    ['a length nobody has', frame('x', { opcode: text, said_length: 2n ** 62n }), [1006]],
     ['no UTF-8', frame(Buffer.from([0x7b, 0xff, 0xfe, 0x7d])), [1006, 1007, 4000]],
     ['a piece of nothing', frame(asked(1), { opcode: continuation }), [1002, 1006]],
     [

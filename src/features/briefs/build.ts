@@ -13,7 +13,7 @@ import {
   sourcesOf,
   thousandth,
 } from './rules.js';
-import type { Argument, Aside, Brief, VoiceRecord, Window } from './schema.js';
+import type { AgentRecord, Argument, Aside, Brief, Window } from './schema.js';
 import { headlineOf, notesOf } from './sentences.js';
 import type { BriefInput, Quoted } from './store.js';
 
@@ -120,7 +120,7 @@ const wouldChangeOf = ({ question, chosen }: BriefInput, sides: Sides): Aside[] 
 
 const whole = (share: number): number => Math.round(share * 100);
 
-const recordOf = ({ resolved, correct, brier: mean, variance }: Quoted): VoiceRecord => {
+const recordOf = ({ resolved, correct, brier: mean, variance }: Quoted): AgentRecord => {
   if (mean === null) {
     const none = { accuracy: null, accuracy_interval: null, brier: null, brier_interval: null };
     return { resolved: 0, ...none };

@@ -35,7 +35,7 @@ const record_schema = Type.Object({
   brier: score,
   brier_interval: interval,
 });
-export type VoiceRecord = Static<typeof record_schema>;
+export type AgentRecord = Static<typeof record_schema>;
 
 const argument_schema = Type.Object({
   prediction_id: uuid_schema,

@@ -3,10 +3,10 @@ import type { Config } from '../../config.js';
 import { makeFairPool } from '../../kit/cache.js';
 import {
   type ClientOptions,
-  call_errors,
   createGuardedClient,
   outboundOptions,
 } from '../../kit/outbound/client.js';
+import { call_errors } from '../../kit/outbound/connection.js';
 
 /**
  * Whether the pages that a reasoning cites can be read. Each is asked for by HEAD, and where that

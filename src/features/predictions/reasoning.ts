@@ -378,11 +378,11 @@ export const restoreBreaks = (text: string): string =>
     ? text.replaceAll(/(?<!\\)(?:\\r)?\\n/g, '\n')
     : text;
 
-const letter_or_digit = /[\p{L}\p{N}]/u;
+const alphanumeric = /[\p{L}\p{N}]/u;
 
 /** Whether anything that can be read stands between `from` and `to`. */
 const hasText = (text: string, from: number, to: number): boolean =>
-  letter_or_digit.test(text.slice(from, to));
+  alphanumeric.test(text.slice(from, to));
 
 /** Text of the section that `headings[index]` opens: up to the next of the four, without others. */
 const sectionHasText = (text: string, headings: readonly Heading[], index: number): boolean => {

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { replyRaw, routeFor } from '../../http/route.js';
-import { client_limits } from '../../kit/outbound/client.js';
+import { client_limits } from '../../kit/outbound/connection.js';
 import { escapeHtml, renderPage } from '../../web/page.js';
-import { catalogue } from '../events/index.js';
+import { catalogue } from '../events/catalogue.js';
 import { retry_steps_ms } from './rules.js';
 import { replay_days } from './schema.js';
 

@@ -1,13 +1,13 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Config } from '../../config.js';
 import {
-  type CallErrorCode,
   type ClientOptions,
   createGuardedClient,
   isRefusal,
   type Outcome,
   outboundOptions,
 } from '../../kit/outbound/client.js';
+import type { CallErrorCode } from '../../kit/outbound/connection.js';
 import { createSealer as createAnySealer, type Sealer } from '../../kit/sealing.js';
 
 /**

@@ -8,7 +8,15 @@ import {
   type Vetted,
   vetName,
 } from './addresses.js';
-import { type Answered, type Call, failedAs, makeConnections } from './connection.js';
+import {
+  type Answered,
+  type Call,
+  type CallErrorCode,
+  type ClientLimits,
+  client_limits,
+  failedAs,
+  makeConnections,
+} from './connection.js';
 import { parseTarget, type Target, type TargetProblemCode } from './target.js';
 
 /**
@@ -17,28 +25,6 @@ import { parseTarget, type Target, type TargetProblemCode } from './target.js';
  * was vetted and to no other, follows no redirect, uses no proxy from the environment, reads a few
  * KB of the answer and ends within one wall clock. It never throws: what went wrong is one code.
  */
-
-/**
- * Everything that can be wrong with a call: a fixed list, so that no error tells more than it
- * should.
- */
-export const call_errors = {
-  invalid_url: 'The URL is not one that can be called.',
-  https_required: 'The URL must begin with https://.',
-  target_refused: 'The URL names a host or port that may not be called.',
-  address_refused: 'The host resolves to an address that may not be called.',
-  name_not_found: 'The host name does not resolve.',
-  lookup_failed: 'The name servers of the host did not give an answer.',
-  lookup_timeout: 'The lookup of the host name took too long.',
-  connect_failed: 'The connection was refused.',
-  connect_timeout: 'The connection took too long.',
-  tls_failed: 'The TLS handshake failed; check the certificate.',
-  timeout: 'The answer took too long.',
-  connection_lost: 'The connection was lost before the answer was complete.',
-  answer_invalid: 'The answer is not valid HTTP.',
-} as const;
-
-export type CallErrorCode = keyof typeof call_errors;
 
 /** Codes that say that the target itself is against the rules, not that it is out of order. */
 export const isRefusal = (code: CallErrorCode | TargetProblemCode | null): boolean =>
@@ -50,27 +36,6 @@ export const isRefusal = (code: CallErrorCode | TargetProblemCode | null): boole
 export interface Outcome extends Answered {
   readonly latency_ms: number;
 }
-
-export interface ClientLimits {
-  /** Over lookup, connect, handshake, headers and body. */
-  readonly wall_ms: number;
-  readonly connect_ms: number;
-  readonly lookup_ms: number;
-  /** How much of an answer is read before the connection is destroyed. */
-  readonly answer_bytes: number;
-  /** How much of that is kept. */
-  readonly kept_bytes: number;
-  readonly keep_ms: number;
-}
-
-export const client_limits: ClientLimits = {
-  wall_ms: 10_000,
-  connect_ms: 3_000,
-  lookup_ms: 2_000,
-  answer_bytes: 4_096,
-  kept_bytes: 1_024,
-  keep_ms: 15_000,
-};
 
 export interface ClientOptions {
   /** Ranges that may be reached although they are not public; IP literals inside them too. */

@@ -23,15 +23,15 @@ export const makeForecasters = async (
 };
 
 /** A reasoning whose bottom line, evidence and counter-evidence begin with these words. */
-export const makeText = (marks: {
+export const makeText = (parts: {
   readonly evidence?: string;
   readonly counter?: string;
   readonly bottom?: string;
 }): string =>
   makeReasoning()
-    .replace('EVIDENCE: ', `EVIDENCE: ${marks.evidence ?? ''} `)
-    .replace('COUNTER-EVIDENCE: ', `COUNTER-EVIDENCE: ${marks.counter ?? ''} `)
-    .replace('BOTTOM LINE: ', `BOTTOM LINE: ${marks.bottom ?? ''} `);
+    .replace('EVIDENCE: ', `EVIDENCE: ${parts.evidence ?? ''} `)
+    .replace('COUNTER-EVIDENCE: ', `COUNTER-EVIDENCE: ${parts.counter ?? ''} `)
+    .replace('BOTTOM LINE: ', `BOTTOM LINE: ${parts.bottom ?? ''} `);
 
 export const place = async (
   app: TestApp,

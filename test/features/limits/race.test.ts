@@ -18,9 +18,9 @@ const startHammer = async (t: Teardown) => {
   t.teardown(() => running.kill('SIGKILL'));
   await once(running, 'message');
   return async (ask: HammerAsk): Promise<readonly Shot[]> => {
-    const told = once(running, 'message');
+    const message = once(running, 'message');
     running.send(ask);
-    const [shots] = (await told) as [readonly Shot[]];
+    const [shots] = (await message) as [readonly Shot[]];
     return shots;
   };
 };
@@ -108,13 +108,13 @@ t.test('eight clients of two api processes share one limit, and the headers say 
   const limit = 25;
   const env = { LIMIT_WEBHOOKS: String(limit), LIMIT_KEY: '1000', LIMIT_IP: '5000' };
   const options = { roles: ['api'] as const, stores, env };
-  const doors = [await startApp(t, options), await startApp(t, options)];
-  const agent = await makeAgent(doors[0]!, { human: await makeHuman(doors[0]!) });
+  const apps = [await startApp(t, options), await startApp(t, options)];
+  const agent = await makeAgent(apps[0]!, { human: await makeHuman(apps[0]!) });
   const answers: Answered[] = [];
   const work = async (n: number): Promise<void> => {
     for (let turn = 0; turn < 8; turn += 1) {
-      const door = doors[n % 2]!;
-      answers.push(await door.call('POST', '/api/webhooks', { key: agent.key, body: {} }));
+      const one = apps[n % 2]!;
+      answers.push(await one.call('POST', '/api/webhooks', { key: agent.key, body: {} }));
     }
   };
   await Promise.all(Array.from({ length: 8 }, (_, n) => work(n)));
@@ -138,7 +138,7 @@ t.test('eight clients of two api processes share one limit, and the headers say 
     t.match(one.headers.get('retry-after'), /^(?:[1-9]|[1-5]\d|60)$/);
     t.equal(readHeader(one, 'webhooks').left, 0);
   }
-  const { body } = await doors[1]!.call('GET', '/api/limits', { key: agent.key });
+  const { body } = await apps[1]!.call('GET', '/api/limits', { key: agent.key });
   const left = Object.fromEntries(
     (body.limits as { name: string; left: number }[]).map((one) => [one.name, one.left]),
   );

@@ -4,7 +4,7 @@ import { type Answered, startApp } from '../../help/app.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 
-/** Forms of a prediction that clients of services like this one send, by every door. */
+/** Forms of a prediction that clients of services like this one send, by every transport. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);
@@ -12,12 +12,12 @@ const linked = () => makeAgent(app, { human });
 
 type Body = Readonly<Record<string, unknown>>;
 
-interface Door {
+interface Transport {
   readonly name: string;
   send(key: string, question_id: string, body: Body): Promise<Answered>;
 }
 
-const doors: readonly Door[] = [
+const transports: readonly Transport[] = [
   {
     name: 'the route of the question',
     send: (key, id, body) => app.call('POST', `/api/questions/${id}/predict`, { key, body }),
@@ -51,7 +51,7 @@ const doors: readonly Door[] = [
 const bare = (mark: string): string => makeReasoning(mark).replaceAll(/https:\/\/\S*[^\s.]/g, 'it');
 const yes = (more: Body): Body => ({ prediction: true, confidence: 60, ...more });
 
-for (const { name, send } of doors) {
+for (const { name, send } of transports) {
   t.test(`${name}: an option with a side, a text for a side`, async (t) => {
     const fields = { question_type: 'multi', options: ['north', 'south', 'east'] };
     const id = await makeOpenQuestion(app, fields);

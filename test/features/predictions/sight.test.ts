@@ -12,11 +12,11 @@ import { until } from '../../help/until.js';
 /** Reasoning that is hidden until its reader has predicted, on every surface that could show it. */
 
 const seesText = (text: string, shown: unknown): boolean => {
-  const told = JSON.stringify(shown);
+  const json = JSON.stringify(shown);
   const sources = text.match(/https:\/\/\S*[^\s.]/g) ?? [];
   const parts = [JSON.stringify(text.slice(0, 60)).slice(1, -1), ...sources, 'my own prior'];
-  const seen = parts.filter((part) => told.includes(part)).length;
-  if (seen !== 0 && seen !== parts.length) throw new Error(`A part is shown: ${told}`);
+  const seen = parts.filter((part) => json.includes(part)).length;
+  if (seen !== 0 && seen !== parts.length) throw new Error(`A part is shown: ${json}`);
   return seen > 0;
 };
 
@@ -154,7 +154,7 @@ t.test('without it everybody reads reasoning, and events never carry it', async 
   t.equal(await countSeen(world, {}), telling);
   const shown = await app.call('GET', `/api/predictions/${world.pid}`);
   t.equal(shown.headers.get('vary'), null);
-  const told = await app.sql`select body from outbox`;
-  t.ok(told.some(({ body }) => String(body).includes(world.pid)));
-  t.notOk(seesText(world.text, told));
+  const rows = await app.sql`select body from outbox`;
+  t.ok(rows.some(({ body }) => String(body).includes(world.pid)));
+  t.notOk(seesText(world.text, rows));
 });

@@ -159,8 +159,8 @@ test('a question is reopened with a closing time that is later, in every respect
     [{ closes_at: null }, 'INVALID_REQUEST', 'body.closes_at'],
   ] as const;
   for (const [body, code, path] of cases) {
-    const { status, body: told } = await steps.reopen(body);
-    t.same([status, told.code, told.fields[0].path], [400, code, path], JSON.stringify(body));
+    const { status, body: refusal } = await steps.reopen(body);
+    t.same([status, refusal.code, refusal.fields[0].path], [400, code, path], JSON.stringify(body));
   }
   t.equal(await statusOf(id), 'closed');
   const later = new Date(Date.parse(closes_at) + 1).toISOString();
@@ -337,8 +337,8 @@ test('an edit is checked like a new question, as a whole', async (t) => {
   const [before] = await app.sql`select * from questions where id = ${id}`;
   for (const [body, code, path] of cases) {
     const answer = await patch(id, body);
-    const told = [answer.status, answer.body.code, answer.body.fields?.[0]?.path];
-    t.same(told, [400, code, path], JSON.stringify(body));
+    const refusal = [answer.status, answer.body.code, answer.body.fields?.[0]?.path];
+    t.same(refusal, [400, code, path], JSON.stringify(body));
   }
   for (const nothing of [{}, { status: 'open' }, { source: 'x', publish: true }]) {
     t.match(await patch(id, nothing), { status: 400, body: { code: 'INVALID_REQUEST' } });

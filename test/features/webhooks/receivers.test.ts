@@ -4,7 +4,7 @@ import { Webhook as SvixWebhook } from 'svix';
 import { type Test, test } from 'tap';
 import { createWebhooks } from '../../../src/features/webhooks/index.js';
 import { standardSecret } from '../../../src/features/webhooks/signing.js';
-import { client_limits } from '../../../src/kit/outbound/client.js';
+import { client_limits } from '../../../src/kit/outbound/connection.js';
 import { makeSelfSigned } from '../../help/authority.js';
 import { until } from '../../help/until.js';
 import {
