@@ -466,14 +466,14 @@ t.test('what a replay does not give', async (t) => {
   await t.test('without backfill the reader gets where the rest is, or nothing more', async (t) => {
     const head = log.entries.length;
     const gaps: Gap[] = [];
-    const told = client.stream({
+    const resumed = client.stream({
       topics: ['all'],
       after: gone,
       onGap: (gap) => void gaps.push(gap),
     });
     await until('it is told', () => gaps.length > 0);
     await log.record(1);
-    t.match(await told.next(), { value: { offset: head + 1 } });
+    t.match(await resumed.next(), { value: { offset: head + 1 } });
     t.match(gaps, [{ topic: 'all', after: gone, until: head, reason: 'expired' }]);
     t.match(gaps[0]?.backfill, /^\/api\/events\?/);
     await t.rejects(client.stream({ topics: ['all'], after: gone }).next(), {

@@ -4,7 +4,7 @@ import type { Deps } from '../../http/deps.js';
 import { replyRaw, routeFor } from '../../http/route.js';
 import { client_limits } from '../../kit/outbound/connection.js';
 import { escapeHtml, renderPage } from '../../web/page.js';
-import { catalogue } from '../events/catalogue.js';
+import { catalogue } from '../events/index.js';
 import { retry_steps_ms } from './rules.js';
 import { replay_days } from './schema.js';
 
