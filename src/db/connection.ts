@@ -197,9 +197,14 @@ export class Connection {
     this.#socket?.destroy();
   }
 
+  /** How long it has waited for an answer; 0 where none is due. */
+  waited(at_ms: number): number {
+    return this.#asked > 0 ? at_ms - this.#heard_ms : 0;
+  }
+
   /** Whether it has waited too long for an answer. */
   isSilent(at_ms: number): boolean {
-    return this.#asked > 0 && at_ms - this.#heard_ms > this.silence_ms;
+    return this.waited(at_ms) > this.silence_ms;
   }
 
   /** The process stood still: what came meanwhile has not been read yet. */

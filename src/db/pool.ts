@@ -137,6 +137,8 @@ export interface Sql extends Db {
   copyOut(text: string, options?: CopyOptions): Readable;
   /** Waits for what is under way, at most `timeout` seconds where that is given. */
   end(options?: { readonly timeout?: number }): Promise<void>;
+  /** How long the oldest statement has waited for an answer, in ms; not those without an end. */
+  longestWait(): number;
 }
 
 interface PoolOptions extends Pick<ConnectionOptions, 'url' | 'client'> {
@@ -221,6 +223,12 @@ class Pool {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ until_ms, resolve, reject });
     });
+  }
+
+  longestWait(): number {
+    const at_ms = performance.now();
+    const limited = [...this.#all].filter(({ silence_ms }) => Number.isFinite(silence_ms));
+    return Math.max(0, ...limited.map((connection) => connection.waited(at_ms)));
   }
 
   give(connection: Connection): void {
@@ -385,7 +393,8 @@ export const openPool = (options: PoolOptions): Sql => {
 
   const run: Run = (make) => using((connection) => connection.run(make));
   const end = ({ timeout }: { readonly timeout?: number } = {}) => pool.end(timeout);
-  return Object.assign(makeDb(run, helper), { begin, copyOut, end }) as Sql;
+  const longestWait = () => pool.longestWait();
+  return Object.assign(makeDb(run, helper), { begin, copyOut, end, longestWait }) as Sql;
 };
 
 const modeOf = (first: unknown): BeginOptions => (typeof first === 'string' ? { mode: first } : {});

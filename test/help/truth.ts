@@ -211,8 +211,11 @@ const untilNone = async (
   return found;
 };
 
-/** A slow machine sends what was held up at its own pace: only that it is sent is promised. */
-const delivery_ms = 30_000;
+/**
+ * A slow machine sends what was held up at its own pace, and a delivery whose signer was lost is
+ * claimed again when its lease of 30 s ends: only that it is sent is promised.
+ */
+const delivery_ms = 60_000;
 
 interface Times {
   /** On the clock of `performance.now()`. */

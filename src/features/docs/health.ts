@@ -14,6 +14,8 @@ type Parts = Deps & HealthParts;
 
 const route = routeFor<Parts>();
 const probe_ms = 1_000;
+/** A statement that waits for so long is behind a lock, or on a connection that fell silent. */
+const stuck_ms = 2_000;
 
 /** Its result, or null where there is none in time. */
 const answerOf = async <T>(work: Promise<T>): Promise<T | null> =>
@@ -27,7 +29,7 @@ const probe = async ({ sql, redis, config, write_watch }: Parts) => {
   ]);
   return {
     db: takes_writes !== null,
-    db_writes: takes_writes === true && !write_watch.refuses(),
+    db_writes: takes_writes === true && !write_watch.refuses() && sql.longestWait() < stuck_ms,
     redis: kept === 'OK',
   };
 };
@@ -37,7 +39,8 @@ const health_schema = Type.Object({
   db: Type.Boolean({ description: 'Postgres answers' }),
   db_writes: Type.Boolean({
     description:
-      'False while Postgres refuses writes (its disk is full, or it is read-only); reads go on',
+      'False while Postgres refuses writes (its disk is full, or it is read-only), or leaves one ' +
+      'without an answer for two seconds; reads go on',
   }),
   redis: Type.Boolean({ description: 'Redis answers and takes writes' }),
 });
