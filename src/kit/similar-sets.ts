@@ -74,12 +74,12 @@ export class SimilarSets {
     for (const [n, member] of set.entries()) {
       let id = this.ids.get(member);
       if (id === undefined) {
-        id = this.lists.push([]) - 1;
+        // A list of one takes a third of the room of one that was begun empty; most have only one.
+        id = this.lists.push([entry]) - 1;
         // A copy, because a slice would keep the whole text it was cut from.
         this.ids.set(Buffer.from(member).toString(), id);
-      }
+      } else this.lists[id]!.push(entry);
       members[n] = id;
-      this.lists[id]!.push(entry);
     }
     this.sets.push(members);
     this.sizes.push(set.length);
