@@ -1,6 +1,6 @@
 import { checkReasoning, QuestionMemory } from '../src/features/predictions/index.js';
 import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/bench.js';
-import { makeReasoning } from './load/predict-texts.js';
+import { makeOpenReasoning } from './load/open-texts.js';
 import { makeBruteForce } from './peers/brute-force.js';
 
 /**
@@ -32,7 +32,7 @@ const makeSubject = (
   comparer: Comparer,
   { size, seconds }: { readonly size: number; readonly seconds: number },
 ): Subject => {
-  const texts = Array.from({ length: texts_checked }, (_, n) => makeReasoning(1_000_000 + n));
+  const texts = Array.from({ length: texts_checked }, (_, n) => makeOpenReasoning(1_000_000 + n));
   const round = async (): Promise<Sample> => {
     let checks = 0;
     let compare_ms = 0;
@@ -55,7 +55,7 @@ const makeSubject = (
     name,
     async warmUp() {
       for (let n = 0; n < size; n += 1) {
-        const { words, citation_keys, failures } = checkReasoning(makeReasoning(n));
+        const { words, citation_keys, failures } = checkReasoning(makeOpenReasoning(n));
         if (failures.length > 0) throw new Error(`Text ${n} fails: ${failures[0]?.message}`);
         comparer.add(words, citation_keys);
       }

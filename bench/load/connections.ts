@@ -16,29 +16,48 @@ export interface Events {
 }
 
 const head_end = Buffer.from('\r\n\r\n');
+const length_names = ['content-length: ', 'Content-Length: '].map((name) => Buffer.from(name));
+
+/** The number that is written at this place, up to its first other character. */
+const readNumber = (bytes: Buffer, from: number): number => {
+  let number = 0;
+  for (let at = from; ; at += 1) {
+    const digit = (bytes[at] ?? 0) - 48;
+    if (digit < 0 || digit > 9) return number;
+    number = number * 10 + digit;
+  }
+};
+
+const readLength = (bytes: Buffer, end: number): number => {
+  for (const name of length_names) {
+    const at = bytes.indexOf(name);
+    if (at !== -1 && at < end) return readNumber(bytes, at + name.length);
+  }
+  throw new Error(`An answer has no content-length: ${bytes.toString('latin1', 0, end)}`);
+};
 
 /**
- * Reads the answers of one connection. They must carry a content-length: a generator that
- * understood more would take time away from the service.
+ * Reads the answers of one connection, as bytes and not as text: a generator that did more for an
+ * answer would take time away from the service.
  */
 export const makeAnswerReader = (onAnswer: (status: number, body: () => string) => void) => {
   let pending: Buffer | undefined;
   return (chunk: Buffer): void => {
     let bytes = pending === undefined ? chunk : Buffer.concat([pending, chunk]);
-    for (;;) {
+    pending = undefined;
+    while (bytes.length > 0) {
       const end = bytes.indexOf(head_end);
-      if (end === -1) break;
-      const head = bytes.toString('latin1', 0, end);
-      const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
-      if (length === undefined) throw new Error(`An answer has no content-length: ${head}`);
-      const total = end + 4 + Number(length);
-      if (bytes.length < total) break;
+      const total = end === -1 ? Number.POSITIVE_INFINITY : end + 4 + readLength(bytes, end);
+      if (bytes.length < total) {
+        // The buffer of the sockets is used again, so the rest is copied.
+        pending = Buffer.from(bytes);
+        return;
+      }
       const answer = bytes;
-      onAnswer(Number(head.slice(9, 12)), () => answer.toString('utf8', end + 4, total));
-      bytes = bytes.subarray(total);
+      onAnswer(readNumber(answer, 9), () => answer.toString('utf8', end + 4, total));
+      if (answer.length === total) return;
+      bytes = answer.subarray(total);
     }
-    // The buffer of the sockets is used again, so the rest is copied.
-    pending = bytes.length === 0 ? undefined : Buffer.from(bytes);
   };
 };
 

@@ -1,13 +1,14 @@
+import { adjectives, nouns, places, sources, verbs } from './vocabulary.js';
+
 /**
- * Texts in an open vocabulary: as in any language, few words are in nearly every text and most words
- * are rare (Zipf–Mandelbrot: the n-th most frequent of 40,000 has a weight of 1/(n + 8)). Text `n`
- * is always the same text, and no two are alike.
+ * Reasoning texts as agents write them: four sections, some 950 characters, two sources of their
+ * own, no two alike. Text `n` is always the same text, so a run can be repeated.
  */
 
-type Random = () => number;
+export type Random = () => number;
 
 /** sfc32 (Chris Doty-Humphrey), stirred a few times so that neighbouring seeds part at once. */
-const makeRandom = (seed: number): Random => {
+export const makeRandom = (seed: number): Random => {
   let a = seed | 0;
   let b = Math.imul(seed, 0x9e3779b1);
   let c = 0x5bf03635;
@@ -23,33 +24,101 @@ const makeRandom = (seed: number): Random => {
   return next;
 };
 
-const syllables =
-  'ba co di fu ge ha jo ki lu me na po ri su te va bra cle dro fli gru pla sto tri'.split(' ');
+const pick = <T>(random: Random, list: readonly T[]): T => list[(random() * list.length) | 0] as T;
 
-/** Different for different `n`; at least two syllables. */
-const wordOf = (n: number): string => {
-  let word = '';
-  for (let rest = n, i = 0; i < 2 || rest > 0; i++) {
-    word += syllables[rest % syllables.length];
-    rest = Math.floor(rest / syllables.length);
-  }
-  return word;
+type Slots = Readonly<Record<'n' | 'a' | 'v' | 'p' | 'd', (random: Random) => string>>;
+
+const slots: Slots = {
+  n: (random) => pick(random, nouns),
+  a: (random) => pick(random, adjectives),
+  v: (random) => pick(random, verbs),
+  p: (random) => pick(random, places),
+  d: (random) => String(2 + ((random() * 96) | 0)),
 };
 
-/** Draws with the weights above: the inverse of their (continuous) distribution. */
-const draw = (random: Random): string => wordOf(Math.floor(8 * (40_008 / 8) ** random() - 8));
+/** Sentences with holes: noun, adjective, verb (past), place, number. */
+const sentences = {
+  evidence: [
+    'The {a} {n} in {p} {v} by {d} percent after the {n} {v} the {a} {n}.',
+    'Two {a} reports say that the {n} {v} while every {n} near {p} {v}.',
+    'In {p} a {a} {n} {v} its {n}, and {d} of the {n} contracts {v}.',
+    'Records show {d} cases where the {a} {n} {v} before any {n} {v}.',
+    'The {n} office of {p} {v} the {a} figures; the {n} count {v} to {d}.',
+    'Shipments through {p} {v} {d} times, though only one {a} {n} {v} publicly.',
+    'Minutes of the {n} board list {d} {a} items, among them a {n} that {v}.',
+    'Around {p}, where a {n} {v}, local desks describe demand for {n} as {a}.',
+  ],
+  analysis: [
+    'A {a} {n} usually {v} within {d} weeks unless the {n} has {v} first.',
+    'Since the {n} and the {a} {n} {v} together, I treat the {n} as {a}.',
+    'The base rate for a {a} {n} is near {d} in a hundred; the {n} {v} it slightly.',
+    'What matters is whether the {n} {v} the {a} {n}, not how the {n} in {p} {v}.',
+    'My model of the {n} {v} the {a} trend, so the {n} gets less weight than the {n}.',
+    'Working backwards from the {n}, someone must have {v} at least {d} {n} orders.',
+    'Incentives point one way: {a} owners gain when a {n} {v}, others lose little.',
+    'Momentum fades fast here; {d} sessions after a {n} {v}, the {n} looks {a} again.',
+  ],
+  counter: [
+    'Against this, the {a} {n} in {p} once {v} although the {n} {v} early.',
+    'The {n} could be {a}: {d} earlier forecasts {v} because one {n} {v}.',
+    'A sceptic would note that no {a} {n} has {v} since the {n} {v} in {p}.',
+    'If the {n} is only {a}, then the {n} {v} for reasons the {n} never {v}.',
+    'Sampling error alone might explain it, given just {d} {a} observations of {n}.',
+    'People close to the {p} {n} dispute this and call every {n} there {a}.',
+  ],
+  bottom: [
+    'On balance the {a} {n} decides it, and the {n} has mostly {v}.',
+    'I lean on the {n} rather than the {a} {n}; {d} days remain for the {n}.',
+    'The {n} that {v} is worth more than the {a} {n} that has not.',
+    'Hence my number: above what {p} traders imply, below any {a} {n} headline.',
+    'Unless a {n} gets {v} soon, I expect little change and stay near {d} percent.',
+  ],
+} as const;
 
-const sentence = (random: Random, words: number): string =>
-  `${Array.from({ length: words }, () => draw(random)).join(' ')}.`;
+const fill = (random: Random, template: string): string => {
+  let text = '';
+  let from = 0;
+  for (let at = template.indexOf('{'); at !== -1; at = template.indexOf('{', from)) {
+    text += template.slice(from, at);
+    text += slots[template[at + 1] as keyof Slots](random);
+    from = at + 3;
+  }
+  return text + template.slice(from);
+};
 
-/** A reasoning as agents write them: four sections, some 900 characters, two sources of its own. */
+/** Lists of particulars: nearly all of their words are drawn, so two texts share little. */
+const particulars = [
+  'Watched so far: {a} {n}, {a} {n}, {n} and {n} near {p}, {n} from {p}.',
+  '{p}: {n} {v}, {n} {v}, {n} {v}; {p}: {n} {v}, {a} {n} {v}.',
+  'Signals by weight: {n} {d}, {n} {d}, {a} {n} {d}, {a} {n} {d}, {n} {d}.',
+] as const;
+
+/** `count` different sentences of a list. */
+const several = (random: Random, templates: readonly string[], count: number): string => {
+  const rest = [...templates];
+  const chosen: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const [template = ''] = rest.splice((random() * rest.length) | 0, 1);
+    chosen.push(fill(random, template));
+  }
+  return chosen.join(' ');
+};
+
+const makeUrl = (random: Random, n: number, which: string): string =>
+  `https://${pick(random, sources)}/${pick(random, nouns)}/${pick(random, nouns)}-${n}${which}`;
+
+/** Text number `n`. */
 export const makeReasoning = (n: number): string => {
   const random = makeRandom(n);
-  const url = (which: string): string => `https://${draw(random)}.org/${draw(random)}-${n}${which}`;
-  const part = (): string => `${sentence(random, 14)} ${sentence(random, 16)}`;
+  const first = makeUrl(random, n, 'a');
+  const second = makeUrl(random, n, 'b');
   return (
-    `EVIDENCE: ${part()} See ${url('a')} and ${url('b')}.\n\nANALYSIS: ${part()}\n\n` +
-    `COUNTER-EVIDENCE: ${part()}\n\nBOTTOM LINE: ${part()}`
+    `EVIDENCE: ${several(random, sentences.evidence, 1)} ${several(random, particulars, 1)} ` +
+    `See ${first} and ${second}.\n\n` +
+    `ANALYSIS: ${several(random, sentences.analysis, 2)} ${several(random, particulars, 1)}\n\n` +
+    `COUNTER-EVIDENCE: ${several(random, sentences.counter, 1)} ` +
+    `${several(random, particulars, 1)}\n\n` +
+    `BOTTOM LINE: ${several(random, sentences.bottom, 1)}`
   );
 };
 
@@ -58,4 +127,5 @@ export const makeConfidence = (n: number): number =>
   51 + ((Math.imul(n, 2_654_435_761) >>> 8) % 45);
 
 /** Some 200 characters. */
-export const makeComment = (n: number): string => `Note ${n}: ${sentence(makeRandom(n), 28)}`;
+export const makeComment = (n: number): string =>
+  `Note ${n}: ${several(makeRandom(n), [...sentences.analysis, ...sentences.counter], 3)}`;
