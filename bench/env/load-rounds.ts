@@ -1,10 +1,10 @@
-import type { BenchContext, Sample, Subject } from '../frame/bench.js';
-import type { LoadResult } from '../load/load.js';
-import type { LoadJob } from '../load/load-process.js';
-import type { PairOptions } from '../load/requests.js';
+import type { BenchContext, Sample, Subject } from '../frame/types.js';
+import type { PairOptions } from '../load/pairs.js';
+import type { SocketOptions } from '../load/socket-load.js';
 import type { Bed } from './bed.js';
-import { startMeter } from './processes.js';
-import type { StoredTarget, Target } from './service.js';
+import { type HttpRound, runHttpRound } from './http-round.js';
+import type { KeyBudget } from './key-budget.js';
+import type { StoredTarget } from './targets.js';
 
 /** Questions, or whatever the requests of one round are about; another round has others. */
 export const block = 64;
@@ -12,53 +12,25 @@ export const block = 64;
 export const best_connections = 128;
 const most_per_second = 30_000;
 
-/** Figures of a failing service mean nothing: throws when anything but the wanted answer came. */
-export const requireClean = ({ problems }: LoadResult, { name, lastErrors }: Target): void => {
-  if (problems.length === 0) return;
-  throw new Error(`${name}: ${problems.join('\n')}\n${lastErrors?.() ?? ''}`);
-};
-
-export interface Round {
-  readonly target: Target;
-  readonly job: Omit<LoadJob, 'port'>;
-  /** Called when the requests are made and nothing but sending them is left. */
-  beforeGo?(): Promise<void>;
-  /** Goes on during the load, from its beginning; its figures join those of the round. */
-  during?(): Promise<Sample>;
-}
-
-/**
- * One round of load on one target, with the CPU of all that took part. Each begins right after a
- * checkpoint, so that all rounds write the same full pages.
- */
-export const runRound = async (
-  { admin, loader, groups }: Bed,
-  { target, job, beforeGo, during }: Round,
-): Promise<{ readonly result: LoadResult; readonly sample: Sample }> => {
-  await loader.call('prepare', { ...job, port: target.port });
-  await beforeGo?.();
-  await admin`checkpoint`;
-  const meter = startMeter({ ...target.groups, ...groups }, target.watched);
-  const other = during?.();
-  // Awaited below; a failure must not end the process before that.
-  other?.catch(() => undefined);
-  const result = await loader.call('go');
-  const metered = meter.stop();
-  requireClean(result, target);
-  const { per_second, p50_ms, p99_ms, max_ms, sent, done } = result;
-  const refused_percent = 100 - (100 * done) / sent;
-  const refused = job.allowed_status === undefined ? {} : { refused_percent };
-  const sample = { per_second, p50_ms, p99_ms, max_ms, ...refused, ...metered };
-  return { result, sample: { ...sample, ...(await other) } };
-};
-
-export interface LoadOptions
-  extends Pick<PairOptions, 'kind' | 'keys_file' | 'agents'>,
-    Pick<LoadJob, 'own_connections' | 'wanted_status' | 'in_flight'> {
+export interface LoadOptions {
+  /** Module of `bench/load` that makes the requests, each a pair of agent and subject. */
+  readonly source: URL;
+  /** Options of that module beside those of every round. */
+  readonly source_options?: Readonly<Record<string, unknown>>;
+  /** Present where the requests are frames for websockets. */
+  readonly sockets?: Pick<SocketOptions, 'an_address'>;
+  readonly keys_file: string;
+  readonly agents: number;
   /** The agents of the first round; 0 when absent. */
   readonly first_agent?: number;
+  readonly connections: number;
+  /** One of each agent, so many of them in use at a time. */
+  readonly own_connections?: number;
+  /** One for each request. */
+  readonly new_connections?: boolean;
   /** A round is so many requests of each agent at once, and the next one is of other agents. */
   readonly burst?: number;
+  readonly wanted_status: number;
   /** The id of subject `n`. */
   idOf(n: number): string;
   /** The first subject of the first round; 0 when absent. */
@@ -67,55 +39,77 @@ export interface LoadOptions
   readonly same_subjects?: number;
   /** The first text of the first round; 0 when absent. */
   readonly first_text?: number;
-  /** The rows of these subjects: as many more as answers of the wanted status, or it fails. */
-  countRows(subjects: readonly string[]): Promise<number>;
-  /** Waits for work that goes on after the answers; its figures join those of the round. */
+  readonly budget?: KeyBudget | undefined;
+  /** Rows that one round made: as many as answers of the wanted status, or the bench fails. */
+  countRows?(subjects: readonly string[]): Promise<number>;
+  /** Waits for work that goes on after the answers; what it measured joins the figures. */
   settle?(): Promise<Sample>;
 }
 
-export interface RoundPlan
-  extends Pick<LoadJob, 'seconds' | 'rate' | 'allowed_status'>,
-    Pick<Round, 'during'> {
+export interface RoundPlan {
+  readonly seconds: number;
+  /** Absent for the closed loop. */
+  readonly rate?: number;
   /** Upper bound of the requests per second, for preparing them. */
   readonly at_most: number;
-  /** Other than the usual number of requests in flight. */
-  readonly in_flight?: number;
+  /** A status that is no failure beside the wanted one. */
+  readonly allowed_status?: number;
+  /** Other than the usual number of connections. */
+  readonly connections?: number;
+  readonly during?: HttpRound['during'];
 }
 
 export type RunRound = (plan: RoundPlan) => Promise<Sample>;
 
 /** Runs rounds on one target, each on subjects and with texts of its own. */
-export const makeLoad = (bed: Bed, target: StoredTarget, options: LoadOptions): RunRound => {
-  const { kind, keys_file, agents, own_connections, wanted_status, burst } = options;
-  const width = options.same_subjects ?? block;
+export const makeLoad = (
+  { stores, loader }: Bed,
+  target: StoredTarget,
+  options: LoadOptions,
+): RunRound => {
+  const { keys_file, agents, own_connections, wanted_status, budget, burst } = options;
   let first_agent = options.first_agent ?? 0;
   let next_subject = options.first_subject ?? 0;
   let next_text = options.first_text ?? 0;
-  return async ({ at_most, in_flight = options.in_flight, during, ...plan }) => {
-    const wanted = Math.ceil((plan.rate ?? at_most) * plan.seconds * 1.05) + in_flight;
+  let rows_before = 0;
+  return async (plan) => {
+    const { seconds, rate, at_most, allowed_status, during } = plan;
+    const { same_subjects } = options;
+    const connections = plan.connections ?? options.connections;
+    const width = same_subjects ?? block;
+    const wanted = Math.ceil((rate ?? at_most) * seconds * 1.05) + connections;
     const count = burst === undefined ? Math.min(wanted, agents * width) : agents * burst;
     const subjects = Array.from({ length: width }, (_, n) => options.idOf(next_subject + n));
-    const pairs = { kind, keys_file, first_agent, agents, subjects, count, first_text: next_text };
-    const rows_before = await options.countRows(subjects);
-    const { result, sample } = await runRound(bed, {
-      target,
+    const keys = { keys_file, first_agent, agents };
+    const pairs: PairOptions = { ...keys, subjects, count, first_text: next_text };
+    if (same_subjects === undefined) next_subject += block;
+    next_text += count;
+    if (burst !== undefined) first_agent += agents;
+    const { result, sample } = await runHttpRound({
+      ...{ target, stores, loader },
       job: {
-        ...{ requests: pairs, in_flight, wanted_status, whole: burst !== undefined, ...plan },
+        source: options.source.href,
+        source_options: { ...options.source_options, ...pairs },
+        ...{ connections, seconds, wanted_status, whole: burst !== undefined },
         ...(own_connections === undefined ? {} : { own_connections }),
+        ...(options.new_connections === undefined ? {} : { new_connections: true }),
+        ...(options.sockets === undefined ? {} : { sockets: { ...keys, ...options.sockets } }),
+        ...(rate === undefined ? {} : { rate }),
+        ...(allowed_status === undefined ? {} : { allowed_status }),
       },
+      beforeGo: async () => budget?.reserve(Math.ceil(count / agents)),
       ...(during === undefined ? {} : { during }),
     });
-    if (options.same_subjects === undefined) next_subject += block;
-    if (burst !== undefined) first_agent += agents;
-    next_text += count;
-    const rows = (await options.countRows(subjects)) - rows_before;
+    budget?.spend(Math.ceil(result.sent / agents));
+    const counted = await options.countRows?.(subjects);
+    const rows = counted === undefined ? result.done : counted - rows_before;
+    if (same_subjects !== undefined) rows_before = counted ?? 0;
     if (rows !== result.done) {
-      throw new Error(
-        `${target.name}: ${result.done} answers were ${wanted_status}, ${rows} rows.`,
-      );
+      const answers = `${result.done} answers were ${wanted_status}`;
+      throw new Error(`${target.name}: ${answers}, ${rows} rows are there.`);
     }
     const settled = await options.settle?.();
-    // Else Postgres does it by itself, in the middle of a round of another subject.
+    // Else Postgres does it by itself, in the middle of a round of somebody else.
     await target.sql`vacuum analyze`;
     return { ...sample, ...settled };
   };

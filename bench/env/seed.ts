@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Sql } from '../../src/db/client.js';
 
 /**
- * Agents, open questions and their predictions, written straight into a migrated database. Ids are
- * made from numbers, so that every process of a bench can name them without reading them.
+ * Agents and open questions, written straight into a migrated database. Ids are made from numbers,
+ * so that every process of a bench can name them without reading them.
  */
 
 const numbered = (family: string, n: number): string =>
@@ -12,8 +12,6 @@ const numbered = (family: string, n: number): string =>
 export const humanId = (n: number): string => numbered('8001', n);
 export const agentId = (n: number): string => numbered('8002', n);
 export const questionId = (n: number): string => numbered('8003', n);
-/** The beginning of all ids of a family; SQL adds the number. */
-const startOf = (family: string): string => numbered(family, 0).slice(0, 24);
 
 const models = [
   ['gpt-5', 'gpt'],
@@ -34,58 +32,92 @@ export interface SeedSize {
   readonly optionsOf?: (n: number) => readonly string[];
 }
 
-const points = 5_000;
+const seed_points = 5_000;
 const agents_of_an_owner = 4;
 
-/** Fills a migrated, empty database and lets Postgres learn its statistics. */
-export const seed = async (sql: Sql, size: SeedSize): Promise<void> => {
-  const { keys, questions: count, optionsOf = () => [] } = size;
+const seedHumans = async (sql: Sql, count: number): Promise<void> => {
   await sql`
     insert into humans (id, email, email_key, password_hash, email_verified_at)
     select
-      (${startOf('8001')} || lpad(to_hex(n), 12, '0'))::uuid, email, email, 'not-a-hash', now()
-    from generate_series(0, ${Math.ceil(keys.length / agents_of_an_owner) - 1}::integer) as n,
-      lateral (select 'owner' || n || '@bench-people.org' as email) named`;
-  const agents = keys.map((key, n) => {
-    const [model, model_family] = models[n % models.length]!;
-    const owner_id = numbered('8001', Math.floor(n / agents_of_an_owner));
-    const digest = createHash('sha256').update(key).digest('hex');
-    return { n, id: agentId(n), model, model_family, owner_id, digest };
-  });
+      id,
+      'owner' || n || '@bench-people.org',
+      'owner' || n || '@bench-people.org',
+      'not-a-hash',
+      now()
+    from unnest(${Array.from({ length: count }, (_, n) => humanId(n))}::uuid[])
+      with ordinality as given (id, n)`;
+};
+
+const seedAgents = async (sql: Sql, keys: readonly string[]): Promise<void> => {
+  const rows = keys.map((key, n) => ({
+    id: agentId(n),
+    name: `Bench agent ${n}`,
+    model: models[n % models.length]![0],
+    family: models[n % models.length]![1],
+    owner: humanId(Math.floor(n / agents_of_an_owner)),
+    digest: createHash('sha256').update(key).digest('hex'),
+  }));
   await sql`
     insert into agents (
       id, name, name_key, model, model_family, persona_archetype, risk_profile, roles,
       referral_code, owner_id, linked_at, key_digest
     )
     select
-      id, 'Bench agent ' || n, 'bench agent ' || n, model, model_family, 'data_driven', 'moderate',
-      '{predictor}', 'bench' || n + 1, owner_id, now(), decode(digest, 'hex')
-    from json_to_recordset(${JSON.stringify(agents)}::text::json) as d (
-      n integer, id uuid, model text, model_family text, owner_id uuid, digest text
-    )`;
-  await sql`insert into accounts (agent_id, balance) select id, ${points} from agents`;
+      id, name, lower(name), model, family, 'data_driven', 'moderate', '{predictor}',
+      'bench' || n, owner, now(), decode(digest, 'hex')
+    from unnest(
+      ${rows.map((row) => row.id)}::uuid[],
+      ${rows.map((row) => row.name)}::text[],
+      ${rows.map((row) => row.model)}::text[],
+      ${rows.map((row) => row.family)}::text[],
+      ${rows.map((row) => row.owner)}::uuid[],
+      ${rows.map((row) => row.digest)}::text[]
+    ) with ordinality as given (id, name, model, family, owner, digest, n)`;
+  await sql`
+    insert into accounts (agent_id, balance)
+    select id, ${seed_points}
+    from agents`;
   await sql`
     insert into ledger (agent_id, id, reason, amount, balance_after)
-    select id, gen_random_uuid(), 'registration', ${points}, ${points}
+    select id, gen_random_uuid(), 'registration', ${seed_points}, ${seed_points}
     from agents`;
-  await sql`insert into standing_changes (agent_id) select id from agents`;
-  const questions = Array.from({ length: count }, (_, n) => ({
-    ...{ n, id: questionId(n), options: optionsOf(n) },
-  }));
+  await sql`
+    insert into standing_changes (agent_id)
+    select id
+    from agents`;
+};
+
+const seedQuestions = async (
+  sql: Sql,
+  { questions: count, optionsOf = () => [] }: SeedSize,
+): Promise<void> => {
+  const numbers = Array.from({ length: count }, (_, n) => n);
+  const options = numbers.map((n) => JSON.stringify(optionsOf(n)));
   await sql`
     insert into questions (
       id, question, category, subcategory, question_type, options, status, timeframe, weight,
       opens_at, closes_at, resolution_date, published_at
     )
     select
-      id, 'Will the measured series number ' || n + 1 || ' end the quarter above its median?',
-      'technology', 'data', case when options = '{}' then 'binary' else 'multi' end, options,
-      'open', 'long', 1, now() - interval '1 day', now() + interval '60 days',
-      now() + interval '61 days', now() - interval '1 day'
-    from json_to_recordset(${JSON.stringify(questions)}::text::json) as d (
-      n integer, id uuid, options text[]
-    )`;
-  await sql`insert into question_counts (question_id) select id from questions`;
+      id,
+      'Will the measured series number ' || n || ' end the quarter above its median?',
+      'technology', 'data', case options when '[]' then 'binary' else 'multi' end,
+      array(select jsonb_array_elements_text(options::jsonb)), 'open', 'long', 1,
+      now() - interval '1 day', now() + interval '60 days', now() + interval '61 days',
+      now() - interval '1 day'
+    from unnest(${numbers.map(questionId)}::uuid[], ${options}::text[])
+      with ordinality as given (id, options, n)`;
+  await sql`
+    insert into question_counts (question_id)
+    select id
+    from questions`;
+};
+
+/** Fills a migrated, empty database and lets Postgres learn its statistics. */
+export const seed = async (sql: Sql, size: SeedSize): Promise<void> => {
+  await seedHumans(sql, Math.ceil(size.keys.length / agents_of_an_owner));
+  await seedAgents(sql, size.keys);
+  await seedQuestions(sql, size);
   await sql`vacuum analyze`;
 };
 
@@ -98,20 +130,30 @@ export interface SeedForecasts {
   readonly events: boolean;
 }
 
-/** Predictions on one yes/no question as if they had been placed; agent n's chance follows from n. */
-export const seedForecasts = async (sql: Sql, forecasts: SeedForecasts): Promise<void> => {
-  const { question, first_agent, count, events } = forecasts;
+/**
+ * Predictions on one yes/no question of weight 1 as if they had been placed: with events where
+ * asked for. Agent n states a chance that follows from n.
+ */
+export const seedForecasts = async (sql: Sql, ask: SeedForecasts): Promise<void> => {
+  const { question, first_agent, count, events } = ask;
   await sql`
     with d as (
       select
         ${questionId(question)}::uuid as question_id,
-        (${startOf('8002')} || lpad(to_hex(n), 12, '0'))::uuid as agent_id,
-        (${startOf('8004')} || lpad(to_hex(k), 12, '0'))::uuid as id,
-        (${startOf('8005')} || lpad(to_hex(k), 12, '0'))::uuid as event_id,
-        chance >= 50 as prediction, chance, greatest(chance, 100 - chance) as confidence
+        (${numbered('8002', 0).slice(0, 24)} || lpad(to_hex(n), 12, '0'))::uuid as agent_id,
+        (${numbered('8004', 0).slice(0, 24)} || lpad(to_hex(k), 12, '0'))::uuid as id,
+        (${numbered('8005', 0).slice(0, 24)} || lpad(to_hex(k), 12, '0'))::uuid as event_id,
+        chance >= 50 as prediction,
+        chance,
+        greatest(chance, 100 - chance) as confidence
       from (
-        select n, n + ${question}::bigint * 16777216 as k, (1 + (n * 37) % 99)::smallint as chance
-        from generate_series(${first_agent}::integer, ${first_agent + count - 1}::integer) as n
+        select
+          n,
+          n + ${question}::bigint * 16777216 as k,
+          (1 + (n * 37) % 99)::smallint as chance
+        from generate_series(
+          ${first_agent}::integer, ${first_agent + count - 1}::integer
+        ) as n
       ) numbers
     ),
     placed as (

@@ -1,72 +1,62 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
-import type { Bench } from './bench.js';
-import { printable } from './report.js';
-import { type Floor, runBench } from './run-bench.js';
+import { type Arguments, readArguments } from './arguments.js';
+import { readFloors } from './floors.js';
+import { runBench } from './frame.js';
+import { printable, type Result } from './report.js';
+import type { Bench } from './types.js';
 
-/** The command `npm run bench -- NAME …`. */
+export interface CommandOptions {
+  /** Every bench by its name; loaded only when it is asked for. */
+  readonly benches: Readonly<Record<string, () => Promise<Bench>>>;
+  readonly floors_file: string;
+  /** The result. */
+  print(text: string): void;
+  /** What goes on meanwhile. */
+  tell(line: string): void;
+  readonly stop?: AbortSignal;
+}
 
-export const loadBench = async (name: string): Promise<Bench> =>
-  ((await import(`../${name}.js`)) as { readonly bench: Bench }).bench;
-
-export const names: readonly string[] = [
-  ...['predict', 'reads', 'fanout', 'sockets', 'calls'],
-  ...['webhooks', 'resolve', 'originality', 'export', 'comments'],
-];
-
-const usage =
-  'Usage: npm run bench -- NAME [--rounds N] [--seconds S] [--only SUBJECT,…] [--quick] ' +
-  `[--cpu-prof]\nBenches: ${names.join(', ')}`;
-
-/** The arguments; throws a sentence when they are wrong. */
-export const readArguments = (argv: readonly string[]) => {
-  const { values, positionals } = parseArgs({
-    args: [...argv],
-    allowPositionals: true,
-    options: {
-      rounds: { type: 'string' },
-      seconds: { type: 'string' },
-      only: { type: 'string' },
-      quick: { type: 'boolean', default: false },
-      'cpu-prof': { type: 'boolean', default: false },
-    },
-  });
-  const [bench = '', ...others] = positionals;
-  const { quick, only } = values;
-  const rounds = Number(values.rounds ?? (quick ? 1 : 5));
-  const seconds = Number(values.seconds ?? (quick ? 2 : 8));
-  const is_whole = [rounds, seconds].every((n) => Number.isInteger(n) && n >= 1 && n <= 600);
-  if (!names.includes(bench) || others.length > 0 || !is_whole) throw new Error(usage);
-  return {
-    ...{ bench, rounds, seconds, quick, cpu_prof: values['cpu-prof'] },
-    ...(only === undefined ? {} : { only: only.split(',') }),
-  };
-};
-
-const floors_file = path.resolve(import.meta.dirname, '../../../bench/floors.json');
-
-export const readFloors = (): Readonly<Record<string, Readonly<Record<string, Floor>>>> =>
-  JSON.parse(readFileSync(floors_file, 'utf8'));
-
-/** True when every floor is met. */
-export const runCommand = async (argv: readonly string[]): Promise<boolean> => {
-  const args = readArguments(argv);
-  const stop = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => stop.abort(new Error('Interrupted.')));
-  }
+const measure = async (args: Arguments, options: CommandOptions): Promise<Result> => {
+  const bench = await options.benches[args.bench]!();
   const folder = mkdtempSync(path.join(os.tmpdir(), `pf-bench-${args.bench}-`));
   // Postgres runs as another user under root and has to pass through.
   chmodSync(folder, 0o711);
-  const log = (line: string): void => void process.stderr.write(`${line}\n`);
   try {
-    const context = { ...args, folder, log, stop: stop.signal };
-    const result = await runBench(await loadBench(args.bench), context, readFloors()[args.bench]);
-    process.stdout.write(`${printable(result, args)}\n`);
-    return result.met;
+    const { tell, stop } = options;
+    const context = { ...args, folder, tell, ...(stop === undefined ? {} : { stop }) };
+    return await runBench(bench, context, readFloors(options.floors_file, args.bench));
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+const save = (file: string, result: Result): void => {
+  mkdirSync(path.dirname(path.resolve(file)), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
+};
+
+/** Exit code: 0 when every floor is met, 1 when not or when a round failed, 2 on wrong words. */
+export const runCommand = async (
+  argv: readonly string[],
+  options: CommandOptions,
+): Promise<number> => {
+  let args: Arguments;
+  try {
+    args = readArguments(argv, Object.keys(options.benches));
+  } catch (error) {
+    options.tell(error instanceof Error ? error.message : String(error));
+    return 2;
+  }
+  try {
+    const result = await measure(args, options);
+    options.print(printable(result).join('\n'));
+    if (args.json !== undefined) save(args.json, result);
+    return result.met ? 0 : 1;
+  } catch (error) {
+    const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    options.tell(`The bench failed: ${shown}`);
+    return 1;
   }
 };

@@ -125,7 +125,3 @@ export const makeReasoning = (n: number): string => {
 /** A stated confidence that is not always the same. */
 export const makeConfidence = (n: number): number =>
   51 + ((Math.imul(n, 2_654_435_761) >>> 8) % 45);
-
-/** Some 200 characters. */
-export const makeComment = (n: number): string =>
-  `Note ${n}: ${several(makeRandom(n), [...sentences.analysis, ...sentences.counter], 3)}`;

@@ -1,32 +1,44 @@
 import { leastOverlap } from '../../src/kit/similar-sets.js';
 
 /**
- * Gate 6 without an index: the text is compared with each other text. As fast as that can be: words are
- * numbers, sizes are compared first, and common words are counted in one table.
+ * Gate 6 without an index: the text beside each other text. As fast as that can be: words are
+ * numbers, the sizes are looked at first, and what is common is counted by stamps.
  */
 export const makeBruteForce = () => {
   const ids = new Map<string, number>();
   const sets: Int32Array[] = [];
+  let stamps = new Int32Array(1 << 17);
+  let mark = 0;
+
   const idOf = (word: string): number => {
-    const id = ids.get(word) ?? ids.size;
-    ids.set(word, id);
+    let id = ids.get(word);
+    if (id === undefined) {
+      id = ids.size;
+      ids.set(word, id);
+    }
     return id;
   };
-  /** The last check in which a word occurred, by its id. */
-  const seen = new Int32Array(1 << 20);
-  let check = 0;
+
   return {
-    add: (words: readonly string[]): void => void sets.push(Int32Array.from(words, idOf)),
+    add(words: readonly string[]): void {
+      sets.push(Int32Array.from(words, idOf));
+    },
     check(words: readonly string[]): boolean {
-      check += 1;
-      for (const word of words) seen[idOf(word)] = check;
-      return sets.some((set) => {
+      mark += 1;
+      if (ids.size + words.length > stamps.length) {
+        const grown = new Int32Array(2 * stamps.length);
+        grown.set(stamps);
+        stamps = grown;
+      }
+      for (const word of words) stamps[idOf(word)] = mark;
+      for (const set of sets) {
         const least = leastOverlap(words.length, set.length);
-        if (least > words.length || least > set.length) return false;
+        if (least > words.length || least > set.length) continue;
         let overlap = 0;
-        for (let i = 0; i < set.length; i += 1) if (seen[set[i]!] === check) overlap += 1;
-        return overlap >= least;
-      });
+        for (let i = 0; i < set.length; i += 1) if (stamps[set[i]!] === mark) overlap += 1;
+        if (overlap >= least) return true;
+      }
+      return false;
     },
   };
 };

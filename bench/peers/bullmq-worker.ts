@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import { serve } from '../env/child.js';
 
 /**
  * Webhooks in the conventional way: a BullMQ worker that signs and calls `fetch`, ten tries with a
@@ -18,13 +17,20 @@ export interface DeliveryJob {
   readonly body: string;
 }
 
+export const job_options = {
+  attempts: 10,
+  backoff: { type: 'exponential', delay: 5_000 },
+  removeOnComplete: true,
+} as const;
+
 const deliver = async (job: DeliveryJob, attempt: number): Promise<void> => {
   const { secret, event_id, body } = job;
   const timestamp = Math.floor(Date.now() / 1_000);
   const hex = createHmac('sha256', secret).update(body).digest('hex');
-  const signed = `${event_id}.${timestamp}.${body}`;
-  const standard = createHmac('sha256', secret).update(signed).digest('base64');
-  const response = await fetch(job.url, {
+  const standard = createHmac('sha256', secret)
+    .update(`${event_id}.${timestamp}.${body}`)
+    .digest('base64');
+  const answer = await fetch(job.url, {
     method: 'POST',
     redirect: 'manual',
     signal: AbortSignal.timeout(10_000),
@@ -42,21 +48,21 @@ const deliver = async (job: DeliveryJob, attempt: number): Promise<void> => {
     },
     body,
   });
-  await response.arrayBuffer();
-  if (!response.ok) throw new Error(`answered ${response.status}`);
+  await answer.arrayBuffer();
+  if (!answer.ok) throw new Error(`answered ${answer.status}`);
 };
 
-const handlers = {
-  async listen(): Promise<number> {
-    const { REDIS_URL = '', QUEUE = '', CONCURRENCY = '' } = process.env;
-    const connection = new Redis(REDIS_URL.replace(/^unix:/, ''), { maxRetriesPerRequest: null });
-    const worker = new Worker<DeliveryJob>(
-      QUEUE,
-      ({ data, attemptsMade }) => deliver(data, attemptsMade + 1),
-      { connection, concurrency: Number(CONCURRENCY) },
-    );
-    await worker.waitUntilReady();
-    return 0;
-  },
+const start = async (): Promise<void> => {
+  const { REDIS_URL = '', QUEUE = '', CONCURRENCY = '' } = process.env;
+  const connection = new Redis(REDIS_URL.replace(/^unix:/, ''), { maxRetriesPerRequest: null });
+  const worker = new Worker<DeliveryJob>(
+    QUEUE,
+    ({ data, attemptsMade }) => deliver(data, attemptsMade + 1),
+    { connection, concurrency: Number(CONCURRENCY) },
+  );
+  await worker.waitUntilReady();
+  process.send?.({ port: 0 });
+  process.on('disconnect', () => process.exit(0));
 };
-serve(handlers);
+
+if (process.env['QUEUE'] !== undefined) await start();
