@@ -16,6 +16,7 @@ import {
   makeOpenQuestion,
   makeReasoning,
 } from '../../help/story.js';
+import { until } from '../../help/until.js';
 import { untilLocked } from '../../help/until-locked.js';
 
 /** Many predictions of one agent at once: stored together, judged as one after the other. */
@@ -51,6 +52,11 @@ const predictTogether = async (
         body: bodyOf(ask),
       }),
     );
+    const keys = asks.flatMap(({ idempotency_key }) => idempotency_key ?? []);
+    await until('the keys are claimed', async () => {
+      const rows = await app.sql`select from idempotency where key = any (${keys}::text[])`;
+      return rows.length === keys.length;
+    });
     // What comes after them on the socket reads more than they do before they wait.
     const path = `/api/questions/${other_id}/preflight`;
     const { status } = await socket.call('GET', path);
