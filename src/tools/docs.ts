@@ -170,7 +170,7 @@ const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
   topics_anonymous: 'Topics of a socket without one',
   connections_key: 'Sockets of one agent or person, in all api processes',
   connections_ip: 'Sockets of one address, in all api processes',
-  lifetime_ms: 'Milliseconds until a socket is sent away to connect again, ± 20 %',
+  lifetime_ms: 'Milliseconds until a socket is closed to connect again, ± 20 %',
   hello_ms: 'Milliseconds within which a socket without a credential says something',
   tick_ms: 'Milliseconds between two ticks, ± 10 %',
   state_gap_ms: 'Fewest milliseconds between two states of one topic',
@@ -181,7 +181,7 @@ const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
   replay_span: 'How far behind the head a replay may look',
   replay_ms: 'Milliseconds that a replay may take',
   ahead_ms: 'Milliseconds to wait for an offset that this process has not reached',
-  drain_ms: 'Milliseconds over which all sockets are sent away at a stop',
+  drain_ms: 'Milliseconds over which all sockets are closed at a stop',
 };
 
 const socketLimitTable = (): string =>

@@ -90,9 +90,11 @@ const shared = {
   produces: 'text/html',
 } as const;
 
+/** Of a page that may be cached; they follow from the style alone. */
+const { 'Cache-Control': _, ...headers } = renderPage({ title: '', body: '', style }).headers;
+
 const answer = (page: string, { site }: DocsParts) => {
   const { body, etag } = site(`guide ${page}`, { make: () => renderGuide(page).html });
-  const { 'Cache-Control': _, ...headers } = renderPage({ title: '', body: '', style }).headers;
   return { ...replyRaw('text/html; charset=utf-8', body, headers), etag };
 };
 
