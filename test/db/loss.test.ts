@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Test, t } from 'tap';
 import { openSql, type Sql } from '../../src/db/client.js';
 import { isOutage } from '../../src/kit/outage.js';
+import { pluck } from '../help/pluck.js';
 import { openStores } from '../help/stores.js';
 import { until } from '../help/until.js';
 
@@ -146,10 +147,7 @@ for (const how of ['end', 'reset'] as const) {
       await tx`insert into kept values (4)`;
     });
     await inTime(next);
-    t.same(
-      (await other<{ n: number }[]>`select n from kept order by n`).map(({ n }) => n),
-      [3, 4],
-    );
+    t.same(pluck(await other<{ n: number }[]>`select n from kept order by n`, 'n'), [3, 4]);
   });
 
   t.test(`${how} in any turn of the event loop`, async (t) => {

@@ -14,6 +14,7 @@ import { signalProcess } from '../../src/process/embedded/processes.js';
 import { startRedis } from '../../src/process/embedded/redis.js';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
+import { pluck } from '../help/pluck.js';
 import { holds } from '../help/property.js';
 import { startStopwatch } from '../help/stopwatch.js';
 import { openStores, type Teardown } from '../help/stores.js';
@@ -404,11 +405,7 @@ t.test('the limiter of one process takes its share, and at least one call', asyn
     const local = makeLocalWindows(processes);
     const window = { name: 'key', key: 'k', limit, window_ms: 1_000 };
     const taken = Array.from({ length: share + 1 }, () => local.take([window], start_ms));
-    t.same(
-      taken.map(({ allowed }) => allowed),
-      [...Array(share).fill(true), false],
-      `${limit} ÷ ${processes}`,
-    );
+    t.same(pluck(taken, 'allowed'), [...Array(share).fill(true), false], `${limit} ÷ ${processes}`);
   }
 });
 

@@ -41,17 +41,16 @@ const innocent_words = `
   evacuate execute executive magna therapists Cockburn Weiner Fanny Gaylord Lipshitz
 `;
 
-t.test('ordinary words, names and places are not profane', (t) => {
+t.test('ordinary words, names and places are not profane', async (t) => {
   const words = innocent_words.trim().split(/\s+/);
   t.ok(words.length >= 100);
   t.same(
     words.filter((word) => findObjection(`about ${word} today`) !== null),
     [],
   );
-  t.end();
 });
 
-t.test('profane words are found in every usual disguise', (t) => {
+t.test('profane words are found in every usual disguise', async (t) => {
   const plain = `
     fuck Fuck FUCKING motherfucker fuuuuck f*ck fück f.u.c.k f-u-c-k shit sh1t shitty Bullshit b1tch
     bitches asshole assssholes a$$hole cunt faggot nigger whore sluts wanker twat bastard cocksucker
@@ -68,10 +67,9 @@ t.test('profane words are found in every usual disguise', (t) => {
     t.match(findObjection('a bullshit sentence'), { detail: /“bullshit”/ }, 'each time');
   }
   t.equal(isProfane('жопаѕ'), false, 'other scripts are not judged');
-  t.end();
 });
 
-t.test('numbers, units, product names and addresses are no disguises', (t) => {
+t.test('numbers, units, product names and addresses are no disguises', async (t) => {
   const texts = [
     'It cost $455bn, then 455k, at A55 and H100 prices; a4, b2b, s5, GPT4o, o1-mini, 5h17m.',
     'Row: A B C D E F G H, 1 a 2 b 3 c; U.S.A., e.g. i.e. a.m. p.m.',
@@ -79,17 +77,15 @@ t.test('numbers, units, product names and addresses are no disguises', (t) => {
     'f(u) = c*k; a*b*c; x@y.org; wow!great; 0x5h17; 4n4',
   ];
   for (const text of texts) t.equal(findObjection(text), null, text);
-  t.end();
 });
 
-t.test('more than 30 links are a flood', (t) => {
+t.test('more than 30 links are a flood', async (t) => {
   const links = (n: number) => Array.from({ length: n }, (_, i) => `https://a.org/${i}`).join(' ');
   t.equal(findObjection(links(30)), null);
   t.match(findObjection(links(31)), { kind: 'spam', detail: /31 links/ });
-  t.end();
 });
 
-t.test('one character more than 30 times in a row is spam, a rule of a table is not', (t) => {
+t.test('one character more than 30 times in a row is spam, a rule of a table is not', async (t) => {
   for (const char of ['!', 'a', '?', '😀'[0]!, 'я', '0']) {
     for (const lead of ['', 'x', 'four', 'sevenxy']) {
       t.equal(findObjection(`${lead} ${char.repeat(30)} end`), null);
@@ -98,10 +94,9 @@ t.test('one character more than 30 times in a row is spam, a rule of a table is 
   }
   for (const char of '-=_*~.#| ─═\n') t.equal(findObjection(`a ${char.repeat(500)} b`), null);
   t.equal(findObjection(`https://a.org/${'A'.repeat(80)}`), null, 'links are not looked at');
-  t.end();
 });
 
-t.test('one word for more than 40 % of twenty words or more is spam', (t) => {
+t.test('one word for more than 40 % of twenty words or more is spam', async (t) => {
   const text = (same: number, other: number) =>
     [
       ...new Array<string>(same).fill('Bitcoin'),
@@ -112,10 +107,9 @@ t.test('one word for more than 40 % of twenty words or more is spam', (t) => {
   t.equal(findObjection(text(19, 0)), null, 'nineteen words');
   t.match(findObjection(text(20, 0)), { kind: 'spam' });
   t.match(findObjection(text(10, 10).replace('Bitcoin', 'BITCOIN')), { kind: 'spam' }, 'any case');
-  t.end();
 });
 
-t.test('advertising is spam, one quoted phrase of it is not', (t) => {
+t.test('advertising is spam, one quoted phrase of it is not', async (t) => {
   for (const text of [
     'Buy now! Click here for free crypto',
     'Make money fast with this one trick',
@@ -132,10 +126,9 @@ t.test('advertising is spam, one quoted phrase of it is not', (t) => {
   ]) {
     t.equal(findObjection(text), null, text);
   }
-  t.end();
 });
 
-t.test('links are found where people put them, without the punctuation around', (t) => {
+t.test('links are found where people put them, without the punctuation around', async (t) => {
   const cases: [string, string[]][] = [
     ['see https://a.org/x.', ['https://a.org/x']],
     ['(https://a.org/x), and', ['https://a.org/x']],
@@ -162,10 +155,9 @@ t.test('links are found where people put them, without the punctuation around', 
     ['://', []],
   ];
   for (const [text, links] of cases) t.same(linksOf(text), links, text);
-  t.end();
 });
 
-t.test('links lie in order, apart and inside the text, whatever the text', (t) => {
+t.test('links lie in order, apart and inside the text, whatever the text', async () => {
   const piece = fc.constantFrom('http', 'https', '://', 'a.org', ...'/(), é[', '😀');
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
@@ -178,7 +170,6 @@ t.test('links lie in order, apart and inside the text, whatever the text', (t) =
     }),
     { numRuns: 3_000 },
   );
-  t.end();
 });
 
 const unspaced = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
@@ -201,7 +192,7 @@ const plainDistinct = (text: string, min_letters: number): number => {
   return new Set(long.map(fold)).size;
 };
 
-t.test('distinct words are counted as the definition says, in any script', (t) => {
+t.test('distinct words are counted as the definition says, in any script', async () => {
   const char = fc.oneof(
     fc.constantFrom('\u{1d165}', '\u{e0041}', ...'abAB  ,.-1éÉßσςΣжЖ中\u0301\u200b\u00ad𝐟😀'),
     fc.constantFrom(...'国家统计局すことばのカーนาที่ก้าวລາວខ្មែမြန်한국어가𠮷', '\u200b', 'ab', ' '),
@@ -216,10 +207,9 @@ t.test('distinct words are counted as the definition says, in any script', (t) =
     }),
     { numRuns: 10_000 },
   );
-  t.end();
 });
 
-t.test('the count stays right when more words came than are remembered', (t) => {
+t.test('the count stays right when more words came than are remembered', async (t) => {
   const request = { links: [], uncounted: [], min_letters: 4 };
   const letters = (n: number) => n.toString(26).replace(/[0-9]/g, (d) => 'qrstuvwxyz'[Number(d)]!);
   for (let i = 0; i < 60; i += 1) {
@@ -227,12 +217,11 @@ t.test('the count stays right when more words came than are remembered', (t) => 
     const expected = new Set(words).size;
     t.equal(readProse(words.join(' '), request).distinct.size, expected, `text ${i}`);
   }
-  t.end();
 });
 
 t.test(
   'uncounted ranges and links do not count, but are read for profanity where they are text',
-  (t) => {
+  async (t) => {
     const text =
       'Heading words here\nplain words follow https://linked.words/inside and heading again';
     const request = { links: findLinks(text), uncounted: [0, 18], min_letters: 4 };
@@ -245,11 +234,10 @@ t.test(
     });
     t.match(rude.objection, { kind: 'profanity' });
     t.equal(rude.distinct.size, 1);
-    t.end();
   },
 );
 
-t.test('text is brought to NFC', (t) => {
+t.test('text is brought to NFC', async (t) => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 80 }), (text) => {
       return normaliseText(text) === withoutControls(text).normalize('NFC');
@@ -264,20 +252,18 @@ t.test('text is brought to NFC', (t) => {
     if (normaliseText(char) !== char.normalize('NFC')) every.push(code.toString(16));
   }
   t.same(every, []);
-  t.end();
 });
 
-t.test('characters are code points', (t) => {
+t.test('characters are code points', async (t) => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 80 }), (text) => {
       return countCharacters(text) === [...text].length;
     }),
   );
   t.equal(countCharacters('\ud83d\ud83d\ude00\ude00x\ud83d'), 5, 'halves alone count one each');
-  t.end();
 });
 
-t.test('no text of 10,000 characters takes long', (t) => {
+t.test('no text of 10,000 characters takes long', async (t) => {
   const units = [
     ...['a', 'ab ', 'a1', 'a1b2', 'f u c k ', '😀', 'é', '中', '中 ', '中文 ', 'ไทย ', 'ภาษาไทย'],
     ...['中文a', '한국 ', '\u0301', 'http://', '://', 'h', '(', 'https://a.b/(', ',http', '#'],
@@ -300,7 +286,6 @@ t.test('no text of 10,000 characters takes long', (t) => {
     }),
   );
   t.same(slow, []);
-  t.end();
 });
 
 const bidi = [...'\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069'];

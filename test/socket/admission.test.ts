@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { t } from 'tap';
 import { range, startHub } from '../help/hub.js';
+import { pluck } from '../help/pluck.js';
 import { makeRawFrame, openRaw } from '../help/raw-ws.js';
 import { until } from '../help/until.js';
 import { type Client, connect } from '../help/ws-client.js';
@@ -45,7 +46,7 @@ t.test('a first frame can authenticate, and what follows it at once counts for i
   release();
   await socket.answer(2);
   t.strictSame(
-    socket.frames.map(({ op }) => op),
+    pluck(socket.frames, 'op'),
     ['welcome', 'authenticated', 'subscribed', 'pong'],
     'in the order in which they were sent',
   );
@@ -87,10 +88,7 @@ t.test('frames that come before the welcome are taken after it', async (t) => {
   t.strictSame(socket.frames, [], 'no frame is answered before the caller is known');
   release();
   await socket.answer('me');
-  t.strictSame(
-    socket.frames.map(({ op }) => op),
-    ['welcome', 'pong', 'error', 'subscribed'],
-  );
+  t.strictSame(pluck(socket.frames, 'op'), ['welcome', 'pong', 'error', 'subscribed']);
 });
 
 t.test('"Connection: close" is about the request, not about the websocket', async (t) => {

@@ -1,5 +1,6 @@
 import { type Test, t } from 'tap';
 import { type HubServer, range, startHub } from '../help/hub.js';
+import { pluck } from '../help/pluck.js';
 import { startStopwatch } from '../help/stopwatch.js';
 import { until } from '../help/until.js';
 import { type Client, connect } from '../help/ws-client.js';
@@ -219,7 +220,10 @@ t.test('a slow reader misses nothing, and nobody else notices', async (t) => {
   }
   t.equal(hub.stats().sockets, 2);
   t.strictSame(
-    slow.frames.filter(({ op }) => op !== 'event').map(({ op }) => op),
+    pluck(
+      slow.frames.filter(({ op }) => op !== 'event'),
+      'op',
+    ),
     ['welcome', 'subscribed'],
     'it is told of nothing',
   );

@@ -1,5 +1,6 @@
 import { type Test, t } from 'tap';
 import { type HubServer, range, startHub } from '../help/hub.js';
+import { pluck } from '../help/pluck.js';
 import { until } from '../help/until.js';
 import { type Client, connect, type Frame } from '../help/ws-client.js';
 
@@ -122,7 +123,10 @@ t.test('replays of one socket run one after the other, and the last word counts'
   t.match(await socket.answer(1), { topics: ['c'], replayed: 3 });
   t.match(await socket.answer(2), { topics: [] }, 'taken over by the later frame');
   t.strictSame(
-    socket.frames.filter(({ op }) => op === 'subscribed').map(({ id }) => id),
+    pluck(
+      socket.frames.filter(({ op }) => op === 'subscribed'),
+      'id',
+    ),
     [4, 1, 2, 3],
   );
   publish(1, ['a', 'b', 'c']);

@@ -3,6 +3,7 @@ import { isWellFormedKey } from '../../../src/features/accounts/rules.js';
 import { createBoardRebuild, markStanding } from '../../../src/features/leaderboards/index.js';
 import { postEntry } from '../../../src/features/points/index.js';
 import { makeId } from '../../../src/kit/ids.js';
+import { pluck } from '../../help/pluck.js';
 import { until } from '../../help/until.js';
 import { addWins } from '../leaderboards/world.js';
 import { startAccounts } from './world.js';
@@ -137,10 +138,7 @@ t.test('an agent reads its profile, points and empty record', async (t) => {
     tier_progress: { tier: 'Analyst', next_tier: 'Oracle', points_to_next: 15_000 },
   });
   const { bins } = body.performance.calibration;
-  t.same(
-    bins.map(({ n }: { n: number }) => n),
-    Array(10).fill(0),
-  );
+  t.same(pluck(bins, 'n'), Array(10).fill(0));
 });
 
 t.test('rank counts the linked agents that won more, and equal agents share it', async (t) => {

@@ -2,6 +2,7 @@ import { parseOptions } from '@node-rs/argon2';
 import { t } from 'tap';
 import { createPasswords, decoy_hash } from '../../../src/features/accounts/sessions.js';
 import { isFault } from '../../../src/kit/fault.js';
+import { pluck } from '../../help/pluck.js';
 import { type Client, password, startAccounts, tokenOf } from './world.js';
 
 /** Passwords, and log-ins to one account from many addresses: each client has its own. */
@@ -71,10 +72,7 @@ t.test('guesses from many addresses are stopped, whether there is an account or 
   await addPerson('attacked@people.dev');
   const real = await attack('attacked@people.dev', limit + 2);
   const made_up = await attack('nobody@people.dev', limit + 2);
-  t.same(
-    real.map(({ status }) => status),
-    [...Array(limit).fill(401), 429, 429],
-  );
+  t.same(pluck(real, 'status'), [...Array(limit).fill(401), 429, 429]);
   t.same(real.map(seen), made_up.map(seen));
   t.match(real.at(-1)?.headers.get('retry-after'), /^[1-9]\d*$/);
   const right = await logIn(makeClient(), 'attacked@people.dev');

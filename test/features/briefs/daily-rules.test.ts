@@ -7,10 +7,11 @@ import {
   scoreCrowd,
 } from '../../../src/features/briefs/daily-rules.js';
 import { outcomeText } from '../../../src/features/briefs/rules.js';
+import { pluck } from '../../help/pluck.js';
 
 const now = new Date('2026-03-10T12:34:56.789Z');
 
-t.test('a day is a whole UTC day; today ends with the last minute', (t) => {
+t.test('a day is a whole UTC day; today ends with the last minute', async (t) => {
   t.match(readDay(undefined, now), { date: '2026-03-09', is_partial: false });
   t.same(readDay('2026-03-10', now), {
     ...{ date: '2026-03-10', is_partial: true },
@@ -22,16 +23,14 @@ t.test('a day is a whole UTC day; today ends with the last minute', (t) => {
   const midnight = new Date('2026-03-10T00:00:00.000Z');
   t.match(readDay('2026-03-10', midnight), { from: midnight, to: midnight, is_partial: true });
   t.match(readDay('2026-03-09', midnight), { is_partial: false, to: midnight });
-  t.end();
 });
 
-t.test('what names no day, or one that has not begun, is none', (t) => {
+t.test('what names no day, or one that has not begun, is none', async (t) => {
   const wrong = ['2026-02-29', '2026-13-01', '2026-00-10', '2026-3-9', '2026-03-11', '20260309'];
   const others = ['yesterday', '2026-03-09T00:00:00Z', ' 2026-03-09', '-001-01-01', '1969-12-31'];
   for (const date of [...wrong, ...others, '9999-99-99', '２０２６-03-09']) {
     t.equal(readDay(date, now), null, date);
   }
-  t.end();
 });
 
 const row = (fields: Partial<ResolvedRow>): ResolvedRow => ({
@@ -41,7 +40,7 @@ const row = (fields: Partial<ResolvedRow>): ResolvedRow => ({
   ...fields,
 });
 
-t.test('the mean forecast is scored as agents are', (t) => {
+t.test('the mean forecast is scored as agents are', async (t) => {
   t.equal(scoreCrowd(row({})), null);
   const yes = scoreCrowd(row({ means: [30, 70] }));
   t.ok(Math.abs((yes?.crowd_brier ?? 0) - 0.09) < 1e-12, '(0.7 − 1)²');
@@ -59,10 +58,9 @@ t.test('the mean forecast is scored as agents are', (t) => {
   t.equal(scored?.crowd, 50);
   t.equal(outcomeText(row({ ...multi, correct_options: ['A', 'C'] })), 'A | C');
   t.equal(outcomeText(row({ outcome: false })), 'NO');
-  t.end();
 });
 
-t.test('contested are those that are split, many before few, and none that agree', (t) => {
+t.test('contested are those that are split, many before few, and none that agree', async (t) => {
   const sides = (id: string, counts: readonly number[]): SideRow[] =>
     counts.map((count, side) => ({
       ...{ question_id: id, question: id, question_type: 'binary', options: [], side, count },
@@ -75,10 +73,6 @@ t.test('contested are those that are split, many before few, and none that agree
     ...sides('mostly', [10, 90]),
   ];
   const found = contestedOf(rows);
-  t.same(
-    found.map(({ question }) => question),
-    ['even of 100', 'even of 10', 'mostly'],
-  );
+  t.same(pluck(found, 'question'), ['even of 100', 'even of 10', 'mostly']);
   t.match(found[2], { predictions: 100, leader: { position: 'YES', count: 90 } });
-  t.end();
 });

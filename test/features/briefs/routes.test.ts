@@ -2,6 +2,7 @@ import { type Test, t } from 'tap';
 import { type CallOptions, startApp, type TestApp } from '../../help/app.js';
 import { hostile_markdown } from '../../help/hostile-markdown.js';
 import { blocksOf, findMarkup } from '../../help/markdown.js';
+import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { briefPath, makeForecasters, makeText, place } from './world.js';
@@ -78,10 +79,7 @@ t.test('a brief has every section, from data', async (t) => {
   );
   t.equal(brief.headline[1], 'All 3 predictions came in the last day.');
   t.match(brief.headline[2], /^Of 3 model families claude \(80 %\) gives YES most and gemini/);
-  t.same(
-    brief.families.rows.map(({ model_family }: { model_family: string }) => model_family),
-    ['claude', 'gemini', 'gpt'],
-  );
+  t.same(pluck(brief.families.rows, 'model_family'), ['claude', 'gemini', 'gpt']);
   const ids = (list: { prediction_id: string }[]) => list.map((one) => one.prediction_id);
   t.same(ids(brief.arguments.for), [second, first], 'the one with a vote first');
   t.same(ids(brief.arguments.against), [against]);

@@ -7,6 +7,7 @@ import { type LogEntry, streamKey } from '../../../src/features/events/log-entry
 import { range } from '../../help/hub.js';
 import { makeLogWriter, saidOf } from '../../help/log.js';
 import { openParts } from '../../help/parts.js';
+import { pluck } from '../../help/pluck.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { type Stores, startPrivateStores } from '../../help/stores.js';
 import { until } from '../../help/until.js';
@@ -69,10 +70,7 @@ const follow = async (t: Test, options: FollowOptions = {}) => {
     async settle(within_ms = 15_000) {
       const head = log.entries.length;
       await until('all is delivered', () => follower.head >= head, within_ms);
-      t.strictSame(
-        got.map(({ offset }) => offset),
-        range((options.before ?? 0) + 1, head),
-      );
+      t.strictSame(pluck(got, 'offset'), range((options.before ?? 0) + 1, head));
       t.strictSame(
         got.map(saidOf),
         log.entries.slice(options.before ?? 0),
@@ -190,10 +188,7 @@ t.test('offsets that are nowhere are counted as lost, and the rest comes', async
   for (let i = 0; i < 3; i += 1) (f.log.entries as LogEntry[]).push({} as LogEntry);
   await f.log.write(2);
   await until('the rest', () => f.follower.head === 7);
-  t.strictSame(
-    f.got.map(({ offset }) => offset),
-    [6, 7],
-  );
+  t.strictSame(pluck(f.got, 'offset'), [6, 7]);
   t.equal(f.follower.counts.lost, 3);
   t.match(f.logged.join(), /hole/);
 });
@@ -314,10 +309,7 @@ t.test('with stores that fail', async (t) => {
     await log.record(1);
     await log.record(1);
     await until('both', () => f.follower.head === head + 6);
-    t.strictSame(
-      f.got.map(({ offset }) => offset),
-      range(head + 1, head + 6),
-    );
+    t.strictSame(pluck(f.got, 'offset'), range(head + 1, head + 6));
   });
 
   t.test('a Postgres that was killed is waited for', async (t) => {
@@ -329,10 +321,7 @@ t.test('with stores that fail', async (t) => {
     await log.append(head + 2, head + 2);
     await stores.postgres.restart();
     await until('both', () => f.follower.head === head + 2, 20_000);
-    t.strictSame(
-      f.got.map(({ offset }) => offset),
-      [head + 1, head + 2],
-    );
+    t.strictSame(pluck(f.got, 'offset'), [head + 1, head + 2]);
   });
 });
 

@@ -4,7 +4,7 @@ import { makeEntry, saidOf } from '../../help/log.js';
 
 const id = '0190a000-0000-7000-8000-00000000000';
 
-t.test('an entry says the same after it was packed, whatever it has no place for', (t) => {
+t.test('an entry says the same after it was packed, whatever it has no place for', async (t) => {
   for (let which = 0; which < 64; which += 1) {
     const pick = (bit: number, text: string): string | null => (which & (1 << bit) ? text : null);
     const entry = makeEntry(which + 1, {
@@ -22,10 +22,9 @@ t.test('an entry says the same after it was packed, whatever it has no place for
     t.strictSame(saidOf(unpacked), entry, head);
     t.strictSame(packEntry(unpacked), [head, body]);
   }
-  t.end();
 });
 
-t.test('what was not packed by the relay is no entry', (t) => {
+t.test('what was not packed by the relay is no entry', async (t) => {
   const [head] = packEntry(makeEntry(1));
   const wrong = [
     '',
@@ -37,5 +36,4 @@ t.test('what was not packed by the relay is no entry', (t) => {
     head.slice(0, 40),
   ];
   for (const text of wrong) t.equal(unpackEntry(1, text, '{}'), null, JSON.stringify(text));
-  t.end();
 });

@@ -8,6 +8,7 @@ import { startApp } from '../../help/app.js';
 import { agentNamed, range } from '../../help/hub.js';
 import { makeEntry } from '../../help/log.js';
 import { serveLog } from '../../help/log-server.js';
+import { pluck } from '../../help/pluck.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { startPrivateStores } from '../../help/stores.js';
 import { makeAgent, makeHuman, suspend } from '../../help/story.js';
@@ -71,14 +72,8 @@ t.test('only topics that exist can be named, and only by those who may', async (
     return isFault(refused) ? refused.def.code : '';
   });
   t.strictSame(codes, ['MISSING_AUTH', 'AGENTS_ONLY', 'AGENTS_ONLY']);
-  t.strictSame(
-    defaultTopics(agent).map(({ topic }) => topic),
-    ['all', `me:${id(1)}`],
-  );
-  t.strictSame(
-    defaultTopics(human).map(({ topic }) => topic),
-    ['all'],
-  );
+  t.strictSame(pluck(defaultTopics(agent), 'topic'), ['all', `me:${id(1)}`]);
+  t.strictSame(pluck(defaultTopics(human), 'topic'), ['all']);
 });
 
 const subscribe = async (socket: Client, topics: string[], after?: number) => {

@@ -16,6 +16,7 @@ import {
   readLines,
   sha256,
 } from '../../help/exports.js';
+import { pluck } from '../../help/pluck.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -135,10 +136,7 @@ t.test('CSV is what a strict reader of RFC 4180 takes, and no cell is a formula'
     cast: (text, { quoting }) => ({ text, quoting }) as unknown as string,
   }) as unknown as Cell[][];
   const [head = [], ...rows] = records;
-  t.strictSame(
-    head.map(({ text }) => text),
-    names,
-  );
+  t.strictSame(pluck(head, 'text'), names);
   t.equal(rows.length, lines.length);
   for (const [n, cells] of rows.entries()) {
     const values = cells.map(({ text, quoting }, i) => {
@@ -169,10 +167,7 @@ const plainValue = (value: unknown, type: string): unknown => {
 t.test('Parquet is read by another library, equal in every row', async (t) => {
   const { bytes } = await read(`${at}&format=parquet`);
   const table = tableFromIPC(readParquet(bytes).intoIPCStream());
-  t.strictSame(
-    table.schema.fields.map(({ name }) => name),
-    names,
-  );
+  t.strictSame(pluck(table.schema.fields, 'name'), names);
   t.equal(table.numRows, lines.length);
   for (const [n, line] of lines.entries()) {
     const row = table.get(n)?.toJSON() ?? {};

@@ -4,6 +4,7 @@ import { findBoardDifferences } from '../../../src/features/leaderboards/index.j
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { startApp } from '../../help/app.js';
 import { predict as predictOn } from '../../help/exports.js';
+import { pluck } from '../../help/pluck.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -222,7 +223,7 @@ t.test('an agent lists its predictions with their scores', async (t) => {
     cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`;
   } while (cursor !== '');
   t.same(
-    seen.map(({ question_id }) => question_id),
+    pluck(seen, 'question_id'),
     [open_id, ...[...questions].reverse()],
     'newest first, each once',
   );
@@ -331,10 +332,7 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
     entries.reduce((sum, { amount }) => sum + amount, 0),
     me.body.user.points,
   );
-  t.same(
-    predictions.map(({ question_id }) => question_id),
-    [...questions, open_id],
-  );
+  t.same(pluck(predictions, 'question_id'), [...questions, open_id]);
   t.ok(predictions.every(({ reasoning }) => reasoning.includes('BOTTOM LINE')));
   const other = await app.call('GET', '/api/me/export', { key: free.key });
   t.match(other.body, { predictions: [], webhooks: [], totals: { transactions: 1 } });

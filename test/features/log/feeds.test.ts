@@ -7,6 +7,7 @@ import { renderPage } from '../../../src/web/page.js';
 import { type Answered, startApp, type TestApp } from '../../help/app.js';
 import { oddText } from '../../help/arbitrary.js';
 import { makeEntry } from '../../help/log.js';
+import { pluck } from '../../help/pluck.js';
 import { holds } from '../../help/property.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
@@ -118,10 +119,7 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
     logged.map(({ data }) => data),
   );
   const industry = parseFeed((await app.call('GET', '/feed.xml?category=industry')).body);
-  t.same(
-    industry.items.map(({ url }) => url),
-    [`${app.url}/api/questions/${second}`],
-  );
+  t.same(pluck(industry.items, 'url'), [`${app.url}/api/questions/${second}`]);
   t.equal(industry.self, `${app.url}/feed.xml?category=industry`);
   const unknown = await app.call('GET', '/feed.xml?category=nothing');
   t.match(unknown, { status: 400, body: { code: 'INVALID_CATEGORY' } });

@@ -6,6 +6,7 @@ import { compileCheck } from '../../../src/http/validation.js';
 import type { Answered } from '../../help/app.js';
 import { range } from '../../help/hub.js';
 import { type LogServer, serveLog } from '../../help/log-server.js';
+import { pluck } from '../../help/pluck.js';
 import { openSse } from '../../help/sse-client.js';
 import { makeAgent, makeHuman, suspend } from '../../help/story.js';
 import { until } from '../../help/until.js';
@@ -331,10 +332,7 @@ t.test('what is no longer kept, or never was, comes before anything else', async
   const late = await serveLog(t, { stores: app.stores });
   const old = await openSse(t, `${late.app.url}/api/stream?after=4`);
   await until('the rest', () => old.offsets().length === 20);
-  t.strictSame(
-    old.messages.slice(0, 2).map(({ name }) => name),
-    ['welcome', 'gap'],
-  );
+  t.strictSame(pluck(old.messages.slice(0, 2), 'name'), ['welcome', 'gap']);
   t.strictSame(old.messages[1]?.data, { reason: 'expired', after: 4, until: 10 });
   t.strictSame(old.offsets(), range(11, 30));
   const ahead = await openSse(t, `${late.app.url}/api/stream?after=31`);

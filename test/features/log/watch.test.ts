@@ -8,6 +8,7 @@ import { makeEntry } from '../../help/log.js';
 import { findPort, serveLog } from '../../help/log-server.js';
 import { openTcp, request } from '../../help/native.js';
 import { openParts } from '../../help/parts.js';
+import { pluck } from '../../help/pluck.js';
 import { makeAgent, suspend } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -140,10 +141,7 @@ t.test('waiting and waking read nothing; a reader further back reads the record'
   watch.onEvents(range(101, 104).map((offset) => new PublishedEvent(makeEntry(offset))));
   for (const { wait } of waits) t.same(await wait, { woken: 'event', up_to: 100 });
   const page = await watch.read(everything, 100, 3);
-  t.same(
-    page.entries.map(({ offset }) => offset),
-    [101, 102, 103],
-  );
+  t.same(pluck(page.entries, 'offset'), [101, 102, 103]);
   t.equal(page.next, 103);
   t.equal(queries, 0);
   watch.onEvents(range(105, 120).map((offset) => new PublishedEvent(makeEntry(offset))));

@@ -1,6 +1,7 @@
 import { t } from 'tap';
 import { makeId } from '../../../src/kit/ids.js';
 import { type Answered, makeCaller, startApp } from '../../help/app.js';
+import { pluck } from '../../help/pluck.js';
 import { closeQuestion, decideAndSettle, makeForecasts } from '../../help/settling.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import {
@@ -71,16 +72,15 @@ t.test('a hidden prediction is read nowhere, still counts, and comes back', asyn
   t.ok((await readAll(paths)).includes(mark));
 
   const hidden = await act(`predictions/${one.prediction_id}/hide`);
-  t.equal(hidden.status, 200);
-  t.match(hidden.body, { id: one.prediction_id, question_id, hidden: true, changed: true });
+  t.match(hidden, {
+    status: 200,
+    body: { id: one.prediction_id, question_id, hidden: true, changed: true },
+  });
   t.equal((await readAll(paths)).includes(mark), false);
   t.equal((await app.call('GET', `/api/predictions/${one.prediction_id}`)).status, 404);
   const listed = await list();
   t.equal(listed.total, 1);
-  t.same(
-    listed.predictions.map(({ id }: { id: string }) => id),
-    [other.prediction_id],
-  );
+  t.same(pluck(listed.predictions, 'id'), [other.prediction_id]);
   const after = await app.call('GET', `/api/questions/${question_id}/consensus`);
   t.same({ ...after.body, offset: 0 }, { ...before.body, offset: 0 }, 'it counts as it did');
 

@@ -7,6 +7,7 @@ import { dropOld } from '../../../src/features/notifications/store.js';
 import { postEntry } from '../../../src/features/points/index.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
+import { pluck } from '../../help/pluck.js';
 import { closeQuestion, decideAndSettle, makeForecasts } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
@@ -145,10 +146,7 @@ t.test('each agent keeps the newest thousand, and what was read for thirty days'
   t.equal((await read(full)).total, most_kept);
   t.equal((await read(over)).total, most_kept);
   t.same(await app.sql`select id from notifications where id = ${oldest?.['id']}`, []);
-  t.same(
-    (await read(reader)).notifications.map(({ id }: Listed) => id),
-    [ids[0]],
-  );
+  t.same(pluck((await read(reader)).notifications, 'id'), [ids[0]]);
 });
 
 t.test('a changed tier is notified once, also when many look at once', async (t) => {

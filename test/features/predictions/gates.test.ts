@@ -1,5 +1,6 @@
 import { t } from 'tap';
 import { type Answered, startApp } from '../../help/app.js';
+import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 
 /** The gates that compare with other predictions, over HTTP. */
@@ -59,8 +60,7 @@ t.test('sources: one new on the question, one new to the agent', async (t) => {
   const other = makeReasoning('sources-2');
   const same = citing(other, [`${b}/?utm_source=mail`, `${a}#part`]);
   const refused = await predict(id, two.key, same);
-  t.equal(refused.status, 400);
-  t.match(refused.body, { code: 'CITATIONS_REUSED' });
+  t.match(refused, { status: 400, body: { code: 'CITATIONS_REUSED' } });
   t.match(refused.body.error, /by others/);
   t.equal((await predict(id, two.key, citing(other, [a]))).status, 201, 'one of two is new');
 
@@ -79,16 +79,13 @@ t.test('all failures come together, in the order of the gates', async (t) => {
   const broken = `${text.replace('COUNTER-EVIDENCE:', 'However,')} buy cheap`;
   const { key } = await linked();
   const refused = await predict(id, key, broken, { confidence: 700 });
-  t.same(
-    refused.body.fields.map(({ code }: { code: string }) => code),
-    [
-      'INVALID_CONFIDENCE',
-      'REASONING_MISSING_SECTIONS',
-      'CITATIONS_REUSED',
-      'REASONING_TOO_SIMILAR',
-      'CONTENT_REJECTED',
-    ],
-  );
+  t.same(pluck(refused.body.fields, 'code'), [
+    'INVALID_CONFIDENCE',
+    'REASONING_MISSING_SECTIONS',
+    'CITATIONS_REUSED',
+    'REASONING_TOO_SIMILAR',
+    'CONTENT_REJECTED',
+  ]);
   t.match(refused.body, { code: 'INVALID_CONFIDENCE', status: 400 });
   t.ok(refused.body.similarity > 0.8);
 });
@@ -114,8 +111,7 @@ t.test('a dry run says everything and stores nothing', async (t) => {
   const agent = await linked();
   const text = makeReasoning('dry-1');
   const fine = await predict(id, agent.key, text, { dry_run: true });
-  t.equal(fine.status, 200);
-  t.match(fine.body, { dry_run: true, would_be_accepted: true, failures: [] });
+  t.match(fine, { status: 200, body: { dry_run: true, would_be_accepted: true, failures: [] } });
   t.equal(fine.body.citations.length, 2);
   t.equal(await countStored(id), 0);
   const first = await predict(id, agent.key, text);
@@ -153,8 +149,7 @@ t.test('preflight: whether, why not, what is needed, what is used', async (t) =>
   const path = `/api/questions/${id}/preflight`;
   const agent = await linked();
   const before = await app.call('GET', path, { key: agent.key });
-  t.equal(before.status, 200);
-  t.match(before.body, { can_predict: true, reason: null, own_prediction: null });
+  t.match(before, { status: 200, body: { can_predict: true, reason: null, own_prediction: null } });
   t.match(before.body.requirements, { min_characters: 200, min_words: 30, min_citations: 2 });
   t.same(before.body.points, { points: 5_000, tier: 'Analyst' });
   t.same(before.body.citation_landscape.used_urls, []);

@@ -14,6 +14,7 @@ import {
 import { createQuestionCache } from '../../../src/features/questions/index.js';
 import { type Fault, isFault } from '../../../src/kit/fault.js';
 import { openParts } from '../../help/parts.js';
+import { pluck } from '../../help/pluck.js';
 
 /** The group commit of predictions without its routes: lost commits, and memories that are lost. */
 
@@ -80,10 +81,7 @@ t.test(
     const { predict } = start(losing(sql, 1));
     const [one, other] = [makeReasoning(1), makeReasoning(2)];
     const lost = await Promise.allSettled([predict(1, 0, one), predict(2, 0, other)]);
-    t.same(
-      lost.map(({ status }) => status),
-      ['rejected', 'rejected'],
-    );
+    t.same(pluck(lost, 'status'), ['rejected', 'rejected']);
     t.same(outcome(await predict(1, 0, one)), 'replayed');
     t.same(outcome(await predict(2, 0, makeReasoning(9))), 'DUPLICATE_PREDICTION');
     t.same(
@@ -93,10 +91,7 @@ t.test(
     );
     t.same(outcome(await predict(3, 0, makeReasoning(3))), 'placed');
     const rows = await sql<{ seq: number }[]>`select seq from predictions order by seq`;
-    t.same(
-      rows.map(({ seq }) => seq),
-      [1, 2, 3],
-    );
+    t.same(pluck(rows, 'seq'), [1, 2, 3]);
   },
 );
 

@@ -4,6 +4,7 @@ import { t } from 'tap';
 import { makeReach } from '../../../src/features/predictions/reach.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { startNameServer } from '../../help/name-server.js';
+import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -110,7 +111,7 @@ t.test('pages that cannot be read are no sources, and two that can are needed', 
     citing(good(), page(unique('gone'))).replace('COUNTER-EVIDENCE:', 'So,'),
   );
   t.same(
-    both.body.fields.map(({ code }: { code: string }) => code),
+    pluck(both.body.fields, 'code'),
     ['REASONING_MISSING_SECTIONS', 'CITATIONS_INVALID'],
     'with all other failures',
   );

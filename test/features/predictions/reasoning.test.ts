@@ -34,7 +34,7 @@ const codes = (text: string): string[] => checkReasoning(text).failures.map(({ c
 const messageOf = (text: string, code: string): string =>
   checkReasoning(text).failures.find((failure) => failure.code === code)?.message ?? '';
 
-t.test('reasonings as forecasters write them pass every gate', (t) => {
+t.test('reasonings as forecasters write them pass every gate', async (t) => {
   t.equal(good_reasonings.length, 10);
   for (const [i, text] of good_reasonings.entries()) {
     const check = checkReasoning(text);
@@ -43,16 +43,14 @@ t.test('reasonings as forecasters write them pass every gate', (t) => {
     t.equal(check.citation_keys.length, check.citations.length);
   }
   t.same(codes(write()), []);
-  t.end();
 });
 
-t.test('the checked text is trimmed and in NFC, and it is what is handed back', (t) => {
+t.test('the checked text is trimmed and in NFC, and it is what is handed back', async (t) => {
   const check = checkReasoning(`\n  ${write({ bottom: 'A cafe\u0301 says yes.' })}\u00a0\n`);
   t.equal(check.text, write({ bottom: 'A café says yes.' }));
-  t.end();
 });
 
-t.test('a reasoning has 200 to 10,000 characters after trimming', (t) => {
+t.test('a reasoning has 200 to 10,000 characters after trimming', async (t) => {
   // Words and sections are beside the point at the lower bound, so they fail along with it.
   const short = (length: number): string => 'z'.repeat(length);
   t.match(messageOf(`  ${short(199)}\n`, 'REASONING_TOO_SHORT'), /200 characters .* not 199/);
@@ -67,10 +65,9 @@ t.test('a reasoning has 200 to 10,000 characters after trimming', (t) => {
   t.match(messageOf(`${long}cc`, 'INVALID_REQUEST'), /at most 10000 characters.*not 10001/);
   // A composition exclusion doubles under NFC, so the length of what is stored is what counts.
   t.ok(codes(`${write()}${'\u0958'.repeat(9_000)}`).includes('INVALID_REQUEST'));
-  t.end();
 });
 
-t.test('a reasoning has 30 different words of four letters, headings and URLs aside', (t) => {
+t.test('a reasoning has 30 different words of four letters, headings and URLs aside', async (t) => {
   const letters = 'abcdefghijklmnopqrstuvwxyzäöüéèñ';
   const words = (n: number): string =>
     Array.from({ length: n }, (_, i) => `wor${letters[i]}d`).join(' ');
@@ -85,10 +82,9 @@ t.test('a reasoning has 30 different words of four letters, headings and URLs as
   t.same(codes(text(30)), []);
   t.same(codes(text(29)), ['REASONING_TOO_SHORT']);
   t.match(messageOf(text(29), 'REASONING_TOO_SHORT'), /30 different words .* not 29/);
-  t.end();
 });
 
-t.test('scripts without blanks, and Korean, have words of two letters', (t) => {
+t.test('scripts without blanks, and Korean, have words of two letters', async (t) => {
   for (const [script, text] of Object.entries(in_scripts)) {
     const check = checkReasoning(text);
     t.same(check.failures, [], script);
@@ -123,10 +119,9 @@ t.test('scripts without blanks, and Korean, have words of two letters', (t) => {
     const message = messageOf(text(29), 'REASONING_TOO_SHORT');
     t.match(message, /\(two in scripts without .*\), not 29\.$/);
   }
-  t.end();
 });
 
-t.test('a heading may be written in any usual way', (t) => {
+t.test('a heading may be written in any usual way', async (t) => {
   const layouts: ((name: string) => string)[] = [
     (name) => name,
     (name) => `${name}:`,
@@ -165,10 +160,9 @@ t.test('a heading may be written in any usual way', (t) => {
     const text = write().replace(/^(EVIDENCE|ANALYSIS|COUNTER-EVIDENCE|BOTTOM LINE)$/gm, layout);
     t.same(codes(text), [], JSON.stringify(layout('COUNTER-EVIDENCE')));
   }
-  t.end();
 });
 
-t.test('a sentence that begins with the word is no heading', (t) => {
+t.test('a sentence that begins with the word is no heading', async (t) => {
   const sentences = [
     'Evidence suggests that it will',
     'EVIDENCE suggests',
@@ -195,7 +189,6 @@ t.test('a sentence that begins with the word is no heading', (t) => {
     const message = messageOf(text, 'REASONING_MISSING_SECTIONS');
     t.match(message, /”\. EVIDENCE (?:is missing|stands at character 1 |stands at character \d+ )/);
   }
-  t.end();
 });
 
 const parts = [
@@ -205,7 +198,7 @@ const parts = [
   ['BOTTOM LINE', 'Probably yes.'],
 ] as const;
 
-t.test('the four in running text are found, and read the same by all', (t) => {
+t.test('the four in running text are found, and read the same by all', async (t) => {
   const layouts: Record<string, (name: string, n: number) => string> = {
     colon: (name) => `${name}: `,
     'full-width colon': (name) => `${name}：`,
@@ -244,26 +237,27 @@ t.test('the four in running text are found, and read the same by all', (t) => {
       );
     }
   }
-  t.end();
 });
 
-t.test('a heading in lines that were escaped twice is found, and other backslashes stay', (t) => {
-  const lines = (end: string): string =>
-    parts.map(([name, text]) => `${name}${end}${text}`).join(end);
-  for (const end of ['\\n', '\\r\\n', '\\n\\n']) {
-    const check = checkReasoning(`${lines(end)} Kept in C:\\data.`);
-    t.same(check.failures, [], end);
-    t.equal(
-      check.text,
-      `${lines(end.replaceAll('\\r', '').replaceAll('\\n', '\n'))} Kept in C:\\data.`,
-    );
-  }
-  const plain = `${lines('\n')} It is kept in C:\\new\\notes, see \\neq.`;
-  t.equal(checkReasoning(plain).text, plain);
-  t.end();
-});
+t.test(
+  'a heading in lines that were escaped twice is found, and other backslashes stay',
+  async (t) => {
+    const lines = (end: string): string =>
+      parts.map(([name, text]) => `${name}${end}${text}`).join(end);
+    for (const end of ['\\n', '\\r\\n', '\\n\\n']) {
+      const check = checkReasoning(`${lines(end)} Kept in C:\\data.`);
+      t.same(check.failures, [], end);
+      t.equal(
+        check.text,
+        `${lines(end.replaceAll('\\r', '').replaceAll('\\n', '\n'))} Kept in C:\\data.`,
+      );
+    }
+    const plain = `${lines('\n')} It is kept in C:\\new\\notes, see \\neq.`;
+    t.equal(checkReasoning(plain).text, plain);
+  },
+);
 
-t.test('every order of the four sections but the right one is refused, and says so', (t) => {
+t.test('every order of the four sections but the right one is refused, and says so', async (t) => {
   const sections: Record<string, string> = {
     EVIDENCE: `See ${source_one} and ${source_two}.`,
     ANALYSIS: prose,
@@ -286,10 +280,9 @@ t.test('every order of the four sections but the right one is refused, and says 
       t.match(message, new RegExp(`Found: ${order.map((name) => `${name} at .*`).join('')}\\.$`));
     }
   }
-  t.end();
 });
 
-t.test('what is missing or empty is named', (t) => {
+t.test('what is missing or empty is named', async (t) => {
   const message = (text: string) => messageOf(text, 'REASONING_MISSING_SECTIONS');
   t.match(
     message(`${prose} ${source_one} ${source_two}`),
@@ -316,17 +309,15 @@ t.test('what is missing or empty is named', (t) => {
   t.equal(message(write({ counter: '50' })), '', 'a figure is text');
   t.equal(message(write({ counter: '否。' })), '', 'of any script');
   t.equal(message(write({ evidence: `${source_one}\n${source_two}` })), '', 'links are text');
-  t.end();
 });
 
-t.test('a heading may occur again as long as the four are found in order', (t) => {
+t.test('a heading may occur again as long as the four are found in order', async (t) => {
   t.same(codes(`BOTTOM LINE: likely.\n${write()}`), []);
   t.same(codes(`${write()}\nEVIDENCE: more of it.`), []);
   t.same(codes(`EVIDENCE\n${write()}`), []);
-  t.end();
 });
 
-t.test('every failing gate is reported, in the order of the gates', (t) => {
+t.test('every failing gate is reported, in the order of the gates', async (t) => {
   t.same(codes('bullshit'), [
     'REASONING_TOO_SHORT',
     'REASONING_TOO_SHORT',
@@ -349,10 +340,9 @@ t.test('every failing gate is reported, in the order of the gates', (t) => {
   t.match(messageOf(write({ bottom: 'fuck' }), 'CONTENT_REJECTED'), /profanity \(“fuck”\)/);
   t.match(messageOf(write({ bottom: 'y'.repeat(31) }), 'CONTENT_REJECTED'), /31 times in a row/);
   t.same(codes(write({ bottom: 'y'.repeat(30) })), []);
-  t.end();
 });
 
-t.test('no text is slow or breaks a gate', (t) => {
+t.test('no text is slow or breaks a gate', async (t) => {
   const pieces = [
     '#',
     '*',
@@ -425,5 +415,4 @@ t.test('no text is slow or breaks a gate', (t) => {
     }),
   );
   t.same(slow, []);
-  t.end();
 });

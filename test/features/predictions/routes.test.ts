@@ -1,6 +1,7 @@
 import { t } from 'tap';
 import { readMigrations } from '../../../src/db/migrate.js';
 import { type Answered, startApp } from '../../help/app.js';
+import { pluck } from '../../help/pluck.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 
@@ -173,8 +174,5 @@ t.test('a text that was stored before is a JSON string since', async (t) => {
     return tx<{ resolution_protocol: unknown }[]>`
       select resolution_protocol from predictions order by n`;
   });
-  t.strictSame(
-    rows.map(({ resolution_protocol }) => resolution_protocol),
-    texts,
-  );
+  t.strictSame(pluck(rows, 'resolution_protocol'), texts);
 });

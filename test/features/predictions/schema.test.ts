@@ -7,7 +7,7 @@ import {
 } from '../../../src/features/predictions/schema.js';
 import { common_faults } from '../../../src/kit/fault.js';
 
-t.test('each gate on a prediction has the status and category of the contract', (t) => {
+t.test('each gate on a prediction has the status and category of the contract', async (t) => {
   const gates = Object.values(prediction_faults).filter(({ status }) => status === 400);
   const table = gates.map(({ code, status, category }) => [code, status, category]);
   t.same(table, [
@@ -26,21 +26,26 @@ t.test('each gate on a prediction has the status and category of the contract', 
   t.match(MODEL_LIMIT_REACHED, { status: 409, category: 'limit' });
   const { DUPLICATE_PREDICTION } = prediction_faults;
   t.match(DUPLICATE_PREDICTION, { status: 409, category: 'conflict' });
-  t.end();
 });
 
-t.test('failures make one refusal: the first gives code and sentence, all are listed', (t) => {
-  const failures: Failure[] = [
-    { path: 'body.reasoning', message: 'No sources.', code: 'CITATIONS_REQUIRED' },
-    { path: 'body.confidence', message: 'Too sure.', code: 'INVALID_CONFIDENCE' },
-  ];
-  if (!hasFailures(failures)) throw new Error('there are two');
-  const fault = refuseFailures(failures);
-  t.equal(fault.def, prediction_faults.CITATIONS_REQUIRED);
-  t.equal(fault.message, 'No sources.');
-  t.same(fault.fields, failures);
-  const shape: Failure = { path: 'body.reasoning', message: 'Too long.', code: 'INVALID_REQUEST' };
-  t.equal(refuseFailures([shape]).def, common_faults.INVALID_REQUEST);
-  t.equal(hasFailures([]), false);
-  t.end();
-});
+t.test(
+  'failures make one refusal: the first gives code and sentence, all are listed',
+  async (t) => {
+    const failures: Failure[] = [
+      { path: 'body.reasoning', message: 'No sources.', code: 'CITATIONS_REQUIRED' },
+      { path: 'body.confidence', message: 'Too sure.', code: 'INVALID_CONFIDENCE' },
+    ];
+    if (!hasFailures(failures)) throw new Error('there are two');
+    const fault = refuseFailures(failures);
+    t.equal(fault.def, prediction_faults.CITATIONS_REQUIRED);
+    t.equal(fault.message, 'No sources.');
+    t.same(fault.fields, failures);
+    const shape: Failure = {
+      path: 'body.reasoning',
+      message: 'Too long.',
+      code: 'INVALID_REQUEST',
+    };
+    t.equal(refuseFailures([shape]).def, common_faults.INVALID_REQUEST);
+    t.equal(hasFailures([]), false);
+  },
+);

@@ -21,7 +21,7 @@ const codes = (result: ReturnType<typeof readStated>): string[] =>
 const messages = (result: ReturnType<typeof readStated>): string =>
   'failures' in result ? result.failures.map(({ message }) => message).join(' | ') : '';
 
-t.test('a side with a confidence and a probability of YES are the same statement', (t) => {
+t.test('a side with a confidence and a probability of YES are the same statement', async (t) => {
   for (let percent = 0; percent <= 100; percent += 1) {
     if (percent === 1) continue;
     const yes = stated(yesNo({ prediction: true, confidence: percent }));
@@ -34,10 +34,9 @@ t.test('a side with a confidence and a probability of YES are the same statement
     t.same(chance.distribution, { units: [percent, 100 - percent], whole: 100 });
     t.same([chance.selected_option, chance.probabilities], [null, null]);
   }
-  t.end();
 });
 
-t.test('a fraction strictly between 0 and 1 is a percentage, rounded to a whole one', (t) => {
+t.test('a fraction strictly between 0 and 1 is a percentage, rounded to a whole one', async (t) => {
   const cases: [number, number][] = [
     [0.85, 85],
     [0.01, 1],
@@ -60,10 +59,9 @@ t.test('a fraction strictly between 0 and 1 is a percentage, rounded to a whole 
   for (let percent = 1; percent < 100; percent += 1) {
     t.equal(stated(yesNo({ probability: percent / 100 })).probability, percent);
   }
-  t.end();
 });
 
-t.test('exactly 1 is refused as ambiguous, with what to send instead', (t) => {
+t.test('exactly 1 is refused as ambiguous, with what to send instead', async (t) => {
   for (const [result, field] of [
     [yesNo({ probability: 1 }), 'probability'],
     [yesNo({ prediction: true, confidence: 1 }), 'confidence'],
@@ -72,10 +70,9 @@ t.test('exactly 1 is refused as ambiguous, with what to send instead', (t) => {
     t.same(codes(result), [`INVALID_CONFIDENCE body.${field}`]);
     t.match(messages(result), /1 is ambiguous: send 100 for certain, or 0\.01 for one percent/);
   }
-  t.end();
 });
 
-t.test('a confidence that is no whole number from 0 to 100 is refused', (t) => {
+t.test('a confidence that is no whole number from 0 to 100 is refused', async (t) => {
   for (const wrong of [101, -1, 85.5, 1.5, 100.1, -0.5, 1e9, Number.NaN, Infinity]) {
     t.same(codes(yesNo({ probability: wrong })), ['INVALID_CONFIDENCE body.probability']);
     t.same(codes(yesNo({ prediction: true, confidence: wrong })), [
@@ -87,10 +84,9 @@ t.test('a confidence that is no whole number from 0 to 100 is refused', (t) => {
     'INVALID_CONFIDENCE body.confidence',
   ]);
   t.ok(Object.is(stated(yesNo({ probability: -0 })).probability, 0));
-  t.end();
 });
 
-t.test('forms given together must agree', (t) => {
+t.test('forms given together must agree', async (t) => {
   const agreeing: StatedBody[] = [
     { prediction: true, confidence: 80, probability: 80 },
     { prediction: false, confidence: 80, probability: 20 },
@@ -112,20 +108,18 @@ t.test('forms given together must agree', (t) => {
     t.same(codes(yesNo(body)), ['INVALID_CONFIDENCE body.probability'], JSON.stringify(body));
     t.match(messages(yesNo(body)), /contradicts/);
   }
-  t.end();
 });
 
-t.test('what is missing is asked for', (t) => {
+t.test('what is missing is asked for', async (t) => {
   t.same(codes(yesNo({})), ['INVALID_OPTION body.prediction']);
   t.same(codes(yesNo({ confidence: 80 })), ['INVALID_OPTION body.prediction']);
   t.same(codes(yesNo({ prediction: true })), ['INVALID_CONFIDENCE body.confidence']);
   t.same(codes(choose({})), ['INVALID_OPTION body.selected_option']);
   t.same(codes(choose({ confidence: 80 })), ['INVALID_OPTION body.selected_option']);
   t.same(codes(choose({ selected_option: 'Red' })), ['INVALID_CONFIDENCE body.confidence']);
-  t.end();
 });
 
-t.test('a form of the other kind of question is refused', (t) => {
+t.test('a form of the other kind of question is refused', async (t) => {
   t.same(codes(yesNo({ selected_option: 'Red', confidence: 80 })), [
     'INVALID_OPTION body.selected_option',
   ]);
@@ -133,10 +127,9 @@ t.test('a form of the other kind of question is refused', (t) => {
   t.same(codes(choose({ prediction: true, confidence: 80 })), ['INVALID_OPTION body.prediction']);
   t.same(codes(choose({ probability: 80 })), ['INVALID_OPTION body.probability']);
   t.match(messages(choose({ probability: 80 })), /has options: send selected_option/);
-  t.end();
 });
 
-t.test('beside an option a side says nothing, and a probability is the confidence', (t) => {
+t.test('beside an option a side says nothing, and a probability is the confidence', async (t) => {
   const red = stated(choose({ selected_option: 'Red', confidence: 80 }));
   for (const body of [
     { prediction: true, confidence: 80 },
@@ -155,30 +148,27 @@ t.test('beside an option a side says nothing, and a probability is the confidenc
   ]);
   const both = choose({ selected_option: 'Red', probability: 70, confidence: 80 });
   t.match(messages(both), /confidence 80 contradicts probability 70; send one/);
-  t.end();
 });
 
-t.test('a side may be written as a text', (t) => {
+t.test('a side may be written as a text', async (t) => {
   for (const yes of ['yes', 'YES', 'Yes', 'true', 'True']) {
     t.equal(stated(yesNo({ prediction: yes, confidence: 80 })).probability, 80, yes);
   }
   for (const no of ['no', 'NO', 'No', 'false', 'False']) {
     t.equal(stated(yesNo({ prediction: no, confidence: 80 })).probability, 20, no);
   }
-  t.end();
 });
 
-t.test('an option with a confidence spreads the rest evenly, exactly', (t) => {
+t.test('an option with a confidence spreads the rest evenly, exactly', async (t) => {
   const green = stated(choose({ selected_option: ' Green ', confidence: 50 }));
   t.match(green, { prediction: null, probability: null, selected_option: 1, confidence: 50 });
   t.equal(green.probabilities, null);
   t.same(green.distribution, { units: [50, 150, 50, 50], whole: 300 });
   const cafe = stated(choose({ selected_option: 'Cafe\u0301', confidence: 100 }));
   t.equal(cafe.selected_option, 3, 'options are compared in NFC');
-  t.end();
 });
 
-t.test('an unknown option is refused and the known ones are named', (t) => {
+t.test('an unknown option is refused and the known ones are named', async (t) => {
   for (const option of ['Purple', 'red', '', '0', '__proto__', 'constructor']) {
     const result = choose({ selected_option: option, confidence: 80 });
     t.same(codes(result), ['INVALID_OPTION body.selected_option'], option);
@@ -199,10 +189,9 @@ t.test('an unknown option is refused and the known ones are named', (t) => {
     'INVALID_OPTION body.selected_option',
     'INVALID_CONFIDENCE body.confidence',
   ]);
-  t.end();
 });
 
-t.test('probabilities sum to 100 or to 1 and come out as whole percents', (t) => {
+t.test('probabilities sum to 100 or to 1 and come out as whole percents', async (t) => {
   const cases: [Record<string, number>, number[]][] = [
     [{ Red: 70, Green: 20, Blue: 10 }, [70, 20, 10, 0]],
     [{ Red: 0.7, Green: 0.2, Blue: 0.1 }, [70, 20, 10, 0]],
@@ -241,10 +230,9 @@ t.test('probabilities sum to 100 or to 1 and come out as whole percents', (t) =>
     t.match(messages(choose({ probabilities: wrong })), /between 0 and 100/);
   }
   t.match(messages(choose({ probabilities: { Red: 50, ' Red': 50 } })), /named twice/);
-  t.end();
 });
 
-t.test('probabilities and an option given together must agree', (t) => {
+t.test('probabilities and an option given together must agree', async (t) => {
   const probabilities = { Red: 20, Green: 40, Blue: 40 };
   t.equal(stated(choose({ probabilities })).selected_option, 1, 'the first of the greatest');
   const blue = choose({ probabilities, selected_option: 'Blue', confidence: 40 });
@@ -253,10 +241,9 @@ t.test('probabilities and an option given together must agree', (t) => {
     'INVALID_OPTION body.selected_option',
   ]);
   t.same(codes(choose({ probabilities, confidence: 41 })), ['INVALID_CONFIDENCE body.confidence']);
-  t.end();
 });
 
-t.test('percents sum to exactly 100 and stay within one of what was stated', (t) => {
+t.test('percents sum to exactly 100 and stay within one of what was stated', async () => {
   const weights = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), {
     minLength: 2,
     maxLength: 10,
@@ -281,10 +268,9 @@ t.test('percents sum to exactly 100 and stay within one of what was stated', (t)
     }),
     { numRuns: 2_000 },
   );
-  t.end();
 });
 
-t.test('the stored columns give the same distribution again', (t) => {
+t.test('the stored columns give the same distribution again', async (t) => {
   const results = [
     yesNo({ probability: 37 }),
     yesNo({ prediction: false, confidence: 90 }),
@@ -295,5 +281,4 @@ t.test('the stored columns give the same distribution again', (t) => {
     const again = distributionOf(columns, multi.options.length);
     t.same(again, distribution);
   }
-  t.end();
 });

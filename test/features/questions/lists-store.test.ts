@@ -9,6 +9,7 @@ import {
 import { type QuestionSort, sorts } from '../../../src/features/questions/schema.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
+import { pluck } from '../../help/pluck.js';
 import { holds } from '../../help/property.js';
 import { makeAgent } from '../../help/story.js';
 
@@ -183,14 +184,14 @@ test('each sort: all pages together show each question once, in order', async (t
       const query = `sort=${sort}&limit=7${status === undefined ? '' : `&status=${status}`}`;
       const walked = await walk(query);
       t.same(
-        walked.map(({ id }) => id),
+        pluck(walked, 'id'),
         expected.map(({ id }) => id),
         query,
       );
       t.equal((await get(query)).total, expected.length, `total of ${query}`);
       const counted = await get(`${query}&offset=9`);
       t.same(
-        counted.questions.map(({ id }: Shown) => id),
+        pluck(counted.questions, 'id'),
         expected.slice(9, 16).map(({ id }) => id),
         `${query} from the tenth on`,
       );

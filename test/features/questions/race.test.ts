@@ -2,6 +2,7 @@ import { t as root, test } from 'tap';
 import { markResolved, markVoided } from '../../../src/features/questions/index.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { startApp, type TestApp } from '../../help/app.js';
+import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -48,11 +49,7 @@ test('of sixteen equal steps at once one is taken, and the others are told why n
     t.same([...new Set(rest)], ['409 INVALID_TRANSITION'], step);
   }
   const events = await app.sql`select event from outbox where question_id = ${id} order by id`;
-  t.same(
-    events.map(({ event }) => event),
-    ['question.created', 'question.closed'],
-    'each event once',
-  );
+  t.same(pluck(events, 'event'), ['question.created', 'question.closed'], 'each event once');
   const acts = await app.sql`
     select act, count(*)::int as count from audit_log where question_id = ${id} group by 1 order by 1`;
   t.same(

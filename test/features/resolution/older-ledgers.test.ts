@@ -9,6 +9,7 @@ import { findBy } from '../../../src/tools/verify/parts.js';
 import { checkPayouts, points_queries } from '../../../src/tools/verify/record-store.js';
 import { startApp } from '../../help/app.js';
 import { openAdmin } from '../../help/own-stores.js';
+import { pluck } from '../../help/pluck.js';
 import { decideAndSettle, ledgerOf, untilSettled } from '../../help/settling.js';
 import { openStores } from '../../help/stores.js';
 
@@ -200,11 +201,7 @@ t.test('stakes and debts end, and what was half settled is settled', async (t) =
     'each stake that was held, once',
   );
   const others = added.filter(({ reason }) => reason !== 'stake_returned');
-  t.same(
-    others.map(({ amount }) => amount),
-    [-300, -300],
-    'and each debt',
-  );
+  t.same(pluck(others, 'amount'), [-300, -300], 'and each debt');
   for (const { agent_id, points } of worth) {
     const own = added.filter((row) => row['agent_id'] === agent_id);
     if (own.length > 0) t.equal(own.at(-1)?.['balance_after'], points);

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { startApp } from '../../help/app.js';
+import { pluck } from '../../help/pluck.js';
 import {
   closeQuestion,
   decide,
@@ -100,10 +101,7 @@ t.test('simulate answers the net of every form of forecast', async (t) => {
   const options = ['a', 'b', 'c'];
   // p = (.7, .15, .15), U = 2/3: B = .135 and .4 + 1.4 · .55 …
   const even = (await simulate({ options, selected_option: 'a', confidence: 70 })).body.simulation;
-  t.same(
-    even.distribution.map(({ p }: { p: number }) => p),
-    [0.7, 0.15, 0.15],
-  );
+  t.same(pluck(even.distribution, 'p'), [0.7, 0.15, 0.15]);
   for (const { b, u, net, outcome_vector } of even.outcomes) {
     const p = even.distribution;
     const sum = outcome_vector.reduce(

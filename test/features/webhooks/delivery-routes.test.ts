@@ -67,8 +67,10 @@ t.test('a delivery is sent again on demand, with the same webhook-id', async (t)
   const [first] = await settled(id, 1, 'delivered');
   const path = `/${id}/deliveries/${first.id}/redeliver`;
   const again = await call('POST', path);
-  t.equal(again.status, 202);
-  t.match(again.body, { id: first.id, status: 'pending', attempts: 0, replays: 1 });
+  t.match(again, {
+    status: 202,
+    body: { id: first.id, status: 'pending', attempts: 0, replays: 1 },
+  });
   const [one, two] = await receiver.waitFor('/', 2);
   t.equal(two?.headers['webhook-id'], one?.headers['webhook-id']);
   t.equal(two?.headers['x-svc-delivery'], one?.headers['x-svc-delivery']);

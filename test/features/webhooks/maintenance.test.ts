@@ -1,24 +1,18 @@
-import { test } from 'tap';
+import { t } from 'tap';
 import { makeMailOpener, readUnsent } from '../../../src/features/accounts/mail-store.js';
 import { deleteWebhook, updateWebhook } from '../../../src/features/webhooks/store.js';
 import { firstIdAt, makeId } from '../../../src/kit/ids.js';
 import { until } from '../../help/until.js';
-import {
-  addAgent,
-  addHuman,
-  type Hook,
-  healthOf,
-  makeWorld,
-  many,
-  newAgent,
-  type World,
-} from './world.js';
+import { addAgent, addHuman, type Hook, healthOf, makeWorld, many, newAgent } from './world.js';
 
 /** What is done about deliveries apart from sending them: switching off, gaps, replays, removal. */
 
+const world = await makeWorld(t, { env: { WEBHOOK_KEEP_DAYS: '8' } });
+const { sql } = world.deps;
+t.beforeEach(world.reset);
 const maintenance = { every_ms: 20 };
 
-const statesOf = async (world: World, { id }: Hook): Promise<Record<string, number>> => {
+const statesOf = async ({ id }: Hook): Promise<Record<string, number>> => {
   const counts: Record<string, number> = {};
   for (const { webhook_id, state } of await world.deliveries()) {
     if (webhook_id === id) counts[state] = (counts[state] ?? 0) + 1;
@@ -27,25 +21,19 @@ const statesOf = async (world: World, { id }: Hook): Promise<Record<string, numb
 };
 
 const change = { url: null, events: null, filter: undefined };
-const setActive = ({ deps }: World, { id, owner }: Hook, active: boolean) =>
-  updateWebhook(deps.sql, owner, { id, change: { ...change, active } });
+const setActive = ({ id, owner }: Hook, active: boolean) =>
+  updateWebhook(sql, owner, { id, change: { ...change, active } });
 
-const countRows = async (
-  { deps }: World,
-  table: 'deliveries' | 'attempts' | 'webhook_leavings',
-) => {
-  const [row] = await deps.sql<{ count: number }[]>`
-    select count(*)::int as count from ${deps.sql(table)}`;
-  return row?.count;
-};
+const countRows = async (table: 'deliveries' | 'attempts' | 'webhook_leavings') =>
+  (await sql`select from ${sql(table)}`).length;
 
 /** Deliveries of events that were never recorded, of any number. */
-const fill = ({ deps }: World, { id }: Hook, count: number) => deps.sql`
+const fill = ({ id }: Hook, count: number) => sql`
   insert into deliveries (webhook_id, event_id, id, event_offset, recorded_on, state, next_at)
   select ${id}, e.id, delivery_id(${id}, e.id), e.n, '2026-01-02', 'pending', now()
   from (select gen_random_uuid() as id, n from generate_series(1, ${count}::int) n) e`;
 
-const gapsOf = ({ deps }: World, { id }: Hook) => deps.sql<
+const gapsOf = ({ id }: Hook) => sql<
   { first: number; last: number; count: number; reason: string }[]
 >`
   select event_offset as first, gap_until_offset as last, gap_count as count, gap_reason as reason
@@ -53,102 +41,96 @@ const gapsOf = ({ deps }: World, { id }: Hook) => deps.sql<
   where webhook_id = ${id} and state = 'gap'
   order by event_offset`;
 
-test('switching off skips a long queue, and nothing of it is sent later', async (t) => {
-  const world = await makeWorld(t);
+t.test('switching off skips a long queue, and nothing of it is sent later', async (t) => {
   const hook = await world.addHook();
-  await fill(world, hook, 5_000);
-  await setActive(world, hook, false);
-  t.same(await statesOf(world, hook), { skipped_disabled: 5_000 });
+  await fill(hook, 5_000);
+  await setActive(hook, false);
+  t.same(await statesOf(hook), { skipped_disabled: 5_000 });
   // A plan that began before adds some all the same.
-  await fill(world, hook, 5);
+  await fill(hook, 5);
   const signer = await world.startSigner({ maintenance });
-  await until('these too', async () => (await statesOf(world, hook))['pending'] === undefined);
-  await setActive(world, hook, true);
+  await until('these too', async () => (await statesOf(hook))['pending'] === undefined);
+  await setActive(hook, true);
   await world.record({});
   await world.receiver.waitFor('/', 1);
   await signer.stop();
   t.equal(world.receiver.received.length, 1);
 });
 
-test('deleting is one short step, and nothing is left in the end', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
+t.test('deleting is one short step, and nothing is left in the end', async (t) => {
   const hook = await world.addHook();
   const other = await world.addHook({ path: '/other' });
-  await fill(world, hook, 12_000);
+  await fill(hook, 12_000);
   await sql`
     insert into attempts (webhook_id, event_id, attempt, at, latency_ms)
     select webhook_id, event_id, 1, now(), 5 from deliveries`;
-  await fill(world, other, 3);
+  await fill(other, 3);
   t.equal(await deleteWebhook(sql, hook.owner, hook.id), true);
-  await setActive(world, other, false);
+  await setActive(other, false);
   await world.startSigner({ maintenance });
-  await until('only the other is left', async () => (await countRows(world, 'deliveries')) === 3);
-  t.equal(await countRows(world, 'attempts'), 0);
-  t.equal(await countRows(world, 'webhook_leavings'), 1, 'remembered for a while');
+  await until('only the other is left', async () => (await countRows('deliveries')) === 3);
+  t.equal(await countRows('attempts'), 0);
+  t.equal(await countRows('webhook_leavings'), 1, 'remembered for a while');
   // A plan that began before the deletion adds some all the same.
-  await fill(world, hook, 5);
-  await until('these too', async () => (await countRows(world, 'deliveries')) === 3);
+  await fill(hook, 5);
+  await until('these too', async () => (await countRows('deliveries')) === 3);
   await sql`update webhook_leavings set deleted_at = now() - interval '11 minutes'`;
-  await until('forgotten', async () => (await countRows(world, 'webhook_leavings')) === 0);
+  await until('forgotten', async () => (await countRows('webhook_leavings')) === 0);
 });
 
-test('a backlog is cut at its bound, and one row says what was left out', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
+t.test('a backlog is cut at its bound, and one row says what was left out', async (t) => {
   const [slow, full, short] = [await world.addHook(), await world.addHook(), await world.addHook()];
   await sql`update webhooks set paused_until = now() + interval '1 day', trips = 1`;
   const backlog = { most: 20, age_hours: 24 };
   await sql`update log_head set "offset" = 60`;
-  await fill(world, slow, 30);
-  await fill(world, full, 20);
-  await fill(world, short, 1);
+  await fill(slow, 30);
+  await fill(full, 20);
+  await fill(short, 1);
   await sql`
     update deliveries set state = 'waiting', attempts = 1
     where webhook_id = ${slow.id} and event_offset in (1, 29)`;
   await world.startSigner({ maintenance: { ...maintenance, backlog } });
-  await until('it is cut', async () => (await gapsOf(world, slow)).length === 1);
+  await until('it is cut', async () => (await gapsOf(slow)).length === 1);
   // The twenty oldest stay, and one that was tried already.
-  t.same(await gapsOf(world, slow), [{ first: 21, last: 30, count: 9, reason: 'backlog' }]);
-  t.same(await statesOf(world, slow), { pending: 19, waiting: 2, gap: 1 });
+  t.same(await gapsOf(slow), [{ first: 21, last: 30, count: 9, reason: 'backlog' }]);
+  t.same(await statesOf(slow), { pending: 19, waiting: 2, gap: 1 });
 
   await sql`
     insert into deliveries (webhook_id, event_id, id, event_offset, recorded_on, state, next_at)
     select ${slow.id}, e.id, delivery_id(${slow.id}, e.id), e.n, '2026-01-02', 'pending', now()
     from (select gen_random_uuid() as id, n from generate_series(41, 45) n) e`;
-  await until('the gap grows', async () => (await gapsOf(world, slow))[0]?.count === 14);
-  t.same(await gapsOf(world, slow), [{ first: 21, last: 45, count: 14, reason: 'backlog' }]);
-  t.same(await statesOf(world, full), { pending: 20 }, 'at the bound nothing is left out');
-  t.same(await statesOf(world, short), { pending: 1 });
+  await until('the gap grows', async () => (await gapsOf(slow))[0]?.count === 14);
+  t.same(await gapsOf(slow), [{ first: 21, last: 45, count: 14, reason: 'backlog' }]);
+  t.same(await statesOf(full), { pending: 20 }, 'at the bound nothing is left out');
+  t.same(await statesOf(short), { pending: 1 });
 });
 
-test('what waited a day for its first attempt is left out, also of a webhook that is off', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
-  const [stuck, off] = [await world.addHook(), await world.addHook()];
-  await sql`update webhooks set paused_until = now() + interval '1 day', trips = 1`;
-  await fill(world, stuck, 6);
-  await fill(world, off, 6);
-  await setActive(world, off, false);
-  await sql`
+t.test(
+  'what waited a day for its first attempt is left out, also of a webhook that is off',
+  async (t) => {
+    const [stuck, off] = [await world.addHook(), await world.addHook()];
+    await sql`update webhooks set paused_until = now() + interval '1 day', trips = 1`;
+    await fill(stuck, 6);
+    await fill(off, 6);
+    await setActive(off, false);
+    await sql`
     update deliveries
     set queued_at = now() - case
       when event_offset <= 4 then interval '25 hours' else interval '23 hours'
     end`;
-  await sql`update deliveries set next_at = queued_at`;
-  await sql`update deliveries set replays = 1 where event_offset = 2`;
-  await world.startSigner({ maintenance });
-  for (const hook of [stuck, off]) {
-    await until('it is left out', async () => (await gapsOf(world, hook)).length === 1);
-    t.same(await gapsOf(world, hook), [{ first: 1, last: 4, count: 3, reason: 'age' }]);
-  }
-  t.same(await statesOf(world, stuck), { pending: 3, gap: 1 });
-  t.same(await statesOf(world, off), { skipped_disabled: 3, gap: 1 });
-});
+    await sql`update deliveries set next_at = queued_at`;
+    await sql`update deliveries set replays = 1 where event_offset = 2`;
+    await world.startSigner({ maintenance });
+    for (const hook of [stuck, off]) {
+      await until('it is left out', async () => (await gapsOf(hook)).length === 1);
+      t.same(await gapsOf(hook), [{ first: 1, last: 4, count: 3, reason: 'age' }]);
+    }
+    t.same(await statesOf(stuck), { pending: 3, gap: 1 });
+    t.same(await statesOf(off), { skipped_disabled: 3, gap: 1 });
+  },
+);
 
-test('a replay sends again what is wanted of its offsets, and closes gaps inside', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
+t.test('a replay sends again what is wanted of its offsets, and closes gaps inside', async (t) => {
   const hook = await world.addHook();
   const other = await world.addHook({ path: '/other' });
   const ids = await world.record(...many(4), { event: 'question.closed' }, ...many(3));
@@ -188,16 +170,14 @@ test('a replay sends again what is wanted of its offsets, and closes gaps inside
   );
   const [replay] = await sql`select queued, next_offset from webhook_replays`;
   t.match(replay, { queued: 4, next_offset: 7 });
-  t.match(await statesOf(world, other), { delivered: 7 });
+  t.match(await statesOf(other), { delivered: 7 });
 });
 
-test('a replay of more than a queue holds goes on as the queue empties', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
+t.test('a replay of more than a queue holds goes on as the queue empties', async (t) => {
   const hook = await world.addHook();
-  await setActive(world, hook, false);
+  await setActive(hook, false);
   await world.record(...many(1_300));
-  await setActive(world, hook, true);
+  await setActive(hook, true);
   await sql`
     insert into webhook_replays (webhook_id, id, after_offset, next_offset, until_offset)
     values (${hook.id}, ${makeId()}, 0, 1, 1300)`;
@@ -211,17 +191,15 @@ test('a replay of more than a queue holds goes on as the queue empties', async (
   });
   await until('all arrive', async () => {
     for (const response of held.splice(0)) response.writeHead(204).end();
-    const { delivered } = await statesOf(world, hook);
+    const { delivered } = await statesOf(hook);
     return delivered === 1_300;
   });
   t.equal(new Set(world.receiver.of('/').map((one) => one.headers['webhook-id'])).size, 1_300);
 });
 
-test('what is over and old is removed with its attempts, what is queued is not', async (t) => {
-  const world = await makeWorld(t, { env: { WEBHOOK_KEEP_DAYS: '8' } });
-  const { sql } = world.deps;
+t.test('what is over and old is removed with its attempts, what is queued is not', async (t) => {
   const hook = await world.addHook();
-  await setActive(world, hook, false);
+  await setActive(hook, false);
   const [old_day, kept_day] = [9, 7].map((days) => new Date(Date.now() - days * 86_400_000));
   const add = async (at: Date | undefined, state: string, queued: Date | undefined = at) => {
     const event_id = makeId();
@@ -247,7 +225,7 @@ test('what is over and old is removed with its attempts, what is queued is not',
     from ('${at.slice(0, 10)}') to ('${at.slice(0, 10)}T23:59:59Z')`,
   );
   await world.startSigner({ maintenance });
-  await until('the old ones are gone', async () => (await countRows(world, 'deliveries')) === 3);
+  await until('the old ones are gone', async () => (await countRows('deliveries')) === 3);
   t.same((await world.deliveries()).map((one) => one.event_id).sort(), kept.sort());
   t.notOk(gone.some((id) => kept.includes(id)));
   await until('the old partition is gone', async () => {
@@ -262,97 +240,97 @@ test('what is over and old is removed with its attempts, what is queued is not',
   t.ok(next?.['count'] >= 3, 'days to come have theirs');
 });
 
-test('any number of processes may do it', async (t) => {
-  const world = await makeWorld(t);
+t.test('any number of processes may do it', async () => {
   const hook = await world.addHook();
   const first = await world.startSigner({ maintenance });
   await world.startSigner({ maintenance });
-  await fill(world, hook, 1_500);
+  await fill(hook, 1_500);
   await first.stop();
-  await setActive(world, hook, false);
+  await setActive(hook, false);
   await until('all is skipped', async () => {
-    const { pending = 0, sending = 0 } = await statesOf(world, hook);
+    const { pending = 0, sending = 0 } = await statesOf(hook);
     return pending + sending === 0;
   });
 });
 
-test('410 to two events switches a webhook off, to one event again and again does not', async (t) => {
-  const world = await makeWorld(t);
-  const once = await world.addHook({ path: '/once' });
-  const twice = await world.addHook({ path: '/twice' });
-  const gone = many(3).map(() => ({ status: 410 }));
-  world.receiver.script('/once', ...gone);
-  world.receiver.script('/twice', ...gone);
-  await world.startSigner({ maintenance });
-  await world.record({});
-  await until('three attempts at each', async () => {
-    await world.deps.sql`
+t.test(
+  '410 to two events switches a webhook off, to one event again and again does not',
+  async (t) => {
+    const once = await world.addHook({ path: '/once' });
+    const twice = await world.addHook({ path: '/twice' });
+    const gone = many(3).map(() => ({ status: 410 }));
+    world.receiver.script('/once', ...gone);
+    world.receiver.script('/twice', ...gone);
+    await world.startSigner({ maintenance });
+    await world.record({});
+    await until('three attempts at each', async () => {
+      await sql`
       update deliveries set next_at = now() where state = 'waiting' and attempts < 3`;
-    const all = await world.deliveries();
-    return all.every((one) => one.attempts === 3 && one.state === 'waiting');
-  });
-  t.match(await healthOf(world, once), { active: true, failures: 3, gone: 1 });
-  t.match(await healthOf(world, twice), { active: true, failures: 3, gone: 1 });
+      const all = await world.deliveries();
+      return all.every((one) => one.attempts === 3 && one.state === 'waiting');
+    });
+    t.match(await healthOf(world, once), { active: true, failures: 3, gone: 1 });
+    t.match(await healthOf(world, twice), { active: true, failures: 3, gone: 1 });
 
-  world.receiver.script('/twice', { status: 410 });
-  await world.record({});
-  await until('it is switched off', async () => !(await healthOf(world, twice)).active);
-  t.match((await healthOf(world, twice)).disabled_reason, /410 Gone to two events/);
-  t.match(await healthOf(world, once), { active: true, gone: 0 }, 'a success forgives');
-  await until('its queue is skipped', async () =>
-    (await world.deliveries())
-      .filter((one) => one.webhook_id === twice.id)
-      .every((one) => one.state === 'skipped_disabled'),
-  );
-});
+    world.receiver.script('/twice', { status: 410 });
+    await world.record({});
+    await until('it is switched off', async () => !(await healthOf(world, twice)).active);
+    t.match((await healthOf(world, twice)).disabled_reason, /410 Gone to two events/);
+    t.match(await healthOf(world, once), { active: true, gone: 0 }, 'a success forgives');
+    await until('its queue is skipped', async () =>
+      (await world.deliveries())
+        .filter((one) => one.webhook_id === twice.id)
+        .every((one) => one.state === 'skipped_disabled'),
+    );
+  },
+);
 
-test('5 days without success, 20 failures and 3 events: off, with a reason and a notice', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
-  const owner = newAgent();
-  await addAgent(world.deps, owner.id);
-  const setHealth = (hook: Hook, days: number, failures: number, events: number) => sql`
+t.test(
+  '5 days without success, 20 failures and 3 events: off, with a reason and a notice',
+  async (t) => {
+    const owner = newAgent();
+    await addAgent(world.deps, owner.id);
+    const setHealth = (hook: Hook, days: number, failures: number, events: number) => sql`
     update webhooks
     set
       failing_since = now() - ${days}::float8 * interval '1 day',
       failures = ${failures},
       failed_events = ${Array.from({ length: events }, () => makeId())}::uuid[]
     where id = ${hook.id}`;
-  const cases = [
-    [4.9, 20, 3, true],
-    [5.1, 19, 3, true],
-    [5.1, 20, 2, true],
-    [5.1, 20, 3, false],
-  ] as const;
-  const hooks = [];
-  for (const [days, failures, events] of cases) {
-    const hook = await world.addHook({ owner });
-    await setHealth(hook, days, failures, events);
-    hooks.push(hook);
-  }
-  await world.startSigner({ maintenance });
-  const last = hooks.at(-1) as Hook;
-  await until('the last is switched off', async () => !(await healthOf(world, last)).active);
-  for (const [index, [, , , active]] of cases.entries()) {
-    t.equal((await healthOf(world, hooks[index] as Hook)).active, active, String(cases[index]));
-  }
-  const { disabled_reason } = await healthOf(world, last);
-  t.match(disabled_reason, /^No delivery succeeded for 5 days: 20 attempts failed/);
-  const notices = await sql`select agent_id, kind, subject_id, details from notifications`;
-  t.match(notices, [
-    {
-      agent_id: owner.id,
-      kind: 'webhook.disabled',
-      subject_id: last.id,
-      details: { webhook_id: last.id, reason: disabled_reason },
-    },
-  ]);
-  t.equal(notices.length, 1);
-});
+    const cases = [
+      [4.9, 20, 3, true],
+      [5.1, 19, 3, true],
+      [5.1, 20, 2, true],
+      [5.1, 20, 3, false],
+    ] as const;
+    const hooks = [];
+    for (const [days, failures, events] of cases) {
+      const hook = await world.addHook({ owner });
+      await setHealth(hook, days, failures, events);
+      hooks.push(hook);
+    }
+    await world.startSigner({ maintenance });
+    const last = hooks.at(-1) as Hook;
+    await until('the last is switched off', async () => !(await healthOf(world, last)).active);
+    for (const [index, [, , , active]] of cases.entries()) {
+      t.equal((await healthOf(world, hooks[index] as Hook)).active, active, String(cases[index]));
+    }
+    const { disabled_reason } = await healthOf(world, last);
+    t.match(disabled_reason, /^No delivery succeeded for 5 days: 20 attempts failed/);
+    const notices = await sql`select agent_id, kind, subject_id, details from notifications`;
+    t.match(notices, [
+      {
+        agent_id: owner.id,
+        kind: 'webhook.disabled',
+        subject_id: last.id,
+        details: { webhook_id: last.id, reason: disabled_reason },
+      },
+    ]);
+    t.equal(notices.length, 1);
+  },
+);
 
-test('a person whose webhook is switched off gets a mail', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
+t.test('a person whose webhook is switched off gets a mail', async (t) => {
   const human = makeId();
   await addHuman(world.deps, human);
   const hook = await world.addHook({ owner: { kind: 'human', id: human } });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { test } from 'tap';
+import { t } from 'tap';
 import {
   type FilterMembers,
   passesFilter,
@@ -12,23 +12,29 @@ import { insertWebhook } from '../../../src/features/webhooks/store.js';
 import { isFault } from '../../../src/kit/fault.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { anyBody, anyEventNames, anyNarrowing, anyPlace } from '../../help/filters.js';
+import { range } from '../../help/hub.js';
 import { makeLogWriter } from '../../help/log.js';
 import { openParts } from '../../help/parts.js';
+import { pluck } from '../../help/pluck.js';
 import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
-import { addAgent, makeWorld, newAgent, type World } from './world.js';
+import { addAgent, makeWorld, newAgent } from './world.js';
 
 /** Signers as a consumer group of the log's stream, and the planning that does without it. */
+
+const world = await makeWorld(t);
+const { sql, redis, config } = world.deps;
+t.beforeEach(world.reset);
 
 const wanted = { event: 'question.created' };
 /** The sweeper and the late planning would not come again within a test. */
 const stream_only = { sweep_ms: 600_000, late_ms: 600_000 };
 
-const openLog = ({ deps }: World) => makeLogWriter(deps.sql, deps.redis, deps.config.REDIS_PREFIX);
-const keyOf = ({ deps }: World): string => streamKey(deps.config.REDIS_PREFIX);
+const openLog = () => makeLogWriter(sql, redis, config.REDIS_PREFIX);
+const key = streamKey(config.REDIS_PREFIX);
 
-const groupOf = async (world: World): Promise<Record<string, unknown> | undefined> => {
-  const groups = await world.deps.redis.xinfo('GROUPS', keyOf(world)).catch(() => []);
+const groupOf = async (): Promise<Record<string, unknown> | undefined> => {
+  const groups = await redis.xinfo('GROUPS', key).catch(() => []);
   const [fields] = groups as unknown[][];
   if (fields === undefined) return undefined;
   return Object.fromEntries(
@@ -36,30 +42,25 @@ const groupOf = async (world: World): Promise<Record<string, unknown> | undefine
   );
 };
 
-const plannedUpTo = (world: World, offset: number) =>
-  until(
-    `planned up to ${offset}`,
-    async () => (await readPlannedOffset(world.deps.sql)) === offset,
-  );
+const plannedUpTo = (offset: number) =>
+  until(`planned up to ${offset}`, async () => (await readPlannedOffset(sql)) === offset);
 
-const offsetsOf = async (world: World, webhook_id: string): Promise<readonly number[]> =>
+const offsetsOf = async (webhook_id: string): Promise<readonly number[]> =>
   (await world.deliveries())
     .filter((one) => one.webhook_id === webhook_id)
     .map((one) => one.event_offset);
 
-test('offsets are planned in runs of those that follow each other', (t) => {
+t.test('offsets are planned in runs of those that follow each other', async (t) => {
   t.same(runsOf([]), []);
   t.same(runsOf([3, 1, 2, 5, 8, 7]), [
     { first: 1, last: 3 },
     { first: 5, last: 5 },
     { first: 7, last: 8 },
   ]);
-  t.end();
 });
 
-test('what comes over the stream is planned, acknowledged and sent at once', async (t) => {
-  const world = await makeWorld(t);
-  const log = openLog(world);
+t.test('what comes over the stream is planned, acknowledged and sent at once', async (t) => {
+  const log = openLog();
   const hook = await world.addHook();
   await world.startSigner(stream_only);
   await log.write(1);
@@ -68,39 +69,39 @@ test('what comes over the stream is planned, acknowledged and sent at once', asy
     await world.receiver.waitFor('/', n);
   }
   await world.settled(3, 'delivered');
-  t.same(await offsetsOf(world, hook.id), [2, 3, 4]);
-  await plannedUpTo(world, 4);
-  await until('all is acknowledged', async () => (await groupOf(world))?.['pending'] === 0);
-  t.same(await world.deps.sql`select from planned_ranges`, [], 'what touches is one');
+  t.same(await offsetsOf(hook.id), [2, 3, 4]);
+  await plannedUpTo(4);
+  await until('all is acknowledged', async () => (await groupOf())?.['pending'] === 0);
+  t.same(await sql`select from planned_ranges`, [], 'what touches is one');
 });
 
-test('several signers share the stream: nothing is planned or sent twice, and the limits hold for all', async (t) => {
-  const world = await makeWorld(t);
-  const log = openLog(world);
-  const owner = newAgent();
-  for (const path of ['/1', '/2', '/3']) await world.addHook({ path, owner });
-  await world.addHook({ path: '/4' });
-  await log.write(1, wanted);
-  await Promise.all([world.startSigner(), world.startSigner(), world.startSigner()]);
-  for (let n = 0; n < 30; n += 1) await log.write(20, wanted);
-  await world.settled(4 * 601, 'delivered');
-  const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);
-  t.equal(seen.length, 4 * 601);
-  t.equal(new Set(seen).size, 4 * 601);
-  for (const path of ['/1', '/2', '/3', '/4']) t.ok(world.receiver.load(path).most <= 2, path);
-  await plannedUpTo(world, 601);
-});
+t.test(
+  'several signers share the stream: nothing is planned or sent twice, and the limits hold for all',
+  async (t) => {
+    const log = openLog();
+    const owner = newAgent();
+    for (const path of ['/1', '/2', '/3']) await world.addHook({ path, owner });
+    await world.addHook({ path: '/4' });
+    await log.write(1, wanted);
+    await Promise.all([world.startSigner(), world.startSigner(), world.startSigner()]);
+    for (let n = 0; n < 30; n += 1) await log.write(20, wanted);
+    await world.settled(4 * 601, 'delivered');
+    const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);
+    t.equal(seen.length, 4 * 601);
+    t.equal(new Set(seen).size, 4 * 601);
+    for (const path of ['/1', '/2', '/3', '/4']) t.ok(world.receiver.load(path).most <= 2, path);
+    await plannedUpTo(601);
+  },
+);
 
-test('ranges beyond a hole wait for it, and are not planned again', async (t) => {
-  const world = await makeWorld(t);
-  const { sql, redis, config } = world.deps;
-  const log = openLog(world);
+t.test('ranges beyond a hole wait for it, and are not planned again', async (t) => {
+  const log = openLog();
   const hook = await world.addHook();
   await log.record(6, wanted);
   await log.append(4, 6);
-  await redis.xgroup('CREATE', keyOf(world), 'signers', '0-0');
+  await redis.xgroup('CREATE', key, 'signers', '0-0');
   const signer = await world.startSigner({ late_ms: 600_000 });
-  await until('the end is planned', async () => (await offsetsOf(world, hook.id)).length === 3);
+  await until('the end is planned', async () => (await offsetsOf(hook.id)).length === 3);
   t.equal(await readPlannedOffset(sql), 0);
   t.match(await sql`select first_offset, last_offset from planned_ranges`, [
     { first_offset: 4, last_offset: 6 },
@@ -109,60 +110,54 @@ test('ranges beyond a hole wait for it, and are not planned again', async (t) =>
   await signer.stop();
   // As if they had been left out; what is planned again would have them back.
   await sql`delete from deliveries where event_offset = 5`;
-  await redis.del(streamKey(config.REDIS_PREFIX));
+  await redis.del(key);
   await world.startSigner({ late_ms: 0 });
-  await plannedUpTo(world, 6);
-  t.same(await offsetsOf(world, hook.id), [1, 2, 3, 4, 6]);
+  await plannedUpTo(6);
+  t.same(await offsetsOf(hook.id), [1, 2, 3, 4, 6]);
   t.same(await sql`select from planned_ranges`, []);
 });
 
-test('the group, the stream and all of Redis may go: everything is planned, and once', async (t) => {
-  const world = await makeWorld(t);
-  const { redis } = world.deps;
-  const log = openLog(world);
-  const hook = await world.addHook();
-  await world.startSigner({ late_ms: 500 });
-  await log.write(5, wanted);
-  await world.settled(5, 'delivered');
-  await redis.xgroup('DESTROY', keyOf(world), 'signers');
-  await log.write(5, wanted);
-  await world.settled(10, 'delivered');
-  await redis.del(keyOf(world));
-  await log.record(5, wanted);
-  await world.settled(15, 'delivered');
-  // The stream is back; the tail of it is lost before anybody has read it.
-  await log.append(11, 13);
-  await log.record(5, wanted);
-  await world.settled(20, 'delivered');
-  await log.append(14, 20);
-  await log.write(5, wanted);
-  await world.settled(25, 'delivered');
-  t.same(
-    await offsetsOf(world, hook.id),
-    Array.from({ length: 25 }, (_, n) => n + 1),
-  );
-  t.equal(world.receiver.received.length, 25, 'nothing is sent twice');
-});
+t.test(
+  'the group, the stream and all of Redis may go: everything is planned, and once',
+  async (t) => {
+    const log = openLog();
+    const hook = await world.addHook();
+    await world.startSigner({ late_ms: 500 });
+    await log.write(5, wanted);
+    await world.settled(5, 'delivered');
+    await redis.xgroup('DESTROY', key, 'signers');
+    await log.write(5, wanted);
+    await world.settled(10, 'delivered');
+    await redis.del(key);
+    await log.record(5, wanted);
+    await world.settled(15, 'delivered');
+    // The stream is back; the tail of it is lost before anybody has read it.
+    await log.append(11, 13);
+    await log.record(5, wanted);
+    await world.settled(20, 'delivered');
+    await log.append(14, 20);
+    await log.write(5, wanted);
+    await world.settled(25, 'delivered');
+    t.same(await offsetsOf(hook.id), range(1, 25));
+    t.equal(world.receiver.received.length, 25, 'nothing is sent twice');
+  },
+);
 
-test('the portion of a reader that died is taken over', async (t) => {
-  const world = await makeWorld(t);
-  const { redis, sql } = world.deps;
-  const log = openLog(world);
+t.test('the portion of a reader that died is taken over', async () => {
+  const log = openLog();
   await world.addHook();
   await log.write(3, wanted);
-  await redis.xgroup('CREATE', keyOf(world), 'signers', '0-0');
-  await redis.xreadgroup('GROUP', 'signers', 'dead', 'STREAMS', keyOf(world), '>');
+  await redis.xgroup('CREATE', key, 'signers', '0-0');
+  await redis.xreadgroup('GROUP', 'signers', 'dead', 'STREAMS', key, '>');
   // Nothing is late in the eyes of Postgres, and so the group alone can tell.
   await sql`update events set recorded_at = now() + interval '1 hour'`;
   await world.startSigner({ late_ms: 100 });
   await world.settled(3, 'delivered');
-  await until('all is acknowledged', async () => (await groupOf(world))?.['pending'] === 0);
+  await until('all is acknowledged', async () => (await groupOf())?.['pending'] === 0);
 });
 
-test('a webhook gets what comes after it was made, however late that is planned', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
-  const log = openLog(world);
+t.test('a webhook gets what comes after it was made, however late that is planned', async (t) => {
+  const log = openLog();
   const early = await world.addHook({ path: '/early' });
   await log.record(2, wanted);
   const late = await world.addHook({ path: '/late' });
@@ -170,34 +165,28 @@ test('a webhook gets what comes after it was made, however late that is planned'
   await sql`update webhooks set active = false where id = ${late.id}`;
   await log.record(1, wanted);
   await world.startSigner({ late_ms: 0 });
-  await plannedUpTo(world, 5);
-  t.same(await offsetsOf(world, early.id), [1, 2, 3, 4, 5]);
-  t.same(await offsetsOf(world, late.id), [3, 4, 5]);
+  await plannedUpTo(5);
+  t.same(await offsetsOf(early.id), [1, 2, 3, 4, 5]);
+  t.same(await offsetsOf(late.id), [3, 4, 5]);
   await world.settled(8, 'delivered', 'skipped_disabled');
   t.equal(world.receiver.of('/late').length, 0, 'what is off gets rows that can be replayed');
 });
 
-test('a stream that is ahead of the log plans nothing of what is not there yet', async (t) => {
-  const world = await makeWorld(t);
-  const log = openLog(world);
+t.test('a stream that is ahead of the log plans nothing of what is not there yet', async (t) => {
+  const log = openLog();
   const hook = await world.addHook();
   await log.write(2, wanted);
-  await world.deps.redis.xadd(keyOf(world), '9-0', 'h', 'of another life', 'b', '');
+  await redis.xadd(key, '9-0', 'h', 'of another life', 'b', '');
   await world.startSigner({ late_ms: 100 });
   await world.settled(2, 'delivered');
-  t.equal(await readPlannedOffset(world.deps.sql), 2);
+  t.equal(await readPlannedOffset(sql), 2);
   await log.record(8, wanted);
   await world.settled(10, 'delivered');
-  t.same(
-    await offsetsOf(world, hook.id),
-    Array.from({ length: 10 }, (_, n) => n + 1),
-  );
+  t.same(await offsetsOf(hook.id), range(1, 10));
 });
 
-test('events of days ago are planned like those of today', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
-  const log = openLog(world);
+t.test('events of days ago are planned like those of today', async () => {
+  const log = openLog();
   await world.addHook();
   await log.record(4, wanted);
   await sql`
@@ -208,13 +197,12 @@ test('events of days ago are planned like those of today', async (t) => {
   await world.settled(4, 'delivered');
 });
 
-test('an event goes to each active webhook that asked for it and to no other', async (t) => {
-  const world = await makeWorld(t);
+t.test('an event goes to each active webhook that asked for it and to no other', async (t) => {
   await world.addHook({ path: '/a', events: ['question.created', 'question.closed'] });
   await world.addHook({ path: '/b', events: ['question.closed'] });
   await world.addHook({ path: '/c', events: ['question.resolved'] });
   const off = await world.addHook({ path: '/d' });
-  await world.deps.sql`update webhooks set active = false where id = ${off.id}`;
+  await sql`update webhooks set active = false where id = ${off.id}`;
   await world.record({}, { event: 'question.closed' });
   const planned = (await world.deliveries()).map((one) => `${one.state} ${one.webhook_id}`);
   t.equal(planned.length, 4);
@@ -225,8 +213,7 @@ test('an event goes to each active webhook that asked for it and to no other', a
   t.same(paths.sort(), ['/a question.closed', '/a question.created', '/b question.closed']);
 });
 
-test('a reply goes only to the author and to the human who owns the author', async (t) => {
-  const world = await makeWorld(t);
+t.test('a reply goes only to the author and to the human who owns the author', async (t) => {
   const human = makeId();
   const author = newAgent();
   await addAgent(world.deps, author.id, human);
@@ -241,9 +228,7 @@ test('a reply goes only to the author and to the human who owns the author', asy
   t.same(world.receiver.received.map((one) => one.path).sort(), ['/author', '/owner']);
 });
 
-test('an offset is planned once, whatever became of its deliveries', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
+t.test('an offset is planned once, whatever became of its deliveries', async (t) => {
   await world.addHook();
   await world.record({}, {}, {});
   await sql`delete from deliveries where event_offset = 2`;
@@ -254,7 +239,7 @@ test('an offset is planned once, whatever became of its deliveries', async (t) =
   );
 });
 
-test('deliveries are planned of exactly what passes the same filter on a socket', async (t) => {
+t.test('deliveries are planned of exactly what passes the same filter on a socket', async (t) => {
   const { deps, stores } = await openParts(t);
   const log = makeLogWriter(deps.sql, deps.redis, stores.redis_prefix);
   const anyHook = fc.record({
@@ -280,7 +265,7 @@ test('deliveries are planned of exactly what passes the same filter on a socket'
     const rows = await deps.sql<{ event_offset: number }[]>`
       select event_offset from deliveries where webhook_id = ${id} order by event_offset`;
     t.strictSame(
-      rows.map(({ event_offset }) => event_offset),
+      pluck(rows, 'event_offset'),
       log.entries.filter((entry) => passesFilter(wanted, { ...entry })).map(({ offset }) => offset),
       JSON.stringify(wanted),
     );

@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
-import { type Test, test } from 'tap';
-import { createWebhooks } from '../../../src/features/webhooks/index.js';
+import { t } from 'tap';
 import { standardSecret } from '../../../src/features/webhooks/signing.js';
 import { client_limits } from '../../../src/kit/outbound/connection.js';
 import { makeSelfSigned } from '../../help/authority.js';
@@ -17,12 +16,15 @@ import {
   startHostile,
   startMute,
 } from './raw-servers.js';
-import { makeWorld, type World } from './world.js';
+import { makeWorld } from './world.js';
 
 /** Receivers that answer well, badly, never or without end, and how each answer is treated. */
 
-test('real deliveries pass the libraries of Standard Webhooks and of Svix', async (t) => {
-  const world = await makeWorld(t);
+const world = await makeWorld(t);
+const { sql } = world.deps;
+t.beforeEach(world.reset);
+
+t.test('real deliveries pass the libraries of Standard Webhooks and of Svix', async (t) => {
   const hook = await world.addHook({ path: '/' });
   await world.record({}, { data: { text: 'Wird es regnen? ☂ "ja"\u2028' } }, { data: {} });
   await world.startSigner();
@@ -38,12 +40,11 @@ test('real deliveries pass the libraries of Standard Webhooks and of Svix', asyn
   }
 });
 
-test('the limits of a call are those of the design', (t) => {
+t.test('the limits of a call are those of the design', async (t) => {
   t.match(client_limits, {
     ...{ wall_ms: 10_000, connect_ms: 3_000, lookup_ms: 2_000 },
     ...{ answer_bytes: 4_096, kept_bytes: 1_024 },
   });
-  t.end();
 });
 
 interface Treated {
@@ -56,7 +57,7 @@ interface Treated {
 }
 
 /** What came of the only delivery of each webhook, by its URL. */
-const treatment = async ({ deps: { sql } }: World): Promise<Map<string, Treated>> => {
+const treatment = async (): Promise<Map<string, Treated>> => {
   const rows = await sql<(Treated & { url: string })[]>`
     select
       w.url, d.state, a.status, a.error, a.answer,
@@ -70,19 +71,16 @@ const treatment = async ({ deps: { sql } }: World): Promise<Map<string, Treated>
 
 /** One webhook for each address, one event; what came of the first attempts. */
 const deliverTo = async (
-  t: Test,
-  world: World,
   urls: readonly string[],
   limits: Partial<typeof client_limits> = {},
 ): Promise<(url: string) => Treated> => {
   for (const url of urls) await world.addHook({ url });
   await world.record({});
-  const webhooks = createWebhooks(world.deps.config, { limits });
-  t.teardown(() => webhooks.close());
+  const webhooks = world.openWebhooks({ limits });
   // Nothing is swept within this test, so that nothing is tried again.
   await world.startSigner({ webhooks, sweep_ms: 600_000 });
   const all = await until('every first attempt', async () => {
-    const found = await treatment(world);
+    const found = await treatment();
     return found.size === urls.length && found;
   });
   return (url) => all.get(url) as Treated;
@@ -237,29 +235,30 @@ const makeCases = (now_ms: number): Cases => ({
   ...makeAsking(now_ms),
 });
 
-test('each answer is a success, or a failure that is tried again at the right time', async (t) => {
-  const world = await makeWorld(t);
-  const cases = makeCases(world.deps.clock().getTime());
-  const behaviours = Object.entries(cases).map(([path, { does }]) => [path, does] as const);
-  const pair = await world.receiver.issue({ names: ['127.0.0.1'] });
-  const hostile = await startHostile(t, pair, Object.fromEntries(behaviours));
-  const urls = Object.keys(cases).map(hostile.url);
-  const of = await deliverTo(t, world, urls, { wall_ms: 60_000 });
-  for (const [path, wanted] of Object.entries(cases)) {
-    const { delay_s, ...got } = of(hostile.url(path));
-    const { state, status, error = null } = wanted;
-    t.match(got, { state, status, error }, path);
-    if (wanted.answer !== undefined) t.match(got.answer, wanted.answer, path);
-    const [least, most] = wanted.delay ?? [-1, 1];
-    // Latencies are whole milliseconds.
-    t.ok(delay_s > least - 0.01 && delay_s < most + 0.01, `${path}: ${delay_s} s`);
-    t.equal(hostile.count(path), 1, path);
-  }
-  await until('every connection is closed', () => hostile.open === 0);
-});
+t.test(
+  'each answer is a success, or a failure that is tried again at the right time',
+  async (t) => {
+    const cases = makeCases(world.deps.clock().getTime());
+    const behaviours = Object.entries(cases).map(([path, { does }]) => [path, does] as const);
+    const pair = await world.receiver.issue({ names: ['127.0.0.1'] });
+    const hostile = await startHostile(t, pair, Object.fromEntries(behaviours));
+    const urls = Object.keys(cases).map(hostile.url);
+    const of = await deliverTo(urls, { wall_ms: 60_000 });
+    for (const [path, wanted] of Object.entries(cases)) {
+      const { delay_s, ...got } = of(hostile.url(path));
+      const { state, status, error = null } = wanted;
+      t.match(got, { state, status, error }, path);
+      if (wanted.answer !== undefined) t.match(got.answer, wanted.answer, path);
+      const [least, most] = wanted.delay ?? [-1, 1];
+      // Latencies are whole milliseconds.
+      t.ok(delay_s > least - 0.01 && delay_s < most + 0.01, `${path}: ${delay_s} s`);
+      t.equal(hostile.count(path), 1, path);
+    }
+    await until('every connection is closed', () => hostile.open === 0);
+  },
+);
 
-test('no redirect is followed', async (t) => {
-  const world = await makeWorld(t);
+t.test('no redirect is followed', async (t) => {
   const inside = await startMute(t);
   const codes = [301, 302, 303, 307, 308];
   const moves = codes.flatMap((code) => [
@@ -273,11 +272,7 @@ test('no redirect is followed', async (t) => {
     plain(`${code} Moved`, `Location: ${to}`),
   ]);
   const hostile = await startHostile(t, pair, Object.fromEntries(behaviours));
-  const of = await deliverTo(
-    t,
-    world,
-    moves.map(([path]) => hostile.url(path)),
-  );
+  const of = await deliverTo(moves.map(([path]) => hostile.url(path)));
   for (const [path, status] of moves) {
     t.match(of(hostile.url(path)), { state: 'waiting', status, error: null });
     t.equal(hostile.count(path), 1, path);
@@ -285,8 +280,7 @@ test('no redirect is followed', async (t) => {
   t.equal(inside.open, 0);
 });
 
-test('certificates that are expired, self-signed or for another name are refused', async (t) => {
-  const world = await makeWorld(t);
+t.test('certificates that are expired, self-signed or for another name are refused', async (t) => {
   const { issue } = world.receiver;
   const pairs = {
     expired: await issue({ names: ['127.0.0.1'], is_expired: true }),
@@ -301,7 +295,7 @@ test('certificates that are expired, self-signed or for another name are refused
   const no_tls = await startMute(t, (socket) => socket.end(answer('200 OK')));
   const resets = await startMute(t, (socket) => socket.resetAndDestroy());
   const urls = [...servers.map(({ url }) => url('/')), no_tls.href, resets.href];
-  const of = await deliverTo(t, world, urls);
+  const of = await deliverTo(urls);
   for (const url of urls.slice(0, -1)) {
     t.match(of(url), { state: 'waiting', status: null, error: 'tls_failed' });
   }
@@ -312,8 +306,7 @@ test('certificates that are expired, self-signed or for another name are refused
   }
 });
 
-test('the wall clock ends what has no end, and its slots go to the next', async (t) => {
-  const world = await makeWorld(t);
+t.test('the wall clock ends what has no end, and its slots go to the next', async (t) => {
   const pair = await world.receiver.issue({ names: ['127.0.0.1'] });
   const slow: Readonly<Record<string, Misbehaviour>> = {
     '/never': () => undefined,
@@ -327,12 +320,11 @@ test('the wall clock ends what has no end, and its slots go to the next', async 
   for (const url of urls) await world.addHook({ url });
   // Six for two slots at each: the last ones come only when those before them are over.
   await world.record(...Array.from({ length: 6 }, () => ({})));
-  const webhooks = createWebhooks(world.deps.config, { limits: { wall_ms: 400 } });
-  t.teardown(() => webhooks.close());
+  const webhooks = world.openWebhooks({ limits: { wall_ms: 400 } });
   const signer = await world.startSigner({ webhooks });
   const count = 6 * urls.length;
   await until('every first attempt', async () => {
-    const ended = await world.deps.sql<{ error: string | null }[]>`
+    const ended = await sql<{ error: string | null }[]>`
       select error from attempts where attempt = 1`;
     return ended.length === count && ended.every(({ error }) => error === 'timeout');
   });
@@ -355,8 +347,7 @@ const collectGarbage = async (): Promise<number> => {
   return (heapUsed + external) / 2 ** 20;
 };
 
-test('memory stays flat whatever is sent back', async (t) => {
-  const world = await makeWorld(t);
+t.test('memory stays flat whatever is sent back', async (t) => {
   const pair = await world.receiver.issue({ names: ['127.0.0.1'] });
   const megabyte = Buffer.alloc(2 ** 20, 'x');
   const hostile = await startHostile(t, pair, {

@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import { t } from 'tap';
 import { webhook_limit } from '../../../src/features/webhooks/schema.js';
 import { makeId } from '../../../src/kit/ids.js';
+import { pluck } from '../../help/pluck.js';
 import type { Received } from '../../help/receiver.js';
 import { makeAgent, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
@@ -224,16 +225,13 @@ t.test('a filter lets through what is on each of its lists', async (t) => {
   const both = await add('both', { question_ids: [first], categories: ['technology'] });
   const family = await add('family', { model_family: 'claude' });
   const sure = await add('sure', { min_confidence: 80 });
-  t.same(
-    [all, question, category, family, sure].map(({ filter }) => filter),
-    [
-      null,
-      { question_ids: [first] },
-      { categories: ['technology'] },
-      { model_family: ['claude'] },
-      { min_confidence: 80 },
-    ],
-  );
+  t.same(pluck([all, question, category, family, sure], 'filter'), [
+    null,
+    { question_ids: [first] },
+    { categories: ['technology'] },
+    { model_family: ['claude'] },
+    { min_confidence: 80 },
+  ]);
   await app.call('POST', `/api/admin/questions/${first}/close`, { admin: true, body: {} });
   await settled(all.id, 1, 'delivered');
   await settled(question.id, 1, 'delivered');

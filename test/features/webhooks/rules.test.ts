@@ -23,16 +23,15 @@ const made = (parts: Partial<Attempted>): Attempted => ({
   ...parts,
 });
 
-test('there are ten attempts, with the steps of the design between them', (t) => {
+test('there are ten attempts, with the steps of the design between them', async (t) => {
   t.equal(attempt_limit, 10);
   const s = 1_000;
   const h = 3_600 * s;
   const steps = [5 * s, 300 * s, 1_800 * s, 2 * h, 5 * h, 10 * h, 14 * h, 20 * h, 24 * h];
   t.same(retry_steps_ms, steps);
-  t.end();
 });
 
-test('an answer of 200 to 299 is success and everything else is tried again', (t) => {
+test('an answer of 200 to 299 is success and everything else is tried again', async (t) => {
   fc.assert(
     fc.property(fc.integer({ min: 100, max: 599 }), (status) => {
       const { state } = judgeAttempt(made({ status }));
@@ -42,31 +41,27 @@ test('an answer of 200 to 299 is success and everything else is tried again', (t
   t.equal(judgeAttempt(made({ status: 301 })).state, 'waiting');
   t.equal(judgeAttempt(made({ status: 410 })).state, 'waiting');
   t.equal(judgeAttempt(made({ status: null, is_answered: false })).state, 'waiting');
-  t.end();
 });
 
-test('a good status without a whole answer in time is a failure', (t) => {
+test('a good status without a whole answer in time is a failure', async (t) => {
   t.equal(judgeAttempt(made({ status: 200, is_answered: false })).state, 'waiting');
-  t.end();
 });
 
-test('a target against the rules blocks the delivery', (t) => {
+test('a target against the rules blocks the delivery', async (t) => {
   const verdict = judgeAttempt(made({ status: null, is_answered: false, is_refused: true }));
   t.same(verdict, { state: 'blocked', delay_ms: 0 });
-  t.end();
 });
 
-test('the ninth failure waits, the tenth is the last', (t) => {
+test('the ninth failure waits, the tenth is the last', async (t) => {
   t.equal(judgeAttempt(made({ attempt: 9, status: 500 })).state, 'waiting');
   t.same(judgeAttempt(made({ attempt: 10, status: 500 })), { state: 'exhausted', delay_ms: 0 });
   t.equal(judgeAttempt(made({ attempt: 10, status: 200 })).state, 'delivered');
-  t.end();
 });
 
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const step = fc.constantFrom(...retry_steps_ms);
 
-test('the delay is the step with a spread of a fifth to either side', (t) => {
+test('the delay is the step with a spread of a fifth to either side', async (t) => {
   fc.assert(
     fc.property(step, random, (step_ms, r) => {
       const delay_ms = retryDelay(step_ms, null, r);
@@ -75,10 +70,9 @@ test('the delay is the step with a spread of a fifth to either side', (t) => {
   );
   t.equal(retryDelay(5_000, null, 0), 4_000);
   t.equal(retryDelay(5_000, null, 0.5), 5_000);
-  t.end();
 });
 
-test('what the receiver asks for is honoured between one and two steps', (t) => {
+test('what the receiver asks for is honoured between one and two steps', async () => {
   fc.assert(
     fc.property(step, random, fc.nat({ max: 1e9 }), (step_ms, r, asked_ms) => {
       const delay_ms = retryDelay(step_ms, asked_ms, r);
@@ -86,20 +80,18 @@ test('what the receiver asks for is honoured between one and two steps', (t) => 
       return delay_ms >= never_before - 1 && delay_ms <= 2 * step_ms;
     }),
   );
-  t.end();
 });
 
-test('Retry-After counts with 429 and 503 only', (t) => {
+test('Retry-After counts with 429 and 503 only', async (t) => {
   const delay = (status: number): number =>
     judgeAttempt(made({ status, retry_after: '9', random: 0 })).delay_ms;
   t.equal(delay(429), 9_000);
   t.equal(delay(503), 9_000);
   t.equal(delay(500), 4_000);
   t.equal(delay(302), 4_000);
-  t.end();
 });
 
-test('Retry-After is read as seconds or as a date', (t) => {
+test('Retry-After is read as seconds or as a date', async (t) => {
   const now_ms = Date.parse('2026-01-02T03:04:05Z');
   t.equal(readRetryAfter('0', now_ms), 0);
   t.equal(readRetryAfter(' 120 ', now_ms), 120_000);
@@ -108,10 +100,9 @@ test('Retry-After is read as seconds or as a date', (t) => {
   for (const nothing of ['', 'soon', '-5', '1.5', '1e9', '99999999999', 'Infinity']) {
     t.equal(readRetryAfter(nothing, now_ms), null, nothing);
   }
-  t.end();
 });
 
-test('members that would have narrowed are named with what to use, others are ignored', (t) => {
+test('members that would have narrowed are named with what to use, others are ignored', async (t) => {
   const pathsOf = (body: object) => findNarrowing(body).map(({ path }) => path);
   const good = { url: 'https://a.example.org', events: ['question.created'], active: true };
   const filter = { question_ids: [], categories: [], model_family: 'gpt', min_confidence: 1 };
@@ -133,7 +124,6 @@ test('members that would have narrowed are named with what to use, others are ig
     'body.filter.odd',
     'body.filter.events',
   ]);
-  t.end();
 });
 
 const a_minute = 60_000;
@@ -146,31 +136,28 @@ const tries = (
 ) => [...pattern].map((one) => breakers({ webhook_id, trips: 0, is_success: one === '+' }, now_ms));
 const opened = { trips: 1, pause_ms: 30_000 };
 
-test('ten failures open the breaker for 30 seconds, nine do not', (t) => {
+test('ten failures open the breaker for 30 seconds, nine do not', async (t) => {
   const answers = tries(createBreakers(), '----------');
   t.same(answers, [...Array(9).fill(null), opened]);
-  t.end();
 });
 
-test('70 % of ten open it, 60 % do not, and the next failure counts too', (t) => {
+test('70 % of ten open it, 60 % do not, and the next failure counts too', async (t) => {
   t.same(tries(createBreakers(), '+++-------').at(-1), opened);
   t.same(tries(createBreakers(), '++++------').at(-1), null);
   // 8 of 12 are less than 70 %, 10 of 14 are more.
   t.same(tries(createBreakers(), '++++----------').slice(-3), [null, null, opened]);
-  t.end();
 });
 
-test('only tries of the last five minutes count, of each webhook by itself', (t) => {
+test('only tries of the last five minutes count, of each webhook by itself', async (t) => {
   const breakers = createBreakers();
   tries(breakers, '---------');
   t.same(tries(breakers, '-', 0, 'b'), [null]);
   t.same(tries(breakers, '-', 6 * a_minute), [null], 'the nine are forgotten');
   t.same(tries(breakers, '--------', 6 * a_minute), Array(8).fill(null));
   t.same(tries(breakers, '-', 10 * a_minute), [opened]);
-  t.end();
 });
 
-test('a probe closes the breaker or opens it for twice as long, up to an hour', (t) => {
+test('a probe closes the breaker or opens it for twice as long, up to an hour', async (t) => {
   const breakers = createBreakers();
   const probe = (trips: number, is_success: boolean) =>
     breakers({ webhook_id: 'a', trips, is_success }, 0);
@@ -181,10 +168,9 @@ test('a probe closes the breaker or opens it for twice as long, up to an hour', 
     [6, 7, 8, 9, 1_000].map((trips) => pauseOf(trips)),
     [960_000, 1_920_000, 3_600_000, 3_600_000, 3_600_000],
   );
-  t.end();
 });
 
-test('it opens exactly when a share of failures is reached within the window', (t) => {
+test('it opens exactly when a share of failures is reached within the window', async () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 1, maxLength: 60 }), (outcomes) => {
       const breakers = createBreakers();
@@ -199,5 +185,4 @@ test('it opens exactly when a share of failures is reached within the window', (
       });
     }),
   );
-  t.end();
 });

@@ -1,9 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { test } from 'tap';
+import { t } from 'tap';
 import type { Sql } from '../../../src/db/client.js';
-import { createWebhooks } from '../../../src/features/webhooks/index.js';
 import {
   createSlots,
   type SendLimits,
@@ -11,10 +10,15 @@ import {
 } from '../../../src/features/webhooks/sending.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { createSigner } from '../../../src/process/start.js';
+import { pluck } from '../../help/pluck.js';
 import { until } from '../../help/until.js';
-import { bodyOf, healthOf, makeWorld, many, newAgent, type World } from './world.js';
+import { bodyOf, healthOf, makeWorld, many, newAgent } from './world.js';
 
 /** The sending of deliveries. What receivers may answer is in `receivers.test.ts`. */
+
+const world = await makeWorld(t);
+const { sql } = world.deps;
+t.beforeEach(world.reset);
 
 /** Calls stay open until the test ends them. */
 const setUp = (limits: Partial<SendLimits> = {}) => {
@@ -41,7 +45,7 @@ const setUp = (limits: Partial<SendLimits> = {}) => {
   };
 };
 
-test('an endpoint is sent two at a time, in order', async (t) => {
+t.test('an endpoint is sent two at a time, in order', async (t) => {
   const { slots, take, open, end } = setUp();
   await take('a', 4);
   t.same(open(), ['a0', 'a1']);
@@ -55,18 +59,21 @@ test('an endpoint is sent two at a time, in order', async (t) => {
   t.same([...slots.counts()], []);
 });
 
-test('an owner is sent eight at a time, and a freed slot goes to a sister endpoint', async (t) => {
-  const { take, open, end } = setUp();
-  for (const id of ['a', 'b', 'c', 'd', 'e']) await take(id, 2, 'one');
-  t.equal(open().length, 8);
-  await take('z', 1, 'other');
-  t.ok(open().includes('z0'), 'another owner is not held up');
-  await end('a0');
-  t.ok(open().includes('e0'));
-  t.equal(open().length, 9);
-});
+t.test(
+  'an owner is sent eight at a time, and a freed slot goes to a sister endpoint',
+  async (t) => {
+    const { take, open, end } = setUp();
+    for (const id of ['a', 'b', 'c', 'd', 'e']) await take(id, 2, 'one');
+    t.equal(open().length, 8);
+    await take('z', 1, 'other');
+    t.ok(open().includes('z0'), 'another owner is not held up');
+    await end('a0');
+    t.ok(open().includes('e0'));
+    t.equal(open().length, 9);
+  },
+);
 
-test('the total holds, and those that had to wait come first', async (t) => {
+t.test('the total holds, and those that had to wait come first', async (t) => {
   const { take, open, end } = setUp({ total: 3 });
   await take('a', 4);
   await take('b', 2);
@@ -77,7 +84,7 @@ test('the total holds, and those that had to wait come first', async (t) => {
   t.same(open(), ['a1', 'b1', 'a2']);
 });
 
-test('retries leave a quarter of the slots to first attempts', async (t) => {
+t.test('retries leave a quarter of the slots to first attempts', async (t) => {
   const { take, open, end } = setUp({ total: 4, retries: 3 });
   for (const id of ['a', 'b', 'c', 'd']) await take(id, 1, id, true);
   t.same(open(), ['a0', 'b0', 'c0']);
@@ -89,8 +96,7 @@ test('retries leave a quarter of the slots to first attempts', async (t) => {
   t.same(open(), ['b0', 'c0', 'e1', 'd0']);
 });
 
-test('an event reaches a webhook once, signed, with exactly the bytes of the log', async (t) => {
-  const world = await makeWorld(t);
+t.test('an event reaches a webhook once, signed, with exactly the bytes of the log', async (t) => {
   const hook = await world.addHook({ path: '/hook?x=1' });
   const data = { question: 'Wird es regnen? ☂ "ja"', n: 1 };
   const [event_id] = await world.record({ data });
@@ -117,8 +123,7 @@ test('an event reaches a webhook once, signed, with exactly the bytes of the log
   t.same(await world.attempts(event_id), [{ attempt: 1, status: 204, error: null, answer: null }]);
 });
 
-test('a failure is tried again after five seconds with the same webhook-id', async (t) => {
-  const world = await makeWorld(t);
+t.test('a failure is tried again after five seconds with the same webhook-id', async (t) => {
   await world.addHook({ path: '/' });
   world.receiver.script('/', { status: 500, body: 'boom' }, { status: 200, body: 'ok' });
   const [event_id] = await world.record({});
@@ -140,8 +145,7 @@ test('a failure is tried again after five seconds with the same webhook-id', asy
   ]);
 });
 
-test('the tenth failure exhausts a delivery', async (t) => {
-  const world = await makeWorld(t);
+t.test('the tenth failure exhausts a delivery', async (t) => {
   await world.addHook({ path: '/' });
   const [event_id] = await world.record({});
   for (let i = 0; i < 10; i += 1) world.receiver.script('/', { status: 500 });
@@ -158,8 +162,7 @@ test('the tenth failure exhausts a delivery', async (t) => {
   t.equal(world.receiver.received.length, 10);
 });
 
-test('question.closing_soon expires when the question closes', async (t) => {
-  const world = await makeWorld(t);
+t.test('question.closing_soon expires when the question closes', async (t) => {
   const event = 'question.closing_soon';
   await world.addHook({ path: '/', events: [event] });
   const at = (ms: number): string => new Date(Date.now() + ms).toISOString();
@@ -173,8 +176,7 @@ test('question.closing_soon expires when the question closes', async (t) => {
   t.same(await world.attempts(late), []);
 });
 
-test('no endpoint has more than two calls in flight and no owner more than eight', async (t) => {
-  const world = await makeWorld(t);
+t.test('no endpoint has more than two calls in flight and no owner more than eight', async (t) => {
   const owner = newAgent();
   const paths = ['/1', '/2', '/3', '/4', '/5', '/6'];
   for (const path of paths) await world.addHook({ path, owner });
@@ -196,22 +198,17 @@ test('no endpoint has more than two calls in flight and no owner more than eight
   t.equal(world.receiver.received.length, 30);
 });
 
-test('an endpoint that hangs does not hold up the others', async (t) => {
-  const world = await makeWorld(t);
+t.test('an endpoint that hangs does not hold up the others', async (t) => {
   await world.addHook({ path: '/hangs' });
   await world.addHook({ path: '/quick' });
-  world.receiver.script('/hangs', ...many(50).map(() => () => undefined));
+  world.hold('/hangs', 50);
   await world.record(...many(50));
-  const webhooks = createWebhooks(world.deps.config, { limits: { wall_ms: 1_500 } });
-  t.teardown(() => webhooks.close());
-  await world.startSigner({ webhooks });
+  await world.startSigner({ webhooks: world.openWebhooks({ limits: { wall_ms: 1_500 } }) });
   await world.receiver.waitFor('/quick', 50);
   t.ok(world.receiver.received.filter((one) => one.path === '/hangs').length <= 4);
 });
 
-test('a signer whose lease is over changes nothing', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
+t.test('a signer whose lease is over changes nothing', async (t) => {
   await world.addHook({ path: '/' });
   const held = world.hold('/');
   const [event_id] = await world.record({});
@@ -230,9 +227,7 @@ test('a signer whose lease is over changes nothing', async (t) => {
   t.same(ids, [event_id, event_id]);
 });
 
-test('a lease that ran out fences its signer although nobody took the delivery', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
+t.test('a lease that ran out fences its signer although nobody took the delivery', async (t) => {
   await world.addHook({ path: '/' });
   const held = world.hold('/');
   const [event_id] = await world.record({});
@@ -245,9 +240,7 @@ test('a lease that ran out fences its signer although nobody took the delivery',
   t.same(await world.attempts(event_id), []);
 });
 
-test('a delivery that was claimed five times without a result ends', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
+t.test('a delivery that was claimed five times without a result ends', async (t) => {
   await world.addHook({ path: '/' });
   await world.record({}, {});
   const lease = sql`
@@ -262,9 +255,7 @@ test('a delivery that was claimed five times without a result ends', async (t) =
   t.equal(world.receiver.received.length, 1);
 });
 
-test('a signer that died is noticed long before its leases end', async (t) => {
-  const world = await makeWorld(t);
-  const { sql } = world.deps;
+t.test('a signer that died is noticed long before its leases end', async (t) => {
   const owner = newAgent();
   const leased = await world.addHook({ path: '/leased', owner });
   await world.addHook({ path: '/sister', owner });
@@ -294,20 +285,19 @@ test('a signer that died is noticed long before its leases end', async (t) => {
   t.same(world.receiver.received.map((one) => one.path).sort(), ['/leased', '/other', '/sister']);
 });
 
-test('deliveries go on without Redis, at the pace of the sweeper', async (t) => {
+t.test('deliveries go on without Redis, at the pace of the sweeper', async (t) => {
   const nowhere = 'redis://127.0.0.1:1';
-  const world = await makeWorld(t, { redis_url: nowhere, env: { REDIS_URL: nowhere } });
-  await world.addHook({ path: '/' });
-  await world.startSigner();
-  await world.record({});
-  await world.settled(1, 'delivered');
-  await world.record({});
-  await world.settled(2, 'delivered');
-  t.equal(world.receiver.received.length, 2);
+  const apart = await makeWorld(t, { redis_url: nowhere, env: { REDIS_URL: nowhere } });
+  await apart.addHook({ path: '/' });
+  await apart.startSigner();
+  for (const count of [1, 2]) {
+    await apart.record({});
+    await apart.settled(count, 'delivered');
+  }
+  t.equal(apart.receiver.received.length, 2);
 });
 
-test('a stopped signer gives back what it had not sent', async (t) => {
-  const world = await makeWorld(t);
+t.test('a stopped signer gives back what it had not sent', async (t) => {
   await world.addHook({ path: '/' });
   const held = world.hold('/', 2);
   await world.record(...many(10));
@@ -323,26 +313,22 @@ test('a stopped signer gives back what it had not sent', async (t) => {
   ]);
 });
 
-test('a secret that does not open is never signed with, and tried again', async (t) => {
-  const world = await makeWorld(t);
+t.test('a secret that does not open is never signed with, and tried again', async (t) => {
   await world.addHook({ path: '/' });
   const [event_id] = await world.record({});
-  const other = createWebhooks({ ...world.deps.config, SECRET_KEY: 'z'.repeat(32) });
-  t.teardown(() => other.close());
-  await world.startSigner({ webhooks: other });
+  await world.startSigner({ webhooks: world.openWebhooks({}, { SECRET_KEY: 'z'.repeat(32) }) });
   await world.settled(1, 'waiting');
   t.match(await world.attempts(event_id), [{ error: 'secret_unreadable' }]);
   t.equal(world.receiver.received.length, 0);
 });
 
-test('what fails after its webhook was switched off does not wait for it', async (t) => {
-  const world = await makeWorld(t);
+t.test('what fails after its webhook was switched off does not wait for it', async (t) => {
   const hook = await world.addHook({ path: '/' });
   const held = world.hold('/');
   await world.record({});
   await world.startSigner();
   await world.receiver.waitFor('/', 1);
-  await world.deps.sql`update webhooks set active = false where id = ${hook.id}`;
+  await sql`update webhooks set active = false where id = ${hook.id}`;
   held[0]?.writeHead(500).end();
   await world.settled(1, 'skipped_disabled');
   await world.record({});
@@ -350,8 +336,7 @@ test('what fails after its webhook was switched off does not wait for it', async
   t.equal(world.receiver.received.length, 1);
 });
 
-test('the backlog of one webhook larger than a claim is delivered in full', async (t) => {
-  const world = await makeWorld(t);
+t.test('the backlog of one webhook larger than a claim is delivered in full', async (t) => {
   await world.addHook({ path: '/a' });
   await world.addHook({ path: '/b' });
   await world.record(...many(60));
@@ -363,46 +348,43 @@ test('the backlog of one webhook larger than a claim is delivered in full', asyn
 const lost = Object.assign(new Error('the answer was lost'), { code: 'CONNECTION_CLOSED' });
 
 /** Carries out every transaction; the answer of the first that claims something is lost. */
-const losingOne = (sql: Sql): { readonly sql: Sql; readonly count: () => number } => {
+const losingOne = (inner: Sql): { readonly sql: Sql; readonly count: () => number } => {
   let count = 0;
   const begin = async (work: never): Promise<unknown> => {
-    const result: unknown = await sql.begin(work);
+    const result: unknown = await inner.begin(work);
     const leased = Array.isArray(result) && (result[0] as object | undefined);
     if (count > 0 || !leased || !('lease_id' in leased)) return result;
     count += 1;
     throw lost;
   };
-  const proxy = new Proxy(sql, {
+  const proxy = new Proxy(inner, {
     get: (target, name) => (name === 'begin' ? begin : Reflect.get(target, name)),
   });
   return { sql: proxy, count: () => count };
 };
 
-test('what a claim holds whose answer was lost is sent at once, not when its lease is over', async (t) => {
-  const world = await makeWorld(t);
-  await world.addHook({ path: '/hook' });
-  await world.record({}, {}, {});
-  const losing = losingOne(world.deps.sql);
-  const signer = createSigner(
-    { ...world.deps, sql: losing.sql },
-    { webhooks: world.webhooks, sweep_ms: 50, lease_ms: 60_000 },
-  );
-  t.teardown(() => signer.stop());
-  await signer.start();
-  const deliveries = await world.settled(3, 'delivered');
-  t.equal(losing.count(), 1, 'one claim was lost');
-  t.equal(world.receiver.received.length, 3, 'nothing was sent twice');
-  t.same(
-    deliveries.map(({ attempts }) => attempts),
-    [1, 1, 1],
-  );
-});
+t.test(
+  'what a claim holds whose answer was lost is sent at once, not when its lease is over',
+  async (t) => {
+    await world.addHook({ path: '/hook' });
+    await world.record({}, {}, {});
+    const losing = losingOne(sql);
+    const signer = createSigner(
+      { ...world.deps, sql: losing.sql },
+      { webhooks: world.webhooks, sweep_ms: 50, lease_ms: 60_000 },
+    );
+    t.teardown(() => signer.stop());
+    await signer.start();
+    const deliveries = await world.settled(3, 'delivered');
+    t.equal(losing.count(), 1, 'one claim was lost');
+    t.equal(world.receiver.received.length, 3, 'nothing was sent twice');
+    t.same(pluck(deliveries, 'attempts'), [1, 1, 1]);
+  },
+);
 
-const endPause = ({ deps }: World) =>
-  deps.sql`update webhooks set paused_until = now() where trips > 0`;
+const endPause = () => sql`update webhooks set paused_until = now() where trips > 0`;
 
-test('a webhook that fails ten times is left alone, then probed with one call', async (t) => {
-  const world = await makeWorld(t);
+t.test('a webhook that fails ten times is left alone, then probed with one call', async (t) => {
   const hook = await world.addHook({ path: '/bad' });
   await world.addHook({ path: '/good' });
   world.receiver.script('/bad', ...many(11).map(() => ({ status: 500 })));
@@ -423,17 +405,14 @@ test('a webhook that fails ten times is left alone, then probed with one call', 
   t.equal(left.filter((one) => one.state === 'pending' && one.claims === 0).length, 30 - calls);
 
   // The receiver is well from now on, but for one call.
-  if (calls === 10) await endPause(world);
-  else {
-    world.receiver.script('/bad', { status: 500 });
-    await endPause(world);
-  }
+  if (calls === 11) world.receiver.script('/bad', { status: 500 });
+  await endPause();
   await until('a probe failed', async () => (await healthOf(world, hook)).trips === 2);
   t.equal(world.receiver.of('/bad').length, calls + 1, 'one call and no more');
   const again = await healthOf(world, hook);
   t.ok((again.pause_s ?? 0) > 20 && (again.pause_s ?? 0) <= 60, String(again.pause_s));
 
-  await endPause(world);
+  await endPause();
   await until('the rest arrives', () => world.receiver.of('/bad').length >= 30);
   await world.makeDue();
   await world.settled(60, 'delivered');
@@ -442,11 +421,10 @@ test('a webhook that fails ten times is left alone, then probed with one call', 
   await signer.stop();
 });
 
-test('a healthy webhook is not written to', async (t) => {
-  const world = await makeWorld(t);
+t.test('a healthy webhook is not written to', async (t) => {
   const hook = await world.addHook();
   const versionOf = async () =>
-    (await world.deps.sql`select xmin::text as version from webhooks where id = ${hook.id}`)[0];
+    (await sql`select xmin::text as version from webhooks where id = ${hook.id}`)[0];
   const before = await versionOf();
   await world.record(...many(20));
   await world.startSigner({ maintenance: { every_ms: 20 } });

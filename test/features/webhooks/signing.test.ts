@@ -18,13 +18,12 @@ const body = Buffer.from(
 );
 const signed = { key, event_id: 'evt_01', timestamp_s: 1_767_323_045, body };
 
-test('both signatures equal the published vector', (t) => {
+test('both signatures equal the published vector', async (t) => {
   t.equal(
     signBody(key, body),
     'sha256=0b0228b9917e0701b36c0328a84a943dc220d81a42e86c28b08fa59e128975d1',
   );
   t.equal(signStandard(signed), 'v1,U+5FNkDvVH/IvnLLEg25VZi+UDRc8jxuosYkl7h+J1U=');
-  t.end();
 });
 
 const envelope = (prefix: string, offset: number | null) =>
@@ -39,7 +38,7 @@ const envelope = (prefix: string, offset: number | null) =>
     offset,
   });
 
-test('a Standard Webhooks library verifies the headers with the signing secret', (t) => {
+test('a Standard Webhooks library verifies the headers with the signing secret', async (t) => {
   const library = new Webhook(standardSecret(secret));
   const headers = envelope('X-Svc', 7);
   t.same(library.verify(body, headers), JSON.parse(body.toString()));
@@ -47,10 +46,9 @@ test('a Standard Webhooks library verifies the headers with the signing secret',
   t.throws(() => library.verify(body, { ...headers, 'webhook-id': 'evt_02' }));
   t.throws(() => new Webhook(standardSecret(makeSecret())).verify(body, headers));
   t.doesNotThrow(() => new SvixWebhook(standardSecret(secret)).verify(body, headers));
-  t.end();
 });
 
-test('the headers are exactly those of the design, with the prefix of the settings', (t) => {
+test('the headers are exactly those of the design, with the prefix of the settings', async (t) => {
   t.same(Object.keys(envelope('X-Acme', 7)), [
     'Content-Type',
     'User-Agent',
@@ -72,18 +70,16 @@ test('the headers are exactly those of the design, with the prefix of the settin
     'webhook-id': 'evt_01',
   });
   t.notOk('X-Svc-Offset' in envelope('X-Svc', null), 'a ping is in no log');
-  t.end();
 });
 
-test('a secret is 64 hexadecimal characters and never the same twice', (t) => {
+test('a secret is 64 hexadecimal characters and never the same twice', async (t) => {
   t.match(makeSecret(), /^[0-9a-f]{64}$/);
   t.not(makeSecret(), makeSecret());
-  t.end();
 });
 
 const sealer = createSealer('a'.repeat(32));
 
-test('a sealed secret opens for its webhook and its key only', (t) => {
+test('a sealed secret opens for its webhook and its key only', async (t) => {
   const sealed = sealer.seal('hook-1', secret);
   t.equal(sealer.open('hook-1', sealed), secret);
   t.equal(sealer.open('hook-2', sealed), null);
@@ -91,10 +87,9 @@ test('a sealed secret opens for its webhook and its key only', (t) => {
   t.notOk(sealed.includes(secret));
   t.notOk(sealed.includes(Buffer.from(secret, 'hex')));
   t.notSame(sealer.seal('hook-1', secret), sealed, 'each sealing has its own nonce');
-  t.end();
 });
 
-test('a damaged sealed secret does not open', (t) => {
+test('a damaged sealed secret does not open', async (t) => {
   const sealed = sealer.seal('hook-1', secret);
   for (let i = 0; i < sealed.length; i += 1) {
     const damaged = Buffer.from(sealed);
@@ -103,5 +98,4 @@ test('a damaged sealed secret does not open', (t) => {
   }
   t.equal(sealer.open('hook-1', sealed.subarray(0, 20)), null);
   t.equal(sealer.open('hook-1', Buffer.alloc(0)), null);
-  t.end();
 });

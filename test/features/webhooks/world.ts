@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Test } from 'tap';
+import { streamKey } from '../../../src/features/events/index.js';
 import { createWebhooks, planDeliveries } from '../../../src/features/webhooks/index.js';
 import { makeSecret } from '../../../src/features/webhooks/signing.js';
 import { insertWebhook, type Owner } from '../../../src/features/webhooks/store.js';
@@ -106,8 +107,18 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
   const stores = options.stores ?? (await openStores(t));
   const { deps } = await openParts(t, { ...options, stores, env });
   const { sql } = deps;
-  const webhooks = createWebhooks(deps.config);
-  t.teardown(() => webhooks.close());
+  const openWebhooks = (
+    { limits }: Parameters<typeof createWebhooks>[1] = {},
+    env: Partial<Deps['config']> = {},
+  ) => {
+    const opened = createWebhooks({ ...deps.config, ...env }, limits && { limits });
+    t.teardown(() => opened.close());
+    return opened;
+  };
+  const webhooks = openWebhooks();
+
+  const signers: (() => Promise<void>)[] = [];
+  const unanswered: ServerResponse[] = [];
 
   // Making partitions may hold the table for a while.
   const looker = openAdmin(stores.database_url);
@@ -130,6 +141,7 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
     deps,
     receiver,
     webhooks,
+    openWebhooks,
     deliveries,
     addHook: async (hook: HookOptions = {}) => {
       const { path = '/', url = receiver.url(path), events = ['question.created'] } = hook;
@@ -144,7 +156,10 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
     record: (...events: readonly EventOptions[]) => recordEvents(deps, events),
     /** The next requests to a path get no answer until the test gives it. */
     hold: (path: string, count = 1, held: ServerResponse[] = []): ServerResponse[] => {
-      const hold = (response: ServerResponse): void => void held.push(response);
+      const hold = (response: ServerResponse): void => {
+        held.push(response);
+        unanswered.push(response);
+      };
       receiver.script(path, ...Array<typeof hold>(count).fill(hold));
       return held;
     },
@@ -156,8 +171,22 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
         stopping ??= signer.stop();
         return stopping;
       };
+      signers.push(stop);
       t.teardown(stop);
       return { stop };
+    },
+    /** Begins anew, for tests that share a world: no signer, webhook, event or stream is left. */
+    reset: async (): Promise<void> => {
+      for (const response of unanswered.splice(0)) response.destroy();
+      await Promise.all(signers.splice(0).map((stop) => stop()));
+      await looker`
+        truncate webhooks, webhook_leavings, webhook_replays, deliveries, attempts, planned_ranges,
+          signers, events, notifications, mails`;
+      for (const table of ['agents', 'humans']) await looker`delete from ${looker(table)}`;
+      await looker`update log_head set "offset" = 0`;
+      await looker`update delivery_plan set planned_offset = 0`;
+      if (deps.redis.status === 'ready') await deps.redis.del(streamKey(deps.config.REDIS_PREFIX));
+      receiver.clear();
     },
     attempts: async (event_id: string | undefined): Promise<Attempt[]> => sql<Attempt[]>`
       select attempt, status, error, answer

@@ -10,6 +10,7 @@ import {
   type Outcome,
 } from '../../../src/kit/outbound/client.js';
 import type { Target } from '../../../src/kit/outbound/target.js';
+import { pluck } from '../../help/pluck.js';
 import { type Receiver, startReceiver } from '../../help/receiver.js';
 
 const body = Buffer.from('{"hello":"wörld"}');
@@ -79,7 +80,7 @@ test('4 KB of an answer are read; one byte more ends the connection, and the sta
   }
   await post(client, receiver.url('/'));
   t.same(
-    receiver.received.map(({ connection }) => connection),
+    pluck(receiver.received, 'connection'),
     [1, 1, 2],
     'a connection is kept between calls, but for the long answer',
   );

@@ -6,7 +6,7 @@ import { bad_targets as bad, longUrl as long } from '../../help/bad-targets.js';
 
 const rules = makeAddressRules([]);
 
-test('each bad address is refused by its rule, in words that repeat nothing of it', (t) => {
+test('each bad address is refused by its rule, in words that repeat nothing of it', async (t) => {
   for (const [code, urls] of Object.entries(bad)) {
     for (const url of urls) {
       const target = parseTarget(url, rules);
@@ -15,7 +15,6 @@ test('each bad address is refused by its rule, in words that repeat nothing of i
       if (target.kind === 'problem' && url.length > 12) t.notMatch(target.sentence, url);
     }
   }
-  t.end();
 });
 
 const good: readonly (readonly [given: string, href: string])[] = [
@@ -35,15 +34,14 @@ const good: readonly (readonly [given: string, href: string])[] = [
   [long(2_048), long(2_048)],
 ];
 
-test('a good address is taken in its normal form', (t) => {
+test('a good address is taken in its normal form', async (t) => {
   for (const [given, href] of good) {
     const target = parseTarget(given, rules);
     t.equal(target.kind === 'target' ? target.href : target.sentence, href);
   }
-  t.end();
 });
 
-test('an IP literal is taken inside an allowed range only', (t) => {
+test('an IP literal is taken inside an allowed range only', async (t) => {
   const lab = makeAddressRules(['127.0.0.0/8', 'fd00:1::/32']);
   const kind = (url: string): string => parseTarget(url, lab).kind;
   t.equal(kind('https://127.0.0.1:10000/'), 'target');
@@ -53,10 +51,9 @@ test('an IP literal is taken inside an allowed range only', (t) => {
   t.equal(kind('https://[::ffff:127.0.0.1]/'), 'problem');
   t.equal(kind('https://localhost/'), 'problem', 'names keep their rules');
   t.equal(kind('http://127.0.0.1/'), 'problem', 'https stays required');
-  t.end();
 });
 
-test('of this machine only ports from 10000 upwards are taken, where it is allowed at all', (t) => {
+test('of this machine only ports from 10000 upwards are taken, where it is allowed at all', async (t) => {
   const lab = makeAddressRules(['127.0.0.0/8', '::1', '10.0.0.0/8']);
   const kind = (url: string): string => parseTarget(url, lab, true).kind;
   for (const host of ['127.0.0.1', '127.9.9.9', '[::1]']) {
@@ -68,10 +65,9 @@ test('of this machine only ports from 10000 upwards are taken, where it is allow
   }
   t.match(parseTarget('https://127.0.0.1/', lab), { sentence: /10000 or above/ });
   t.equal(kind('https://10.0.0.1:8443/'), 'target', 'another machine keeps the usual ports');
-  t.end();
 });
 
-test('whatever is parsed never throws, and what passes is a plain https address', (t) => {
+test('whatever is parsed never throws, and what passes is a plain https address', async (t) => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.webUrl(), fc.ipV4(), fc.ipV6()), (text) => {
       for (const url of [text, `https://${text}`, `https://${text}/`]) {
@@ -84,5 +80,4 @@ test('whatever is parsed never throws, and what passes is a plain https address'
       return true;
     }),
   );
-  t.end();
 });
