@@ -1,5 +1,8 @@
 import type { Sql } from '../../src/db/client.js';
+import { createSettling } from '../../src/features/resolution/index.js';
 import type { TestApp } from './app.js';
+import { openParts } from './parts.js';
+import type { Teardown } from './stores.js';
 import { type Agent, makeAgent, makeHuman, makeReasoning } from './story.js';
 import { until } from './until.js';
 
@@ -53,6 +56,14 @@ export const decide = (
   act: 'resolve' | 'void',
   body: Readonly<Record<string, unknown>>,
 ) => app.call('POST', `/api/admin/questions/${question_id}/${act}`, { admin: true, body });
+
+/** Settles beside the timer and more eagerly, so that a test need not wait for its next turn. */
+export const settleEagerly = async (t: Teardown, { stores }: TestApp): Promise<void> => {
+  const { deps } = await openParts(t, { stores });
+  const settling = createSettling(deps, { poll_ms: 20 });
+  await settling.start();
+  t.teardown(() => settling.stop());
+};
 
 /** Waits until everything decided about a question is settled. */
 export const untilSettled = (sql: Sql, question_id: string): Promise<boolean> =>

@@ -1,6 +1,13 @@
+import { hash } from '@node-rs/argon2';
 import { makeReasoning as makeText } from '../../bench/load/predict-texts.js';
+import {
+  insertHuman,
+  insertToken,
+  markVerified,
+} from '../../src/features/accounts/people-store.js';
+import { makeToken } from '../../src/features/accounts/rules.js';
+import { makeId } from '../../src/kit/ids.js';
 import type { TestApp } from './app.js';
-import { until } from './until.js';
 
 /** The first steps of every story: a verified human, linked agents, an open question. */
 
@@ -21,20 +28,24 @@ const unique = (): string => {
   return `${process.pid.toString(36)}${made.toString(36)}`;
 };
 
+const password = 'correct horse battery';
+let hashed: Promise<string> | undefined;
+
+/** A verified person with a session: what signing up, verifying and logging in would leave. */
 export const makeHuman = async (
-  app: TestApp,
+  { sql }: Pick<TestApp, 'sql'>,
   email = `h-${unique()}@people.dev`,
 ): Promise<Human> => {
-  const password = 'correct horse battery';
-  await app.call('POST', '/api/auth/signup', { body: { email, password } });
-  const mail = await until('the mail', async () => {
-    const { body } = await app.call('GET', '/dev/outbox');
-    return (body as { to: string; links: string[] }[]).find((mail) => mail.to === email);
+  hashed ??= hash(password);
+  const [id, now, password_hash] = [makeId(), new Date(), await hashed];
+  const { token, digest } = makeToken('session');
+  await sql.begin(async (tx) => {
+    const names = { email, email_key: email.toLowerCase(), name: null };
+    await insertHuman(tx, { id, ...names, password_hash, created_at: now });
+    await markVerified(tx, id, { now });
+    await insertToken(tx, id, { digest, kind: 'session', now });
   });
-  const token = new URL(mail.links[0] ?? '').searchParams.get('token');
-  await app.call('POST', '/api/auth/verify', { body: { token } });
-  const login = await app.call('POST', '/api/auth/login', { body: { email, password } });
-  return { token: login.body.token, email };
+  return { token, email };
 };
 
 export const makeAgent = async (

@@ -129,10 +129,7 @@ t.test('while the first is worked on, the same request is told to come back', as
       return waiting.length > 0;
     });
     const meanwhile = await rotate();
-    t.match(meanwhile, {
-      status: 409,
-      body: { code: 'IDEMPOTENCY_IN_PROGRESS', retryable: true },
-    });
+    t.match(meanwhile, { status: 409, body: { code: 'IDEMPOTENCY_IN_PROGRESS', retryable: true } });
     t.equal(meanwhile.headers.get('retry-after'), '1');
     const other = await post('/api/me/rotate-key', key, { key: agent.key, body: { a: 1 } });
     t.match(other, { status: 422, body: { code: 'IDEMPOTENCY_MISMATCH' } });

@@ -75,9 +75,7 @@ t.test('another method on a known path tells which ones there are', async (t) =>
 });
 
 t.test('parameters are percent-decoded', async (t) => {
-  t.match(router.find('GET', '/api/things/a%20b%2Fc%C3%A9'), {
-    params: { id: 'a b/cé' },
-  });
+  t.match(router.find('GET', '/api/things/a%20b%2Fc%C3%A9'), { params: { id: 'a b/cé' } });
   t.match(router.find('GET', '/api/things/a+b'), { params: { id: 'a+b' } });
 });
 

@@ -122,13 +122,8 @@ t.test('replays of one socket run one after the other, and the last word counts'
   t.match(await socket.answer(3), { topics: ['a'], replayed: 5 });
   t.match(await socket.answer(1), { topics: ['c'], replayed: 3 });
   t.match(await socket.answer(2), { topics: [] }, 'taken over by the later frame');
-  t.strictSame(
-    pluck(
-      socket.frames.filter(({ op }) => op === 'subscribed'),
-      'id',
-    ),
-    [4, 1, 2, 3],
-  );
+  const subscribed = socket.frames.filter(({ op }) => op === 'subscribed');
+  t.strictSame(pluck(subscribed, 'id'), [4, 1, 2, 3]);
   publish(1, ['a', 'b', 'c']);
   await until('one of each', () => socket.events().length === 3 + 5 + 3);
   t.strictSame(socket.offsets('a'), range(296, 301));

@@ -81,10 +81,7 @@ const published = (x: readonly number[], y: readonly number[], most: number): nu
 t.test('where the ends are the extremes it is LTTB as published', async (t) => {
   const steps = fc.array(
     fc.tuple(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 50 })),
-    {
-      minLength: 3,
-      maxLength: 300,
-    },
+    { minLength: 3, maxLength: 300 },
   );
   const property = fc.property(steps, fc.integer({ min: 3, max: 60 }), (all, most) => {
     const sum = (n: 0 | 1): number[] => {

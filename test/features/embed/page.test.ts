@@ -78,16 +78,23 @@ interface Read {
   readonly texts: string;
 }
 
-/** By a parser that refuses everything that is not well-formed. */
-const readStrictly = (page: string): Read => {
-  const shape: string[] = [];
-  const addresses: string[] = [];
-  let texts = '';
+/** A parser that refuses everything that is not well-formed. */
+const makeParser = (
+  opened: (name: string, attributes: Record<string, unknown>) => void,
+): SaxesParser => {
   const parser = new SaxesParser();
   parser.on('error', (error) => {
     throw error;
   });
-  parser.on('opentag', ({ name, attributes }) => {
+  parser.on('opentag', ({ name, attributes }) => opened(name, attributes));
+  return parser;
+};
+
+const readStrictly = (page: string): Read => {
+  const shape: string[] = [];
+  const addresses: string[] = [];
+  let texts = '';
+  const parser = makeParser((name, attributes) => {
     shape.push([name, ...Object.keys(attributes)].join(' '));
     if (name === 'a') addresses.push(String(attributes['href']));
   });
@@ -114,18 +121,20 @@ const nameOf = (text: string): string => text.slice(0, 60).replaceAll(/[^ -"$-~]
 const without_place = /[\0-\x08\x0b\x0c\x0e-\x1f]/g;
 
 t.test('no text becomes an element, an attribute or a comment', async (t) => {
+  const wrong: string[] = [];
   for (const view of views) {
     for (const is_multi of [false, true]) {
       const harmless = readStrictly(render(saying('Harmless', is_multi), view));
       for (const text of hostile_texts.map((one) => one.replaceAll(without_place, ''))) {
         const { shape, addresses, texts } = readStrictly(render(saying(text, is_multi), view));
         const what = `${view}, ${is_multi ? 'multi' : 'binary'}: ${nameOf(text)}`;
-        t.same(shape, harmless.shape, what);
-        t.same(addresses, harmless.addresses, `${what}: addresses`);
-        t.ok(texts.includes(text.replaceAll('\r\n', '\n')), `${what}: shown as it is`);
+        if (shape.join() !== harmless.shape.join()) wrong.push(what);
+        if (addresses.join() !== harmless.addresses.join()) wrong.push(`${what}: addresses`);
+        if (!texts.includes(text.replaceAll('\r\n', '\n'))) wrong.push(`${what}: not as it is`);
       }
     }
   }
+  t.same(wrong, []);
 });
 
 t.test('only http and https are a link', async (t) => {
@@ -133,14 +142,9 @@ t.test('only http and https are a link', async (t) => {
     const row = { ...makeRow({ resolution_url }), family: 'claude' };
     const { addresses, shape } = readStrictly(render(row, 'card'));
     const own = addresses.filter((href) => !href.startsWith(public_url));
-    t.ok(
-      own.every((href) => /^https?:\/\/ok\.example\//.test(href)),
-      nameOf(`${resolution_url}: ${own}`),
-    );
-    t.notOk(
-      shape.some((element) => /\bon\w+/.test(element)),
-      nameOf(resolution_url),
-    );
+    const foreign = own.filter((href) => !/^https?:\/\/ok\.example\//.test(href));
+    const handlers = shape.filter((element) => /\bon\w+/.test(element));
+    t.same([foreign, handlers], [[], []], nameOf(resolution_url));
   }
 });
 
@@ -150,11 +154,7 @@ t.test('the iframe that oEmbed gives is one iframe', async (t) => {
   for (const question of hostile_texts) {
     const oembed = makeOembed(makeRow({ question }), shown, { public_url, room: {} });
     const opened: string[] = [];
-    const parser = new SaxesParser();
-    parser.on('error', (error) => {
-      throw error;
-    });
-    parser.on('opentag', ({ name, attributes }) =>
+    const parser = makeParser((name, attributes) =>
       opened.push([name, ...Object.keys(attributes)].join(' ')),
     );
     parser.write(oembed.html).close();

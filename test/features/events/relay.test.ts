@@ -140,6 +140,21 @@ const makeWorld = async (t: Test): Promise<World> => {
   };
 };
 
+const shared = await openParts(t);
+
+const idsOf = (offsets: readonly number[]): string[] => offsets.map((offset) => `${offset}-0`);
+
+/** A log that begins anew, with nothing of it in Redis. */
+const beginLog = async () => {
+  const { sql, redis, config } = shared.deps;
+  const prefix = config.REDIS_PREFIX;
+  const [stream, projected] = [`${prefix}:{log}:events`, `${prefix}:{log}:projected`];
+  await sql`truncate events`;
+  await sql`update log_head set "offset" = 0`;
+  await redis.del(stream, projected);
+  return { sql, redis, prefix, stream, projected, log: makeLogWriter(sql, redis, prefix) };
+};
+
 t.test('a hand-over whose answer was lost is found when the relay goes on', async (t) => {
   const world = await makeWorld(t);
   const { sql } = world.deps;
@@ -170,44 +185,29 @@ t.test('a hand-over whose answer was lost is found when the relay goes on', asyn
 });
 
 t.test('a stream that is further than the relay is left alone', async (t) => {
-  const { deps } = await openParts(t);
-  const { sql, redis, config } = deps;
-  const prefix = config.REDIS_PREFIX;
-  const log = makeLogWriter(sql, redis, prefix);
+  const { sql, redis, prefix, stream, log } = await beginLog();
   await log.write(700);
   // This relay slept while another one took the log from 20 to 700.
   await createStreamWriter({ sql, redis, prefix })(20, log.entries.slice(15, 20));
-  const entries = await redis.xrange(`${prefix}:{log}:events`, '-', '+');
-  t.same(
-    entries.map(([id]) => id),
-    range(1, 700).map((offset) => `${offset}-0`),
-  );
+  const ids = (await redis.xrange(stream, '-', '+')).map(([id]) => id);
+  t.same(ids, idsOf(range(1, 700)));
 });
 
 t.test('a stream that was trimmed to nothing is filled again', async (t) => {
-  const { deps } = await openParts(t);
-  const { sql, redis, config } = deps;
-  const stream = `${config.REDIS_PREFIX}:{log}:events`;
-  const log = makeLogWriter(sql, redis, config.REDIS_PREFIX);
+  const { sql, redis, prefix, stream, log } = await beginLog();
   await log.write(3);
   await redis.xtrim(stream, 'MAXLEN', 0);
-  await createStreamWriter({ sql, redis, prefix: config.REDIS_PREFIX })(3, []);
+  await createStreamWriter({ sql, redis, prefix })(3, []);
   t.equal(await redis.xlen(stream), 3);
 });
 
 t.test('a stream of another life of the database is made anew', async (t) => {
-  const { deps } = await openParts(t);
-  const { sql, redis, config } = deps;
-  const prefix = config.REDIS_PREFIX;
-  const log = makeLogWriter(sql, redis, prefix);
+  const { sql, redis, prefix, stream, log } = await beginLog();
   await log.record(3);
-  await redis.xadd(`${prefix}:{log}:events`, '9-0', 'i', 'of another database');
+  await redis.xadd(stream, '9-0', 'i', 'of another database');
   await createStreamWriter({ sql, redis, prefix })(3, []);
-  const entries = await redis.xrange(`${prefix}:{log}:events`, '-', '+');
-  t.same(
-    entries.map(([id]) => id),
-    ['1-0', '2-0', '3-0'],
-  );
+  const ids = (await redis.xrange(stream, '-', '+')).map(([id]) => id);
+  t.same(ids, idsOf([1, 2, 3]));
 });
 
 t.test('a Redis that comes back with an older state is brought up to the log', async (t) => {
@@ -310,8 +310,8 @@ t.test('the log goes on while the state in Redis is made anew', async (t) => {
 });
 
 t.test('a hand-over finds every row by an index and is too cheap to be compiled', async (t) => {
-  const { deps } = await openParts(t);
-  const plan = await deps.sql.begin(async (tx) => {
+  const { sql } = await beginLog();
+  const plan = await sql.begin(async (tx) => {
     await tx`select set_config('enable_seqscan', 'off', true)`;
     return tx<{ 'QUERY PLAN': string }[]>`explain ${takeOver(tx, 2_000)}`;
   });
@@ -323,11 +323,8 @@ t.test('a hand-over finds every row by an index and is too cheap to be compiled'
 });
 
 t.test('while events come they are projected in portions, and at once when none do', async (t) => {
-  const { deps } = await openParts(t);
-  const { sql, redis, config } = deps;
-  const prefix = config.REDIS_PREFIX;
-  const log = makeLogWriter(sql, redis, prefix);
-  await redis.set(`${prefix}:{log}:projected`, 0);
+  const { redis, prefix, projected, log } = await beginLog();
+  await redis.set(projected, 0);
   const portions: number[][] = [];
   const seen = {
     name: 'seen',
@@ -335,14 +332,14 @@ t.test('while events come they are projected in portions, and at once when none 
       portions.push(entries.map(({ offset }) => offset));
     },
   };
-  const projection = createProjection({ ...deps, prefix, projectors: [seen] });
+  const projection = createProjection({ ...shared.deps, prefix, projectors: [seen] });
   await projection.update(1, await log.record(1));
   t.same(portions, [[1]], 'the first one does not wait');
   await projection.update(3, await log.record(2));
   await projection.update(4, await log.record(1));
   await projection.update(4, []);
   t.same(portions.flat(), [1, 2, 3, 4], 'each of them once, in order');
-  t.equal(await redis.get(`${prefix}:{log}:projected`), '4');
+  t.equal(await redis.get(projected), '4');
   await log.record(2);
   await projection.update(6, []);
   t.same(portions.at(-1), [5, 6], 'what is not at hand is read from the record');
@@ -358,18 +355,17 @@ const entryAt = (question_id: string, offset: number, probability: number): LogE
 };
 
 t.test('of a portion that is counted in part, the rest is counted', async (t) => {
-  const { deps } = await openParts(t);
-  const prefix = deps.config.REDIS_PREFIX;
-  const projector = createConsensusProjector(deps);
+  const { redis, prefix } = await beginLog();
+  const projector = createConsensusProjector(shared.deps);
   const question_id = makeId();
   const probabilities = [70, 70, 80, 70];
   const entries = probabilities.map((one, i) => entryAt(question_id, i + 1, one));
   const tally = tallyKey(prefix, question_id);
-  await deps.redis.hset(tally, 'o', 2, 't', '2026-01-01T00:00:02.000Z', 'gpt|y|70|1', 2);
+  await redis.hset(tally, 'o', 2, 't', '2026-01-01T00:00:02.000Z', 'gpt|y|70|1', 2);
   for (const times of [1, 2]) {
     await projector.project?.(entries);
     t.same(
-      { ...(await deps.redis.hgetall(tally)) },
+      { ...(await redis.hgetall(tally)) },
       { o: '4', t: '2026-01-01T00:00:04.000Z', 'gpt|y|70|1': '3', 'gpt|y|80|1': '1' },
       `projected ${times} times`,
     );
@@ -377,8 +373,7 @@ t.test('of a portion that is counted in part, the rest is counted', async (t) =>
 });
 
 t.test('predictions of one owner move together, and options add up', async (t) => {
-  const { deps } = await openParts(t);
-  const { sql, redis, config } = deps;
+  const { sql, redis, prefix } = await beginLog();
   const question_id = makeId();
   await sql`
     insert into questions (
@@ -389,7 +384,7 @@ t.test('predictions of one owner move together, and options add up', async (t) =
       ${question_id}, 'Which of them will it be?', 'technology', 'multi', '{2026,Rain}', 'open',
       'long', now(), now() + interval '1 day', now() + interval '1 day', now()
     )`;
-  const tally = tallyKey(config.REDIS_PREFIX, question_id);
+  const tally = tallyKey(prefix, question_id);
   await redis.hset(tally, 'o', 0, 't', '');
   const owner_id = makeId();
   const says = (offset: number, more: object): LogEntry => ({
@@ -405,7 +400,7 @@ t.test('predictions of one owner move together, and options add up', async (t) =
     says(2, { probabilities: { Rain: 60, 2026: 40 } }),
     { ...says(3, { model_family: 'claude' }), owner_id: null },
   ];
-  await createConsensusProjector(deps).project?.(entries);
+  await createConsensusProjector(shared.deps).project?.(entries);
   t.same(
     { ...(await redis.hgetall(tally)) },
     {

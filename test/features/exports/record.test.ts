@@ -5,12 +5,14 @@ import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.j
 import { startApp } from '../../help/app.js';
 import { predict as predictOn } from '../../help/exports.js';
 import { pluck } from '../../help/pluck.js';
+import { settleEagerly } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
 /** What agents read about themselves and each other, after a season of resolved questions. */
 
 const app = await startApp(t, { env: { LIMIT_EXPORTS: '1000' } });
+await settleEagerly(t, app);
 const human = await makeHuman(app);
 
 const predict = (agent: Agent, question_id: string, probability: number) =>

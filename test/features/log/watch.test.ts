@@ -2,7 +2,6 @@ import { t } from 'tap';
 import type { Sql } from '../../../src/db/client.js';
 import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/index.js';
 import { createLogWatch } from '../../../src/features/log/watch.js';
-import { startApp } from '../../help/app.js';
 import { range } from '../../help/hub.js';
 import { makeEntry } from '../../help/log.js';
 import { findPort, serveLog } from '../../help/log-server.js';
@@ -20,83 +19,61 @@ const everything = {
   filter: null,
 };
 
+const metrics_port = await findPort();
+const { app, log } = await serveLog(t, {
+  env: { METRICS_PORT: String(metrics_port), TRUSTED_PROXIES: '127.0.0.1' },
+});
+const waitFrom = (after: number, query = '', options = {}) =>
+  app.call('GET', `/api/events?after=${after}&wait=50${query}`, options);
+
 /** How many wait, as the process itself says. */
-const untilWaiting = (port: number, count: number) =>
+const untilWaiting = (count: number) =>
   until(`${count} wait`, async () => {
-    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const text = await (await fetch(`http://127.0.0.1:${metrics_port}/metrics`)).text();
     return new RegExp(`log_visitors\\{[^}]*\\} ${count}\n`).test(text);
   });
 
 t.test('an event wakes the calls that wait for it, and no others', async (t) => {
-  const port = await findPort();
-  const { app, log } = await serveLog(t, { env: { METRICS_PORT: String(port) } });
-  const wait = (query: string) => app.call('GET', `/api/events?after=0&wait=50&${query}`);
-  const all = wait('');
-  const closing = wait('events=question.closed');
-  const society = wait('topic=category:society,category:industry');
-  const claude = wait('model_family=claude');
-  await untilWaiting(port, 4);
+  const all = waitFrom(0);
+  const closing = waitFrom(0, '&events=question.closed');
+  const society = waitFrom(0, '&topic=category:society,category:industry');
+  const claude = waitFrom(0, '&model_family=claude');
+  await untilWaiting(4);
   await log.write(1, { event: 'question.created' });
   t.match((await all).body, { events: [{ offset: 1 }], next: 1, gap: null });
-  await untilWaiting(port, 3);
+  await untilWaiting(3);
   await log.write(1, { category: 'society' });
   t.match((await closing).body, { events: [{ offset: 2 }], next: 2 });
   t.match((await society).body, { events: [{ offset: 2 }], next: 2 });
-  await untilWaiting(port, 1);
+  await untilWaiting(1);
   const body = JSON.stringify({ event: 'x', data: { model_family: 'claude' }, timestamp: 'now' });
   await log.write(1, { event: 'prediction.placed', body });
   t.match((await claude).body, { events: [{ offset: 3 }], next: 3 });
 });
 
 t.test('nothing happens: the answer is empty and says how far it has looked', async (t) => {
-  const { app, log } = await serveLog(t);
-  await log.write(3);
   const { body } = await app.call('GET', '/api/events?topic=system&wait=1');
-  const first = await app.call('GET', '/api/events?after=0&wait=50&limit=2');
+  const first = await waitFrom(0, '&limit=2');
   t.match(first.body, { events: [{ offset: 1 }, { offset: 2 }], next: 2, next_cursor: '2' });
   const answer = await app.call('GET', `/api/events?topic=system&wait=1&after=${body.next}`);
   t.match(answer, { status: 200, body: { events: [], next: 3, next_cursor: null, head: 3 } });
 });
 
 t.test('a client that goes away no longer waits', async (t) => {
-  const port = await findPort();
-  const { app } = await serveLog(t, { env: { METRICS_PORT: String(port) } });
   const tcp = await openTcp(t, app.port);
-  tcp.socket.write(request('GET /api/events?wait=50'));
-  await untilWaiting(port, 1);
+  tcp.socket.write(request('GET /api/events?after=3&wait=50'));
+  await untilWaiting(1);
   tcp.socket.destroy();
-  await untilWaiting(port, 0);
+  await untilWaiting(0);
 });
 
 t.test('a key that holds no longer gets nothing more', async (t) => {
-  const { app, log } = await serveLog(t);
   const agent = await makeAgent(app);
-  const wait = app.call('GET', '/api/events?topic=me&wait=50', { key: agent.key });
+  const wait = waitFrom(3, '&topic=me', { key: agent.key });
   await suspend(app, agent.id);
   const answer = await wait;
   t.ok(['INVALID_API_KEY', 'ACCOUNT_SUSPENDED'].includes(answer.body.code), answer.body.code);
   await log.write(1, { audience_id: agent.id });
-});
-
-t.test('one address or one key may have so many, and a shutdown waits for none', async (t) => {
-  const port = await findPort();
-  const env = { METRICS_PORT: String(port), TRUSTED_PROXIES: '127.0.0.1', LIMIT_IP: '1000000' };
-  const { app } = await serveLog(t, { env });
-  const agent = await makeAgent(app);
-  const from = (host: number) => ({ headers: { 'x-forwarded-for': `10.0.0.${host}` } });
-  const path = '/api/events?wait=50';
-  const many = range(1, 200).map(() => app.call('GET', path, from(1)));
-  const keyed = range(1, 20).map((n) => app.call('GET', path, { ...from(n + 1), key: agent.key }));
-  await untilWaiting(port, 220);
-  const refused = { status: 429, body: { code: 'TOO_MANY_CONNECTIONS' } };
-  t.match(await app.call('GET', path, from(1)), refused);
-  const at_once = await app.call('GET', '/api/events', from(1));
-  t.equal(at_once.status, 200, 'a call that does not wait is answered');
-  t.match(await app.call('GET', path, { ...from(99), key: agent.key }), refused);
-  await app.stop();
-  for (const answer of await Promise.all([...many, ...keyed])) {
-    t.match(answer, { status: 200, body: { events: [], next: 0 } });
-  }
 });
 
 /** Transactions of this database that have ended so far, as Postgres counts them. */
@@ -109,20 +86,36 @@ const countTransactions = async (sql: Sql): Promise<number> => {
 };
 
 t.test('a thousand that wait cost Postgres nothing while nothing happens', async (t) => {
-  const port = await findPort();
-  const env = { METRICS_PORT: String(port), TRUSTED_PROXIES: '127.0.0.1' };
-  const app = await startApp(t, { roles: ['api'], env });
   const before = await countTransactions(app.sql);
-  const path = '/api/events?wait=2';
+  const path = `/api/events?after=${log.entries.length}&wait=2`;
   const waits = range(1, 1_000).map((n) =>
     app.call('GET', path, { headers: { 'x-forwarded-for': `10.1.${n % 10}.1` } }),
   );
-  await untilWaiting(port, 1_000);
+  await untilWaiting(1_000);
   const answers = await Promise.all(waits);
   t.ok(answers.every(({ status, body }) => status === 200 && body.events.length === 0));
   const after = await countTransactions(app.sql);
   // The follower itself looks about once a second, and the probe of the metrics asks too.
   t.ok(after - before < 300, `${after - before} transactions`);
+});
+
+t.test('one address or one key may have so many, and a shutdown waits for none', async (t) => {
+  const head = log.entries.length;
+  const agent = await makeAgent(app);
+  const from = (host: number) => ({ headers: { 'x-forwarded-for': `10.0.0.${host}` } });
+  const wait = (options: object) => waitFrom(head, '', options);
+  const many = range(1, 200).map(() => wait(from(1)));
+  const keyed = range(1, 20).map((n) => wait({ ...from(n + 1), key: agent.key }));
+  await untilWaiting(220);
+  const refused = { status: 429, body: { code: 'TOO_MANY_CONNECTIONS' } };
+  t.match(await wait(from(1)), refused);
+  const at_once = await app.call('GET', '/api/events', from(1));
+  t.equal(at_once.status, 200, 'a call that does not wait is answered');
+  t.match(await wait({ ...from(99), key: agent.key }), refused);
+  await app.stop();
+  for (const answer of await Promise.all([...many, ...keyed])) {
+    t.match(answer, { status: 200, body: { events: [], next: head } });
+  }
 });
 
 t.test('waiting and waking read nothing; a reader further back reads the record', async (t) => {

@@ -8,13 +8,19 @@ import { postEntry } from '../../../src/features/points/index.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
-import { closeQuestion, decideAndSettle, makeForecasts } from '../../help/settling.js';
+import {
+  closeQuestion,
+  decideAndSettle,
+  makeForecasts,
+  settleEagerly,
+} from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
 /** Notifications: one a cause, for the agent concerned only, and bounded in number. */
 
 const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
+await settleEagerly(t, app);
 const question_id = await makeOpenQuestion(app);
 const at = () => new Date();
 

@@ -68,14 +68,14 @@ const predictTogether = async (
   return others;
 };
 
-t.test('they are one transaction, each with its event', async (t) => {
+t.test('they are one transaction, with a key and without, each with its event', async (t) => {
   const agent = await makeAgent(app, { human });
   const ids = await questions(20);
-  const answers = await predictTogether(
-    t,
-    agent,
-    ids.map((id) => ({ id })),
-  );
+  const asks = ids.map((id, n) => ({
+    ...{ id, confidence: 60 + n },
+    ...(n % 3 === 0 && { idempotency_key: `place-${id}` }),
+  }));
+  const answers = await predictTogether(t, agent, asks);
   t.same(answers.map(outcome), Array(20).fill('201'));
   const stored = await countStored(app, agent);
   t.same(stored, { transactions: 2, predictions: 21 }, 'the one that was held up, and the others');
@@ -152,58 +152,6 @@ t.test('a call with many predictions stores some at a time, in their order', asy
   const { transactions, predictions } = await countStored(app, agent);
   t.equal(predictions, 28);
   t.ok(transactions < predictions / 2, `${predictions} in ${transactions} transactions`);
-});
-
-t.test('calls with a key share the batch of those without', async (t) => {
-  const agent = await makeAgent(app, { human });
-  const ids = await questions(12);
-  const asks = ids.map((id, n) => ({ id, confidence: 60 + n }));
-  const answers = await predictTogether(
-    t,
-    agent,
-    asks.map((ask, n) => (n % 3 === 0 ? { ...ask, idempotency_key: `place-${ask.id}` } : ask)),
-  );
-  t.same(answers.map(outcome), Array(12).fill('201'));
-  const stored = await countStored(app, agent);
-  t.same(stored, { transactions: 2, predictions: 13 }, 'the one that was held up, and the others');
-});
-
-t.test('in one call an item is judged by what those before it came to', async (t) => {
-  const agent = await makeAgent(app, { human });
-  const [first, second] = (await questions(2)) as [string, string];
-  const reasoning = makeReasoning();
-  const item = (question_id: string, more: Omit<Ask, 'id'> = {}) => ({
-    question_id,
-    ...bodyOf({ id: question_id, ...more }),
-  });
-  const { body } = await app.call('POST', '/api/predictions/batch', {
-    key: agent.key,
-    body: {
-      predictions: [
-        item(first, { reasoning }),
-        // Another forecast with the text of the one before it.
-        item(first, { confidence: 80, reasoning }),
-        // Its sources are those of the first one.
-        item(second, { reasoning }),
-        item(second),
-      ],
-    },
-  });
-  t.same(
-    body.results.map(({ status, code }: { status: number; code?: string }) => code ?? status),
-    [201, 'DUPLICATE_PREDICTION', 'CITATIONS_REUSED', 201],
-  );
-});
-
-t.test('a repeat is answered with the first result, another text as a duplicate', async (t) => {
-  const agent = await makeAgent(app, { human });
-  const [id = ''] = await questions(1);
-  const same: Ask = { id, confidence: 60, reasoning: makeReasoning() };
-  t.equal(outcome(await predict(app, agent, same)), '201');
-  const again = await predict(app, agent, same);
-  t.equal(again.status, 200);
-  t.equal(again.headers.get('idempotency-replayed'), 'true');
-  t.equal(outcome(await predict(app, agent, { id })), 'DUPLICATE_PREDICTION');
 });
 
 t.test('an import that stores nothing leaves its question open to predictions', async (t) => {

@@ -387,11 +387,7 @@ test('an edit is written down with what it changed, and what changes nothing is 
   const { updated_at } = before.body.question;
   const same = await patch(id, { description: '', tags: [], category: 'society' });
   t.equal(same.body.question.updated_at, updated_at);
-  await patch(id, {
-    description: 'By lantern light.',
-    tags: ['#LLM', '#LLM'],
-    subcategory: null,
-  });
+  await patch(id, { description: 'By lantern light.', tags: ['#LLM', '#LLM'], subcategory: null });
   const acts = await app.sql`
     select subject_id, details
     from audit_log

@@ -9,6 +9,7 @@ import {
   ledgerOf,
   makeForecasts,
   predict,
+  settleEagerly,
   untilSettled,
 } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
@@ -17,6 +18,7 @@ import { until } from '../../help/until.js';
 /** Decisions of an admin, and what they do to accounts and scores. */
 
 const app = await startApp(t);
+await settleEagerly(t, app);
 const near = (a: number | null, b: number): boolean => a !== null && Math.abs(a - b) < 5e-4;
 const resolutionsOf = (question_id: string) => app.sql`
   select revision, outcome, total, done from resolutions

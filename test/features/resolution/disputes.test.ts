@@ -8,6 +8,7 @@ import {
   type Forecast,
   findWrongAccounts,
   makeForecasts,
+  settleEagerly,
   untilSettled,
 } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
@@ -19,6 +20,7 @@ const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],
   env: { LIMIT_COMMENTS: '100000' },
 });
+await settleEagerly(t, app);
 const reason = 'The register shows the doors open one day after the term had begun.';
 
 interface World {

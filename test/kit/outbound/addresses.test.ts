@@ -148,10 +148,7 @@ test('one private address among public ones refuses the name', async (t) => {
 });
 
 test('names that are absent, empty or broken are told apart', async (t) => {
-  const { vet } = await setUp(t, {
-    'empty.acme.com': {},
-    'broken.acme.com': { rcode: 2 },
-  });
+  const { vet } = await setUp(t, { 'empty.acme.com': {}, 'broken.acme.com': { rcode: 2 } });
   t.match(await vet('absent.acme.com'), { code: 'name_not_found' });
   t.match(await vet('empty.acme.com'), { code: 'name_not_found' });
   t.match(await vet('broken.acme.com'), { code: 'lookup_failed' });
