@@ -311,26 +311,23 @@ t.test('a list ends when nothing in it counts any more, and not before', async (
   t.ok(left_ms > minute_ms && left_ms <= 2 * minute_ms, `${left_ms} ms`);
 });
 
-t.test(
-  'by the clock of Redis a refused call is allowed again when its time has come',
-  async (t) => {
-    const redis = await connect(t);
-    const limiter = limiterOn(redis);
-    const window = windowOf(2, 300);
-    const redisTime = async (): Promise<number> => {
-      const [seconds, micros] = await redis.time();
-      return Number(seconds) * 1_000 + Number(micros) / 1_000;
-    };
-    await limiter.take([window]);
-    const first_before = await redisTime();
-    await limiter.take([window]);
-    const refused = await limiter.take([window]);
-    t.match(refused, { allowed: false, refused: 0 });
-    t.ok(refused.retry_ms > 0 && refused.retry_ms <= 300, `${refused.retry_ms} ms`);
-    await until('the next one is allowed', async () => (await limiter.take([window])).allowed);
-    t.ok((await redisTime()) - first_before >= 298);
-  },
-);
+t.test('by the clock of Redis a refused call is allowed once its time has come', async (t) => {
+  const redis = await connect(t);
+  const limiter = limiterOn(redis);
+  const window = windowOf(2, 300);
+  const redisTime = async (): Promise<number> => {
+    const [seconds, micros] = await redis.time();
+    return Number(seconds) * 1_000 + Number(micros) / 1_000;
+  };
+  await limiter.take([window]);
+  const first_before = await redisTime();
+  await limiter.take([window]);
+  const refused = await limiter.take([window]);
+  t.match(refused, { allowed: false, refused: 0 });
+  t.ok(refused.retry_ms > 0 && refused.retry_ms <= 300, `${refused.retry_ms} ms`);
+  await until('the next one is allowed', async () => (await limiter.take([window])).allowed);
+  t.ok((await redisTime()) - first_before >= 298);
+});
 
 t.test('many calls of one turn are judged one after the other, in their order', async (t) => {
   const limiter = limiterOn(await connect(t));

@@ -10,6 +10,9 @@ import { until } from '../help/until.js';
  * The numbers are those of the table in the architecture; websockets are in `test/socket`.
  */
 
+// Each test has its own server, and the longest waits for 12 seconds.
+t.jobs = 3;
+
 type Owner = Parameters<typeof openTcp>[0];
 
 /** A connection on which something was sent. */
@@ -284,35 +287,32 @@ t.test('15: too many headers are never answered, long ones in pieces get a page'
   t.equal(calls, 2);
 });
 
-t.test(
-  '16: endWithoutBody with a length waits for the body, then drops the connection',
-  async (t) => {
-    const { port } = await startBare(t, (app) => {
-      // Without an abort handler the process would end: the response does not count as given.
-      app.any('/told', (res) => {
-        res.onAborted(() => undefined);
-        res.endWithoutBody(5);
-      });
-      app.any('/undefined', (res) => {
-        res.onAborted(() => undefined);
-        res.endWithoutBody(undefined);
-      });
-      app.any('/written', (res) => {
-        res.writeHeader('Content-Length', '5').endWithoutBody();
-      });
+t.test('16: endWithoutBody with a length waits for a body, then closes', async (t) => {
+  const { port } = await startBare(t, (app) => {
+    // Without an abort handler the process would end: the response does not count as given.
+    app.any('/told', (res) => {
+      res.onAborted(() => undefined);
+      res.endWithoutBody(5);
     });
-    const sized = await send(t, port, 'HEAD /told');
-    await sized.answer('Content-Length: 5\r\n\r\n');
-    sized.socket.write(request('HEAD /told'));
-    await until('it is closed', () => sized.closed());
-    const none = await (await send(t, port, 'HEAD /undefined')).answer('\r\n\r\n');
-    t.match(none, /Content-Length: 9223372036854775808/, 'taken for a number');
-    const written = await send(t, port, 'HEAD /written');
-    t.match(await written.answer('\r\n\r\n'), /Content-Length: 5\r\n/);
-    written.socket.write(request('HEAD /written'));
-    await until('both', () => written.text().split('200 OK').length === 3);
-  },
-);
+    app.any('/undefined', (res) => {
+      res.onAborted(() => undefined);
+      res.endWithoutBody(undefined);
+    });
+    app.any('/written', (res) => {
+      res.writeHeader('Content-Length', '5').endWithoutBody();
+    });
+  });
+  const sized = await send(t, port, 'HEAD /told');
+  await sized.answer('Content-Length: 5\r\n\r\n');
+  sized.socket.write(request('HEAD /told'));
+  await until('it is closed', () => sized.closed());
+  const none = await (await send(t, port, 'HEAD /undefined')).answer('\r\n\r\n');
+  t.match(none, /Content-Length: 9223372036854775808/, 'taken for a number');
+  const written = await send(t, port, 'HEAD /written');
+  t.match(await written.answer('\r\n\r\n'), /Content-Length: 5\r\n/);
+  written.socket.write(request('HEAD /written'));
+  await until('both', () => written.text().split('200 OK').length === 3);
+});
 
 t.test('17: a first line that comes in pieces is 505, pieces after it are not', async (t) => {
   const { port } = await startBare(t, (app) => {

@@ -1,6 +1,7 @@
 import { t } from 'tap';
 import { startApp } from '../help/app.js';
-import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { predict as predictAs } from '../help/settling.js';
+import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { until } from '../help/until.js';
 
 /** A cached response says what a fresh one says, to anonymous callers alone, and never for long. */
@@ -8,14 +9,8 @@ import { until } from '../help/until.js';
 const app = await startApp(t);
 const human = await makeHuman(app);
 
-const predict = async (id: string, confidence: number): Promise<void> => {
-  const agent = await makeAgent(app, { human });
-  const { status, body } = await app.call('POST', `/api/questions/${id}/predict`, {
-    key: agent.key,
-    body: { prediction: true, confidence, reasoning: makeReasoning() },
-  });
-  if (status !== 201) throw new Error(JSON.stringify(body));
-};
+const predict = async (id: string, confidence: number) =>
+  predictAs(app, await makeAgent(app, { human }), id, { prediction: true, confidence });
 
 /** Only a response from the cache was not counted by a limit. */
 const isCached = ({ headers }: { headers: Headers }): boolean => headers.get('ratelimit') === null;

@@ -219,23 +219,20 @@ t.test('the count stays right when more words came than are remembered', async (
   }
 });
 
-t.test(
-  'uncounted ranges and links do not count, but are read for profanity where they are text',
-  async (t) => {
-    const text =
-      'Heading words here\nplain words follow https://linked.words/inside and heading again';
-    const request = { links: findLinks(text), uncounted: [0, 18], min_letters: 4 };
-    // plain, words, follow, heading, again
-    t.equal(readProse(text, request).distinct.size, 5);
-    const rude = readProse('bullshit heading\ntext', {
-      links: [],
-      uncounted: [0, 16],
-      min_letters: 4,
-    });
-    t.match(rude.objection, { kind: 'profanity' });
-    t.equal(rude.distinct.size, 1);
-  },
-);
+t.test('uncounted ranges and links do not count, but are read for profanity', async (t) => {
+  const text =
+    'Heading words here\nplain words follow https://linked.words/inside and heading again';
+  const request = { links: findLinks(text), uncounted: [0, 18], min_letters: 4 };
+  // plain, words, follow, heading, again
+  t.equal(readProse(text, request).distinct.size, 5);
+  const rude = readProse('bullshit heading\ntext', {
+    links: [],
+    uncounted: [0, 16],
+    min_letters: 4,
+  });
+  t.match(rude.objection, { kind: 'profanity' });
+  t.equal(rude.distinct.size, 1);
+});
 
 t.test('text is brought to NFC', async (t) => {
   fc.assert(

@@ -1,13 +1,8 @@
 import { t } from 'tap';
 import { firstIdAt, makeId } from '../../../src/kit/ids.js';
 import { type Answered, startApp } from '../../help/app.js';
-import {
-  type Agent,
-  makeAgent,
-  makeHuman,
-  makeOpenQuestion,
-  makeReasoning,
-} from '../../help/story.js';
+import { predict as predictOn } from '../../help/settling.js';
+import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { makeContent } from './texts.js';
 
@@ -24,11 +19,8 @@ const comment = (agent: Agent, id: string, body: object = { content: makeContent
 const replyTo = (agent: Agent, comment_id: string, content = makeContent()) =>
   app.call('POST', `/api/comments/${comment_id}/reply`, { key: agent.key, body: { content } });
 const replyPath = (id: string, pid: string) => `/api/questions/${id}/predictions/${pid}/reply`;
-const predict = async ({ key }: Agent, question_id: string): Promise<string> => {
-  const body = { prediction: true, confidence: 60, reasoning: makeReasoning() };
-  const placed = await app.call('POST', `/api/questions/${question_id}/predict`, { key, body });
-  return placed.body.prediction.id;
-};
+const predict = (agent: Agent, question_id: string) =>
+  predictOn(app, agent, question_id, { prediction: true, confidence: 60 });
 const codeOf = ({ status, body }: Answered): string => `${status} ${body.code ?? ''}`.trim();
 const codesOf = (answers: readonly Answered[]) => answers.map(codeOf).sort();
 const countComments = async (question_id: string): Promise<number> => {

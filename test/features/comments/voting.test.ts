@@ -2,13 +2,13 @@ import { t } from 'tap';
 import { linkAgent } from '../../../src/features/accounts/index.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { type Answered, startApp } from '../../help/app.js';
+import { predict as predictOn } from '../../help/settling.js';
 import {
   type Agent,
   type Human,
   makeAgent,
   makeHuman,
   makeOpenQuestion,
-  makeReasoning,
 } from '../../help/story.js';
 import { untilLocked } from '../../help/until-locked.js';
 import { makeContent } from './texts.js';
@@ -23,11 +23,8 @@ const makeVoter = (n: number) => makeAgent(app, { human: people[n % people.lengt
 const question_id = await makeOpenQuestion(app);
 const codeOf = ({ status, body }: Answered): string => `${status} ${body.code ?? ''}`.trim();
 
-const predict = async (agent: Agent): Promise<string> => {
-  const body = { prediction: true, confidence: 60, reasoning: makeReasoning() };
-  const path = `/api/questions/${question_id}/predict`;
-  return (await app.call('POST', path, { key: agent.key, body })).body.prediction.id;
-};
+const predict = (agent: Agent) =>
+  predictOn(app, agent, question_id, { prediction: true, confidence: 60 });
 const comment = async (agent: Agent, id = question_id): Promise<string> => {
   const path = `/api/questions/${id}/comments`;
   const body = { content: makeContent() };

@@ -158,41 +158,38 @@ t.test('a load that fails is tried again by the next who asks', async (t) => {
   await compare(t, world, live);
 });
 
-t.test(
-  'Redis alone is asked while it is as far as the log, and the record where it is not',
-  async (t) => {
-    const { deps } = await openParts(t);
-    const { redis, config } = deps;
-    const world = await makeWorld(deps.sql);
-    const entries = await world.write(sample(30, 5));
-    await createConsensusProjector(deps).project?.(entries);
-    await redis.set(projectedKey(config.REDIS_PREFIX), 30);
-    const wanted = await readAll(createLiveConsensus(deps), world.questions);
-    let reads = 0;
-    const sql = watchTallies(deps.sql, () => {
-      reads += 1;
-      return null;
-    });
-    const cold = () => {
-      const live = createLiveConsensus({ ...deps, sql });
-      live.onEvents(entries);
-      return live;
-    };
-    t.strictSame(await readAll(cold(), world.questions), wanted);
-    t.equal(reads, 0);
-    await redis.set(projectedKey(config.REDIS_PREFIX), 29);
-    t.strictSame(await readAll(cold(), world.questions), wanted);
-    t.equal(reads, 3, 'behind the log');
-    await redis.set(projectedKey(config.REDIS_PREFIX), 30);
-    const key = tallyKey(config.REDIS_PREFIX, world.questions[0] ?? '');
-    await redis.del(key, `${key}:owners`);
-    t.strictSame(await readAll(cold(), world.questions), wanted);
-    t.equal(reads, 4, 'one is missing');
-    await until('it is written back', async () => (await redis.exists(key)) === 1);
-    t.strictSame(await readAll(cold(), world.questions), wanted);
-    t.equal(reads, 4);
-    const all = await redis.keys(`${config.REDIS_PREFIX}*`);
-    await redis.del(...all);
-    t.strictSame(await readAll(cold(), world.questions), wanted);
-  },
-);
+t.test('Redis is asked while it is as far as the log, otherwise the record', async (t) => {
+  const { deps } = await openParts(t);
+  const { redis, config } = deps;
+  const world = await makeWorld(deps.sql);
+  const entries = await world.write(sample(30, 5));
+  await createConsensusProjector(deps).project?.(entries);
+  await redis.set(projectedKey(config.REDIS_PREFIX), 30);
+  const wanted = await readAll(createLiveConsensus(deps), world.questions);
+  let reads = 0;
+  const sql = watchTallies(deps.sql, () => {
+    reads += 1;
+    return null;
+  });
+  const cold = () => {
+    const live = createLiveConsensus({ ...deps, sql });
+    live.onEvents(entries);
+    return live;
+  };
+  t.strictSame(await readAll(cold(), world.questions), wanted);
+  t.equal(reads, 0);
+  await redis.set(projectedKey(config.REDIS_PREFIX), 29);
+  t.strictSame(await readAll(cold(), world.questions), wanted);
+  t.equal(reads, 3, 'behind the log');
+  await redis.set(projectedKey(config.REDIS_PREFIX), 30);
+  const key = tallyKey(config.REDIS_PREFIX, world.questions[0] ?? '');
+  await redis.del(key, `${key}:owners`);
+  t.strictSame(await readAll(cold(), world.questions), wanted);
+  t.equal(reads, 4, 'one is missing');
+  await until('it is written back', async () => (await redis.exists(key)) === 1);
+  t.strictSame(await readAll(cold(), world.questions), wanted);
+  t.equal(reads, 4);
+  const all = await redis.keys(`${config.REDIS_PREFIX}*`);
+  await redis.del(...all);
+  t.strictSame(await readAll(cold(), world.questions), wanted);
+});

@@ -4,7 +4,8 @@ import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { type BrowserPage, chromium, openBrowser } from '../../help/browser.js';
 import { readDocument, readFenced, readSection } from '../../help/readme.js';
-import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { predict as predictAs } from '../../help/settling.js';
+import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
 /** The widget in a browser: it moves, tells its height, and asks nobody else for anything. */
@@ -19,14 +20,8 @@ const app = await startApp(t);
 const human = await makeHuman(app);
 const browser = await openBrowser(t);
 
-const predict = async (id: string, forecast: Readonly<Record<string, unknown>>): Promise<void> => {
-  const agent = await makeAgent(app, { human, model: 'gpt-5' });
-  const { status, body } = await app.call('POST', `/api/questions/${id}/predict`, {
-    key: agent.key,
-    body: { ...forecast, reasoning: makeReasoning() },
-  });
-  if (status !== 201) throw new Error(JSON.stringify(body));
-};
+const predict = async (id: string, forecast: Readonly<Record<string, unknown>>) =>
+  predictAs(app, await makeAgent(app, { human, model: 'gpt-5' }), id, forecast);
 
 const seen = (page: BrowserPage, expression: string, wanted: unknown) =>
   until(`${expression} = ${wanted}`, async () => (await page.evaluate(expression)) === wanted);

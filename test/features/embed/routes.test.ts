@@ -1,6 +1,7 @@
 import { t } from 'tap';
 import { startApp } from '../../help/app.js';
-import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
+import { predict as predictAs } from '../../help/settling.js';
+import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
 /** The widget and oEmbed as they are served, for every type and status. */
@@ -10,11 +11,7 @@ const human = await makeHuman(app);
 const agent = await makeAgent(app, { human });
 
 const predict = async (id: string, forecast: Readonly<Record<string, unknown>>): Promise<void> => {
-  const { status, body } = await app.call('POST', `/api/questions/${id}/predict`, {
-    key: agent.key,
-    body: { ...forecast, reasoning: makeReasoning() },
-  });
-  if (status !== 201) throw new Error(JSON.stringify(body));
+  await predictAs(app, agent, id, forecast);
   await until('the consensus', async () => {
     const consensus = await app.call('GET', `/api/questions/${id}/consensus`);
     return consensus.body.total_predictions === 1;

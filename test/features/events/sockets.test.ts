@@ -212,16 +212,6 @@ t.test('a plain request to the address of the sockets is answered what it lacks'
   t.equal(body.code, 'UPGRADE_REQUIRED');
 });
 
-t.test('stopping sends every socket away with 4200', async (t) => {
-  const { app, log } = await serveLog(t);
-  const socket = await connect(t, app.port);
-  await subscribe(socket, ['all']);
-  await log.write(2);
-  await until('both', () => socket.events().length === 2);
-  await app.stop();
-  t.equal(await socket.closed(), 4200);
-});
-
 t.test('with stores that fail', async (t) => {
   const stores = await startPrivateStores(t, { durable: false });
   const { app, log, redis } = await serveLog(t, { stores });

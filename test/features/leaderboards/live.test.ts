@@ -47,7 +47,12 @@ const openWorld = async (test: Test) => {
   await rebuild.start();
   test.teardown(() => rebuild.stop());
   const findAll = () => findBoardDifferences({ sql, redis, prefix, now: deps.clock() });
-  const settled = () => until('boards as the record', async () => (await findAll()).length === 0);
+  const settled = async () => {
+    await until('no change is left', async () => {
+      return (await sql`select from standing_changes limit 1`).length === 0;
+    });
+    await until('boards as the record', async () => (await findAll()).length === 0, 30_000, 50);
+  };
   /** A board of a hundred rows of everything, unless `part` says otherwise. */
   const queryOf = (kind: BoardKind, { category = null, period = 'all', ...more }: Part = {}) => {
     const slice = sliceOf({ category, period }, dayOf(deps.clock()));
@@ -64,19 +69,8 @@ const openWorld = async (test: Test) => {
   const addOwned = (count: number) =>
     addAgents(sql, Array(count).fill({ owner_id, balance: 5_000 }));
   return {
-    ...parts,
-    sql,
-    redis,
-    prefix,
-    boards,
-    findAll,
-    settled,
-    settle,
-    page,
-    queryOf,
-    mark,
-    owner_id,
-    addOwned,
+    ...{ ...parts, sql, redis, prefix, boards, owner_id, addOwned },
+    ...{ findAll, settled, settle, page, queryOf, mark },
   };
 };
 
@@ -219,7 +213,7 @@ t.test('the record gives the same pages as Redis while Redis has no boards', asy
 
 t.test('only agents that are linked and not suspended are on boards, as of now', async (t) => {
   const world = await openWorld(t);
-  const { sql, owner_id, page, settle } = world;
+  const { sql, owner_id, page, settle, settled } = world;
   const [one = '', two = '', free = ''] = await addAgents(sql, [
     { owner_id, balance: 1_000 },
     { owner_id, balance: 5_000 },
@@ -233,10 +227,7 @@ t.test('only agents that are linked and not suspended are on boards, as of now',
   };
   t.same(await listAfter([one, two, free]), [one, two]);
   // The rebuild may look at marked agents once more; after that it knows nothing new.
-  await until('no change is left', async () => {
-    const left = await sql`select from standing_changes limit 1`;
-    return left.length === 0;
-  });
+  await settled();
   await sql`update agents set suspended_at = now() where id = ${one}`;
   t.match((await world.findAll()).join(), one, 'nobody marked it: the check finds it');
   t.same(await listAfter([one]), [two]);

@@ -12,7 +12,7 @@ import { addAgents, addHuman, addScores } from './world.js';
 
 /** Two rebuilds, writers that never rest, and a Redis that is emptied, frozen and killed. */
 
-const stores = await startPrivateStores(t);
+const stores = await startPrivateStores(t, { durable: false });
 const here = await openParts(t, { stores });
 const there = await openParts(t, { stores });
 const { sql, redis } = here.deps;

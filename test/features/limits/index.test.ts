@@ -106,24 +106,24 @@ const windowsOf = makeWindowsOf(readConfig({ LIMIT_PREDICTIONS: '7' }));
 const keysOf = (limits: readonly string[], caller: Caller) =>
   windowsOf({ limits }, caller, address).map(({ key }) => key);
 
-t.test('every call counts against its address, and with a key against the key', async (t) => {
-  t.same(keysOf([], { kind: 'anonymous' }), ['ip:2001:db8:0:0::/64']);
-  t.same(keysOf([], agent), ['ip:2001:db8:0:0::/64', 'key:a1']);
-  t.same(keysOf([], human), ['ip:2001:db8:0:0::/64', 'key:h1']);
-});
-
-t.test('a route adds its own limits, per address or per key as the table says', async (t) => {
-  t.same(keysOf(['predictions'], agent).slice(2), ['predictions:a1']);
-  t.same(keysOf(['register'], agent).slice(2), ['register:2001:db8:0:0::/64']);
-  t.same(keysOf(['predictions'], { kind: 'anonymous' }), ['ip:2001:db8:0:0::/64']);
+t.test('a call counts against its address, its key and the limits of its route', async (t) => {
+  const ip = 'ip:2001:db8:0:0::/64';
+  for (const [limits, caller, keys] of [
+    [[], { kind: 'anonymous' }, [ip]],
+    [[], agent, [ip, 'key:a1']],
+    [[], human, [ip, 'key:h1']],
+    [['predictions'], agent, [ip, 'key:a1', 'predictions:a1']],
+    [['register'], agent, [ip, 'key:a1', 'register:2001:db8:0:0::/64']],
+    [['predictions'], { kind: 'anonymous' }, [ip]],
+    // Admins are not held back by the limits of a route.
+    [['register'], { kind: 'admin' }, [ip]],
+    [['login'], { ...human, is_admin: true }, [ip, 'key:h1']],
+  ] as const) {
+    t.same(keysOf(limits, caller), keys, `${caller.kind}: ${limits}`);
+  }
   t.match(windowsOf({ limits: ['predictions'] }, agent, address)[2], {
     ...{ name: 'predictions', limit: 7, window_ms: 60_000 },
   });
-});
-
-t.test('admins are not held back by the limits of a route', async (t) => {
-  t.same(keysOf(['register'], { kind: 'admin' }), ['ip:2001:db8:0:0::/64']);
-  t.same(keysOf(['login'], { ...human, is_admin: true }), ['ip:2001:db8:0:0::/64', 'key:h1']);
 });
 
 t.test('the limits are those of the contract', async (t) => {

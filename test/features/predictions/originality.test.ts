@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { t } from 'tap';
-import { makeReasoning } from '../../../bench/load/predict-texts.js';
 import { checkReasoning, readWords } from '../../../src/features/predictions/gates.js';
 import { findHeadings } from '../../../src/features/predictions/reasoning.js';
 import { SimilarSets } from '../../../src/kit/similar-sets.js';
@@ -147,17 +146,6 @@ t.test('one word makes the difference, in either direction', async (t) => {
   t.equal(sets.find(readWords([...at, names[120]].join(' '))), null);
   t.equal(sets.find(readWords([...at.slice(1)].join(' '))), null, '59 of 100');
   t.equal(sets.find(readWords(at.toReversed().join('\n').toUpperCase()))?.similarity, 0.6);
-});
-
-t.test('the texts of the load are far from each other', async (t) => {
-  const sets = new SimilarSets();
-  for (let n = 0; n < 5_000; n += 1) {
-    const { words } = checkReasoning(makeReasoning(n));
-    const found = sets.find(words);
-    if (found !== null) return t.same(found, null, `text ${n}`);
-    sets.add(words);
-  }
-  t.equal(sets.size, 5_000);
 });
 
 t.test('texts without blanks are compared by their words', async (t) => {

@@ -74,26 +74,23 @@ const losing = (sql: Sql, times: number): Sql => {
   });
 };
 
-t.test(
-  'a commit whose answer was lost is an outage, and a repeat gets the first result',
-  async (t) => {
-    const { sql, start } = await openWorld();
-    const { predict } = start(losing(sql, 1));
-    const [one, other] = [makeReasoning(1), makeReasoning(2)];
-    const lost = await Promise.allSettled([predict(1, 0, one), predict(2, 0, other)]);
-    t.same(pluck(lost, 'status'), ['rejected', 'rejected']);
-    t.same(outcome(await predict(1, 0, one)), 'replayed');
-    t.same(outcome(await predict(2, 0, makeReasoning(9))), 'DUPLICATE_PREDICTION');
-    t.same(
-      outcome(await predict(3, 0, other)),
-      'CITATIONS_REUSED',
-      'what was stored is compared with',
-    );
-    t.same(outcome(await predict(3, 0, makeReasoning(3))), 'placed');
-    const rows = await sql<{ seq: number }[]>`select seq from predictions order by seq`;
-    t.same(pluck(rows, 'seq'), [1, 2, 3]);
-  },
-);
+t.test('a commit whose answer is lost is an outage; a repeat gets the first result', async (t) => {
+  const { sql, start } = await openWorld();
+  const { predict } = start(losing(sql, 1));
+  const [one, other] = [makeReasoning(1), makeReasoning(2)];
+  const lost = await Promise.allSettled([predict(1, 0, one), predict(2, 0, other)]);
+  t.same(pluck(lost, 'status'), ['rejected', 'rejected']);
+  t.same(outcome(await predict(1, 0, one)), 'replayed');
+  t.same(outcome(await predict(2, 0, makeReasoning(9))), 'DUPLICATE_PREDICTION');
+  t.same(
+    outcome(await predict(3, 0, other)),
+    'CITATIONS_REUSED',
+    'what was stored is compared with',
+  );
+  t.same(outcome(await predict(3, 0, makeReasoning(3))), 'placed');
+  const rows = await sql<{ seq: number }[]>`select seq from predictions order by seq`;
+  t.same(pluck(rows, 'seq'), [1, 2, 3]);
+});
 
 t.test('memories that are forgotten for want of room are read again', async (t) => {
   const { sql, start } = await openWorld({ ORIGINALITY_MB: 0.01 });
@@ -108,49 +105,43 @@ t.test('memories that are forgotten for want of room are read again', async (t) 
   t.equal(row?.['count'], 8);
 });
 
-t.test(
-  'a batch that would give a number twice is refused, and stored by what is true',
-  async (t) => {
-    const { sql, start } = await openWorld();
-    const { predict } = start();
-    t.equal(outcome(await predict(0, 0)), 'placed');
-    // As if a process had numbered without the lock.
-    await sql`update question_seqs set seq = 0 where question_id = ${questionId(0)}`;
-    await t.rejects(predict(1, 0), { code: '23505' });
-    await sql`update question_seqs set seq = 1 where question_id = ${questionId(0)}`;
-    t.equal(outcome(await predict(1, 0)), 'placed');
-  },
-);
+t.test('a batch that would give a number twice is refused as a whole', async (t) => {
+  const { sql, start } = await openWorld();
+  const { predict } = start();
+  t.equal(outcome(await predict(0, 0)), 'placed');
+  // As if a process had numbered without the lock.
+  await sql`update question_seqs set seq = 0 where question_id = ${questionId(0)}`;
+  await t.rejects(predict(1, 0), { code: '23505' });
+  await sql`update question_seqs set seq = 1 where question_id = ${questionId(0)}`;
+  t.equal(outcome(await predict(1, 0)), 'placed');
+});
 
-t.test(
-  'processes at once on the same questions: nothing twice, no gap, nothing alike',
-  async (t) => {
-    const { sql, start } = await openWorld();
-    const processes = [start(), start(), start()];
-    const texts = Array.from({ length: 60 }, (_, n) => makeReasoning(n));
-    const pick = (below: number): number => Math.floor(Math.random() * below);
-    const calls = Array.from({ length: 600 }, async (_, n) => {
-      for (let turns = pick(200); turns > 0; turns -= 1) await nextTurn();
-      const reasoning = texts[pick(texts.length)] as string;
-      return outcome(await processes[n % 3]!.predict(pick(agents - 1), pick(questions), reasoning));
-    });
-    const outcomes = await Promise.all(calls);
-    const placed = outcomes.filter((one) => one === 'placed').length;
-    t.ok(placed > questions * 5, `${placed} placed`);
-    const rows = await sql<{ question_id: string; agent_id: string; reasoning: string }[]>`
+t.test('processes at once on one question: nothing twice, no gap, nothing alike', async (t) => {
+  const { sql, start } = await openWorld();
+  const processes = [start(), start(), start()];
+  const texts = Array.from({ length: 60 }, (_, n) => makeReasoning(n));
+  const pick = (below: number): number => Math.floor(Math.random() * below);
+  const calls = Array.from({ length: 600 }, async (_, n) => {
+    for (let turns = pick(200); turns > 0; turns -= 1) await nextTurn();
+    const reasoning = texts[pick(texts.length)] as string;
+    return outcome(await processes[n % 3]!.predict(pick(agents - 1), pick(questions), reasoning));
+  });
+  const outcomes = await Promise.all(calls);
+  const placed = outcomes.filter((one) => one === 'placed').length;
+  t.ok(placed > questions * 5, `${placed} placed`);
+  const rows = await sql<{ question_id: string; agent_id: string; reasoning: string }[]>`
     select question_id, agent_id, reasoning from predictions`;
-    t.equal(rows.length, placed, 'every answer has its row');
-    const keys = (name: 'question_id' | 'agent_id') =>
-      rows.map((row) => `${row[name]} ${row.reasoning}`);
-    t.equal(new Set(keys('question_id')).size, placed, 'no text twice on a question');
-    t.equal(new Set(keys('agent_id')).size, placed, 'no pages twice by an agent');
-    const numbers = await sql`
+  t.equal(rows.length, placed, 'every answer has its row');
+  const keys = (name: 'question_id' | 'agent_id') =>
+    rows.map((row) => `${row[name]} ${row.reasoning}`);
+  t.equal(new Set(keys('question_id')).size, placed, 'no text twice on a question');
+  t.equal(new Set(keys('agent_id')).size, placed, 'no pages twice by an agent');
+  const numbers = await sql`
     select s.seq, max(p.seq) as last, count(*)::int as count
     from question_seqs s join predictions p using (question_id)
     group by s.question_id, s.seq`;
-    for (const { seq, last, count } of numbers) t.same([seq, last], [count, count], 'no gap');
-    const [events] = await sql`
+  for (const { seq, last, count } of numbers) t.same([seq, last], [count, count], 'no gap');
+  const [events] = await sql`
     select count(*)::int as count from outbox where event = 'prediction.placed'`;
-    t.equal(events?.['count'], placed, 'each with its event');
-  },
-);
+  t.equal(events?.['count'], placed, 'each with its event');
+});

@@ -146,42 +146,36 @@ t.test('without the setting nobody is asked', async (t) => {
 const makeOwn = () =>
   makeReach({ allow_cidrs: ['127.0.0.0/8'], dns_servers: [names.server], public_name: '' });
 
-t.test(
-  'a page is asked for once, by all who cite it at that time and for a while after',
-  async (t) => {
-    const { findUnreachable } = makeOwn();
-    const urls = [page(unique('good')), page(unique('gone'))];
-    const ask = (agent_id: string) =>
-      findUnreachable({ urls, agent_id, until_ms: performance.now() + 60_000 });
-    const before = asked.length;
-    const found = await Promise.all(['a', 'b', 'c'].map(ask));
-    await ask('d');
-    for (const one of found) t.same([...(one ?? [])], [[urls[1], 'answered 404']]);
-    const [good = '', gone = ''] = urls.map((url) => new URL(url).pathname);
-    t.same(asked.slice(before).sort(), [`GET ${gone}`, `HEAD ${gone}`, `HEAD ${good}`]);
-  },
-);
+t.test('a page is asked for once, for all who cite it then and a while after', async (t) => {
+  const { findUnreachable } = makeOwn();
+  const urls = [page(unique('good')), page(unique('gone'))];
+  const ask = (agent_id: string) =>
+    findUnreachable({ urls, agent_id, until_ms: performance.now() + 60_000 });
+  const before = asked.length;
+  const found = await Promise.all(['a', 'b', 'c'].map(ask));
+  await ask('d');
+  for (const one of found) t.same([...(one ?? [])], [[urls[1], 'answered 404']]);
+  const [good = '', gone = ''] = urls.map((url) => new URL(url).pathname);
+  t.same(asked.slice(before).sort(), [`GET ${gone}`, `HEAD ${gone}`, `HEAD ${good}`]);
+});
 
-t.test(
-  'a silent page is given up; one agent with many of them leaves room to others',
-  async (t) => {
-    const { findUnreachable } = makeOwn();
-    const find = (urls: readonly string[], agent_id: string, within_ms = 60_000) =>
-      findUnreachable({ urls, agent_id, until_ms: performance.now() + within_ms });
-    const silent = (count: number) => Array.from({ length: count }, () => page(unique('silent')));
-    const waiting = find(silent(72), 'greedy');
-    await until('the first ones', () => held.length >= 8);
-    t.equal(await find(silent(1), 'greedy'), null, 'no room for more');
-    t.equal(await find([page(unique('silent'))], 'other', 0), null, 'no time left');
-    const other = await find([page(unique('good')), page(unique('good'))], 'other');
-    t.equal(other?.size, 0, 'another agent is answered meanwhile');
-    t.ok(held.length < 72, 'few are asked for at once');
-    const [first] = [...((await find(silent(1), 'third')) ?? [])];
-    t.match(first?.[1], /the answer took too long/);
-    for (const response of held.splice(0)) response.destroy();
-    void waiting.catch(() => undefined);
-  },
-);
+t.test('a silent page is given up; an agent with many leaves room to others', async (t) => {
+  const { findUnreachable } = makeOwn();
+  const find = (urls: readonly string[], agent_id: string, within_ms = 60_000) =>
+    findUnreachable({ urls, agent_id, until_ms: performance.now() + within_ms });
+  const silent = (count: number) => Array.from({ length: count }, () => page(unique('silent')));
+  const waiting = find(silent(72), 'greedy');
+  await until('the first ones', () => held.length >= 8);
+  t.equal(await find(silent(1), 'greedy'), null, 'no room for more');
+  t.equal(await find([page(unique('silent'))], 'other', 0), null, 'no time left');
+  const other = await find([page(unique('good')), page(unique('good'))], 'other');
+  t.equal(other?.size, 0, 'another agent is answered meanwhile');
+  t.ok(held.length < 72, 'few are asked for at once');
+  const [first] = [...((await find(silent(1), 'third')) ?? [])];
+  t.match(first?.[1], /the answer took too long/);
+  for (const response of held.splice(0)) response.destroy();
+  void waiting.catch(() => undefined);
+});
 
 t.test('where nothing can be found out the answer is 503, and nothing is stored', async (t) => {
   const app = await startApp(t, { roles: ['api'], env: reach_env });

@@ -239,23 +239,20 @@ t.test('the four in running text are found, and read the same by all', async (t)
   }
 });
 
-t.test(
-  'a heading in lines that were escaped twice is found, and other backslashes stay',
-  async (t) => {
-    const lines = (end: string): string =>
-      parts.map(([name, text]) => `${name}${end}${text}`).join(end);
-    for (const end of ['\\n', '\\r\\n', '\\n\\n']) {
-      const check = checkReasoning(`${lines(end)} Kept in C:\\data.`);
-      t.same(check.failures, [], end);
-      t.equal(
-        check.text,
-        `${lines(end.replaceAll('\\r', '').replaceAll('\\n', '\n'))} Kept in C:\\data.`,
-      );
-    }
-    const plain = `${lines('\n')} It is kept in C:\\new\\notes, see \\neq.`;
-    t.equal(checkReasoning(plain).text, plain);
-  },
-);
+t.test('a heading in lines escaped twice is found, and other backslashes stay', async (t) => {
+  const lines = (end: string): string =>
+    parts.map(([name, text]) => `${name}${end}${text}`).join(end);
+  for (const end of ['\\n', '\\r\\n', '\\n\\n']) {
+    const check = checkReasoning(`${lines(end)} Kept in C:\\data.`);
+    t.same(check.failures, [], end);
+    t.equal(
+      check.text,
+      `${lines(end.replaceAll('\\r', '').replaceAll('\\n', '\n'))} Kept in C:\\data.`,
+    );
+  }
+  const plain = `${lines('\n')} It is kept in C:\\new\\notes, see \\neq.`;
+  t.equal(checkReasoning(plain).text, plain);
+});
 
 t.test('every order of the four sections but the right one is refused, and says so', async (t) => {
   const sections: Record<string, string> = {

@@ -28,24 +28,21 @@ t.test('each gate on a prediction has the status and category of the contract', 
   t.match(DUPLICATE_PREDICTION, { status: 409, category: 'conflict' });
 });
 
-t.test(
-  'failures make one refusal: the first gives code and sentence, all are listed',
-  async (t) => {
-    const failures: Failure[] = [
-      { path: 'body.reasoning', message: 'No sources.', code: 'CITATIONS_REQUIRED' },
-      { path: 'body.confidence', message: 'Too sure.', code: 'INVALID_CONFIDENCE' },
-    ];
-    if (!hasFailures(failures)) throw new Error('there are two');
-    const fault = refuseFailures(failures);
-    t.equal(fault.def, prediction_faults.CITATIONS_REQUIRED);
-    t.equal(fault.message, 'No sources.');
-    t.same(fault.fields, failures);
-    const shape: Failure = {
-      path: 'body.reasoning',
-      message: 'Too long.',
-      code: 'INVALID_REQUEST',
-    };
-    t.equal(refuseFailures([shape]).def, common_faults.INVALID_REQUEST);
-    t.equal(hasFailures([]), false);
-  },
-);
+t.test('failures make one refusal: the first gives its code, all are listed', async (t) => {
+  const failures: Failure[] = [
+    { path: 'body.reasoning', message: 'No sources.', code: 'CITATIONS_REQUIRED' },
+    { path: 'body.confidence', message: 'Too sure.', code: 'INVALID_CONFIDENCE' },
+  ];
+  if (!hasFailures(failures)) throw new Error('there are two');
+  const fault = refuseFailures(failures);
+  t.equal(fault.def, prediction_faults.CITATIONS_REQUIRED);
+  t.equal(fault.message, 'No sources.');
+  t.same(fault.fields, failures);
+  const shape: Failure = {
+    path: 'body.reasoning',
+    message: 'Too long.',
+    code: 'INVALID_REQUEST',
+  };
+  t.equal(refuseFailures([shape]).def, common_faults.INVALID_REQUEST);
+  t.equal(hasFailures([]), false);
+});

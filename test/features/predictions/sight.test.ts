@@ -88,54 +88,51 @@ const countSeen = async (
   return seen;
 };
 
-t.test(
-  'with HIDE_REASONING only who has predicted reads reasoning, while a question is open',
-  async (t) => {
-    const app = await startApp(t, { roles: ['api', 'relay'], env: { HIDE_REASONING: 'true' } });
-    const world = await build(app);
-    const human = await makeHuman(app);
-    const [reader, stranger] = [await makeAgent(app, { human }), await makeAgent(app)];
-    t.equal(await countSeen(world, {}), 0, 'nobody in particular');
-    t.equal(await countSeen(world, { key: reader.key }), 0, 'an agent that has not predicted');
-    t.equal(await countSeen(world, { key: stranger.key }), 0, 'an agent that is not linked');
-    t.equal(await countSeen(world, { token: human.token }), 0, 'the owner of one that has not');
-    t.equal(await countSeen(world, { key: world.author.key }), telling, 'the author');
-    t.equal(await countSeen(world, { admin: true }), telling, 'an admin');
+t.test('with HIDE_REASONING an open question shows reasons to those who predicted', async (t) => {
+  const app = await startApp(t, { roles: ['api', 'relay'], env: { HIDE_REASONING: 'true' } });
+  const world = await build(app);
+  const human = await makeHuman(app);
+  const [reader, stranger] = [await makeAgent(app, { human }), await makeAgent(app)];
+  t.equal(await countSeen(world, {}), 0, 'nobody in particular');
+  t.equal(await countSeen(world, { key: reader.key }), 0, 'an agent that has not predicted');
+  t.equal(await countSeen(world, { key: stranger.key }), 0, 'an agent that is not linked');
+  t.equal(await countSeen(world, { token: human.token }), 0, 'the owner of one that has not');
+  t.equal(await countSeen(world, { key: world.author.key }), telling, 'the author');
+  t.equal(await countSeen(world, { admin: true }), telling, 'an admin');
 
-    const path = `/api/predictions/${world.pid}`;
-    const hidden = await app.call('GET', path, { key: reader.key });
-    t.match(hidden.body.prediction, {
-      ...{ reasoning: null, citations: [], prior_basis: null, reasoning_hidden: true },
-      ...{ confidence: 70, resolution_protocol: 'Ask.', prior_probability: 50 },
-    });
-    t.match(hidden.headers.get('vary'), /X-API-Key, Authorization/);
-    const etag = hidden.headers.get('etag') ?? '';
-    const again = await app.call('GET', path, {
-      ...{ key: reader.key, headers: { 'if-none-match': etag } },
-    });
-    t.equal(again.status, 304);
-    t.match(again.headers.get('vary'), /X-API-Key/);
-    const other = await app.call('GET', path, {
-      ...{ key: world.author.key, headers: { 'if-none-match': etag } },
-    });
-    t.equal(other.status, 200, 'a tag stands for what its reader saw');
-    t.notOk('reasoning_hidden' in other.body.prediction);
+  const path = `/api/predictions/${world.pid}`;
+  const hidden = await app.call('GET', path, { key: reader.key });
+  t.match(hidden.body.prediction, {
+    ...{ reasoning: null, citations: [], prior_basis: null, reasoning_hidden: true },
+    ...{ confidence: 70, resolution_protocol: 'Ask.', prior_probability: 50 },
+  });
+  t.match(hidden.headers.get('vary'), /X-API-Key, Authorization/);
+  const etag = hidden.headers.get('etag') ?? '';
+  const again = await app.call('GET', path, {
+    ...{ key: reader.key, headers: { 'if-none-match': etag } },
+  });
+  t.equal(again.status, 304);
+  t.match(again.headers.get('vary'), /X-API-Key/);
+  const other = await app.call('GET', path, {
+    ...{ key: world.author.key, headers: { 'if-none-match': etag } },
+  });
+  t.equal(other.status, 200, 'a tag stands for what its reader saw');
+  t.notOk('reasoning_hidden' in other.body.prediction);
 
-    const flight = await app.call('GET', `/api/questions/${world.id}/preflight`, {
-      key: reader.key,
-    });
-    t.equal(flight.body.own_prediction, null);
-    await world.predict(reader.key);
-    t.equal(await countSeen(world, { key: reader.key }), telling, 'once it has predicted');
-    t.equal(await countSeen(world, { token: human.token }), telling, 'and its owner with it');
-    t.equal(await countSeen(world, {}), 0);
-    const own = await app.call('GET', '/api/me/predictions', { key: world.author.key });
-    t.ok(seesText(world.text, own.body), 'own data are whole');
+  const flight = await app.call('GET', `/api/questions/${world.id}/preflight`, {
+    key: reader.key,
+  });
+  t.equal(flight.body.own_prediction, null);
+  await world.predict(reader.key);
+  t.equal(await countSeen(world, { key: reader.key }), telling, 'once it has predicted');
+  t.equal(await countSeen(world, { token: human.token }), telling, 'and its owner with it');
+  t.equal(await countSeen(world, {}), 0);
+  const own = await app.call('GET', '/api/me/predictions', { key: world.author.key });
+  t.ok(seesText(world.text, own.body), 'own data are whole');
 
-    await app.call('POST', `/api/admin/questions/${world.id}/close`, { admin: true, body: {} });
-    t.equal(await countSeen(world, {}), telling, 'everybody, after the question closed');
-  },
-);
+  await app.call('POST', `/api/admin/questions/${world.id}/close`, { admin: true, body: {} });
+  t.equal(await countSeen(world, {}), telling, 'everybody, after the question closed');
+});
 
 t.test('a question whose time is up hides nothing, closed by the timer or not yet', async (t) => {
   const app = await startApp(t, { roles: ['api'], env: { HIDE_REASONING: 'true' } });

@@ -69,27 +69,24 @@ t.test('settlers whose leases run out at once take turns and settle everything o
   t.ok(lease?.['fence'] > 3, `the lease changed hands: fence ${lease?.['fence']}`);
 });
 
-t.test(
-  'of two who settle the same chunk one moves the cursor, and none without the lease',
-  async (t) => {
-    const parts = await makeWorld(t);
-    await resolveQuestion(parts, 0);
-    const { sql } = parts.deps;
-    const job = await readJob(sql, []);
-    if (job === undefined) return t.fail('there is no job');
-    const [first] = await sql`select agent_id from predictions order by agent_id limit 1`;
-    const step = { cursor_agent: first?.['agent_id'], count: 1, is_last: false, at: new Date() };
-    const lease = await takeLease(sql, 'settling', makeId(), 60);
-    if (lease === undefined) return t.fail('the lease is taken');
-    const move = (by: Lease) => sql.begin(async (tx) => moveCursor(tx, job, by, step));
-    t.equal(await move({ ...lease, fence: lease.fence - 1 }), false, 'an older fence');
-    t.equal(await move({ ...lease, holder: makeId() }), false, 'somebody else');
-    const moved = await Promise.all([1, 2, 3].map(() => move(lease)));
-    t.same([...moved].sort(), [false, false, true]);
-    const [row] = await sql`select done from resolutions`;
-    t.equal(row?.['done'], 1);
-  },
-);
+t.test('of two settling one chunk one moves the cursor, and none without the lease', async (t) => {
+  const parts = await makeWorld(t);
+  await resolveQuestion(parts, 0);
+  const { sql } = parts.deps;
+  const job = await readJob(sql, []);
+  if (job === undefined) return t.fail('there is no job');
+  const [first] = await sql`select agent_id from predictions order by agent_id limit 1`;
+  const step = { cursor_agent: first?.['agent_id'], count: 1, is_last: false, at: new Date() };
+  const lease = await takeLease(sql, 'settling', makeId(), 60);
+  if (lease === undefined) return t.fail('the lease is taken');
+  const move = (by: Lease) => sql.begin(async (tx) => moveCursor(tx, job, by, step));
+  t.equal(await move({ ...lease, fence: lease.fence - 1 }), false, 'an older fence');
+  t.equal(await move({ ...lease, holder: makeId() }), false, 'somebody else');
+  const moved = await Promise.all([1, 2, 3].map(() => move(lease)));
+  t.same([...moved].sort(), [false, false, true]);
+  const [row] = await sql`select done from resolutions`;
+  t.equal(row?.['done'], 1);
+});
 
 t.test('a question that cannot be settled does not hold up another', async (t) => {
   const said: string[] = [];

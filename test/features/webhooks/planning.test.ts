@@ -75,24 +75,21 @@ t.test('what comes over the stream is planned, acknowledged and sent at once', a
   t.same(await sql`select from planned_ranges`, [], 'what touches is one');
 });
 
-t.test(
-  'several signers share the stream: nothing is planned or sent twice, and the limits hold for all',
-  async (t) => {
-    const log = openLog();
-    const owner = newAgent();
-    for (const path of ['/1', '/2', '/3']) await world.addHook({ path, owner });
-    await world.addHook({ path: '/4' });
-    await log.write(1, wanted);
-    await Promise.all([world.startSigner(), world.startSigner(), world.startSigner()]);
-    for (let n = 0; n < 30; n += 1) await log.write(20, wanted);
-    await world.settled(4 * 601, 'delivered');
-    const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);
-    t.equal(seen.length, 4 * 601);
-    t.equal(new Set(seen).size, 4 * 601);
-    for (const path of ['/1', '/2', '/3', '/4']) t.ok(world.receiver.load(path).most <= 2, path);
-    await plannedUpTo(601);
-  },
-);
+t.test('signers share the stream: nothing is sent twice, and limits hold for all', async (t) => {
+  const log = openLog();
+  const owner = newAgent();
+  for (const path of ['/1', '/2', '/3']) await world.addHook({ path, owner });
+  await world.addHook({ path: '/4' });
+  await log.write(1, wanted);
+  await Promise.all([world.startSigner(), world.startSigner(), world.startSigner()]);
+  for (let n = 0; n < 12; n += 1) await log.write(20, wanted);
+  await world.settled(4 * 241, 'delivered');
+  const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);
+  t.equal(seen.length, 4 * 241);
+  t.equal(new Set(seen).size, 4 * 241);
+  for (const path of ['/1', '/2', '/3', '/4']) t.ok(world.receiver.load(path).most <= 2, path);
+  await plannedUpTo(241);
+});
 
 t.test('ranges beyond a hole wait for it, and are not planned again', async (t) => {
   const log = openLog();
@@ -117,31 +114,28 @@ t.test('ranges beyond a hole wait for it, and are not planned again', async (t) 
   t.same(await sql`select from planned_ranges`, []);
 });
 
-t.test(
-  'the group, the stream and all of Redis may go: everything is planned, and once',
-  async (t) => {
-    const log = openLog();
-    const hook = await world.addHook();
-    await world.startSigner({ late_ms: 500 });
-    await log.write(5, wanted);
-    await world.settled(5, 'delivered');
-    await redis.xgroup('DESTROY', key, 'signers');
-    await log.write(5, wanted);
-    await world.settled(10, 'delivered');
-    await redis.del(key);
-    await log.record(5, wanted);
-    await world.settled(15, 'delivered');
-    // The stream is back; the tail of it is lost before anybody has read it.
-    await log.append(11, 13);
-    await log.record(5, wanted);
-    await world.settled(20, 'delivered');
-    await log.append(14, 20);
-    await log.write(5, wanted);
-    await world.settled(25, 'delivered');
-    t.same(await offsetsOf(hook.id), range(1, 25));
-    t.equal(world.receiver.received.length, 25, 'nothing is sent twice');
-  },
-);
+t.test('group, stream and all of Redis may go: everything is planned once', async (t) => {
+  const log = openLog();
+  const hook = await world.addHook();
+  await world.startSigner({ late_ms: 500 });
+  await log.write(5, wanted);
+  await world.settled(5, 'delivered');
+  await redis.xgroup('DESTROY', key, 'signers');
+  await log.write(5, wanted);
+  await world.settled(10, 'delivered');
+  await redis.del(key);
+  await log.record(5, wanted);
+  await world.settled(15, 'delivered');
+  // The stream is back; the tail of it is lost before anybody has read it.
+  await log.append(11, 13);
+  await log.record(5, wanted);
+  await world.settled(20, 'delivered');
+  await log.append(14, 20);
+  await log.write(5, wanted);
+  await world.settled(25, 'delivered');
+  t.same(await offsetsOf(hook.id), range(1, 25));
+  t.equal(world.receiver.received.length, 25, 'nothing is sent twice');
+});
 
 t.test('the portion of a reader that died is taken over', async () => {
   const log = openLog();
@@ -193,7 +187,7 @@ t.test('events of days ago are planned like those of today', async () => {
     update events
     set recorded_on = recorded_on - 3, recorded_at = recorded_at - interval '3 days'
     where "offset" <= 2`;
-  await world.startSigner();
+  await world.startSigner({ late_ms: 0 });
   await world.settled(4, 'delivered');
 });
 

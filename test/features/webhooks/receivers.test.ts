@@ -235,28 +235,25 @@ const makeCases = (now_ms: number): Cases => ({
   ...makeAsking(now_ms),
 });
 
-t.test(
-  'each answer is a success, or a failure that is tried again at the right time',
-  async (t) => {
-    const cases = makeCases(world.deps.clock().getTime());
-    const behaviours = Object.entries(cases).map(([path, { does }]) => [path, does] as const);
-    const pair = await world.receiver.issue({ names: ['127.0.0.1'] });
-    const hostile = await startHostile(t, pair, Object.fromEntries(behaviours));
-    const urls = Object.keys(cases).map(hostile.url);
-    const of = await deliverTo(urls, { wall_ms: 60_000 });
-    for (const [path, wanted] of Object.entries(cases)) {
-      const { delay_s, ...got } = of(hostile.url(path));
-      const { state, status, error = null } = wanted;
-      t.match(got, { state, status, error }, path);
-      if (wanted.answer !== undefined) t.match(got.answer, wanted.answer, path);
-      const [least, most] = wanted.delay ?? [-1, 1];
-      // Latencies are whole milliseconds.
-      t.ok(delay_s > least - 0.01 && delay_s < most + 0.01, `${path}: ${delay_s} s`);
-      t.equal(hostile.count(path), 1, path);
-    }
-    await until('every connection is closed', () => hostile.open === 0);
-  },
-);
+t.test('each answer is a success, or a failure tried again at the right time', async (t) => {
+  const cases = makeCases(world.deps.clock().getTime());
+  const behaviours = Object.entries(cases).map(([path, { does }]) => [path, does] as const);
+  const pair = await world.receiver.issue({ names: ['127.0.0.1'] });
+  const hostile = await startHostile(t, pair, Object.fromEntries(behaviours));
+  const urls = Object.keys(cases).map(hostile.url);
+  const of = await deliverTo(urls, { wall_ms: 60_000 });
+  for (const [path, wanted] of Object.entries(cases)) {
+    const { delay_s, ...got } = of(hostile.url(path));
+    const { state, status, error = null } = wanted;
+    t.match(got, { state, status, error }, path);
+    if (wanted.answer !== undefined) t.match(got.answer, wanted.answer, path);
+    const [least, most] = wanted.delay ?? [-1, 1];
+    // Latencies are whole milliseconds.
+    t.ok(delay_s > least - 0.01 && delay_s < most + 0.01, `${path}: ${delay_s} s`);
+    t.equal(hostile.count(path), 1, path);
+  }
+  await until('every connection is closed', () => hostile.open === 0);
+});
 
 t.test('no redirect is followed', async (t) => {
   const inside = await startMute(t);

@@ -59,19 +59,16 @@ t.test('an endpoint is sent two at a time, in order', async (t) => {
   t.same([...slots.counts()], []);
 });
 
-t.test(
-  'an owner is sent eight at a time, and a freed slot goes to a sister endpoint',
-  async (t) => {
-    const { take, open, end } = setUp();
-    for (const id of ['a', 'b', 'c', 'd', 'e']) await take(id, 2, 'one');
-    t.equal(open().length, 8);
-    await take('z', 1, 'other');
-    t.ok(open().includes('z0'), 'another owner is not held up');
-    await end('a0');
-    t.ok(open().includes('e0'));
-    t.equal(open().length, 9);
-  },
-);
+t.test('an owner is sent eight at a time; a freed slot goes to a sister endpoint', async (t) => {
+  const { take, open, end } = setUp();
+  for (const id of ['a', 'b', 'c', 'd', 'e']) await take(id, 2, 'one');
+  t.equal(open().length, 8);
+  await take('z', 1, 'other');
+  t.ok(open().includes('z0'), 'another owner is not held up');
+  await end('a0');
+  t.ok(open().includes('e0'));
+  t.equal(open().length, 9);
+});
 
 t.test('the total holds, and those that had to wait come first', async (t) => {
   const { take, open, end } = setUp({ total: 3 });
@@ -363,24 +360,21 @@ const losingOne = (inner: Sql): { readonly sql: Sql; readonly count: () => numbe
   return { sql: proxy, count: () => count };
 };
 
-t.test(
-  'what a claim holds whose answer was lost is sent at once, not when its lease is over',
-  async (t) => {
-    await world.addHook({ path: '/hook' });
-    await world.record({}, {}, {});
-    const losing = losingOne(sql);
-    const signer = createSigner(
-      { ...world.deps, sql: losing.sql },
-      { webhooks: world.webhooks, sweep_ms: 50, lease_ms: 60_000 },
-    );
-    t.teardown(() => signer.stop());
-    await signer.start();
-    const deliveries = await world.settled(3, 'delivered');
-    t.equal(losing.count(), 1, 'one claim was lost');
-    t.equal(world.receiver.received.length, 3, 'nothing was sent twice');
-    t.same(pluck(deliveries, 'attempts'), [1, 1, 1]);
-  },
-);
+t.test('a claim whose answer was lost is sent at once, not when its lease is over', async (t) => {
+  await world.addHook({ path: '/hook' });
+  await world.record({}, {}, {});
+  const losing = losingOne(sql);
+  const signer = createSigner(
+    { ...world.deps, sql: losing.sql },
+    { webhooks: world.webhooks, sweep_ms: 50, lease_ms: 60_000 },
+  );
+  t.teardown(() => signer.stop());
+  await signer.start();
+  const deliveries = await world.settled(3, 'delivered');
+  t.equal(losing.count(), 1, 'one claim was lost');
+  t.equal(world.receiver.received.length, 3, 'nothing was sent twice');
+  t.same(pluck(deliveries, 'attempts'), [1, 1, 1]);
+});
 
 const endPause = () => sql`update webhooks set paused_until = now() where trips > 0`;
 

@@ -21,6 +21,10 @@ const startVictim = ({ deps: { config } }: World) =>
     },
   });
 
+/** As after some seconds: what the dead signer holds is over. */
+const passTime = ({ deps: { sql } }: World) => sql`
+  update deliveries set lease_until = now() - interval '1 second' where state = 'sending'`;
+
 test('kill -9 between the answer and the settling: delivered again, same webhook-id', async (t) => {
   const world = await makeWorld(t);
   const { sql } = world.deps;
@@ -55,6 +59,7 @@ test('kill -9 between the answer and the settling: delivered again, same webhook
   t.match(await world.deliveries(), [{ state: 'sending', attempts: 0 }]);
   t.same(await world.attempts(event_id as string), []);
 
+  await passTime(world);
   await world.startSigner();
   await world.settled(1, 'delivered');
   const ids = world.receiver.received.map((one) => one.headers['webhook-id']);
@@ -71,6 +76,7 @@ test('kill -9 under load: every event arrives, and only calls in flight arrive t
   await until('some calls', () => world.receiver.received.length >= 50);
   victim.kill('SIGKILL');
   await once(victim, 'exit');
+  await passTime(world);
   await world.startSigner();
   await world.settled(400, 'delivered');
   const seen = world.receiver.received.map((one) => `${one.path} ${one.headers['webhook-id']}`);

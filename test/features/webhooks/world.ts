@@ -78,14 +78,12 @@ const recordEvents = async (deps: Deps, events: readonly EventOptions[]): Promis
       returning "offset", (now() at time zone 'UTC')::date::text as today`;
     if (head === undefined) throw new Error('the log has no head');
     const first = head.offset - events.length + 1;
-    for (const [index, one] of events.entries()) {
-      await tx`
-        insert into events ("offset", recorded_on, recorded_at, id, event, audience_id, body)
-        values (
-          ${first + index}, ${head.today}::date, now(), ${ids[index] as string},
-          ${one.event ?? 'question.created'}, ${one.audience_id ?? null}, ${bodyOf(one)}
-        )`;
-    }
+    const rows = events.map((one, index) => ({
+      ...{ offset: first + index, recorded_on: head.today, recorded_at: new Date() },
+      ...{ id: ids[index], event: one.event ?? 'question.created', body: bodyOf(one) },
+      audience_id: one.audience_id ?? null,
+    }));
+    await tx`insert into events ${tx(rows as never[])}`;
     await planDeliveries(tx, { first, last: head.offset });
     return ids;
   });
@@ -194,12 +192,13 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
       where event_id = ${event_id ?? null}
       order by at`,
     /** Waits until there are so many deliveries, each in one of the states. */
-    settled: async (count: number, ...states: readonly string[]) =>
-      until(`${count} deliveries ${states.join(' or ')}`, async () => {
-        const all = await deliveries();
-        const done = all.length === count && all.every((one) => states.includes(one.state));
-        return done ? all : undefined;
-      }),
+    settled: async (count: number, ...states: readonly string[]) => {
+      await until(`${count} deliveries ${states.join(' or ')}`, async () => {
+        const rows = await looker`select state from deliveries`;
+        return rows.length === count && rows.every(({ state }) => states.includes(state));
+      });
+      return deliveries();
+    },
     /** Makes waiting deliveries due. */
     makeDue: async () => {
       await sql`update deliveries set next_at = now() where state = 'waiting'`;
