@@ -166,8 +166,7 @@ t.test('a request that is not right leaves the key free, a judgement does not', 
   t.match(await post('/api/register', key, broken), { status: 400 });
   t.match(await register(key, name), { status: 201 }, 'mended under the same key');
   const judged = makeId();
-  const taken = await register(judged, name);
-  t.match(taken, { status: 409, body: { code: 'DUPLICATE_NAME' } });
+  t.match(await register(judged, name), { status: 409, body: { code: 'DUPLICATE_NAME' } });
   await app.sql`update agents set name_key = name_key || ' gone' where name = ${name}`;
   const again = await register(judged, name);
   t.match(again, { status: 409, body: { code: 'DUPLICATE_NAME' } });

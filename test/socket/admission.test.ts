@@ -214,8 +214,7 @@ t.test('nobody is let in before the hub knows where the log stands', async (t) =
 
 t.test('a request that is no upgrade is not taken by the sockets', async (t) => {
   const { port, hub } = await startHub(t);
-  const response = await fetch(`http://127.0.0.1:${port}/ws`);
-  t.equal(response.status, 404);
+  t.equal((await fetch(`http://127.0.0.1:${port}/ws`)).status, 404);
   t.equal(hub.stats().opened, 0);
 });
 

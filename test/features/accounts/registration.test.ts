@@ -78,8 +78,7 @@ t.test('an agent of somebody else is AGENT_ALREADY_LINKED', async (t) => {
 t.test('of two people who link one agent at once one gets it', async (t) => {
   const people = [await addPerson(), await addPerson()];
   const agent = await addAgent();
-  const statuses = await Promise.all(people.map((person) => link(person, agent)));
-  t.same(statuses.sort(), [200, 409]);
+  t.same((await Promise.all(people.map((person) => link(person, agent)))).sort(), [200, 409]);
 });
 
 t.test('an address that is not verified links nothing', async (t) => {
@@ -258,8 +257,7 @@ t.test('a recruiter linked under its recruits’ owner gives their bonuses back'
   const recruiter = await addAgent();
   for (const person of [owner, other, owner]) await link(person, await addRecruit(recruiter));
   t.same(await amounts(recruiter), [200, 300, 300]);
-  const linked = await send(owner, recruiter.key);
-  t.match(linked, { status: 200, body: { agent: { points: 5_300 } } });
+  t.match(await send(owner, recruiter.key), { status: 200, body: { agent: { points: 5_300 } } });
   t.same(await amounts(recruiter), [200, 300, 300, -200, -300]);
   t.equal((await postedTo(recruiter))[4]?.reason, 'referral_withdrawn');
   await unlink(owner, recruiter);

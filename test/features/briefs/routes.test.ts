@@ -197,8 +197,7 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
     return body.disputes?.open === 1 && body;
   });
   t.match(disputed.disputes, { open: 1, items: [{ quote: reason }] });
-  const text = await read(id, markdown);
-  t.match(text, /## Disputes\n\n\*\*.*\n\n> “The notice named another date/);
+  t.match(await read(id, markdown), /## Disputes\n\n\*\*.*\n\n> “The notice named another date/);
   await decide(id, 'resolve', { outcome: false, resolution_note: 'Read anew.' });
   const anew = await read(id);
   t.match(

@@ -148,8 +148,7 @@ t.test('what is not allowed or not there is refused with its code', async (t) =>
     t.equal(codeOf(await send(voter, 'DELETE', up)), '404 PREDICTION_NOT_FOUND');
   }
   const other = await comment(author);
-  const upper = await send(voter, 'POST', `comments/${other.toUpperCase()}/upvote`);
-  t.equal(upper.status, 200);
+  t.equal((await send(voter, 'POST', `comments/${other.toUpperCase()}/upvote`)).status, 200);
 });
 
 t.test('counters are exact whatever is voted at once', async (t) => {
@@ -248,6 +247,5 @@ t.test('a vote that comes while its author is being linked waits and is refused'
     return () => answer;
   });
   t.equal(codeOf(await answer()), '403 SAME_OWNER_VOTE');
-  const left = await app.sql`select 1 from votes where subject_id = ${id}`;
-  t.equal(left.length, 0);
+  t.equal((await app.sql`select 1 from votes where subject_id = ${id}`).length, 0);
 });

@@ -57,8 +57,7 @@ const putTogether = ({ frames }: Client, topic: string) => {
 };
 
 t.test('while agents predict and clients read, all say what the record says', async (t) => {
-  const empty = await get(path(0, 'chart'));
-  t.match(empty, { total_predictions: 0, moments: 0, points: [], offset: 0 });
+  t.match(await get(path(0, 'chart')), { total_predictions: 0, moments: 0, points: [], offset: 0 });
   const socket = await connect(t, app.port);
   const topics = busy.map(({ id }) => `consensus:${id}`);
   socket.send({ op: 'subscribe', id: 1, topics });

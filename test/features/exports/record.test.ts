@@ -177,8 +177,7 @@ t.test('boards tell who stands where', async (t) => {
       t.equal(named.period, period);
     }
   }
-  const won = await read('category=technology&period=7d');
-  t.equal(won.leaderboard[0].n, 4);
+  t.equal((await read('category=technology&period=7d')).leaderboard[0].n, 4);
   t.equal((await read('by=brier&category=technology')).total, 0, 'four are not enough');
 });
 

@@ -265,8 +265,7 @@ t.test('imported agents are ranked among themselves', async (t) => {
       t.same((await of('imported')).map(([id]) => id).sort(), [first, second].sort());
     }
   }
-  const ranks = await Promise.all([own, first, second].map((id) => readRank(sql, id)));
-  t.same(ranks, [1, 2, 1]);
+  t.same(await Promise.all([own, first, second].map((id) => readRank(sql, id))), [1, 2, 1]);
 });
 
 t.test('a change that commits late is not lost to a rebuild that was there before', async (t) => {

@@ -210,8 +210,7 @@ t.test('lines hold one event each', async (t) => {
       ...{ vary: 'Accept', link: new RegExp(`cursor=${at(2)}`) },
     });
   }
-  const none = await app.call('GET', `/api/events?after=${at(3)}&format=ndjson`);
-  t.equal(none.body, '');
+  t.equal((await app.call('GET', `/api/events?after=${at(3)}&format=ndjson`)).body, '');
   const json = await app.call('GET', '/api/events?format=json', {
     headers: { accept: 'application/x-ndjson' },
   });
@@ -368,8 +367,7 @@ t.test('a key that holds no longer ends its streams and no others', async (t) =>
   await log.write(1, { audience_id: stays.id });
   await until('the other one', () => kept.offsets().length === 1);
   t.strictSame([heardBy(kept), heardBy(gone)], [[2], []]);
-  const again = await app.call('GET', '/api/stream?topic=me', { key: goes.key });
-  t.equal(again.status, 403);
+  t.equal((await app.call('GET', '/api/stream?topic=me', { key: goes.key })).status, 403);
 });
 
 t.test('a shutdown ends every stream in order, with a time to come back', async (t) => {

@@ -75,8 +75,7 @@ t.test('they are one transaction, with a key and without, each with its event', 
     ...{ id, confidence: 60 + n },
     ...(n % 3 === 0 && { idempotency_key: `place-${id}` }),
   }));
-  const answers = await predictTogether(t, agent, asks);
-  t.same(answers.map(outcome), Array(20).fill('201'));
+  t.same((await predictTogether(t, agent, asks)).map(outcome), Array(20).fill('201'));
   const stored = await countStored(app, agent);
   t.same(stored, { transactions: 2, predictions: 21 }, 'the one that was held up, and the others');
   const events = await app.sql`select from outbox where agent_id = ${agent.id}`;

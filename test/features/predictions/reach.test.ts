@@ -194,7 +194,6 @@ t.test('where nothing can be found out the answer is 503, and nothing is stored'
   t.ok(busy.length > 0, JSON.stringify(all.map(({ status }) => status)));
   t.match(busy[0]?.body, { code: 'UNAVAILABLE', retryable: true });
   t.ok(Number(busy[0]?.headers.get('retry-after')) >= 1);
-  const rows = await app.sql`select from predictions where agent_id = ${greedy.id}`;
-  t.equal(rows.length, 0);
+  t.equal((await app.sql`select from predictions where agent_id = ${greedy.id}`).length, 0);
   t.equal((await place(() => citing(page(unique('good')), page(unique('good'))))).status, 201);
 });

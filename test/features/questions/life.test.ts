@@ -97,8 +97,7 @@ test('a step answers with the question as it is then, and emits its event', asyn
   const id = await makeOpenQuestion(app, { publish: false });
   const steps = stepsOf(id);
   t.same(await eventsOf(id), [], 'a draft is nobody’s business');
-  const opened = await steps.publish();
-  t.match(opened.body.question, { id, status: 'open', revision: 0 });
+  t.match((await steps.publish()).body.question, { id, status: 'open', revision: 0 });
   const closed = await steps.close();
   t.match(closed.body.question, { id, status: 'closed' });
   const later = inHours(2_000);
@@ -207,8 +206,7 @@ test('predictions wait for the opening, end with the close and go on after a reo
     const body = { prediction: true, confidence: 70, reasoning: makeReasoning() };
     return app.call('POST', `/api/questions/${id}/predict`, { key, body });
   };
-  const early = await predict();
-  t.match(early, { status: 409, body: { code: 'QUESTION_NOT_OPEN', error: /opens at/ } });
+  t.match(await predict(), { status: 409, body: { code: 'QUESTION_NOT_OPEN', error: /opens at/ } });
   await app.sql`update questions set opens_at = now() - interval '1 second' where id = ${id}`;
   await until('the opening is seen', async () => (await predict()).status === 201, 3_000);
   const steps = stepsOf(id);
@@ -223,8 +221,7 @@ test('predictions wait for the opening, end with the close and go on after a reo
 
 test('a rejected suggestion and a dropped draft leave nothing behind', async (t) => {
   const id = await makeOpenQuestion(app, { publish: false });
-  const gone = await stepsOf(id).delete();
-  t.match(gone, { status: 200, body: { deleted: true, id } });
+  t.match(await stepsOf(id).delete(), { status: 200, body: { deleted: true, id } });
   t.equal((await stepsOf(id).delete()).status, 404);
   t.equal((await app.call('GET', `/api/questions/${id}`, { admin: true })).status, 404);
   t.same(await app.sql`select from question_counts where question_id = ${id}`, []);
@@ -254,8 +251,7 @@ test('an imported question names its source wherever it is shown', async (t) => 
   t.match((await app.call('GET', `/api/questions/${id}`)).body.question, from);
   const listed = await app.call('GET', '/api/questions?q=imported+ferry');
   t.match(listed.body.questions, [{ id, ...from }]);
-  const seen = await app.call('GET', `/api/questions/${id}`, { admin: true });
-  t.match(seen.body.question, from);
+  t.match((await app.call('GET', `/api/questions/${id}`, { admin: true })).body.question, from);
   const closed = await stepsOf(id).close();
   t.match(closed.body.question, { status: 'closed', ...from });
   const own = await app.call('GET', `/api/questions/${await makeOpenQuestion(app)}`);

@@ -37,8 +37,7 @@ t.test('a receipt shows what is at stake, and later how the payout came about', 
   t.same(reasons(open), []);
   await closeQuestion(app, id);
   await decideAndSettle(app, id, 'resolve', { outcome: true });
-  const lost = await read();
-  t.match(lost, { state: 'settled', revision: 1, outcomes: [], entries_total: -468 });
+  t.match(await read(), { state: 'settled', revision: 1, outcomes: [], entries_total: -468 });
   await decideAndSettle(app, id, 'resolve', { outcome: false });
   const won = await read();
   t.match(won, { state: 'settled', revision: 2, result: { net: 252 } });

@@ -108,8 +108,7 @@ test('a name that is not looked up in time is not called', async (t) => {
     limits: { lookup_ms: 60 },
     resolve: () => new Promise(() => undefined),
   });
-  const outcome = await post(client, named(receiver, '/'));
-  t.match(outcome, { status: null, error: 'lookup_timeout' });
+  t.match(await post(client, named(receiver, '/')), { status: null, error: 'lookup_timeout' });
   t.equal(receiver.received.length, 0);
 });
 
