@@ -62,13 +62,20 @@ const makeWorld = async (t: Test): Promise<World> => {
 };
 
 /** An endless wait would only show as a test that does not end. */
-const inTime = async <T>(work: Promise<T>): Promise<T> => {
+const inTime = async <T>(work: PromiseLike<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error('it never came back')), 4_000);
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 };
+
+/** The error of what fails; null otherwise. */
+const errorOf = (work: PromiseLike<unknown>): PromiseLike<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  );
 
 const worksAgain = async (t: Test, { sql }: World): Promise<void> => {
   for (const n of [1, 2, 3]) {
@@ -81,13 +88,11 @@ for (const how of ['end', 'reset'] as const) {
   t.test(`${how} in the middle of a statement of a transaction`, async (t) => {
     const world = await makeWorld(t);
     const { sql, other, cut } = world;
-    const lost = sql.begin(async (tx) => {
-      await tx`insert into kept values (1)`;
-      await tx`select pg_sleep(10)`;
-    });
-    const failed = lost.then(
-      () => null,
-      (error: unknown) => error,
+    const failed = errorOf(
+      sql.begin(async (tx) => {
+        await tx`insert into kept values (1)`;
+        await tx`select pg_sleep(10)`;
+      }),
     );
     await until('the statement is under way', async () => {
       const rows = await other`select from pg_stat_activity where query = 'select pg_sleep(10)'`;
@@ -102,23 +107,15 @@ for (const how of ['end', 'reset'] as const) {
   t.test(`${how} between two statements of a transaction`, async (t) => {
     const world = await makeWorld(t);
     const { sql, other, cut } = world;
-    const failed = sql
-      .begin(async (tx) => {
+    const failed = errorOf(
+      sql.begin(async (tx) => {
         await tx`insert into kept values (1)`;
         cut(how);
         // By the time of the next statement the pool has made the connection anew, for another.
-        await until('the pool works again', async () => {
-          return sql`select 1`.then(
-            () => true,
-            () => false,
-          );
-        });
+        await until('the pool works', async () => (await errorOf(sql`select 1`)) === null);
         await tx`insert into kept values (2)`;
-      })
-      .then(
-        () => null,
-        (error: unknown) => error,
-      );
+      }),
+    );
     t.ok(isOutage(await inTime(failed)), 'the transaction fails as an outage');
     await worksAgain(t, world);
     t.same(await other`select n from kept`, [], 'nothing ran outside the transaction');
@@ -162,25 +159,16 @@ for (const how of ['end', 'reset'] as const) {
           await tx`select 1`;
           await tx`select 2`;
         }),
-      ].map((work) =>
-        work.then(
-          () => undefined,
-          (error: unknown) => {
-            outages += 1;
-            if (!isOutage(error)) throw error;
-          },
-        ),
-      );
+      ].map(async (work) => {
+        const error = await errorOf(work);
+        if (error === null) return;
+        outages += 1;
+        if (!isOutage(error)) throw error;
+      });
       for (let turns = round % 12; turns > 0; turns -= 1) await nextTurn();
       cut(how);
-      if (round % 2 === 0)
-        asked.push(
-          sql`select 3`.then(
-            () => undefined,
-            () => undefined,
-          ),
-        );
-      await inTime(Promise.all(asked));
+      const last = round % 2 === 0 ? errorOf(sql`select 3`) : null;
+      await inTime(Promise.all([...asked, last]));
     }
     t.ok(outages > 10, `${outages} statements were cut`);
     await worksAgain(t, world);

@@ -273,13 +273,10 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
   const voted = made?.id ?? '';
   const vote = await app.call('POST', `/api/predictions/${voted}/downvote`, { key: anna.key });
   t.equal(vote.status, 200, JSON.stringify(vote.body));
-  const entries: { id: string; amount: number }[] = [];
-  const comments: string[] = [];
-  const disputes: { id: string }[] = [];
-  const predictions: { reasoning: string; question_id: string }[] = [];
-  const votes: { id: string; kind: string; value: number }[] = [];
-  const suggestions: { question: string; status: string }[] = [];
-  const notifications: { id: string; message: string }[] = [];
+  const lists = ['transactions', 'predictions', 'disputes', 'comments', 'votes'];
+  lists.push('suggestions', 'notifications');
+  // biome-ignore lint/suspicious/noExplicitAny: rows of many shapes.
+  const seen: Record<string, any[]> = Object.fromEntries(lists.map((name) => [name, []]));
   let cursor = '';
   let pages = 0;
   do {
@@ -297,42 +294,32 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
     t.notMatch(JSON.stringify(body), hook.body.secret);
     t.notMatch(JSON.stringify(body), anna.key);
     t.notMatch(JSON.stringify(body), human.email);
-    entries.push(...body.transactions);
-    predictions.push(...body.predictions);
-    disputes.push(...body.disputes);
-    comments.push(...body.comments.map(({ content }: { content: string }) => content));
-    votes.push(...body.votes);
-    suggestions.push(...body.suggestions);
-    notifications.push(...body.notifications);
+    for (const name of lists) seen[name]?.push(...body[name]);
     pages += 1;
     cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`;
   } while (cursor !== '');
   t.ok(pages > 2);
-  t.same(comments, contents);
-  t.same(
-    votes.map(({ id, kind, value }) => [id, kind, value]),
-    [[voted, 'prediction', -1]],
-  );
-  t.same(
-    suggestions.map(({ question, status }) => [question, status]),
-    suggested.map((question) => [question, 'draft']),
+  const { transactions = [], predictions = [], comments = [], votes = [] } = seen;
+  t.same(pluck(comments, 'content'), contents);
+  t.match(votes, [{ id: voted, kind: 'prediction', value: -1 }]);
+  t.match(
+    seen['suggestions'],
+    suggested.map((question) => ({ question, status: 'draft' })),
   );
   const listed = await app.call('GET', '/api/me/notifications?limit=100', { key: anna.key });
   t.ok(listed.body.total > 10);
-  t.same(notifications.reverse(), listed.body.notifications);
-  t.match(disputes, [{ id: dispute.body.dispute?.id, reason }]);
-  t.equal(disputes.length, 1);
+  t.same(seen['notifications']?.reverse(), listed.body.notifications);
+  t.match(seen['disputes'], [{ id: dispute.body.dispute?.id, reason }]);
+  t.same([votes.length, seen['disputes']?.length, seen['suggestions']?.length], [1, 1, 12]);
   for (const bad of [['x', ''], ['', null], ['end']]) {
     const made_up = Buffer.from(JSON.stringify(bad)).toString('base64url');
     const answer = await app.call('GET', `/api/me/export?cursor=${made_up}`, { key: anna.key });
     t.match(answer, { status: 400, body: { code: 'INVALID_REQUEST' } });
   }
   const me = await app.call('GET', '/api/me', { key: anna.key });
-  t.equal(new Set(entries.map(({ id }) => id)).size, entries.length);
-  t.equal(
-    entries.reduce((sum, { amount }) => sum + amount, 0),
-    me.body.user.points,
-  );
+  t.equal(new Set(pluck(transactions, 'id')).size, transactions.length);
+  const sum = transactions.reduce((total, { amount }) => total + amount, 0);
+  t.equal(sum, me.body.user.points);
   t.same(pluck(predictions, 'question_id'), [...questions, open_id]);
   t.ok(predictions.every(({ reasoning }) => reasoning.includes('BOTTOM LINE')));
   const other = await app.call('GET', '/api/me/export', { key: free.key });
