@@ -80,7 +80,7 @@ const follow = async (t: Test, options: FollowOptions = {}) => {
 };
 
 t.test('events after the start come from the stream, in order and complete', async (t) => {
-  const f = await follow(t, { before: 7 });
+  const f = await follow(t, { before: 7, block_ms: 300 });
   t.equal(f.follower.head, 7);
   await f.log.write(1, { question_id: '0190a000-0000-7000-8000-000000000001', category: 'c' });
   await f.log.write(1_500);
