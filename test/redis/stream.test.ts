@@ -13,8 +13,12 @@ interface Opened {
   readonly logged: readonly string[];
 }
 
-const open = (t: Test, stores: Stores): Opened => {
-  const key = `${stores.redis_prefix}:stream`;
+const shared = await openStores(t);
+let opened = 0;
+
+const open = (t: Test, stores: Pick<Stores, 'redis_url' | 'redis_prefix'> = shared): Opened => {
+  opened += 1;
+  const key = `${stores.redis_prefix}:stream ${opened}`;
   const logged: string[] = [];
   const reader = new StreamReader({
     redis_url: stores.redis_url,
@@ -35,7 +39,7 @@ const open = (t: Test, stores: Stores): Opened => {
 };
 
 t.test('entries come in order, at most so many, with their fields', async (t) => {
-  const { reader, redis, key } = open(t, await openStores(t));
+  const { reader, redis, key } = open(t);
   for (let offset = 1; offset <= 5; offset += 1) {
     await redis.xadd(key, `${offset}-0`, 'a', '', 'b', `é ${offset}`);
   }
@@ -51,7 +55,7 @@ t.test('entries come in order, at most so many, with their fields', async (t) =>
 });
 
 t.test('a read waits for the first entry, and ends empty when none comes', async (t) => {
-  const { reader, redis, key } = open(t, await openStores(t));
+  const { reader, redis, key } = open(t);
   const started_ms = performance.now();
   t.strictSame(await reader.readAfter(0), []);
   t.ok(performance.now() - started_ms >= 190);
@@ -61,7 +65,7 @@ t.test('a read waits for the first entry, and ends empty when none comes', async
 });
 
 t.test('an error of Redis is null, ids of another kind are left out', async (t) => {
-  const { reader, redis, key } = open(t, await openStores(t));
+  const { reader, redis, key } = open(t);
   await redis.set(key, 'a key of another kind');
   t.equal(await reader.readAfter(0), null);
   await redis.del(key);
@@ -71,16 +75,12 @@ t.test('an error of Redis is null, ids of another kind are left out', async (t) 
 });
 
 t.test('a Redis that is not there is null at once', async (t) => {
-  const { reader } = open(t, {
-    database_url: '',
-    redis_url: 'unix:/nowhere/redis.sock',
-    redis_prefix: 'x',
-  });
+  const { reader } = open(t, { redis_url: 'unix:/nowhere/redis.sock', redis_prefix: 'x' });
   t.equal(await reader.readAfter(0), null);
 });
 
 t.test('stopping ends a read under way, and every later one', async (t) => {
-  const { reader, redis, key } = open(t, await openStores(t));
+  const { reader, redis, key } = open(t);
   await reader.readAfter(0);
   const waiting = reader.readAfter(0);
   reader.stop();

@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import { type Test, t } from 'tap';
 import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { makeConnectionCounter } from '../../src/socket/connections.js';
@@ -8,20 +7,20 @@ import { until } from '../help/until.js';
 
 type SharedCounter = ReturnType<typeof makeConnectionCounter>;
 
+const { deps, stores } = await openParts(t);
+const { log } = deps;
+let opened = 0;
+
 /** Two processes that share a Redis. */
 const openTwo = async (t: Test) => {
-  const { deps, stores } = await openParts(t);
-  const log = pino({ level: 'silent' });
+  opened += 1;
+  const prefix = `${stores.redis_prefix}:${opened}`;
   const open = async (): Promise<SharedCounter> => {
-    const redis = openRedis({
-      url: stores.redis_url,
-      name: 'counter',
-      log,
-      command_timeout_ms: 5_000,
-    });
+    const url = stores.redis_url;
+    const redis = openRedis({ url, name: 'counter', log, command_timeout_ms: 5_000 });
     await connectRedis(redis);
     // Longer than any stall of the machine: nobody is taken for killed who is not.
-    const options = { redis, prefix: stores.redis_prefix, log, counts_ms: 60_000 };
+    const options = { redis, prefix, log, counts_ms: 60_000 };
     const counter = makeConnectionCounter(options);
     await counter.start();
     t.teardown(async () => {
@@ -31,7 +30,7 @@ const openTwo = async (t: Test) => {
     return counter;
   };
   const [one, two] = [await open(), await open()];
-  const key = (name: string): string => `${stores.redis_prefix}:{ws}:${name}`;
+  const key = (name: string): string => `${prefix}:{ws}:${name}`;
   const present = (count: number) =>
     until('they are present', async () => (await deps.redis.zcard(key('processes'))) === count);
   await present(2);
@@ -80,7 +79,6 @@ t.test('a Redis that was emptied is told again', async (t) => {
 });
 
 t.test('without Redis each process holds the limit by itself', async (t) => {
-  const log = pino({ level: 'silent' });
   const redis = openRedis({ url: 'unix:/nowhere', name: 'counter', log, command_timeout_ms: 100 });
   const counter = makeConnectionCounter({ redis, prefix: 'x', log });
   t.strictSame(await takeMany(counter, 3, 2), [true, true, false]);
