@@ -54,11 +54,10 @@ const redis = openRedis({
 });
 await connectRedis(redis);
 t.teardown(() => closeRedis(redis));
+const findAll = () =>
+  findBoardDifferences({ sql: app.sql, redis, prefix: app.stores.redis_prefix, now: new Date() });
 const boardsRight = () =>
-  until('boards as the record', async () => {
-    const ask = { sql: app.sql, redis, prefix: app.stores.redis_prefix, now: new Date() };
-    return (await findBoardDifferences(ask)).length === 0;
-  });
+  until('boards as the record', async () => (await findAll()).length === 0, 30_000, 100);
 await boardsRight();
 
 const shares = chances.map((chance, i) => (happened[i] ? chance : 100 - chance) / 100);

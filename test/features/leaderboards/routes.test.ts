@@ -2,6 +2,7 @@ import { t } from 'tap';
 import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import { setCommentHidden } from '../../../src/features/comments/index.js';
 import {
+  createBoardRebuild,
   findBoardDifferences,
   markDebaters,
   markStanding,
@@ -22,11 +23,13 @@ const app = await startApp(t, {
 const { deps } = await openParts(t, { stores: app.stores });
 const prefix = app.stores.redis_prefix;
 const key = boardKey(prefix, { kind: 'debaters', slot: 'all:all' });
-const settle = () =>
-  until('the board', async () => {
-    const ask = { sql: app.sql, redis: deps.redis, prefix, now: new Date() };
-    return (await findBoardDifferences(ask)).length === 0;
-  });
+// More eager than the timer, so that a test need not wait for its next turn.
+const rebuild = createBoardRebuild(deps, 20);
+await rebuild.start();
+t.teardown(() => rebuild.stop());
+const findAll = () =>
+  findBoardDifferences({ sql: app.sql, redis: deps.redis, prefix, now: new Date() });
+const settle = () => until('the board', async () => (await findAll()).length === 0, 30_000, 50);
 const read = async (query = '') =>
   (await app.call('GET', `/api/leaderboard/debaters${query}`)).body as {
     leaderboard: { rank: number; user_id: string; upvotes: number; [name: string]: unknown }[];

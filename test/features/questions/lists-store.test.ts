@@ -166,7 +166,7 @@ const only: Readonly<Record<string, string>> = {
 };
 
 test('each sort: all pages together show each question once, in order', async (t) => {
-  const rows = many(120);
+  const rows = many(66);
   const ids = await begin(rows);
   const all = rows.map((row, n) => ({ row, id: ids[n] as string }));
   for (const [sort, keyOfRow] of Object.entries(sortKey)) {
