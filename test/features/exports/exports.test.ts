@@ -10,6 +10,13 @@ import { until } from '../../help/until.js';
 
 /** How many exports go at once and how long each may be read, and the moment it stands for. */
 
+const agents = 100;
+const questions = 80;
+const path = '/api/export/predictions';
+const app = await startApp(t, { env: { LIMIT_EXPORTS: '100000' } });
+await seed(app.sql, { keys: Array.from({ length: agents }, makeApiKey), questions });
+await seedPredictions(app.sql, { agents, questions, from_ms: Date.now() - 86_400_000 });
+
 const piece_bytes = 65_536;
 
 /** How many of 100 pieces a reader gets that takes each of them so late. */
@@ -38,7 +45,6 @@ t.test('a reader slower than 64 KiB a second is cut after a minute', async (t) =
 });
 
 t.test('a snapshot lies before every transaction that may still write', async (t) => {
-  const app = await startApp(t, { roles: ['api'], env: { LIMIT_EXPORTS: '100000' } });
   const snapshotOf = async () => {
     const { headers } = await app.call('GET', path);
     return Date.parse(headers.get('x-export-snapshot') ?? '');
@@ -56,10 +62,6 @@ t.test('a snapshot lies before every transaction that may still write', async (t
   });
 });
 
-const agents = 100;
-const questions = 80;
-const path = '/api/export/predictions';
-
 /** An answer whose body nobody reads. */
 const openUnread = (t: Test, url: string): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
@@ -71,15 +73,7 @@ const openUnread = (t: Test, url: string): Promise<IncomingMessage> =>
     request.on('error', reject);
   });
 
-const makeApp = async (t: Test, env: Record<string, string>) => {
-  const app = await startApp(t, { env });
-  await seed(app.sql, { keys: Array.from({ length: agents }, makeApiKey), questions });
-  await seedPredictions(app.sql, { agents, questions, from_ms: Date.now() - 86_400_000 });
-  return app;
-};
-
 t.test('two at once for one address; an export that ends makes room', async (t) => {
-  const app = await makeApp(t, { LIMIT_EXPORTS: '100000' });
   const [first, second] = [
     await openUnread(t, `${app.url}${path}?format=csv`),
     await openUnread(t, `${app.url}${path}?format=json`),
@@ -97,13 +91,12 @@ t.test('two at once for one address; an export that ends makes room', async (t) 
   t.equal(readLines(String(answer.body)).length, agents * questions);
   second.destroy();
   await until('nothing is held in Postgres', async () => {
-    const [open] = await app.sql<{ count: number }[]>`
-      select count(*)::integer as count
-      from pg_stat_activity
+    const open = await app.sql`
+      select from pg_stat_activity
       where application_name = 'prediction-forum exports'
         and datname = current_database()
         and state <> 'idle'`;
-    return open?.count === 0;
+    return open.length === 0;
   });
 });
 
