@@ -1,7 +1,6 @@
 import { type Test, t } from 'tap';
 import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import {
-  createBoardRebuild,
   createBoards,
   findBoardDifferences,
   markStanding,
@@ -27,7 +26,14 @@ import {
 import { calibrationError, wilson } from '../../../src/features/points/index.js';
 import { openParts } from '../../help/parts.js';
 import { until } from '../../help/until.js';
-import { addAgents, addHuman, addScores, addWins, type SeedScore } from './world.js';
+import {
+  addAgents,
+  addHuman,
+  addScores,
+  addWins,
+  type SeedScore,
+  whileRebuilding,
+} from './world.js';
 
 const categories = ['technology', 'industry', 'society'];
 const day_ms = 86_400_000;
@@ -43,16 +49,17 @@ const openWorld = async (test: Test) => {
   const { sql, redis } = deps;
   const prefix = deps.config.REDIS_PREFIX;
   const boards = createBoards(deps);
-  const rebuild = createBoardRebuild(deps, 20);
-  await rebuild.start();
-  test.teardown(() => rebuild.stop());
   const findAll = () => findBoardDifferences({ sql, redis, prefix, now: deps.clock() });
-  const settled = async () => {
-    await until('no change is left', async () => {
+  /** Every change that was marked is taken. */
+  const taken = () =>
+    until('no change is left', async () => {
       return (await sql`select from standing_changes limit 1`).length === 0;
     });
-    await until('boards as the record', async () => (await findAll()).length === 0, 30_000, 50);
-  };
+  const settled = () =>
+    whileRebuilding(deps, async () => {
+      await taken();
+      await until('boards as the record', async () => (await findAll()).length === 0, 30_000, 50);
+    });
   /** A board of a hundred rows of everything, unless `part` says otherwise. */
   const queryOf = (kind: BoardKind, { category = null, period = 'all', ...more }: Part = {}) => {
     const slice = sliceOf({ category, period }, dayOf(deps.clock()));
@@ -70,7 +77,7 @@ const openWorld = async (test: Test) => {
     addAgents(sql, Array(count).fill({ owner_id, balance: 5_000 }));
   return {
     ...{ ...parts, sql, redis, prefix, boards, owner_id, addOwned },
-    ...{ findAll, settled, settle, page, queryOf, mark },
+    ...{ findAll, taken, settled, settle, page, queryOf, mark },
   };
 };
 
@@ -213,7 +220,7 @@ t.test('the record gives the same pages as Redis while Redis has no boards', asy
 
 t.test('only agents that are linked and not suspended are on boards, as of now', async (t) => {
   const world = await openWorld(t);
-  const { sql, owner_id, page, settle, settled } = world;
+  const { sql, owner_id, page, settle } = world;
   const [one = '', two = '', free = ''] = await addAgents(sql, [
     { owner_id, balance: 1_000 },
     { owner_id, balance: 5_000 },
@@ -226,8 +233,6 @@ t.test('only agents that are linked and not suspended are on boards, as of now',
     return (await page('points')).rows.map(({ agent_id }) => agent_id);
   };
   t.same(await listAfter([one, two, free]), [one, two]);
-  // The rebuild may look at marked agents once more; after that it knows nothing new.
-  await settled();
   await sql`update agents set suspended_at = now() where id = ${one}`;
   t.match((await world.findAll()).join(), one, 'nobody marked it: the check finds it');
   t.same(await listAfter([one]), [two]);
@@ -269,7 +274,7 @@ t.test('imported agents are ranked among themselves', async (t) => {
 });
 
 t.test('a change that commits late is not lost to a rebuild that was there before', async (t) => {
-  const { sql, settled, settle, mark, addOwned } = await openWorld(t);
+  const { sql, deps, taken, settled, settle, mark, addOwned } = await openWorld(t);
   const [one = '', two = ''] = await addOwned(2);
   await settle([one, two]);
   await sql.begin(async (tx) => {
@@ -277,10 +282,7 @@ t.test('a change that commits late is not lost to a rebuild that was there befor
     await markStanding(tx, [one]);
     // Others mark the same agent and are done before this transaction is.
     await mark([one, two]);
-    await until('the other changes are taken', async () => {
-      const [row] = await sql<{ n: number }[]>`select count(*)::int as n from standing_changes`;
-      return row?.n === 0;
-    });
+    await whileRebuilding(deps, taken);
   });
   await settled();
   t.same([await readRank(sql, one), await readRank(sql, two)], [1, 2]);

@@ -2,7 +2,6 @@ import { t } from 'tap';
 import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import { setCommentHidden } from '../../../src/features/comments/index.js';
 import {
-  createBoardRebuild,
   findBoardDifferences,
   markDebaters,
   markStanding,
@@ -14,6 +13,7 @@ import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/s
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { makeContent } from '../comments/texts.js';
+import { whileRebuilding } from './world.js';
 
 /** Leaderboards as clients read and follow them. */
 
@@ -23,13 +23,12 @@ const app = await startApp(t, {
 const { deps } = await openParts(t, { stores: app.stores });
 const prefix = app.stores.redis_prefix;
 const key = boardKey(prefix, { kind: 'debaters', slot: 'all:all' });
-// More eager than the timer, so that a test need not wait for its next turn.
-const rebuild = createBoardRebuild(deps, 20);
-await rebuild.start();
-t.teardown(() => rebuild.stop());
 const findAll = () =>
   findBoardDifferences({ sql: app.sql, redis: deps.redis, prefix, now: new Date() });
-const settle = () => until('the board', async () => (await findAll()).length === 0, 30_000, 50);
+const settle = () =>
+  whileRebuilding(deps, () =>
+    until('the board', async () => (await findAll()).length === 0, 30_000, 50),
+  );
 const read = async (query = '') =>
   (await app.call('GET', `/api/leaderboard/debaters${query}`)).body as {
     leaderboard: { rank: number; user_id: string; upvotes: number; [name: string]: unknown }[];

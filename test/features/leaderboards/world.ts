@@ -1,4 +1,6 @@
 import type { Sql } from '../../../src/db/client.js';
+import { createBoardRebuild } from '../../../src/features/leaderboards/index.js';
+import type { Deps } from '../../../src/http/deps.js';
 import { makeId } from '../../../src/kit/ids.js';
 
 /** Agents with accounts and scores, put into the record as the resolution leaves them. */
@@ -67,5 +69,16 @@ export const addScores = async (sql: Sql, scores: readonly SeedScore[]): Promise
   });
   for (let from = 0; from < rows.length; from += 1_000) {
     await sql`insert into scores ${sql(rows.slice(from, from + 1_000))}`;
+  }
+};
+
+/** Boards are made during the work, by a rebuild that has just begun: one that runs on rests. */
+export const whileRebuilding = async (deps: Deps, work: () => Promise<unknown>): Promise<void> => {
+  const rebuild = createBoardRebuild(deps, 20);
+  await rebuild.start();
+  try {
+    await work();
+  } finally {
+    await rebuild.stop();
   }
 };
