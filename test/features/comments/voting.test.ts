@@ -199,7 +199,7 @@ t.test('two agents that come under one owner lose the votes between them', async
 
 t.test('no vote between two of one owner survives a race with linking', async (t) => {
   const owner = await makeHuman(app);
-  for (let round = 0; round < 8; round += 1) {
+  for (let round = 0; round < 5; round += 1) {
     const [first, second] = [await makeVoter(6), await makeVoter(7)];
     const [c1, c2] = [await comment(first), await comment(second)];
     for (const [agent, n] of [

@@ -36,7 +36,7 @@ const alike = (text: string, mark: string): string =>
   `${text.replaceAll(/(https:\/\/\S*[^\s.])/g, `$1-${mark}`)} Said by ${mark} alone.`;
 
 t.test('of similar texts by eight clients over two processes exactly one wins', async (t) => {
-  for (let round = 0; round < 12; round += 1) {
+  for (let round = 0; round < 8; round += 1) {
     const id = await makeOpenQuestion(app);
     // In every other round both processes know the question already.
     if (round % 2 === 1) {
@@ -97,7 +97,7 @@ t.test('different texts all get through, from both processes at once', async (t)
 });
 
 t.test('an agent cannot use its sources twice, through whichever process', async (t) => {
-  for (let round = 0; round < 8; round += 1) {
+  for (let round = 0; round < 5; round += 1) {
     const agent = await makeAgent(app, { human });
     const text = makeReasoning(`sources-${round}`);
     const sources = text.match(/https:\/\/\S*[^\s.]/g) ?? [];

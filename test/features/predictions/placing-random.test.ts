@@ -12,7 +12,7 @@ const human = await makeHuman(app);
 
 t.test('what comes at once through two processes is stored once or refused', async (t) => {
   const random = (below: number): number => Math.floor(Math.random() * below);
-  for (let round = 0; round < 6; round += 1) {
+  for (let round = 0; round < 4; round += 1) {
     const ids = await openQuestions(app, human, 10);
     const agents = await Promise.all([1, 2, 3].map(() => makeAgent(app, { human })));
     const texts = Array.from({ length: 12 }, () => makeReasoning());
