@@ -57,6 +57,18 @@ export const decide = (
   body: Readonly<Record<string, unknown>>,
 ) => app.call('POST', `/api/admin/questions/${question_id}/${act}`, { admin: true, body });
 
+/** An act of an admin on a question, by the name of its route; throws where it is refused. */
+export const act = async (
+  app: Pick<TestApp, 'call'>,
+  question_id: string,
+  name: string,
+  body: object = {},
+): Promise<void> => {
+  const path = `/api/admin/questions/${question_id}/${name}`;
+  const answer = await app.call('POST', path, { admin: true, body });
+  if (answer.status >= 300) throw new Error(`${name}: ${JSON.stringify(answer.body)}`);
+};
+
 /** Settles beside the timer and more eagerly, so that a test need not wait for its next turn. */
 export const settleEagerly = async (t: Teardown, { stores }: TestApp): Promise<void> => {
   const { deps } = await openParts(t, { stores });

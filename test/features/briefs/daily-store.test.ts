@@ -1,5 +1,6 @@
 import { t } from 'tap';
 import { type Answered, startApp, type TestApp } from '../../help/app.js';
+import { act } from '../../help/settling.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { makeForecasters, place } from './world.js';
@@ -24,11 +25,6 @@ const moveBack = async ({ sql }: TestApp, date: string): Promise<void> => {
       closed_at = case when closed_at is not null then ${at}::timestamptz end
     where published_at > now() - interval '1 hour'`;
   await sql`update resolutions set created_at = ${at} where created_at > now() - interval '1 hour'`;
-};
-
-const decide = async (app: TestApp, id: string, act: string, body: object): Promise<void> => {
-  const answer = await app.call('POST', `/api/admin/questions/${id}/${act}`, { admin: true, body });
-  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
 };
 
 const resolvedIn = ({ resolved }: Answered['body'], id: string) =>
@@ -88,9 +84,9 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
     await place(app, { key, id: yes, prediction: n < 2, confidence: 80 });
     await place(app, { key, id: multi, selected_option: options[n], confidence: 60 });
   }
-  for (const id of [yes, multi]) await decide(app, id, 'close', {});
-  await decide(app, yes, 'resolve', { outcome: true });
-  await decide(app, multi, 'resolve', { correct_options: ['Tin'] });
+  for (const id of [yes, multi]) await act(app, id, 'close');
+  await act(app, yes, 'resolve', { outcome: true });
+  await act(app, multi, 'resolve', { correct_options: ['Tin'] });
   await settled(app, 2);
   const date = dateOf(6);
   await moveBack(app, date);
@@ -126,7 +122,7 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   const same = await late.call('GET', `${path}?date=${date}`);
   t.strictSame(same.body, body, 'another process says the same');
 
-  await decide(app, yes, 'resolve', { outcome: false });
+  await act(app, yes, 'resolve', { outcome: false });
   await settled(app, 3);
   const fresh = await startApp(t, { stores: app.stores, roles: ['api'] });
   const anew = (await fresh.call('GET', `${path}?date=${date}`)).body;

@@ -3,6 +3,7 @@ import { type CallOptions, startApp, type TestApp } from '../../help/app.js';
 import { hostile_markdown } from '../../help/hostile-markdown.js';
 import { blocksOf, findMarkup } from '../../help/markdown.js';
 import { pluck } from '../../help/pluck.js';
+import { act } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { briefPath, makeForecasters, makeText, place } from './world.js';
@@ -19,11 +20,6 @@ const readWhole = (id: string, total: number, from: TestApp = app) =>
     const body = await read(id, {}, from);
     return body.state.total_predictions === total && body;
   });
-
-const decide = async (id: string, act: string, body: object, by: TestApp = app) => {
-  const answer = await by.call('POST', `/api/admin/questions/${id}/${act}`, { admin: true, body });
-  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
-};
 
 const titlesOf = (text: string): readonly string[] =>
   text
@@ -165,12 +161,12 @@ const lives = async (t: Test, type: 'binary' | 'multi') => {
   }
   const open = await readWhole(id, 3);
   t.match(open.headline.at(-1), /^It takes predictions until/);
-  await decide(id, 'close', {});
+  await act(app, id, 'close');
   const closed = await read(id);
   t.match(closed, { status: 'closed', headline: [], reasoning_hidden: false });
   t.match(closed.headline.at(-1), /^It takes no predictions since .* is to be resolved by/);
   const outcome = type === 'multi' ? { correct_options: ['Tin'] } : { outcome: true };
-  await decide(id, 'resolve', outcome);
+  await act(app, id, 'resolve', outcome);
   const resolved = await read(id);
   t.equal(resolved.status, 'resolved');
   t.same(resolved.would_change.items, [], 'nothing changes it any more');
@@ -198,7 +194,7 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
   });
   t.match(disputed.disputes, { open: 1, items: [{ quote: reason }] });
   t.match(await read(id, markdown), /## Disputes\n\n\*\*.*\n\n> “The notice named another date/);
-  await decide(id, 'resolve', { outcome: false, resolution_note: 'Read anew.' });
+  await act(app, id, 'resolve', { outcome: false, resolution_note: 'Read anew.' });
   const anew = await read(id);
   t.match(
     anew.headline.at(-1),
@@ -225,7 +221,7 @@ t.test('a question with options through its life', async (t) => {
 
 t.test('a void question, and a draft that only its people see', async (t) => {
   const id = await makeOpenQuestion(app);
-  await decide(id, 'void', { resolution_note: 'It was asked twice.' });
+  await act(app, id, 'void', { resolution_note: 'It was asked twice.' });
   const body = await read(id);
   t.match(body.headline.at(-1), /^It was voided on .*: nothing is scored\.$/);
   t.match(body.resolution, { outcome: null, resolution_note: 'It was asked twice.' });
@@ -273,7 +269,7 @@ t.test('with HIDE_REASONING nothing of the reasoning shows before one has predic
   t.match(JSON.stringify(own.body), /Quarry/);
   t.match(own.headers.get('vary'), /Accept, X-API-Key/);
   t.notMatch(JSON.stringify(await read(id, { key: b.key }, hiding)), /Quarry/);
-  await decide(id, 'close', {}, hiding);
+  await act(hiding, id, 'close');
   t.match(JSON.stringify(await read(id, {}, hiding)), /Quarry/);
 });
 

@@ -2,6 +2,7 @@ import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { fetchBytes, readLines } from '../../help/exports.js';
+import { act } from '../../help/settling.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
@@ -114,10 +115,9 @@ t.test('exports, snapshots, and the day on which it resolves', async (t) => {
   const figures = { option_probabilities: named(means), option_percents: named(shares) };
   t.match(exported.at(-1), { ...headline, ...figures });
 
-  const decide = (act: string, body: object) =>
-    app.call('POST', `/api/admin/questions/${id}/${act}`, { admin: true, body });
-  await decide('close', {});
-  await decide('resolve', { correct_options: ['Google'], resolution_note: 'As reported.' });
+  await act(app, id, 'close');
+  const decision = { correct_options: ['Google'], resolution_note: 'As reported.' };
+  await act(app, id, 'resolve', decision);
   await until('it is settled', async () => {
     const [row] = await app.sql`select state from resolutions where question_id = ${id}`;
     return row?.['state'] === 'done';

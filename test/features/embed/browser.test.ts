@@ -4,7 +4,7 @@ import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { type BrowserPage, chromium, openBrowser } from '../../help/browser.js';
 import { readDocument, readFenced, readSection } from '../../help/readme.js';
-import { predict as predictAs } from '../../help/settling.js';
+import { act, predict as predictAs } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -40,12 +40,9 @@ t.test('figures move as forecasts come, and the status as it changes', async (t)
   await seen(page, figure, '70%');
   const width = `document.querySelector('.part').getAttribute('width')`;
   await seen(page, width, '70%');
-  await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true });
+  await act(app, id, 'close');
   await seen(page, status, 'Closed');
-  await app.call('POST', `/api/admin/questions/${id}/resolve`, {
-    admin: true,
-    body: { outcome: true, resolution_note: 'As reported.' },
-  });
+  await act(app, id, 'resolve', { outcome: true, resolution_note: 'As reported.' });
   await seen(page, status, 'Resolved: Yes');
   const own = new URL(app.url).host;
   t.same([...new Set(page.requests.map((url) => new URL(url).host))], [own]);

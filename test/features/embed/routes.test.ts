@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { startApp } from '../../help/app.js';
-import { predict as predictAs } from '../../help/settling.js';
+import { act, predict as predictAs } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -16,14 +16,6 @@ const predict = async (id: string, forecast: Readonly<Record<string, unknown>>):
     const consensus = await app.call('GET', `/api/questions/${id}/consensus`);
     return consensus.body.total_predictions === 1;
   });
-};
-
-const act = async (id: string, what: string, body: object = {}): Promise<void> => {
-  const answer = await app.call('POST', `/api/admin/questions/${id}/${what}`, {
-    admin: true,
-    body,
-  });
-  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
 };
 
 /** What a reader sees: the text of the page without its title, style and script. */
@@ -57,8 +49,8 @@ t.test('a multi question shows its options, and which of them happened', async (
     textOf(open.body),
     /60% chance of Callisto Ganymede &amp; Co 20% Callisto 60% Europa 20%/,
   );
-  await act(id, 'close');
-  await act(id, 'resolve', { correct_options: ['Europa'], resolution_note: 'As reported.' });
+  await act(app, id, 'close');
+  await act(app, id, 'resolve', { correct_options: ['Europa'], resolution_note: 'As reported.' });
   const page = await until('the resolution', async () => {
     const { body } = await app.call('GET', `/embed/${id}`);
     return textOf(body).includes('Resolved: Europa') && textOf(body);
@@ -91,10 +83,10 @@ t.test('every status has its own words', async (t) => {
   const closed = await makeOpenQuestion(app);
   const voided = await makeOpenQuestion(app);
   const resolved = await makeOpenQuestion(app);
-  await act(closed, 'close');
-  await act(voided, 'void', { reason: 'The event was called off.' });
-  await act(resolved, 'close');
-  await act(resolved, 'resolve', { outcome: false, resolution_note: 'As reported.' });
+  await act(app, closed, 'close');
+  await act(app, voided, 'void', { reason: 'The event was called off.' });
+  await act(app, resolved, 'close');
+  await act(app, resolved, 'resolve', { outcome: false, resolution_note: 'As reported.' });
   const say = (id: string, words: RegExp) =>
     until(String(words), async () => {
       const { status, body } = await app.call('GET', `/embed/${id}?view=compact`);

@@ -4,6 +4,7 @@ import { t } from 'tap';
 import { calibration_columns } from '../../../src/features/exports/calibration-routes.js';
 import { startApp } from '../../help/app.js';
 import { predict } from '../../help/exports.js';
+import { act } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -28,13 +29,8 @@ t.test('the routes tell of what is resolved, by group, as JSON, CSV and a pictur
     const body = (probability: number) => ({ probability });
     await predict(app, { question_id, agent: claude, body: body(chances.claude) });
     await predict(app, { question_id, agent: gpt, body: body(chances.gpt) });
-    const where = `/api/admin/questions/${question_id}`;
-    await app.call('POST', `${where}/close`, { admin: true, body: {} });
-    const decision = { outcome, resolution_note: 'As announced.' };
-    t.equal(
-      (await app.call('POST', `${where}/resolve`, { admin: true, body: decision })).status,
-      202,
-    );
+    await act(app, question_id, 'close');
+    await act(app, question_id, 'resolve', { outcome, resolution_note: 'As announced.' });
   }
   const by_family = (await app.call('GET', `${path}?by=family&event=yes`)).body;
   t.equal(by_family.total_groups, 2);

@@ -17,6 +17,7 @@ import {
   sha256,
 } from '../../help/exports.js';
 import { pluck } from '../../help/pluck.js';
+import { act } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -268,16 +269,8 @@ t.test('as_of gives what was known then: a decision made later is not', async (t
   const question_id = await makeOpenQuestion(app);
   await predict(app, { question_id, agent: first, body: { probability: 80 } });
   const before = new Date().toISOString();
-  for (const [act, body] of [
-    ['close', {}],
-    ['resolve', { outcome: true, resolution_note: 'It did.' }],
-  ] as const) {
-    const done = await app.call('POST', `/api/admin/questions/${question_id}/${act}`, {
-      admin: true,
-      body,
-    });
-    t.ok(done.status < 300);
-  }
+  await act(app, question_id, 'close');
+  await act(app, question_id, 'resolve', { outcome: true, resolution_note: 'It did.' });
   const now = await until('it is recorded', async () => {
     const [row] = await rowsOf(`question_id=${question_id}`);
     return row?.['revision'] === 1 ? row : undefined;

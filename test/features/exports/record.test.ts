@@ -5,7 +5,7 @@ import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.j
 import { startApp } from '../../help/app.js';
 import { predict as predictOn } from '../../help/exports.js';
 import { pluck } from '../../help/pluck.js';
-import { settleEagerly } from '../../help/settling.js';
+import { act, settleEagerly } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -35,12 +35,9 @@ const open_id = await makeOpenQuestion(app);
 await predict(anna, open_id, 90);
 
 for (const [i, question_id] of questions.entries()) {
-  await app.call('POST', `/api/admin/questions/${question_id}/close`, { admin: true, body: {} });
-  const answer = await app.call('POST', `/api/admin/questions/${question_id}/resolve`, {
-    admin: true,
-    body: { outcome: happened[i], resolution_note: 'It was counted.', evidence_urls: [] },
-  });
-  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
+  const decision = { outcome: happened[i], resolution_note: 'It was counted.', evidence_urls: [] };
+  await act(app, question_id, 'close');
+  await act(app, question_id, 'resolve', decision);
 }
 const settledOf = async (): Promise<number> => {
   const [row] = await app.sql<{ n: number }[]>`select count(*)::int as n from scores`;
@@ -328,11 +325,8 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
 
 t.test('another outcome moves the record and the boards', async (t) => {
   const [question_id = ''] = questions;
-  const answer = await app.call('POST', `/api/admin/questions/${question_id}/resolve`, {
-    admin: true,
-    body: { outcome: true, resolution_note: 'It was counted again.', evidence_urls: [] },
-  });
-  t.ok(answer.status < 300, JSON.stringify(answer.body));
+  const decision = { outcome: true, resolution_note: 'It was counted again.', evidence_urls: [] };
+  await act(app, question_id, 'resolve', decision);
   await until('the new revision', async () => {
     const { body } = await app.call('GET', '/api/me', { key: anna.key });
     return body.performance.correct === shares.filter((share) => share > 0.5).length - 1;

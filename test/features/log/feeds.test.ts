@@ -9,6 +9,7 @@ import { oddText } from '../../help/arbitrary.js';
 import { makeEntry } from '../../help/log.js';
 import { pluck } from '../../help/pluck.js';
 import { holds } from '../../help/property.js';
+import { act } from '../../help/settling.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -67,15 +68,6 @@ const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
 const untilLogged = () =>
   until('the log has all', async () => (await app.sql`select from outbox`).length === 0);
 
-const resolve = async (id: string, outcome: boolean): Promise<void> => {
-  await app.call('POST', `/api/admin/questions/${id}/close`, { admin: true, body: {} });
-  const answer = await app.call('POST', `/api/admin/questions/${id}/resolve`, {
-    admin: true,
-    body: { outcome, resolution_note: 'As the register says.', evidence_urls: [] },
-  });
-  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
-};
-
 const isFeed = ({ status, headers }: Answered): boolean =>
   status === 200 && headers.get('content-type') === 'application/atom+xml; charset=utf-8';
 
@@ -101,7 +93,8 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
     await makeOpenQuestion(app, { category: 'industry', subcategory: 'public_sector' }),
   ];
   await untilLogged();
-  await resolve(first, true);
+  await act(app, first, 'close');
+  await act(app, first, 'resolve', { outcome: true, resolution_note: 'As the register says.' });
   await untilLogged();
   const answer = await app.call('GET', '/feed.xml');
   t.ok(isFeed(answer));
