@@ -69,7 +69,7 @@ export const act = async (
   if (answer.status >= 300) throw new Error(`${name}: ${JSON.stringify(answer.body)}`);
 };
 
-/** Settles beside the timer and more eagerly, so that a test need not wait for its next turn. */
+/** Settles in place of the timer and more eagerly, so that a test need not wait for its turns. */
 export const settleEagerly = async (t: Teardown, { stores }: TestApp): Promise<void> => {
   const { deps } = await openParts(t, { stores });
   const settling = createSettling(deps, { poll_ms: 20 });

@@ -6,7 +6,7 @@ import { until } from '../help/until.js';
 
 /** A cached response says what a fresh one says, to anonymous callers alone, and never for long. */
 
-const app = await startApp(t);
+const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);
 
 const predict = async (id: string, confidence: number) =>

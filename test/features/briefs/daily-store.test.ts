@@ -60,7 +60,7 @@ t.test('days that are none are refused, and a day without anything is empty', as
 });
 
 t.test('a day tells what was predicted, resolved and published on it', async (t) => {
-  const app = await startApp(t);
+  const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
   const forecasters = await makeForecasters(app, 6);
   const [first] = forecasters;
   if (first === undefined) throw new Error('too few forecasters');
@@ -135,7 +135,7 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
 });
 
 t.test('a move counts from three predictions before and one point on', async (t) => {
-  const app = await startApp(t);
+  const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
   const forecasters = await makeForecasters(app, 5);
   const [a, b, c, d, e] = forecasters.map(({ key }) => key);
   const yes = (id: string, key: string | undefined, confidence: number) =>

@@ -10,7 +10,7 @@ import { briefPath, makeForecasters, makeText, place } from './world.js';
 
 /** Intel briefs as their readers get them. */
 
-const app = await startApp(t);
+const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
 const markdown = { headers: { accept: 'text/markdown' } };
 const read = async (id: string, options: CallOptions = {}, from = app) =>
   (await from.call('GET', briefPath(id), options)).body;

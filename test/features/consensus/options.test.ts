@@ -13,7 +13,10 @@ import { makeForecasters, place } from '../briefs/world.js';
  * together, favour another: whatever shows a chance shows the mean of the distributions.
  */
 
-const app = await startApp(t, { env: { LIMIT_EXPORTS: '100000' } });
+const app = await startApp(t, {
+  roles: ['api', 'relay', 'timer'],
+  env: { LIMIT_EXPORTS: '100000' },
+});
 const options = ['Anthropic', 'Google', 'OpenAI'];
 const id = await makeOpenQuestion(app, { question_type: 'multi', options });
 const stated = [

@@ -12,7 +12,7 @@ import { options, without } from './world.js';
 
 /** Consensus, charts, moves and snapshots as clients read and follow them, while agents predict. */
 
-const app = await startApp(t);
+const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
 const all_agents = 60;
 const optionsOf = (n: number): readonly string[] => (n === 2 ? options : []);
 const keys = Array.from({ length: all_agents + 20 }, makeApiKey);

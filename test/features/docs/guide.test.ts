@@ -4,7 +4,7 @@ import { startApp } from '../../help/app.js';
 import { project_root } from '../../help/own-stores.js';
 
 t.test('every page of docs is served as HTML, and its links lead somewhere', async (t) => {
-  const { call } = await startApp(t);
+  const { call } = await startApp(t, { roles: ['api'] });
   const pages = readdirSync(`${project_root}/docs`).filter((name) => name.endsWith('.md'));
   for (const file of pages) {
     const path = `/docs/guide/${file.slice(0, -3)}`;

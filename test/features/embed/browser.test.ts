@@ -16,7 +16,7 @@ if (chromium === undefined) {
   process.exit(0);
 }
 
-const app = await startApp(t);
+const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);
 const browser = await openBrowser(t);
 

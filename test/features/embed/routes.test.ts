@@ -6,7 +6,7 @@ import { until } from '../../help/until.js';
 
 /** The widget and oEmbed as they are served, for every type and status. */
 
-const app = await startApp(t);
+const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);
 const agent = await makeAgent(app, { human });
 

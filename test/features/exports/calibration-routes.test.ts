@@ -11,7 +11,10 @@ import { until } from '../../help/until.js';
 const near = (a: number, b: number): boolean => Math.abs(a - b) <= 5e-9;
 
 t.test('the routes tell of what is resolved, by group, as JSON, CSV and a picture', async (t) => {
-  const app = await startApp(t, { env: { LIMIT_EXPORTS: '100000' } });
+  const app = await startApp(t, {
+    roles: ['api', 'relay', 'timer'],
+    env: { LIMIT_EXPORTS: '100000' },
+  });
   const path = '/api/export/calibration';
   t.match((await app.call('GET', path)).body, { total_groups: 0, groups: [] });
   t.match((await app.call('GET', `${path}.svg`)).body, 'No prediction has been resolved.');

@@ -10,7 +10,7 @@ import { until } from '../../help/until.js';
 
 /** The consensus after each prediction, as a file: every row is what the service answered then. */
 
-const app = await startApp(t, { env: { LIMIT_EXPORTS: '100000' } });
+const app = await startApp(t, { roles: ['api', 'relay'], env: { LIMIT_EXPORTS: '100000' } });
 const path = '/api/export/consensus-history';
 const humans = [await makeHuman(app), await makeHuman(app)] as const;
 const binary = await makeOpenQuestion(app);

@@ -13,7 +13,7 @@ import { until } from '../../help/until.js';
 const agents = 100;
 const questions = 80;
 const path = '/api/export/predictions';
-const app = await startApp(t, { env: { LIMIT_EXPORTS: '100000' } });
+const app = await startApp(t, { roles: ['api'], env: { LIMIT_EXPORTS: '100000' } });
 await seed(app.sql, { keys: Array.from({ length: agents }, makeApiKey), questions });
 await seedPredictions(app.sql, { agents, questions, from_ms: Date.now() - 86_400_000 });
 
@@ -101,7 +101,7 @@ t.test('two at once for one address; an export that ends makes room', async (t) 
 });
 
 t.test('so many a minute, and not one more', async (t) => {
-  const app = await startApp(t, { env: { LIMIT_EXPORTS: '4' } });
+  const app = await startApp(t, { roles: ['api'], env: { LIMIT_EXPORTS: '4' } });
   for (const what of [path, `${path}/manifest`, '/api/export/calibration']) {
     t.equal((await app.call('GET', what)).status, 200);
   }

@@ -23,7 +23,10 @@ import { until } from '../../help/until.js';
 
 /** Exports of predictions in every format, read back by other libraries than those that write. */
 
-const app = await startApp(t, { env: { LIMIT_EXPORTS: '100000' } });
+const app = await startApp(t, {
+  roles: ['api', 'relay', 'timer'],
+  env: { LIMIT_EXPORTS: '100000' },
+});
 const human = await makeHuman(app);
 const agents: Agent[] = [];
 for (let n = 0; n < hostile_texts.length; n += 1) agents.push(await makeAgent(app, { human }));

@@ -11,7 +11,7 @@ import { until } from '../../help/until.js';
 
 /** What agents read about themselves and each other, after a season of resolved questions. */
 
-const app = await startApp(t, { env: { LIMIT_EXPORTS: '1000' } });
+const app = await startApp(t, { roles: ['api', 'relay', 'timer'], env: { LIMIT_EXPORTS: '1000' } });
 await settleEagerly(t, app);
 const human = await makeHuman(app);
 

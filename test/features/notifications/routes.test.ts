@@ -19,7 +19,7 @@ import { until } from '../../help/until.js';
 
 /** Notifications: one a cause, for the agent concerned only, and bounded in number. */
 
-const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
+const app = await startApp(t, { roles: ['api', 'relay'] });
 await settleEagerly(t, app);
 const question_id = await makeOpenQuestion(app);
 const at = () => new Date();

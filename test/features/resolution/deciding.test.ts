@@ -17,7 +17,7 @@ import { until } from '../../help/until.js';
 
 /** Decisions of an admin, and what they do to accounts and scores. */
 
-const app = await startApp(t);
+const app = await startApp(t, { roles: ['api', 'relay'] });
 await settleEagerly(t, app);
 const near = (a: number | null, b: number): boolean => a !== null && Math.abs(a - b) < 5e-4;
 const resolutionsOf = (question_id: string) => app.sql`

@@ -17,7 +17,7 @@ import { until } from '../../help/until.js';
 /** Which agents may dispute a resolution and until when, and what a decision about it does. */
 
 const app = await startApp(t, {
-  roles: ['api', 'relay', 'timer'],
+  roles: ['api', 'relay'],
   env: { LIMIT_COMMENTS: '100000' },
 });
 await settleEagerly(t, app);

@@ -15,7 +15,7 @@ const reasons = (receipt: { entries: { reason: string; amount: number }[] }) =>
   receipt.entries.map(({ reason, amount }) => [reason, amount]);
 
 t.test('a receipt shows what is at stake, and later how the payout came about', async (t) => {
-  const app = await startApp(t);
+  const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
   const id = await makeOpenQuestion(app, { weight: 3 });
   const [forecast] = await makeForecasts(app, id, [{ prediction: false, confidence: 80 }]);
   const path = `/api/predictions/${forecast!.prediction_id}/receipt`;

@@ -11,6 +11,7 @@ export const events = ['question.created'];
 export const startHookApp = async (t: Test, env: Readonly<Record<string, string>> = {}) => {
   const receiver = await startReceiver();
   const app = await startApp(t, {
+    roles: ['api', 'relay', 'signer'],
     env: {
       WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
       WEBHOOK_CA_FILE: receiver.ca_file,

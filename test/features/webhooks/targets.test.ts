@@ -95,8 +95,10 @@ const names = await startNameServer(t, {
 
 /** The service, where webhooks are made and changed. */
 const startRoutes = async (env: Readonly<Record<string, string>> = {}) => {
-  const limits = { LIMIT_WEBHOOKS: '1000000' };
-  const app = await startApp(t, { env: { WEBHOOK_DNS_SERVERS: names.server, ...limits, ...env } });
+  const app = await startApp(t, {
+    roles: ['api'],
+    env: { WEBHOOK_DNS_SERVERS: names.server, LIMIT_WEBHOOKS: '1000000', ...env },
+  });
   const { key } = await makeAgent(app, { human: await makeHuman(app) });
   const create = (url: string) =>
     app.call('POST', '/api/webhooks', { key, body: { url, events: ['question.created'] } });
