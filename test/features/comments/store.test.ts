@@ -1,6 +1,7 @@
 import { type Test, t } from 'tap';
 import { pageOf } from '../../../src/features/comments/store.js';
 import { startApp } from '../../help/app.js';
+import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { makeContent } from './texts.js';
 
@@ -40,12 +41,7 @@ const checkLists = async (t: Test): Promise<void> => {
     }
     t.same(all, [...stored], url);
     const { body } = await app.call('GET', `${url}limit=3&offset=1`);
-    const ids = body[name].map(({ id }: Listed) => id);
-    t.same(
-      ids,
-      stored.slice(1, 4).map(({ id }) => id),
-      `${url} from its second thread on`,
-    );
+    t.same(pluck(body[name], 'id'), pluck(stored.slice(1, 4), 'id'), `${url} from its second on`);
   }
 };
 

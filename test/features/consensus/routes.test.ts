@@ -5,6 +5,7 @@ import { hashState } from '../../../src/socket/states.js';
 import { startApp, type TestApp } from '../../help/app.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { type LoadOptions, startLoad } from '../../help/load.js';
+import { pluck } from '../../help/pluck.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { type Client, connect } from '../../help/ws-client.js';
@@ -88,11 +89,9 @@ t.test('while agents predict and clients read, all say what the record says', as
     const last = chart.points.at(-1);
     const { count: _, at: __, option_probabilities, option_percents, ...figures } = last;
     t.match(found, figures, 'the last point is the consensus');
-    const shown: { percent: number; mean_probability: number }[] = found.options ?? [];
-    t.same(
-      [option_percents, option_probabilities],
-      [shown.map(({ percent }) => percent), shown.map((one) => one.mean_probability)],
-    );
+    const shown = found.options ?? [];
+    t.same(option_percents, pluck(shown, 'percent'));
+    t.same(option_probabilities, pluck(shown, 'mean_probability'));
     t.equal(chart.offset, found.offset);
     const two = await get(path(n, 'chart?points=2'));
     t.same([two.points.length, two.sampling, two.points.at(-1)], [2, 'lttb', last]);

@@ -4,6 +4,7 @@ import { t } from 'tap';
 import { calibration_columns } from '../../../src/features/exports/calibration-routes.js';
 import { startApp } from '../../help/app.js';
 import { predict } from '../../help/exports.js';
+import { pluck } from '../../help/pluck.js';
 import { act } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
@@ -61,10 +62,7 @@ t.test('the routes tell of what is resolved, by group, as JSON, CSV and a pictur
   );
   const csv = (await app.call('GET', `${path}?by=agent&min_n=1&names=true&format=csv`)).body;
   const rows = parse(csv, { columns: true, record_delimiter: '\r\n' }) as Record<string, string>[];
-  t.strictSame(
-    Object.keys(rows[0] ?? {}),
-    calibration_columns.map(({ name }) => name),
-  );
+  t.strictSame(Object.keys(rows[0] ?? {}), pluck(calibration_columns, 'name'));
   t.equal(rows.length, 20);
   t.equal(rows.find(({ key }) => key === claude.id)?.['name'], `'${claude.name}`);
   const picture = await app.call('GET', `${path}.svg?by=family&theme=dark`);

@@ -5,6 +5,7 @@ import { t } from 'tap';
 import { consensus_columns } from '../../../src/features/exports/columns.js';
 import { startApp } from '../../help/app.js';
 import { fetchBytes, predict, type Row, readLines, sha256 } from '../../help/exports.js';
+import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
@@ -51,10 +52,7 @@ t.test('each row is the consensus as it was answered then', async (t) => {
     'question by question',
   );
   for (const row of lines) {
-    t.strictSame(
-      Object.keys(row),
-      consensus_columns.map(({ name }) => name),
-    );
+    t.strictSame(Object.keys(row), pluck(consensus_columns, 'name'));
     const then = lived.find(({ prediction_id }) => prediction_id === row['prediction_id']);
     const consensus = then?.['consensus'] as Row;
     t.equal(row['count'], consensus['total_predictions']);

@@ -71,10 +71,7 @@ const lines = await rowsOf(`${at}&format=ndjson`);
 const names = prediction_columns.map(({ name }) => name);
 
 t.test('every row has every column, and says what is stored', async (t) => {
-  t.strictSame(
-    lines.map((row) => row['prediction_id']),
-    ids,
-  );
+  t.strictSame(pluck(lines, 'prediction_id'), ids);
   for (const row of lines) t.strictSame(Object.keys(row), names);
   const stored = await app.sql<Row[]>`
     select

@@ -81,10 +81,6 @@ t.test('an agent reads its whole record', async (t) => {
   t.equal(performance.relative_score, to(3, mean(relative)));
   t.equal(performance.calibration.bins.length, 10);
   const in_bins = performance.calibration.bins.map(({ n }: { n: number }) => n);
-  t.equal(
-    in_bins.reduce((sum: number, n: number) => sum + n, 0),
-    12,
-  );
   t.same(in_bins, [0, 0, 0, 0, 0, 0, 3, 2, 3, 4], 'on the side that was taken');
   t.match(performance.calibration.bins[9], {
     from: 90,
@@ -98,16 +94,8 @@ t.test('an agent reads its whole record', async (t) => {
   t.match(performance.streak, { current: 11 - last_miss, days_current: 1, days_best: 1 });
   t.equal(user.streak_count, performance.streak.current);
   t.equal(performance.streak.best, 8);
-  t.same(
-    performance.by_category.map((row: { category: string; resolved: number }) => [
-      row.category,
-      row.resolved,
-    ]),
-    [
-      ['society', 8],
-      ['technology', 4],
-    ],
-  );
+  t.same(pluck(performance.by_category, 'category'), ['society', 'technology']);
+  t.same(pluck(performance.by_category, 'resolved'), [8, 4]);
   t.equal(performance.by_category[1].brier, 0.0375, "scikit-learn's example");
   t.equal(user.prediction_count, 13);
   t.equal(user.rank, 1);
@@ -219,11 +207,7 @@ t.test('an agent lists its predictions with their scores', async (t) => {
     seen.push(...body.predictions);
     cursor = body.next_cursor === null ? '' : `&cursor=${body.next_cursor}`;
   } while (cursor !== '');
-  t.same(
-    pluck(seen, 'question_id'),
-    [open_id, ...[...questions].reverse()],
-    'newest first, each once',
-  );
+  t.same(pluck(seen, 'question_id'), [open_id, ...[...questions].reverse()], 'newest first');
   t.equal(seen[0]?.score, null, 'open');
   t.same(
     seen.slice(1).map(({ score }) => to(9, score?.brier ?? 9)),

@@ -202,11 +202,8 @@ t.test('a batch: each item as if it had come alone', async (t) => {
   t.equal(body.results[6].result.prediction.question_id, ids[1]);
   const again = await send();
   t.equal(again.body.results[0].replayed, true);
-  t.equal(
-    again.body.results[0].result.prediction.id,
-    body.results[0].result.prediction.id,
-    'the first result once more',
-  );
+  const [first] = again.body.results;
+  t.match(first, { result: { prediction: { id: body.results[0].result.prediction.id } } });
   for (const wrong of [[], Array(101).fill(item(ids[0]!, 'many'))]) {
     const refused = await app.call('POST', '/api/predictions/batch', {
       key: agent.key,

@@ -82,11 +82,7 @@ t.test('a commit whose answer is lost is an outage; a repeat gets the first resu
   t.same(pluck(lost, 'status'), ['rejected', 'rejected']);
   t.same(outcome(await predict(1, 0, one)), 'replayed');
   t.same(outcome(await predict(2, 0, makeReasoning(9))), 'DUPLICATE_PREDICTION');
-  t.same(
-    outcome(await predict(3, 0, other)),
-    'CITATIONS_REUSED',
-    'what was stored is compared with',
-  );
+  t.same(outcome(await predict(3, 0, other)), 'CITATIONS_REUSED', 'compared with what is stored');
   t.same(outcome(await predict(3, 0, makeReasoning(3))), 'placed');
   const rows = await sql<{ seq: number }[]>`select seq from predictions order by seq`;
   t.same(pluck(rows, 'seq'), [1, 2, 3]);

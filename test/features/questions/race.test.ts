@@ -52,21 +52,16 @@ test('of sixteen equal steps at once one is taken, and the others are told why n
   t.same(pluck(events, 'event'), ['question.created', 'question.closed'], 'each event once');
   const acts = await app.sql`
     select act, count(*)::int as count from audit_log where question_id = ${id} group by 1 order by 1`;
-  t.same(
-    acts.map(({ act, count }) => `${act} ${count}`),
-    ['question.close 1', 'question.create 1', 'question.publish 1', 'question.reopen 1'],
-  );
+  const counts = acts.map(({ act, count }) => `${act} ${count}`).join();
+  t.equal(counts, 'question.close 1,question.create 1,question.publish 1,question.reopen 1');
 });
 
 test('of sixteen resolutions at once each has a revision of its own', async (t) => {
   const id = await makeOpenQuestion(app);
   await take(id, 'close');
   const answers = await sixteen(() => take(id, 'resolve'));
-  const revisions = answers.map((answer) => Number(answer.replace('done ', '')));
-  t.same(
-    revisions.sort((a, b) => a - b),
-    Array.from({ length: 16 }, (_, n) => n + 1),
-  );
+  const expected = Array.from({ length: 16 }, (_, n) => `done ${n + 1}`);
+  t.same([...answers].sort(), expected.sort());
 });
 
 test('sixteen different steps at once leave a question that has lived by the rules', async (t) => {
@@ -112,10 +107,7 @@ test('a process that cached a question sees that another one closed or reopened 
   t.equal(closed.status, 200);
   t.equal(await predictThere(), 409, 'although it had it as open a moment ago');
   await take(id, 'reopen');
-  t.equal(
-    await until('the reopening is seen', async () => (await predictThere()) === 201, 3_000),
-    true,
-  );
+  t.ok(await until('the reopening is seen', async () => (await predictThere()) === 201, 3_000));
 });
 
 test('of the predictions that race with a close none is placed after it', async (t) => {
@@ -143,9 +135,6 @@ test('of the predictions that race with a close none is placed after it', async 
   const placed_before_close = await closing;
   t.equal(await count(), placed_before_close);
   t.equal(answers.filter((status) => status === 201).length, placed_before_close);
-  t.same(
-    answers.filter((status) => ![201, 409].includes(status)),
-    [],
-  );
+  t.ok(answers.every((status) => [201, 409].includes(status)));
   t.comment(`${placed_before_close} of 40 came before the close`);
 });
