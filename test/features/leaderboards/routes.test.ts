@@ -61,7 +61,9 @@ t.test('a leaderboard on the socket follows the one over HTTP', async (t) => {
   const { id } = await makeAgent(app, { human: await makeHuman(app) });
   const readPoints = async () => (await app.call('GET', '/api/leaderboard?by=points')).body;
   const count = agents.length + 1;
-  await until('the board has the agent', async () => (await readPoints()).total === count);
+  await whileRebuilding(deps, () =>
+    until('the board has the agent', async () => (await readPoints()).total === count),
+  );
   const newest = (): Record<string, unknown> => {
     const frames = socket.frames.filter(({ topic }) => topic === 'leaderboard:points');
     return Object.assign({}, ...frames.map(({ data, set }) => data ?? set));
