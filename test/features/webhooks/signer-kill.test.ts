@@ -21,9 +21,12 @@ const startVictim = ({ deps: { config } }: World) =>
     },
   });
 
-/** As after some seconds: what the dead signer holds is over. */
-const passTime = ({ deps: { sql } }: World) => sql`
-  update deliveries set lease_until = now() - interval '1 second' where state = 'sending'`;
+/** As after some seconds: the dead signer is not seen any more, and what it holds is over. */
+const passTime = async ({ deps: { sql } }: World): Promise<void> => {
+  await sql`update signers set seen_at = seen_at - interval '1 minute'`;
+  await sql`
+    update deliveries set lease_until = now() - interval '1 second' where state = 'sending'`;
+};
 
 test('kill -9 between the answer and the settling: delivered again, same webhook-id', async (t) => {
   const world = await makeWorld(t);
