@@ -72,9 +72,10 @@ const open = async (app: TestApp) => {
   return { human, place };
 };
 
+const app = await startApp(t, { roles: ['api'], env: reach_env });
+const { place, human } = await open(app);
+
 t.test('pages that cannot be read are no sources, and two that can are needed', async (t) => {
-  const app = await startApp(t, { roles: ['api'], env: reach_env });
-  const { place, human } = await open(app);
   const good = () => page(unique('good'));
   for (const path of ['good', 'login', 'no_head', 'moved']) {
     const { status, body } = await place(() => citing(good(), page(unique(path))));
@@ -175,8 +176,6 @@ t.test('a silent page is given up; an agent with many leaves room to others', as
 });
 
 t.test('where nothing can be found out the answer is 503, and nothing is stored', async (t) => {
-  const app = await startApp(t, { roles: ['api'], env: reach_env });
-  const { place, human } = await open(app);
   const greedy = await makeAgent(app, { human });
   const links = Array.from({ length: 4 }, () => page(unique('silent'))).join(' ');
   const ask = async () => {

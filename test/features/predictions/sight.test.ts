@@ -88,8 +88,9 @@ const countSeen = async (
   return seen;
 };
 
+const app = await startApp(t, { roles: ['api', 'relay'], env: { HIDE_REASONING: 'true' } });
+
 t.test('with HIDE_REASONING an open question shows reasons to those who predicted', async (t) => {
-  const app = await startApp(t, { roles: ['api', 'relay'], env: { HIDE_REASONING: 'true' } });
   const world = await build(app);
   const human = await makeHuman(app);
   const [reader, stranger] = [await makeAgent(app, { human }), await makeAgent(app)];
@@ -135,7 +136,6 @@ t.test('with HIDE_REASONING an open question shows reasons to those who predicte
 });
 
 t.test('a question whose time is up hides nothing, closed by the timer or not yet', async (t) => {
-  const app = await startApp(t, { roles: ['api'], env: { HIDE_REASONING: 'true' } });
   const world = await build(app);
   t.equal(await countSeen(world, {}), 0);
   await app.sql`
@@ -146,11 +146,11 @@ t.test('a question whose time is up hides nothing, closed by the timer or not ye
 });
 
 t.test('without it everybody reads reasoning, and events never carry it', async (t) => {
-  const app = await startApp(t, { roles: ['api'] });
-  const world = await build(app);
+  const plain = await startApp(t, { roles: ['api'] });
+  const world = await build(plain);
   t.equal(await countSeen(world, {}), telling);
-  t.equal((await app.call('GET', `/api/predictions/${world.pid}`)).headers.get('vary'), null);
-  const rows = await app.sql`select body from outbox`;
+  t.equal((await plain.call('GET', `/api/predictions/${world.pid}`)).headers.get('vary'), null);
+  const rows = await plain.sql`select body from outbox`;
   t.ok(rows.some(({ body }) => String(body).includes(world.pid)));
   t.notOk(seesText(world.text, rows));
 });

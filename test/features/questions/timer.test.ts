@@ -1,4 +1,4 @@
-import { type Test, test } from 'tap';
+import { t as root, type Test, test } from 'tap';
 import { questionId } from '../../../bench/env/seed.js';
 import type { Sql } from '../../../src/db/client.js';
 import { turnQuestions } from '../../../src/features/questions/life.js';
@@ -186,25 +186,27 @@ const statusOf = async ({ sql }: TestApp, id: string): Promise<string> => {
   return row?.status ?? 'gone';
 };
 
+const behind = await startSkewed(root, 10);
+
 test('a process that is behind lets nothing open that is over', async (t) => {
-  const app = await startSkewed(t, 10);
   const now_over = { opens_at: inHours(-1), closes_at: inHours(5) };
-  const draft = await makeQuestion(app, now_over);
+  const draft = await makeQuestion(behind, now_over);
   t.equal(draft.status, 201);
   const { id } = draft.body.question;
-  const published = await app.call('POST', `/api/admin/questions/${id}/publish`, { admin: true });
+  const published = await behind.call('POST', `/api/admin/questions/${id}/publish`, {
+    admin: true,
+  });
   t.match(published, { status: 409, body: { error: /It would have closed at/ } });
-  const over = await makeQuestion(app, { closes_at: inHours(5) });
+  const over = await makeQuestion(behind, { closes_at: inHours(5) });
   t.equal(over.status, 400, 'closes before it opens');
 });
 
 test('a timer that is behind closes on time', async (t) => {
-  const app = await startSkewed(t, 10);
-  const { body } = await makeQuestion(app, { closes_at: inHours(40), publish: true });
+  const { body } = await makeQuestion(behind, { closes_at: inHours(40), publish: true });
   const { id } = body.question;
   t.ok(body.question.opens_at > inHours(9), 'it opened by the clock of Postgres');
-  await app.sql`update questions set closes_at = ${inHours(9)}, opens_at = ${inHours(0)} where id = ${id}`;
-  await until('it is closed', async () => (await statusOf(app, id)) === 'closed');
+  await behind.sql`update questions set closes_at = ${inHours(9)}, opens_at = ${inHours(0)} where id = ${id}`;
+  await until('it is closed', async () => (await statusOf(behind, id)) === 'closed');
 });
 
 test('a process that is ahead closes nothing early and takes predictions to the end', async (t) => {

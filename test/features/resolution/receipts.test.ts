@@ -14,8 +14,9 @@ import { makeOpenQuestion } from '../../help/story.js';
 const reasons = (receipt: { entries: { reason: string; amount: number }[] }) =>
   receipt.entries.map(({ reason, amount }) => [reason, amount]);
 
+const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
+
 t.test('a receipt shows what is at stake, and later how the payout came about', async (t) => {
-  const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
   const id = await makeOpenQuestion(app, { weight: 3 });
   const [forecast] = await makeForecasts(app, id, [{ prediction: false, confidence: 80 }]);
   const path = `/api/predictions/${forecast!.prediction_id}/receipt`;
@@ -86,7 +87,6 @@ t.test('an outcome that was disputed before it was settled is paid to nobody', a
 });
 
 t.test('simulate answers the net of every form of forecast', async (t) => {
-  const app = await startApp(t, { roles: ['api'] });
   const simulate = (body: object) => app.call('POST', '/api/points/simulate', { body });
   const nets = async (body: object) => {
     const { status, body: answer } = await simulate(body);
