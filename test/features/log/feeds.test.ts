@@ -115,8 +115,8 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
   );
   t.match(feed.items[0]?.title, /^Resolved: Yes – Will the reading room/);
   t.same(textsOf(answer.body, 'log:offset').map(Number), pluck(logged, 'offset'));
-  const told = textsOf(answer.body, 'log:data').map((text) => JSON.parse(text));
-  t.same(told, pluck(logged, 'data'));
+  const published = textsOf(answer.body, 'log:data').map((text) => JSON.parse(text));
+  t.same(published, pluck(logged, 'data'));
   const industry = parseFeed((await app.call('GET', '/feed.xml?category=industry')).body);
   t.same(pluck(industry.items, 'url'), [`${app.url}/api/questions/${second}`]);
   t.equal(industry.self, `${app.url}/feed.xml?category=industry`);
