@@ -40,7 +40,12 @@ const rooms: readonly Room[] = [
   ),
   // Points move by registrations and settlements.
   feature('points', '.*rules|.*store', 'features/resolution/', 'features/accounts/registration'),
-  feature('predictions', 'placing|placing-store|originality|gates|reasoning|stated|store'),
+  // The shares that predictions give to options are read by the consensus.
+  feature(
+    'predictions',
+    'placing|placing-store|originality|gates|reasoning|stated|store',
+    'features/consensus/options',
+  ),
   feature('events', 'relay|store|follow|projection|filter'),
   feature('webhooks', '.*store|.*rules|sending|signing|health'),
   feature('exports', '.*store|.*rules|exports'),
@@ -71,7 +76,8 @@ const edits: readonly Edit[] = [
   { kind: 'dropped clause', pattern: /^\s+and [^()`]+$/g, replace: () => '' },
   {
     kind: 'swapped argument',
-    pattern: /(?<=\b[a-z]\w*\()([a-z_]\w*), ([a-z_]\w*)(?=[,)])/g,
+    // The order of what Math.max and Math.min compare says nothing.
+    pattern: /(?<=\b(?<!Math\.)[a-z]\w*\()([a-z_]\w*), ([a-z_]\w*)(?=[,)])/g,
     replace: (_, first = '', second = '') => `${second}, ${first}`,
   },
 ];

@@ -267,6 +267,15 @@ t.test('a recruiter linked under its recruits’ owner gives their bonuses back'
   t.same((await amounts(recruiter)).at(-1), 300, 'the order goes on: this is the fourth');
 });
 
+t.test('a bonus that was paid under another owner stays', async (t) => {
+  const [one, other] = [await addPerson(), await addPerson()];
+  const recruiter = await addAgent({}, one.token);
+  t.equal(await link(other, await addRecruit(recruiter)), 200);
+  t.equal(await unlink(one, recruiter), 200);
+  t.equal(await link(other, recruiter), 200);
+  t.same(await amounts(recruiter), [200]);
+});
+
 t.test('linking both at once never pays within one owner', async (t) => {
   const owner = await addPerson();
   for (let round = 0; round < 15; round += 1) {

@@ -1,10 +1,14 @@
 import { t } from 'tap';
 import { questionId, seed } from '../../../bench/env/seed.js';
-import { createQuestionCache } from '../../../src/features/questions/store.js';
+import {
+  addCounts,
+  createQuestionCache,
+  lockQuestion,
+} from '../../../src/features/questions/store.js';
 import { openParts } from '../../help/parts.js';
 import { until } from '../../help/until.js';
 
-/** The cache of questions; readings that overlap a change, or fail, are those of `kit/cache`. */
+/** What the routes do not show; readings that overlap a change, or fail, are those of `kit/cache`. */
 
 const { deps } = await openParts(t);
 await seed(deps.sql, { keys: [], questions: 4 });
@@ -54,3 +58,47 @@ t.test('a change without an event is seen within a second', async (t) => {
   const read = async () => (await cache.get(id))?.question;
   await until('it is read again', async () => (await read()) === 'Unannounced?');
 });
+
+t.test(
+  'every prediction is counted for its own option or side, and the rest as comments',
+  async (t) => {
+    const [, two = '', three = ''] = ids;
+    const on = (question_id: string, prediction_offset: number | null, forecast: object) => ({
+      ...{ question_id, prediction_offset, option_count: 0 },
+      ...forecast,
+    });
+    const chosen = (offset: number, option_index: number) =>
+      on(two, offset, { option_index, option_count: 3 });
+    await deps.sql.begin((tx) =>
+      addCounts(tx, [chosen(1, 0), chosen(2, 2), chosen(3, 2), on(two, null, { option_count: 3 })]),
+    );
+    await deps.sql.begin((tx) =>
+      addCounts(tx, [
+        chosen(7, 1),
+        on(three, 5, { prediction: true }),
+        on(three, 6, { prediction: false }),
+        on(three, 4, { prediction: true }),
+      ]),
+    );
+    const read = async (one: string) =>
+      (await deps.sql`select * from question_counts where question_id = ${one}`)[0];
+    t.match(await read(two), {
+      ...{ prediction_count: 4, comment_count: 1, yes_count: 0, no_count: 0 },
+      ...{ option_counts: [1, 1, 2], prediction_offset: 7 },
+    });
+    t.match(await read(three), {
+      ...{ prediction_count: 3, comment_count: 0, yes_count: 2, no_count: 1 },
+      ...{ option_counts: [], prediction_offset: 6 },
+    });
+  },
+);
+
+t.test(
+  'a lock of a question is waited for longer than others: batches hold it in turn',
+  async (t) => {
+    await deps.sql.begin(async (tx) => {
+      t.equal((await lockQuestion(tx, id))?.id, id);
+      t.match(await tx`show lock_timeout`, [{ lock_timeout: '3s' }]);
+    });
+  },
+);
