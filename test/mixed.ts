@@ -1,8 +1,8 @@
 import { t } from 'tap';
 import { admin_key } from './help/app.js';
-import { awaitAgreement, describeMixed, mixed_env, runMixed } from './help/mixed.js';
 import { startService } from './help/service.js';
 import { readNumbers } from './help/words.js';
+import { awaitAgreement, describeMixed, mixed_env, runMixed } from './walk/mixed-load.js';
 
 /**
  * `npm run mixed -- [OPERATIONS] [SEED]`: registering, linking, predicting, suggesting, deciding,

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { t } from 'tap';
-import { startWorld } from './help/fault.js';
+import { awaitTruth, countRepeats } from './fault/truth.js';
+import { startWorld } from './fault/world.js';
 import { type Part, startMoreRoles, type TestService } from './help/service.js';
-import { awaitTruth, countRepeats } from './help/truth.js';
 import { readNumbers } from './help/words.js';
 
 /**

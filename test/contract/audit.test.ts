@@ -2,8 +2,8 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { no_limits, startApp } from '../help/app.js';
-import { keyed_calls } from '../help/keyed-calls.js';
 import { makeOpenQuestion } from '../help/story.js';
+import { keyed_calls } from './keyed-calls.js';
 
 /** There is no act of an admin without its line in the audit log. */
 

@@ -2,12 +2,12 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import type { Answered, CallOptions } from '../help/app.js';
-import { fillPath, findMismatches } from '../help/matrix.js';
-import { startMatrix } from '../help/matrix-app.js';
 import { type Principal, refusalOf } from '../help/principals.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { connect } from '../help/ws-client.js';
+import { fillPath, findMismatches } from './matrix.js';
+import { startMatrix } from './matrix-app.js';
 
 /** Every route by every kind of caller: some are admitted, all others refused with the reason. */
 

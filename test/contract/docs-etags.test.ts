@@ -2,9 +2,9 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { type Answered, no_limits, startApp } from '../help/app.js';
-import { makeDocsWorld } from '../help/docs-world.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeOpenQuestion } from '../help/story.js';
+import { makeDocsWorld } from './docs-world.js';
 
 /** Caching: an ETag, a rule for caches, and a 304 that costs no limit, over HTTP and the socket. */
 

@@ -6,7 +6,7 @@ import { example_bodies } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { no_limits, startApp } from '../help/app.js';
-import { bodyOf, makeDocsWorld, statusOf } from '../help/docs-world.js';
+import { bodyOf, makeDocsWorld, statusOf } from './docs-world.js';
 
 /** Every example of the reference is sent, over HTTP and by the client library, and answered. */
 

@@ -3,12 +3,12 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { no_limits, startApp } from '../help/app.js';
-import { describeRequest, makeFuzzCheck } from '../help/fuzz-check.js';
-import { makeFuzzClient } from '../help/fuzz-client.js';
-import { type FuzzRequest, requestFor } from '../help/fuzz-requests.js';
 import { admin_email } from '../help/principals.js';
 import { holds } from '../help/property.js';
 import { until } from '../help/until.js';
+import { describeRequest, makeFuzzCheck } from './fuzz-check.js';
+import { makeFuzzClient } from './fuzz-client.js';
+import { type FuzzRequest, requestFor } from './fuzz-requests.js';
 
 /**
  * Nothing a client can send makes a 5xx, a dead process or an error without the shape of the

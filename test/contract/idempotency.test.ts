@@ -4,8 +4,8 @@ import { makeId } from '../../src/kit/ids.js';
 import { all_routes } from '../../src/routes.js';
 import { type Answered, no_limits, startApp, type TestApp } from '../help/app.js';
 import { startFaultyProxy } from '../help/faulty-proxy.js';
-import { type KeyedCall, keyed_calls } from '../help/keyed-calls.js';
 import { openStores } from '../help/stores.js';
+import { type KeyedCall, keyed_calls } from './keyed-calls.js';
 
 /** Every POST route with an Idempotency-Key: one effect, one answer, in one transaction. */
 
@@ -46,7 +46,8 @@ const send = (call: KeyedCall, key: string): Promise<Answered> =>
 
 const madeCall = (route: Route): Promise<KeyedCall> => {
   const make = keyed_calls[route.id];
-  if (make === undefined) throw new Error(`test/help/keyed-calls.ts has no call of ${route.id}`);
+  if (make === undefined)
+    throw new Error(`test/contract/keyed-calls.ts has no call of ${route.id}`);
   return make(app);
 };
 

@@ -2,7 +2,7 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { no_limits, startApp } from '../help/app.js';
-import { makeDocsWorld } from '../help/docs-world.js';
+import { makeDocsWorld } from './docs-world.js';
 
 /** Every operation that reads: in each media type that it knows, and with each limit of a list. */
 

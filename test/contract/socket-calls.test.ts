@@ -2,11 +2,11 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { startApp } from '../help/app.js';
-import { fillPath, findMismatches } from '../help/matrix.js';
-import { startMatrix } from '../help/matrix-app.js';
 import type { Sent } from '../help/principals.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeReasoning } from '../help/story.js';
+import { fillPath, findMismatches } from './matrix.js';
+import { startMatrix } from './matrix-app.js';
 
 /** The same contract over the other transport: every route is a call on the socket. */
 

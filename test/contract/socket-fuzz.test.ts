@@ -4,12 +4,12 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { type Answered, startApp } from '../help/app.js';
-import { describeRequest, makeFuzzCheck } from '../help/fuzz-check.js';
-import { type FuzzExchange, makeFuzzClient } from '../help/fuzz-client.js';
-import { type FuzzRequest, requestFor } from '../help/fuzz-requests.js';
 import { admin_email } from '../help/principals.js';
 import { holds } from '../help/property.js';
 import { asAnswered, type CallSocket, openCalls } from '../help/socket-calls.js';
+import { describeRequest, makeFuzzCheck } from './fuzz-check.js';
+import { type FuzzExchange, makeFuzzClient } from './fuzz-client.js';
+import { type FuzzRequest, requestFor } from './fuzz-requests.js';
 
 /**
  * The fuzzed requests of `fuzz.test.ts` as calls: whatever stands in a frame, the answer is a

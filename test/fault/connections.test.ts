@@ -1,10 +1,10 @@
 import { type Test, test } from 'tap';
 import { openSql, readPages, type Sql } from '../../src/db/client.js';
 import { isOutage } from '../../src/kit/outage.js';
-import { is_long } from '../help/fault.js';
 import { openAdmin } from '../help/own-stores.js';
 import { type PrivateStores, startPrivateStores } from '../help/stores.js';
 import { until } from '../help/until.js';
+import { is_long } from './world.js';
 
 /**
  * A pool under load while its connections are ended at random, or Postgres as a whole is: nothing

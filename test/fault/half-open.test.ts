@@ -1,8 +1,8 @@
 import { type Test, t, test } from 'tap';
-import { allow, type FaultWorld, fault_limits, startWorld, survive } from '../help/fault.js';
 import { startFaultyProxy } from '../help/faulty-proxy.js';
 import { startPrivateStores } from '../help/stores.js';
 import { until } from '../help/until.js';
+import { allow, type FaultWorld, fault_limits, startWorld, survive } from './world.js';
 
 /**
  * Connections that fall silent without an end: bytes go nowhere and nobody notices. The service

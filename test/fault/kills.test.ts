@@ -1,7 +1,7 @@
 import { t, test } from 'tap';
 import { makeReasoning } from '../../bench/load/predict-texts.js';
-import { type Fault, fault_limits, is_long, startWorld, survive } from '../help/fault.js';
 import { until } from '../help/until.js';
+import { type Fault, fault_limits, is_long, startWorld, survive } from './world.js';
 
 /**
  * kill -9 of each part of a service with two api processes under load, while clients follow the

@@ -1,5 +1,8 @@
 import { type Test, t, test } from 'tap';
 import { startTime } from '../../src/boot/processes.mjs';
+import { type Part, putToSleep, startMoreRoles } from '../help/service.js';
+import { until } from '../help/until.js';
+import { startReads } from './reads.js';
 import {
   allow,
   type Fault,
@@ -11,10 +14,7 @@ import {
   survive,
   untilDelivered,
   untilHeard,
-} from '../help/fault.js';
-import { startReads } from '../help/reads.js';
-import { type Part, putToSleep, startMoreRoles } from '../help/service.js';
-import { until } from '../help/until.js';
+} from './world.js';
 
 /** Processes that stand still, alive and without an answer, under load. */
 

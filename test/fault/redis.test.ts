@@ -1,12 +1,5 @@
 import { t, test } from 'tap';
-import {
-  type Fault,
-  fault_limits,
-  lastFor,
-  startWorld,
-  survive,
-  untilDelivered,
-} from '../help/fault.js';
+import { type Fault, fault_limits, lastFor, startWorld, survive, untilDelivered } from './world.js';
 
 /** Redis ends, stands still, or loses what it has, under load. */
 

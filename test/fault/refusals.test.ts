@@ -3,6 +3,11 @@ import path from 'node:path';
 import { type Test, t, test } from 'tap';
 import { isOutage, isWriteRefused } from '../../src/kit/outage.js';
 import { readAccess } from '../../src/process/embedded/postgres.js';
+import { openAdmin } from '../help/own-stores.js';
+import type { TestService } from '../help/service.js';
+import { type SmallDisk, withoutSmallDisks } from '../help/small-disk.js';
+import { until } from '../help/until.js';
+import { startReads } from './reads.js';
 import {
   allow,
   type Fault,
@@ -11,12 +16,7 @@ import {
   is_long,
   startWorld,
   survive,
-} from '../help/fault.js';
-import { openAdmin } from '../help/own-stores.js';
-import { startReads } from '../help/reads.js';
-import type { TestService } from '../help/service.js';
-import { type SmallDisk, withoutSmallDisks } from '../help/small-disk.js';
-import { until } from '../help/until.js';
+} from './world.js';
 
 /**
  * Disks that are full and a Postgres that takes no writes, under load: reads go on, calls that

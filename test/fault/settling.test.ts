@@ -2,10 +2,10 @@ import { type Test, t, test } from 'tap';
 import { seedForecasts } from '../../bench/env/seed.js';
 import { findDifferences } from '../../src/tools/verify.js';
 import { admin_key, makeCaller } from '../help/app.js';
-import { fault_limits, is_long } from '../help/fault.js';
 import { putToSleep, startMoreRoles, startService, type TestService } from '../help/service.js';
 import { closeQuestion, decide, findWrongAccounts } from '../help/settling.js';
 import { until } from '../help/until.js';
+import { fault_limits, is_long } from './world.js';
 
 /**
  * Questions of many predictions are resolved while stores and timers die and sleep: everybody is

@@ -1,7 +1,7 @@
 import { t } from 'tap';
 import { startApp } from '../help/app.js';
-import { awaitAgreement, describeMixed, mixed_env, runMixed } from '../help/mixed.js';
 import { openParts } from '../help/parts.js';
+import { awaitAgreement, describeMixed, mixed_env, runMixed } from './mixed-load.js';
 
 /** The short form of `npm run mixed`. */
 t.setTimeout(165_000);

@@ -7,13 +7,13 @@ import { isFault } from '../../../src/kit/fault.js';
 import { startApp } from '../../help/app.js';
 import { agentNamed, range } from '../../help/hub.js';
 import { makeEntry } from '../../help/log.js';
-import { serveLog } from '../../help/log-server.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { startPrivateStores } from '../../help/stores.js';
 import { makeAgent, makeHuman, suspend } from '../../help/story.js';
 import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { type Client, connect } from '../../help/ws-client.js';
+import { serveLog } from '../log/log-server.js';
 
 const id = (n: number): string => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 

@@ -7,6 +7,8 @@ import { t } from 'tap';
 import { type Column, prediction_columns } from '../../../src/features/exports/columns.js';
 import { pseudonymOf } from '../../../src/features/exports/index.js';
 import { startApp } from '../../help/app.js';
+import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
 import {
   fetchBytes,
   hostile_texts,
@@ -15,9 +17,7 @@ import {
   type Row,
   readLines,
   sha256,
-} from '../../help/exports.js';
-import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
-import { until } from '../../help/until.js';
+} from './world.js';
 
 /** Exports of predictions in every format, read back by other libraries than those that write. */
 

@@ -1,11 +1,11 @@
 import os from 'node:os';
 import type { Test } from 'tap';
+import { type Acknowledged, makeLoad } from '../help/load.js';
+import { startReceiver } from '../help/receiver.js';
+import { type ServiceOptions, startService, type TestService } from '../help/service.js';
+import { until } from '../help/until.js';
 import { followTopics, listenToLog, type Wish } from './listeners.js';
-import { type Acknowledged, makeLoad } from './load.js';
-import { startReceiver } from './receiver.js';
-import { type ServiceOptions, startService, type TestService } from './service.js';
 import { awaitTruth, countRepeats, type Witnesses } from './truth.js';
-import { until } from './until.js';
 
 /**
  * Faults under load: clients predict, listeners follow the log in every way there is, a receiver

@@ -2,8 +2,8 @@ import { faultsOf } from '../../src/http/openapi.js';
 import type { Route } from '../../src/http/route.js';
 import { makeRouter } from '../../src/http/route.js';
 import { common_faults, type FaultDef } from '../../src/kit/fault.js';
-import { findAnswerProblem } from './answers.js';
-import type { Answered } from './app.js';
+import { findAnswerProblem } from '../help/answers.js';
+import type { Answered } from '../help/app.js';
 import type { FuzzRequest } from './fuzz-requests.js';
 
 /** Finds the problem with the answer to a fuzzed request. */

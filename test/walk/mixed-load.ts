@@ -2,10 +2,10 @@ import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js
 import type { Sql } from '../../src/db/client.js';
 import type { VerifyParts } from '../../src/tools/verify/parts.js';
 import { findDifferences } from '../../src/tools/verify.js';
-import { type Answered, type CallOptions, makeCaller } from './app.js';
-import { stateOption } from './load.js';
-import { makeRandom } from './season.js';
-import { until } from './until.js';
+import { type Answered, type CallOptions, makeCaller } from '../help/app.js';
+import { stateOption } from '../help/load.js';
+import { until } from '../help/until.js';
+import { makeRandom } from '../tools/season-records.js';
 
 /**
  * A long mixture of everything that moves points, links, questions and webhooks, from many clients

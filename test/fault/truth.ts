@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
 import type { Test } from 'tap';
 import { findDifferences } from '../../src/tools/verify.js';
-import { recomputeConsensus } from './consensus-oracle.js';
+import { recomputeConsensus } from '../help/consensus-oracle.js';
+import type { Acknowledged, Load } from '../help/load.js';
+import type { Received, Receiver } from '../help/receiver.js';
+import type { TestService } from '../help/service.js';
+import { until } from '../help/until.js';
 import { compareFollowers, type Follower, type Listener } from './listeners.js';
-import type { Acknowledged, Load } from './load.js';
-import type { Received, Receiver } from './receiver.js';
-import type { TestService } from './service.js';
-import { until } from './until.js';
 
 /**
  * What has to be true once a load is over, whatever was killed during it: every acknowledged

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { TestService } from './service.js';
+import type { TestService } from '../help/service.js';
 
 /** Reads that go on beside a fault, as pages and clients make them. */
 export interface Reads {

@@ -1,6 +1,12 @@
 import { makeId } from '../../src/kit/ids.js';
-import type { CallOptions, TestApp } from './app.js';
-import { type Human, makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from './story.js';
+import type { CallOptions, TestApp } from '../help/app.js';
+import {
+  type Human,
+  makeAgent,
+  makeHuman,
+  makeOpenQuestion,
+  makeReasoning,
+} from '../help/story.js';
 
 /** For each POST route a call that has its effect: a new world for it, each time it is asked. */
 

@@ -1,9 +1,9 @@
 import { example_bodies } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import type { CallOptions, TestApp } from './app.js';
+import type { CallOptions, TestApp } from '../help/app.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { type KeyedCall, keyed_calls } from './keyed-calls.js';
-import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from './story.js';
 
 /**
  * A call of every operation as the reference shows it, in a world where it works: each placeholder

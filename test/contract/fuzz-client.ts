@@ -1,9 +1,9 @@
 import http from 'node:http';
 import type { Auth } from '../../src/http/route.js';
-import type { Answered, TestApp } from './app.js';
+import type { Answered, TestApp } from '../help/app.js';
+import { admin_email } from '../help/principals.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import type { FuzzRequest, FuzzWorld } from './fuzz-requests.js';
-import { admin_email } from './principals.js';
-import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from './story.js';
 
 /** Sends fuzzed requests, and keeps the credentials alive that some of them end. */
 

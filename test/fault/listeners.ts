@@ -3,7 +3,7 @@ import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { WebSocket } from 'ws';
 import { createClient, type Stream } from '../../src/client/node.js';
 import type { Sql } from '../../src/db/client.js';
-import type { Teardown } from './stores.js';
+import type { Teardown } from '../help/stores.js';
 
 /**
  * Careful clients that follow the log while things are killed: when a connection ends they make

@@ -1,9 +1,9 @@
 import type { Test } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
-import { no_limits, startApp } from './app.js';
-import { admin_email, makePrincipals } from './principals.js';
-import { makeOpenQuestion } from './story.js';
+import { no_limits, startApp } from '../help/app.js';
+import { admin_email, makePrincipals } from '../help/principals.js';
+import { makeOpenQuestion } from '../help/story.js';
 
 /** A service without limits, callers of every kind and a question: every route by everybody. */
 export const startMatrix = async (t: Test) => {

@@ -2,9 +2,9 @@ import { faultsOf } from '../../src/http/openapi.js';
 import type { Route } from '../../src/http/route.js';
 import { common_faults } from '../../src/kit/fault.js';
 import { makeId } from '../../src/kit/ids.js';
-import { findAnswerProblem } from './answers.js';
-import type { Answered } from './app.js';
-import { type Principal, refusalOf } from './principals.js';
+import { findAnswerProblem } from '../help/answers.js';
+import type { Answered } from '../help/app.js';
+import { type Principal, refusalOf } from '../help/principals.js';
 
 /** Every route by every kind of caller, over HTTP or the socket. */
 

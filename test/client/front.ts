@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import type { Teardown } from './stores.js';
+import type { Teardown } from '../help/stores.js';
 
 /**
  * A proxy before the service that behaves as bad networks and other people's proxies do: it loses

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { event_names } from '../../src/features/events/index.js';
 import { encodeCursor } from '../../src/http/page.js';
 import type { Auth, Route } from '../../src/http/route.js';
-import { type Known, oddText, shapedValue, weighted } from './arbitrary.js';
-import { makeReasoning } from './story.js';
+import { type Known, oddText, shapedValue, weighted } from '../help/arbitrary.js';
+import { makeReasoning } from '../help/story.js';
 
 /** Requests for one route that range from right to nonsense, in every part of them. */
 

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
 import type { Test } from 'tap';
-import { type AppOptions, startApp, type TestApp } from './app.js';
-import { type LogWriter, makeLogWriter } from './log.js';
+import { type AppOptions, startApp, type TestApp } from '../../help/app.js';
+import { type LogWriter, makeLogWriter } from '../../help/log.js';
 
 /** An api process whose log the test writes itself, in place of the relay. */
 export interface LogServer {
