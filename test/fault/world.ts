@@ -1,19 +1,19 @@
-import os from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { type Acknowledged, makeLoad } from '../help/load.js';
 import { startReceiver } from '../help/receiver.js';
 import { type ServiceOptions, startService, type TestService } from '../help/service.js';
-import { until } from '../help/until.js';
-import { followTopics, listenToLog, type Wish } from './listeners.js';
-import { awaitTruth, countRepeats, type Witnesses } from './truth.js';
+import { allow, until } from '../help/until.js';
+import { startListeners, type Wish } from './listeners.js';
+import { awaitTruth, countRepeats, deliveredIds, type Witnesses } from './truth.js';
 
 /**
  * Faults under load: clients predict, listeners follow the log in every way there is, a receiver
  * gets webhooks. In the middle of it something happens, and soon after all of them must agree
- * again. Several faults may strike one service, one after the other.
+ * again. Several faults strike one service, one after the other, while the load goes on.
  */
 
-/** `npm run faults`: faults last longer, and more clients follow. */
+/** `npm run faults`: faults last longer, more clients follow, and each fault is proved by itself. */
 export const is_long = process.env['LONG_FAULTS'] === 'true';
 
 /** How long a file may take, or one test of several faults. */
@@ -22,13 +22,14 @@ export const fault_limits = { timeout: is_long ? 0 : 580_000 };
 export type FaultWorld = Witnesses;
 
 export interface Fault {
-  /** What happens; fulfilled when whatever was taken away is there again. */
+  /** What happens; fulfilled when what was taken away is there again. */
   readonly strike: (world: FaultWorld, t: Test) => Promise<unknown>;
+  /** All clients together; 200 unless given. */
   readonly per_second?: number;
   /** The log is to be whole so soon after it. */
   readonly recovery_ms?: number;
-  /** Everything that follows from the log is to be right so soon after the load. */
-  readonly right_ms?: number;
+  /** Clients had to send something again. */
+  readonly is_noticed?: true;
 }
 
 export interface WorldOptions extends ServiceOptions {
@@ -62,7 +63,7 @@ export const startWorld = async (t: Test, options: WorldOptions = {}): Promise<F
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   const service = await startService(t, {
-    ...{ agents: 500, questions: 40, ...options },
+    ...{ agents: 500, questions: 100, ...options },
     env: {
       WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
       WEBHOOK_CA_FILE: receiver.ca_file,
@@ -70,11 +71,10 @@ export const startWorld = async (t: Test, options: WorldOptions = {}): Promise<F
     },
   });
   const hook = await addHook(service, receiver.url('/events'));
-  const listeners = await listenToLog(t, service.url);
   const wishes = Array.from({ length: options.followers ?? 0 }, (_, n) => wishOf(service, n));
-  const followers = await followTopics(t, service.port, wishes);
+  const listeners = startListeners(t, service.url, wishes);
   const load = makeLoad({ ...service, agents: service.agents.slice(1) });
-  return { service, load, receiver, hook, listeners, followers };
+  return { service, load, receiver, hook, listeners };
 };
 
 /** Waits until everything that was acknowledged by now is among the ids. */
@@ -93,18 +93,18 @@ const untilAmong = async (
 };
 
 /** Waits until everything that was acknowledged by now has reached the receiver. */
-export const untilDelivered = ({ load, receiver, hook }: FaultWorld): Promise<void> =>
+export const untilDelivered = (world: FaultWorld): Promise<void> =>
   untilAmong(
     'what was acknowledged is delivered',
-    load.acknowledged,
-    () => receiver.of(hook.path).map(({ headers }) => String(headers['webhook-id'])),
+    world.load.acknowledged,
+    () => deliveredIds(world),
     60_000,
   );
 
-/** Waits until the sockets have told of everything that was acknowledged by now. */
+/** Waits until the socket has sent everything that was acknowledged by now. */
 export const untilHeard = ({ load, listeners }: FaultWorld, within_ms: number): Promise<void> =>
   untilAmong(
-    'the socket tells of all',
+    'the socket sends all',
     load.acknowledged,
     () => listeners[0]?.heard.map(({ id }) => id) ?? [],
     within_ms,
@@ -116,26 +116,55 @@ export const lastFor = async (from_ms: number, least_ms: number): Promise<void> 
   await until('its time', () => performance.now() - from_ms >= least_ms, least_ms + 10_000);
 };
 
-/**
- * How long something may take that takes so long where cores are free: on a machine that has other
- * work, longer by as much as they are shared.
- */
-export const allow = (ms: number): number =>
-  ms * Math.max(1, (os.loadavg()[0] ?? 0) / os.availableParallelism());
+const reads_every_ms = 50;
+
+/** Runs the fault, while pages and clients read on as if there were none. */
+export const whileReading = async (
+  t: Test,
+  { url, questions, agents }: TestService,
+  work: () => Promise<void>,
+): Promise<void> => {
+  const paths = [
+    '/api/questions',
+    `/api/questions/${questions[0]?.id}`,
+    `/api/questions/${questions[1]?.id}/consensus`,
+    `/api/questions/${questions[2]?.id}/predictions`,
+    '/api/leaderboard',
+    '/api/me',
+  ];
+  const headers = { 'x-api-key': agents[0]?.key ?? '' };
+  const failed: string[] = [];
+  let count = 0;
+  let is_over = false;
+  const read = async (): Promise<void> => {
+    for (; !is_over; count += 1) {
+      const path = paths[count % paths.length] ?? '';
+      try {
+        const signal = AbortSignal.timeout(10_000);
+        const answer = await fetch(url + path, { headers, signal });
+        await answer.text();
+        if (answer.status !== 200) failed.push(`${path}: ${answer.status}`);
+      } catch (error) {
+        failed.push(`${path}: ${String(error)}`);
+      }
+      await wait(reads_every_ms);
+    }
+  };
+  const reading = read();
+  await work();
+  is_over = true;
+  await reading;
+  t.same(failed, [], `${count} reads went on`);
+};
 
 const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
 
-/** Runs the fault and proves that nothing came of it; what was acknowledged meanwhile. */
-export const survive = async (
-  t: Test,
-  world: FaultWorld,
-  fault: Fault,
-): Promise<readonly Acknowledged[]> => {
-  const { per_second = 200, recovery_ms = 10_000, right_ms: right_within = 10_000 } = fault;
-  const { load, service, listeners } = world;
-  const [first, repeats_before] = [load.acknowledged.length, countRepeats(world)];
-  load.resume(per_second);
-  await load.more(80);
+/** Runs the fault under load; everything that is acknowledged is soon in the log. */
+const survive = async (t: Test, world: FaultWorld, fault: Fault): Promise<void> => {
+  const { recovery_ms = 10_000 } = fault;
+  const { load } = world;
+  const first = load.acknowledged.length;
+  await load.more(40);
   const struck_ms = performance.now();
   await fault.strike(world, t);
   const back_ms = performance.now();
@@ -143,26 +172,57 @@ export const survive = async (
   await untilHeard(world, Math.max(allowed_ms, 20_000));
   const heard_ms = performance.now();
   t.ok(heard_ms - back_ms < allowed_ms, `the log is whole after ${seconds(heard_ms - back_ms)}`);
-  await load.more(120);
-  await load.stop();
-  const stopped_ms = performance.now();
-  const { right_ms, delivered_ms } = await awaitTruth(t, world, right_within);
-  const repeats = countRepeats(world) - repeats_before;
-  t.ok(repeats <= most_repeats, `${repeats} deliveries were made twice`);
+  await load.more(60);
   const acknowledged = load.acknowledged.slice(first);
   const again = acknowledged.filter(({ tries }) => tries > 1);
+  if (fault.is_noticed) t.ok(again.length > 0, 'clients noticed');
   t.comment(
     `back after ${seconds(back_ms - struck_ms)}, log whole after ${seconds(heard_ms - struck_ms)}; ` +
       `longest answer ${seconds(Math.max(...acknowledged.map(({ waited_ms }) => waited_ms)))}; ` +
-      `after the load all right within ${seconds(right_ms - stopped_ms)}, ` +
-      `all delivered within ${seconds(delivered_ms - stopped_ms)}`,
+      `${acknowledged.length} predictions, ${again.length} sent again, ` +
+      `${again.filter(({ replayed }) => replayed).length} of them replayed`,
   );
+};
+
+/** Ends the load, and proves that nothing came of the faults. */
+const prove = async (t: Test, world: FaultWorld, right_ms: number, most: number): Promise<void> => {
+  const { load, service, listeners } = world;
+  await load.stop();
+  const stopped_ms = performance.now();
+  const times = await awaitTruth(t, world, right_ms);
+  const repeats = countRepeats(world);
+  t.ok(repeats <= most, `${repeats} deliveries were made twice`);
   t.comment(
-    `${acknowledged.length} predictions, ${again.length} sent again, ` +
-      `${again.filter(({ replayed }) => replayed).length} of them replayed; ` +
-      `${repeats} repeated deliveries; ${listeners.map(({ name, ends }) => `${name} ended ${ends()} times`).join(', ')}`,
+    `after ${load.acknowledged.length} predictions all right within ` +
+      `${seconds(times.right_ms - stopped_ms)}, ` +
+      `all delivered within ${seconds(times.delivered_ms - stopped_ms)}; ` +
+      listeners
+        .slice(0, 3)
+        .map(({ name, ends }) => `${name} ended ${ends} times`)
+        .join(', '),
   );
   for (const line of service.troubles(50)) t.comment(JSON.stringify(line));
   t.same(service.troubles(60), [], 'no process died of an error');
-  return acknowledged;
+};
+
+/**
+ * Faults one after the other; all is proved after the last one, in the long form after each.
+ * Everything that follows from the log is to be right within `right_ms` after the load.
+ */
+export const surviveAll = async (
+  t: Test,
+  world: FaultWorld,
+  faults: Readonly<Record<string, Fault>>,
+  right_ms = 10_000,
+): Promise<void> => {
+  let most = 0;
+  for (const [name, fault] of Object.entries(faults)) {
+    most += most_repeats;
+    world.load.resume(fault.per_second ?? 200);
+    await t.test(name, fault_limits, async (t) => {
+      await survive(t, world, fault);
+      if (is_long) await prove(t, world, right_ms, most);
+    });
+  }
+  await t.test('then all is right', (t) => prove(t, world, right_ms, most));
 };

@@ -2,23 +2,23 @@ import { makeConfidence, makeReasoning } from '../../bench/load/predict-texts.js
 import type { Sql } from '../../src/db/client.js';
 import type { VerifyParts } from '../../src/tools/verify/parts.js';
 import { findDifferences } from '../../src/tools/verify.js';
-import { type Answered, type CallOptions, makeCaller } from '../help/app.js';
+import { type Answered, type CallOptions, makeCaller, no_limits } from '../help/app.js';
 import { stateOption } from '../help/load.js';
-import { until } from '../help/until.js';
-import { makeRandom } from '../tools/season-records.js';
+import { makeRandom } from '../help/long-run.js';
+import { untilNone } from '../help/until.js';
 
 /**
  * A long mixture of everything that moves points, links, questions and webhooks, from many clients
- * at once on one small world, so that they meet. What a client may be refused is known; whatever
- * else comes is odd.
+ * at once on one small world, so that they meet. What a client may be refused is known; everything
+ * else is odd.
  */
 
 interface MixedAgent {
   readonly id: string;
   readonly key: string;
   readonly code: string;
-  /** Index of the person it is linked to; null while it is not, as far as clients know. */
-  owner: number | null;
+  /** Token of the person it is linked to; null while it is not, as far as clients know. */
+  owner: string | null;
   readonly hooks: string[];
 }
 
@@ -29,387 +29,289 @@ interface MixedQuestion {
   status: 'draft' | 'open' | 'closed' | 'resolved' | 'voided';
 }
 
-interface World {
-  readonly call: (method: string, path: string, options?: CallOptions) => Promise<Answered>;
-  readonly tokens: readonly string[];
-  readonly agents: MixedAgent[];
-  readonly questions: MixedQuestion[];
-  readonly predictions: string[];
-  /** Pairs of agent and question that were tried. */
-  readonly pairs: Set<string>;
-  readonly random: () => number;
-  pick<T>(list: readonly T[]): T | undefined;
-  chance(share: number): boolean;
-  /** A number that nobody had before. */
-  next(): number;
-}
+const hook_url = 'https://127.0.0.1:18443/mixed';
+const events = ['prediction.placed', 'question.resolved', 'question.closed', 'question.created'];
+/** Every event goes to every webhook that wants it: with more of them nothing else gets a turn. */
+const most_hooks = 12;
+const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString();
+const isGood = ({ status }: Answered): boolean => status < 300;
+
+/** Makes one call; null: there is nothing to do it on. */
+type Act = () => Promise<Answered> | null;
 
 const password = 'correct horse battery';
 
-/** A person with a verified address. */
-const addPerson = async (call: World['call'], sql: Sql, n: number): Promise<string> => {
-  const email = `mixed${n}@people.dev`;
-  await call('POST', '/api/auth/signup', { body: { email, password } });
-  await sql`update humans set email_verified_at = now() where email = ${email}`;
-  const { body } = await call('POST', '/api/auth/login', { body: { email, password } });
-  return body.token as string;
-};
-
-const makeWorld = async (url: string, sql: Sql, seed: number): Promise<World> => {
-  const call = makeCaller(url);
+/** People with a verified address, by their tokens. */
+const makePeople = async (call: ReturnType<typeof makeCaller>, sql: Sql, count: number) => {
   const tokens: string[] = [];
-  for (let n = 0; n < 6; n += 1) tokens.push(await addPerson(call, sql, n));
-  const random = makeRandom(seed);
+  for (let n = 0; n < count; n += 1) {
+    const body = { email: `mixed${n}@people.dev`, password };
+    await call('POST', '/api/auth/signup', { body });
+    await sql`update humans set email_verified_at = now() where email = ${body.email}`;
+    tokens.push((await call('POST', '/api/auth/login', { body })).body.token);
+  }
+  return tokens;
+};
+
+/** Everything that clients do on one world, with how often each comes, of a thousand. */
+const makeActs = (
+  call: ReturnType<typeof makeCaller>,
+  tokens: readonly string[],
+  random: () => number,
+) => {
+  const agents: MixedAgent[] = [];
+  const questions: MixedQuestion[] = [];
+  const predictions: string[] = [];
+  const pairs = new Set<string>();
   let made = 0;
-  return {
-    ...{ call, tokens, random },
-    agents: [],
-    questions: [],
-    predictions: [],
-    pairs: new Set(),
-    pick: (list) => list[Math.floor(random() * list.length)],
-    chance: (share) => random() < share,
-    next() {
-      made += 1;
-      return made;
-    },
+
+  const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
+  const chance = (share: number): boolean => random() < share;
+  /** A number that nobody had before. */
+  const next = (): number => {
+    made += 1;
+    return made;
   };
-};
+  /** One of those that match, if a few tries find any. */
+  const find = <T>(list: readonly T[], matches: (one: T) => boolean): T | undefined => {
+    const tries = Array.from({ length: 12 }, () => pick(list));
+    return tries.find((one): one is T => one !== undefined && matches(one));
+  };
+  const linked = () => find(agents, ({ owner }) => owner !== null);
+  /** Calls, and notes what a good answer says. */
+  const send = async (
+    method: string,
+    path: string,
+    options: CallOptions,
+    note: (body: Answered['body']) => void = () => undefined,
+  ): Promise<Answered> => {
+    const answer = await call(method, path, options);
+    if (isGood(answer)) note(answer.body);
+    return answer;
+  };
+  const asLinked =
+    (act: (agent: MixedAgent) => Promise<Answered> | null): Act =>
+    () => {
+      const agent = linked();
+      return agent === undefined ? null : act(agent);
+    };
 
-/** Makes one call; null: there is nothing to do it on. */
-type Act = (world: World) => Promise<Answered | null>;
-
-const linked = ({ agents, pick }: World): MixedAgent | undefined => {
-  for (let tries = 0; tries < 8; tries += 1) {
-    const agent = pick(agents);
-    if (agent?.owner != null) return agent;
-  }
-  return undefined;
-};
-
-const inStatus = (
-  { questions, pick }: World,
-  ...wanted: readonly MixedQuestion['status'][]
-): MixedQuestion | undefined => {
-  for (let tries = 0; tries < 12; tries += 1) {
-    const question = pick(questions);
-    if (question !== undefined && wanted.includes(question.status)) return question;
-  }
-  return undefined;
-};
-
-const is_good = ({ status }: Answered): boolean => status < 300;
-
-/** Half with a recruiter, a third linked at once. */
-const register: Act = async (world) => {
-  const { call, agents, tokens, chance, pick, next } = world;
-  const code = chance(0.5) ? pick(agents)?.code : undefined;
-  const owner = chance(0.33) ? Math.floor(world.random() * tokens.length) : null;
-  const token = owner === null ? undefined : tokens[owner];
-  const answer = await call('POST', '/api/register', {
-    ...(token === undefined ? {} : { token }),
-    body: {
+  /** Half with a recruiter, a third linked at once. */
+  const register: Act = () => {
+    const code = chance(0.5) ? pick(agents)?.code : undefined;
+    const owner = chance(0.33) ? (pick(tokens) ?? null) : null;
+    const body = {
       name: `Mixed ${next()}`,
       model: pick(['gpt-4o', 'claude-opus-4', 'gemini-2.5-pro', 'llama-4']),
       ...(code === undefined ? {} : { referral_code: code }),
-    },
+    };
+    const as = owner === null ? {} : { token: owner };
+    return send('POST', '/api/register', { ...as, body }, ({ user, api_key }) => {
+      agents.push({ id: user.id, key: api_key, code: user.referral_code, owner, hooks: [] });
+    });
+  };
+
+  const link: Act = () => {
+    const [agent, token = ''] = [pick(agents), pick(tokens)];
+    if (agent === undefined) return null;
+    const body = { api_key: agent.key };
+    return send('POST', '/api/me/agents', { token, body }, () => {
+      agent.owner = token;
+    });
+  };
+
+  const unlink = asLinked((agent) =>
+    send('DELETE', `/api/me/agents/${agent.id}`, { token: agent.owner ?? '' }, () => {
+      agent.owner = null;
+    }),
+  );
+
+  const state = ({ options }: MixedQuestion, n: number): Record<string, unknown> => {
+    const confidence = makeConfidence(n);
+    if (options.length > 0) return stateOption(options, n, confidence);
+    return n % 3 === 0
+      ? { probability: 100 - confidence }
+      : { prediction: n % 2 === 0, confidence };
+  };
+
+  const predict: Act = () => {
+    const agent = linked() ?? pick(agents);
+    const question = find(questions, ({ status }) => status === 'open') ?? pick(questions);
+    if (agent === undefined || question === undefined) return null;
+    const pair = `${agent.id} ${question.id}`;
+    // Now and then a second time.
+    if (pairs.has(pair) && chance(0.8)) return null;
+    pairs.add(pair);
+    const n = next();
+    const body = { ...state(question, n), reasoning: makeReasoning(n) };
+    const path = `/api/questions/${question.id}/predict`;
+    return send('POST', path, { key: agent.key, body }, ({ prediction }) => {
+      predictions.push(prediction.id);
+    });
+  };
+
+  const addQuestion = (path: string, options: CallOptions): Promise<Answered> => {
+    const body = {
+      question: `Will the signal box number ${next()} be manned again before the autumn?`,
+      category: 'industry',
+      subcategory: 'transportation_mobility',
+      closes_at: days(30),
+      ...(chance(0.3) ? { question_type: 'multi', options: ['never', 'by day', 'always'] } : {}),
+      ...(options.admin === true ? { publish: true, weight: 1 + Math.floor(random() * 3) } : {}),
+    };
+    return send('POST', path, { ...options, body }, ({ question }) => questions.push(question));
+  };
+
+  /** An admin's act on a question, and the status that it has after it. */
+  const decide =
+    (
+      name: string,
+      from: readonly MixedQuestion['status'][],
+      to: MixedQuestion['status'],
+      bodyOf: (question: MixedQuestion) => unknown = () => ({}),
+    ): Act =>
+    () => {
+      const question = find(questions, ({ status }) => from.includes(status));
+      if (question === undefined) return null;
+      const path = `/api/admin/questions/${question.id}/${name}`;
+      return send('POST', path, { admin: true, body: bodyOf(question) }, () => {
+        question.status = to;
+      });
+    };
+  const outcomeOf = ({ options }: MixedQuestion) =>
+    options.length === 0
+      ? { outcome: chance(0.5) }
+      : { correct_options: chance(0.8) ? [pick(options)] : options.slice(0, 2) };
+
+  const addHook = asLinked(({ key, hooks }) => {
+    if (agents.reduce((sum, one) => sum + one.hooks.length, 0) >= most_hooks) return null;
+    const wanted = events.filter(() => chance(0.5));
+    const body = { url: hook_url, events: wanted.length === 0 ? events : wanted };
+    return send('POST', '/api/webhooks', { key, body }, ({ id }) => hooks.push(id));
   });
-  if (is_good(answer)) {
-    const { user, api_key } = answer.body;
-    agents.push({ id: user.id, key: api_key, code: user.referral_code, owner, hooks: [] });
-  }
-  return answer;
-};
+  const onHook =
+    (act: (agent: MixedAgent, id: string) => Promise<Answered>): Act =>
+    () => {
+      const agent = agents.find(({ hooks }) => hooks.length > 0 && chance(0.3));
+      return agent === undefined ? null : act(agent, pick(agent.hooks) ?? '');
+    };
+  const changeHook = onHook(({ key }, id) => {
+    const body = chance(0.5) ? { active: chance(0.7) } : { events: [pick(events)] };
+    return send('PATCH', `/api/webhooks/${id}`, { key, body });
+  });
+  const dropHook = onHook(({ key, hooks }, id) => {
+    hooks.splice(hooks.indexOf(id), 1);
+    return send('DELETE', `/api/webhooks/${id}`, { key });
+  });
 
-const link: Act = async ({ call, agents, tokens, random, pick }) => {
-  const agent = pick(agents);
-  const owner = Math.floor(random() * tokens.length);
-  if (agent === undefined) return null;
-  const token = tokens[owner] ?? '';
-  const answer = await call('POST', '/api/me/agents', { token, body: { api_key: agent.key } });
-  if (is_good(answer)) agent.owner = owner;
-  return answer;
-};
+  const comment = asLinked(({ key }) => {
+    const content = `Comment ${next()}: the timetable, workshop and stationmaster disagree here.`;
+    const path = `/api/questions/${pick(questions)?.id}/comments`;
+    return send('POST', path, { key, body: { content } });
+  });
+  const vote = asLinked(({ key }) => {
+    const id = pick(predictions);
+    if (id === undefined) return null;
+    const path = `/api/predictions/${id}/${chance(0.7) ? 'upvote' : 'downvote'}`;
+    return chance(0.8) ? send('POST', path, { key, body: {} }) : send('DELETE', path, { key });
+  });
 
-/** What linked agents do. */
-const asLinked =
-  (act: (world: World, agent: MixedAgent) => Promise<Answered | null>): Act =>
-  async (world) => {
-    const agent = linked(world);
-    return agent === undefined ? null : act(world, agent);
+  const mixture: Readonly<Record<string, readonly [weight: number, act: Act]>> = {
+    register: [60, register],
+    link: [70, link],
+    unlink: [25, unlink],
+    predict: [560, predict],
+    create: [25, () => addQuestion('/api/admin/questions', { admin: true })],
+    suggest: [25, asLinked(({ key }) => addQuestion('/api/questions/suggest', { key }))],
+    publish: [15, decide('publish', ['draft'], 'open')],
+    close: [30, decide('close', ['open'], 'closed')],
+    reopen: [8, decide('reopen', ['closed'], 'open', () => ({ closes_at: days(40) }))],
+    resolve: [25, decide('resolve', ['closed'], 'resolved', outcomeOf)],
+    'resolve again': [10, decide('resolve', ['resolved'], 'resolved', outcomeOf)],
+    void: [8, decide('void', ['open', 'closed'], 'voided')],
+    'add webhook': [12, addHook],
+    'change webhook': [12, changeHook],
+    'drop webhook': [6, dropHook],
+    comment: [50, comment],
+    vote: [59, vote],
   };
-
-const unlink = asLinked(async ({ call, tokens }, agent) => {
-  const token = tokens[agent.owner ?? -1] ?? '';
-  const answer = await call('DELETE', `/api/me/agents/${agent.id}`, { token });
-  if (is_good(answer)) agent.owner = null;
-  return answer;
-});
-
-const state = ({ options }: MixedQuestion, n: number): Record<string, unknown> => {
-  const confidence = makeConfidence(n);
-  if (options.length > 0) return stateOption(options, n, confidence);
-  return n % 3 === 0 ? { probability: 100 - confidence } : { prediction: n % 2 === 0, confidence };
+  return { mixture, predictions };
 };
-
-const predict: Act = async (world) => {
-  const { call, pairs, predictions, chance, next } = world;
-  const agent = linked(world) ?? world.pick(world.agents);
-  const question = inStatus(world, 'open') ?? world.pick(world.questions);
-  if (agent === undefined || question === undefined) return null;
-  const pair = `${agent.id} ${question.id}`;
-  // Now and then a second time.
-  if (pairs.has(pair) && chance(0.8)) return null;
-  pairs.add(pair);
-  const n = next();
-  const body = { ...state(question, n), reasoning: makeReasoning(n) };
-  const path = `/api/questions/${question.id}/predict`;
-  const answer = await call('POST', path, { key: agent.key, body });
-  if (answer.status === 201) predictions.push(answer.body.prediction.id);
-  return answer;
-};
-
-const addQuestion = async (world: World, path: string, options: CallOptions) => {
-  const { next, chance, random, call, questions } = world;
-  const body = {
-    question: `Will the signal box number ${next()} be manned again before the autumn?`,
-    category: 'industry',
-    subcategory: 'transportation_mobility',
-    closes_at: new Date(Date.now() + 30 * 86_400_000).toISOString(),
-    ...(chance(0.3) ? { question_type: 'multi', options: ['never', 'by day', 'always'] } : {}),
-    ...(options.admin === true ? { publish: true, weight: 1 + Math.floor(random() * 3) } : {}),
-  };
-  const answer = await call('POST', path, { ...options, body });
-  if (answer.status === 201) questions.push(answer.body.question);
-  return answer;
-};
-
-const create: Act = (world) => addQuestion(world, '/api/admin/questions', { admin: true });
-const suggest = asLinked((world, { key }) => addQuestion(world, '/api/questions/suggest', { key }));
-
-/** An admin's act on a question, and the status that it has after it. */
-const decide =
-  (
-    name: string,
-    from: readonly MixedQuestion['status'][],
-    to: MixedQuestion['status'],
-    bodyOf: (question: MixedQuestion, world: World) => unknown = () => ({}),
-  ): Act =>
-  async (world) => {
-    const question = inStatus(world, ...from);
-    if (question === undefined) return null;
-    const path = `/api/admin/questions/${question.id}/${name}`;
-    const body = bodyOf(question, world);
-    const answer = await world.call('POST', path, { admin: true, body });
-    if (is_good(answer)) question.status = to;
-    return answer;
-  };
-
-const laterClose = () => ({ closes_at: new Date(Date.now() + 40 * 86_400_000).toISOString() });
-const outcomeOf = ({ options }: MixedQuestion, world: World) =>
-  options.length === 0
-    ? { outcome: world.chance(0.5) }
-    : { correct_options: world.chance(0.8) ? [world.pick(options)] : options.slice(0, 2) };
-
-const hook_url = 'https://127.0.0.1:18443/mixed';
-const events = ['prediction.placed', 'question.resolved', 'question.closed', 'question.created'];
-
-/** Every event goes to every webhook that wants it: with more of them nothing else gets a turn. */
-const most_hooks = 12;
-
-const addHook = asLinked(async (world, agent) => {
-  const hooks = world.agents.reduce((sum, one) => sum + one.hooks.length, 0);
-  if (hooks >= most_hooks) return null;
-  const wanted = events.filter(() => world.chance(0.5));
-  const body = { url: hook_url, events: wanted.length === 0 ? events : wanted };
-  const answer = await world.call('POST', '/api/webhooks', { key: agent.key, body });
-  if (is_good(answer)) agent.hooks.push(answer.body.id);
-  return answer;
-});
-
-const onHook =
-  (act: (world: World, agent: MixedAgent, path: string) => Promise<Answered>): Act =>
-  async (world) => {
-    const agent = world.agents.find(({ hooks }) => hooks.length > 0 && world.chance(0.3));
-    const id = agent === undefined ? undefined : world.pick(agent.hooks);
-    return agent === undefined ? null : act(world, agent, `/api/webhooks/${id}`);
-  };
-
-const changeHook = onHook(({ call, chance, pick }, { key }, path) => {
-  const body = chance(0.5) ? { active: chance(0.7) } : { events: [pick(events)] };
-  return call('PATCH', path, { key, body });
-});
-
-const dropHook = onHook(({ call }, { key, hooks }, path) => {
-  hooks.splice(hooks.indexOf(path.slice(path.lastIndexOf('/') + 1)), 1);
-  return call('DELETE', path, { key });
-});
-
-const comment = asLinked(async ({ call, pick, questions, next }, { key }) => {
-  const content = `Comment ${next()}: the timetable, workshop and stationmaster disagree here.`;
-  const path = `/api/questions/${pick(questions)?.id}/comments`;
-  return call('POST', path, { key, body: { content } });
-});
-
-const vote = asLinked(async ({ call, pick, predictions, chance }, { key }) => {
-  const id = pick(predictions);
-  if (id === undefined) return null;
-  const path = `/api/predictions/${id}/${chance(0.7) ? 'upvote' : 'downvote'}`;
-  return chance(0.8) ? call('POST', path, { key, body: {} }) : call('DELETE', path, { key });
-});
-
-/** How often each comes, of a thousand. */
-const mixture: readonly (readonly [weight: number, name: string, act: Act])[] = [
-  [60, 'register', register],
-  [70, 'link', link],
-  [25, 'unlink', unlink],
-  [560, 'predict', predict],
-  [25, 'create', create],
-  [25, 'suggest', suggest],
-  [15, 'publish', decide('publish', ['draft'], 'open')],
-  [30, 'close', decide('close', ['open'], 'closed')],
-  [8, 'reopen', decide('reopen', ['closed'], 'open', laterClose)],
-  [25, 'resolve', decide('resolve', ['closed'], 'resolved', outcomeOf)],
-  [10, 'resolve again', decide('resolve', ['resolved'], 'resolved', outcomeOf)],
-  [8, 'void', decide('void', ['open', 'closed'], 'voided')],
-  [12, 'add webhook', addHook],
-  [12, 'change webhook', changeHook],
-  [6, 'drop webhook', dropHook],
-  [50, 'comment', comment],
-  [59, 'vote', vote],
-];
-const total_weight = mixture.reduce((sum, [weight]) => sum + weight, 0);
 
 /** Refusals that follow from calls that meet, or from rules that the clients do not know. */
 const expected = new Set([
-  'ACCOUNT_SUSPENDED',
-  'AGENT_ALREADY_LINKED',
-  'AGENT_NOT_FOUND',
-  'AGENT_NOT_LINKED',
-  'COMMENT_LIMIT_REACHED',
-  'DUPLICATE_PREDICTION',
-  'INVALID_TRANSITION',
-  'NOT_FOUND',
-  'QUESTION_NOT_FOUND',
-  'QUESTION_NOT_OPEN',
-  'SAME_OWNER_VOTE',
-  'SUGGESTION_LIMIT_REACHED',
-  'TIER_REQUIRED',
-  'WEBHOOK_LIMIT_REACHED',
-  'WEBHOOK_NOT_FOUND',
+  ...['ACCOUNT_SUSPENDED', 'AGENT_ALREADY_LINKED', 'AGENT_NOT_FOUND', 'AGENT_NOT_LINKED'],
+  ...['COMMENT_LIMIT_REACHED', 'DUPLICATE_PREDICTION', 'INVALID_TRANSITION', 'NOT_FOUND'],
+  ...['QUESTION_NOT_FOUND', 'QUESTION_NOT_OPEN', 'SAME_OWNER_VOTE', 'SUGGESTION_LIMIT_REACHED'],
+  ...['TIER_REQUIRED', 'WEBHOOK_LIMIT_REACHED', 'WEBHOOK_NOT_FOUND'],
 ]);
 
 export interface MixedOptions {
   readonly url: string;
   readonly sql: Sql;
   readonly operations: number;
-  readonly clients: number;
   readonly seed: number;
   /** Called now and then with how many operations are done. */
   readonly onProgress?: (done: number) => void;
 }
 
-export interface MixedResult {
-  /** How often each operation was answered well, and how often refused. */
-  readonly counts: ReadonlyMap<string, { good: number; refused: number }>;
-  /** Answers that no client should get, as sentences, some of them. */
-  readonly odd: readonly string[];
-  readonly placed: number;
-  readonly seconds: number;
-}
+const clients = 32;
 
-const draw = (world: World): (typeof mixture)[number] => {
-  let at = world.random() * total_weight;
-  for (const one of mixture) {
-    at -= one[0];
-    if (at < 0) return one;
+export const runMixed = async (options: MixedOptions) => {
+  const { url, sql, operations, seed, onProgress } = options;
+  const call = makeCaller(url);
+  const random = makeRandom(seed);
+  const { mixture, predictions } = makeActs(call, await makePeople(call, sql, 6), random);
+  for (const [name, count] of Object.entries({ register: 40, link: 60, create: 20 })) {
+    for (let n = 0; n < count; n += 1) await mixture[name]?.[1]();
   }
-  return mixture[0] as (typeof mixture)[number];
-};
-
-const whyOdd = ({ status, body }: Answered): string | null => {
-  if (status < 300 || (status < 500 && expected.has(body?.code))) return null;
-  return `${status} ${JSON.stringify(body).slice(0, 200)}`;
-};
-
-const begin = async (world: World): Promise<void> => {
-  for (let n = 0; n < 40; n += 1) await register(world);
-  for (let n = 0; n < 60; n += 1) await link(world);
-  for (let n = 0; n < 20; n += 1) await create(world);
-};
-
-export const runMixed = async (options: MixedOptions): Promise<MixedResult> => {
-  const { operations, clients, onProgress } = options;
-  const world = await makeWorld(options.url, options.sql, options.seed);
-  await begin(world);
-  const counts = new Map<string, { good: number; refused: number }>();
+  const all = Object.entries(mixture).flatMap(([name, [weight]]) => Array(weight).fill(name));
+  /** How often each operation was answered well, and how often refused. */
+  const counts = Object.fromEntries(
+    Object.keys(mixture).map((name) => [name, { good: 0, refused: 0 }]),
+  );
+  /** Answers that no client should get, as sentences, some of them. */
   const odd: string[] = [];
   const started_ms = performance.now();
   let done = 0;
   const runClient = async (): Promise<void> => {
     while (done < operations) {
-      const [, name, act] = draw(world);
-      const answer = await act(world);
-      if (answer === null) continue;
+      const name: string = all[Math.floor(random() * all.length)];
+      const answer = await mixture[name]?.[1]();
+      if (answer == null) continue;
       done += 1;
       if (done % 1_000 === 0) onProgress?.(done);
-      const why = whyOdd(answer);
-      if (why !== null && odd.length < 50) odd.push(`${name}: ${why}`);
-      const count = counts.get(name) ?? { good: 0, refused: 0 };
-      count[answer.status < 300 ? 'good' : 'refused'] += 1;
-      counts.set(name, count);
+      const { status, body } = answer;
+      const is_odd = !isGood(answer) && (status >= 500 || !expected.has(body?.code));
+      if (is_odd && odd.length < 50) {
+        odd.push(`${name}: ${status} ${JSON.stringify(body).slice(0, 200)}`);
+      }
+      counts[name]![isGood(answer) ? 'good' : 'refused'] += 1;
     }
   };
   await Promise.all(Array.from({ length: clients }, runClient));
-  const seconds = (performance.now() - started_ms) / 1_000;
-  return { counts, odd, placed: world.predictions.length, seconds };
+  const seconds = ((performance.now() - started_ms) / 1_000).toFixed(0);
+  const each = Object.entries(counts).map(([name, { good, refused }]) => {
+    return `${name} ${good}+${refused}`;
+  });
+  const summary = `${predictions.length} predictions; ${each.join(', ')} (answered + refused) in ${seconds} s`;
+  return { counts, odd, placed: predictions.length, summary };
 };
 
-export const describeMixed = ({ counts, placed, seconds }: MixedResult): string => {
-  const each = [...counts].map(([name, { good, refused }]) => `${name} ${good}+${refused}`);
-  return `${placed} predictions; ${each.join(', ')} (answered + refused) in ${seconds.toFixed(0)} s`;
-};
-
-/** Everything in its way off: the limits are not what this is about. */
-export const mixed_env = {
-  LIMIT_IP: '100000000',
-  LIMIT_KEY: '100000000',
-  LIMIT_REGISTER: '100000000',
-  LIMIT_LOGIN: '100000000',
-  LIMIT_PREDICTIONS: '100000000',
-  LIMIT_COMMENTS: '100000000',
-  LIMIT_VOTES: '100000000',
-  LIMIT_WEBHOOKS: '100000000',
-  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-};
+/** The limits are not what this is about. */
+export const mixed_env = { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' };
 
 const findUnfinished = async (sql: Sql): Promise<readonly string[]> => {
-  const [row] = await sql<{ decisions: number; waiting: number }[]>`
-    select
-      (select count(*)::integer from resolutions where state = 'running') as decisions,
-      (select count(*)::integer from outbox) as waiting`;
-  const { decisions = 0, waiting = 0 } = row ?? {};
-  return [
-    ...(decisions === 0 ? [] : [`${decisions} decisions are not settled`]),
-    ...(waiting === 0 ? [] : [`${waiting} events wait in the outbox`]),
-  ];
+  const rows = await sql<{ what: string }[]>`
+    select 'the decision of ' || question_id || ' is not settled' as what from resolutions where state = 'running'
+    union all
+    select count(*) || ' events wait in the outbox' from outbox having count(*) > 0`;
+  return rows.map(({ what }) => what);
 };
 
 /** Looks until everything is settled and verify finds nothing; what it finds at the end. */
-export const awaitAgreement = async (
-  parts: VerifyParts,
-  within_ms: number,
-): Promise<readonly string[]> => {
-  let found: readonly string[] = ['nothing was looked at'];
-  const look = async (): Promise<boolean> => {
-    try {
-      const unfinished = await findUnfinished(parts.sql);
-      found = unfinished.length > 0 ? unfinished : await findDifferences(parts);
-    } catch (error) {
-      found = [`it cannot be looked at: ${error}`];
-    }
-    return found.length === 0;
-  };
-  await until('all agrees', look, within_ms, 200).catch(() => undefined);
-  return found;
-};
+export const awaitAgreement = (parts: VerifyParts, within_ms: number) =>
+  untilNone(async () => {
+    const unfinished = await findUnfinished(parts.sql);
+    return unfinished.length > 0 ? unfinished : findDifferences(parts);
+  }, within_ms);
