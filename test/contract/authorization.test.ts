@@ -6,16 +6,15 @@ import { type Principal, refusalOf } from '../help/principals.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { connect } from '../help/ws-client.js';
-import { fillPath, findMismatches } from './matrix.js';
-import { startMatrix } from './matrix-app.js';
+import { findMismatches, startMatrix, targetOf } from './matrix.js';
 
 /** Every route by every kind of caller: some are admitted, all others refused with the reason. */
 
 const { app, principals, question_id, routes } = await startMatrix(t);
 
-const callAs = ({ send }: Principal, route: Route): Promise<Answered> =>
-  app.call(route.method, `${fillPath(route.path, question_id)}${send.query ?? ''}`, {
-    ...send,
+const callAs = (principal: Principal, route: Route): Promise<Answered> =>
+  app.call(route.method, targetOf(route, question_id, principal), {
+    ...principal.send,
     ...(route.method === 'GET' || route.method === 'DELETE' ? {} : { body: {} }),
   });
 

@@ -1,19 +1,20 @@
-import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { WebSocket } from 'ws';
 
-/** A websocket client that sends bytes as it is told, right or wrong. */
+/** Websocket frames byte by byte, for everything that no client would send. */
 
 export interface RawSocket {
-  /** Texts of the frames that came so far. */
+  /** Texts of the frames that came, in order. */
   readonly texts: readonly string[];
+  /** The close code; 1006 without a close frame. */
+  readonly closed: Promise<number>;
   write(bytes: Buffer): void;
-  /** Nothing more is read: what is sent piles up on the other side. */
+  /** Stops reading. */
   pause(): void;
   destroy(): void;
-  /** The code of the close frame, 1006 when the connection ended without one. */
-  readonly closed: Promise<number>;
 }
 
-const mask = Buffer.from([0x5a, 0x01, 0xfe, 0x33]);
+const mask = Buffer.from([1, 2, 3, 4]);
 
 export interface FrameParts {
   readonly opcode: number;
@@ -41,49 +42,25 @@ export const makeRawFrame = (payload: string | Buffer, parts: FrameParts): Buffe
   return Buffer.concat([header, mask, body]);
 };
 
-const handshake = (path: string, connection: string): string =>
-  `GET ${path} HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: ${connection}\r\n` +
-  'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
-
-/** Takes whole frames off the front; the service sends no fragments. */
-const readFrames = (bytes: Buffer, onFrame: (opcode: number, payload: Buffer) => void): Buffer => {
-  let rest = bytes;
-  while (rest.length >= 2) {
-    const short = (rest[1] ?? 0) & 0x7f;
-    const head = short < 126 ? 2 : short === 126 ? 4 : 10;
-    if (rest.length < head) return rest;
-    const length =
-      short < 126 ? short : short === 126 ? rest.readUInt16BE(2) : Number(rest.readBigUInt64BE(2));
-    if (rest.length < head + length) return rest;
-    onFrame((rest[0] ?? 0) & 0x0f, rest.subarray(head, head + length));
-    rest = rest.subarray(head + length);
-  }
-  return rest;
-};
-
-/** Connects, and waits for the answer to the handshake. */
+/** Connects with the handshake of `ws`, which also reads what comes. */
 export const openRaw = (
   port: number,
   { path = '/ws', connection = 'Upgrade' } = {},
 ): Promise<RawSocket> =>
   new Promise((resolve, reject) => {
-    const tcp = connect(port, '127.0.0.1', () => tcp.write(handshake(path, connection)));
+    const ws = new WebSocket(`ws://127.0.0.1:${port}${path}`, {
+      ...{ perMessageDeflate: false, autoPong: false },
+      finishRequest(request) {
+        request.setHeader('Connection', connection);
+        request.end();
+      },
+    });
     const texts: string[] = [];
-    let rest: Buffer = Buffer.alloc(0);
-    let is_open = false;
-    let code = 1006;
-    const closed = new Promise<number>((onClosed) => tcp.on('close', () => onClosed(code)));
-    tcp.on('error', reject);
-    tcp.on('data', (chunk) => {
-      rest = Buffer.concat([rest, chunk]);
-      const end = is_open ? 0 : rest.indexOf('\r\n\r\n') + 4;
-      if (end === 3) return;
-      rest = readFrames(rest.subarray(end), (opcode, payload) => {
-        if (opcode === 1) texts.push(payload.toString());
-        if (opcode === 8 && payload.length >= 2) code = payload.readUInt16BE(0);
-      });
-      if (is_open) return;
-      is_open = true;
+    const closed = new Promise<number>((onClosed) => ws.on('close', onClosed));
+    ws.on('message', (data) => texts.push(String(data)));
+    ws.on('error', reject);
+    ws.on('open', () => {
+      const tcp = (ws as unknown as { _socket: Socket })._socket;
       resolve({
         texts,
         closed,
