@@ -5,11 +5,11 @@ import { events_answer } from '../../../src/features/log/schema.js';
 import { compileCheck } from '../../../src/http/validation.js';
 import type { Answered } from '../../help/app.js';
 import { range } from '../../help/hub.js';
-import { serveLog } from '../../help/log-server.js';
 import { pluck } from '../../help/pluck.js';
-import { openSse, type SseClient } from '../../help/sse-client.js';
+import { openSse } from '../../help/sse-client.js';
 import { makeAgent, makeHuman, suspend } from '../../help/story.js';
 import { until } from '../../help/until.js';
+import { serveLog } from './log-server.js';
 
 /** Pages of the log over HTTP, then the same as server-sent events. */
 
@@ -32,7 +32,7 @@ t.beforeEach(async () => {
 const at = (n: number): number => base + n;
 const numbersOf = (offsets: readonly number[]): number[] => offsets.map((one) => one - base);
 const offsetsOf = ({ body }: Answered): number[] => numbersOf(pluck(body.events, 'offset'));
-const heardBy = (client: SseClient): number[] => numbersOf(client.offsets());
+const heardBy = (client: Awaited<ReturnType<typeof openSse>>) => numbersOf(client.offsets());
 
 const prediction = (n: number, family: string, confidence: number): Partial<LogEntry> => ({
   event: 'prediction.placed',
