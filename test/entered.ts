@@ -1,7 +1,7 @@
 import { Session } from 'node:inspector/promises';
 import { type Test, t } from 'tap';
+import { predict } from './features/predictions/own-predictions.js';
 import { startApp } from './help/app.js';
-import { predict } from './help/own-predictions.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from './help/story.js';
 
 /** `npm run walk`: the files and functions that one prediction enters, from socket to commit. */

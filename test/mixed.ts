@@ -1,8 +1,8 @@
 import { t } from 'tap';
 import { admin_key } from './help/app.js';
-import { awaitAgreement, describeMixed, mixed_env, runMixed } from './help/mixed.js';
+import { readNumbers } from './help/long-run.js';
 import { startService } from './help/service.js';
-import { readNumbers } from './help/words.js';
+import { awaitAgreement, mixed_env, runMixed } from './walk/mixed-load.js';
 
 /**
  * `npm run mixed -- [OPERATIONS] [SEED]`: registering, linking, predicting, suggesting, deciding,
@@ -21,12 +21,12 @@ t.test(`${operations} operations, seed ${seed}`, { timeout: 0 }, async (t) => {
   const service = await startService(t, { agents: 1, questions: 1, env });
   const { url, sql, redis, prefix } = service;
   const result = await runMixed({
-    ...{ url, sql, operations, clients: 32, seed },
+    ...{ url, sql, operations, seed },
     onProgress: (done) => {
       if (done % 10_000 === 0) t.comment(`${done} operations`);
     },
   });
-  t.comment(describeMixed(result));
+  t.comment(result.summary);
   t.same(result.odd, [], 'no answer is odd');
   const [stored] = await sql<{ count: number }[]>`
     select count(*)::integer as count from predictions`;

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { t } from 'tap';
-import { startWorld } from './help/fault.js';
+import { awaitTruth, countRepeats } from './fault/truth.js';
+import { startWorld } from './fault/world.js';
+import { makeRandom, readNumbers } from './help/long-run.js';
 import { type Part, startMoreRoles, type TestService } from './help/service.js';
-import { awaitTruth, countRepeats } from './help/truth.js';
-import { readNumbers } from './help/words.js';
 
 /**
  * `npm run soak -- [MINUTES] [SEED]`: the whole service under load while random parts of it are
@@ -16,17 +16,6 @@ const { minutes, seed } = readNumbers('soak', { minutes: 5, seed: 1 + (Date.now(
 const round_ms = 20_000;
 const recovery_ms = 30_000;
 const parts: readonly Part[] = ['api', 'relay', 'signer', 'timer', 'Redis', 'Postgres'];
-
-/** mulberry32 (Tommy Ettinger): the same seed tries the same faults. */
-const makeRandom = (start: number): (() => number) => {
-  let state = start | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-};
 
 const random = makeRandom(seed);
 const between = (from: number, to: number): number => from + random() * (to - from);

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap';
 import { createClient, NoAnswer, Refused, type Retry } from '../../src/client/node.js';
 import { startApp } from '../help/app.js';
-import { startFront } from '../help/front.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
+import { startFront } from './front.js';
 
 const app = await startApp(t);
 

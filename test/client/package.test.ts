@@ -131,7 +131,7 @@ t.test('a page follows and predicts with nothing but what pages have', async (t)
   const agent = await makeAgent(app, { human: await makeHuman(app) });
   const question_id = await makeOpenQuestion(app);
   const given = { base_url: app.url, api_key: agent.key, question_id, reasoning: makeReasoning() };
-  const child = path.join(project_root, 'dist', 'test', 'help', 'page-child.js');
+  const child = path.join(project_root, 'dist', 'test', 'client', 'page-child.js');
   const address = pathToFileURL(path.join(project_root, 'page.js')).href;
   const words = ['--experimental-vm-modules', '--no-warnings', child];
   const ran = await run(process.execPath, [...words, in_page, JSON.stringify(given), address]);

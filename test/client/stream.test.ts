@@ -19,9 +19,9 @@ import type { State, StateSource } from '../../src/socket/states.js';
 import { startApp } from '../help/app.js';
 import { range, startHub } from '../help/hub.js';
 import { makeLogWriter } from '../help/log.js';
-import { startSocketFront } from '../help/socket-front.js';
 import { openStores } from '../help/stores.js';
 import { until } from '../help/until.js';
+import { startSocketFront } from './socket-front.js';
 
 type StartArguments = [
   limits?: Partial<HubLimits>,

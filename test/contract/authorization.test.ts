@@ -2,20 +2,19 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import type { Answered, CallOptions } from '../help/app.js';
-import { fillPath, findMismatches } from '../help/matrix.js';
-import { startMatrix } from '../help/matrix-app.js';
 import { type Principal, refusalOf } from '../help/principals.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { connect } from '../help/ws-client.js';
+import { findMismatches, startMatrix, targetOf } from './matrix.js';
 
 /** Every route by every kind of caller: some are admitted, all others refused with the reason. */
 
 const { app, principals, question_id, routes } = await startMatrix(t);
 
-const callAs = ({ send }: Principal, route: Route): Promise<Answered> =>
-  app.call(route.method, `${fillPath(route.path, question_id)}${send.query ?? ''}`, {
-    ...send,
+const callAs = (principal: Principal, route: Route): Promise<Answered> =>
+  app.call(route.method, targetOf(route, question_id, principal), {
+    ...principal.send,
     ...(route.method === 'GET' || route.method === 'DELETE' ? {} : { body: {} }),
   });
 

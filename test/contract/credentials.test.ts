@@ -17,7 +17,7 @@ const secrets = [key, token];
 
 const startChild = async (t: Test) => {
   const { database_url, redis_url, redis_prefix } = await openStores(t);
-  const child = fork(fileURLToPath(new URL('../help/api-child.js', import.meta.url)), {
+  const child = fork(fileURLToPath(new URL('./api-child.js', import.meta.url)), {
     env: {
       ...{ PATH: process.env['PATH'], PORT: '0', LOG_LEVEL: 'debug', METRICS_PORT: '0' },
       ...{ DATABASE_URL: database_url, REDIS_URL: redis_url, REDIS_PREFIX: redis_prefix },

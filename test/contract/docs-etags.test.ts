@@ -2,16 +2,16 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { type Answered, no_limits, startApp } from '../help/app.js';
-import { makeDocsWorld } from '../help/docs-world.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeOpenQuestion } from '../help/story.js';
+import { prepareExamples } from './example-calls.js';
 
 /** Caching: an ETag, a rule for caches, and a 304 that costs no limit, over HTTP and the socket. */
 
 const app = await startApp(t, {
   env: { ...no_limits, TRUSTED_PROXIES: '127.0.0.1', WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
 });
-const prepare = await makeDocsWorld(app);
+const prepare = await prepareExamples(app);
 const routes = (all_routes as readonly Route[]).filter(({ method }) => method === 'GET');
 const cacheable = routes.filter((route) => route.cacheable);
 
@@ -117,6 +117,7 @@ t.test('a changed answer has another tag, and is private for a caller with a key
 t.test('clients in parallel pay for bodies and for nothing else; work is never free', async (t) => {
   const limit = 40;
   const small = await startApp(t, { roles: ['api'], env: { LIMIT_IP: String(limit) } });
+  const started_ms = performance.now();
   const etag = (await small.call('GET', '/api/taxonomy')).headers.get('etag') ?? '';
   const ask = (tag: string, path = '/api/taxonomy') =>
     small.call('GET', path, { headers: { 'if-none-match': tag } });
@@ -129,9 +130,14 @@ t.test('clients in parallel pay for bodies and for nothing else; work is never f
   t.equal(count(known, 304) + count(known, 200) + count(known, 429), 100);
   const looked = await small.call('GET', '/api/limits');
   const ip = looked.body.limits.find(({ name }: { name: string }) => name === 'ip');
-  t.equal(ip.left, limit - bodies - 1, 'each body and this call');
+  // On a slow machine some of it is free again by now.
+  const isAbout = (left: number): boolean => {
+    const again = Math.ceil(((performance.now() - started_ms) / 60_000) * limit);
+    return left >= limit - bodies - 1 && left <= limit - bodies - 1 + again;
+  };
+  t.ok(isAbout(ip.left), `${ip.left} are left after ${bodies} bodies and this call`);
   const guesses = await Promise.all(Array.from({ length: limit }, (_, n) => ask(`"guess-${n}"`)));
-  t.equal(count(guesses, 200), limit - bodies - 1);
+  t.ok(isAbout(count(guesses, 200)));
   t.equal(count(guesses, 304), 0);
   t.equal((await ask(etag)).status, 429, 'a limit that is used up lets nobody work');
   t.equal((await ask('*')).status, 429);

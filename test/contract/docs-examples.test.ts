@@ -6,12 +6,16 @@ import { example_bodies } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { no_limits, startApp } from '../help/app.js';
-import { bodyOf, makeDocsWorld, statusOf } from '../help/docs-world.js';
+import { bodyOf, prepareExamples, statusOf } from './example-calls.js';
 
-/** Every example of the reference is sent, over HTTP and by the client library, and answered. */
+/**
+ * Every example of the reference is sent, over HTTP and by the client library, and answered; every
+ * operation that reads, in each media type that it knows and with each limit; and each act of an
+ * admin leaves its line in the audit log.
+ */
 
 const app = await startApp(t, { env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' } });
-const prepare = await makeDocsWorld(app);
+const prepare = await prepareExamples(app);
 // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes.
 const document: any = (await app.call('GET', '/openapi.json')).body;
 const routes = (all_routes as readonly Route[]).filter(({ documented }) => documented);
@@ -93,6 +97,24 @@ t.test('every example body belongs to an operation, and is shown there', async (
   }
 });
 
+// First: what is done a second time may leave no line.
+const acting = routes.filter(({ auth, method }) => auth === 'admin' && method !== 'GET');
+
+const countLines = async (): Promise<number> => {
+  const [row] = await app.sql<{ n: number }[]>`select count(*)::int as n from audit_log`;
+  return row?.n ?? 0;
+};
+
+for (const route of acting) {
+  t.test(`${route.id} leaves a line`, async (t) => {
+    const { path, send } = await prepare(route);
+    const before = await countLines();
+    const { status, body } = await app.call(route.method, path, send);
+    t.ok(status >= 200 && status < 300, `${status} ${JSON.stringify(body)}`);
+    t.ok((await countLines()) > before);
+  });
+}
+
 t.test('each example is answered as it is documented', async (t) => {
   t.same(await runAll(routes, sendExample), []);
 });
@@ -108,3 +130,103 @@ t.test('an example that is wrong is found', async (t) => {
   t.match(findProblem(route, 200, 'application/json', {}), /required/);
   t.match(findProblem(route, 200, 'text/html', ''), /instead of application\/json/);
 });
+
+const reads = routes.filter(({ method }) => method === 'GET');
+
+/** Media types of the answers with each status, as the document has them. */
+const documentedTypes = ({ path }: Route): ReadonlyMap<number, readonly string[]> =>
+  new Map(
+    Object.entries(document.paths[path].get.responses).map(([status, response]) => [
+      Number(status),
+      Object.keys((response as { content?: object }).content ?? {}),
+    ]),
+  );
+
+/** A call of the route as in its example, with another query or another `Accept`. */
+const makeAsker = async (route: Route) => {
+  const { path, query, send } = await prepare(route);
+  return (changed: Readonly<Record<string, string>>, accept: string, at = path) => {
+    const search = new URLSearchParams({ ...query, ...changed });
+    return app.call('GET', `${at}?${search}`, { ...send, headers: { accept } });
+  };
+};
+
+const every_type = [
+  ...new Set(reads.flatMap((route) => [...documentedTypes(route).values()].flat())),
+  ...['*/*', 'text/*', 'application/rss+xml', 'nonsense'],
+];
+
+/** Each way to ask the route for another form of its answer; of one form a few types are enough. */
+const formsOf = (route: Route): readonly (readonly [Record<string, string>, string])[] => {
+  const properties = route.query?.properties ?? {};
+  const formats: readonly string[] = properties['format']?.['enum'] ?? [];
+  const has_one = documentedTypes(route).get(200)?.length === 1;
+  const types = has_one ? ['*/*', 'text/html', 'application/json', 'nonsense'] : every_type;
+  return [
+    ...types.map((type) => [{}, type] as const),
+    ...formats.map((format) => [{ format }, '*/*'] as const),
+    ...(properties['gzip'] === undefined ? [] : [[{ gzip: 'true' }, '*/*'] as const]),
+  ];
+};
+
+t.test(
+  'each form of an answer has a media type that the document names, and no other',
+  async (t) => {
+    const problems: string[] = [];
+    for (const route of reads) {
+      const documented = documentedTypes(route);
+      const ask = await makeAsker(route);
+      const seen = new Set<string>();
+      for (const [changed, accept] of formsOf(route)) {
+        const { status, headers, body } = await ask(changed, accept);
+        const type = headers.get('content-type')?.split(';')[0] ?? 'no type';
+        const how = `${route.id} ${JSON.stringify(changed)} ${accept}: ${status} ${type}`;
+        if (status !== 200) problems.push(`${how} ${JSON.stringify(body).slice(0, 200)}`);
+        else if (documented.get(200)?.includes(type) !== true)
+          problems.push(`${how} is not documented`);
+        seen.add(type);
+      }
+      const unseen = documented.get(200)?.filter((type) => !seen.has(type)) ?? [];
+      problems.push(...unseen.map((type) => `${route.id}: nothing is answered with ${type}`));
+    }
+    t.same(problems, []);
+    t.ok(reads.length > 50, `${reads.length} operations`);
+  },
+);
+
+t.test('a refusal of an absent subject has a media type that the document names', async (t) => {
+  const problems: string[] = [];
+  for (const route of reads.filter(({ path }) => path.includes('{'))) {
+    const ask = await makeAsker(route);
+    const nowhere = route.path.replace(/\{\w+\}/g, 'no-id');
+    const { status, headers } = await ask({}, 'text/html', nowhere);
+    const type = headers.get('content-type')?.split(';')[0] ?? 'no type';
+    const is_documented = documentedTypes(route).get(status)?.includes(type) === true;
+    if (status !== 404 || !is_documented) problems.push(`${route.id}: ${status} ${type}`);
+  }
+  t.same(problems, []);
+  const embed = reads.find(({ id }) => id === 'embed') as Route;
+  t.same(documentedTypes(embed).get(404), ['text/html'], 'a page for an iframe is one in any case');
+});
+
+t.test(
+  'every list takes a limit above its most for the most, and refuses what is none',
+  async (t) => {
+    const lists = reads.filter(({ query }) => query?.properties['limit'] !== undefined);
+    const problems: string[] = [];
+    for (const route of lists) {
+      const ask = await makeAsker(route);
+      for (const limit of ['100000', '9'.repeat(400)]) {
+        const { status } = await ask({ limit }, '*/*');
+        if (status !== 200) problems.push(`${route.id} ${limit.slice(0, 9)}: ${status}`);
+      }
+      for (const limit of ['0', '-1', '1.5', '100000.5', 'ten']) {
+        const { status, body } = await ask({ limit }, '*/*');
+        const [field] = body.fields ?? [];
+        if (status !== 400 || field?.path !== 'query.limit') problems.push(`${route.id} ${limit}`);
+      }
+    }
+    t.same(problems, []);
+    t.ok(lists.length > 15, `${lists.length} lists`);
+  },
+);

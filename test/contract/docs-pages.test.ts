@@ -1,9 +1,11 @@
 import { SaxesParser } from 'saxes';
-import { t } from 'tap';
+import { type Test, t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { all_routes } from '../../src/routes.js';
 import { startApp } from '../help/app.js';
+import { type BrowserPage, chromium, openBrowser } from '../help/browser.js';
 import { openCalls } from '../help/socket-calls.js';
+import { until } from '../help/until.js';
 
 /** The pages of the reference and the text for agents: whole, safe, and true. */
 
@@ -117,4 +119,38 @@ t.test('llms.txt has the form of llmstxt.org, and every link resolves', async (t
       path,
     );
   }
+});
+
+/** Its width on any screen is that of the screen. */
+const fits = async (t: Test, page: BrowserPage): Promise<void> => {
+  for (const width of [390, 820, 1500]) {
+    await page.resize(width, 900);
+    const scroll = await page.evaluate<number>('document.documentElement.scrollWidth');
+    t.ok(scroll <= width, `${scroll} wide on ${width}`);
+  }
+};
+
+const skip = chromium === undefined && 'there is no Chromium';
+
+t.test('in a browser the pages fit any screen and ask nobody else', { skip }, async (t) => {
+  const browser = await openBrowser(t);
+  const page = await browser.open(`${app.url}/docs/webhooks`);
+  const asked = page.requests.filter((url) => !url.endsWith('/favicon.ico'));
+  t.same(asked, [`${app.url}/docs/webhooks`]);
+  await fits(t, page);
+
+  const reference = await browser.open(`${app.url}/docs#/predictions/predict`);
+  const opened = '#operations-predictions-predict .opblock-body .responses-table';
+  await until('the linked operation is open', () =>
+    reference.evaluate<boolean>(`document.querySelector('${opened}') !== null`),
+  );
+  const groups = await reference.evaluate<number>(
+    `document.querySelectorAll('.opblock-tag').length`,
+  );
+  t.ok(groups > 20, `${groups} groups`);
+  const foreign = (url: string) => !url.startsWith(app.url) && !url.startsWith('data:');
+  t.same(reference.requests.filter(foreign), []);
+  const breaches = reference.mistakes.filter((text) => !text.includes('404'));
+  t.same(breaches, [], 'it breaks no policy');
+  await fits(t, reference);
 });

@@ -1,14 +1,18 @@
 import fc from 'fast-check';
 import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
-import { all_routes } from '../../src/routes.js';
-import { no_limits, startApp } from '../help/app.js';
-import { describeRequest, makeFuzzCheck } from '../help/fuzz-check.js';
-import { makeFuzzClient } from '../help/fuzz-client.js';
-import { type FuzzRequest, requestFor } from '../help/fuzz-requests.js';
-import { admin_email } from '../help/principals.js';
+import { startApp } from '../help/app.js';
 import { holds } from '../help/property.js';
 import { until } from '../help/until.js';
+import {
+  describeRequest,
+  findFuzzProblem,
+  fuzz_env,
+  fuzz_routes,
+  makeFuzzWorld,
+  overHttp,
+} from './fuzz.js';
+import { type FuzzRequest, requestFor } from './fuzz-requests.js';
 
 /**
  * Nothing a client can send makes a 5xx, a dead process or an error without the shape of the
@@ -18,24 +22,14 @@ import { until } from '../help/until.js';
 const given_runs = Number(process.env['FUZZ_RUNS'] ?? 0);
 const seed = process.env['FUZZ_SEED'];
 const options = {
-  numRuns: given_runs > 0 ? given_runs : 60,
-  ...(given_runs > 0 ? {} : { interruptAfterTimeLimit: 4_000 }),
+  numRuns: given_runs > 0 ? given_runs : 25,
+  ...(given_runs > 0 ? {} : { interruptAfterTimeLimit: 2_000 }),
   ...(seed === undefined ? {} : { seed: Number(seed) }),
 };
 if (given_runs > 0) t.setTimeout(0);
 
-const app = await startApp(t, {
-  roles: ['api', 'relay'],
-  env: {
-    ...no_limits,
-    ADMIN_EMAILS: admin_email,
-    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-    TRUSTED_PROXIES: '127.0.0.1',
-  },
-});
-const client = await makeFuzzClient(app);
-const routes = all_routes as readonly Route[];
-const findProblem = makeFuzzCheck(routes);
+const app = await startApp(t, { roles: ['api', 'relay'], env: fuzz_env });
+const { world, credentials } = await makeFuzzWorld(app);
 
 const isRefusedBody = (error: unknown, { body }: FuzzRequest): boolean =>
   body !== null &&
@@ -46,9 +40,9 @@ const seen = new Map<string, Set<number>>();
 
 const checkOne = async (route: Route, request: FuzzRequest): Promise<void> => {
   try {
-    const answer = await client.send(request);
+    const answer = await overHttp(app.port, request, credentials[request.as] ?? {});
     seen.set(route.id, (seen.get(route.id) ?? new Set()).add(answer.status));
-    const problem = findProblem(request, answer);
+    const problem = findFuzzProblem(request, answer);
     if (problem !== null) throw new Error(problem);
   } catch (error) {
     // The server closes the connection on a body that it will not read.
@@ -57,9 +51,9 @@ const checkOne = async (route: Route, request: FuzzRequest): Promise<void> => {
   }
 };
 
-for (const route of routes) {
+for (const route of fuzz_routes) {
   t.test(`${route.method} ${route.path} withstands whatever is sent`, async (t) => {
-    const property = fc.asyncProperty(requestFor(route, client.world), (request) =>
+    const property = fc.asyncProperty(requestFor(route, world), (request) =>
       checkOne(route, request),
     );
     await holds(t, property, options);

@@ -2,11 +2,10 @@ import { t } from 'tap';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { startApp } from '../help/app.js';
-import { fillPath, findMismatches } from '../help/matrix.js';
-import { startMatrix } from '../help/matrix-app.js';
 import type { Sent } from '../help/principals.js';
 import { openCalls } from '../help/socket-calls.js';
 import { makeAgent, makeHuman, makeReasoning } from '../help/story.js';
+import { findMismatches, startMatrix, targetOf } from './matrix.js';
 
 /** The same contract over the other transport: every route is a call on the socket. */
 
@@ -31,11 +30,11 @@ for (const principal of principals) {
       t.match(socket.frames, [{ op: 'error', code: refused }]);
       return;
     }
-    const call = ({ method, path }: Route) =>
+    const call = (route: Route) =>
       socket.call(
-        method,
-        `${fillPath(path, question_id)}${send.query ?? ''}`,
-        method === 'GET' || method === 'DELETE' ? {} : { body: {} },
+        route.method,
+        targetOf(route, question_id, principal),
+        route.method === 'GET' || route.method === 'DELETE' ? {} : { body: {} },
       );
     t.same(await findMismatches(principal, routes, call), []);
   });

@@ -1,15 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import fc from 'fast-check';
 import { t } from 'tap';
-import type { Route } from '../../src/http/route.js';
-import { all_routes } from '../../src/routes.js';
 import { type Answered, startApp } from '../help/app.js';
-import { describeRequest, makeFuzzCheck } from '../help/fuzz-check.js';
-import { type FuzzExchange, makeFuzzClient } from '../help/fuzz-client.js';
-import { type FuzzRequest, requestFor } from '../help/fuzz-requests.js';
-import { admin_email } from '../help/principals.js';
 import { holds } from '../help/property.js';
 import { asAnswered, type CallSocket, openCalls } from '../help/socket-calls.js';
+import {
+  describeRequest,
+  type FuzzExchange,
+  findFuzzProblem,
+  fuzz_env,
+  fuzz_routes,
+  makeFuzzWorld,
+} from './fuzz.js';
+import { type FuzzRequest, requestFor } from './fuzz-requests.js';
 
 /**
  * The fuzzed requests of `fuzz.test.ts` as calls: whatever stands in a frame, the answer is a
@@ -25,16 +28,7 @@ const options = {
 };
 if (given_runs > 0) t.setTimeout(0);
 
-const no_limit = '100000000';
-const limits = ['IP', 'KEY', 'REGISTER', 'PREDICTIONS', 'WEBHOOKS', 'EXPORTS', 'LOGIN'];
-const app = await startApp(t, {
-  roles: ['api'],
-  env: {
-    ...Object.fromEntries(limits.map((name) => [`LIMIT_${name}`, no_limit])),
-    ADMIN_EMAILS: admin_email,
-    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-  },
-});
+const app = await startApp(t, { roles: ['api'], env: fuzz_env });
 
 const sockets = new Map<string, CallSocket>();
 
@@ -93,14 +87,13 @@ const overSocket: FuzzExchange = async (port, request, credentials) => {
   return answer;
 };
 
-const client = await makeFuzzClient(app, overSocket);
-const routes = all_routes as readonly Route[];
-const findProblem = makeFuzzCheck(routes);
+const { world, credentials } = await makeFuzzWorld(app);
 
-for (const route of routes) {
+for (const route of fuzz_routes) {
   t.test(`${route.method} ${route.path} withstands whatever is called`, async (t) => {
-    const property = fc.asyncProperty(requestFor(route, client.world), async (request) => {
-      const problem = findProblem(request, await client.send(request));
+    const property = fc.asyncProperty(requestFor(route, world), async (request) => {
+      const answer = await overSocket(app.port, request, credentials[request.as] ?? {});
+      const problem = findFuzzProblem(request, answer);
       if (problem !== null) throw new Error(`${problem}\n${describeRequest(request)}`);
     });
     await holds(t, property, options);

@@ -1,31 +1,189 @@
 import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { t } from 'tap';
-import * as tidy from '../help/tidy.js';
 
 /**
- * The style of the repository. Each rule is first shown what breaks it, so that none of them can
- * fall asleep.
+ * The style of the repository, as far as a program can hold it; length and names of files are
+ * rules of biome. Each rule is first shown something that breaks it.
  */
 
-const code = ['.ts', '.mts', '.mjs'];
-/** Made at build, and held equal to its sources by another test. */
-const isWritten = ({ path }: tidy.Source): boolean => path !== 'src/client/wire.ts';
-const src = tidy.readSources(['src'], code).filter(isWritten);
-const everything = tidy.readSources(['src', 'test', 'bench'], code).filter(isWritten);
-const lua = tidy.readSources(['src/redis/lua'], ['.lua']);
-const sql = tidy.readSources(['sql'], ['.sql']);
+interface Source {
+  /** Below the root, with slashes: `src/kit/fault.ts`. */
+  readonly path: string;
+  readonly text: string;
+}
 
-const file = (path: string, ...lines: readonly string[]): tidy.Source => ({
-  path,
+/** One line for each place that breaks it. */
+type Rule = (sources: readonly Source[]) => readonly string[];
+
+const root = new URL('../../../', import.meta.url);
+
+/** Every file below the folders with one of the endings; wire.ts is made at build. */
+const readSources = (folders: readonly string[], endings: readonly string[]): readonly Source[] =>
+  folders
+    .flatMap((folder) =>
+      readdirSync(new URL(folder, root), { recursive: true, withFileTypes: true }),
+    )
+    .filter((entry) => entry.isFile() && endings.some((ending) => entry.name.endsWith(ending)))
+    .map((entry) => path.relative(root.pathname, path.join(entry.parentPath, entry.name)))
+    .filter((name) => name !== 'src/client/wire.ts')
+    .sort()
+    .map((name) => ({ path: name, text: readFileSync(new URL(name, root), 'utf8') }));
+
+const code = ['.ts', '.mts', '.mjs'];
+const src = readSources(['src'], code);
+const everything = readSources(['src', 'test', 'bench'], code);
+
+const file = (name: string, ...lines: readonly string[]): Source => ({
+  path: name,
   text: `${lines.join('\n')}\n`,
 });
-const importing = (path: string, name: string): tidy.Source =>
-  file(path, `import { x } from '${name}';`);
-const good_script = ['#!lua', '-- About.', '-- KEYS[1] k', '-- ARGV  none', '-- returns 1'];
-const script = (name: string, ...lines: readonly string[]): tidy.Source =>
-  file(`src/redis/lua/${name}`, ...lines, 'return KEYS[1]');
+const importing = (from: string, name: string): Source =>
+  file(from, `import { x } from '${name}';`);
+
+/** `broken`: sources that break the rule, each by itself, or as a group. */
+const check = (
+  name: string,
+  rule: Rule,
+  sources: readonly Source[],
+  broken: readonly (Source | readonly Source[])[],
+): void => {
+  t.test(name, async (t) => {
+    t.ok(sources.length > 0);
+    t.same(rule(sources), []);
+    for (const some of broken.map((one) => [one].flat())) {
+      t.ok(rule(some).length > 0, `found in ${some.map(({ text }) => text.slice(0, 60))}`);
+    }
+  });
+};
+
+interface Import {
+  readonly from: string;
+  /** A path below the root for a relative import, else the name of the package. */
+  readonly to: string;
+  readonly is_package: boolean;
+  readonly is_type: boolean;
+}
+
+const import_pattern =
+  /^(?:import|export)\s(type\s)?(?:[^'";]*?\sfrom\s)?'([^']+)';$|\bimport\('([^']+)'\)/gms;
+
+/** Static and dynamic imports with a literal name, and re-exports. */
+const importsIn = (sources: readonly Source[]): readonly Import[] =>
+  sources.flatMap(({ path: from, text }) =>
+    [...text.matchAll(import_pattern)].map(([, type, named, dynamic]) => {
+      const name = named ?? dynamic ?? '';
+      const is_package = !name.startsWith('.');
+      const target = path.posix.join(path.posix.dirname(from), name).replace(/\.js$/, '.ts');
+      return { from, to: is_package ? name : target, is_package, is_type: type !== undefined };
+    }),
+  );
+
+/** The rule that no import is refused. */
+const imports =
+  (isRefused: (one: Import) => boolean): Rule =>
+  (sources) =>
+    importsIn(sources)
+      .filter(isRefused)
+      .map(({ from, to }) => `${from} imports ${to}`);
+
+const isIn = (name: string, places: readonly string[]): boolean =>
+  places.some((place) => (place.endsWith('/') ? name.startsWith(place) : name === place));
+
+/** `src/http/mount.ts` → `http`; `src/routes.ts` → `routes`. */
+const layerOf = (name: string): string => name.split('/')[1]?.replace(/\.m?ts$/, '') ?? '';
+
+const engine = ['kit', 'db', 'redis', 'http', 'socket'];
+const features_need = ['config', ...engine, 'web'];
+const layers: Readonly<Record<string, readonly string[]>> = {
+  config: [],
+  kit: ['config'],
+  db: ['config', 'kit'],
+  redis: ['config', 'kit'],
+  http: ['config', 'kit', 'db', 'redis'],
+  socket: ['config', 'kit', 'db', 'redis', 'http'],
+  web: ['config', 'kit', 'http'],
+  features: features_need,
+  routes: [...engine, 'features'],
+  boot: [],
+  client: [],
+  process: [...features_need, 'features', 'routes', 'boot'],
+  main: ['config', 'process'],
+  tools: [...features_need, 'client', 'features', 'routes', 'boot', 'process'],
+};
+
+check(
+  'kit ← db, redis ← http ← socket ← features ← process ← main',
+  imports(({ from, to, is_package }) => {
+    const [own, other] = [layerOf(from), layerOf(to)];
+    return !is_package && own !== other && layers[own]?.includes(other) !== true;
+  }),
+  src,
+  [
+    importing('src/kit/a.ts', '../features/b/index.js'),
+    importing('src/features/a/b.ts', '../../process/api.js'),
+    importing('src/config.ts', './kit/log.js'),
+    file('src/kit/a.ts', "export * from '../features/b/index.js';"),
+    file('src/kit/a.ts', "const b = await import('../main.js');"),
+    file('src/kit/a.ts', 'import {', '  b,', "} from '../process/b.js';"),
+  ],
+);
+
+const featureOf = (name: string): string | undefined => /^src\/features\/([^/]+)\//.exec(name)?.[1];
+
+const betweenFeatures = (sources: readonly Source[]): readonly Import[] =>
+  importsIn(sources).filter(({ from, to, is_package }) => {
+    const [own, other] = [featureOf(from), is_package ? undefined : featureOf(to)];
+    return own !== undefined && other !== undefined && own !== other;
+  });
+
+check(
+  'a feature uses another only through its index',
+  (sources) =>
+    betweenFeatures(sources)
+      .filter(({ to }) => to !== `src/features/${featureOf(to)}/index.ts`)
+      .map(({ from, to }) => `${from} reaches into ${to}`),
+  src,
+  [importing('src/features/a/routes.ts', '../b/store.js')],
+);
+
+const findCircles = (edges: readonly { readonly from: string; readonly to: string }[]) => {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of edges) targets.set(from, [...(targets.get(from) ?? []), to]);
+  const reachesItself = (start: string): boolean => {
+    const seen = new Set([start]);
+    for (const node of seen) {
+      for (const to of targets.get(node) ?? []) {
+        if (to === start) return true;
+        seen.add(to);
+      }
+    }
+    return false;
+  };
+  return [...targets.keys()].filter(reachesItself).map((node) => `${node} is in a circle`);
+};
+
+check(
+  'features use each other in no circle',
+  (sources) =>
+    findCircles(
+      betweenFeatures(sources).map(({ from, to }) => ({
+        from: featureOf(from) ?? '',
+        to: featureOf(to) ?? '',
+      })),
+    ),
+  src,
+  [
+    [
+      importing('src/features/a/x.ts', '../b/index.js'),
+      importing('src/features/b/x.ts', '../c/index.js'),
+      importing('src/features/c/x.ts', '../a/index.js'),
+    ],
+  ],
+);
 
 /** Files that still import types of each other. Strike them off; nothing is added. */
 const still_circular = new Set(
@@ -38,198 +196,290 @@ src/socket/recent.ts src/socket/session.ts src/socket/states.ts src/socket/subsc
     .split(/\s+/),
 );
 
-interface TidyCase {
-  readonly rule: tidy.Rule;
-  readonly sources: readonly tidy.Source[];
-  /** Sources that break the rule, each by itself, or as a group. */
-  readonly broken: readonly (tidy.Source | readonly tidy.Source[])[];
-  readonly right?: readonly tidy.Source[];
-}
+check(
+  'files import each other in no circle, not even types',
+  (sources) => findCircles(importsIn(sources).filter(({ is_package }) => !is_package)),
+  everything.filter(({ path: name }) => !still_circular.has(name)),
+  [[file('src/kit/a.ts', "import type { X } from './b.js';"), importing('src/kit/b.ts', './a.js')]],
+);
 
-const cases: Readonly<Record<string, TidyCase>> = {
-  'kit ← db, redis ← http ← socket ← features ← process ← main': {
-    rule: tidy.directionOfLayers,
-    sources: src,
-    broken: [
-      importing('src/kit/a.ts', '../features/b/index.js'),
-      importing('src/features/a/b.ts', '../../process/api.js'),
-      importing('src/process/a.ts', '../main.js'),
-      importing('src/config.ts', './kit/log.js'),
-      file('src/kit/a.ts', "export * from '../features/b/index.js';"),
-      file('src/kit/a.ts', "const b = await import('../main.js');"),
-      file('src/kit/a.ts', 'import {', '  b,', "} from '../process/b.js';"),
-    ],
-    right: [importing('src/features/a/b.ts', '../../kit/log.js')],
-  },
-  'a feature uses another only through its index': {
-    rule: tidy.featuresThroughTheirIndex,
-    sources: src,
-    broken: [importing('src/features/a/routes.ts', '../b/store.js')],
-  },
-  'features use each other in no circle': {
-    rule: tidy.featuresWithoutCircles,
-    sources: src,
-    broken: [
-      [
-        importing('src/features/a/x.ts', '../b/index.js'),
-        importing('src/features/b/x.ts', '../c/index.js'),
-        importing('src/features/c/x.ts', '../a/index.js'),
-      ],
-    ],
-  },
-  'files import each other in no circle, not even types': {
-    rule: tidy.filesWithoutCircles,
-    sources: everything.filter(({ path }) => !still_circular.has(path)),
-    broken: [
-      [importing('src/kit/a.ts', './b.js'), importing('src/kit/b.ts', './a.js')],
-      [
-        file('src/kit/a.ts', "import type { X } from './b.js';"),
-        importing('src/kit/b.ts', './a.js'),
-      ],
-    ],
-  },
-  'in a feature: schema ← rules, store, live, events ← routes': {
-    rule: tidy.directionInFeatures,
-    sources: src,
-    broken: [
-      importing('src/features/a/schema.ts', './store.js'),
-      importing('src/features/a/rules.ts', './store.js'),
-      importing('src/features/a/store.ts', './live.js'),
-      importing('src/features/a/live.ts', './routes.js'),
-      importing('src/features/a/actions.ts', './routes.js'),
-    ],
-  },
-  'rules have no I/O and no clock': {
-    rule: tidy.pureRules,
-    sources: src,
-    broken: [
-      importing('src/features/a/rules.ts', 'node:fs'),
-      importing('src/features/a/rules.ts', '../../db/client.js'),
-      file('src/features/a/rules.ts', 'const now = Date.now();'),
-      file('src/features/a/b/rules.ts', 'const now = new Date();'),
-    ],
-  },
-  'SQL, environment and console stay where they belong': {
-    rule: tidy.bannedInSource,
-    sources: src,
-    broken: [
-      file('src/features/a/routes.ts', 'await sql`select 1`;'),
-      file('src/features/a/live.ts', 'await tx<{ a: number }[]>`select 1`;'),
-      file('src/kit/a.ts', 'const a = process.env.A;'),
-      file('src/features/a/b.ts', "console.log('x');"),
-      file('src/process/a.ts', 'process.exit(1);'),
-      file('src/db/a.ts', 'await client.reserve();'),
-      file('src/db/a.ts', 'for await (const rows of tx`select 1`.cursor(10)) {'),
-    ],
-  },
-  'no check of types is suppressed': {
-    rule: tidy.noSuppressedTypes,
-    sources: src,
-    broken: [file('src/kit/a.ts', '// @ts-expect-error', 'const a = 1;')],
-  },
-  'packages that are wrapped are used through their wrapper': {
-    rule: tidy.packagesAtHome,
-    sources: src,
-    broken: [
-      importing('src/http/mount.ts', 'uWebSockets.js'),
-      file('src/socket/hub.ts', "import type { WebSocket } from 'uWebSockets.js';"),
-      importing('src/features/a/live.ts', 'ioredis'),
-      importing('src/features/a/store.ts', 'postgres'),
-    ],
-  },
-  'nothing is left for later': {
-    rule: tidy.noReminders,
-    sources: everything,
-    broken: [file('src/kit/a.ts', `// ${['TO', 'DO'].join('')}: later`)],
-  },
-  'files are named in kebab-case': {
-    rule: tidy.kebabCase,
-    sources: [...everything, ...lua],
-    broken: [file('src/kit/someThing.ts'), file('src/kit/some_thing.ts'), file('src/Kit/a.ts')],
-  },
-  'files have at most 600 lines': {
-    rule: tidy.shortFiles,
-    sources: everything,
-    broken: [file('src/kit/a.ts', ...Array(601).fill('a'))],
-    right: [file('src/kit/a.ts', ...Array(600).fill('a'))],
-  },
-  'names are those of the field': {
-    rule: tidy.commonWords,
-    sources: everything,
-    broken: [
-      file('src/kit/a.ts', 'const makeShelf = 1;'),
-      file('src/kit/a.ts', 'const by_lane = 1;'),
-      file('src/kit/a.ts', 'interface Keeper {'),
-      file('src/kit/a.ts', `const a = \`\${seats} free\`;`),
-      file('src/kit/fast-door.ts', 'const a = 1;'),
-    ],
-    right: [
-      file(
-        'src/kit/a.ts',
-        '// The door is told by ear.',
-        "const a = 'a desk';",
-        'const b = `talk`;',
-      ),
-      file('src/kit/a.ts', 'const year = /lots/.test(controller);', 'rollBack();'),
-    ],
-  },
-  'scripts of Redis say what they take and give': {
-    rule: tidy.luaScripts,
-    sources: lua,
-    broken: [
-      script('a.lua', ...good_script),
-      script('a-2.lua', ...good_script),
-      script('a-1.lua', ...good_script.slice(1)),
-      ...['KEYS', 'ARGV', 'returns'].map((gone) =>
-        script('a-1.lua', ...good_script.filter((line) => !line.startsWith(`-- ${gone}`))),
-      ),
-    ],
-    right: [script('a-b-1.lua', ...good_script)],
-  },
-  'migrations are numbered without gaps and say what they mean for an older program': {
-    rule: tidy.migrations,
-    sources: sql,
-    broken: [
-      file('sql/0002_first.sql', '-- compat: adds.', 'create table a ();'),
-      file('sql/0001_First.sql', '-- compat: adds.', 'create table a ();'),
-      file('sql/0001_first.sql', 'create table a ();'),
-      file('sql/0001_first.sql', '-- compat: adds.', 'CREATE TABLE a ();'),
-    ],
-  },
-  'tests do not sleep': {
-    rule: tidy.noSleeps,
-    sources: everything.filter(({ path }) => path !== 'test/contract/tidy.test.ts'),
-    broken: [
-      file('test/a.test.ts', "import { setTimeout as wait } from 'node:timers/promises';"),
-      file('test/a.test.ts', 'await new Promise((resolve) => setTimeout(resolve, 100));'),
-    ],
-  },
+/** The parts that a feature's files are named after, and what each may not know of. */
+const not_known: Readonly<Record<string, RegExp>> = {
+  schema: /^(?:.*store|live|events|routes|index)$/,
+  rules: /^(?:.*store|live|events|routes|index)$/,
+  store: /^(?:live|events|routes|index)$/,
+  live: /^(?:routes|index)$/,
+  events: /^(?:routes|index)$/,
 };
 
-for (const [name, { rule, sources, broken, right = [] }] of Object.entries(cases)) {
-  t.test(name, async (t) => {
-    t.ok(sources.length > 0);
-    t.same(rule(sources), []);
-    for (const some of broken) {
-      const found = rule([some].flat());
-      t.ok(found.length > 0, `found in ${[some].flat().map(({ text }) => text.slice(0, 60))}`);
+const partOf = (name: string): string => {
+  const base = path.basename(name, '.ts');
+  return /(?:^|-)(store|routes)$/.exec(base)?.[1] ?? base;
+};
+
+check(
+  'in a feature: schema ← rules, store, live, events ← routes, which only the index may know',
+  imports(({ from, to, is_package }) => {
+    if (is_package || featureOf(from) === undefined || featureOf(from) !== featureOf(to)) {
+      return false;
     }
-    t.same(
-      right.flatMap((one) => rule([one])),
-      [],
-    );
-  });
+    const [own, other] = [partOf(from), partOf(to)];
+    if (other === 'routes') return !['routes', 'index'].includes(own);
+    return not_known[own]?.test(other) === true;
+  }),
+  src,
+  [
+    importing('src/features/a/schema.ts', './store.js'),
+    importing('src/features/a/store.ts', './live.js'),
+    importing('src/features/a/actions.ts', './routes.js'),
+  ],
+);
+
+const impure_packages = /^(?:node:(?!crypto$|url$)|ioredis|postgres|pino|uWebSockets)/;
+const impure_files =
+  /^src\/(?:db|redis|socket|http\/(?:mount|request|limits)|kit\/(?:outbound|log|loop|service))/;
+const rules_file = /^src\/features\/.*\brules\.ts$/;
+
+check(
+  'rules import no I/O',
+  imports(
+    ({ from, to, is_package, is_type }) =>
+      rules_file.test(from) && !is_type && (is_package ? impure_packages : impure_files).test(to),
+  ),
+  src,
+  [
+    importing('src/features/a/rules.ts', 'node:fs'),
+    importing('src/features/a/rules.ts', '../../db/client.js'),
+  ],
+);
+
+const homes: Readonly<Record<string, readonly string[]>> = {
+  'uWebSockets.js': ['src/http/request.ts'],
+  postgres: ['src/db/connection.ts'],
+  ioredis: ['src/redis/', 'src/process/embedded/', 'src/tools/'],
+};
+
+check(
+  'packages that are wrapped are used through their wrapper; other types may be used anywhere',
+  imports(
+    ({ from, to, is_type }) =>
+      homes[to] !== undefined &&
+      !(is_type && to !== 'uWebSockets.js') &&
+      !isIn(from, homes[to] ?? []),
+  ),
+  src,
+  [
+    importing('src/http/mount.ts', 'uWebSockets.js'),
+    file('src/socket/hub.ts', "import type { WebSocket } from 'uWebSockets.js';"),
+    importing('src/features/a/live.ts', 'ioredis'),
+  ],
+);
+
+/** Source without its comments; texts stay, because a rule may be about them. */
+const withoutComments = (text: string): string =>
+  text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+
+const commands = ['src/main.ts', 'src/boot/', 'src/tools/'];
+const places = {
+  sql: ['src/db/', 'src/process/embedded/', 'src/tools/'],
+  env: ['src/config.ts', ...commands],
+  console: [...commands, 'src/process/'],
+};
+
+/** What stands in no source but those of the last member, which is a test of the path. */
+const bans: readonly (readonly [
+  name: string,
+  pattern: RegExp,
+  broken: readonly string[],
+  isAllowed: (name: string) => boolean,
+])[] = [
+  [
+    'SQL stands in stores',
+    /\b(?:sql|tx|db)(?:<[^`]*>)?`|\.unsafe\(/,
+    ['await sql`select 1`;', 'await tx<{ a: number }[]>`select 1`;'],
+    (name) => name.endsWith('store.ts') || isIn(name, places.sql),
+  ],
+  [
+    'the environment is read by the config',
+    /process\.env\b/,
+    ['const a = process.env.A;'],
+    (name) => isIn(name, places.env),
+  ],
+  [
+    'only tools and the supervisor write to the console',
+    /\bconsole\./,
+    ["console.log('x');"],
+    (name) => isIn(name, places.console),
+  ],
+  ['only commands exit', /process\.exit\(/, ['process.exit(1);'], (name) => isIn(name, commands)],
+  [
+    'nobody uses begin, reserve, listen or a cursor of the Postgres client itself',
+    /\bclient\.(?:begin|reserve|listen|subscribe)\b|`\.cursor\(/,
+    ['await client.reserve();', 'for await (const rows of tx`select 1`.cursor(10)) {'],
+    () => false,
+  ],
+  [
+    'rules have no clock and no chance',
+    /\b(?:Date\.now|performance\.now|new Date\(\)|setTimeout|setInterval|Math\.random|fetch\()/,
+    ['const now = Date.now();', 'const now = new Date();'],
+    (name) => !rules_file.test(name) && name !== 'src/features/a/b.ts',
+  ],
+];
+
+for (const [name, pattern, broken, isAllowed] of bans) {
+  const rule: Rule = (sources) =>
+    sources
+      .filter(({ path: at, text }) => !isAllowed(at) && pattern.test(withoutComments(text)))
+      .map(({ path: at }) => at);
+  check(
+    name,
+    rule,
+    src,
+    broken.map((line) => file('src/features/a/b.ts', line)),
+  );
 }
 
+const findText =
+  (pattern: RegExp): Rule =>
+  (sources) =>
+    sources.filter(({ text }) => pattern.test(text)).map(({ path: at }) => at);
+
+check('no check of types is suppressed', findText(/@ts-(?:ignore|expect-error|nocheck)\b/), src, [
+  file('src/kit/a.ts', '// @ts-expect-error', 'const a = 1;'),
+]);
+
+// Written so that it does not find itself.
+check('nothing is left for later', findText(/\b(?:TO[D]O|FIX[M]E|HA[C]K)\b/), everything, [
+  file('src/kit/a.ts', `// ${['TO', 'DO'].join('')}: later`),
+]);
+
+/** Tests wait for signals and conditions, never for time to pass. */
+check(
+  'tests do not sleep',
+  findText(/\bsetTimeout\b[^;]*from 'node:timers\/promises'|setTimeout\((?:resolve|r|done)\b/),
+  everything.filter(
+    ({ path: at }) => at.endsWith('.test.ts') && at !== 'test/contract/tidy.test.ts',
+  ),
+  [
+    file('test/a.test.ts', "import { setTimeout as wait } from 'node:timers/promises';"),
+    file('test/a.test.ts', 'await new Promise((resolve) => setTimeout(resolve, 100));'),
+  ],
+);
+
+/** Words of a private dialect, for which the field has another: cache, transport, job, queue, … */
+const banned_words = new Set(
+  [
+    'shelf shelves door doors ear ears voice voices seat seats told roll rolls lot lots',
+    'errand errands courier couriers letter keeper keepers lane lanes marks talk talks',
+    'desk desks',
+  ].flatMap((words) => words.split(' ')),
+);
+
+/** The names in a source: its code without comments, texts and patterns, and its file name. */
+const namesIn = ({ path: at, text }: Source): readonly string[] => {
+  const names = withoutComments(text)
+    .replace(/`(?:[^`\\$]|\\.|\$(?!\{)|\$\{[^}]*\})*`/g, (template) =>
+      [...template.matchAll(/(?<!\\)\$\{([^}]*)\}/g)].map(([, expression]) => expression).join(' '),
+    )
+    .replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''")
+    .replace(/\/(?![/*\s])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*/g, "''")
+    .match(/[\p{L}_$][\w$]*/gu);
+  return [path.basename(at), ...(names ?? [])];
+};
+
+/** Members of the wire and tables, which keep their names. */
+const wire_names = new Set(['voices', 'told_tiers']);
+
+const partsOf = (name: string): readonly string[] =>
+  name
+    .replace(/rollBack/g, 'rollback')
+    .replace(/([a-z\d])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+    .split(/[^a-z]+/);
+
+check(
+  'names are those of the field',
+  (sources) =>
+    sources.flatMap((source) => {
+      const names = namesIn(source)
+        .filter((name) => !wire_names.has(name))
+        .filter((name) => partsOf(name).some((part) => banned_words.has(part)));
+      return names.length === 0 ? [] : [`${source.path}: ${[...new Set(names)].join(', ')}`];
+    }),
+  everything,
+  [
+    file('src/kit/a.ts', 'const makeShelf = 1;'),
+    file('src/kit/a.ts', 'const by_lane = 1;'),
+    file('src/kit/a.ts', `const a = \`\${seats} free\`;`),
+    file('src/kit/fast-door.ts', 'const a = 1;'),
+  ],
+);
+
+/** Each problem that a file has, of those named. */
+const findProblems =
+  (problemsOf: (source: Source, at: number) => Readonly<Record<string, boolean>>): Rule =>
+  (sources) =>
+    sources.flatMap((source, at) =>
+      Object.entries(problemsOf(source, at))
+        .filter(([, is_broken]) => is_broken)
+        .map(([problem]) => `${source.path} ${problem}`),
+    );
+
+const good_script = ['#!lua', '-- About.', '-- KEYS[1] k', '-- ARGV  none', '-- returns 1'];
+const script = (name: string, lines: readonly string[]): Source =>
+  file(`src/redis/lua/${name}`, ...lines, 'return KEYS[1]');
+
+check(
+  'scripts of Redis say what they take and give',
+  findProblems(({ path: at, text }) => {
+    const header = /^(?:--.*\n)+/m.exec(text)?.[0] ?? '';
+    const keys = Number(/-(\d+)\.lua$/.exec(at)?.[1]);
+    const used = Math.max(0, ...[...text.matchAll(/KEYS\[(\d+)\]/g)].map(([, n]) => Number(n)));
+    return {
+      'is not named <name>-<keys>.lua': !/\/[a-z]+(?:-[a-z]+)*-(?:\d+|n)\.lua$/.test(at),
+      'has no shebang': !text.startsWith('#!lua\n'),
+      'does not name its KEYS': !/^-- KEYS/m.test(header),
+      'does not name its ARGV': !/^-- ARGV/m.test(header),
+      'does not say what it returns': !/^-- returns/m.test(header),
+      [`takes ${keys} keys and uses ${used}`]: Number.isInteger(keys) && keys !== used,
+    };
+  }),
+  readSources(['src/redis/lua'], ['.lua']),
+  [
+    script('a.lua', good_script),
+    script('a-2.lua', good_script),
+    ...good_script.flatMap((_, n) =>
+      n === 1 ? [] : script('a-1.lua', good_script.toSpliced(n, 1)),
+    ),
+  ],
+);
+
+check(
+  'migrations are numbered without gaps and say what they mean for an older program',
+  findProblems(({ path: at, text }, n) => {
+    const number = String(n + 1).padStart(4, '0');
+    return {
+      [`should be number ${number}`]: !path.basename(at).startsWith(`${number}_`),
+      'is not named NNNN_what.sql': !/\/\d{4}_[a-z0-9]+(?:_[a-z0-9]+)*\.sql$/.test(at),
+      'has no compat note': !/^-- compat: \S.*\.$/m.test(text),
+      shouts: /^\s*(?:CREATE|ALTER|INSERT|UPDATE|SELECT)\b/m.test(text),
+    };
+  }),
+  readSources(['sql'], ['.sql']),
+  [
+    file('sql/0002_first.sql', '-- compat: adds.', 'create table a ();'),
+    file('sql/0001_First.sql', '-- compat: adds.', 'create table a ();'),
+    file('sql/0001_first.sql', 'create table a ();'),
+    file('sql/0001_first.sql', '-- compat: adds.', 'CREATE TABLE a ();'),
+  ],
+);
+
 t.test('the formatter and the linter have nothing to say', async (t) => {
-  const root = fileURLToPath(new URL('../../..', import.meta.url));
   const biome = fileURLToPath(import.meta.resolve('@biomejs/biome/bin/biome'));
-  const options = { cwd: root };
-  const problems = await promisify(execFile)(
-    process.execPath,
-    [biome, 'ci', '--colors=off', '.'],
-    options,
-  ).then(
+  const args = [biome, 'ci', '--colors=off', '.'];
+  const problems = await promisify(execFile)(process.execPath, args, {
+    cwd: fileURLToPath(root),
+  }).then(
     () => '',
     ({ stdout, stderr }) => `${stdout}${stderr}`,
   );

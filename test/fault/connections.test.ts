@@ -1,10 +1,10 @@
 import { type Test, test } from 'tap';
 import { openSql, readPages, type Sql } from '../../src/db/client.js';
 import { isOutage } from '../../src/kit/outage.js';
-import { is_long } from '../help/fault.js';
 import { openAdmin } from '../help/own-stores.js';
-import { type PrivateStores, startPrivateStores } from '../help/stores.js';
+import { startPrivateStores } from '../help/stores.js';
 import { until } from '../help/until.js';
+import { is_long } from './world.js';
 
 /**
  * A pool under load while its connections are ended at random, or Postgres as a whole is: nothing
@@ -98,10 +98,25 @@ const listenForStrays = (t: Test): readonly unknown[] => {
   return strays;
 };
 
-const surviveLosses = async (
-  t: Test,
-  strike: (stores: PrivateStores, load: Load) => Promise<void>,
-): Promise<void> => {
+const endAtRandom = async (t: Test, admin: Sql): Promise<void> => {
+  const least_ms = is_long ? 30_000 : 2_000;
+  const until_ms = performance.now() + least_ms;
+  let ended = 0;
+  while (performance.now() < until_ms) {
+    const [row] = await admin<{ ended: number }[]>`
+      select (pg_sleep(0.02)::text || count(pg_terminate_backend(pid)))::integer as ended
+      from (
+        select pid from pg_stat_activity
+        where application_name = 'prediction-forum victim'
+        order by random()
+        limit 1
+      ) one`;
+    ended += row?.ended ?? 0;
+  }
+  t.ok(ended > least_ms / 100, `${ended} connections were ended`);
+};
+
+test('connections end at random, and then Postgres is killed', { timeout: 120_000 }, async (t) => {
   const stores = await startPrivateStores(t);
   const strays = listenForStrays(t);
   const admin = openAdmin(stores.database_url);
@@ -109,9 +124,17 @@ const surviveLosses = async (
   const sql = openSql({ url: stores.database_url, pool: 6, prepare: true, name: 'victim' });
   t.teardown(() => Promise.all([sql, admin].map((pool) => pool.end({ timeout: 1 }))));
   const load = startLoad(sql);
-  await strike(stores, load);
-  const before = load.stored.size;
-  await until('it goes on', () => load.stored.size > before + 50);
+  const more = (count: number) => {
+    const wanted = load.stored.size + count;
+    return until('it goes on', () => load.stored.size > wanted);
+  };
+  await endAtRandom(t, admin);
+  for (let kill = 0; kill < (is_long ? 8 : 3); kill += 1) {
+    await more(100);
+    await stores.postgres.kill();
+    await stores.postgres.restart();
+  }
+  await more(50);
   await load.stop();
   const rows = await admin<{ n: number; sides: number }[]>`
     select n, count(*)::integer as sides from kept group by n`;
@@ -132,36 +155,4 @@ const surviveLosses = async (
     where application_name = 'prediction-forum victim' and state like 'idle in transaction%'`;
   t.equal(left?.count, 0, 'no transaction is left open');
   t.same(strays, [], 'no error went astray');
-};
-
-test('connections are ended at random under load', { timeout: 120_000 }, (t) =>
-  surviveLosses(t, async ({ database_url }) => {
-    const admin = openAdmin(database_url);
-    t.teardown(() => admin.end({ timeout: 1 }));
-    const least_ms = is_long ? 30_000 : 3_000;
-    const until_ms = performance.now() + least_ms;
-    let ended = 0;
-    while (performance.now() < until_ms) {
-      const [row] = await admin<{ ended: number }[]>`
-        select (pg_sleep(0.02)::text || count(pg_terminate_backend(pid)))::integer as ended
-        from (
-          select pid from pg_stat_activity
-          where application_name = 'prediction-forum victim'
-          order by random()
-          limit 1
-        ) one`;
-      ended += row?.ended ?? 0;
-    }
-    t.ok(ended > least_ms / 100, `${ended} connections were ended`);
-  }),
-);
-
-test('kill -9 of Postgres four times under load', (t) =>
-  surviveLosses(t, async ({ postgres }, load) => {
-    for (let kill = 0; kill < 4; kill += 1) {
-      const before = load.stored.size;
-      await until('it works', () => load.stored.size > before + 100);
-      await postgres.kill();
-      await postgres.restart();
-    }
-  }));
+});

@@ -2,11 +2,12 @@ import { t, test } from 'tap';
 import {
   type Fault,
   fault_limits,
+  is_long,
   lastFor,
   startWorld,
-  survive,
+  surviveAll,
   untilDelivered,
-} from '../help/fault.js';
+} from './world.js';
 
 /** Redis ends, stands still, or loses what it has, under load. */
 
@@ -42,7 +43,7 @@ const standStill: Fault['strike'] = async (world) => {
   const from_ms = performance.now();
   const wake = world.service.pause('Redis');
   try {
-    await world.load.more(300, 60_000);
+    await world.load.more(is_long ? 300 : 60, 60_000);
     await untilDelivered(world);
     await lastFor(from_ms, 60_000);
   } finally {
@@ -52,14 +53,11 @@ const standStill: Fault['strike'] = async (world) => {
 
 const faults: Readonly<Record<string, Fault>> = {
   'kill -9, and back with what it kept': { strike: ({ service }) => service.kill('Redis') },
-  'it stands still': { per_second: 100, strike: standStill },
+  'it stands still': { per_second: 50, strike: standStill },
   'FLUSHALL again and again': { strike: flushAgainAndAgain },
   'the stream, its group and its tail are lost': { strike: loseStream },
 };
 
 test('faults of Redis under load', fault_limits, async (t) => {
-  const world = await startWorld(t);
-  for (const [name, fault] of Object.entries(faults)) {
-    await t.test(name, (t) => survive(t, world, fault));
-  }
+  await surviveAll(t, await startWorld(t), faults);
 });

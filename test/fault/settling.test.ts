@@ -2,10 +2,10 @@ import { type Test, t, test } from 'tap';
 import { seedForecasts } from '../../bench/env/seed.js';
 import { findDifferences } from '../../src/tools/verify.js';
 import { admin_key, makeCaller } from '../help/app.js';
-import { fault_limits, is_long } from '../help/fault.js';
 import { putToSleep, startMoreRoles, startService, type TestService } from '../help/service.js';
 import { closeQuestion, decide, findWrongAccounts } from '../help/settling.js';
-import { until } from '../help/until.js';
+import { until, untilNone } from '../help/until.js';
+import { fault_limits, is_long } from './world.js';
 
 /**
  * Questions of many predictions are resolved while stores and timers die and sleep: everybody is
@@ -15,7 +15,7 @@ import { until } from '../help/until.js';
 
 t.setTimeout(fault_limits.timeout);
 
-const count = 5_000;
+const count = is_long ? 5_000 : 2_400;
 
 /** One question that settles; what was decided about it so far. */
 const makeSubject = async (t: Test, service: TestService, question: number) => {
@@ -94,12 +94,7 @@ const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: 
     select count(*)::integer as count, abs(sum(relative)) < 1e-6 as is_even
     from scores where question_id = ${id}`;
   t.same(sums, { count, is_even: true }, 'relative scores sum to 0');
-  let found: readonly string[] = [];
-  const look = async (): Promise<boolean> => {
-    found = await findDifferences({ sql, ...service });
-    return found.length === 0;
-  };
-  await until('the stores agree', look, 60_000, 200).catch(() => undefined);
+  const found = await untilNone(() => findDifferences({ sql, ...service }), 60_000);
   t.same(found, [], 'the stores agree');
 };
 
@@ -119,14 +114,14 @@ test('what settles is killed and sleeps', fault_limits, async (t) => {
     await compareBooks(t, service, subject);
   });
 
-  await t.test('kill -9 of the timer again and again', async (t) => {
+  await t.test('kill -9 of the timer, and the other outcome after it', async (t) => {
     const subject = await makeSubject(t, service, 1);
     // Each kill costs what is left of a lease.
-    const kills = times(is_long ? 4 : 2, () => service.kill('timer'));
+    const kills = times(is_long ? 4 : 1, () => service.kill('timer'));
     for (const outcome of [true, false]) {
       await subject.resolve(outcome);
       const killed = await subject.strikeUnderWay(kills);
-      t.ok(killed >= kills.length - 1, `it was killed ${killed} times under way`);
+      t.ok(killed >= Math.max(1, kills.length - 1), `it was killed ${killed} times under way`);
       await compareBooks(t, service, subject);
     }
   });

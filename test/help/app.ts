@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import { type RoleName, readConfig, settings } from '../../src/config.js';
-import { openSql, type Sql } from '../../src/db/client.js';
+import { openSql } from '../../src/db/client.js';
 import { startProcess } from '../../src/process/start.js';
 import { openStores, type Stores } from './stores.js';
 
@@ -20,17 +20,6 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON; a text is sent as it is. */
   readonly body?: unknown;
-}
-
-export interface TestApp {
-  readonly url: string;
-  readonly port: number;
-  readonly admin_key: string;
-  readonly stores: Stores;
-  /** A connection of the test's own to the same database. */
-  readonly sql: Sql;
-  call(method: string, path: string, options?: CallOptions): Promise<Answered>;
-  stop(): Promise<void>;
 }
 
 export interface AppOptions {
@@ -80,7 +69,9 @@ export const makeCaller =
     };
   };
 
-export const startApp = async (t: Test, options: AppOptions = {}): Promise<TestApp> => {
+export type TestApp = Awaited<ReturnType<typeof startApp>>;
+
+export const startApp = async (t: Test, options: AppOptions = {}) => {
   const stores = options.stores ?? (await openStores(t));
   const config = readConfig({
     PORT: '0',
@@ -110,6 +101,7 @@ export const startApp = async (t: Test, options: AppOptions = {}): Promise<TestA
   );
   const port = running[roles.indexOf('api')]?.port ?? 0;
   const url = `http://127.0.0.1:${port}`;
+  /** A connection of the test's own to the same database. */
   const sql = openSql({ url: stores.database_url, pool: 3, prepare: true, name: 'test' });
   let stopped = false;
   const stop = async (): Promise<void> => {

@@ -8,16 +8,11 @@ export interface Pair {
   readonly cert: string;
 }
 
-export interface LeafOptions {
+interface LeafOptions {
   /** DNS names and addresses. */
   readonly names: readonly string[];
   /** Its validity ended an hour ago. */
   readonly is_expired?: boolean;
-}
-
-export interface Authority {
-  readonly ca_pem: string;
-  issue(options: LeafOptions): Promise<Pair>;
 }
 
 const hour_ms = 3_600_000;
@@ -48,7 +43,7 @@ const makeLeaf = async (options: LeafOptions, ca?: Pair): Promise<Pair> => {
 /** A certificate that vouches for itself. */
 export const makeSelfSigned = (names: readonly string[]): Promise<Pair> => makeLeaf({ names });
 
-export const makeAuthority = async (): Promise<Authority> => {
+export const makeAuthority = async () => {
   const ca = await generate([{ name: 'commonName', value: 'Receiver Test Authority' }], {
     ...ec,
     extensions: [
@@ -57,5 +52,5 @@ export const makeAuthority = async (): Promise<Authority> => {
     ],
   });
   const signer = { key: ca.private, cert: ca.cert };
-  return { ca_pem: ca.cert, issue: (options) => makeLeaf(options, signer) };
+  return { ca_pem: ca.cert, issue: (options: LeafOptions) => makeLeaf(options, signer) };
 };

@@ -2,24 +2,6 @@ import { connect, createServer, type Socket } from 'node:net';
 import type { Teardown } from './stores.js';
 
 /** A way to Postgres or Redis that loses answers, or falls silent, when a test says so. */
-export interface FaultyProxy {
-  readonly url: string;
-  /**
-   * The next commit of a transaction with a statement that holds this text is not heard of: the
-   * connection ends as soon as Postgres reports the commit, which took effect all the same.
-   */
-  arm(statement: string): void;
-  disarm(): void;
-  /** How many commits were not heard of. */
-  readonly cuts: number;
-  /** Connections that are open now neither carry anything more nor end; later ones are good. */
-  silence(): void;
-  /** Later ones are taken and not answered either, until `heal`. */
-  silenceAll(): void;
-  heal(): void;
-  /** How many connections were open when they fell silent. */
-  readonly silenced: number;
-}
 
 /** CommandComplete with the tag of a commit. */
 const committed = Buffer.from('COMMIT\0');
@@ -38,13 +20,14 @@ interface Link {
   is_marked: boolean;
 }
 
-export const startFaultyProxy = async (t: Teardown, store_url: string): Promise<FaultyProxy> => {
+export const startFaultyProxy = async (t: Teardown, store_url: string) => {
   const url = new URL(store_url);
   const target = serverOf(url);
   const sockets = new Set<Socket>();
   const links = new Set<Link>();
   let armed: string | null = null;
   let is_deaf = false;
+  /** Commits that were not heard of, and connections that were open when they fell silent. */
   const counts = { cuts: 0, silenced: 0 };
 
   const server = createServer((client) => {
@@ -91,13 +74,19 @@ export const startFaultyProxy = async (t: Teardown, store_url: string): Promise<
   };
   return Object.assign(counts, {
     url: proxied.href,
+    /**
+     * The next commit of a transaction with a statement that holds this text is not heard of: the
+     * connection ends as soon as Postgres reports the commit, which took effect all the same.
+     */
     arm(statement: string) {
       armed = statement;
     },
     disarm() {
       armed = null;
     },
+    /** Connections that are open now neither carry anything more nor end; later ones are good. */
     silence,
+    /** Later ones are taken and not answered either, until `heal`. */
     silenceAll() {
       is_deaf = true;
       silence();

@@ -26,24 +26,6 @@ import {
 } from '../../src/socket/hub.js';
 import { makeRecent } from '../../src/socket/recent.js';
 
-/** A hub on a port of its own, over a log that is an array. */
-export interface HubServer {
-  readonly port: number;
-  readonly hub: Hub;
-  /** Everything that was ever published; the offset is the index plus one. */
-  readonly record: Publication[];
-  /** Puts so many further publications on these topics into the record and publishes them. */
-  publish(count: number, topics?: readonly string[], body?: string): void;
-  /** Reads of the record by replays, and a way to make them fail. */
-  readonly reads: { count: number; newest: number; fails: boolean };
-  /** Holds up reads of the record until the function it returns is called. */
-  holdReads(): () => void;
-  /** Holds up lookups of keys that begin with `slow-` in the same way. */
-  holdLookups(): () => void;
-  /** Messages of what was logged at warn and above. */
-  readonly logged: string[];
-}
-
 /** Counts the connections of one process. */
 const makeOwnCounter = (): ConnectionCounter => {
   const own = makeCounts();
@@ -88,9 +70,12 @@ const makeHold = () => {
   };
 };
 
+/** Reads of the record by replays, and a way to make them fail. */
+const empty_reads = { count: 0, newest: 0, fails: false };
+
 type Findable = Parameters<LogSource['newest']>;
 
-const makeSource = (record: readonly Publication[], reads: HubServer['reads']) => {
+const makeSource = (record: readonly Publication[], reads: typeof empty_reads) => {
   const find = (...[refs, { after, until }]: Findable): readonly Publication[] =>
     record
       .slice(after, until)
@@ -126,8 +111,6 @@ const makeSource = (record: readonly Publication[], reads: HubServer['reads']) =
   return { source, hold };
 };
 
-const empty_reads = { count: 0, newest: 0, fails: false };
-
 /** A hub whose topics are any names but those that begin with `no:`; over an empty log. */
 export const mountTestHub = (
   app: TemplatedApp,
@@ -159,15 +142,20 @@ export const mountTestHub = (
   return hub;
 };
 
+export type HubServer = Awaited<ReturnType<typeof startHub>>;
+
+/** A hub on a port of its own, over a log that is an array. */
 export const startHub = async (
   t: Pick<Test, 'teardown'>,
   limits: Partial<HubLimits> = {},
   head = 0,
   more: Pick<HubOptions, 'ops' | 'states'> = {},
-): Promise<HubServer> => {
+) => {
   const app = App();
+  /** Everything that was ever published; the offset is the index plus one. */
   const record: Publication[] = [];
   const reads = { ...empty_reads };
+  /** Messages of what was logged at warn and above. */
   const logged: string[] = [];
   const lookups = makeHold();
   const { source, hold: holdReads } = makeSource(record, reads);
@@ -190,7 +178,8 @@ export const startHub = async (
     hub.close();
     app.close();
   });
-  const publish: HubServer['publish'] = (count, topics = ['all'], body) => {
+  /** Puts so many further publications on these topics into the record and publishes them. */
+  const publish = (count: number, topics: readonly string[] = ['all'], body?: string): void => {
     const batch = range(record.length + 1, record.length + count).map((offset) => ({
       offset,
       id: `id-${offset}`,

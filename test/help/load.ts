@@ -21,20 +21,6 @@ export interface Acknowledged {
   readonly waited_ms: number;
 }
 
-export interface Load {
-  readonly acknowledged: Acknowledged[];
-  /** Answers that no client should ever get, as sentences. */
-  readonly odd: readonly string[];
-  /** Goes on with the next pair after a stop; all clients together send `per_second`. */
-  resume(per_second?: number): void;
-  /** Waits until there are so many answers; rejects after `within_ms`. */
-  reach(count: number, within_ms?: number): Promise<void>;
-  /** The same for further answers. */
-  more(count: number, within_ms?: number): Promise<void>;
-  /** Starts nothing new and waits until everything that was sent is answered. */
-  stop(): Promise<void>;
-}
-
 export interface LoadOptions {
   readonly url: string;
   readonly agents: readonly SeededAgent[];
@@ -83,16 +69,8 @@ const makePair = ({ agents, questions }: LoadOptions, n: number): Pair | undefin
   return { agent, question, body, key: n % 2 === 0 ? `load ${n}` : null };
 };
 
-type Outcome =
-  | {
-      readonly kind: 'answer';
-      readonly status: number;
-      readonly replayed: boolean;
-      readonly text: string;
-    }
-  | { readonly kind: 'again'; readonly after_ms: number };
-
-const tryOnce = async (url: string, { agent, question, body, key }: Pair): Promise<Outcome> => {
+/** An answer; or after how long to send the same again. */
+const tryOnce = async (url: string, { agent, question, body, key }: Pair) => {
   try {
     const answer = await fetch(`${url}/api/questions/${question.id}/predict`, {
       method: 'POST',
@@ -103,17 +81,16 @@ const tryOnce = async (url: string, { agent, question, body, key }: Pair): Promi
       body,
       signal: AbortSignal.timeout(try_ms),
     });
+    const { status, headers } = answer;
     const text = await answer.text();
     // After a kill the key is held by nobody until its lease ends.
-    const is_running = answer.status === 409 && text.includes('IDEMPOTENCY_IN_PROGRESS');
-    if (answer.status === 503 || (key !== null && is_running)) {
-      const seconds = Number(answer.headers.get('retry-after') ?? '1');
-      return { kind: 'again', after_ms: Math.min(1, seconds) * 1_000 };
+    const is_running = status === 409 && text.includes('IDEMPOTENCY_IN_PROGRESS');
+    if (status === 503 || (key !== null && is_running)) {
+      return Math.min(1, Number(headers.get('retry-after') ?? '1')) * 1_000;
     }
-    const replayed = answer.headers.get('idempotency-replayed') === 'true';
-    return { kind: 'answer', status: answer.status, replayed, text };
+    return { status, replayed: headers.get('idempotency-replayed') === 'true', text };
   } catch {
-    return { kind: 'again', after_ms: after_broken_ms };
+    return after_broken_ms;
   }
 };
 
@@ -122,14 +99,14 @@ const place = async (url: string, pair: Pair): Promise<Acknowledged | string> =>
   const { agent, question } = pair;
   const started_ms = performance.now();
   for (let tries = 1; ; tries += 1) {
-    const outcome = await tryOnce(url, pair);
+    const answer = await tryOnce(url, pair);
     const waited_ms = performance.now() - started_ms;
-    if (outcome.kind === 'again') {
+    if (typeof answer === 'number') {
       if (waited_ms > give_up_ms) return `no answer within ${give_up_ms} ms and ${tries} tries`;
-      await wait(outcome.after_ms);
+      await wait(answer);
       continue;
     }
-    const { status, replayed, text } = outcome;
+    const { status, replayed, text } = answer;
     // A first result can only be replayed to a client that tried before; under a key it is the
     // first answer with its status.
     const is_due = replayed ? tries > 1 : status === 201;
@@ -142,8 +119,10 @@ const place = async (url: string, pair: Pair): Promise<Acknowledged | string> =>
   }
 };
 
+export type Load = ReturnType<typeof makeLoad>;
+
 /** A load that `resume` starts. What is missed during an outage is not made up for. */
-export const makeLoad = (options: LoadOptions): Load => {
+export const makeLoad = (options: LoadOptions) => {
   const { url, clients = 16 } = options;
   const acknowledged: Acknowledged[] = [];
   const odd: string[] = [];
@@ -172,6 +151,7 @@ export const makeLoad = (options: LoadOptions): Load => {
     }
   };
 
+  /** Waits until there are so many answers; rejects after `within_ms`. */
   const reach = async (count: number, within_ms = 30_000): Promise<void> => {
     const isReached = () => acknowledged.length >= count;
     await until(`${count} answers`, isReached, within_ms).catch((error: Error) => {
@@ -180,7 +160,9 @@ export const makeLoad = (options: LoadOptions): Load => {
   };
   return {
     acknowledged,
-    odd,
+    /** Answers that no client should ever get, as sentences. */
+    odd: odd as readonly string[],
+    /** Goes on with the next pair after a stop; all clients together send so many a second. */
     resume(rate = per_second) {
       per_second = rate;
       if (!stopped) return;
@@ -188,7 +170,8 @@ export const makeLoad = (options: LoadOptions): Load => {
       running = Promise.all(Array.from({ length: clients }, runClient));
     },
     reach,
-    more: (count, within_ms) => reach(acknowledged.length + count, within_ms),
+    more: (count: number, within_ms?: number) => reach(acknowledged.length + count, within_ms),
+    /** Starts nothing new and waits until everything that was sent is answered. */
     async stop() {
       stopped = true;
       await running;

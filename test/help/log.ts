@@ -5,17 +5,6 @@ import { type LogEntry, packEntry, streamKey } from '../../src/features/events/l
 
 /** Writes the log in place of the relay, as far as a test wants it written. */
 
-export interface LogWriter {
-  /** Everything recorded so far; the offset is the index plus one. */
-  readonly entries: readonly LogEntry[];
-  /** Puts so many further events into Postgres; not into the stream. */
-  record(count: number, place?: Partial<LogEntry>): Promise<readonly LogEntry[]>;
-  /** Appends the events of these offsets to the stream, both ends included. */
-  append(from: number, to: number): Promise<void>;
-  /** Both. */
-  write(count: number, place?: Partial<LogEntry>): Promise<readonly LogEntry[]>;
-}
-
 export const makeEntry = (offset: number, place: Partial<LogEntry> = {}): LogEntry => ({
   offset,
   id: randomUUID(),
@@ -50,8 +39,12 @@ export const streamFields = (entry: LogEntry): string[] => {
   return ['h', head, 'b', body];
 };
 
-export const makeLogWriter = (sql: Sql, redis: Redis, prefix: string): LogWriter => {
+export type LogWriter = ReturnType<typeof makeLogWriter>;
+
+/** The offset of an entry is its index plus one. */
+export const makeLogWriter = (sql: Sql, redis: Redis, prefix: string) => {
   const entries: LogEntry[] = [];
+  /** Puts so many further events into Postgres; not into the stream. */
   const record = async (
     count: number,
     place: Partial<LogEntry> = {},
@@ -70,6 +63,7 @@ export const makeLogWriter = (sql: Sql, redis: Redis, prefix: string): LogWriter
     entries.push(...fresh);
     return fresh;
   };
+  /** Appends the events of these offsets to the stream, both ends included. */
   const append = async (from: number, to: number): Promise<void> => {
     for (let first = from; first <= to; first += 500) {
       const pipeline = redis.pipeline();
@@ -81,10 +75,11 @@ export const makeLogWriter = (sql: Sql, redis: Redis, prefix: string): LogWriter
     }
   };
   return {
-    entries,
+    entries: entries as readonly LogEntry[],
     record,
     append,
-    async write(count, place) {
+    /** Both. */
+    async write(count: number, place: Partial<LogEntry> = {}) {
       const fresh = await record(count, place);
       await append(entries.length - count + 1, entries.length);
       return fresh;

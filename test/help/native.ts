@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { connect as connectTcp, type Socket } from 'node:net';
+import { spawn } from 'node:child_process';
+import { connect as connectTcp } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
 import {
@@ -12,16 +12,7 @@ import { until } from './until.js';
 
 /** Bare use of the HTTP library, its connections byte by byte, and a process it may end. */
 
-export interface Bare {
-  readonly app: TemplatedApp;
-  readonly port: number;
-  readonly socket: us_listen_socket;
-}
-
-export const startBare = async (
-  t: Pick<Test, 'teardown'>,
-  mount: (app: TemplatedApp) => void,
-): Promise<Bare> => {
+export const startBare = async (t: Pick<Test, 'teardown'>, mount: (app: TemplatedApp) => void) => {
   const app = App();
   mount(app);
   const socket = await new Promise<us_listen_socket>((resolve, reject) => {
@@ -31,17 +22,7 @@ export const startBare = async (
   return { app, port: us_socket_local_port(socket), socket };
 };
 
-export interface Tcp {
-  readonly socket: Socket;
-  /** What has come so far, and in how many pieces. */
-  text(): string;
-  pieces(): number;
-  closed(): boolean;
-  /** Waits until the text has come, or the other side has closed. */
-  answer(text: string): Promise<string>;
-}
-
-export const openTcp = async (t: Pick<Test, 'teardown'>, port: number): Promise<Tcp> => {
+export const openTcp = async (t: Pick<Test, 'teardown'>, port: number) => {
   let got = '';
   let pieces = 0;
   let closed = false;
@@ -61,10 +42,12 @@ export const openTcp = async (t: Pick<Test, 'teardown'>, port: number): Promise<
   await new Promise((resolve) => socket.once('connect', resolve));
   return {
     socket,
+    /** What has come so far, and in how many pieces. */
     text: () => got,
     pieces: () => pieces,
     closed: () => closed,
-    async answer(text) {
+    /** Waits until the text has come, or the other side has closed. */
+    async answer(text: string) {
       await until(`"${text}"`, () => closed || got.includes(text));
       return got;
     },
@@ -74,17 +57,9 @@ export const openTcp = async (t: Pick<Test, 'teardown'>, port: number): Promise<
 export const request = (line: string, headers = '', body = ''): string =>
   `${line} HTTP/1.1\r\nHost: a\r\n${headers}\r\n${body}`;
 
-export interface Child {
-  readonly process: ChildProcess;
-  readonly said: string[];
-  /** The code or the signal it ended with; null while it runs. */
-  ended(): string | null;
-  port(): Promise<number>;
-}
-
 const child_file = fileURLToPath(new URL('./native-child.js', import.meta.url));
 
-export const startChild = (t: Pick<Test, 'teardown'>, ...args: string[]): Child => {
+export const startChild = (t: Pick<Test, 'teardown'>, ...args: string[]) => {
   const said: string[] = [];
   let end: string | null = null;
   const child = spawn(process.execPath, [child_file, ...args], {
@@ -102,6 +77,7 @@ export const startChild = (t: Pick<Test, 'teardown'>, ...args: string[]): Child 
   return {
     process: child,
     said,
+    /** The code or the signal it ended with; null while it runs. */
     ended: () => end,
     async port() {
       const line = await until('a port', () => said.find((text) => text.startsWith('port ')));

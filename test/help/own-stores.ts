@@ -5,13 +5,8 @@ import { startTime } from '../../src/boot/processes.mjs';
 import { openSql, type Sql } from '../../src/db/client.js';
 import { migrate } from '../../src/db/migrate.js';
 import { makeDataFolder } from '../../src/process/embedded/data-dir.js';
-import {
-  type EmbeddedPostgres,
-  startPostgres,
-  stopPostgresLeftovers,
-} from '../../src/process/embedded/postgres.js';
+import { startPostgres, stopPostgresLeftovers } from '../../src/process/embedded/postgres.js';
 import { removePlace } from '../../src/process/embedded/postgres-home.js';
-import type { EmbeddedStore } from '../../src/process/embedded/processes.js';
 import { startRedis, stopRedisLeftover } from '../../src/process/embedded/redis.js';
 import { unmountSmallDisks } from './small-disk.js';
 
@@ -51,17 +46,12 @@ export const sweepTestFolders = async (): Promise<void> => {
   }
 };
 
-export interface OwnStores {
-  readonly folder: string;
-  readonly postgres: EmbeddedPostgres;
-  readonly redis: EmbeddedStore;
-  stop(): Promise<void>;
-}
-
 const quiet = (): void => undefined;
 
+export type OwnStores = Awaited<ReturnType<typeof startOwnStores>>;
+
 /** Durable: with every write on the disk, for tests that kill it and for measurements. */
-export const startOwnStores = async (durable: boolean): Promise<OwnStores> => {
+export const startOwnStores = async (durable: boolean) => {
   const folder = makeTestFolder();
   const options = { data_dir: folder, say: quiet };
   const [pg, redis] = await Promise.all([

@@ -7,13 +7,6 @@ import { openStores, type Stores, type Teardown } from './stores.js';
 
 /** The deps of one process on stores of their own, for tests of a feature without its routes. */
 
-export interface Parts {
-  readonly stores: Stores;
-  readonly deps: Deps;
-  /** Moves the clock of `deps`; it stands still otherwise. */
-  advance(ms: number): void;
-}
-
 export interface PartsOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly stores?: Stores;
@@ -32,7 +25,9 @@ export const makeConfig = (stores: Stores, env: Readonly<Record<string, string>>
     ...env,
   });
 
-export const openParts = async (t: Teardown, options: PartsOptions = {}): Promise<Parts> => {
+export type Parts = Awaited<ReturnType<typeof openParts>>;
+
+export const openParts = async (t: Teardown, options: PartsOptions = {}) => {
   const stores = options.stores ?? (await openStores(t));
   const config = makeConfig(stores, options.env);
   const log = options.log ?? pino({ level: 'silent' });
@@ -49,10 +44,12 @@ export const openParts = async (t: Teardown, options: PartsOptions = {}): Promis
     closeRedis(redis);
     await sql.end({ timeout: 1 });
   });
+  const clock = () => new Date(now_ms);
+  const deps: Deps = { config, log, sql, redis, clock, public_url: 'http://forum' };
   return {
-    stores,
-    deps: { config, log, sql, redis, clock: () => new Date(now_ms), public_url: 'http://forum' },
-    advance: (ms) => {
+    ...{ stores, deps },
+    /** Moves the clock of `deps`; it stands still otherwise. */
+    advance(ms: number): void {
       now_ms += ms;
     },
   };

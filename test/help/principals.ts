@@ -79,7 +79,7 @@ export const makePrincipals = async (app: TestApp): Promise<readonly Principal[]
     bad('a token as a key', 'INVALID_API_KEY', { key: other.token }),
     bad('a key as a token', 'INVALID_TOKEN', { token: owned.key }),
     bad('key and token', 'AMBIGUOUS_AUTH', { key: owned.key, token: other.token }),
-    bad('a key in the query', 'KEY_IN_QUERY', { query: `?api_key=${linked.key}` }),
+    bad('a key in the query', 'KEY_IN_QUERY', { query: `api_key=${linked.key}` }),
   ];
 };
 

@@ -8,19 +8,6 @@ export interface RawAnswer {
   readonly text: string;
 }
 
-export interface RawConnection {
-  write(bytes: string | Uint8Array): void;
-  /** The next whole answer; null when the connection ends before it. HEAD has no body. */
-  next(options?: { readonly head?: boolean }): Promise<RawAnswer | null>;
-  /** Everything that came and was not taken by `next`. */
-  readonly rest: string;
-  readonly closed: Promise<void>;
-  /** The whole answers that have come by now. */
-  take(): readonly RawAnswer[];
-  /** Ends the connection without a word. */
-  reset(): void;
-}
-
 const readHead = (text: string): Omit<RawAnswer, 'text'> => {
   const [first = '', ...lines] = text.split('\r\n');
   const headers: Record<string, string> = {};
@@ -45,7 +32,9 @@ const cutAnswer = (bytes: Buffer, head: boolean): { answer: RawAnswer; length: n
   return { answer: { status, headers, text }, length: end + 4 + size };
 };
 
-export const openRaw = (port: number): RawConnection => {
+export type RawConnection = ReturnType<typeof openRaw>;
+
+export const openRaw = (port: number) => {
   let bytes = Buffer.alloc(0);
   let ended = false;
   let wake: () => void = () => undefined;
@@ -63,10 +52,11 @@ export const openRaw = (port: number): RawConnection => {
     });
   });
   return {
-    write(data) {
+    write(data: string | Uint8Array) {
       socket.write(data);
     },
-    async next({ head = false } = {}) {
+    /** The next whole answer; null when the connection ends before it. HEAD has no body. */
+    async next({ head = false } = {}): Promise<RawAnswer | null> {
       for (;;) {
         const cut = cutAnswer(bytes, head);
         if (cut !== null) {
@@ -79,11 +69,13 @@ export const openRaw = (port: number): RawConnection => {
         });
       }
     },
+    /** Everything that came and was not taken by `next`. */
     get rest() {
       return bytes.toString('latin1');
     },
     closed,
-    take() {
+    /** The whole answers that have come by now. */
+    take(): readonly RawAnswer[] {
       const answers: RawAnswer[] = [];
       for (let cut = cutAnswer(bytes, false); cut !== null; cut = cutAnswer(bytes, false)) {
         bytes = bytes.subarray(cut.length);
@@ -91,6 +83,7 @@ export const openRaw = (port: number): RawConnection => {
       }
       return answers;
     },
+    /** Ends the connection without a word. */
     reset() {
       socket.resetAndDestroy();
     },

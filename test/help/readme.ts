@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { project_root } from './own-stores.js';
@@ -47,47 +47,18 @@ export const shapeOf = (line: string): string =>
     .replace(/First Light \d+/g, 'First Light <number>')
     .replace(/"latency_ms":\d+/g, '"latency_ms":<number>');
 
-export interface Ran {
-  readonly code: number | null;
-  readonly lines: readonly string[];
-  readonly errors: string;
-}
-
-const longest_ms = 60_000;
-
 /** Runs a script with bash in the checkout; the first command that fails ends it. */
-export const runBash = (script: string, env: Readonly<Record<string, string>>): Promise<Ran> =>
-  new Promise((resolve, reject) => {
-    const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
-      cwd: project_root,
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: longest_ms,
-    });
-    let output = '';
-    let errors = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      errors += text;
-    });
-    child.once('error', reject);
-    child.once('close', (code) => {
-      resolve({ code, lines: output.split('\n').filter((line) => line !== ''), errors });
+export const runBash = (script: string, env: Readonly<Record<string, string>>) =>
+  new Promise<{ code: number; lines: readonly string[]; errors: string }>((resolve) => {
+    const options = { cwd: project_root, env: { ...process.env, ...env }, timeout: 60_000 };
+    execFile('bash', ['-euo', 'pipefail', '-c', script], options, (error, output, errors) => {
+      const lines = output.split('\n').filter((line) => line !== '');
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), lines, errors });
     });
   });
 
-export interface Program {
-  /** Everything it has written so far, errors included. */
-  output(): string;
-  /** Its exit code; null when it was stopped. */
-  readonly ended: Promise<number | null>;
-  stop(): void;
-}
-
 /** Runs a module of an example with Node in the checkout, until it is stopped. */
-export const runModule = (code: string, env: Readonly<Record<string, string>>): Program => {
+export const runModule = (code: string, env: Readonly<Record<string, string>>) => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     cwd: project_root,
     env: { ...process.env, ...env },
@@ -99,6 +70,11 @@ export const runModule = (code: string, env: Readonly<Record<string, string>>): 
       output += text;
     });
   }
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  return { output: () => output, ended, stop: () => child.kill('SIGKILL') };
+  return {
+    /** Everything it has written so far, errors included. */
+    output: () => output,
+    /** Its exit code; null when it was stopped. */
+    ended: new Promise<number | null>((resolve) => child.once('close', resolve)),
+    stop: () => child.kill('SIGKILL'),
+  };
 };

@@ -24,9 +24,10 @@ const run = (file: string): Promise<unknown> => {
 
 /** Whole services are started by these, longest first. */
 const heavy = [
+  'fault/settling',
   'fault/kills',
   'fault/pauses',
-  'fault/settling',
+  'fault/half-open',
   'fault/',
   'tools/backup',
   'walk/',

@@ -1,26 +1,20 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
 import { project_root } from './own-stores.js';
 
-export interface ToolRan {
-  readonly code: number | null;
-  /** What it wrote, errors last. */
-  readonly output: string;
-}
-
-/** Runs a command of `src/tools` to its end, with these settings and no others. */
-export const runTool = async (
+/**
+ * Runs a command of `src/tools` to its end, with these settings and no others; what it wrote,
+ * errors last.
+ */
+export const runTool = (
   tool: string,
   env: Readonly<Record<string, string>>,
   ...args: readonly string[]
-): Promise<ToolRan> => {
-  const entry = path.join(project_root, 'dist', 'src', 'tools', `${tool}.js`);
-  const child = spawn(process.execPath, [entry, ...args], {
-    env: { PATH: process.env['PATH'], ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+) =>
+  new Promise<{ code: number | null; output: string }>((resolve) => {
+    const entry = path.join(project_root, 'dist', 'src', 'tools', `${tool}.js`);
+    const options = { env: { PATH: process.env['PATH'], ...env }, maxBuffer: 1e8 };
+    const child = execFile(process.execPath, [entry, ...args], options, (_, output, errors) => {
+      resolve({ code: child.exitCode, output: output + errors });
+    });
   });
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { code: await ended, output: output + errors };
-};

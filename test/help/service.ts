@@ -54,15 +54,6 @@ export interface ServiceOptions {
   readonly small_disks?: Readonly<Record<string, number>>;
 }
 
-export interface Launched {
-  readonly child: ChildProcess;
-  /** What it has said so far. */
-  readonly output: () => string;
-  /** Where it listens, once it says so; empty without an api; rejects when it ends before. */
-  readonly url: Promise<string>;
-  readonly code: Promise<number | null>;
-}
-
 /** A look at all processes of the machine costs milliseconds. */
 const look_ms = 100;
 const start_ms = 60_000;
@@ -83,7 +74,7 @@ export const launch = (
   folder: string,
   env: NodeJS.ProcessEnv = {},
   entry = path.join(project_root, 'dist', 'src', 'main.js'),
-): Launched => {
+) => {
   const child = spawn(process.execPath, [entry], {
     cwd: project_root,
     env: {
@@ -111,7 +102,14 @@ export const launch = (
     setTimeout(() => reject(new Error(`the service does not start: ${text}`)), start_ms).unref();
   });
   url.catch(() => undefined);
-  return { child, output: () => text, url, code };
+  return {
+    child,
+    /** What it has said so far. */
+    output: () => text,
+    /** Where it listens, once it says so; empty without an api; rejects when it ends before. */
+    url,
+    code,
+  };
 };
 
 /** In the folder, or elsewhere where Postgres may not enter it. */

@@ -12,15 +12,6 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 
-/** A disk of a few megabytes in memory, to be filled by a test. */
-export interface SmallDisk {
-  readonly folder: string;
-  /** Takes all the room that is left. */
-  fill(): void;
-  /** Gives it back. */
-  free(): void;
-}
-
 export interface SmallDiskOptions {
   readonly folder: string;
   readonly megabytes: number;
@@ -40,14 +31,17 @@ export const withoutSmallDisks = (): string | false => {
   return is_made ? false : 'a small disk cannot be made here: mount needs root';
 };
 
-/** Goes away with the folder of the test. */
-export const mountSmallDisk = (options: SmallDiskOptions): SmallDisk => {
+export type SmallDisk = ReturnType<typeof mountSmallDisk>;
+
+/** A disk of a few megabytes in memory, to be filled by a test. Goes away with the folder of the test. */
+export const mountSmallDisk = (options: SmallDiskOptions) => {
   const { folder } = options;
   mkdirSync(folder, { recursive: true });
   if (!mount(options)) throw new Error('a small disk cannot be made');
   const filler = path.join(folder, 'filler');
   return {
     folder,
+    /** Takes all the room that is left. */
     fill() {
       const file = openSync(filler, 'a');
       try {
@@ -57,6 +51,7 @@ export const mountSmallDisk = (options: SmallDiskOptions): SmallDisk => {
         closeSync(file);
       }
     },
+    /** Gives it back. */
     free: () => rmSync(filler, { force: true }),
   };
 };

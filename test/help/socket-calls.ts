@@ -1,5 +1,4 @@
 import type { Test } from 'tap';
-import type { WebSocket } from 'ws';
 import type { Answered } from './app.js';
 import { connect, type Frame } from './ws-client.js';
 
@@ -8,25 +7,6 @@ import { connect, type Frame } from './ws-client.js';
 export interface CallParts {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-}
-
-export interface CallSocket {
-  readonly ws: WebSocket;
-  readonly frames: readonly Frame[];
-  /** The close code, once closed. */
-  readonly closed: Promise<number>;
-  /** Ids of the replies so far, in order of arrival. */
-  replied(): readonly unknown[];
-  /** A call that is sent now; the answer, or a rejection when the socket closes before it. */
-  call(method: string, path: string, parts?: CallParts): Promise<Answered>;
-  /** The frame that answers what was sent, whatever it is; the text may be no frame at all. */
-  ask(text: string | Buffer, id: number): Promise<Frame>;
-  /** The next reply or error, whatever it answers; for a socket with nothing else under way. */
-  askAnything(text: string | Buffer): Promise<Frame>;
-  /** The number for the next frame. */
-  nextId(): number;
-  pause(): void;
-  resume(): void;
 }
 
 const anything = Symbol('anything');
@@ -41,11 +21,13 @@ export const asAnswered = (frame: Frame): Answered => {
     : { status: 0, headers, body: frame };
 };
 
+export type CallSocket = Awaited<ReturnType<typeof openCalls>>;
+
 export const openCalls = async (
   t: Pick<Test, 'teardown'>,
   port: number,
   headers: Readonly<Record<string, string>> = {},
-): Promise<CallSocket> => {
+) => {
   const { ws, frames, pause, resume } = await connect(t, port, { headers });
   const waiting = new Map<unknown, { resolve(frame: Frame): void; reject(why: Error): void }>();
   ws.on('message', () => {
@@ -56,15 +38,18 @@ export const openCalls = async (
       waiting.delete(id);
     }
   });
+  /** The close code, once closed. */
   const closed = new Promise<number>((resolve) => ws.on('close', resolve));
   closed.then((code) => {
     for (const { reject } of waiting.values()) reject(new Error(`closed with ${code}`));
   });
   let last_id = 0;
+  /** The number for the next frame. */
   const nextId = (): number => {
     last_id += 1;
     return last_id;
   };
+  /** The frame that answers what was sent, whatever it is; the text may be no frame at all. */
   const ask = (text: string | Buffer, id: unknown): Promise<Frame> =>
     new Promise((resolve, reject) => {
       if (ws.readyState !== ws.OPEN) return reject(new Error('not open'));
@@ -73,9 +58,12 @@ export const openCalls = async (
     });
   return {
     ...{ ws, frames, closed, nextId, ask, pause, resume },
-    askAnything: (text) => ask(text, anything),
+    /** The next reply or error, whatever it answers; for a socket with nothing else under way. */
+    askAnything: (text: string | Buffer) => ask(text, anything),
+    /** Ids of the replies so far, in order of arrival. */
     replied: () => frames.filter(({ op }) => op === 'reply').map(({ id }) => id),
-    async call(method, path, parts = {}) {
+    /** A call that is sent now; the answer, or a rejection when the socket closes before it. */
+    async call(method: string, path: string, parts: CallParts = {}): Promise<Answered> {
       const id = nextId();
       const frame = { op: 'call', id, route: `${method} ${path}`, ...parts };
       return asAnswered(await ask(JSON.stringify(frame), id));

@@ -13,29 +13,11 @@ export interface SseMessage {
   readonly data: any;
 }
 
-export interface SseClient {
-  readonly status: number;
-  readonly headers: http.IncomingHttpHeaders;
-  readonly messages: readonly SseMessage[];
-  /** Bytes that have come. */
-  readonly bytes: () => number;
-  /** Offsets of the events of the log, in order of arrival. */
-  offsets(): readonly number[];
-  /** The first message of this name. */
-  get(name: string): Promise<SseMessage>;
-  retry(): number | undefined;
-  pause(): void;
-  resume(): void;
-  /** How it ended: in order, or cut. */
-  readonly ended: Promise<'end' | 'cut'>;
-  close(): void;
-}
-
 export const openSse = async (
   t: Teardown,
   url: string,
   headers: Readonly<Record<string, string>> = {},
-): Promise<SseClient> => {
+) => {
   const messages: SseMessage[] = [];
   let retry: number | undefined;
   let bytes = 0;
@@ -68,11 +50,15 @@ export const openSse = async (
   return {
     status: answer.statusCode ?? 0,
     headers: answer.headers,
-    messages,
+    messages: messages as readonly SseMessage[],
+    /** How it ended: in order, or cut. */
     ended,
+    /** Characters that have come. */
     bytes: () => bytes,
+    /** Offsets of the events of the log, in order of arrival. */
     offsets: () => messages.filter(({ name }) => name === '').map(({ data }) => data.offset),
-    get: (wanted) =>
+    /** The first message of this name. */
+    get: (wanted: string) =>
       until(`a message ${wanted}`, () => messages.find(({ name }) => name === wanted)),
     retry: () => retry,
     pause: () => answer.pause(),

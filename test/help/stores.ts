@@ -7,7 +7,6 @@ import { type EmbeddedStore, signalProcess } from '../../src/process/embedded/pr
 import { emptyRedis, startRedis } from '../../src/process/embedded/redis.js';
 import {
   makeTemplate,
-  type OwnStores,
   openAdmin,
   startOwnStores,
   template_name,
@@ -94,90 +93,64 @@ const dropKeys = async (redis_url: string, prefix: string): Promise<void> => {
   redis.disconnect();
 };
 
-/** A server that a test may kill and start again. */
-export interface PrivateServer {
-  /** Of the server that runs now, or ran last. */
-  readonly pid: number;
-  readonly url: string;
-  /** kill -9; fulfilled when it is gone. */
-  kill(): Promise<void>;
-  /** Stands still, alive and without an answer, until `resume`. */
-  pause(): void;
-  resume(): void;
-  /** At the same address; `empty` forgets what it kept (Redis only). */
-  restart(options?: { readonly empty?: boolean }): Promise<void>;
-}
-
-export interface PrivateStores extends Stores {
-  /** Holds both servers' files, for a start of the whole service on them. */
-  readonly folder: string;
-  readonly postgres: PrivateServer;
-  readonly redis: PrivateServer;
-}
+export type PrivateStores = Awaited<ReturnType<typeof startPrivateStores>>;
 
 /** Own servers of this test, with a migrated database. `durable` for everything that kills them. */
 export const startPrivateStores = async (
   t: Teardown,
   { durable = true }: { readonly durable?: boolean } = {},
-): Promise<PrivateStores> => {
+) => {
   const own = await startOwnStores(durable);
   const { folder } = own;
   const options = { data_dir: folder, say: () => undefined, must_keep_port: true };
-  const pg = makePrivate(own.postgres, () => startPostgres({ ...options, durable }));
+  const postgres = makePrivate(own.postgres, () => startPostgres({ ...options, durable }));
   const redis = makePrivate(own.redis, async (empty) => {
     if (empty) emptyRedis(folder);
     return startRedis(options);
   });
-  t.teardown(() => endPrivate(own, [pg, redis]));
+  t.teardown(async () => {
+    for (const server of [postgres, redis]) await server.end();
+    await own.stop();
+  });
   await migrate(own.postgres.url);
   return {
+    /** Holds both servers' files, for a start of the whole service on them. */
     folder,
-    database_url: own.postgres.url,
-    redis_url: own.redis.url,
-    redis_prefix: 'pf',
-    postgres: pg.server,
-    redis: redis.server,
+    ...{ database_url: own.postgres.url, redis_url: own.redis.url, redis_prefix: 'pf' },
+    ...{ postgres, redis },
   };
 };
 
-interface Private {
-  readonly server: PrivateServer;
-  current(): EmbeddedStore;
-}
-
-const makePrivate = (
-  first: EmbeddedStore,
-  start: (empty: boolean) => Promise<EmbeddedStore>,
-): Private => {
+/** A server that a test may kill and start again. */
+const makePrivate = (first: EmbeddedStore, start: (empty: boolean) => Promise<EmbeddedStore>) => {
   let store = first;
   // Pausing only the postmaster would leave its backends at work.
   const signalAll = (signal: NodeJS.Signals): void => {
     for (const pid of [store.pid, ...childrenOf(store.pid)]) signalProcess(pid, signal);
   };
-  const server: PrivateServer = {
+  const end = async (): Promise<void> => {
+    signalAll('SIGCONT');
+    await store.stop();
+  };
+  return {
+    /** Of the server that runs now, or ran last. */
     get pid() {
       return store.pid;
     },
     url: first.url,
-    async kill() {
+    /** kill -9; fulfilled when it is gone. */
+    async kill(): Promise<void> {
       process.kill(store.pid, 'SIGKILL');
       await store.exited;
     },
+    /** Stands still, alive and without an answer, until `resume`. */
     pause: () => signalAll('SIGSTOP'),
     resume: () => signalAll('SIGCONT'),
-    async restart({ empty = false } = {}) {
-      server.resume();
-      await store.stop();
+    end,
+    /** At the same address; `empty` forgets what it kept (Redis only). */
+    async restart({ empty = false } = {}): Promise<void> {
+      await end();
       store = await start(empty);
     },
   };
-  return { server, current: () => store };
-};
-
-const endPrivate = async (own: OwnStores, servers: readonly Private[]): Promise<void> => {
-  for (const { server, current } of servers) {
-    server.resume();
-    await current().stop();
-  }
-  await own.stop();
 };

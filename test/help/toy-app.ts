@@ -4,7 +4,7 @@ import { QueueFullError } from '../../src/db/group-commit.js';
 import type { StreamParts } from '../../src/http/body.js';
 import type { Limiter, Window } from '../../src/http/limits.js';
 import { makeLocalWindows } from '../../src/http/limits.js';
-import { type Mounted, mount } from '../../src/http/mount.js';
+import { mount } from '../../src/http/mount.js';
 import type { Credentials } from '../../src/http/pipeline.js';
 import {
   App,
@@ -17,7 +17,7 @@ import type { Caller } from '../../src/http/route.js';
 import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/http/route.js';
 import { common_faults, type Fault, refuse } from '../../src/kit/fault.js';
 import { makeCallOp } from '../../src/socket/calls.js';
-import type { Hub, HubLimits } from '../../src/socket/hub.js';
+import type { HubLimits } from '../../src/socket/hub.js';
 import { makeCaller } from './app.js';
 import { mountTestHub } from './hub.js';
 import type { Teardown } from './stores.js';
@@ -25,17 +25,14 @@ import type { Teardown } from './stores.js';
 /** A real server with a few routes about nothing, for tests of what is the same for all routes. */
 
 /** What a handler waits for; a test opens it. */
-export interface Gate {
-  readonly opened: Promise<void>;
-  open(): void;
-}
+export type Gate = ReturnType<typeof makeGate>;
 
-export const makeGate = (): Gate => {
+export const makeGate = () => {
   let open: () => void = () => undefined;
   const opened = new Promise<void>((resolve) => {
     open = resolve;
   });
-  return { opened, open };
+  return { opened, open: () => open() };
 };
 
 export interface ToyDeps {
@@ -179,17 +176,9 @@ export interface ToyOptions {
   readonly sockets?: Partial<HubLimits>;
 }
 
-export interface ToyApp {
-  readonly url: string;
-  readonly port: number;
-  readonly mounted: Mounted;
-  readonly hub: Hub | null;
-  readonly deps: ToyDeps;
-  readonly logged: Readonly<Record<string, unknown>>[];
-  readonly call: ReturnType<typeof makeCaller>;
-}
+export type ToyApp = Awaited<ReturnType<typeof startToyApp>>;
 
-export const startToyApp = async (t: Teardown, options: ToyOptions = {}): Promise<ToyApp> => {
+export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => logged.push(JSON.parse(line)) });
   const deps: ToyDeps = {

@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 
 type Nothing = false | null | undefined | 0 | '';
@@ -20,3 +21,24 @@ export const until = async <T>(
     await wait(every_ms);
   }
 };
+
+/** Looks until there is nothing to find; what is found at the end. */
+export const untilNone = async (
+  find: () => Promise<readonly string[]>,
+  within_ms: number,
+): Promise<readonly string[]> => {
+  let found: readonly string[] = [];
+  const look = async (): Promise<boolean> => {
+    found = await find().catch((error: unknown) => [`it cannot be looked at: ${error}`]);
+    return found.length === 0;
+  };
+  await until('nothing is found', look, within_ms, 100).catch(() => undefined);
+  return found;
+};
+
+/**
+ * How long something may take that takes so long where cores are free: on a machine that has other
+ * work, longer by as much as they are shared.
+ */
+export const allow = (ms: number): number =>
+  ms * Math.max(1, (os.loadavg()[0] ?? 0) / os.availableParallelism());

@@ -13,47 +13,27 @@ export interface ClientOptions {
   readonly path?: string;
 }
 
-export interface Client {
-  readonly ws: WebSocket;
-  /** Every frame so far, in order of arrival. */
-  readonly frames: readonly Frame[];
-  send(frame: unknown): void;
-  /** Sends a frame with an id of its own; the answer to it. */
-  ask(frame: Readonly<Record<string, unknown>>): Promise<Frame>;
-  subscribe(topics: readonly string[], more?: Readonly<Record<string, unknown>>): Promise<Frame>;
-  /** The first frame that matches, from the start or still to come. */
-  get(what: string, matches: (frame: Frame) => boolean, within_ms?: number): Promise<Frame>;
-  /** The answer to the frame with this id. */
-  answer(id: number | string): Promise<Frame>;
-  /** Event frames so far; of one topic when given. */
-  events(topic?: string): readonly Frame[];
-  offsets(topic?: string): readonly number[];
-  /** The close code, once closed. */
-  closed(within_ms?: number): Promise<number>;
-  /** Stops reading from the connection, so that the server has to buffer. */
-  pause(): void;
-  resume(): void;
-}
+export type Client = Awaited<ReturnType<typeof connect>>;
 
 /** Connects and waits for the handshake; ends with the test. */
 export const connect = async (
   t: Pick<Test, 'teardown'>,
   port: number,
-  options: ClientOptions = {},
-): Promise<Client> => {
-  const { headers = {}, path = '/ws' } = options;
+  { headers = {}, path = '/ws' }: ClientOptions = {},
+) => {
   const ws = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers, perMessageDeflate: false });
   const frames: Frame[] = [];
   let close_code: number | undefined;
+  let broken = '';
   ws.on('message', (text) => frames.push(JSON.parse(String(text)) as Frame));
   ws.on('close', (code) => {
     close_code = code;
   });
-  let broken = '';
   ws.on('error', (error) => {
     broken = ` (${error.message})`;
   });
   t.teardown(() => ws.terminate());
+  /** The first frame that matches, from the start or still to come. */
   const get = async (
     what: string,
     matches: (frame: Frame) => boolean,
@@ -66,29 +46,37 @@ export const connect = async (
     const seen = JSON.stringify(frames.slice(-5)).slice(0, 2_000);
     throw new Error(`${what}: closed with ${close_code}${broken}; the last frames: ${seen}`);
   };
+  /** Event frames so far; of one topic when given. */
   const events = (topic?: string): readonly Frame[] =>
-    frames.filter((f) => f.op === 'event' && (topic === undefined || f.topic === topic));
-  const raw = (): Socket => (ws as unknown as { _socket: Socket })._socket;
-  await once(ws, 'open');
-  let asked = 0;
+    frames.filter((f) => f.op === 'event' && (topic === undefined || f['topic'] === topic));
   const send = (frame: unknown): void =>
     ws.send(typeof frame === 'string' ? frame : JSON.stringify(frame));
+  /** The answer to the frame with this id. */
   const answer = (id: number | string): Promise<Frame> =>
-    get(`an answer to ${id}`, (frame) => frame.id === id && frame.op !== 'event');
-  const ask: Client['ask'] = (frame) => {
+    get(`an answer to ${id}`, (frame) => frame['id'] === id && frame.op !== 'event');
+  let asked = 0;
+  /** Sends a frame with an id of its own; the answer to it. */
+  const ask = (frame: Readonly<Record<string, unknown>>): Promise<Frame> => {
     asked += 1;
     const id = `ask ${asked}`;
     send({ ...frame, id });
     return answer(id);
   };
+  const raw = (): Socket => (ws as unknown as { _socket: Socket })._socket;
+  await once(ws, 'open');
   return {
-    ...{ ws, frames, send, ask, get, answer, events },
-    subscribe: (topics, more) => ask({ op: 'subscribe', topics, ...more }),
-    offsets: (topic) => events(topic).map(({ offset }) => offset as number),
-    async closed(within_ms = 10_000) {
+    ...{ ws, send, ask, get, answer, events },
+    /** Every frame so far, in order of arrival. */
+    frames: frames as readonly Frame[],
+    subscribe: (topics: readonly string[], more: Readonly<Record<string, unknown>> = {}) =>
+      ask({ op: 'subscribe', topics, ...more }),
+    offsets: (topic?: string) => events(topic).map(({ offset }) => offset as number),
+    /** The close code, once closed. */
+    async closed(within_ms = 10_000): Promise<number> {
       await until('the socket is closed', () => close_code !== undefined, within_ms);
       return close_code as number;
     },
+    /** Stops reading from the connection, so that the server has to buffer. */
     pause: () => raw().pause(),
     resume: () => raw().resume(),
   };

@@ -2,9 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { type Test, t } from 'tap';
 import { pickPort } from '../../src/process/embedded/processes.js';
 import { keepRole } from '../../src/process/role-process.js';
-import { allow } from '../help/fault.js';
 import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
-import { until } from '../help/until.js';
+import { allow, until } from '../help/until.js';
 
 /** A role process that stands still, and one whose supervisor does. */
 

@@ -3,9 +3,9 @@ import { connect as connectTcp } from 'node:net';
 import { t } from 'tap';
 import { range, startHub } from '../help/hub.js';
 import { pluck } from '../help/pluck.js';
-import { makeRawFrame, openRaw } from '../help/raw-ws.js';
 import { until } from '../help/until.js';
 import { type Client, connect } from '../help/ws-client.js';
+import { makeRawFrame, openRaw } from './raw-ws.js';
 
 const subscribe_me = { op: 'subscribe', id: 'me', topics: ['me'] };
 

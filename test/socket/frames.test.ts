@@ -5,9 +5,9 @@ import { t } from 'tap';
 import { makeFrameReader } from '../../src/socket/frames.js';
 import { socket_ops } from '../../src/socket/hub.js';
 import { range, startHub } from '../help/hub.js';
-import { type FrameParts, makeRawFrame, openRaw } from '../help/raw-ws.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
+import { type FrameParts, makeRawFrame, openRaw } from './raw-ws.js';
 
 t.test('what is no frame closes the socket with 4000 and says why', async (t) => {
   const { port } = await startHub(t);

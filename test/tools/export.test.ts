@@ -10,8 +10,8 @@ import { seed } from '../../bench/env/seed.js';
 import { seedPredictions } from '../../bench/env/seed-predictions.js';
 import { makeApiKey } from '../../src/features/accounts/index.js';
 import { runExport } from '../../src/tools/export.js';
+import { sha256 } from '../features/exports/world.js';
 import { startApp } from '../help/app.js';
-import { sha256 } from '../help/exports.js';
 import { until } from '../help/until.js';
 
 /** `npm run export` against a running service; it is killed in between and goes on. */

@@ -7,9 +7,9 @@ import { Stopped } from '../../src/tools/command.js';
 import { type Item, makeItem, readRecords, text_limits } from '../../src/tools/import/records.js';
 import { makeCounts, runImport, upload } from '../../src/tools/import.js';
 import { startApp } from '../help/app.js';
-import { openImport } from '../help/import.js';
-import { convert } from '../help/season.js';
 import { until } from '../help/until.js';
+import { openImport } from './import-files.js';
+import { convert } from './season-records.js';
 
 const app = await startApp(t, { roles: ['api'] });
 const { write, writeLines, run } = openImport(t, app);

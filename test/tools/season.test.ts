@@ -2,16 +2,11 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { findDifferences } from '../../src/tools/verify.js';
 import { startApp } from '../help/app.js';
-import { openImport } from '../help/import.js';
+import { makeRandom } from '../help/long-run.js';
 import { openParts } from '../help/parts.js';
-import {
-  convert,
-  makeRandom,
-  makeSeason,
-  type SeasonRecord,
-  scoreDirectly,
-} from '../help/season.js';
 import { until } from '../help/until.js';
+import { openImport } from './import-files.js';
+import { convert, makeSeason, type SeasonRecord, scoreDirectly } from './season-records.js';
 
 const open = async (t: Test) => {
   const app = await startApp(t);

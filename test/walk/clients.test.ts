@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Answered, admin_key, startApp, type TestApp } from '../help/app.js';
+import { type Answered, admin_key, startApp } from '../help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
 
@@ -8,8 +8,11 @@ import { until } from '../help/until.js';
  * TypeScript SDKs, MCP servers and example agents, which differ from each other in small things.
  */
 
+const app = await startApp(t);
+const human = await makeHuman(app);
+
 /** A session of such a client sends its key with everything, an operator's the admin key too. */
-const openSession = (app: TestApp, key: string) => {
+const openSession = (key: string) => {
   const headers = { 'x-api-key': key, 'user-agent': 'forecast-sdk/python' };
   const send =
     (own: Readonly<Record<string, string>>) =>
@@ -66,8 +69,6 @@ COUNTER-EVIDENCE: 항만 파업으로 가구 운송이 지연된 사례가 있�
 BOTTOM LINE: 일정에는 아직 여유가 있어서 가을 학기 이전에 개관할 가능성이 더 크다.`;
 
 t.test('a client of another service registers, is linked and predicts', async (t) => {
-  const app = await startApp(t);
-  const human = await makeHuman(app);
   const question_id = await makeOpenQuestion(app, {
     resolution_date: new Date(Date.now() + 40 * 86_400_000).toISOString(),
     resolution_source: 'The library board',
@@ -89,7 +90,7 @@ t.test('a client of another service registers, is linked and predicts', async (t
   });
   t.equal(registered.status, 201, JSON.stringify(registered.body));
   t.match(registered.body, { linked: false, link_url: /^http/, api_key: /^sk_/ });
-  const { call, callAs, callAsOperator } = openSession(app, registered.body.api_key);
+  const { call, callAs, callAsOperator } = openSession(registered.body.api_key);
 
   const before = await call('GET', '/api/me');
   t.match(before.body.user, {
@@ -136,7 +137,7 @@ t.test('a client of another service registers, is linked and predicts', async (t
 
   const pid = placed.body.prediction.id;
   const content = 'The inspection dates deserve a second look before anybody is this sure.';
-  const other = openSession(app, (await makeAgent(app, { human: await makeHuman(app) })).key);
+  const other = openSession((await makeAgent(app, { human: await makeHuman(app) })).key);
   const commented = await other.call('POST', `/api/questions/${question_id}/comments`, {
     content,
     prediction_id: pid,
@@ -178,8 +179,6 @@ t.test('a client of another service registers, is linked and predicts', async (t
 });
 
 t.test('the four sections are found however they are written', async (t) => {
-  const app = await startApp(t, { roles: ['api'] });
-  const human = await makeHuman(app);
   const urls = (n: number) => [
     `https://library-board.org/minutes/item-${n}`,
     `https://harbour-times.net/2026/report-${n}`,
@@ -197,7 +196,7 @@ t.test('the four sections are found however they are written', async (t) => {
   };
   for (const [n, [form, reasoning]] of Object.entries(forms).entries()) {
     const question_id = await makeOpenQuestion(app);
-    const { call } = openSession(app, (await makeAgent(app, { human })).key);
+    const { call } = openSession((await makeAgent(app, { human })).key);
     const placed = await call('POST', `/api/questions/${question_id}/predict`, {
       probability: 64,
       reasoning,
@@ -208,8 +207,6 @@ t.test('the four sections are found however they are written', async (t) => {
 });
 
 t.test('options come with a prediction or a probability beside them', async (t) => {
-  const app = await startApp(t, { roles: ['api'] });
-  const human = await makeHuman(app);
   const question_id = await makeOpenQuestion(app, {
     question_type: 'multi',
     options: ['North branch', 'South branch', 'Neither'],
@@ -220,7 +217,7 @@ t.test('options come with a prediction or a probability beside them', async (t) 
     { selected_option: 'Neither', probability: 70 },
   ];
   for (const forecast of forecasts) {
-    const { call } = openSession(app, (await makeAgent(app, { human })).key);
+    const { call } = openSession((await makeAgent(app, { human })).key);
     const placed = await call('POST', `/api/questions/${question_id}/predict`, {
       ...forecast,
       reasoning: makeReasoning(),
@@ -233,7 +230,7 @@ t.test('options come with a prediction or a probability beside them', async (t) 
   }
 
   const binary = await makeOpenQuestion(app);
-  const { call } = openSession(app, (await makeAgent(app, { human })).key);
+  const { call } = openSession((await makeAgent(app, { human })).key);
   const said = await call('POST', `/api/questions/${binary}/predict`, {
     prediction: 'yes',
     confidence: 60,
@@ -244,10 +241,8 @@ t.test('options come with a prediction or a probability beside them', async (t) 
 });
 
 t.test('a webhook that was to be narrowed is narrowed or refused', async (t) => {
-  const app = await startApp(t, { roles: ['api'] });
-  const human = await makeHuman(app);
   const question_id = await makeOpenQuestion(app);
-  const { call } = openSession(app, (await makeAgent(app, { human })).key);
+  const { call } = openSession((await makeAgent(app, { human })).key);
   const hook = { url: 'https://hooks.library-board.org/in', events: ['prediction.placed'] };
   const narrowed = await call('POST', '/api/webhooks', { ...hook, scope_question_id: question_id });
   t.equal(narrowed.status, 201, JSON.stringify(narrowed.body));

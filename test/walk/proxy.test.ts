@@ -1,13 +1,20 @@
-import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import http from 'node:http';
-import net from 'node:net';
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { type Test, t } from 'tap';
+import { Agent, fetch as fetchBy } from 'undici';
 import { pickPort } from '../../src/process/embedded/processes.js';
 import { startApp, type TestApp } from '../help/app.js';
-import { findDebianProgram } from '../help/debian-programs.js';
 import { makeTestFolder, project_root, removeTestFolder } from '../help/own-stores.js';
+import { openRaw } from '../help/raw-http.js';
 import { openSse } from '../help/sse-client.js';
 import { makeOpenQuestion } from '../help/story.js';
 import { until } from '../help/until.js';
@@ -69,12 +76,38 @@ const listenAt = (listens: string, port: number): string =>
     ? `http://127.0.0.1:${port} {`
     : listens.replace(/:?80/, `127.0.0.1:${port}`);
 
-const isListening = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = net.connect(port, '127.0.0.1');
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
-  });
+const run = (command: string, ...args: readonly string[]): boolean =>
+  spawnSync(command, args, { timeout: 120_000 }).status === 0;
+
+/** Unpacks a package of Debian and what it needs into a folder; nothing is installed. */
+const fetchPackage = (name: string, folder: string): boolean => {
+  const archives = path.join(folder, 'archives');
+  mkdirSync(path.join(archives, 'partial'), { recursive: true });
+  const options = ['-o', `Dir::Cache::archives=${archives}`, '-o', 'Debug::NoLocking=true'];
+  const words = ['-y', '--no-install-recommends', '--download-only', ...options, name];
+  const get = () => run('apt-get', 'install', ...words);
+  if (!get() && !(run('apt-get', 'update') && get())) return false;
+  const files = readdirSync(archives).filter((file) => file.endsWith('.deb'));
+  return files.every((file) => run('dpkg', '-x', path.join(archives, file), folder));
+};
+
+/** A proxy that is installed, or is kept below `.data`; null where it is not to be had. */
+const findProgram = (name: string) => {
+  for (const folder of [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin']) {
+    const command = path.join(folder, name);
+    if (folder !== '' && existsSync(command)) return { command, env: process.env };
+  }
+  const kept = path.join(project_root, '.data', 'debian', name);
+  const fresh = `${kept}.${process.pid}`;
+  if (!existsSync(kept) && fetchPackage(name, fresh)) renameSync(fresh, kept);
+  rmSync(fresh, { recursive: true, force: true });
+  const places = ['usr/sbin', 'usr/bin'].map((folder) => path.join(kept, folder, name));
+  const command = places.find((file) => existsSync(file));
+  const libraries = path.join(kept, 'usr', 'lib');
+  const folders = existsSync(libraries) ? readdirSync(libraries) : [];
+  const LD_LIBRARY_PATH = folders.map((folder) => path.join(libraries, folder)).join(':');
+  return command === undefined ? null : { command, env: { ...process.env, LD_LIBRARY_PATH } };
+};
 
 /** The port of the proxy in front of the service. */
 const startProxy = async (
@@ -83,7 +116,7 @@ const startProxy = async (
   app: TestApp,
   change = (text: string): string => text,
 ): Promise<number> => {
-  const program = findDebianProgram(proxy.name);
+  const program = findProgram(proxy.name);
   if (program === null) throw new Error(`${proxy.name} has gone`);
   const folder = makeTestFolder();
   t.teardown(() => removeTestFolder(folder));
@@ -111,13 +144,10 @@ const startProxy = async (
     child.kill('SIGKILL');
     await ended;
   });
-  await until('the proxy', async () => {
+  await until('the service behind the proxy', async () => {
     if (child.exitCode !== null) throw new Error(`${proxy.name} ended: ${said}`);
-    return isListening(port);
-  });
-  await until('the service behind it', async () => {
-    const { status } = await fetch(`http://127.0.0.1:${port}/health`);
-    return status === 200 || status === 505;
+    const answer = await fetch(`http://127.0.0.1:${port}/health`).catch(() => null);
+    return answer?.status === 200 || answer?.status === 505;
   });
   return port;
 };
@@ -129,32 +159,27 @@ interface From {
   readonly forwarded_for?: string;
 }
 
-const register = ({ port, address, forwarded_for }: From): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const headers = {
+const register = async ({ port, address, forwarded_for }: From): Promise<number> => {
+  const dispatcher = new Agent({ localAddress: address });
+  const answer = await fetchBy(`http://127.0.0.1:${port}/api/register`, {
+    ...{ method: 'POST', dispatcher },
+    headers: {
       'content-type': 'application/json',
       ...(forwarded_for === undefined ? {} : { 'x-forwarded-for': forwarded_for }),
-    };
-    const options = { port, localAddress: address, path: '/api/register', method: 'POST', headers };
-    const call = http.request({ host: '127.0.0.1', agent: false, ...options }, (answer) => {
-      answer.resume().once('end', () => resolve(answer.statusCode ?? 0));
-    });
-    call.once('error', reject);
-    call.end(JSON.stringify({ name: `Behind ${Math.random()}`, model: 'gpt-4o' }));
+    },
+    body: JSON.stringify({ name: `Behind ${Math.random()}`, model: 'gpt-4o' }),
   });
+  await dispatcher.destroy();
+  return answer.status;
+};
 
 /** The status that a client of HTTP/1.0 gets. */
-const askOld = (port: number): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const socket = net.connect(port, '127.0.0.1', () => {
-      socket.write('GET /api/questions HTTP/1.0\r\nHost: forum.example.org\r\n\r\n');
-    });
-    socket.once('error', reject);
-    socket.once('data', (bytes) => {
-      resolve(Number(/^HTTP\/1\.[01] (\d{3})/.exec(String(bytes))?.[1]));
-      socket.destroy();
-    });
-  });
+const askOld = async (port: number): Promise<number> => {
+  const connection = openRaw(port);
+  connection.write('GET /api/questions HTTP/1.0\r\nHost: forum.example.org\r\n\r\n');
+  await connection.closed;
+  return Number(/^HTTP\/1\.[01] (\d{3})/.exec(connection.rest)?.[1]);
+};
 
 const open = (t: Test): Promise<TestApp> =>
   startApp(t, {
@@ -163,7 +188,7 @@ const open = (t: Test): Promise<TestApp> =>
   });
 
 for (const proxy of proxies) {
-  const is_there = findDebianProgram(proxy.name) !== null;
+  const is_there = findProgram(proxy.name) !== null;
   const skip = is_there ? false : `${proxy.name} is neither installed nor to be had with apt-get`;
   t.test(`${proxy.name} passes on all that the service does`, { skip }, async (t) => {
     const app = await open(t);
@@ -198,7 +223,7 @@ for (const proxy of proxies) {
 }
 
 const [nginx] = proxies;
-if (nginx !== undefined && findDebianProgram('nginx') !== null) {
+if (nginx !== undefined && findProgram('nginx') !== null) {
   t.test('without its line about the version nginx is answered 505', async (t) => {
     const app = await open(t);
     const port = await startProxy(t, nginx, app, (text) =>

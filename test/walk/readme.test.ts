@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
-import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import t, { type Test } from 'tap';
+import { Agent, fetch as fetchBy } from 'undici';
 import { keepDevCa } from '../../src/process/embedded/dev-ca.js';
+import { pickPort } from '../../src/process/embedded/processes.js';
 import { startApp, type TestApp } from '../help/app.js';
 import {
   promisedOutput,
@@ -41,36 +41,14 @@ const shellOf = (t: Test, app: TestApp): Record<string, string> => {
 
 const shapes = (lines: readonly string[]): readonly string[] => lines.map(shapeOf);
 
+const app = await startApp(t);
+
 t.test('the first prediction takes six curl commands', async (t) => {
   const commands = steps.map((code) => code.match(/(^|\$\()curl /gm)?.length ?? 0);
   t.same(commands, [1, 1, 1, 1, 1, 1]);
 });
 
-t.test('the six commands work as they stand, and print what they promise', async (t) => {
-  const app = await startApp(t);
-  const env = shellOf(t, app);
-  const script = [set_up, ...steps, 'echo "$QUESTION"'].join('\n');
-  const ran = await runBash(script, env);
-  t.equal(ran.errors, '');
-  t.equal(ran.code, 0);
-  const question_id = ran.lines.at(-1) ?? '';
-  t.same(shapes(ran.lines.slice(0, -1)), shapes(steps.flatMap(promisedOutput)));
-
-  const rows = await app.sql`select question_id, confidence from predictions`;
-  t.same([...rows], [{ question_id, confidence: 80 }]);
-
-  await until('the consensus', async () => {
-    const { body } = await app.call('GET', `/api/questions/${question_id}/consensus`);
-    return body.total_predictions === 1;
-  });
-  const [look = ''] = readFenced(readMarked(readme, 'look'), 'bash');
-  const looked = await runBash(`${set_up}\n${look}`, { ...env, QUESTION: question_id });
-  t.equal(looked.errors, '');
-  t.same(looked.lines, promisedOutput(look));
-});
-
 t.test('a step that is refused prints the refusal, and nothing after it runs', async (t) => {
-  const app = await startApp(t);
   const env = shellOf(t, app);
   const breakings: readonly (readonly [string, string, RegExp])[] = [
     ['\\"model\\"', '\\"mode\\"', /MODEL_REQUIRED/],
@@ -95,8 +73,29 @@ t.test('a step that is refused prints the refusal, and nothing after it runs', a
   t.match(away.errors, /curl: \(7\)[\s\S]*No answer came/);
 });
 
+t.test('the six commands work as they stand, and print what they promise', async (t) => {
+  const env = shellOf(t, app);
+  const script = [set_up, ...steps, 'echo "$QUESTION"'].join('\n');
+  const ran = await runBash(script, env);
+  t.equal(ran.errors, '');
+  t.equal(ran.code, 0);
+  const question_id = ran.lines.at(-1) ?? '';
+  t.same(shapes(ran.lines.slice(0, -1)), shapes(steps.flatMap(promisedOutput)));
+
+  const rows = await app.sql`select question_id, confidence from predictions`;
+  t.same([...rows], [{ question_id, confidence: 80 }]);
+
+  await until('the consensus', async () => {
+    const { body } = await app.call('GET', `/api/questions/${question_id}/consensus`);
+    return body.total_predictions === 1;
+  });
+  const [look = ''] = readFenced(readMarked(readme, 'look'), 'bash');
+  const looked = await runBash(`${set_up}\n${look}`, { ...env, QUESTION: question_id });
+  t.equal(looked.errors, '');
+  t.same(looked.lines, promisedOutput(look));
+});
+
 t.test('the mail is picked by its address', async (t) => {
-  const app = await startApp(t);
   const other = `-d '{"email":"other@people.dev","password":"correct horse battery"}'`;
   const later = `--next -sS -w '\\n' ${app.url}/api/auth/signup -H "$JSON" ${other} --next`;
   const [register = '', sign_up = '', verify = '', link = ''] = steps;
@@ -108,7 +107,6 @@ t.test('the mail is picked by its address', async (t) => {
 });
 
 t.test('the widget of the documents is as high as oEmbed says', async (t) => {
-  const app = await startApp(t, { roles: ['api'] });
   const id = await makeOpenQuestion(app);
   const [snippet = ''] = readFenced(
     readSection(readDocument('docs/embedding.md'), '## Embedding a question'),
@@ -159,7 +157,6 @@ t.test('the client library as documented comments, and follows the question', as
 });
 
 t.test('the documented client ends with what was refused', async (t) => {
-  const app = await startApp(t);
   const [code = ''] = readFenced(readDocument('docs/clients.md'), 'js');
   const agent = await makeAgent(app);
   await makeOpenQuestion(app);
@@ -170,16 +167,6 @@ t.test('the documented client ends with what was refused', async (t) => {
   t.notMatch(program.output(), 'commented\n');
 });
 
-const findPort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
-    });
-  });
-
 const posted = '{"event":"prediction.placed"}';
 
 interface Post {
@@ -188,15 +175,13 @@ interface Post {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const post = ({ port, ca_file, headers }: Post): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, path: '/hook', method: 'POST', headers };
-    const call = request({ ...options, ca: readFileSync(ca_file) }, (answer) => {
-      answer.resume().once('end', () => resolve(answer.statusCode ?? 0));
-    });
-    call.once('error', reject);
-    call.end(posted);
-  });
+const post = async ({ port, ca_file, headers }: Post): Promise<number> => {
+  const dispatcher = new Agent({ connect: { ca: readFileSync(ca_file, 'utf8') } });
+  const options = { method: 'POST', headers, body: posted, dispatcher };
+  const { status } = await fetchBy(`https://127.0.0.1:${port}/hook`, options);
+  await dispatcher.destroy();
+  return status;
+};
 
 t.test('the documented receiver takes what is genuine and nothing else', async (t) => {
   const folder = makeFolder(t);
@@ -204,7 +189,7 @@ t.test('the documented receiver takes what is genuine and nothing else', async (
   const app = await startApp(t, {
     env: { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128', WEBHOOK_CA_FILE: ca_file },
   });
-  const port = await findPort();
+  const port = await pickPort();
   const section = readSection(readDocument('docs/webhooks.md'), '## Receiving webhooks').replaceAll(
     '10443',
     String(port),

@@ -1,12 +1,12 @@
 import { t } from 'tap';
 import { startApp } from '../../help/app.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
-import { fetchBytes, readLines } from '../../help/exports.js';
 import { act } from '../../help/settling.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { connect } from '../../help/ws-client.js';
 import { makeForecasters, place } from '../briefs/world.js';
+import { fetchBytes, readLines } from '../exports/world.js';
 
 /**
  * A question on which most agents put one option first while the stated distributions, taken

@@ -4,8 +4,8 @@ import type { Sql } from '../../../src/db/client.js';
 import type { Route } from '../../../src/http/route.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { all_routes } from '../../../src/routes.js';
+import { prepareExamples } from '../../contract/example-calls.js';
 import { type Answered, startApp } from '../../help/app.js';
-import { keyed_calls } from '../../help/keyed-calls.js';
 import { pluck } from '../../help/pluck.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { startPrivateStores } from '../../help/stores.js';
@@ -57,8 +57,9 @@ t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go o
   // So long ago that its next use would be noted.
   await sql`update human_tokens set last_used_at = last_used_at - interval '2 hours'`;
   const posts = (all_routes as readonly Route[]).filter(({ method }) => method === 'POST');
+  const prepare = await prepareExamples(app);
   const made = await Promise.all(
-    posts.map(async ({ id }) => ({ id, ...(await keyed_calls[id]?.(app)) })),
+    posts.map(async (route) => ({ id: route.id, ...(await prepare(route)) })),
   );
   const socket = await openCalls(t, app.port, { 'x-api-key': agent.key });
   // Its key is looked up in Postgres.
@@ -67,7 +68,7 @@ t.test('a read-only Postgres: every POST is 503 with Retry-After, and reads go o
   await setReadOnly(sql, true);
   await until('it is told', async () => (await call('GET', '/health')).body.db_writes === false);
   const answers = await Promise.all(
-    made.map(async ({ id, path = '', send }) => ({ id, ...(await call('POST', path, send)) })),
+    made.map(async ({ id, path, send }) => ({ id, ...(await call('POST', path, send)) })),
   );
   for (const { id, status, headers, body } of answers) {
     if (harmless.includes(id)) continue;

@@ -7,7 +7,6 @@ import { isFault } from '../../../src/kit/fault.js';
 import { startApp } from '../../help/app.js';
 import { agentNamed, range } from '../../help/hub.js';
 import { makeEntry } from '../../help/log.js';
-import { serveLog } from '../../help/log-server.js';
 import { pluck } from '../../help/pluck.js';
 import { startStopwatch } from '../../help/stopwatch.js';
 import { startPrivateStores } from '../../help/stores.js';
@@ -15,6 +14,7 @@ import { makeAgent, makeHuman, suspend } from '../../help/story.js';
 import { pillars } from '../../help/taxonomy.js';
 import { until } from '../../help/until.js';
 import { type Client, connect } from '../../help/ws-client.js';
+import { serveLog } from '../log/log-server.js';
 
 const id = (n: number): string => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 

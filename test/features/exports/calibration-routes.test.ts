@@ -3,11 +3,11 @@ import { SaxesParser } from 'saxes';
 import { t } from 'tap';
 import { calibration_columns } from '../../../src/features/exports/calibration-routes.js';
 import { startApp } from '../../help/app.js';
-import { predict } from '../../help/exports.js';
 import { pluck } from '../../help/pluck.js';
 import { act } from '../../help/settling.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
+import { predict } from './world.js';
 
 const near = (a: number, b: number): boolean => Math.abs(a - b) <= 5e-9;
 

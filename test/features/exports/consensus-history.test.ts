@@ -4,10 +4,10 @@ import { readParquet } from 'parquet-wasm';
 import { t } from 'tap';
 import { consensus_columns } from '../../../src/features/exports/columns.js';
 import { startApp } from '../../help/app.js';
-import { fetchBytes, predict, type Row, readLines, sha256 } from '../../help/exports.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
+import { fetchBytes, predict, type Row, readLines, sha256 } from './world.js';
 
 /** The consensus after each prediction, as a file: every row is what the service answered then. */
 

@@ -5,8 +5,8 @@ import { seedPredictions } from '../../../bench/env/seed-predictions.js';
 import { makeApiKey } from '../../../src/features/accounts/index.js';
 import { cutSlowReaders } from '../../../src/features/exports/exports.js';
 import { startApp } from '../../help/app.js';
-import { readLines } from '../../help/exports.js';
 import { until } from '../../help/until.js';
+import { readLines } from './world.js';
 
 /** How many exports go at once and how long each may be read, and the moment it stands for. */
 

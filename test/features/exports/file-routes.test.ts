@@ -7,6 +7,10 @@ import { t } from 'tap';
 import { type Column, prediction_columns } from '../../../src/features/exports/columns.js';
 import { pseudonymOf } from '../../../src/features/exports/index.js';
 import { startApp } from '../../help/app.js';
+import { pluck } from '../../help/pluck.js';
+import { act } from '../../help/settling.js';
+import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import { until } from '../../help/until.js';
 import {
   fetchBytes,
   hostile_texts,
@@ -15,11 +19,7 @@ import {
   type Row,
   readLines,
   sha256,
-} from '../../help/exports.js';
-import { pluck } from '../../help/pluck.js';
-import { act } from '../../help/settling.js';
-import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
-import { until } from '../../help/until.js';
+} from './world.js';
 
 /** Exports of predictions in every format, read back by other libraries than those that write. */
 

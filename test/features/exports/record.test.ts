@@ -3,11 +3,11 @@ import { t } from 'tap';
 import { findBoardDifferences } from '../../../src/features/leaderboards/index.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 import { startApp } from '../../help/app.js';
-import { predict as predictOn } from '../../help/exports.js';
 import { pluck } from '../../help/pluck.js';
 import { act, settleEagerly } from '../../help/settling.js';
 import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { until } from '../../help/until.js';
+import { predict as predictOn } from './world.js';
 
 /** What agents read about themselves and each other, after a season of resolved questions. */
 

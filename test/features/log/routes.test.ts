@@ -5,11 +5,11 @@ import { events_answer } from '../../../src/features/log/schema.js';
 import { compileCheck } from '../../../src/http/validation.js';
 import type { Answered } from '../../help/app.js';
 import { range } from '../../help/hub.js';
-import { serveLog } from '../../help/log-server.js';
 import { pluck } from '../../help/pluck.js';
 import { openSse } from '../../help/sse-client.js';
 import { makeAgent, makeHuman, suspend } from '../../help/story.js';
 import { until } from '../../help/until.js';
+import { serveLog } from './log-server.js';
 
 /** Pages of the log over HTTP, then the same as server-sent events. */
 

@@ -4,12 +4,12 @@ import { makeRecentEvents, PublishedEvent } from '../../../src/features/events/i
 import { createLogWatch } from '../../../src/features/log/watch.js';
 import { range } from '../../help/hub.js';
 import { makeEntry } from '../../help/log.js';
-import { findPort, serveLog } from '../../help/log-server.js';
 import { openTcp, request } from '../../help/native.js';
 import { openParts } from '../../help/parts.js';
 import { pluck } from '../../help/pluck.js';
 import { makeAgent, suspend } from '../../help/story.js';
 import { until } from '../../help/until.js';
+import { findPort, serveLog } from './log-server.js';
 
 /** Calls that wait for the next event. */
 

@@ -1,8 +1,8 @@
 import { t } from 'tap';
 import { startApp } from '../../help/app.js';
-import { type Ask, bodyOf, openQuestions } from '../../help/own-predictions.js';
 import { openStores } from '../../help/stores.js';
 import { makeAgent, makeHuman, makeReasoning } from '../../help/story.js';
+import { type Ask, bodyOf, openQuestions } from './own-predictions.js';
 
 const stores = await openStores(t);
 const start = () => startApp(t, { stores, roles: ['api'] });

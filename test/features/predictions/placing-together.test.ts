@@ -1,12 +1,5 @@
 import { type Test, t } from 'tap';
 import { type Answered, startApp } from '../../help/app.js';
-import {
-  type Ask,
-  bodyOf,
-  countStored,
-  openQuestions,
-  predict,
-} from '../../help/own-predictions.js';
 import { openCalls } from '../../help/socket-calls.js';
 import { openStores } from '../../help/stores.js';
 import {
@@ -18,6 +11,7 @@ import {
 } from '../../help/story.js';
 import { until } from '../../help/until.js';
 import { untilLocked } from '../../help/until-locked.js';
+import { type Ask, bodyOf, countStored, openQuestions, predict } from './own-predictions.js';
 
 /** Many predictions of one agent at once: stored together, judged as one after the other. */
 

@@ -1,17 +1,13 @@
 import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
 import type { Test } from 'tap';
-import { type AppOptions, startApp, type TestApp } from './app.js';
-import { type LogWriter, makeLogWriter } from './log.js';
+import { type AppOptions, startApp } from '../../help/app.js';
+import { makeLogWriter } from '../../help/log.js';
+
+export type LogServer = Awaited<ReturnType<typeof serveLog>>;
 
 /** An api process whose log the test writes itself, in place of the relay. */
-export interface LogServer {
-  readonly app: TestApp;
-  readonly log: LogWriter;
-  readonly redis: Redis;
-}
-
-export const serveLog = async (t: Test, options: AppOptions = {}): Promise<LogServer> => {
+export const serveLog = async (t: Test, options: AppOptions = {}) => {
   const app = await startApp(t, { roles: ['api'], ...options });
   const redis = new Redis(app.stores.redis_url.replace(/^unix:/, ''), {
     commandTimeout: 2_000,

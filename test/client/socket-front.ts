@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { Teardown } from './stores.js';
-import type { Frame } from './ws-client.js';
+import type { Teardown } from '../help/stores.js';
+import type { Frame } from '../help/ws-client.js';
 
 /**
  * Stands between clients and the sockets of a service, and does what bad networks and broken

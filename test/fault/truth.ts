@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
 import type { Test } from 'tap';
 import { findDifferences } from '../../src/tools/verify.js';
-import { recomputeConsensus } from './consensus-oracle.js';
-import { compareFollowers, type Follower, type Listener } from './listeners.js';
-import type { Acknowledged, Load } from './load.js';
-import type { Received, Receiver } from './receiver.js';
-import type { TestService } from './service.js';
-import { until } from './until.js';
+import { recomputeConsensus } from '../help/consensus-oracle.js';
+import type { Acknowledged, Load } from '../help/load.js';
+import type { Received, Receiver } from '../help/receiver.js';
+import type { TestService } from '../help/service.js';
+import { untilNone } from '../help/until.js';
+import { findMisheard, type Listener } from './listeners.js';
 
 /**
  * What has to be true once a load is over, whatever was killed during it: every acknowledged
@@ -14,20 +14,12 @@ import { until } from './until.js';
  * sockets and webhooks all say the same. Each look returns sentences; none when all is right.
  */
 
-export interface Hook {
-  readonly id: string;
-  readonly secret: string;
-  readonly path: string;
-}
-
 export interface Witnesses {
   readonly service: TestService;
   readonly load: Load;
   readonly listeners: readonly Listener[];
-  /** Of single topics, on bare websockets. */
-  readonly followers: readonly Follower[];
   readonly receiver: Receiver;
-  readonly hook: Hook;
+  readonly hook: { readonly id: string; readonly secret: string; readonly path: string };
 }
 
 const some = <T>(all: readonly T[], say: (one: T) => string): string[] =>
@@ -41,11 +33,9 @@ type Pair = Pick<Acknowledged, 'question_id' | 'agent_id'>;
 const pairOf = ({ question_id, agent_id }: Pair): string => `${question_id} ${agent_id}`;
 
 /** Acknowledged = stored, one for one. */
-const compareWithStored = async (
-  { sql }: Pick<TestService, 'sql'>,
-  acknowledged: readonly Acknowledged[],
-): Promise<string[]> => {
-  const rows = await sql<(Pair & { id: string; event_id: string })[]>`
+const compareWithStored = async ({ service, load }: Witnesses): Promise<string[]> => {
+  const { acknowledged } = load;
+  const rows = await service.sql<(Pair & { id: string; event_id: string })[]>`
     select id, question_id, agent_id, event_id from predictions`;
   const stored = new Map(rows.map((row) => [pairOf(row), row]));
   const known = new Set(acknowledged.map(pairOf));
@@ -81,31 +71,6 @@ const compareConsensus = async ({ url, sql, questions }: TestService): Promise<s
   );
 };
 
-interface LoggedEvent {
-  readonly offset: number;
-  readonly id: string;
-  readonly event: string;
-  readonly body: string;
-}
-
-/** A listener that resumed after each end has heard the log itself. */
-const compareHeard = (
-  log: readonly LoggedEvent[],
-  { name, heard, odd }: Listener,
-): readonly string[] => {
-  const differs = heard.findIndex(({ offset, id }, n) => {
-    const event = log[n];
-    return event?.offset !== offset || event.id !== id;
-  });
-  return [
-    ...some(odd, (text) => `${name}: ${text}`),
-    ...(heard.length === log.length
-      ? []
-      : [`${name}: ${heard.length} of ${log.length} events heard`]),
-    ...(differs < 0 ? [] : [`${name}: event ${differs + 1} is not that of the log`]),
-  ];
-};
-
 const isSigned = ({ headers, body }: Received, secret: string): boolean => {
   const key = Buffer.from(secret, 'ascii');
   const stamp = `${headers['webhook-id']}.${headers['webhook-timestamp']}.`;
@@ -117,37 +82,13 @@ const isSigned = ({ headers, body }: Received, secret: string): boolean => {
   );
 };
 
-/** Every event was delivered with its own bytes, signed, and under its own id however often. */
-const compareDelivered = (log: readonly LoggedEvent[], witnesses: Witnesses): string[] => {
-  const { receiver, hook } = witnesses;
-  const calls = receiver.of(hook.path);
-  const by_id = new Map(calls.map((call) => [String(call.headers['webhook-id']), call]));
-  const wanted = log.filter(({ event }) => event === 'prediction.placed');
-  const bodies = new Map(wanted.map(({ id, body }) => [id, body]));
-  const missing = wanted.filter(({ id }) => !by_id.has(id));
-  const wrong = calls.filter(
-    (call) =>
-      bodies.get(String(call.headers['webhook-id'])) !== call.body.toString('utf8') ||
-      !isSigned(call, hook.secret),
-  );
-  return [
-    ...(missing.length === 0 ? [] : [`${missing.length} of ${wanted.length} not delivered`]),
-    ...some(wrong, ({ headers }) => `delivered, but not as logged: ${headers['webhook-id']}`),
-  ];
-};
+export const deliveredIds = ({ receiver, hook }: Witnesses): readonly string[] =>
+  receiver.of(hook.path).map(({ headers }) => String(headers['webhook-id']));
 
 /** Calls beyond the first of each event. */
-export const countRepeats = ({ receiver, hook }: Witnesses): number => {
-  const calls = receiver.of(hook.path);
-  return calls.length - new Set(calls.map(({ headers }) => headers['webhook-id'])).size;
-};
-
-const lookAt = async (what: string, look: () => Promise<readonly string[]>) => {
-  try {
-    return await look();
-  } catch (error) {
-    return [`${what} cannot be looked at: ${error}`];
-  }
+export const countRepeats = (witnesses: Witnesses): number => {
+  const ids = deliveredIds(witnesses);
+  return ids.length - new Set(ids).size;
 };
 
 /** What comes right last, looked at cheaply: looking must not hold up what is looked at. */
@@ -156,59 +97,43 @@ const findUnfinished = async ({ service, listeners }: Witnesses): Promise<readon
     select "offset" as head, (select count(*)::integer from outbox) as waiting
     from log_head`;
   const { head = 0, waiting = 0 } = log ?? {};
+  const late = listeners.filter(({ wish, heard }) => {
+    return JSON.stringify(wish) === '{"topic":"all"}' && heard.length < head;
+  });
   return [
     ...(waiting === 0 ? [] : [`${waiting} events wait in the outbox`]),
-    ...listeners
-      .filter(({ heard }) => heard.length < head)
-      .map(({ name, heard }) => `${name}: ${heard.length} of ${head} events heard`),
+    ...late.map(({ name, heard }) => `${name}: ${heard.length} of ${head} events heard`),
   ];
 };
-
-const readLog = ({ sql }: TestService): PromiseLike<readonly LoggedEvent[]> =>
-  sql<LoggedEvent[]>`select "offset", id, event, body from events order by "offset"`;
 
 /** Everything that is wrong at this moment, the deliveries left out. */
 const findContradictions = async (witnesses: Witnesses): Promise<readonly string[]> => {
-  const { service, load, listeners, followers } = witnesses;
-  const unfinished = await lookAt('what is under way', () => findUnfinished(witnesses));
+  const unfinished = await findUnfinished(witnesses);
   if (unfinished.length > 0) return unfinished;
+  const { service, load, listeners } = witnesses;
   return [
     ...some(load.odd, (text) => `a client: ${text}`),
-    ...(await lookAt('predictions', () => compareWithStored(service, load.acknowledged))),
-    ...(await lookAt('stores', () => findDifferences(service))),
-    ...(await lookAt('consensus', () => compareConsensus(service))),
-    ...(await lookAt('log', async () => {
-      const log = await readLog(service);
-      return listeners.flatMap((listener) => compareHeard(log, listener));
-    })),
-    ...(await lookAt('topics', () => compareFollowers(service.sql, followers))),
+    ...(await compareWithStored(witnesses)),
+    ...(await findDifferences(service)),
+    ...(await compareConsensus(service)),
+    ...(await findMisheard(service.sql, listeners)),
   ];
 };
 
-/** What webhooks have not got, or got wrong. */
+/** Every event was delivered with its own bytes, signed, and under its own id however often. */
 const findUndelivered = async (witnesses: Witnesses): Promise<readonly string[]> => {
-  const { service, receiver, hook } = witnesses;
-  return lookAt('deliveries', async () => {
-    const [row] = await service.sql<{ placed: number }[]>`
-      select count(*)::integer as placed from predictions`;
-    const { length } = receiver.of(hook.path);
-    if (length < (row?.placed ?? 0)) return [`${length} of ${row?.placed} deliveries`];
-    return compareDelivered(await readLog(service), witnesses);
+  const { service, receiver, hook, load } = witnesses;
+  const missing = new Set(load.acknowledged.map(({ event_id }) => event_id));
+  for (const id of deliveredIds(witnesses)) missing.delete(id);
+  if (missing.size > 0) return [`${missing.size} of ${load.acknowledged.length} not delivered`];
+  const events = await service.sql<{ id: string; body: string }[]>`
+    select id, body from events where event = 'prediction.placed'`;
+  const bodies = new Map(events.map(({ id, body }) => [id, body]));
+  const wrong = receiver.of(hook.path).filter((call) => {
+    const body = bodies.get(String(call.headers['webhook-id']));
+    return body !== call.body.toString('utf8') || !isSigned(call, hook.secret);
   });
-};
-
-/** Looks until there is nothing to find; what is found at the end. */
-const untilNone = async (
-  find: () => Promise<readonly string[]>,
-  within_ms: number,
-): Promise<readonly string[]> => {
-  let found: readonly string[] = [];
-  const look = async (): Promise<boolean> => {
-    found = await find();
-    return found.length === 0;
-  };
-  await until('nothing is found', look, within_ms, 100).catch(() => undefined);
-  return found;
+  return some(wrong, ({ headers }) => `delivered, but not as logged: ${headers['webhook-id']}`);
 };
 
 /**

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { runImport } from '../../src/tools/import.js';
-import type { TestApp } from './app.js';
-import type { Teardown } from './stores.js';
+import type { TestApp } from '../help/app.js';
+import type { Teardown } from '../help/stores.js';
 
 /** `npm run import` against a service of the test, with files of the test. */
 export const openImport = (t: Teardown, app: TestApp) => {

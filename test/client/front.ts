@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import type { Teardown } from './stores.js';
+import type { Teardown } from '../help/stores.js';
 
 /**
  * A proxy before the service that behaves as bad networks and other people's proxies do: it loses
  * answers, keeps quiet, or answers by itself.
  */
 
-export type Mood =
+type Mood =
   | 'pass'
   /** The service answers, and nobody hears of it. */
   | 'lose'
@@ -19,13 +19,6 @@ export type Mood =
       readonly headers?: Readonly<Record<string, string>>;
       readonly body?: string;
     };
-
-export interface Front {
-  readonly url: string;
-  /** For the next requests, one each; `pass` for all others. */
-  readonly moods: Mood[];
-  readonly seen: { readonly method: string; readonly path: string; readonly key: string }[];
-}
 
 const forward = (target: string, asked: IncomingMessage, body: Buffer) =>
   new Promise<{ readonly answer: IncomingMessage; readonly text: Buffer }>((resolve, reject) => {
@@ -51,9 +44,10 @@ const behave = async (
   else answered.writeHead(answer.statusCode ?? 500, answer.headers).end(text);
 };
 
-export const startFront = async (t: Teardown, target: string): Promise<Front> => {
+export const startFront = async (t: Teardown, target: string) => {
+  /** For the next requests, one each; `pass` for all others. */
   const moods: Mood[] = [];
-  const seen: Front['seen'] = [];
+  const seen: { readonly method: string; readonly path: string; readonly key: string }[] = [];
   const server = createServer((asked, answered) => {
     const { method = '', url = '', headers } = asked;
     seen.push({ method, path: url, key: String(headers['idempotency-key'] ?? '') });

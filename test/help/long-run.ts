@@ -17,3 +17,14 @@ export const readNumbers = <K extends string>(
   const entries = names.map((name, at) => [name, given[at] ?? usual[name]]);
   return Object.fromEntries(entries) as Readonly<Record<K, number>>;
 };
+
+/** mulberry32 (Tommy Ettinger): the same seed tries the same things. */
+export const makeRandom = (start: number): (() => number) => {
+  let state = start | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+};

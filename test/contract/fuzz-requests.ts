@@ -1,9 +1,10 @@
 import fc from 'fast-check';
+import { example_bodies } from '../../src/features/docs/examples.js';
 import { event_names } from '../../src/features/events/index.js';
 import { encodeCursor } from '../../src/http/page.js';
 import type { Auth, Route } from '../../src/http/route.js';
-import { type Known, oddText, shapedValue, weighted } from './arbitrary.js';
-import { makeReasoning } from './story.js';
+import { type Known, oddText, shapedValue, weighted } from '../help/arbitrary.js';
+import { makeReasoning } from '../help/story.js';
 
 /** Requests for one route that range from right to nonsense, in every part of them. */
 
@@ -158,28 +159,20 @@ const odd_bodies = fc.constantFrom(
   ...[`"${'x'.repeat(65_000)}"`, `{"name":"${'x'.repeat(70_000)}"}`, `[${'0,'.repeat(30_000)}0]`],
 );
 
-/** Bodies that are right; where a route is not named here, chance has to find one. */
-const templatesOf = ({ ids, tags }: FuzzWorld): Readonly<Record<string, () => object>> => {
-  const question = () => ({
-    question: 'Will the ferry to the northern island run through the winter?',
-    category: 'society',
-    closes_at: new Date(Date.now() + 9 * 86_400_000).toISOString(),
-    tags: tags.slice(0, 2),
-    publish: true,
-  });
-  const prediction = () => ({ prediction: true, confidence: 50, reasoning: makeReasoning() });
-  return {
-    createQuestion: question,
-    importQuestions: () => ({ items: [question(), question()] }),
-    predict: prediction,
-    createPrediction: () => ({ ...prediction(), question_id: ids['questions']?.at(-1) }),
-    updateWebhook: () => ({ active: true }),
-    addTaxonomyTags: () => ({ subcategory: 'hci', tags: ['#fuzzed'] }),
+/** The body that the reference shows, with things that exist. */
+const exampleOf = (route: Route, { ids }: FuzzWorld): object => {
+  const text = JSON.stringify(example_bodies[route.id] ?? {});
+  const values: Readonly<Record<string, string | undefined>> = {
+    QUESTION_ID: ids['questions']?.at(-1),
+    CLOSES_AT: new Date(Date.now() + 9 * 86_400_000).toISOString(),
+    HOOK_URL: 'https://127.0.0.1:18443/hook',
+    EMAIL: 'fuzz@people.dev',
   };
+  return JSON.parse(text.replace(/\$([A-Z_]+)/g, (_, name: string) => values[name] ?? 'fuzzed'));
 };
 
 /** A right body but for a member or two. */
-const templatedBody = (template: () => object, shaped: fc.Arbitrary<unknown>) =>
+const nearly = (example: object, shaped: fc.Arbitrary<unknown>) =>
   fc
     .tuple(shaped as fc.Arbitrary<Record<string, unknown>>, fc.array(fc.nat(20), { maxLength: 2 }))
     .map(([odd, members]) => {
@@ -187,14 +180,15 @@ const templatedBody = (template: () => object, shaped: fc.Arbitrary<unknown>) =>
       const taken = members.flatMap((n) =>
         entries.slice(n % Math.max(1, entries.length)).slice(0, 1),
       );
-      return { ...template(), ...Object.fromEntries(taken) };
+      return { ...example, ...Object.fromEntries(taken) };
     });
 
 const bodyOf = (route: Route, world: FuzzWorld, known: Known): fc.Arbitrary<Buffer | null> => {
   const free = route.body === undefined ? fc.jsonValue() : shapedValue(route.body, known);
-  const template = templatesOf(world)[route.id];
   const shaped =
-    template === undefined ? free : weighted([2, templatedBody(template, free)], [1, free]);
+    route.body === undefined
+      ? free
+      : weighted([2, nearly(exampleOf(route, world), free)], [1, free]);
   const text = shaped.map((value) => JSON.stringify(value) ?? '');
   const spoilt = fc
     .tuple(shaped, fc.nat(20), fc.oneof(wrong_values, fc.constant(undefined)))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { TestApp } from './app.js';
-import { type Agent, makeReasoning } from './story.js';
+import type { TestApp } from '../../help/app.js';
+import { type Agent, makeReasoning } from '../../help/story.js';
 
 /** What tests of exports share. */
 

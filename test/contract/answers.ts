@@ -1,5 +1,5 @@
 import type { FaultDef } from '../../src/kit/fault.js';
-import type { Answered } from './app.js';
+import type { Answered } from '../help/app.js';
 
 /** The contract of every answer (§1). */
 

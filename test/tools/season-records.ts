@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { makeRandom } from '../help/long-run.js';
 
 /** A made-up season in the shape of question sets with a crowd's probability and outcomes. */
 
@@ -16,17 +17,6 @@ export interface SeasonRecord {
   readonly resolved_on: string | null;
   readonly resolved_to: number | null;
 }
-
-/** mulberry32 (Tommy Ettinger). */
-export const makeRandom = (start: number): (() => number) => {
-  let state = start | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-};
 
 const places = ['Narvik', 'Trieste', 'Gdansk', 'Porto', 'Varna', 'Cork', 'Turku', 'Nantes'];
 const things = ['ferry', 'library', 'tram line', 'weather station', 'wind farm', 'market hall'];

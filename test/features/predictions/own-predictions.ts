@@ -1,5 +1,11 @@
-import type { Answered, TestApp } from './app.js';
-import { type Agent, type Human, makeAgent, makeOpenQuestion, makeReasoning } from './story.js';
+import type { Answered, TestApp } from '../../help/app.js';
+import {
+  type Agent,
+  type Human,
+  makeAgent,
+  makeOpenQuestion,
+  makeReasoning,
+} from '../../help/story.js';
 
 /** Many predictions of one agent, and what they leave in its books. */
 

@@ -1,0 +1,335 @@
+import { example_bodies } from '../../src/features/docs/examples.js';
+import type { Route } from '../../src/http/route.js';
+import { makeId } from '../../src/kit/ids.js';
+import type { CallOptions, TestApp } from '../help/app.js';
+import {
+  type Human,
+  makeAgent,
+  makeHuman,
+  makeOpenQuestion,
+  makeReasoning,
+} from '../help/story.js';
+
+/**
+ * A call of every operation as the reference shows it, in a world where it has its effect: each
+ * placeholder of an example (`$QUESTION_ID`) gets a value. What a call changes or uses up is made
+ * anew each time.
+ */
+
+type Value =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Value[]
+  | { readonly [name: string]: Value };
+/** By the name of the placeholder. */
+type Values = Readonly<Record<string, string>>;
+
+export interface ExampleCall {
+  readonly params: Values;
+  readonly query: Values;
+  readonly path: string;
+  /** The path with the query. */
+  readonly target: string;
+  /** The credential and the body. */
+  readonly send: CallOptions;
+}
+
+const queries: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
+  myTransactions: { limit: 20 },
+  listQuestions: { status: 'open', category: 'society', sort: 'closing_soon' },
+  listPredictions: { sort: 'top', limit: 10 },
+  listDiscussions: { tab: 'top' },
+  leaderboard: { by: 'brier', period: '30d' },
+  listEvents: { after: 0, topic: ['all'], limit: 50 },
+  oembed: { url: '$EMBED_URL' },
+  streamEvents: { topic: ['all'] },
+};
+
+const singular = (name: string): string =>
+  name.endsWith('ies') ? `${name.slice(0, -3)}y` : name.replace(/s$/, '');
+
+/** The placeholder of a parameter of a path: `/api/questions/{id}` takes `$QUESTION_ID`. */
+const paramOf = (path: string, name: string): string => {
+  if (name.endsWith('_id')) return `$${name.toUpperCase()}`;
+  const before = path.split(`/{${name}}`)[0]?.split('/').at(-1) ?? '';
+  const subject = before === 'embed' ? 'question' : singular(before);
+  return `$${subject.replaceAll('-', '_').toUpperCase()}_ID`;
+};
+
+/** The body that the reference shows. */
+export const bodyOf = ({ id, body }: Route): Value | undefined =>
+  body === undefined ? undefined : ((example_bodies[id] ?? {}) as Value);
+
+const created = [
+  ...['createQuestion', 'predict', 'createPrediction', 'createComment', 'replyToPrediction'],
+  'replyToComment',
+];
+
+/** The status that the example is answered with. */
+export const statusOf = ({ id, returns }: Route): number => {
+  if (created.includes(id)) return 201;
+  if (['resolveQuestion', 'voidQuestion'].includes(id)) return 202;
+  const documented = Object.keys(returns);
+  const usual = ['200', '201', '202', '204'].find((one) => documented.includes(one));
+  return Number(usual ?? documented[0]);
+};
+
+/** The credential that a call is made with. */
+const credentialOf = (
+  { id, auth }: Route,
+  { API_KEY: key = '', TOKEN: token = '' }: Values,
+): CallOptions => {
+  if (id === 'rotateKey' || ['agent', 'linked', 'either', 'member'].includes(auth)) return { key };
+  if (auth === 'human') return { token };
+  return auth === 'admin' ? { admin: true } : {};
+};
+
+/** With a value for each placeholder. */
+const fill = (value: Value, values: Values): Value => {
+  if (typeof value === 'string') {
+    const name = /^\$([A-Z][A-Z\d_]*)$/.exec(value)?.[1];
+    if (name === undefined) return value;
+    if (values[name] === undefined) throw new Error(`Nothing stands for ${name}.`);
+    return values[name];
+  }
+  if (Array.isArray(value)) return value.map((one: Value) => fill(one, values));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, fill(one, values)]));
+};
+
+let made = 0;
+/** A text that no other call has. */
+const mark = (): string => {
+  made += 1;
+  return `k${process.pid.toString(36)}x${made}`;
+};
+
+const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString();
+const because = { reason: 'Reported by a reader, and looked at.' };
+
+/** For each operation that changes something: what its example needs and finds nowhere else. */
+const makeWorlds = (app: TestApp, owner: Human) => {
+  type World = () => Promise<Values>;
+
+  /** One owner for all: a password costs a while, and whose agent it is does not matter here. */
+  const linked = async () => {
+    const { id, key } = await makeAgent(app, { human: owner });
+    return { AGENT_ID: id, API_KEY: key };
+  };
+  /** Nobody votes on what an agent of the same owner wrote. */
+  const voter = async () => {
+    const { key } = await makeAgent(app, { human: await makeHuman(app) });
+    return { API_KEY: key };
+  };
+  const human = async () => {
+    const { email, token } = await makeHuman(app);
+    return { EMAIL: email, TOKEN: token };
+  };
+  /** Calls, and gives the answer. */
+  const post = async (path: string, send: CallOptions) =>
+    (await app.call('POST', path, { body: {}, ...send })).body;
+  /** An address to which a token was sent. */
+  const mailed = async (email: string, path: string, body: object = {}) => {
+    await post(path, { body: { email, ...body } });
+    const { body: outbox } = await app.call('GET', '/dev/outbox');
+    const mail = (outbox as { to: string; links: string[] }[]).find(({ to }) => to === email);
+    const MAIL_TOKEN = new URL(mail?.links[0] ?? '').searchParams.get('token') ?? '';
+    return { EMAIL: email, MAIL_TOKEN };
+  };
+  const question = async () => ({ QUESTION_ID: await makeOpenQuestion(app) });
+  const draft = async () => ({ QUESTION_ID: await makeOpenQuestion(app, { publish: false }) });
+  const asked = async () => ({ ...(await linked()), ...(await question()) });
+  const closed = async () => {
+    const values = await question();
+    await post(`/api/admin/questions/${values.QUESTION_ID}/close`, { admin: true });
+    return values;
+  };
+  const sourced = async () => {
+    const source = { source: 'survey', source_id: mark() };
+    await makeOpenQuestion(app, source);
+    return { SOURCE: source.source, SOURCE_ID: source.source_id };
+  };
+  const predicted = async () => {
+    const values = await asked();
+    const body = { prediction: true, confidence: 70, reasoning: makeReasoning(mark()) };
+    const path = `/api/questions/${values.QUESTION_ID}/predict`;
+    const { prediction } = await post(path, { key: values.API_KEY, body });
+    return { ...values, PREDICTION_ID: prediction.id as string };
+  };
+  const commented = async () => {
+    const values = await asked();
+    const content = 'Readers of this should compare several independent sources.';
+    const path = `/api/questions/${values.QUESTION_ID}/comments`;
+    const { comment } = await post(path, { key: values.API_KEY, body: { content } });
+    return { ...values, COMMENT_ID: comment.id as string };
+  };
+  /** A question that a forecaster of it may dispute. */
+  const resolved = async () => {
+    const values = await predicted();
+    const { QUESTION_ID } = values;
+    await app.sql`
+      update questions set status = 'closed', closed_at = now() where id = ${QUESTION_ID}`;
+    const body = { outcome: false };
+    await post(`/api/admin/questions/${QUESTION_ID}/resolve`, { admin: true, body });
+    return values;
+  };
+  const disputed = async () => {
+    const values = await resolved();
+    const body = { reason: 'The harbour office published the report a day after the deadline.' };
+    const path = `/api/questions/${values.QUESTION_ID}/dispute`;
+    const { dispute } = await post(path, { key: values.API_KEY, body });
+    return { ...values, DISPUTE_ID: dispute.id as string };
+  };
+  /** A webhook with a delivery that nobody sends now. */
+  const hooked = async () => {
+    const values = await linked();
+    const body = { url: 'https://127.0.0.1:18443/hook', events: ['question.created'] };
+    const { id } = await post('/api/webhooks', { key: values.API_KEY, body });
+    const [row] = await app.sql<{ id: string }[]>`
+      insert into deliveries
+        (webhook_id, event_id, id, event_offset, recorded_on, state, next_at)
+      select w.id, e.id, delivery_id(w.id, e.id), 1, '2026-01-02', 'exhausted', now()
+      from webhooks w, (select ${makeId()}::uuid as id) e
+      where w.id = ${id}
+      returning id`;
+    return { ...values, WEBHOOK_ID: id as string, DELIVERY_ID: row?.id ?? '' };
+  };
+  const notified = async () => {
+    const values = await linked();
+    const NOTIFICATION_ID = makeId();
+    await app.sql`
+      insert into notifications (agent_id, id, kind, cause, details, created_at)
+      values (${values.AGENT_ID}, ${NOTIFICATION_ID}, 'tier.changed', ${mark()}, '{}', now())`;
+    return { ...values, NOTIFICATION_ID };
+  };
+  /** A subject after an act of an admin on it. */
+  const after =
+    (kind: string, act: string, world: World, name: string): World =>
+    async () => {
+      const values = await world();
+      await post(`/api/admin/${kind}/${values[name]}/${act}`, { admin: true, body: because });
+      return values;
+    };
+
+  const worlds: Readonly<Record<string, World>> = {
+    rotateKey: linked,
+    linkAgent: async () => ({ ...(await human()), API_KEY: (await makeAgent(app)).key }),
+    unlinkAgent: async () => {
+      const one = await makeHuman(app);
+      return { TOKEN: one.token, AGENT_ID: (await makeAgent(app, { human: one })).id };
+    },
+    verifyAddress: () =>
+      mailed(`${mark()}@people.dev`, '/api/auth/signup', { password: 'correct horse battery' }),
+    logIn: human,
+    logOut: human,
+    forgotPassword: human,
+    resetPassword: async () => mailed((await human()).EMAIL, '/api/auth/forgot'),
+    readNotifications: notified,
+    createWebhook: linked,
+    suggestQuestion: linked,
+
+    predict: asked,
+    createPrediction: asked,
+    createPredictions: asked,
+    publishQuestion: draft,
+    updateQuestion: draft,
+    deleteQuestion: draft,
+    closeQuestion: question,
+    reopenQuestion: closed,
+    resolveQuestion: closed,
+    voidQuestion: question,
+    importPredictions: async () => {
+      const values = { ...(await sourced()), AGENT_NAME: mark() };
+      const body = { items: [{ name: values.AGENT_NAME, model: 'crowd' }] };
+      await post('/api/admin/agents/import', { admin: true, body });
+      return values;
+    },
+    importResolutions: sourced,
+
+    hidePrediction: predicted,
+    restorePrediction: after('predictions', 'hide', predicted, 'PREDICTION_ID'),
+    suspendAgent: linked,
+    restoreAgent: after('agents', 'suspend', linked, 'AGENT_ID'),
+    hideComment: commented,
+    restoreComment: after('comments', 'hide', commented, 'COMMENT_ID'),
+
+    fileDispute: resolved,
+    getDispute: disputed,
+    withdrawDispute: disputed,
+    decideDispute: disputed,
+
+    createComment: asked,
+    replyToPrediction: predicted,
+    replyToComment: commented,
+  };
+  const votes = ['upvotePrediction', 'downvotePrediction', 'upvoteComment'];
+  return async ({ id, path }: Route): Promise<Values> => {
+    if (path.startsWith('/api/webhooks/{id}') || id === 'listWebhooks') return hooked();
+    if (votes.includes(id) || /^drop.*vote$/.test(id)) {
+      const subject = path.includes('comments') ? await commented() : await predicted();
+      return { ...subject, ...(await voter()) };
+    }
+    return (await worlds[id]?.()) ?? {};
+  };
+};
+
+/** A question with a forecast and a comment on it, an agent, and its owner. */
+const makeCommon = async (app: TestApp, human: Human): Promise<Values> => {
+  const { id, key } = await makeAgent(app, { human });
+  const question_id = await makeOpenQuestion(app);
+  const path = `/api/questions/${question_id}`;
+  const forecast = { prediction: true, confidence: 70, reasoning: makeReasoning() };
+  const placed = await app.call('POST', `${path}/predict`, { key, body: forecast });
+  const content = 'Readers of this should compare several independent sources.';
+  const comment = await app.call('POST', `${path}/comments`, { key, body: { content } });
+  return {
+    QUESTION_ID: question_id,
+    PREDICTION_ID: placed.body.prediction.id,
+    COMMENT_ID: comment.body.comment.id,
+    AGENT_ID: id,
+    GUIDE_ID: 'concepts',
+    API_KEY: key,
+    TOKEN: human.token,
+    EMBED_URL: `${app.url}/embed/${question_id}`,
+    HOOK_URL: 'https://127.0.0.1:18443/hook',
+    PASSWORD: 'correct horse battery',
+    CLOSES_AT: days(40),
+  };
+};
+
+/** Prepares one run of an example. Needs WEBHOOK_ALLOW_CIDRS with 127.0.0.0/8. */
+export const prepareExamples = async (app: TestApp) => {
+  const owner = await makeHuman(app);
+  const common = await makeCommon(app, owner);
+  const worldOf = makeWorlds(app, owner);
+  return async (route: Route): Promise<ExampleCall> => {
+    const values: Values = {
+      ...common,
+      ...{ AGENT_NAME: mark(), EMAIL: `${mark()}@people.dev`, SOURCE_ID: mark() },
+      ...(await worldOf(route)),
+    };
+    const texts = (members: Readonly<Record<string, Value>>): Values =>
+      Object.fromEntries(
+        Object.entries(members).map(([name, value]) => [name, String(fill(value, values))]),
+      );
+    const body = bodyOf(route);
+    const names = Object.keys(route.params?.properties ?? {});
+    const params = texts(
+      Object.fromEntries(names.map((name) => [name, paramOf(route.path, name)])),
+    );
+    const query = texts(queries[route.id] ?? {});
+    const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(params[name] ?? ''),
+    );
+    const search = new URLSearchParams(query);
+    return {
+      ...{ params, query, path, target: search.size === 0 ? path : `${path}?${search}` },
+      send: {
+        ...credentialOf(route, values),
+        ...(body === undefined ? {} : { body: fill(body, values) }),
+      },
+    };
+  };
+};

@@ -1,0 +1,156 @@
+import http from 'node:http';
+import { text as readText } from 'node:stream/consumers';
+import { faultsOf } from '../../src/http/openapi.js';
+import { type Auth, makeRouter, type Route } from '../../src/http/route.js';
+import { common_faults } from '../../src/kit/fault.js';
+import { all_routes } from '../../src/routes.js';
+import { type Answered, no_limits, type TestApp } from '../help/app.js';
+import { admin_email } from '../help/principals.js';
+import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
+import { findAnswerProblem } from './answers.js';
+import type { FuzzRequest, FuzzWorld } from './fuzz-requests.js';
+
+/** Sends fuzzed requests, and finds the problem with an answer. */
+
+export const fuzz_env = {
+  ...no_limits,
+  ADMIN_EMAILS: admin_email,
+  WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
+  TRUSTED_PROXIES: '127.0.0.1',
+};
+
+/** These take away what the calls of all others need, so they come last. */
+const destructive = [
+  ...['closeQuestion', 'publishQuestion', 'deleteQuestion', 'voidQuestion', 'resolveQuestion'],
+  ...['deleteWebhook', 'suspendAgent', 'unlinkAgent', 'logOut', 'rotateKey'],
+];
+
+export const fuzz_routes: readonly Route[] = [...(all_routes as readonly Route[])].sort(
+  (a, b) => destructive.indexOf(a.id) - destructive.indexOf(b.id),
+);
+
+type HeaderLines = Readonly<Record<string, string>>;
+
+/** How a fuzzed request is sent, with the credentials of its caller among its headers. */
+export type FuzzExchange = (
+  port: number,
+  request: FuzzRequest,
+  credentials: HeaderLines,
+) => Promise<Answered>;
+
+const answer_ms = 20_000;
+const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
+
+const readAnswer = async (message: http.IncomingMessage, path: string): Promise<Answered> => {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(message.headers)) {
+    if (value !== undefined) headers.set(name, String(value));
+  }
+  const type = headers.get('content-type') ?? '';
+  // A stream without an end is left again once it has begun.
+  if (type === 'text/event-stream') message.destroy();
+  const text = type === 'text/event-stream' ? '' : await readText(message);
+  const status = message.statusCode ?? 0;
+  // The rest of a file has its type and is not whole.
+  const is_rest = status === 200 && /[?&]skip_bytes=/.test(path);
+  const is_json = type.startsWith('application/json') && text !== '' && !is_rest;
+  return { status, headers, body: is_json ? JSON.parse(text) : text };
+};
+
+/** Rejects when there is no answer. */
+export const overHttp: FuzzExchange = (port, { method, path, body, headers: given }, credentials) =>
+  new Promise((resolve, reject) => {
+    const length = body === null ? {} : { 'content-length': String(body.length) };
+    const headers = { ...given, ...credentials, ...length };
+    const request = http.request(
+      { host: '127.0.0.1', port, agent, method, path, headers },
+      (message) => readAnswer(message, path).then(resolve, reject),
+    );
+    request.setTimeout(answer_ms, () => request.destroy(new Error('no answer in time')));
+    request.on('error', reject);
+    request.end(body ?? undefined);
+  });
+
+const admitted: Record<Auth, readonly string[]> = {
+  public: ['nobody', 'linked', 'human', 'admin_key'],
+  agent: ['linked', 'unlinked'],
+  linked: ['linked'],
+  human: ['human', 'admin'],
+  either: ['linked', 'unlinked', 'human'],
+  member: ['linked', 'human'],
+  admin: ['admin', 'admin_key'],
+};
+
+/** People, agents and things for a service with `fuzz_env`. */
+export const makeFuzzWorld = async (app: TestApp) => {
+  const human = await makeHuman(app);
+  const admin = await makeHuman(app, admin_email);
+  const linked = await makeAgent(app, { human });
+  const unlinked = await makeAgent(app);
+  const credentials: Readonly<Record<string, HeaderLines>> = {
+    nobody: {},
+    linked: { 'x-api-key': linked.key },
+    unlinked: { 'x-api-key': unlinked.key },
+    human: { authorization: `Bearer ${human.token}` },
+    admin: { authorization: `Bearer ${admin.token}` },
+    admin_key: { 'x-admin-key': app.admin_key },
+    bad_key: { 'x-api-key': `sk_${'\u00ff'.repeat(49)}` },
+    long_key: { 'x-api-key': 'sk_'.repeat(900) },
+    bad_token: { authorization: 'Bearer  \u00e9,, x' },
+    no_scheme: { authorization: '=' },
+    both: { 'x-api-key': linked.key, authorization: `Bearer ${human.token}` },
+  };
+  const makeQuestions = (count: number, fields: object = {}) =>
+    Promise.all(Array.from({ length: count }, () => makeOpenQuestion(app, { ...fields })));
+  const options = ['Red', 'Green', 'Blue'];
+  const [multi = ''] = await makeQuestions(1, { question_type: 'multi', options });
+  const placed = await app.call('POST', `/api/questions/${multi}/predict`, {
+    key: linked.key,
+    body: { selected_option: 'Red', confidence: 60, reasoning: makeReasoning() },
+  });
+  const hook = await app.call('POST', '/api/webhooks', {
+    key: linked.key,
+    body: { url: 'https://127.0.0.1:18443/hook', events: ['question.created'] },
+  });
+  const { body: pillars } = await app.call('GET', '/api/taxonomy');
+  const world: FuzzWorld = {
+    ids: {
+      questions: [
+        multi,
+        ...(await makeQuestions(8, { publish: false })),
+        ...(await makeQuestions(40)),
+      ],
+      predictions: [placed.body.prediction.id],
+      agents: [linked.id, unlinked.id],
+      webhooks: [hook.body.id],
+    },
+    keys: [linked.key, unlinked.key],
+    tags: (pillars as { subcategories: { tags: string[] }[] }[]).flatMap((pillar) =>
+      pillar.subcategories.flatMap((s) => s.tags),
+    ),
+    callers: Object.keys(credentials),
+    admitted: (auth) => admitted[auth],
+  };
+  return { world, credentials };
+};
+
+/** Short enough to read, whole enough to send again. */
+export const describeRequest = ({ body, ...rest }: FuzzRequest): string =>
+  JSON.stringify({ ...rest, body: body?.toString('utf8').slice(0, 2_000) ?? null });
+
+const router = makeRouter(fuzz_routes.map((route) => ({ route, entry: route })));
+
+/** The native parser answers by itself to a head that reaches it in two parts; see `garbage`. */
+const isOfParser = ({ status, headers }: Answered): boolean =>
+  (status === 505 || status === 431) && headers.get('x-request-id') === null;
+
+/** The problem with an answer of the route that answers, which may be another than was meant. */
+export const findFuzzProblem = (request: FuzzRequest, answer: Answered): string | null => {
+  if (isOfParser(answer)) return null;
+  const { method, path } = request;
+  const found = router.find(method.toUpperCase(), path.replace(/\?.*$/s, ''));
+  const own = found.kind === 'route' ? faultsOf(found.entry) : [];
+  const known = [...own, ...Object.values(common_faults)];
+  const problem = method === 'HEAD' ? null : findAnswerProblem(answer, known);
+  return problem ?? (answer.status >= 500 ? String(answer.status) : null);
+};

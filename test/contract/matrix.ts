@@ -1,0 +1,79 @@
+import pLimit from 'p-limit';
+import type { Test } from 'tap';
+import { faultsOf } from '../../src/http/openapi.js';
+import type { Route } from '../../src/http/route.js';
+import { common_faults } from '../../src/kit/fault.js';
+import { makeId } from '../../src/kit/ids.js';
+import { all_routes } from '../../src/routes.js';
+import type { Answered } from '../help/app.js';
+import { no_limits, startApp } from '../help/app.js';
+import { admin_email, makePrincipals, type Principal, refusalOf } from '../help/principals.js';
+import { makeOpenQuestion } from '../help/story.js';
+import { findAnswerProblem } from './answers.js';
+
+/** Every route by every kind of caller, over HTTP or the socket. */
+
+/** The path with the open question or ids of nothing, and the query that a caller sends. */
+export const targetOf = ({ path, query }: Route, question_id: string, { send }: Principal) => {
+  const filled = path
+    .replace('{id}', path.startsWith('/api/questions/') ? question_id : makeId())
+    .replace('{pid}', makeId());
+  // To a caller that may use it, an export costs a thread; a format that is none costs nothing.
+  const queries = [
+    ...(query?.properties['format'] === undefined ? [] : ['format=none']),
+    ...(send.query === undefined ? [] : [send.query]),
+  ];
+  return queries.length === 0 ? filled : `${filled}?${queries.join('&')}`;
+};
+
+/** Calls after which the credentials they were made with are worth nothing: they come last. */
+const ends_credentials = ['rotateKey', 'logOut'];
+
+const every_fault = Object.values(common_faults);
+const refusals = [
+  ...['MISSING_AUTH', 'INVALID_API_KEY', 'INVALID_TOKEN', 'AMBIGUOUS_AUTH', 'KEY_IN_QUERY'],
+  ...['ACCOUNT_SUSPENDED', 'AGENT_NOT_LINKED', 'AGENTS_ONLY', 'HUMANS_ONLY'],
+];
+
+const findMismatch = (principal: Principal, route: Route, answer: Answered): string | null => {
+  const may_in_query = route.allows_key_in_query && principal.refused === 'KEY_IN_QUERY';
+  const expected = may_in_query ? null : refusalOf(route, principal);
+  const problem = findAnswerProblem(answer, [...faultsOf(route), ...every_fault]);
+  const got = `${answer.status} ${answer.body?.code ?? ''}`.trim();
+  const say = (what: string) => `${route.method} ${route.path}: ${what}`;
+  if (problem !== null) return say(problem);
+  if (expected !== null) {
+    return answer.body.code === expected ? null : say(`${got} where ${expected} was due`);
+  }
+  return refusals.includes(answer.body?.code) ? say(`${got} to somebody who may`) : null;
+};
+
+/** Calls every route as this principal, a few at a time; what is not answered as it should be. */
+export const findMismatches = async (
+  principal: Principal,
+  routes: readonly Route[],
+  call: (route: Route) => Promise<Answered>,
+): Promise<readonly string[]> => {
+  const look = async (route: Route) => findMismatch(principal, route, await call(route));
+  const limit = pLimit(8);
+  const others = routes.filter(({ id }) => !ends_credentials.includes(id));
+  const mismatches = await Promise.all(others.map((route) => limit(look, route)));
+  for (const route of routes.filter((one) => !others.includes(one))) {
+    mismatches.push(await look(route));
+  }
+  return mismatches.filter((one) => one !== null);
+};
+
+/** A service without limits, callers of every kind and a question: every route by everybody. */
+export const startMatrix = async (t: Test) => {
+  const app = await startApp(t, {
+    roles: ['api'],
+    env: {
+      ...{ ADMIN_EMAILS: admin_email, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8' },
+      ...no_limits,
+    },
+  });
+  const principals = await makePrincipals(app);
+  const question_id = await makeOpenQuestion(app);
+  return { app, principals, question_id, routes: all_routes as readonly Route[] };
+};
