@@ -56,11 +56,11 @@ export const findMismatches = async (
 ): Promise<readonly string[]> => {
   const look = async (route: Route) => findMismatch(principal, route, await call(route));
   const limit = pLimit(8);
-  const others = routes.filter(({ id }) => !ends_credentials.includes(id));
+  const ends = (route: Route): boolean =>
+    ends_credentials.includes(route.id) && refusalOf(route, principal) === null;
+  const others = routes.filter((route) => !ends(route));
   const mismatches = await Promise.all(others.map((route) => limit(look, route)));
-  for (const route of routes.filter((one) => !others.includes(one))) {
-    mismatches.push(await look(route));
-  }
+  for (const route of routes.filter(ends)) mismatches.push(await look(route));
   return mismatches.filter((one) => one !== null);
 };
 
