@@ -1,10 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
-import { findProcesses } from '../boot/processes.mjs';
 import { type Config, type RoleName, role_names } from '../config.js';
 import { type Running, withDeadline } from '../kit/service.js';
 import type { Say } from './embedded/data-dir.js';
-import { stopProcess } from './embedded/processes.js';
+import { stopProcesses } from './embedded/processes.js';
 
 /**
  * One role in a process of its own, started again whenever it ends, and killed when it stands
@@ -50,10 +49,6 @@ interface RoleProcessOptions {
   readonly say: Say;
 }
 
-const first_backoff_ms = 100;
-/** One that works between its ends is to be missed for no longer. */
-const longest_backoff_ms = 1_000;
-const healthy_ms = 30_000;
 /** So often a process may end before it was ever ready; then the service does not start. */
 const first_tries = 3;
 
@@ -83,50 +78,42 @@ export const readRoleArgs = (words: readonly string[]): RoleArgs | null => {
 };
 
 /** Ends the role processes of a service that was killed: they would keep the port. */
-export const endOrphans = async (data_dir: string): Promise<void> => {
+export const endOrphans = (data_dir: string): Promise<void> => {
   const word = dataWord(data_dir);
-  const orphans = findProcesses(
+  return stopProcesses(
     (command) => command.includes(word) && readRoleArgs(command) !== null,
+    [['SIGKILL', 5_000]],
   );
-  await Promise.all(orphans.map((pid) => stopProcess(pid, [['SIGKILL', 5_000]])));
 };
 
 export const keepRole = (options: RoleProcessOptions): RoleProcess => {
   const { args, say } = options;
-  const name = `${args.role} ${args.index}`;
+  const name = `The ${args.role} ${args.index} process`;
   const stopped = new AbortController();
   let child: ChildProcess | null = null;
-  let was_ready = false;
+  let tries = 0;
   let onReady = (_: number | undefined): void => undefined;
   let onFailed = (_: Error): void => undefined;
   const ready = new Promise<number | undefined>((resolve, reject) => {
     onReady = resolve;
     onFailed = reject;
   });
-
   const onStarted = (port: number | undefined): void => {
-    was_ready = true;
+    tries = Number.NEGATIVE_INFINITY;
     onReady(port);
   };
-  const runOn = async (): Promise<void> => {
-    let backoff_ms = first_backoff_ms;
-    for (let tries = 1; !stopped.signal.aborted; tries += 1) {
-      const started_ms = performance.now();
-      child = forkRole(options);
-      const why = await watchRole(child, onStarted);
-      child = null;
-      if (stopped.signal.aborted) return;
-      if (!was_ready && tries >= first_tries) {
-        return onFailed(new Error(`The ${name} process does not start: ${why}`));
-      }
-      if (performance.now() - started_ms >= healthy_ms) backoff_ms = first_backoff_ms;
-      say(`The ${name} process ended (${why}); it is started again.`);
-      await wait(backoff_ms, undefined, { signal: stopped.signal }).catch(() => undefined);
-      backoff_ms = Math.min(backoff_ms * 2, longest_backoff_ms);
+  const live = async (): Promise<string> => {
+    child = forkRole(options);
+    const why = await watchRole(child, onStarted);
+    child = null;
+    tries += 1;
+    if (tries >= first_tries) {
+      stopped.abort();
+      onFailed(new Error(`${name} does not start: ${why}`));
     }
+    return why;
   };
-
-  const done = runOn();
+  const done = keepAlive({ name, say, live, stopped: stopped.signal });
   // Nobody has to wait for it: a stop before it is ready is no failure.
   ready.catch(() => undefined);
   const kill = (): void => {
@@ -145,6 +132,37 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
     },
   };
 };
+
+const first_backoff_ms = 50;
+/** What works between its ends, or waits for room on a disk, is to be missed for no longer. */
+const longest_backoff_ms = 1_000;
+const healthy_ms = 30_000;
+
+interface Kept {
+  readonly name: string;
+  readonly say: Say;
+  readonly stopped: AbortSignal;
+  /** Starts it and waits for its end; why it ended. */
+  readonly live: () => Promise<string>;
+}
+
+/** Starts a process again whenever it ends, until it is stopped. */
+export const keepAlive = async ({ name, say, stopped, live }: Kept): Promise<void> => {
+  for (let backoff_ms = first_backoff_ms; ; ) {
+    const started_ms = performance.now();
+    const why = await live();
+    if (stopped.aborted) return;
+    if (performance.now() - started_ms >= healthy_ms) backoff_ms = first_backoff_ms;
+    say(`${name} ended (${why}); it is started again.`);
+    await rest(backoff_ms, stopped);
+    if (stopped.aborted) return;
+    backoff_ms = Math.min(backoff_ms * 2, longest_backoff_ms);
+  }
+};
+
+/** Rests so long, or until the signal. */
+export const rest = (ms: number, signal: AbortSignal): Promise<void> =>
+  wait(ms, undefined, { signal }).catch(() => undefined);
 
 /** Lives with a role until it ends; why it ended. */
 const watchRole = async (

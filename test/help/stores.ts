@@ -122,7 +122,7 @@ export const startPrivateStores = async (
 ): Promise<PrivateStores> => {
   const own = await startOwnStores(durable);
   const { folder } = own;
-  const options = { data_dir: folder, say: () => undefined, must_keep_port: true };
+  const options = { data_dir: folder, say: () => undefined };
   const pg = makePrivate(own.postgres, () => startPostgres({ ...options, durable }));
   const redis = makePrivate(own.redis, async (empty) => {
     if (empty) emptyRedis(folder);

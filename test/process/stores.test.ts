@@ -83,12 +83,14 @@ t.test('Postgres keeps its rows, address and settings over kill -9', async (t) =
     server_encoding: 'UTF8',
     synchronous_commit: 'on',
     TimeZone: 'UTC',
+    listen_addresses: '',
   };
   for (const [name, value] of Object.entries(wanted)) {
     t.equal(await queryOne(second.url, `select current_setting('${name}') as answer`), value, name);
   }
   t.equal(await queryOne(second.url, 'select current_user as answer'), 'forum');
-  t.equal(statSync(path.join(folder, 'postgres.json')).mode & 0o777, 0o600);
+  const sockets = new URL(second.url).searchParams.get('host') ?? '';
+  t.equal(statSync(sockets).mode & 0o777, 0o700, 'the folder of its socket');
 });
 
 t.test('a pid file that names a process of somebody else does not stop Postgres', async (t) => {
@@ -102,7 +104,7 @@ t.test('a pid file that names a process of somebody else does not stop Postgres'
   t.not(startTime(process.pid), null, 'this process was left alone');
 });
 
-t.test('a half-made cluster and lost passwords do not matter', async (t) => {
+t.test('a half-made cluster does not matter', async (t) => {
   const folder = makeFolder(t);
   const unmade = await startPg(t, folder);
   await unmade.stop();
@@ -112,11 +114,8 @@ t.test('a half-made cluster and lost passwords do not matter', async (t) => {
   rmSync(path.join(folder, 'postgres.place'), { force: true });
   const first = await startPg(t, folder);
   t.notOk(existsSync(half_made));
-  await first.stop();
-  writeFileSync(path.join(folder, 'postgres.json'), '{"port":');
-  const second = await startPg(t, folder);
-  t.equal(await queryOne(second.url, 'select current_user as answer'), 'forum');
-  t.equal(await queryOne(second.admin_url, 'select current_user as answer'), 'postgres');
+  t.equal(await queryOne(first.url, 'select current_user as answer'), 'forum');
+  t.equal(await queryOne(first.admin_url, 'select current_user as answer'), 'postgres');
 });
 
 t.test('Redis keeps its keys over kill -9 and starts empty on unreadable files', async (t) => {
