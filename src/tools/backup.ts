@@ -5,7 +5,6 @@ import { openSql, type Sql, type Tx } from '../db/client.js';
 import { deriveKey } from '../kit/sealing.js';
 import { claimDataDir, readOrEmpty } from '../process/embedded/data-dir.js';
 import { embeddedPostgresUrl, startPostgres } from '../process/embedded/postgres.js';
-
 import { type Entry, writeArchive } from './backup/archive.js';
 import { readTables, type Table, unboundStatements } from './backup/tables-store.js';
 import { type Call, isRunning, runCommand, Stopped, startCommand, writeLine } from './command.js';
@@ -164,7 +163,7 @@ export const sayRowsOn =
     writeLine(screen, `  ${table.padEnd(24)} ${rows.toLocaleString('en-US').padStart(12)}`);
   };
 
-const runBackup = (call: Call): Promise<number> =>
+export const runBackup = (call: Call): Promise<number> =>
   runCommand(call, {
     ...{ help, options: {}, takes_one: 'maybe', after_error: 'No backup was made.' },
     async work(_, given) {
