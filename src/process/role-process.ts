@@ -52,7 +52,7 @@ interface RoleProcessOptions {
 /** So often a process may end before it was ever ready; then the service does not start. */
 const first_tries = 3;
 
-const beat_ms = 1_000;
+const heartbeat_ms = 1_000;
 const silent_ms = 5_000;
 /** Until it is ready a process loads, and may do so in one piece. */
 const starting_ms = 60_000;
@@ -138,7 +138,7 @@ const first_backoff_ms = 50;
 const longest_backoff_ms = 1_000;
 const healthy_ms = 30_000;
 
-interface Kept {
+interface KeepAliveOptions {
   readonly name: string;
   readonly say: Say;
   readonly stopped: AbortSignal;
@@ -147,7 +147,7 @@ interface Kept {
 }
 
 /** Starts a process again whenever it ends, until it is stopped. */
-export const keepAlive = async ({ name, say, stopped, live }: Kept): Promise<void> => {
+export const keepAlive = async ({ name, say, stopped, live }: KeepAliveOptions): Promise<void> => {
   for (let backoff_ms = first_backoff_ms; ; ) {
     const started_ms = performance.now();
     const why = await live();
@@ -170,12 +170,12 @@ const watchRole = async (
   onStarted: (port: number | undefined) => void,
 ): Promise<string> => {
   let message = '';
-  const watchdog = watchBeats(() => {
+  const watchdog = watchHeartbeats(() => {
     message = 'it stood still';
     child.kill('SIGKILL');
   });
   child.on('message', (said: FromRole) => {
-    watchdog.onBeat();
+    watchdog.onHeartbeat();
     if (said.type === 'failed') message = said.message;
     else if (said.type === 'ready') {
       watchdog.onReady();
@@ -187,8 +187,8 @@ const watchRole = async (
   return message === '' ? ending : message;
 };
 
-/** Calls `onSilent` once when no beat came in time. */
-const watchBeats = (onSilent: () => void) => {
+/** Calls `onSilent` once when no heartbeat came in time. */
+const watchHeartbeats = (onSilent: () => void) => {
   let limit_ms = starting_ms;
   let silence_ms = 0;
   let looked_ms = performance.now();
@@ -203,7 +203,7 @@ const watchBeats = (onSilent: () => void) => {
   };
   const timer = setInterval(look, look_ms).unref();
   return {
-    onBeat(): void {
+    onHeartbeat(): void {
       silence_ms = 0;
     },
     /** It has started: from now on the short limit counts. */
@@ -254,17 +254,17 @@ export const runRole = async ({ config, args, start }: ChildOptions): Promise<nu
     process.on(signal, () => undefined);
   }
   const stopping = whenStopped();
-  setInterval(() => void sayUp({ type: 'alive' }), beat_ms).unref();
+  setInterval(() => void sendUp({ type: 'alive' }), heartbeat_ms).unref();
   let running: Running;
   try {
     running = await start(config, args);
   } catch (error) {
     console.error(error);
     const message = error instanceof Error ? error.message : String(error);
-    await sayUp({ type: 'failed', message });
+    await sendUp({ type: 'failed', message });
     return 1;
   }
-  await sayUp({ type: 'ready', ...(running.port === undefined ? {} : { port: running.port }) });
+  await sendUp({ type: 'ready', ...(running.port === undefined ? {} : { port: running.port }) });
   const limit_ms = await stopping;
   return withDeadline(running.stop(), limit_ms, `Stopping ${args.role}`).then(
     () => 0,
@@ -283,7 +283,7 @@ const whenStopped = (): Promise<number> =>
   });
 
 /** Fulfilled when the message is on its way, or when nobody is there to hear it. */
-const sayUp = (message: FromRole): Promise<void> =>
+const sendUp = (message: FromRole): Promise<void> =>
   new Promise((resolve) => {
     if (!process.connected || process.send === undefined) return resolve();
     process.send(message, () => resolve());

@@ -113,12 +113,12 @@ const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
 /** Both are waited for, also when one fails: what has started must be known to the stop. */
 const openStores = async (self: Supervisor) => {
   const { config, stores } = self;
-  const keep = async (name: 'Redis' | 'Postgres'): Promise<string> => {
-    const kept = await superviseStore(self, name);
-    stores.push(kept);
-    return kept.url;
+  const open = async (name: 'Redis' | 'Postgres'): Promise<string> => {
+    const store = await superviseStore(self, name);
+    stores.push(store);
+    return store.url;
   };
-  const opening = [config.DATABASE_URL ?? keep('Postgres'), config.REDIS_URL ?? keep('Redis')];
+  const opening = [config.DATABASE_URL ?? open('Postgres'), config.REDIS_URL ?? open('Redis')];
   await Promise.allSettled(opening);
   const [DATABASE_URL = '', REDIS_URL = ''] = await Promise.all(opening);
   return { DATABASE_URL, REDIS_URL };
