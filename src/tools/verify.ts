@@ -97,7 +97,7 @@ Redis stream with the log. Changes nothing.
 
 Exit code: 0 all is right, 1 something differs.`;
 
-/** What is under way for less than this is no difference yet. */
+/** Work that is under way for less than this is no difference yet. */
 const settle_ms = 10_000;
 const findStores = ({ DATA_DIR, DATABASE_URL, REDIS_URL }: Config) => {
   const database_url = DATABASE_URL ?? embeddedPostgresUrl(DATA_DIR);
@@ -124,7 +124,7 @@ const verify = async (config: Config) => {
   }
 };
 
-const runVerify = (call: Call): Promise<number> =>
+export const runVerify = (call: Call): Promise<number> =>
   runCommand(call, {
     ...{ help, takes_one: false, options: {} },
     async work() {

@@ -13,7 +13,7 @@ import { dumpDatabase, runBackup } from '../../src/tools/backup.js';
 import type { Call } from '../../src/tools/command.js';
 import { runDemo, startReceiver } from '../../src/tools/demo.js';
 import { checkBackup, loadDatabase, runRestore } from '../../src/tools/restore.js';
-import { findDifferences } from '../../src/tools/verify.js';
+import { findDifferences, runVerify } from '../../src/tools/verify.js';
 import { makeCaller, startApp, type TestApp } from '../help/app.js';
 import { makeTestFolder, openAdmin, removeTestFolder } from '../help/own-stores.js';
 import { openParts } from '../help/parts.js';
@@ -247,7 +247,7 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   const sql = openAdmin(embeddedPostgresUrl(folder) ?? '');
   t.teardown(() => sql.end());
   t.same(await countRows(sql), counts);
-  t.match(await runTool('verify', env), { code: 0, output: /Nothing differs/ });
+  t.match(await run(runVerify, env), { code: 0, output: /Nothing differs/ });
 
   const after = await predict(at, other?.key);
   t.equal(after.status, 201, 'keys work');
@@ -258,7 +258,7 @@ t.test('what the demo made moves to an empty folder and goes on there', async (t
   const events = await makeCaller(at)('GET', `/api/events?after=${last.body.head}`);
   t.match(events.body.events, [{ offset: last.body.head + 1, id: after.body.event_id }]);
   t.same(events.body.events.length, 1);
-  t.match(await runTool('verify', env), { code: 0, output: /Nothing differs/ });
+  t.match(await run(runVerify, env), { code: 0, output: /Nothing differs/ });
   const running = await run(runRestore, env, file, '--replace');
   t.match(running, { code: 1, output: /The service already runs on/ });
 });

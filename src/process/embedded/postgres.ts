@@ -161,7 +161,7 @@ const launch = async (
   };
 };
 
-/** Who can enter the folder of the socket could also read the files: no password adds to that. */
+/** A user who can enter the socket's folder could also read the files: a password adds nothing. */
 const writeRules = (cluster: string): void => {
   const rules = 'local all all trust\n';
   const file = path.join(cluster, 'pg_hba.conf');

@@ -47,8 +47,8 @@ interface Expected {
 }
 
 /**
- * What is stated how often, by question, family and size of owner, as of the offset at which the
- * tally of the question stands: what the log has by now, without what it got after that offset.
+ * How often each value is stated, by question, family and size of owner, as of the offset at which
+ * the tally of the question stands: all that the log has by now, without what came after it.
  */
 const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
   Expected[]
