@@ -291,21 +291,15 @@ const watchParent = (onGone: () => void): void => {
   timer.unref();
 };
 
-/** An embedded store that is started again at once, at the same address, whenever it ends. */
-interface SupervisedStore {
-  readonly name: string;
-  readonly url: string;
-  stop(): Promise<void>;
-  /** Ends it without ceremony. */
-  kill(): Promise<void>;
-}
-
 const kill_ms = 2_000;
 
+type SupervisedStore = Awaited<ReturnType<typeof superviseStore>>;
+
+/** An embedded store that is started again, at the same address, whenever it ends. */
 const superviseStore = async (
-  { config, say }: Supervisor,
+  { config, say }: Pick<Supervisor, 'config' | 'say'>,
   name: 'Redis' | 'Postgres',
-): Promise<SupervisedStore> => {
+) => {
   const stopped = new AbortController();
   const start = (): Promise<EmbeddedStore> =>
     (name === 'Redis' ? startRedis : startPostgres)({ data_dir: config.DATA_DIR, say });
@@ -330,12 +324,12 @@ const superviseStore = async (
   return {
     name,
     url,
-    async stop() {
+    async stop(): Promise<void> {
       stopped.abort();
       await store.stop();
       await done;
     },
-    async kill() {
+    async kill(): Promise<void> {
       stopped.abort();
       // Ends it at once and leaves files that the next start can use.
       signalProcess(store.pid, name === 'Redis' ? 'SIGKILL' : 'SIGQUIT');

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { readOrEmpty, type Say, syncFolder } from './data-dir.js';
+import { readOrEmpty, syncFolder } from './data-dir.js';
 import {
   findCluster,
   findPostgresHome,
@@ -24,6 +24,7 @@ import {
   type EmbeddedStore,
   isServerOf,
   lastLines,
+  type StoreOptions,
   startServer,
   stopProcesses,
 } from './processes.js';
@@ -34,9 +35,7 @@ import {
  * → start → wait until it takes connections. It may be killed at any point; the next start goes on
  * from whatever is there.
  */
-export interface PostgresOptions {
-  readonly data_dir: string;
-  readonly say: Say;
+export interface PostgresOptions extends StoreOptions {
   /** False gives up every safety for speed: for tests that never crash it, and nothing else. */
   readonly durable?: boolean;
 }

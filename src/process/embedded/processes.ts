@@ -4,9 +4,15 @@ import { closeSync, readFileSync, statSync } from 'node:fs';
 import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { findProcesses, startTime } from '../../boot/processes.mjs';
-import { openLog } from './data-dir.js';
+import { openLog, type Say } from './data-dir.js';
 
 /** What embedded Postgres and embedded Redis have in common: life and death of a server process. */
+
+export interface StoreOptions {
+  /** Holds the files of the server. */
+  readonly data_dir: string;
+  readonly say: Say;
+}
 
 /** A server that this process started and answers for. */
 export interface EmbeddedStore {

@@ -4,20 +4,22 @@ import path from 'node:path';
 import { Redis } from 'ioredis';
 import type { Say } from './data-dir.js';
 import { socketFolder } from './postgres-home.js';
-import { type EmbeddedStore, isServerOf, startServer, stopProcesses } from './processes.js';
+import {
+  type EmbeddedStore,
+  isServerOf,
+  type StoreOptions,
+  startServer,
+  stopProcesses,
+} from './processes.js';
 
 /**
  * A private Redis under a data folder, on a unix socket. What it keeps can be made again from
  * Postgres, so files that it cannot read are deleted and it starts empty.
  */
-export interface RedisOptions {
-  readonly data_dir: string;
-  readonly say: Say;
-}
 
 const folderIn = (data_dir: string): string => path.join(realpathSync(data_dir), 'redis');
 
-export const startRedis = async ({ data_dir, say }: RedisOptions): Promise<EmbeddedStore> => {
+export const startRedis = async ({ data_dir, say }: StoreOptions): Promise<EmbeddedStore> => {
   const folder = folderIn(data_dir);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const binary = findRedis(say);
