@@ -15,8 +15,9 @@ import { checkRecord, countRecord } from './verify/record-store.js';
 
 const looks = 4;
 const again_ms = 1_000;
-/** The figures in a sentence may change from look to look; its beginning says what it is about. */
-const subjectOf = (line: string): string => line.slice(0, 48);
+/** Figures change from look to look; the beginning without them, but with ids, names the subject. */
+const subjectOf = (line: string): string =>
+  line.replace(/(?<![\w-])\d+(?![\w-])/g, '').slice(0, 48);
 
 /**
  * Everything in which a service contradicts itself, as sentences: the record (points, predictions,
