@@ -132,7 +132,7 @@ export const withTarget = async <T>(config: Config, use: (sql: Sql) => Promise<T
 export const withSource = async <T>(config: Config, use: (sql: Sql) => Promise<T>): Promise<T> => {
   const { DATA_DIR, DATABASE_URL } = config;
   if (DATABASE_URL !== undefined) return withSql(DATABASE_URL, config, use);
-  const url = existsSync(DATA_DIR) ? embeddedPostgresUrl(DATA_DIR) : null;
+  const url = embeddedPostgresUrl(DATA_DIR);
   if (url === null) throw new Stopped(`There is no service in ${DATA_DIR}: set DATA_DIR.`);
   return isRunning(DATA_DIR) ? withSql(url, config, use) : withTarget(config, use);
 };

@@ -157,6 +157,7 @@ export const placeOutside = (data_dir: string): string =>
 
 /** The cluster of a data folder; null when there is none yet. */
 export const findCluster = (folder: string): string | null => {
+  if (!existsSync(folder)) return null;
   const data_dir = realpathSync(folder);
   const named = placeOutside(data_dir);
   const inside = path.join(data_dir, 'postgres');
