@@ -126,14 +126,14 @@ const waitBefore = (
   const usual_ms = 50 + backoff(tries, 200, 5_000);
   if (outcome instanceof NoAnswer) return repeatable ? usual_ms : null;
   const { status, body, headers } = outcome;
-  const asked_ms = Number(headers.get('retry-after')) * 1_000 || 0;
-  if (status === 408 || status === 429) return asked_ms + usual_ms;
+  const retry_after_ms = Number(headers.get('retry-after')) * 1_000 || 0;
+  if (status === 408 || status === 429) return retry_after_ms + usual_ms;
   if (status === 409) {
     const { code } = (body ?? {}) as { code?: unknown };
-    return code === 'IDEMPOTENCY_IN_PROGRESS' ? Math.max(asked_ms, usual_ms) : null;
+    return code === 'IDEMPOTENCY_IN_PROGRESS' ? Math.max(retry_after_ms, usual_ms) : null;
   }
   const maybe_done = status === 502 || status === 503 || status === 504;
-  return maybe_done && repeatable ? Math.max(asked_ms, usual_ms) : null;
+  return maybe_done && repeatable ? Math.max(retry_after_ms, usual_ms) : null;
 };
 
 /** The last answer; rejects with `NoAnswer` when there was none. */

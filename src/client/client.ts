@@ -92,8 +92,8 @@ export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Clie
     id: Id,
     ...[input]: CallArguments<Id>
   ): Promise<Outcome<Id>> => {
-    const asked: CallOptions = input ?? {};
-    const answer = await perform(defaults, id, asked);
+    const call_options: CallOptions = input ?? {};
+    const answer = await perform(defaults, id, call_options);
     const { status, body, headers } = answer;
     if (status >= 400) return { ok: false, status, fault: faultOf(answer) };
     const replayed = headers.get('idempotency-replayed') === 'true';
@@ -106,8 +106,8 @@ export const makeClient = (openSocket: OpenSocket, options: ClientOptions): Clie
       if (outcome.ok) return outcome.body;
       throw new Refused(outcome.fault);
     },
-    stream(asked) {
-      const stream = new Stream(asked, socket, client.call);
+    stream(stream_options) {
+      const stream = new Stream(stream_options, socket, client.call);
       streams.add(stream);
       const forget = () => streams.delete(stream);
       stream.done.then(forget, forget);

@@ -125,8 +125,7 @@ export class States {
  * whose place in the line is that of the first one that was not read yet.
  */
 export class Queue {
-  readonly #items: (LogEvent | { readonly topic: string })[] = [];
-  readonly #states = new Map<string, StateUpdate>();
+  readonly #items: (LogEvent | StateUpdate)[] = [];
   #events = 0;
 
   /** Events only: states are bounded by their topics. */
@@ -135,30 +134,22 @@ export class Queue {
   }
 
   put(item: LogEvent | StateUpdate): void {
-    if (item.op === 'event') {
-      this.#events += 1;
-      this.#items.push(item);
-      return;
-    }
-    if (!this.#states.has(item.topic)) this.#items.push({ topic: item.topic });
-    this.#states.set(item.topic, item);
+    const isOlder = ({ op, topic }: LogEvent | StateUpdate): boolean =>
+      op === 'state' && topic === item.topic;
+    const at = item.op === 'state' ? this.#items.findIndex(isOlder) : -1;
+    if (at !== -1) this.#items[at] = item;
+    else this.#items.push(item);
+    if (item.op === 'event') this.#events += 1;
   }
 
   clear(): void {
     this.#items.length = 0;
-    this.#states.clear();
     this.#events = 0;
   }
 
   shift(): LogEvent | StateUpdate | undefined {
     const item = this.#items.shift();
-    if (item === undefined) return undefined;
-    if ('op' in item) {
-      this.#events -= 1;
-      return item;
-    }
-    const state = this.#states.get(item.topic);
-    this.#states.delete(item.topic);
-    return state;
+    if (item?.op === 'event') this.#events -= 1;
+    return item;
   }
 }

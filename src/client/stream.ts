@@ -45,8 +45,8 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   readonly #is_ours: ReadonlySet<string>;
   #mode: Mode = 'off';
   /** Id of the subscribe or unsubscribe frame that is to be answered. */
-  #asked = 0;
-  #asked_states = 0;
+  #pending_id = 0;
+  #pending_states_id = 0;
   /** From where the next subscription goes on; null: only what happens from then on. */
   #from: number | null;
   #filling = false;
@@ -180,8 +180,8 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     const states = this.#options.topics.filter(isStateTopic);
     this.#mode = 'held';
     if (states.length > 0) {
-      this.#asked_states = this.#link.nextId();
-      this.#link.send({ op: 'subscribe', id: this.#asked_states, topics: states });
+      this.#pending_states_id = this.#link.nextId();
+      this.#link.send({ op: 'subscribe', id: this.#pending_states_id, topics: states });
       if (this.#log_topics.length === 0) return;
     }
     this.#from = this.#order.cursor;
@@ -202,10 +202,10 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#joined_ms = performance.now();
     const { filter, last } = this.#options;
     const since = this.#from !== null ? { after: this.#from } : last === undefined ? {} : { last };
-    this.#asked = this.#link.nextId();
+    this.#pending_id = this.#link.nextId();
     this.#mode = 'joining';
     return this.#link.send({
-      ...{ op: 'subscribe', id: this.#asked, topics: this.#log_topics, ...since },
+      ...{ op: 'subscribe', id: this.#pending_id, topics: this.#log_topics, ...since },
       ...(filter === undefined ? {} : { filter }),
     });
   }
@@ -214,8 +214,8 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   #leave(from: number | null): void {
     this.#from = from;
     this.#mode = 'leaving';
-    this.#asked = this.#link.nextId();
-    this.#link.send({ op: 'unsubscribe', id: this.#asked, topics: this.#log_topics });
+    this.#pending_id = this.#link.nextId();
+    this.#link.send({ op: 'unsubscribe', id: this.#pending_id, topics: this.#log_topics });
   }
 
   #take(frame: Frame): void {
@@ -224,12 +224,12 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     else if (op === 'snapshot' || op === 'delta') this.#takeState(frame);
     else if (op === 'tick') this.#takeTick(frame);
     else if (op === 'gap') this.#takeGap(frame as unknown as Gap);
-    else if (id !== undefined && id === this.#asked_states) this.#takeStatesAnswer(frame);
-    else if (id === this.#asked && op === 'subscribed') this.#arrive(frame);
-    else if (id === this.#asked && op === 'unsubscribed') {
+    else if (id !== undefined && id === this.#pending_states_id) this.#takeStatesAnswer(frame);
+    else if (id === this.#pending_id && op === 'subscribed') this.#arrive(frame);
+    else if (id === this.#pending_id && op === 'unsubscribed') {
       this.#mode = 'held';
       this.#join();
-    } else if (id === this.#asked && op === 'error') {
+    } else if (id === this.#pending_id && op === 'error') {
       this.#takeError(frame as unknown as Fault<string>);
     }
   }

@@ -105,7 +105,7 @@ type ApiParts = ReturnType<typeof makeApiParts>;
 
 const makeApiParts = (deps: Deps, limiter: Limiter) => {
   const { sql, config } = deps;
-  const nudge = makeNudge(deps);
+  const wakeUp = makeWakeUp(deps);
   const consensus = createLiveConsensus(deps);
   const briefs = createBriefs(deps, consensus);
   const cache = createResponseCache();
@@ -119,13 +119,13 @@ const makeApiParts = (deps: Deps, limiter: Limiter) => {
       return deps.public_url;
     },
     ...{ consensus, briefs, cache, history, recent, originality },
-    placing: createPlacing({ ...deps, originality, committed: nudge }),
+    placing: createPlacing({ ...deps, originality, committed: wakeUp }),
     reach: config.CITATIONS_REACHABLE ? createReach(config) : null,
     takePrediction: (agent_id: string) => limiter.take([predictionsWindow(config, agent_id)]),
     principals: createPrincipals(deps),
     sessions: createSessions(deps),
     logins: createLoginLimit(config, limiter),
-    commenting: createCommenting(sql, nudge),
+    commenting: createCommenting(sql, wakeUp),
     voting: createVoting(sql),
     taxonomy: createTaxonomy(deps),
     questions: createQuestionCache(deps, (id) => {
@@ -194,10 +194,10 @@ const makeAuthenticate = (
 };
 
 /** After a message the relay looks again by itself for about so long. */
-const nudge_every_ms = 10;
+const wake_up_every_ms = 10;
 
 /** Wakes the relay, at most once in a while; what is committed meanwhile shares a message. */
-const makeNudge = ({ redis, config }: Deps): (() => void) => {
+const makeWakeUp = ({ redis, config }: Deps): (() => void) => {
   const channel = wakeUpChannel(config.REDIS_PREFIX);
   let sent_ms = Number.NEGATIVE_INFINITY;
   let is_waiting = false;
@@ -208,7 +208,7 @@ const makeNudge = ({ redis, config }: Deps): (() => void) => {
   };
   return () => {
     if (is_waiting) return;
-    const wait_ms = sent_ms + nudge_every_ms - performance.now();
+    const wait_ms = sent_ms + wake_up_every_ms - performance.now();
     is_waiting = wait_ms > 0;
     if (is_waiting) setTimeout(send, wait_ms).unref();
     else send();

@@ -84,7 +84,7 @@ export const openBase = async (config: Config, { role, index }: RoleOptions): Pr
     },
     async openSubscriber() {
       const options = { command_timeout_ms: 0, subscribes: true };
-      const connection = openRedis({ url: REDIS_URL, name: `${name} nudges`, log, ...options });
+      const connection = openRedis({ url: REDIS_URL, name: `${name} wake-ups`, log, ...options });
       connections.push(connection);
       await connectRedis(connection);
       return connection;

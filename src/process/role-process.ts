@@ -1,10 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
-import { findProcesses } from '../boot/processes.mjs';
 import { type Config, type RoleName, role_names } from '../config.js';
 import { type Running, withDeadline } from '../kit/service.js';
 import type { Say } from './embedded/data-dir.js';
-import { stopProcess } from './embedded/processes.js';
+import { stopProcesses } from './embedded/processes.js';
 
 /**
  * One role in a process of its own, started again whenever it ends, and killed when it stands
@@ -50,14 +49,10 @@ interface RoleProcessOptions {
   readonly say: Say;
 }
 
-const first_backoff_ms = 100;
-/** One that works between its ends is to be missed for no longer. */
-const longest_backoff_ms = 1_000;
-const healthy_ms = 30_000;
 /** So often a process may end before it was ever ready; then the service does not start. */
 const first_tries = 3;
 
-const beat_ms = 1_000;
+const heartbeat_ms = 1_000;
 const silent_ms = 5_000;
 /** Until it is ready a process loads, and may do so in one piece. */
 const starting_ms = 60_000;
@@ -83,50 +78,42 @@ export const readRoleArgs = (words: readonly string[]): RoleArgs | null => {
 };
 
 /** Ends the role processes of a service that was killed: they would keep the port. */
-export const endOrphans = async (data_dir: string): Promise<void> => {
+export const endOrphans = (data_dir: string): Promise<void> => {
   const word = dataWord(data_dir);
-  const orphans = findProcesses(
+  return stopProcesses(
     (command) => command.includes(word) && readRoleArgs(command) !== null,
+    [['SIGKILL', 5_000]],
   );
-  await Promise.all(orphans.map((pid) => stopProcess(pid, [['SIGKILL', 5_000]])));
 };
 
 export const keepRole = (options: RoleProcessOptions): RoleProcess => {
   const { args, say } = options;
-  const name = `${args.role} ${args.index}`;
+  const name = `The ${args.role} ${args.index} process`;
   const stopped = new AbortController();
   let child: ChildProcess | null = null;
-  let was_ready = false;
+  let tries = 0;
   let onReady = (_: number | undefined): void => undefined;
   let onFailed = (_: Error): void => undefined;
   const ready = new Promise<number | undefined>((resolve, reject) => {
     onReady = resolve;
     onFailed = reject;
   });
-
   const onStarted = (port: number | undefined): void => {
-    was_ready = true;
+    tries = Number.NEGATIVE_INFINITY;
     onReady(port);
   };
-  const runOn = async (): Promise<void> => {
-    let backoff_ms = first_backoff_ms;
-    for (let tries = 1; !stopped.signal.aborted; tries += 1) {
-      const started_ms = performance.now();
-      child = forkRole(options);
-      const why = await watchRole(child, onStarted);
-      child = null;
-      if (stopped.signal.aborted) return;
-      if (!was_ready && tries >= first_tries) {
-        return onFailed(new Error(`The ${name} process does not start: ${why}`));
-      }
-      if (performance.now() - started_ms >= healthy_ms) backoff_ms = first_backoff_ms;
-      say(`The ${name} process ended (${why}); it is started again.`);
-      await wait(backoff_ms, undefined, { signal: stopped.signal }).catch(() => undefined);
-      backoff_ms = Math.min(backoff_ms * 2, longest_backoff_ms);
+  const live = async (): Promise<string> => {
+    child = forkRole(options);
+    const why = await watchRole(child, onStarted);
+    child = null;
+    tries += 1;
+    if (tries >= first_tries) {
+      stopped.abort();
+      onFailed(new Error(`${name} does not start: ${why}`));
     }
+    return why;
   };
-
-  const done = runOn();
+  const done = keepAlive({ name, say, live, stopped: stopped.signal });
   // Nobody has to wait for it: a stop before it is ready is no failure.
   ready.catch(() => undefined);
   const kill = (): void => {
@@ -146,18 +133,49 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
   };
 };
 
+const first_backoff_ms = 50;
+/** What works between its ends, or waits for room on a disk, is to be missed for no longer. */
+const longest_backoff_ms = 1_000;
+const healthy_ms = 30_000;
+
+interface KeepAliveOptions {
+  readonly name: string;
+  readonly say: Say;
+  readonly stopped: AbortSignal;
+  /** Starts it and waits for its end; why it ended. */
+  readonly live: () => Promise<string>;
+}
+
+/** Starts a process again whenever it ends, until it is stopped. */
+export const keepAlive = async ({ name, say, stopped, live }: KeepAliveOptions): Promise<void> => {
+  for (let backoff_ms = first_backoff_ms; ; ) {
+    const started_ms = performance.now();
+    const why = await live();
+    if (stopped.aborted) return;
+    if (performance.now() - started_ms >= healthy_ms) backoff_ms = first_backoff_ms;
+    say(`${name} ended (${why}); it is started again.`);
+    await rest(backoff_ms, stopped);
+    if (stopped.aborted) return;
+    backoff_ms = Math.min(backoff_ms * 2, longest_backoff_ms);
+  }
+};
+
+/** Rests so long, or until the signal. */
+export const rest = (ms: number, signal: AbortSignal): Promise<void> =>
+  wait(ms, undefined, { signal }).catch(() => undefined);
+
 /** Lives with a role until it ends; why it ended. */
 const watchRole = async (
   child: ChildProcess,
   onStarted: (port: number | undefined) => void,
 ): Promise<string> => {
   let message = '';
-  const watchdog = watchBeats(() => {
+  const watchdog = watchHeartbeats(() => {
     message = 'it stood still';
     child.kill('SIGKILL');
   });
   child.on('message', (said: FromRole) => {
-    watchdog.onBeat();
+    watchdog.onHeartbeat();
     if (said.type === 'failed') message = said.message;
     else if (said.type === 'ready') {
       watchdog.onReady();
@@ -169,8 +187,8 @@ const watchRole = async (
   return message === '' ? ending : message;
 };
 
-/** Calls `onSilent` once when no beat came in time. */
-const watchBeats = (onSilent: () => void) => {
+/** Calls `onSilent` once when no heartbeat came in time. */
+const watchHeartbeats = (onSilent: () => void) => {
   let limit_ms = starting_ms;
   let silence_ms = 0;
   let looked_ms = performance.now();
@@ -185,7 +203,7 @@ const watchBeats = (onSilent: () => void) => {
   };
   const timer = setInterval(look, look_ms).unref();
   return {
-    onBeat(): void {
+    onHeartbeat(): void {
       silence_ms = 0;
     },
     /** It has started: from now on the short limit counts. */
@@ -236,17 +254,17 @@ export const runRole = async ({ config, args, start }: ChildOptions): Promise<nu
     process.on(signal, () => undefined);
   }
   const stopping = whenStopped();
-  setInterval(() => void sayUp({ type: 'alive' }), beat_ms).unref();
+  setInterval(() => void sendUp({ type: 'alive' }), heartbeat_ms).unref();
   let running: Running;
   try {
     running = await start(config, args);
   } catch (error) {
     console.error(error);
     const message = error instanceof Error ? error.message : String(error);
-    await sayUp({ type: 'failed', message });
+    await sendUp({ type: 'failed', message });
     return 1;
   }
-  await sayUp({ type: 'ready', ...(running.port === undefined ? {} : { port: running.port }) });
+  await sendUp({ type: 'ready', ...(running.port === undefined ? {} : { port: running.port }) });
   const limit_ms = await stopping;
   return withDeadline(running.stop(), limit_ms, `Stopping ${args.role}`).then(
     () => 0,
@@ -265,7 +283,7 @@ const whenStopped = (): Promise<number> =>
   });
 
 /** Fulfilled when the message is on its way, or when nobody is there to hear it. */
-const sayUp = (message: FromRole): Promise<void> =>
+const sendUp = (message: FromRole): Promise<void> =>
   new Promise((resolve) => {
     if (!process.connected || process.send === undefined) return resolve();
     process.send(message, () => resolve());

@@ -62,8 +62,8 @@ export interface SignerOptions extends Partial<SendingOptions> {
 
 /** Sends webhooks. */
 export const createSigner = (deps: Deps, options: SignerOptions = {}): Part => {
-  const { webhooks = createWebhooks(deps.config), maintenance: kept, ...rest } = options;
-  const maintenance = createMaintenance(deps, kept);
+  const { webhooks = createWebhooks(deps.config), maintenance: timing, ...rest } = options;
+  const maintenance = createMaintenance(deps, timing);
   const sending = new Sending(deps, { ...rest, webhooks });
   const { stats } = sending;
   return {

@@ -18,7 +18,7 @@ import { startPostgres } from './embedded/postgres.js';
 import { placeOutside } from './embedded/postgres-home.js';
 import { type EmbeddedStore, pickPort, probePort, signalProcess } from './embedded/processes.js';
 import { startRedis } from './embedded/redis.js';
-import { endOrphans, keepRole, type RoleProcess } from './role-process.js';
+import { endOrphans, keepAlive, keepRole, type RoleProcess, rest } from './role-process.js';
 
 /**
  * Runs the whole service. Order of the start: claim DATA_DIR → port free? → keys, stores →
@@ -113,12 +113,12 @@ const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
 /** Both are waited for, also when one fails: what has started must be known to the stop. */
 const openStores = async (self: Supervisor) => {
   const { config, stores } = self;
-  const keep = async (name: 'Redis' | 'Postgres'): Promise<string> => {
-    const kept = await superviseStore(self, name);
-    stores.push(kept);
-    return kept.url;
+  const open = async (name: 'Redis' | 'Postgres'): Promise<string> => {
+    const store = await superviseStore(self, name);
+    stores.push(store);
+    return store.url;
   };
-  const opening = [config.DATABASE_URL ?? keep('Postgres'), config.REDIS_URL ?? keep('Redis')];
+  const opening = [config.DATABASE_URL ?? open('Postgres'), config.REDIS_URL ?? open('Redis')];
   await Promise.allSettled(opening);
   const [DATABASE_URL = '', REDIS_URL = ''] = await Promise.all(opening);
   return { DATABASE_URL, REDIS_URL };
@@ -274,10 +274,6 @@ const watchStopSignals = (env: NodeJS.ProcessEnv) => {
   return { stop: stop.signal, force: force.signal };
 };
 
-/** Rests so long, or until the signal. */
-const rest = (ms: number, signal: AbortSignal): Promise<void> =>
-  wait(ms, undefined, { signal }).catch(() => undefined);
-
 const whenAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -295,64 +291,45 @@ const watchParent = (onGone: () => void): void => {
   timer.unref();
 };
 
-/** An embedded store that is started again at once, at the same address, whenever it ends. */
-interface SupervisedStore {
-  readonly name: string;
-  readonly url: string;
-  stop(): Promise<void>;
-  /** Ends it without ceremony. */
-  kill(): Promise<void>;
-}
-
-/** A store that lacks room on its disk is to be back soon after there is some. */
-const longest_backoff_ms = 1_000;
 const kill_ms = 2_000;
 
-const superviseStore = async (
-  { config, say }: Supervisor,
-  name: 'Redis' | 'Postgres',
-): Promise<SupervisedStore> => {
-  const stopped = new AbortController();
-  const start = (must_keep_port: boolean): Promise<EmbeddedStore> => {
-    const options = { data_dir: config.DATA_DIR, say, must_keep_port };
-    return name === 'Redis' ? startRedis(options) : startPostgres(options);
-  };
-  let store = await start(false);
-  const { url } = store;
+type SupervisedStore = Awaited<ReturnType<typeof superviseStore>>;
 
-  const startAgain = async (): Promise<void> => {
-    for (let backoff_ms = 50; !stopped.signal.aborted; backoff_ms *= 2) {
-      try {
-        store = await start(true);
-        return say(`${name} runs again.`);
-      } catch (error) {
-        say(`${name}: ${error instanceof Error ? error.message : error}`);
-      }
-      await rest(Math.min(backoff_ms, longest_backoff_ms), stopped.signal);
-    }
-  };
-  let starting: Promise<void> = Promise.resolve();
-  const watch = async (): Promise<void> => {
-    for (;;) {
+/** An embedded store that is started again, at the same address, whenever it ends. */
+const superviseStore = async (
+  { config, say }: Pick<Supervisor, 'config' | 'say'>,
+  name: 'Redis' | 'Postgres',
+) => {
+  const stopped = new AbortController();
+  const start = (): Promise<EmbeddedStore> =>
+    (name === 'Redis' ? startRedis : startPostgres)({ data_dir: config.DATA_DIR, say });
+  let store = await start();
+  const { url } = store;
+  let has_ended = false;
+  const live = async (): Promise<string> => {
+    try {
+      if (has_ended) store = await start();
+      // A start that was under way at the stop has made another one to stop.
+      if (stopped.signal.aborted) await store.stop();
+      else if (has_ended) say(`${name} runs again.`);
+      has_ended = false;
       await store.exited;
-      if (stopped.signal.aborted) return;
-      say(`${name} ended; it is started again.`);
-      starting = startAgain();
-      await starting;
+      has_ended = true;
+      return 'its process is gone';
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
     }
   };
-  const done = watch();
+  const done = keepAlive({ name, say, live, stopped: stopped.signal });
   return {
     name,
     url,
-    async stop() {
+    async stop(): Promise<void> {
       stopped.abort();
-      // A start that is under way makes another one to stop.
-      await starting;
       await store.stop();
       await done;
     },
-    async kill() {
+    async kill(): Promise<void> {
       stopped.abort();
       // Ends it at once and leaves files that the next start can use.
       signalProcess(store.pid, name === 'Redis' ? 'SIGKILL' : 'SIGQUIT');

@@ -5,7 +5,6 @@ import { openSql, type Sql, type Tx } from '../db/client.js';
 import { deriveKey } from '../kit/sealing.js';
 import { claimDataDir, readOrEmpty } from '../process/embedded/data-dir.js';
 import { embeddedPostgresUrl, startPostgres } from '../process/embedded/postgres.js';
-
 import { type Entry, writeArchive } from './backup/archive.js';
 import { readTables, type Table, unboundStatements } from './backup/tables-store.js';
 import { type Call, isRunning, runCommand, Stopped, startCommand, writeLine } from './command.js';
@@ -133,7 +132,7 @@ export const withTarget = async <T>(config: Config, use: (sql: Sql) => Promise<T
 export const withSource = async <T>(config: Config, use: (sql: Sql) => Promise<T>): Promise<T> => {
   const { DATA_DIR, DATABASE_URL } = config;
   if (DATABASE_URL !== undefined) return withSql(DATABASE_URL, config, use);
-  const url = existsSync(DATA_DIR) ? embeddedPostgresUrl(DATA_DIR) : null;
+  const url = embeddedPostgresUrl(DATA_DIR);
   if (url === null) throw new Stopped(`There is no service in ${DATA_DIR}: set DATA_DIR.`);
   return isRunning(DATA_DIR) ? withSql(url, config, use) : withTarget(config, use);
 };
@@ -164,7 +163,7 @@ export const sayRowsOn =
     writeLine(screen, `  ${table.padEnd(24)} ${rows.toLocaleString('en-US').padStart(12)}`);
   };
 
-const runBackup = (call: Call): Promise<number> =>
+export const runBackup = (call: Call): Promise<number> =>
   runCommand(call, {
     ...{ help, options: {}, takes_one: 'maybe', after_error: 'No backup was made.' },
     async work(_, given) {

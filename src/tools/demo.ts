@@ -53,24 +53,17 @@ interface Story {
   readonly admin: Client;
   /** Names and sources of a run have this in them, so that the demo can be played again. */
   readonly run_id: string;
+  readonly agent_count: number;
+  readonly data_dir: string;
   readonly progress: Progress;
   readonly stop: AbortSignal | undefined;
+  /** Run at the end, the last one first. */
   readonly closers: (() => unknown)[];
 }
 
 interface Question {
   readonly id: string;
   readonly text: string;
-}
-
-interface Play {
-  /** API keys. */
-  readonly agents: readonly string[];
-  readonly questions: readonly Question[];
-  /** Ids of the events `prediction.placed` of these questions: seen on the websocket, … */
-  readonly seen: ReadonlySet<string>;
-  /** … and in the webhook receiver. */
-  readonly receiver: Receiver;
 }
 
 /** The token of the mailed link to this address, once the mail lies in the development outbox. */
@@ -190,9 +183,9 @@ export const startReceiver = async (tls: { cert: string; key: string }, isOwn: I
   return Object.assign(state, { port: (server.address() as AddressInfo).port, close });
 };
 
-/** A person, the agents, the questions: everything before the first prediction. */
-const prepare = async (story: Story, agent_count: number, data_dir: string): Promise<Play> => {
-  const { progress, client, admin, run_id, closers, stop } = story;
+/** From the first registration to the summary; whether all counts are equal. */
+const play = async (story: Story): Promise<boolean> => {
+  const { progress, client, admin, run_id, agent_count, data_dir, closers, stop } = story;
   const limit = pLimit(4);
   const agents = await limit.map(cast.slice(0, agent_count), async ({ name, model }) => {
     stop?.throwIfAborted();
@@ -209,46 +202,42 @@ const prepare = async (story: Story, agent_count: number, data_dir: string): Pro
   progress.say(`${questions.length} questions created and published.`);
   const isOwn: IsOwn = (id) => questions.some((question) => question.id === id);
   closers.push(client.close);
-  const seen = await listen(client, isOwn);
+  const on_socket = await listen(client, isOwn);
   progress.say('A websocket listens to the topic "all".');
   const read = (name: string): string => readFileSync(path.join(data_dir, name), 'utf8');
   const tls = { cert: read('dev-cert.pem'), key: read('dev-key.pem') };
   const receiver = await startReceiver(tls, isOwn);
   closers.push(receiver.close);
   const url = `https://127.0.0.1:${receiver.port}/events`;
-  const body = { url, events: ['prediction.placed'] as const };
-  const { id, secret } = await human.call('createWebhook', { body });
-  closers.push(() => human.call('deleteWebhook', { params: { id } }));
+  const hook = { url, events: ['prediction.placed'] as const };
+  const { id: hook_id, secret } = await human.call('createWebhook', { body: hook });
+  closers.push(() => human.call('deleteWebhook', { params: { id: hook_id } }));
   receiver.secret = secret;
   progress.say(`A webhook sends prediction.placed to ${url}.`);
-  return { agents, questions, seen, receiver };
-};
 
-/** Every agent predicts on every question, each beginning with another one; ids of the events. */
-const predictAll = async (story: Story, play: Play): Promise<ReadonlySet<string>> => {
-  const { agents, questions, seen, receiver } = play;
+  const wanted = agents.length * questions.length;
   const accepted = new Set<string>();
-  const predictOn = async (api_key: string, agent: number, question: number): Promise<void> => {
-    story.stop?.throwIfAborted();
-    const id = questions[question]?.id ?? '';
-    const body = speak({ agent, question, run_id: story.run_id });
-    const as_agent = story.client.with({ api_key });
-    const placed = await as_agent.call('predict', { params: { id }, body });
+  const predict = async (api_key: string, agent: number, question: number): Promise<void> => {
+    stop?.throwIfAborted();
+    const params = { id: questions[question]?.id ?? '' };
+    const body = speak({ agent, question, run_id });
+    const placed = await client.with({ api_key }).call('predict', { params, body });
     if (!('event_id' in placed)) throw new Stopped('An answer has no event_id.');
     accepted.add(placed.event_id);
-    story.progress.show(
-      `predictions ${accepted.size}/${agents.length * questions.length}, ` +
-        `events ${seen.size}, deliveries verified ${receiver.verified.size}`,
+    progress.show(
+      `predictions ${accepted.size}/${wanted}, events ${on_socket.size}, ` +
+        `deliveries verified ${receiver.verified.size}`,
     );
   };
+  // Every agent predicts on every question, each beginning with another one.
   await Promise.all(
     agents.map(async (api_key, agent) => {
       for (const n of questions.keys()) {
-        await predictOn(api_key, agent, (agent + n) % questions.length);
+        await predict(api_key, agent, (agent + n) % questions.length);
       }
     }),
   );
-  return accepted;
+  return compareCounts(story, questions, { wanted, accepted, on_socket, receiver });
 };
 
 interface Tally {
@@ -285,19 +274,16 @@ export const summarise = (tally: Tally) => {
 /** Waits until all four counts agree, or until the missing events are too late. */
 const compareCounts = async (
   { client, progress, url, stop }: Story,
-  { agents, questions, seen, receiver }: Play,
-  accepted: ReadonlySet<string>,
+  questions: readonly Question[],
+  counts: Pick<Tally, 'wanted' | 'accepted' | 'on_socket'> & { readonly receiver: Receiver },
 ): Promise<boolean> => {
   for (const give_up_ms = Date.now() + straggler_ms; ; await delay(look_ms)) {
     stop?.throwIfAborted();
     const found = await Promise.all(
       questions.map(({ id }) => client.call('getConsensus', { params: { id } })),
     );
-    const { equal, lines } = summarise({
-      ...{ wanted: agents.length * questions.length, accepted, on_socket: seen },
-      ...{ verified: receiver.verified, rejected: receiver.rejected },
-      consensus_total: found.reduce((sum, { total_predictions: n }) => sum + n, 0),
-    });
+    const consensus_total = found.reduce((sum, { total_predictions: n }) => sum + n, 0);
+    const { equal, lines } = summarise({ ...counts, ...counts.receiver, consensus_total });
     if (!equal && Date.now() < give_up_ms) continue;
     const views = found.map(
       ({ forecast, leading_option }, n) =>
@@ -342,11 +328,11 @@ export const runDemo = (call: Call): Promise<number> =>
       const admin = client.with({ headers: { 'x-admin-key': admin_key } });
       const run_id = randomBytes(3).toString('hex');
       const closers: (() => unknown)[] = [];
-      const story = { url, client, admin, run_id, progress, stop: call.stop, closers };
       progress.say(`Demo run ${run_id} against ${url}`);
       try {
-        const play = await prepare(story, agent_count, data_dir);
-        return (await compareCounts(story, play, await predictAll(story, play))) ? 0 : 1;
+        const { stop } = call;
+        const running = { url, run_id, agent_count, data_dir, progress, stop, closers };
+        return (await play({ ...running, client, admin })) ? 0 : 1;
       } finally {
         for (const close of closers.reverse()) {
           await Promise.resolve(close()).catch(() => undefined);

@@ -62,35 +62,12 @@ const routesByTag = (): readonly Route[] => {
   return tags.flatMap((tag) => routes.filter((route) => route.tag === tag));
 };
 
-const routeTable = (): string =>
-  makeTable(
-    ['Method', 'Path', 'Who may call', 'Limit', 'What it does'],
-    routesByTag().map(({ method, path, auth, limits, summary }) => [
-      method,
-      asCode(path),
-      callers[auth],
-      limits.map(asCode).join(', '),
-      asPhrase(summary),
-    ]),
-  );
-
 const fieldsOf = ({ data }: EventDef): string => {
   const required = new Set(data.required ?? []);
   return Object.keys(data.properties)
     .map((name) => asCode(required.has(name) ? name : `${name}?`))
     .join(', ');
 };
-
-const eventTable = (): string =>
-  makeTable(
-    ['Event', 'When', 'Who hears it', 'Data'],
-    catalogue.map((def) => [
-      asCode(def.name),
-      asPhrase(def.about),
-      def.audience === 'everyone' ? 'everybody' : 'the author it is about',
-      fieldsOf(def),
-    ]),
-  );
 
 /** Every refusal over HTTP, by code and then by status; one that two routes share stands once. */
 export const allFaults = (): readonly FaultDef[] => {
@@ -103,40 +80,12 @@ export const allFaults = (): readonly FaultDef[] => {
   );
 };
 
-const faultTable = (): string =>
-  makeTable(
-    ['Code', 'Status', 'Category', 'Try again', 'Sentence'],
-    allFaults().map(({ code, status, category, retryable, sentence }) => [
-      asCode(code),
-      String(status),
-      category,
-      retryable ? 'yes' : '',
-      sentence,
-    ]),
-  );
-
-const socketFaultTable = (): string =>
-  makeTable(
-    ['Code', 'Category', 'Sentence'],
-    Object.values(ws_faults).map(({ code, category, sentence }) => [
-      asCode(code),
-      category,
-      sentence,
-    ]),
-  );
-
 const adviceOf = (code: number): string =>
   code < 4_100
     ? 'do not try again unchanged'
     : code < 4_200
       ? 'wait, a little longer each time, then try again'
       : 'connect again now, within the spread given';
-
-const closeCodeTable = (): string =>
-  makeTable(
-    ['Close code', 'Name', 'What to do'],
-    Object.entries(close_codes).map(([name, code]) => [String(code), asCode(name), adviceOf(code)]),
-  );
 
 const showNumber = (value: number): string => value.toLocaleString('en-US');
 
@@ -146,18 +95,6 @@ const tellCounted = (name: LimitName): string => {
   if (counted.length === 0) return 'nothing yet';
   return counted.map((what) => (what.startsWith('every') ? what : asCode(what))).join(', ');
 };
-
-const limitTable = (): string =>
-  makeTable(
-    ['Limit', 'Per minute', 'Of each', 'Counts', 'Setting'],
-    Object.entries(limit_table).map(([name, { setting, per }]) => [
-      asCode(name),
-      showNumber(Number(settings[setting].fallback)),
-      per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
-      tellCounted(name as LimitName),
-      asCode(setting),
-    ]),
-  );
 
 /** A new limit does not compile before it has a sentence here. */
 const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
@@ -184,42 +121,77 @@ const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
   drain_ms: 'Milliseconds over which all sockets are closed at a stop',
 };
 
-const socketLimitTable = (): string =>
-  makeTable(
-    ['Limit', 'Value', 'What it bounds'],
-    Object.entries(socket_limits).map(([name, about]) => [
-      asCode(name),
-      showNumber(default_limits[name as keyof HubLimits]),
-      about,
-    ]),
-  );
-
 /** Defaults that depend on the machine the table is made on. */
 const fixed_defaults: Readonly<Partial<Record<SettingName, string>>> = {
   API_PROCESSES: 'cores − 1',
 };
 
-const settingTable = (): string =>
-  makeTable(
+/** By the name of their markers: the head of each table, and its rows. */
+const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
+  routes: () => [
+    ['Method', 'Path', 'Who may call', 'Limit', 'What it does'],
+    ...routesByTag().map(({ method, path, auth, limits, summary }) => [
+      ...[method, asCode(path), callers[auth], limits.map(asCode).join(', '), asPhrase(summary)],
+    ]),
+  ],
+  events: () => [
+    ['Event', 'When', 'Who hears it', 'Data'],
+    ...catalogue.map((def) => [
+      asCode(def.name),
+      asPhrase(def.about),
+      def.audience === 'everyone' ? 'everybody' : 'the author it is about',
+      fieldsOf(def),
+    ]),
+  ],
+  faults: () => [
+    ['Code', 'Status', 'Category', 'Try again', 'Sentence'],
+    ...allFaults().map(({ code, status, category, retryable, sentence }) => [
+      ...[asCode(code), String(status), category, retryable ? 'yes' : '', sentence],
+    ]),
+  ],
+  'socket-faults': () => [
+    ['Code', 'Category', 'Sentence'],
+    ...Object.values(ws_faults).map((def) => [asCode(def.code), def.category, def.sentence]),
+  ],
+  'close-codes': () => [
+    ['Close code', 'Name', 'What to do'],
+    ...Object.entries(close_codes).map(([name, code]) => [
+      ...[String(code), asCode(name), adviceOf(code)],
+    ]),
+  ],
+  limits: () => [
+    ['Limit', 'Per minute', 'Of each', 'Counts', 'Setting'],
+    ...Object.entries(limit_table).map(([name, { setting, per }]) => [
+      asCode(name),
+      showNumber(Number(settings[setting].fallback)),
+      per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
+      tellCounted(name as LimitName),
+      asCode(setting),
+    ]),
+  ],
+  'socket-limits': () => [
+    ['Limit', 'Value', 'What it bounds'],
+    ...Object.entries(socket_limits).map(([name, about]) => [
+      ...[asCode(name), showNumber(default_limits[name as keyof HubLimits]), about],
+    ]),
+  ],
+  settings: () => [
     ['Setting', 'Default', 'Meaning'],
-    Object.entries(settings).map(([name, { fallback, about, secret }]) => {
+    ...Object.entries(settings).map(([name, { fallback, about, secret }]) => {
       const fixed = fixed_defaults[name as SettingName];
       const value = fallback === undefined || fallback === '' ? '' : asCode(fallback);
       return [asCode(name), fixed ?? value, secret === true ? `**Secret.** ${about}` : about];
     }),
-  );
+  ],
+};
 
 const makeTables = (): ReadonlyMap<string, string> =>
-  new Map([
-    ['routes', routeTable()],
-    ['events', eventTable()],
-    ['faults', faultTable()],
-    ['socket-faults', socketFaultTable()],
-    ['close-codes', closeCodeTable()],
-    ['limits', limitTable()],
-    ['socket-limits', socketLimitTable()],
-    ['settings', settingTable()],
-  ]);
+  new Map(
+    Object.entries(tables).map(([name, rowsOf]) => {
+      const [head = [], ...rows] = rowsOf();
+      return [name, makeTable(head, rows)];
+    }),
+  );
 
 export interface Filled {
   readonly text: string;

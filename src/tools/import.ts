@@ -233,7 +233,7 @@ async function* readTyped({ file, stop }: Source, onProblem = (_: number, __: st
 
 const sendFile = async (run: Run, source: Source): Promise<void> => {
   const seen = new Set<RecordType>();
-  /** What is said of an agent, by a line of its own or by its forecasts. */
+  /** By name: the line of an agent, or of its first forecast. */
   const agents = new Map<string, Numbered>();
 
   const itemOf = (line: number, type: RecordType, record: SourceRecord): Numbered => {

@@ -167,7 +167,7 @@ const forgetRedis = async ({ REDIS_URL, REDIS_PREFIX, DATA_DIR }: Config): Promi
   }
 };
 
-const runRestore = (call: Call): Promise<number> =>
+export const runRestore = (call: Call): Promise<number> =>
   runCommand(call, {
     ...{ help, takes_one: true, after_error: 'The database is as it was.' },
     options: { replace: { type: 'boolean' }, 'without-key': { type: 'boolean' } },

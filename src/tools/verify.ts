@@ -13,17 +13,37 @@ import { checkTallies, readAgeAfter } from './verify/consensus-store.js';
 import { chunk, type VerifyParts } from './verify/parts.js';
 import { checkRecord, countRecord } from './verify/record-store.js';
 
+const looks = 4;
+const again_ms = 1_000;
+/** Figures change from look to look; the beginning without them, but with ids, names the subject. */
+const subjectOf = (line: string): string =>
+  line.replace(/(?<![\w-])\d+(?![\w-])/g, '').slice(0, 48);
+
 /**
  * Everything in which a service contradicts itself, as sentences: the record (points, predictions,
  * log, deliveries, counters, snapshots) against itself, and Redis against the record. Empty: all is
  * right. It only reads, keeps at most a page of anything in memory, and may look while the log goes
- * on; `under_way_ms` says what is then no difference yet.
+ * on: then `under_way_ms` says what is no difference yet, and what differs for a moment only,
+ * because Redis follows or a part of the service is being replaced, is gone from a later look.
  */
-export const findDifferences = async (parts: VerifyParts): Promise<readonly string[]> => [
+export const findDifferences = async (parts: VerifyParts): Promise<readonly string[]> => {
+  let found = await look(parts);
+  const most = parts.under_way_ms === undefined ? 1 : looks;
+  for (let n = 1; found.length > 0 && n < most; n += 1) {
+    await wait(again_ms);
+    const before = new Set(found.map(subjectOf));
+    found = (await look(parts)).filter((line) => before.has(subjectOf(line)));
+  }
+  return found;
+};
+
+const look = async (parts: VerifyParts): Promise<readonly string[]> => [
   ...(await checkRecord(parts.sql, parts.under_way_ms ?? 0)),
   ...(await checkStream(parts)),
   ...(await checkTallies(parts)),
-  ...(parts.without_boards === true ? [] : await checkBoards(parts)),
+  ...(parts.without_boards === true
+    ? []
+    : await findBoardDifferences({ ...parts, now: new Date() })),
 ];
 
 const offsetOf = (id: string): number => Number(id.split('-')[0]);
@@ -70,26 +90,6 @@ const checkStream = async (parts: VerifyParts): Promise<readonly string[]> => {
   return [`the stream ends at ${at} and the log at ${head}`];
 };
 
-const board_looks = 3;
-const board_again_ms = 1_000;
-
-/**
- * The leaderboards in Redis against the record. They follow it within a moment, so a difference is
- * one that is still there a second later.
- */
-const checkBoards = async (parts: VerifyParts): Promise<readonly string[]> => {
-  const { sql, redis, prefix, under_way_ms = 0 } = parts;
-  const look = () => findBoardDifferences({ sql, redis, prefix, now: new Date() });
-  let found = await look();
-  const most = under_way_ms === 0 ? 0 : board_looks;
-  for (let looks = 0; found.length > 0 && looks < most; looks += 1) {
-    await wait(board_again_ms);
-    const again = await look();
-    found = found.filter((line) => again.includes(line));
-  }
-  return found;
-};
-
 const help = `Usage: npm run verify
 
 Compares everything that a running service keeps twice: points with the ledger, predictions with
@@ -98,35 +98,14 @@ Redis stream with the log. Changes nothing.
 
 Exit code: 0 all is right, 1 something differs.`;
 
-/** What is under way for less than this is no difference yet. */
+/** Work that is under way for less than this is no difference yet. */
 const settle_ms = 10_000;
-/**
- * A difference that exists only because a part of the service is being replaced changes from look
- * to look; one that stays the same for so many looks is real.
- */
-const same_looks = 3;
-const again_ms = 500;
-
 const findStores = ({ DATA_DIR, DATABASE_URL, REDIS_URL }: Config) => {
   const database_url = DATABASE_URL ?? embeddedPostgresUrl(DATA_DIR);
   if (database_url === null || (REDIS_URL === undefined && !existsSync(DATA_DIR))) {
     throw new Stopped(`There is no service in ${DATA_DIR}: start it, or set DATA_DIR.`);
   }
   return { database_url, redis_url: REDIS_URL ?? embeddedRedisUrl(DATA_DIR) };
-};
-
-const lookUntilSettled = async (parts: VerifyParts): Promise<readonly string[]> => {
-  const until_ms = Date.now() + settle_ms;
-  let same = 0;
-  let before = '';
-  for (;;) {
-    const found = await findDifferences(parts);
-    const text = found.join('\n');
-    same = text === before ? same + 1 : 1;
-    before = text;
-    if (found.length === 0 || same >= same_looks || Date.now() > until_ms) return found;
-    await wait(again_ms);
-  }
 };
 
 const verify = async (config: Config) => {
@@ -138,7 +117,7 @@ const verify = async (config: Config) => {
   try {
     await connectRedis(redis);
     if (redis.status !== 'ready') throw new Stopped('Redis does not answer; does the service run?');
-    const found = await lookUntilSettled({ sql, redis, prefix, under_way_ms: settle_ms });
+    const found = await findDifferences({ sql, redis, prefix, under_way_ms: settle_ms });
     return { found, compared: await countRecord(sql) };
   } finally {
     closeRedis(redis);
@@ -146,7 +125,7 @@ const verify = async (config: Config) => {
   }
 };
 
-const runVerify = (call: Call): Promise<number> =>
+export const runVerify = (call: Call): Promise<number> =>
   runCommand(call, {
     ...{ help, takes_one: false, options: {} },
     async work() {

@@ -1,6 +1,6 @@
 /**
- * Browser code of the widget, as text: it runs in the iframe and not in the service. What is new is
- * shown by asking for the page again and taking its `main`; the script draws nothing itself.
+ * Browser code of the widget, as text: it runs in the iframe and not in the service. It
+ * shows changes by loading the page again and taking its `main`; it draws nothing itself.
  *
  *   socket ──the consensus or the status is another──▶ the page again, at most every `again_ms`
  *     │

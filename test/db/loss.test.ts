@@ -3,6 +3,7 @@ import net from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Test, t } from 'tap';
 import { openSql, type Sql } from '../../src/db/client.js';
+import { readAddress } from '../../src/db/connection.js';
 import { isOutage } from '../../src/kit/outage.js';
 import { pluck } from '../help/pluck.js';
 import { openStores } from '../help/stores.js';
@@ -19,11 +20,11 @@ interface World {
   cut(how: 'end' | 'reset'): void;
 }
 
-const startProxy = async (t: Test, target: URL): Promise<{ port: number; cut: World['cut'] }> => {
-  const inside_port = Number(target.port);
+const startProxy = async (t: Test, url: string): Promise<{ port: number; cut: World['cut'] }> => {
+  const { target } = readAddress(url).address;
   const open = new Set<net.Socket>();
   const server = net.createServer((client) => {
-    const inside = net.connect(inside_port, target.hostname);
+    const inside = net.connect(target);
     open.add(client);
     for (const socket of [client, inside]) socket.on('error', () => undefined);
     client.pipe(inside).pipe(client);
@@ -51,7 +52,7 @@ const makeWorld = async (t: Test): Promise<World> => {
   const { database_url } = await openStores(t);
   const proxied = new URL(database_url);
   proxied.searchParams.delete('host');
-  const { port, cut } = await startProxy(t, proxied);
+  const { port, cut } = await startProxy(t, database_url);
   proxied.port = String(port);
   const options = { pool: 1, prepare: true };
   const sql = openSql({ ...options, url: proxied.href, name: 'one' });

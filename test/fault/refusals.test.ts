@@ -2,8 +2,8 @@ import { statSync } from 'node:fs';
 import path from 'node:path';
 import { type Test, t, test } from 'tap';
 import { isOutage, isWriteRefused } from '../../src/kit/outage.js';
-import { readAccess } from '../../src/process/embedded/postgres.js';
-import { openAdmin } from '../help/own-stores.js';
+import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
+import { openAdmin, withDatabase } from '../help/own-stores.js';
 import type { TestService } from '../help/service.js';
 import { type SmallDisk, withoutSmallDisks } from '../help/small-disk.js';
 import { allow, until } from '../help/until.js';
@@ -75,10 +75,9 @@ const sameRoles = ({ pidsOf }: TestService): string =>
   JSON.stringify((['api', 'relay', 'signer', 'timer'] as const).map((role) => pidsOf(role)));
 
 const openOwner = ({ folder }: TestService) => {
-  const access = readAccess(folder);
-  if (access === null) throw new Error('there is no embedded Postgres');
-  const { admin_password, port } = access;
-  return openAdmin(`postgres://postgres:${admin_password}@127.0.0.1:${port}/postgres`);
+  const url = new URL(embeddedPostgresUrl(folder) ?? '');
+  url.username = 'postgres';
+  return openAdmin(withDatabase(url.href, 'postgres'));
 };
 
 /** The disk of the log is full, and of nothing else. */

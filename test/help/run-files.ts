@@ -31,7 +31,7 @@ const heavy = [
   'fault/',
   'tools/backup',
   'walk/',
-  'process/',
+  'process/s',
 ];
 
 /** The position of a file in the list above; -1 for all others. */

@@ -102,7 +102,7 @@ export const startPrivateStores = async (
 ) => {
   const own = await startOwnStores(durable);
   const { folder } = own;
-  const options = { data_dir: folder, say: () => undefined, must_keep_port: true };
+  const options = { data_dir: folder, say: () => undefined };
   const postgres = makePrivate(own.postgres, () => startPostgres({ ...options, durable }));
   const redis = makePrivate(own.redis, async (empty) => {
     if (empty) emptyRedis(folder);

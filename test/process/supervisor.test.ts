@@ -59,81 +59,72 @@ const waitForAnswer = async (url: string, holds: (answer: Answer) => boolean): P
 /** The tests that start embedded stores do so in one folder, one after the other. */
 const folder = makeFolder(t);
 
-t.test('a start says what to do next, and Ctrl-C leaves nothing behind', async (t) => {
-  const { child, output, url: running, code } = launch(folder);
-  const url = await running;
-  const answer = await waitForAnswer(url, () => true);
-  const file = path.join(folder, 'admin-key');
-  const admin_key = readFileSync(file, 'utf8').trim();
-  t.equal(answer.ADMIN_KEY, admin_key);
-  t.ok(admin_key.length >= 32);
-  t.equal(statSync(file).mode & 0o777, 0o600);
-  t.same(answer.WEBHOOK_ALLOW_CIDRS, ['127.0.0.0/8', '::1/128']);
-  t.equal(answer.WEBHOOK_CA_FILE, path.join(folder, 'dev-ca.pem'));
-  t.match(output(), /admin-key/);
-  t.match(output(), /npm run demo/);
-  t.notMatch(output(), admin_key, 'the key itself is not printed');
-  t.ok(processesOf(folder).length >= 7, 'four roles, two stores and their watchers');
-  child.kill('SIGINT');
-  t.equal(await code, 0);
-  t.same(processesOf(folder), []);
-});
+t.test(
+  'a start says what to do next, what is killed runs again, and Ctrl-C leaves nothing',
+  async (t) => {
+    const { child, output, url: running, code } = launch(folder);
+    const url = await running;
+    const first = await waitForAnswer(url, () => true);
+    const file = path.join(folder, 'admin-key');
+    const admin_key = readFileSync(file, 'utf8').trim();
+    t.equal(first.ADMIN_KEY, admin_key);
+    t.ok(admin_key.length >= 32);
+    t.equal(statSync(file).mode & 0o777, 0o600);
+    t.same(first.WEBHOOK_ALLOW_CIDRS, ['127.0.0.0/8', '::1/128']);
+    t.equal(first.WEBHOOK_CA_FILE, path.join(folder, 'dev-ca.pem'));
+    t.match(output(), /admin-key/);
+    t.match(output(), /npm run demo/);
+    t.notMatch(output(), admin_key, 'the key itself is not printed');
+    t.ok(processesOf(folder).length >= 7, 'four roles, two stores and their watchers');
 
-t.test('what was killed runs again: the api, Redis and Postgres', async (t) => {
-  const { child, url: running, code } = launch(folder);
-  const url = await running;
-  const first = await waitForAnswer(url, () => true);
-  process.kill(first.pid, 'SIGKILL');
-  const second = await waitForAnswer(url, ({ pid }) => pid !== first.pid);
-  await readAnswer(`${url}/exit`);
-  await waitForAnswer(url, ({ pid }) => pid !== second.pid);
-  for (const store of ['Redis', 'Postgres'] as const) {
-    const [pid = 0] = findPids(folder, store);
-    process.kill(pid, 'SIGKILL');
-    const isReplaced = () => findPids(folder, store).some((now) => now !== pid);
-    await until(`${store} is replaced`, isReplaced);
-  }
-  await until('the database answers at its address', async () => {
-    const sql = openAdmin(first.DATABASE_URL);
-    return sql`select 1`.then(
-      () => sql.end().then(() => true),
-      () => sql.end().then(() => false),
-    );
-  });
-  child.kill('SIGTERM');
-  t.equal(await code, 0);
-  t.same(processesOf(folder), []);
-});
+    process.kill(first.pid, 'SIGKILL');
+    const second = await waitForAnswer(url, ({ pid }) => pid !== first.pid);
+    await readAnswer(`${url}/exit`);
+    await waitForAnswer(url, ({ pid }) => pid !== second.pid);
+    for (const store of ['Redis', 'Postgres'] as const) {
+      const [pid = 0] = findPids(folder, store);
+      process.kill(pid, 'SIGKILL');
+      const isReplaced = () => findPids(folder, store).some((now) => now !== pid);
+      await until(`${store} is replaced`, isReplaced);
+    }
+    await until('the database answers at its address', async () => {
+      const sql = openAdmin(first.DATABASE_URL);
+      return sql`select 1`.then(
+        () => sql.end().then(() => true),
+        () => sql.end().then(() => false),
+      );
+    });
+    child.kill('SIGINT');
+    t.equal(await code, 0);
+    t.same(processesOf(folder), []);
+  },
+);
 
-t.test('after kill -9 of the supervisor, or of everything, the next start works', async (t) => {
-  const PORT = String(await pickPort());
-  const first = launch(folder, { PORT });
-  await first.url;
-  process.kill(first.child.pid as number, 'SIGKILL');
-  const second = launch(folder, { PORT });
-  const { pid } = await waitForAnswer(await second.url, () => true);
-  for (const each of [second.child.pid as number, ...processesOf(folder)]) {
-    process.kill(each, 'SIGKILL');
-  }
-  const third = launch(folder, { PORT });
-  const answer = await waitForAnswer(await third.url, () => true);
-  t.not(answer.pid, pid);
-  third.child.kill('SIGTERM');
-  t.equal(await third.code, 0);
-  t.same(processesOf(folder), []);
-});
+t.test(
+  'the next start works after kill -9 of the supervisor, or of all; a second signal ends by force',
+  async (t) => {
+    const PORT = String(await pickPort());
+    const first = launch(folder, { PORT });
+    await first.url;
+    process.kill(first.child.pid as number, 'SIGKILL');
+    const second = launch(folder, { PORT });
+    const { pid } = await waitForAnswer(await second.url, () => true);
+    for (const each of [second.child.pid as number, ...processesOf(folder)]) {
+      process.kill(each, 'SIGKILL');
+    }
+    const third = launch(folder, { PORT });
+    const answer = await waitForAnswer(await third.url, () => true);
+    t.not(answer.pid, pid);
 
-t.test('a second signal ends by force what does not stop, and leaves nothing', async (t) => {
-  const { child, url: running, code } = launch(folder);
-  const { pid } = await waitForAnswer(await running, () => true);
-  process.kill(pid, 'SIGSTOP');
-  child.kill('SIGTERM');
-  await until('it is stopping', () => readStatus(folder).state === 'stopping');
-  // Signals that come together count as one, so it gets more until it obeys.
-  await until('it ends', () => !child.kill('SIGTERM'));
-  t.equal(await code, 1);
-  t.same(processesOf(folder), []);
-});
+    process.kill(answer.pid, 'SIGSTOP');
+    third.child.kill('SIGTERM');
+    await until('it is stopping', () => readStatus(folder).state === 'stopping');
+    // Signals that come together count as one, so it gets more until it obeys.
+    await until('it ends', () => !third.child.kill('SIGTERM'));
+    t.equal(await third.code, 1);
+    t.same(processesOf(folder), []);
+  },
+);
 
 t.test('with stores that are given nothing is embedded; refusals are one sentence', async (t) => {
   const folder = makeFolder(t);

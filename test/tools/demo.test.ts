@@ -40,8 +40,9 @@ const play = async (app: TestApp, folder: string, argv: readonly string[] = []) 
   return { code, output };
 };
 
+const { app, folder } = await open(t);
+
 t.test('the demo plays the story, twice, and leaves no webhook behind', async (t) => {
-  const { app, folder } = await open(t);
   for (const predictions of [36, 72]) {
     const { code, output } = await play(app, folder);
     t.equal(code, 0, output);
@@ -63,7 +64,6 @@ t.test('the demo plays the story, twice, and leaves no webhook behind', async (t
 });
 
 t.test('what is missing is said in one sentence', async (t) => {
-  const { app, folder } = await open(t);
   const empty = mkdtempSync(path.join(os.tmpdir(), 'pf-demo-'));
   t.teardown(() => rmSync(empty, { recursive: true }));
   const no_key = await play(app, empty);

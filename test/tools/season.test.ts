@@ -1,5 +1,5 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { findDifferences } from '../../src/tools/verify.js';
 import { startApp } from '../help/app.js';
 import { makeRandom } from '../help/long-run.js';
@@ -8,7 +8,7 @@ import { until } from '../help/until.js';
 import { openImport } from './import-files.js';
 import { convert, makeSeason, type SeasonRecord, scoreDirectly } from './season-records.js';
 
-const open = async (t: Test) => {
+const open = async () => {
   const app = await startApp(t);
   const { deps } = await openParts(t, { stores: app.stores });
   const parts = { sql: deps.sql, redis: deps.redis, prefix: app.stores.redis_prefix };
@@ -41,11 +41,128 @@ const forecastLines = (agent: string, season: readonly SeasonRecord[], forecasts
     probability: forecasts.get(source_id) === 1 ? 0.01 : forecasts.get(source_id),
   }));
 
+const { app, writeLines, run, rest, differences } = await open();
+
+const question = (source_id: string, more: Record<string, unknown> = {}) => ({
+  question: `Will line ${source_id} of the tramway run again in time?`,
+  category: 'industry',
+  opens_at: '2025-01-01',
+  closes_at: '2025-12-01',
+  publish: true,
+  source: 'lines',
+  source_id,
+  ...more,
+});
+const forecast = (source_id: string, more: Record<string, unknown> = {}) => ({
+  type: 'forecast',
+  agent: 'Timetable',
+  source: 'lines',
+  source_id,
+  probability: 80,
+  forecast_at: '2025-06-01',
+  ...more,
+});
+const outcome = (source_id: string, resolved_to: unknown) => ({
+  type: 'resolution',
+  source: 'lines',
+  source_id,
+  resolved_to,
+});
+
+t.test('lines of every type in any order, options and voids, and what is refused', async (t) => {
+  const options = ['red', 'green', 'blue'];
+  const multi = { question_type: 'multi', options };
+  const text = 'EVIDENCE: too short to be a reasoning.';
+  await app.call('POST', '/api/register', { body: { name: 'Stranger', model: 'gpt-4o' } });
+  const file = writeLines('mixed.ndjson', [
+    outcome('a', 0),
+    forecast('a'),
+    forecast('b', { probability: undefined, selected_option: 'green', confidence: 60 }),
+    forecast('c', { probability: undefined, probabilities: { red: 20, blue: 80 } }),
+    outcome('b', 'green'),
+    outcome('c', 'void'),
+    outcome('e', 0.4),
+    { type: 'agent', name: 'Timetable', model: 'gpt-4o' },
+    question('a'),
+    question('b', multi),
+    question('c', multi),
+    question('d', { publish: false }),
+    question('e'),
+    forecast('d'),
+    forecast('e', { forecast_at: '2024-06-01' }),
+    forecast('e', { forecast_at: '2999-06-01' }),
+    forecast('e', { reasoning: text }),
+    forecast('e', { agent: 'Stranger' }),
+    forecast('x'),
+    forecast('e', { probability: 'high' }),
+    forecast('a', { probability: 70 }),
+    { type: 'rumour' },
+  ]);
+  const { code, output } = await run(file);
+  t.equal(code, 2);
+  t.match(output, /^line 7: .*outcome/m);
+  t.match(output, /^line 14: There is no published question d of lines/m);
+  t.match(output, /^line 15: A forecast of 2024-06-01T.* is not of the time/m);
+  t.match(output, /^line 16: The forecast is said to be made in the future/m);
+  t.match(output, /^line 17: .*200 characters/m);
+  t.match(output, /^line 18: An agent that was not imported has this name/m);
+  t.match(output, /^line 18: There is no imported agent of the name Stranger/m);
+  t.match(output, /^line 19: There is no published question x of lines/m);
+  t.match(output, /^line 20: .*probability/m);
+  t.match(output, /^line 21: This agent has another forecast on this question already/m);
+  t.match(output, /^line 22: type is rumour and not one of question, agent, forecast/m);
+  t.match(
+    output,
+    /5 created, 0 there already, 1 bad\. agents: 1 created, 0 there already, 1 bad\./,
+  );
+  t.match(output, /forecasts: 3 created, .* resolutions: 3 created, 0 there already, 1 bad\./);
+  await rest();
+  const agents = await app.sql`
+    select a.name, a.model_family, a.owner_id is not null as linked,
+      c.balance = 5000 + (select sum(net) from scores s where s.agent_id = a.id) as paid
+    from agents a
+    join accounts c on c.agent_id = a.id
+    where a.name = 'Timetable'`;
+  t.same([...agents], [{ name: 'Timetable', model_family: 'gpt', linked: true, paid: true }]);
+  const stored = await app.sql`
+    select p.created_at, p.reasoning, p.citations, q.source_id, q.status, s.net
+    from predictions p
+    join questions q on q.id = p.question_id
+    left join scores s on s.prediction_id = p.id
+    order by q.source_id`;
+  t.match(stored, [
+    { source_id: 'a', status: 'resolved', created_at: new Date('2025-06-01'), net: -156 },
+    { source_id: 'b', status: 'resolved', reasoning: /was recorded elsewhere, on 2025-06-01/ },
+    { source_id: 'c', status: 'voided', net: null },
+  ]);
+  const acts = await app.sql`
+    select act, count(*)::integer as count
+    from audit_log
+    where act like '%import'
+    group by act
+    order by act`;
+  t.same(
+    [...acts],
+    [
+      { act: 'agent.import', count: 1 },
+      { act: 'prediction.import', count: 1 },
+      { act: 'question.import', count: 5 },
+    ],
+  );
+  const again = writeLines('again.ndjson', [
+    outcome('a', 1),
+    outcome('b', 'green'),
+    outcome('c', 1),
+  ]);
+  const second = await run(again);
+  t.match(second.output, /^line 1: The question is resolved otherwise already/m);
+  t.match(second.output, /resolutions: 0 created, 1 there already, 2 bad/);
+});
+
 t.test(
   'a replayed season has the scores that its numbers have',
   { timeout: 120_000 },
   async (t) => {
-    const { app, writeLines, run, rest, differences } = await open(t);
     const season = makeSeason(80, 7);
     const random = makeRandom(11);
     const crowd = new Map(season.map((one) => [one.source_id, percentOf(one.crowd_probability)]));
@@ -155,120 +272,3 @@ t.test(
     );
   },
 );
-
-const question = (source_id: string, more: Record<string, unknown> = {}) => ({
-  question: `Will line ${source_id} of the tramway run again in time?`,
-  category: 'industry',
-  opens_at: '2025-01-01',
-  closes_at: '2025-12-01',
-  publish: true,
-  source: 'lines',
-  source_id,
-  ...more,
-});
-const forecast = (source_id: string, more: Record<string, unknown> = {}) => ({
-  type: 'forecast',
-  agent: 'Timetable',
-  source: 'lines',
-  source_id,
-  probability: 80,
-  forecast_at: '2025-06-01',
-  ...more,
-});
-const outcome = (source_id: string, resolved_to: unknown) => ({
-  type: 'resolution',
-  source: 'lines',
-  source_id,
-  resolved_to,
-});
-
-t.test('lines of every type in any order, options and voids, and what is refused', async (t) => {
-  const { app, writeLines, run, rest } = await open(t);
-  const options = ['red', 'green', 'blue'];
-  const multi = { question_type: 'multi', options };
-  const text = 'EVIDENCE: too short to be a reasoning.';
-  await app.call('POST', '/api/register', { body: { name: 'Stranger', model: 'gpt-4o' } });
-  const file = writeLines('mixed.ndjson', [
-    outcome('a', 0),
-    forecast('a'),
-    forecast('b', { probability: undefined, selected_option: 'green', confidence: 60 }),
-    forecast('c', { probability: undefined, probabilities: { red: 20, blue: 80 } }),
-    outcome('b', 'green'),
-    outcome('c', 'void'),
-    outcome('e', 0.4),
-    { type: 'agent', name: 'Timetable', model: 'gpt-4o' },
-    question('a'),
-    question('b', multi),
-    question('c', multi),
-    question('d', { publish: false }),
-    question('e'),
-    forecast('d'),
-    forecast('e', { forecast_at: '2024-06-01' }),
-    forecast('e', { forecast_at: '2999-06-01' }),
-    forecast('e', { reasoning: text }),
-    forecast('e', { agent: 'Stranger' }),
-    forecast('x'),
-    forecast('e', { probability: 'high' }),
-    forecast('a', { probability: 70 }),
-    { type: 'rumour' },
-  ]);
-  const { code, output } = await run(file);
-  t.equal(code, 2);
-  t.match(output, /^line 7: .*outcome/m);
-  t.match(output, /^line 14: There is no published question d of lines/m);
-  t.match(output, /^line 15: A forecast of 2024-06-01T.* is not of the time/m);
-  t.match(output, /^line 16: The forecast is said to be made in the future/m);
-  t.match(output, /^line 17: .*200 characters/m);
-  t.match(output, /^line 18: An agent that was not imported has this name/m);
-  t.match(output, /^line 18: There is no imported agent of the name Stranger/m);
-  t.match(output, /^line 19: There is no published question x of lines/m);
-  t.match(output, /^line 20: .*probability/m);
-  t.match(output, /^line 21: This agent has another forecast on this question already/m);
-  t.match(output, /^line 22: type is rumour and not one of question, agent, forecast/m);
-  t.match(
-    output,
-    /5 created, 0 there already, 1 bad\. agents: 1 created, 0 there already, 1 bad\./,
-  );
-  t.match(output, /forecasts: 3 created, .* resolutions: 3 created, 0 there already, 1 bad\./);
-  await rest();
-  const agents = await app.sql`
-    select a.name, a.model_family, a.owner_id is not null as linked,
-      c.balance = 5000 + (select sum(net) from scores s where s.agent_id = a.id) as paid
-    from agents a
-    join accounts c on c.agent_id = a.id
-    where a.name = 'Timetable'`;
-  t.same([...agents], [{ name: 'Timetable', model_family: 'gpt', linked: true, paid: true }]);
-  const stored = await app.sql`
-    select p.created_at, p.reasoning, p.citations, q.source_id, q.status, s.net
-    from predictions p
-    join questions q on q.id = p.question_id
-    left join scores s on s.prediction_id = p.id
-    order by q.source_id`;
-  t.match(stored, [
-    { source_id: 'a', status: 'resolved', created_at: new Date('2025-06-01'), net: -156 },
-    { source_id: 'b', status: 'resolved', reasoning: /was recorded elsewhere, on 2025-06-01/ },
-    { source_id: 'c', status: 'voided', net: null },
-  ]);
-  const acts = await app.sql`
-    select act, count(*)::integer as count
-    from audit_log
-    where act like '%import'
-    group by act
-    order by act`;
-  t.same(
-    [...acts],
-    [
-      { act: 'agent.import', count: 1 },
-      { act: 'prediction.import', count: 1 },
-      { act: 'question.import', count: 5 },
-    ],
-  );
-  const again = writeLines('again.ndjson', [
-    outcome('a', 1),
-    outcome('b', 'green'),
-    outcome('c', 1),
-  ]);
-  const second = await run(again);
-  t.match(second.output, /^line 1: The question is resolved otherwise already/m);
-  t.match(second.output, /resolutions: 0 created, 1 there already, 2 bad/);
-});

@@ -31,15 +31,7 @@ export const makeDataFolder = (data_dir: string): void => {
   chmodSync(data_dir, 0o711);
 };
 
-/**
- * DATA_DIR belongs to one running service at a time: two on the same cluster would end each
- * other's Postgres as a left-over. The claim ends with the process, however it ends.
- */
-export interface DataDirClaim {
-  /** Says to other starts how far this one is. */
-  note(status: ServiceStatus): void;
-  release(): void;
-}
+export type DataDirClaim = Awaited<ReturnType<typeof claimDataDir>>;
 
 export interface ServiceStatus {
   readonly state: 'starting' | 'running' | 'stopping';
@@ -59,8 +51,13 @@ export const readStatus = (data_dir: string): ServiceStatus => {
   }
 };
 
-/** Waits for a service that is about to stop; refuses when one goes on running. */
-export const claimDataDir = async (data_dir: string): Promise<DataDirClaim> => {
+/**
+ * DATA_DIR belongs to one running service at a time: two on the same cluster would end each
+ * other's Postgres as a left-over. Waits for a service that is about to stop; refuses when one goes
+ * on running. The claim ends with the process, however it ends; `note` says to other starts how far
+ * this one is.
+ */
+export const claimDataDir = async (data_dir: string) => {
   makeDataFolder(data_dir);
   mkdirSync(path.join(data_dir, 'log'), { recursive: true });
   const started = Date.now();

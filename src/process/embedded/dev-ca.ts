@@ -8,32 +8,16 @@ const day_ms = 24 * 60 * 60 * 1000;
 const valid_ms = 3_650 * day_ms;
 
 /**
- * A certificate authority for development, and the certificate and key of a server on 127.0.0.1,
- * ::1 or localhost, all as PEM. With it a newcomer can receive webhooks, which are always HTTPS, on
- * this machine. Its key is forgotten at once, so that nobody can sign a further certificate.
+ * The certificate and key of a server on 127.0.0.1, ::1 or localhost, as PEM. The certificate is its
+ * own authority and can sign no other. A newcomer who trusts it can receive webhooks, which are
+ * always HTTPS, on this machine.
  */
 export const makeDevCa = async () => {
-  const common = {
-    keyType: 'ec',
-    curve: 'P-256',
-    algorithm: 'sha256',
+  const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
+    ...{ keyType: 'ec', curve: 'P-256', algorithm: 'sha256' },
     // A clock that is a little behind must not refuse it.
     notBeforeDate: new Date(Date.now() - day_ms),
     notAfterDate: new Date(Date.now() + valid_ms),
-  } as const;
-  const authority = await generate(
-    [{ name: 'commonName', value: 'Prediction Forum development CA' }],
-    {
-      ...common,
-      extensions: [
-        { name: 'basicConstraints', cA: true, critical: true },
-        { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
-      ],
-    },
-  );
-  const leaf = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
-    ...common,
-    ca: { key: authority.private, cert: authority.cert },
     extensions: [
       { name: 'basicConstraints', cA: false, critical: true },
       { name: 'keyUsage', digitalSignature: true, critical: true },
@@ -48,7 +32,7 @@ export const makeDevCa = async () => {
       },
     ],
   });
-  return { ca: authority.cert, cert: leaf.cert, key: leaf.private };
+  return { ca: cert, cert, key };
 };
 
 const filesIn = (data_dir: string) => ({

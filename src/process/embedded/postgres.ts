@@ -4,47 +4,40 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { makeSecret, readOrEmpty, type Say, syncFolder, writeWhole } from './data-dir.js';
+import { readOrEmpty, syncFolder } from './data-dir.js';
 import {
+  findCluster,
   findPostgresHome,
   notePlace,
+  ownerOf,
   type PostgresHome,
   runAs,
-  socket_path_bytes,
+  socketFolder,
 } from './postgres-home.js';
 import {
   type EmbeddedStore,
-  findServer,
-  keepPort,
-  killAll,
+  isServerOf,
   lastLines,
-  type ServerName,
+  type StoreOptions,
   startServer,
-  stopProcess,
+  stopProcesses,
 } from './processes.js';
 
 /**
- * A private Postgres under a data folder, on a port of 127.0.0.1 that stays the same. Order: find
- * where it lies → stop what an earlier start left running → make the cluster if there is none →
- * start → wait until it takes connections. It may be killed at any point; the next start goes on
+ * A private Postgres under a data folder, on a unix socket that only its account can reach. Order:
+ * find where it lies → stop what an earlier start left running → make the cluster if there is none
+ * → start → wait until it takes connections. It may be killed at any point; the next start goes on
  * from whatever is there.
  */
-export interface PostgresOptions {
-  readonly data_dir: string;
-  readonly say: Say;
+export interface PostgresOptions extends StoreOptions {
   /** False gives up every safety for speed: for tests that never crash it, and nothing else. */
   readonly durable?: boolean;
-  /** A server that starts again under its clients keeps its port, whatever it takes. */
-  readonly must_keep_port?: boolean;
-  /** Further settings of the server, by their Postgres names. */
-  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface EmbeddedPostgres extends EmbeddedStore {
@@ -57,25 +50,18 @@ export interface EmbeddedPostgres extends EmbeddedStore {
 export const startPostgres = async (options: PostgresOptions): Promise<EmbeddedPostgres> => {
   const data_dir = realpathSync(options.data_dir);
   const home = findPostgresHome(data_dir);
-  await stopLeftovers(home);
-  const access = prepareCluster(data_dir, home, options);
+  if (existsSync(home.cluster)) checkVersion(home);
+  else makeCluster(data_dir, home, options);
   for (let attempt = 1; ; attempt += 1) {
-    const port = await keepPort(access.port, options.must_keep_port ?? false);
-    if (port !== access.port) saveAccess(data_dir, { ...access, port });
-    const outcome = await launch({ ...options, data_dir }, home, { ...access, port });
+    await stopLeftovers(home.cluster);
+    const outcome = await launch(data_dir, home, options.durable ?? true);
     if (typeof outcome !== 'string') return outcome;
     if (attempt === 3) throw new Error(`Postgres does not start:\n${outcome}`);
-    await stopLeftovers(home);
   }
 };
 
-const serverName = ({ cluster }: PostgresHome): ServerName => ({
-  pid_file: path.join(cluster, 'postmaster.pid'),
-  word: cluster,
-});
-
 /** Postgres puts this into the title of each of its processes. */
-const titleOf = ({ cluster }: PostgresHome): string =>
+const titleOf = (cluster: string): string =>
   `pf-${createHash('sha256').update(cluster).digest('hex').slice(0, 12)}`;
 
 const stop_steps = [
@@ -84,45 +70,39 @@ const stop_steps = [
   ['SIGKILL', 2_000],
 ] as const;
 
+const pidFile = (cluster: string): string => path.join(cluster, 'postmaster.pid');
+
 /**
  * Ends what a killed start left behind. Its pid file and the lock of its socket have to go as well:
  * Postgres looks only at the number in them, and refuses to start while any process has it, be it
  * another's by now or dead and not yet reaped.
  */
-const stopLeftovers = async (home: PostgresHome): Promise<void> => {
-  const name = serverName(home);
-  if (!existsSync(name.pid_file)) return;
-  const pid = findServer(name);
-  if (pid !== 0) await stopProcess(pid, stop_steps);
+const stopLeftovers = async (cluster: string): Promise<void> => {
+  if (!existsSync(pidFile(cluster))) return;
+  await stopProcesses(isServerOf(cluster), stop_steps);
   // Without their postmaster the others end by themselves, but only when they next look.
-  const title = `postgres: ${titleOf(home)}: `;
-  killAll((command) => command[0]?.startsWith(title) ?? false);
-  if (findServer(name) !== 0) return;
-  for (const file of readdirSync(home.cluster)) {
-    if (file.startsWith('.s.PGSQL.')) rmSync(path.join(home.cluster, file), { force: true });
+  const title = `postgres: ${titleOf(cluster)}: `;
+  await stopProcesses(([first]) => first?.startsWith(title) ?? false, [['SIGKILL', 2_000]]);
+  const sockets = socketFolder(cluster, ownerOf(cluster));
+  for (const file of readdirSync(sockets)) {
+    if (file.startsWith('.s.PGSQL.')) rmSync(path.join(sockets, file), { force: true });
   }
-  rmSync(name.pid_file, { force: true });
+  rmSync(pidFile(cluster), { force: true });
 };
 
-/** With a folder the socket in it is used: a third less work for both sides than TCP. */
-const ownerUrl = ({ password, port }: Access, folder: string | null = null): string =>
-  `postgres://forum:${password}@127.0.0.1:${port}/forum${folder === null ? '' : `?host=${folder}`}`;
+/** Ends what an earlier process left running under the data folder. */
+export const stopPostgresLeftovers = async (data_dir: string): Promise<void> => {
+  const cluster = findCluster(data_dir);
+  if (cluster !== null) await stopLeftovers(cluster);
+};
 
-/**
- * The socket lies in the cluster, which only its account may enter, where the path is not too long.
- */
-const socketFolder = ({ cluster }: PostgresHome, port: number): string | null =>
-  Buffer.byteLength(`${cluster}/.s.PGSQL.${port}.lock`) <= socket_path_bytes &&
-  !/[,?&#%\s]/.test(cluster)
-    ? cluster
-    : null;
+const urlOf = (cluster: string, role: 'forum' | 'postgres'): string =>
+  `postgres://${role}@localhost:5432/${role}?host=${socketFolder(cluster, ownerOf(cluster))}`;
 
-/**
- * Where the embedded Postgres of a data folder is, if there is one, running or not.
- */
+/** Where the embedded Postgres of a data folder is, if there is one, running or not. */
 export const embeddedPostgresUrl = (data_dir: string): string | null => {
-  const access = readAccess(data_dir);
-  return access === null ? null : ownerUrl(access);
+  const cluster = findCluster(data_dir);
+  return cluster === null ? null : urlOf(cluster, 'forum');
 };
 
 /**
@@ -130,7 +110,8 @@ export const embeddedPostgresUrl = (data_dir: string): string | null => {
  * `io_method` is sync: workers that read ahead for one query take the cores from all others.
  */
 const serverSettings = (durable: boolean): Record<string, string> => ({
-  listen_addresses: '127.0.0.1',
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
   max_connections: '200',
   shared_buffers: '256MB',
   max_wal_size: '4GB',
@@ -148,89 +129,43 @@ const serverSettings = (durable: boolean): Record<string, string> => ({
 
 /** The running server, or what it said when it did not start. */
 const launch = async (
-  options: PostgresOptions,
-  home: PostgresHome,
-  access: Access,
+  data_dir: string,
+  { account, bin, cluster }: PostgresHome,
+  durable: boolean,
 ): Promise<EmbeddedPostgres | string> => {
-  const settings = {
-    ...serverSettings(options.durable ?? true),
-    cluster_name: titleOf(home),
-    port: String(access.port),
-    unix_socket_directories: socketFolder(home, access.port) ?? '',
-    ...options.settings,
-  };
-  writeRules(home.cluster);
-  const args = Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`]);
+  const settings = Object.entries({
+    ...serverSettings(durable),
+    cluster_name: titleOf(cluster),
+    unix_socket_directories: socketFolder(cluster, account),
+  });
+  writeRules(cluster);
   const started = await startServer({
-    command: path.join(home.bin, 'postgres'),
-    args: ['-D', home.cluster, ...args],
-    options: { env: server_env, ...(home.account ?? {}) },
-    log_file: path.join(options.data_dir, 'log', 'postgres.log'),
-    word: home.cluster,
-    ...{ stop_steps, ready_ms },
+    command: path.join(bin, 'postgres'),
+    args: ['-D', cluster, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+    options: { env: server_env, ...(account ?? {}) },
+    log_file: path.join(data_dir, 'log', 'postgres.log'),
+    stop_steps,
+    // Crash recovery may take long after a kill under load.
+    ready_ms: 120_000,
     isReady: (pid) => {
-      const lines = readOrEmpty(serverName(home).pid_file).split('\n');
+      const lines = readOrEmpty(pidFile(cluster)).split('\n');
       return Number(lines[0]) === pid && lines[7]?.trim() === 'ready';
     },
   });
   if (typeof started === 'string') return started;
   return {
-    ...started,
-    url: ownerUrl(access, socketFolder(home, access.port)),
-    admin_url: `postgres://postgres:${access.admin_password}@127.0.0.1:${access.port}/postgres`,
-    cluster: home.cluster,
+    ...{ ...started, cluster },
+    url: urlOf(cluster, 'forum'),
+    admin_url: urlOf(cluster, 'postgres'),
   };
 };
 
-/** Crash recovery may take long after a kill under load; the server says so in its pid file. */
-const ready_ms = 120_000;
-
-/** Ends what an earlier process left running under the data folder. */
-export const stopPostgresLeftovers = async (data_dir: string): Promise<void> => {
-  if (existsSync(accessFile(data_dir))) await stopLeftovers(findPostgresHome(data_dir));
-};
-
-interface Access {
-  readonly port: number;
-  readonly password: string;
-  readonly admin_password: string;
-}
-
-/**
- * The cluster is made beside its place and moved there when it is complete, so that a half-made
- * one never counts. Its passwords are saved before; lost ones are replaced.
- */
-const prepareCluster = (
-  data_dir: string,
-  home: PostgresHome,
-  { say, durable = true }: PostgresOptions,
-): Access => {
-  const found = readAccess(data_dir);
-  const made = { port: 0, password: makeSecret(24), admin_password: makeSecret(24) };
-  if (existsSync(home.cluster)) {
-    checkVersion(home);
-    if (found !== null) return found;
-    runSingle(home, home.cluster, passwordStatements(made, 'alter'));
-    saveAccess(data_dir, made);
-    return made;
-  }
-  say('Making a new Postgres database …');
-  const parent = path.dirname(home.cluster);
-  for (const name of readdirSync(parent)) {
-    if (name.startsWith('postgres.new-')) rmSync(path.join(parent, name), { recursive: true });
-  }
-  const fresh = path.join(parent, `postgres.new-${process.pid}`);
-  initCluster(home, fresh, durable);
-  runSingle(home, fresh, [
-    ...passwordStatements(made, 'create'),
-    'grant pg_checkpoint, pg_monitor to forum;',
-    'create database forum owner forum;',
-  ]);
-  saveAccess(data_dir, made);
-  renameSync(fresh, home.cluster);
-  syncFolder(parent);
-  notePlace(data_dir, home.cluster);
-  return made;
+/** A user who can enter the socket's folder could also read the files: a password adds nothing. */
+const writeRules = (cluster: string): void => {
+  const rules = 'local all all trust\n';
+  const file = path.join(cluster, 'pg_hba.conf');
+  // On a full disk writing them anew would leave none.
+  if (readOrEmpty(file) !== rules) writeFileSync(file, rules);
 };
 
 const checkVersion = ({ cluster, version }: PostgresHome): void => {
@@ -243,75 +178,45 @@ const checkVersion = ({ cluster, version }: PostgresHome): void => {
   }
 };
 
-const passwordStatements = (access: Access, verb: 'create' | 'alter'): readonly string[] => [
-  `alter role postgres password '${access.admin_password}';`,
-  `${verb} role forum ${verb === 'create' ? 'login ' : ''}password '${access.password}';`,
-];
-
-/** Every connection needs a password, by the socket or over TCP from this machine. */
-const writeRules = (cluster: string): void => {
-  const rules = 'local all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\n';
-  const file = path.join(cluster, 'pg_hba.conf');
-  // On a full disk writing them anew would leave none.
-  if (readOrEmpty(file) !== rules) writeFileSync(file, rules);
-};
-
 const server_env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-const initCluster = (home: PostgresHome, folder: string, durable: boolean): void => {
-  const { account, bin } = home;
-  mkdirSync(folder, { mode: 0o700 });
-  if (account !== null) chownSync(folder, account.uid, account.gid);
-  const { ok, output } = runAs(
-    [
-      path.join(bin, 'initdb'),
-      `--pgdata=${folder}`,
-      '--username=postgres',
-      '--encoding=UTF8',
-      '--locale-provider=builtin',
-      '--builtin-locale=C.UTF-8',
-      '--locale=C',
-      '--data-checksums',
-      '--auth=trust',
-      '--no-instructions',
-      ...(durable ? [] : ['--no-sync']),
-    ],
-    { account, env: server_env },
-  );
-  if (!ok) {
+const own_statements = [
+  'create role forum login;',
+  'grant pg_checkpoint, pg_monitor to forum;',
+  'create database forum owner forum;',
+];
+
+/**
+ * The cluster is made beside its place and moved there when it is complete, so that a half-made
+ * one never counts. The role and the database are made by a server without a network.
+ */
+const makeCluster = (
+  data_dir: string,
+  { account, bin, cluster }: PostgresHome,
+  { say, durable = true }: PostgresOptions,
+): void => {
+  say('Making a new Postgres database …');
+  const parent = path.dirname(cluster);
+  for (const name of readdirSync(parent)) {
+    if (name.startsWith('postgres.new-')) rmSync(path.join(parent, name), { recursive: true });
+  }
+  const folder = path.join(parent, `postgres.new-${process.pid}`);
+  const run = (program: string, words: readonly string[], lines: readonly string[] = []): void => {
+    const options = { account, env: server_env, input: `${lines.join('\n')}\n` };
+    const { ok, output } = runAs([path.join(bin, program), ...words], options);
+    if (ok) return;
     rmSync(folder, { recursive: true, force: true });
     throw new Error(`The Postgres database could not be made:\n${lastLines(output)}`);
-  }
-};
-
-/** Runs statements, one a line, in a server without a network. */
-const runSingle = (home: PostgresHome, cluster: string, lines: readonly string[]): void => {
-  const { ok, output } = runAs(
-    [
-      path.join(home.bin, 'postgres'),
-      '--single',
-      '-c',
-      'exit_on_error=on',
-      '-D',
-      cluster,
-      'postgres',
-    ],
-    { account: home.account, env: server_env, input: `${lines.join('\n')}\n` },
-  );
-  if (!ok) throw new Error(`Postgres could not be set up:\n${lastLines(output)}`);
-};
-
-const accessFile = (data_dir: string): string => path.join(data_dir, 'postgres.json');
-
-const saveAccess = (data_dir: string, access: Access): void =>
-  writeWhole(accessFile(data_dir), `${JSON.stringify(access)}\n`);
-
-export const readAccess = (data_dir: string): Access | null => {
-  try {
-    const found: Partial<Access> = JSON.parse(readFileSync(accessFile(data_dir), 'utf8'));
-    const { port, password, admin_password } = found;
-    return port && password && admin_password ? { port, password, admin_password } : null;
-  } catch {
-    return null;
-  }
+  };
+  mkdirSync(folder, { mode: 0o700 });
+  if (account !== null) chownSync(folder, account.uid, account.gid);
+  run('initdb', [
+    ...[`--pgdata=${folder}`, '--username=postgres', '--encoding=UTF8', '--locale=C'],
+    ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--data-checksums'],
+    ...['--auth=trust', '--no-instructions', ...(durable ? [] : ['--no-sync'])],
+  ]);
+  run('postgres', ['--single', '-c', 'exit_on_error=on', '-D', folder, 'postgres'], own_statements);
+  renameSync(folder, cluster);
+  syncFolder(parent);
+  notePlace(data_dir, cluster);
 };

@@ -3,10 +3,16 @@ import { randomInt } from 'node:crypto';
 import { closeSync, readFileSync, statSync } from 'node:fs';
 import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { commandOf, findProcesses, startTime } from '../../boot/processes.mjs';
-import { openLog, readOrEmpty } from './data-dir.js';
+import { findProcesses, startTime } from '../../boot/processes.mjs';
+import { openLog, type Say } from './data-dir.js';
 
 /** What embedded Postgres and embedded Redis have in common: life and death of a server process. */
+
+export interface StoreOptions {
+  /** Holds the files of the server. */
+  readonly data_dir: string;
+  readonly say: Say;
+}
 
 /** A server that this process started and answers for. */
 export interface EmbeddedStore {
@@ -18,20 +24,8 @@ export interface EmbeddedStore {
   stop(): Promise<void>;
 }
 
-/** Which process is meant: the pid in a file, if its command line has this word. */
-export interface ServerName {
-  readonly pid_file: string;
-  readonly word: string;
-}
-
 /** What to send, and how long to wait for the end after it. */
 export type StopSteps = readonly (readonly [signal: NodeJS.Signals, wait_ms: number])[];
-
-/** The pid of the named server when it runs; 0 when it does not, or when the pid is another's. */
-export const findServer = ({ pid_file, word }: ServerName): number => {
-  const pid = Number.parseInt(readOrEmpty(pid_file), 10);
-  return startTime(pid) !== null && commandOf(pid).includes(word) ? pid : 0;
-};
 
 export const signalProcess = (pid: number, signal: NodeJS.Signals): void => {
   try {
@@ -52,9 +46,19 @@ export const stopProcess = async (pid: number, steps: StopSteps): Promise<void> 
   }
 };
 
-export const killAll = (accepts: (command: readonly string[]) => boolean): void => {
-  for (const pid of findProcesses(accepts)) signalProcess(pid, 'SIGKILL');
+/** Ends all processes whose command line the test accepts. */
+export const stopProcesses = async (
+  accepts: (command: readonly string[]) => boolean,
+  steps: StopSteps,
+): Promise<void> => {
+  await Promise.all(findProcesses(accepts).map((pid) => stopProcess(pid, steps)));
 };
+
+/** Both servers are started with their folder as the second argument, which tells them apart. */
+export const isServerOf =
+  (folder: string) =>
+  (command: readonly string[]): boolean =>
+    command[2] === folder;
 
 /**
  * A shell of a few hundred kilobytes that ends a server when this process is gone, even by kill -9:
@@ -66,36 +70,25 @@ while read -r _; do :; done
 words=$(tr '\\0' ' ' < "/proc/$1/cmdline" || ps -o command= -p "$1")
 case "$words" in *"$2"*) kill -s "$3" "$1" ;; esac`;
 
-const startWatcher = (pid: number, word: string, signal: NodeJS.Signals): (() => boolean) => {
-  const args = [
-    '-c',
-    watcher_script,
-    'store-watcher',
-    String(pid),
-    word,
-    signal.replace('SIG', ''),
-  ];
-  const watcher = spawn('sh', args, {
-    cwd: '/',
-    detached: true,
-    stdio: ['pipe', 'ignore', 'ignore'],
-  });
+const startWatcher = (pid: number, folder: string, signal: NodeJS.Signals): (() => boolean) => {
+  const words = ['store-watcher', String(pid), folder, signal.replace('SIG', '')];
+  const stdio = ['pipe', 'ignore', 'ignore'] as const;
+  const options = { cwd: '/', detached: true, stdio: [...stdio] };
+  const watcher = spawn('sh', ['-c', watcher_script, ...words], options);
   watcher.on('error', () => undefined);
   watcher.unref();
-  const { stdin } = watcher;
-  stdin.on('error', () => undefined);
-  if (stdin instanceof net.Socket) stdin.unref();
+  watcher.stdin?.on('error', () => undefined);
+  if (watcher.stdin instanceof net.Socket) watcher.stdin.unref();
   // Not by closing its input, on which it would act.
   return () => watcher.kill('SIGKILL');
 };
 
 interface ServerStart {
   readonly command: string;
+  /** The folder is the second one. */
   readonly args: readonly string[];
   readonly options: SpawnOptions;
   readonly log_file: string;
-  /** Of its command line, to know it again. */
-  readonly word: string;
   readonly stop_steps: StopSteps;
   readonly ready_ms: number;
   readonly isReady: (pid: number) => boolean | Promise<boolean>;
@@ -105,12 +98,11 @@ interface ServerStart {
 export const startServer = async (
   start: ServerStart,
 ): Promise<Omit<EmbeddedStore, 'url'> | string> => {
-  const { log_file, stop_steps } = start;
+  const { log_file, stop_steps, args } = start;
   const log = openLog(log_file);
   const from = statSync(log_file).size;
-  const stdio = ['ignore', log, log] as const;
-  const place = { cwd: '/', detached: true, stdio: [...stdio], ...start.options };
-  const child = spawn(start.command, start.args, place);
+  const place = { cwd: '/', detached: true, ...start.options };
+  const child = spawn(start.command, args, { stdio: ['ignore', log, log], ...place });
   closeSync(log);
   const pid = child.pid ?? 0;
   let has_ended = false;
@@ -128,7 +120,7 @@ export const startServer = async (
     if (!has_ended) await stopProcess(pid, stop_steps);
     await exited;
   };
-  void exited.then(startWatcher(pid, start.word, stop_steps[0]?.[0] ?? 'SIGTERM'));
+  void exited.then(startWatcher(pid, args[1] ?? '', stop_steps[0]?.[0] ?? 'SIGTERM'));
   const deadline = Date.now() + start.ready_ms;
   while (!has_ended && Date.now() < deadline) {
     if ((await start.isReady(pid)) && !has_ended) return { pid, exited, stop };
@@ -157,7 +149,7 @@ export const probePort = (port: number, host = '127.0.0.1'): Promise<string | nu
 
 /**
  * A free port below the range that systems give to outgoing connections (from 32768 on): there
- * nobody takes it by accident while a server starts again.
+ * nobody takes it by accident while a process starts again.
  */
 export const pickPort = async (host = '127.0.0.1'): Promise<number> => {
   for (let tries = 0; tries < 100; tries += 1) {
@@ -165,18 +157,4 @@ export const pickPort = async (host = '127.0.0.1'): Promise<number> => {
     if ((await probePort(port, host)) === null) return port;
   }
   throw new Error(`No free port was found on ${host}.`);
-};
-
-/**
- * The port to start on: the one used before, so that clients find the server again. A server that
- * starts again under its clients must keep it and waits until it is free.
- */
-export const keepPort = async (port: number, must_keep: boolean): Promise<number> => {
-  const deadline = Date.now() + (must_keep ? 5_000 : 0);
-  while (port !== 0) {
-    if ((await probePort(port)) === null) return port;
-    if (Date.now() >= deadline) break;
-    await wait(20);
-  }
-  return must_keep && port !== 0 ? port : pickPort();
 };

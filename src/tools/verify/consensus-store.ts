@@ -2,7 +2,7 @@ import { readPages, type Sql, type Tx } from '../../db/client.js';
 import { cellField, givenBy, tallyKey } from '../../features/consensus/index.js';
 import { projectedKey, readHead } from '../../features/events/index.js';
 import { givenSides } from '../../features/predictions/index.js';
-import { chunk, makeFindings, type Query, type VerifyParts } from './parts.js';
+import { chunk, type Query, shown, type VerifyParts } from './parts.js';
 
 /**
  * The live tallies in Redis against the record, while the log goes on. Redis says up to which
@@ -47,8 +47,8 @@ interface Expected {
 }
 
 /**
- * What is stated how often, by question, family and size of owner, as of the offset at which the
- * tally of the question stands: what the log has by now, without what it got after that offset.
+ * How often each value is stated, by question, family and size of owner, as of the offset at which
+ * the tally of the question stands: all that the log has by now, without what came after it.
  */
 const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
   Expected[]
@@ -162,16 +162,16 @@ const checkPage = async (
 export const checkTallies = async (parts: VerifyParts): Promise<readonly string[]> => {
   const projected = await readProjected(parts);
   const age_ms = await readAgeAfter(parts.sql, projected);
-  const found = makeFindings();
+  const found: string[] = [];
   if (age_ms !== null && age_ms >= (parts.under_way_ms ?? 0)) {
-    found.add(`Redis follows the log up to ${projected}, and the next event is ${age_ms} ms old`);
+    found.push(`Redis follows the log up to ${projected}, and the next event is ${age_ms} ms old`);
   }
   await parts.sql.begin({ mode: 'read only', statement_ms: 120_000 }, async (tx) => {
     for await (const page of readQuestions(tx, projected)) {
-      for (const line of await checkPage(parts, page)) found.add(line);
+      found.push(...(await checkPage(parts, page)).slice(0, shown - found.length));
     }
   });
-  return found.lines;
+  return found;
 };
 
 /** Snapshots of the consensus, each against the predictions up to its offset of the log. */

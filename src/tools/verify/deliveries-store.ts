@@ -101,7 +101,7 @@ export const webhook_queries: readonly Query[] = [
       and not exists (
         select from deliveries d where d.webhook_id = a.webhook_id and d.event_id = a.event_id
       )`,
-  // What is said to be delivered was answered with a 2xx, and what was tried has its attempts.
+  // A delivered one was answered with a 2xx, and each has as many attempts as it counts.
   (tx) => tx`
     select
       'delivery ' || d.id || ' is ' || d.state || ' after ' || d.attempts || ' attempts, and has '

@@ -14,8 +14,8 @@ export interface VerifyParts {
   readonly without_boards?: boolean;
 }
 
-/** Sentences shown of each kind of difference. */
-const shown = 5;
+/** Most sentences of one kind of difference. */
+export const shown = 5;
 
 /** Rows or keys that are looked at together. */
 export const chunk = 500;
@@ -38,19 +38,4 @@ export const findBy = async (
     found.push(...rows.map(({ what }) => what));
   }
   return found;
-};
-
-/** The first few of a kind; further ones are only counted. */
-export const makeFindings = () => {
-  const lines: string[] = [];
-  let count = 0;
-  return {
-    add(line: string): void {
-      count += 1;
-      if (count <= shown) lines.push(line);
-    },
-    get lines(): readonly string[] {
-      return count <= shown ? lines : [...lines, `… and ${count - shown} more like the last one`];
-    },
-  };
 };
