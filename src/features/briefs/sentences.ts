@@ -126,7 +126,6 @@ export const headlineOf = (brief: Brief, input: BriefInput): string[] => [
   endingText(brief, input),
 ];
 
-/** Fewer predictions are called few. */
 const few = 10;
 
 const mostOfOneOwner = ({ sample }: BriefInput): number => {

@@ -50,7 +50,6 @@ export const thinCourse = (course: Course, most: number): Course => ({
   points: thin(course.shape, course.points, most),
 });
 
-/** Of all histories together. */
 const most_cached_points = 100_000;
 const fresh_ms = 5_000;
 /** So long a history is not read again for each prediction. */

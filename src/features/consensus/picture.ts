@@ -83,7 +83,6 @@ const lineOf = (
   return last === undefined ? line : [...line, { x: to, y: last.y }];
 };
 
-/** Each line with its newest value. */
 const legendOf = ({ shape, points }: Course): readonly LegendItem[] => {
   const last = points.at(-1);
   if (last === undefined) return [];

@@ -2,8 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
-import { BusyError } from '../../kit/cache.js';
-import { common_faults, isFault, refuse } from '../../kit/fault.js';
+import { isFault } from '../../kit/fault.js';
 import {
   listPredictions,
   prediction_schema,
@@ -21,15 +20,7 @@ import { drift } from './drift.js';
 import type { History } from './history.js';
 import type { LiveConsensus } from './live.js';
 import { drawPicture } from './picture.js';
-import {
-  chart_answer,
-  chart_query,
-  consensus_schema,
-  drift_answer,
-  picture_query,
-  snapshots_answer,
-  snapshots_query,
-} from './schema.js';
+import * as wire from './schema.js';
 import { countSnapshots, listSnapshots } from './store.js';
 
 export interface ConsensusParts {
@@ -59,7 +50,7 @@ const getConsensus = route({
   path: '/api/questions/{id}/consensus',
   summary: 'Live consensus of a question, split by model family',
   tag: 'consensus',
-  returns: { 200: consensus_schema },
+  returns: { 200: wire.consensus_schema },
   handle: async ({ params, caller }, deps) => {
     const known = deps.consensus.peek(params.id);
     if (known !== undefined) return reply(200, known);
@@ -78,7 +69,7 @@ const getQuestion = route({
   returns: {
     200: Type.Object({
       question: question_schema,
-      consensus: consensus_schema,
+      consensus: wire.consensus_schema,
       predictions: Type.Array(prediction_schema),
     }),
   },
@@ -102,8 +93,8 @@ const listQuestionSnapshots = route({
   id: 'listSnapshots',
   path: '/api/questions/{id}/snapshots',
   summary: 'The consensus as it stood each hour in which it moved, at the close, and when resolved',
-  query: snapshots_query,
-  returns: { 200: snapshots_answer },
+  query: wire.snapshots_query,
+  returns: { 200: wire.snapshots_answer },
   handle: async ({ params, query, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
@@ -124,8 +115,8 @@ const getChart = route({
   id: 'getChart',
   path: '/api/questions/{id}/chart',
   summary: 'How the consensus came about, in at most so many points that show its shape',
-  query: chart_query,
-  returns: { 200: chart_answer },
+  query: wire.chart_query,
+  returns: { 200: wire.chart_answer },
   handle: async ({ params, query, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
@@ -157,7 +148,7 @@ const getChartSvg = route({
   id: 'getChartSvg',
   path: '/api/questions/{id}/chart.svg',
   summary: 'The chart as SVG, light, dark, or as the reader prefers',
-  query: picture_query,
+  query: wire.picture_query,
   returns: { 200: Type.String() },
   produces: 'image/svg+xml',
   handle: async ({ params, query, caller }, deps) => {
@@ -176,20 +167,15 @@ const getChartPng = route({
   path: '/api/questions/{id}/chart.png',
   summary: 'The chart as PNG, light where no theme is named',
   limits: ['pictures'],
-  query: picture_query,
+  query: wire.picture_query,
   returns: { 200: Type.String() },
   produces: 'image/png',
   handle: async ({ params, query, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     const { theme = 'light', width, points } = query;
-    try {
-      const png = await deps.history.png(question, points, { theme, width });
-      return replyRaw('image/png', png, picture_headers);
-    } catch (error) {
-      if (!(error instanceof BusyError)) throw error;
-      return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
-    }
+    const png = await deps.history.png(question, points, { theme, width });
+    return replyRaw('image/png', png, picture_headers);
   },
 });
 
@@ -199,7 +185,7 @@ const getDrift = route({
   id: 'getDrift',
   path: '/api/questions/{id}/drift',
   summary: 'Where the consensus moved by ten points or more within a day, and who moved it',
-  returns: { 200: drift_answer },
+  returns: { 200: wire.drift_answer },
   handle: async ({ params, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;

@@ -117,9 +117,7 @@ export interface Course {
   readonly shape: RunShape;
   /** Offset of the newest prediction that is counted in; 0 where there is none. */
   readonly offset: number;
-  /** How many predictions there are. */
   readonly total: number;
-  /** How many moments there were to choose from. */
   readonly moments: number;
   readonly points: readonly Point[];
   readonly drift_events: readonly MoveWire[];

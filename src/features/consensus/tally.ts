@@ -52,9 +52,6 @@ export const forecastIn = (entry: LogEntry, options: readonly string[]): Forecas
   };
 };
 
-/** Bodies end with their time: `…,"timestamp":"2026-01-31T12:00:00.000Z"}`. */
-export const timeOf = ({ body }: LogEntry): string => body.slice(-26, -2);
-
 /** The tally of a question, as the record has it. */
 export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
   readonly question_id: string;

@@ -47,7 +47,6 @@ interface Shell extends Pick<Widget, 'view' | 'theme'> {
   readonly title: string;
   readonly main: string;
   readonly head?: string;
-  /** HTML after `main`. */
   readonly end?: string;
 }
 
@@ -73,7 +72,6 @@ ${end}</body>
 const timeOf = (at: Date, text: string): string =>
   `<time datetime="${at.toISOString()}">${text}</time>`;
 
-/** The status and the question. */
 const headOf = (question: QuestionRow): string => {
   const { label, detail, at } = standingOf(question);
   const when = at === null ? '' : ` ${timeOf(at, dayText(at))}`;

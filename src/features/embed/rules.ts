@@ -49,7 +49,6 @@ const outcomeOf = ({ question_type, outcome, correct_options }: QuestionRow): st
   return (correct_options ?? []).join(', ');
 };
 
-/** The text for people who hear the page. */
 export const sentenceOf = (consensus: Consensus): string => {
   const { total_predictions: total, question_type, leading_option } = consensus;
   if (total === 0) return 'No forecasts yet.';

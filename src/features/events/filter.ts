@@ -79,7 +79,6 @@ export const passesFilter = (wanted: FilterMembers, entry: LogEntry): boolean =>
   return typeof confidence === 'number' && confidence >= min_confidence;
 };
 
-/** Refuses names of events and categories that do not exist. */
 const findUnknown = (
   { events, categories }: Given,
   { pillars, path }: FilterContext,

@@ -1,4 +1,5 @@
 import type { Db, Sql } from '../../db/client.js';
+import { readTotal } from '../../db/rows.js';
 import { keyOf, type TopicRef } from '../../socket/frames.js';
 import type { LogSpan } from '../../socket/hub.js';
 import type { EventFilter, FilterMembers } from './filter.js';
@@ -123,16 +124,10 @@ export const readMatching = (sql: Sql, refs: readonly LogTopic[], span: LogSpan)
   limit ${span.limit}`;
 
 /** How many events of the span match, counted no further than `span.limit`. */
-export const countMatching = async (
-  sql: Sql,
-  refs: readonly LogTopic[],
-  span: LogSpan,
-): Promise<number> => {
-  const [row] = await sql<{ found: number }[]>`
-    select count(*)::integer as found
-    from (select 1 ${matching(sql, refs, span)} limit ${span.limit}) as one`;
-  return row?.found ?? 0;
-};
+export const countMatching = (sql: Sql, refs: readonly LogTopic[], span: LogSpan) =>
+  readTotal(sql<{ total: number }[]>`
+    select count(*)::integer as total
+    from (select 1 ${matching(sql, refs, span)} limit ${span.limit}) as one`);
 
 /** The offset of the `span.limit`-th newest event that matches; null when there are fewer. */
 export const nthNewest = async (

@@ -181,7 +181,6 @@ export const consensus_columns: readonly Column[] = [
   column('option_percents', 'object', 'Share of first choices on each; null for binary.'),
 ];
 
-/** One column as a manifest describes it. */
 export const describeColumn = ({ name, type, about }: Column) => ({ name, type, about });
 
 const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;

@@ -19,21 +19,13 @@ import { notificationWire } from '../notifications/index.js';
 import { brier_convention, countLedger, readAccount } from '../points/index.js';
 import { predictionWire } from '../predictions/index.js';
 import { export_schema, own_prediction_schema, score_schema } from './record-schema.js';
-import {
-  type ListQuery,
-  listHooks,
-  listOwn,
-  lists,
-  type OwnRow,
-  readDisputes,
-} from './record-store.js';
+import * as store from './record-store.js';
 
 const route = routeFor<Deps>();
 
-const score_members = Object.keys(score_schema.properties) as (keyof OwnRow)[];
+const score_members = Object.keys(score_schema.properties) as (keyof store.OwnRow)[];
 
-/** A prediction as its agent sees it. */
-const showOwn = (row: OwnRow) => ({
+const showOwn = (row: store.OwnRow) => ({
   ...predictionWire(row),
   question: row.question,
   category: row.category,
@@ -65,7 +57,7 @@ const myPredictions = route({
     const ask = readPage(query, ['id']);
     if (isFault(ask)) return ask;
     const [rows, account] = await Promise.all([
-      listOwn(sql, caller.id, ask),
+      store.listOwn(sql, caller.id, ask),
       readAccount(sql, caller.id),
     ]);
     const page = makePage(rows, ask.limit, (row) => [row.id]);
@@ -89,10 +81,10 @@ const ended = 'end';
 const isPosition = (part: unknown): part is string =>
   part === beginning || part === ended || (typeof part === 'string' && isId(part));
 
-type ListName = keyof typeof lists;
-type RowOf<N extends ListName> = Awaited<ReturnType<(typeof lists)[N]>>[number];
+type ListName = keyof typeof store.lists;
+type RowOf<N extends ListName> = Awaited<ReturnType<(typeof store.lists)[N]>>[number];
 
-const list_names = Object.keys(lists) as ListName[];
+const list_names = Object.keys(store.lists) as ListName[];
 
 /** The cursor holds where each list is, in the order of `lists`. */
 const readPositions = (query: { limit: number; cursor?: string }): readonly string[] | Fault => {
@@ -128,7 +120,7 @@ const myExport = route({
       next[n] = ended;
       if (position === ended) return [];
       const after = position === beginning ? null : position;
-      const list = lists[name] as (db: Db, query: ListQuery) => PromiseLike<RowOf<N>[]>;
+      const list = store.lists[name] as (db: Db, query: store.ListQuery) => PromiseLike<RowOf<N>[]>;
       const rows = await list(sql, { agent_id: id, after, limit: query.limit + 1 });
       if (rows.length > query.limit) next[n] = rows[query.limit - 1]?.id ?? ended;
       return rows.slice(0, query.limit);
@@ -136,7 +128,7 @@ const myExport = route({
     const [me, webhooks, total, transactions, predictions, comments, votes, suggested, noticed] =
       await Promise.all([
         readMe(deps, id),
-        listHooks(sql, id),
+        store.listHooks(sql, id),
         countLedger(sql, id),
         read('transactions'),
         read('predictions'),
@@ -147,7 +139,7 @@ const myExport = route({
       ]);
     if (isFault(me)) return me;
     const question_ids = predictions.map(({ question_id }) => question_id);
-    const disputes = await readDisputes(sql, id, question_ids);
+    const disputes = await store.readDisputes(sql, id, question_ids);
     const next_cursor = next.every((one) => one === ended) ? null : encodeCursor(next);
     const whole = {
       format: 'prediction-forum/agent/1',

@@ -25,7 +25,6 @@ export interface ExportScope {
   readonly subcategory?: string | undefined;
   readonly model_family?: string | undefined;
   readonly status?: string | undefined;
-  /** Whether agents are named. */
   readonly names: boolean;
   /** HIDE_REASONING: the reasoning of open questions is left out. */
   readonly hides_open: boolean;

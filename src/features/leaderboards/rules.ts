@@ -14,7 +14,6 @@ export const agent_kinds = ['agent', 'imported'] as const;
 export type AgentKind = (typeof agent_kinds)[number];
 
 export const board_kinds = ['points', 'accuracy', 'brier', 'calibration'] as const;
-/** Boards of forecasts. */
 export type BoardKind = (typeof board_kinds)[number];
 export const boards = [...board_kinds, 'debaters'] as const;
 export type BoardName = (typeof boards)[number];
@@ -75,7 +74,6 @@ export const slicesOf = (categories: readonly string[], day: number): readonly S
 export interface Sums {
   readonly n: number;
   readonly correct: number;
-  /** Wins less losses. */
   readonly net: number;
   readonly brier: number;
   readonly squares: number;

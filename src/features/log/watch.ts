@@ -220,7 +220,6 @@ export const createLogWatch = (sql: Sql, recent: Recent<PublishedEvent>) => {
 
 export type LogWatch = ReturnType<typeof createLogWatch>;
 
-/** The part of a process's deps that this feature adds. */
 export interface LogParts {
   readonly log_watch: LogWatch;
 }

@@ -1,7 +1,7 @@
 import type { Deps } from '../../http/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { type LogEntry, type Projector, readData } from '../events/index.js';
+import { type LogEntry, type Projector, readData, timeOf } from '../events/index.js';
 import { dropOld, insertNotices, type Notice } from './store.js';
 
 /**
@@ -12,7 +12,6 @@ import { dropOld, insertNotices, type Notice } from './store.js';
 const noticeOf = (entry: LogEntry): readonly Notice[] => {
   if (entry.event !== 'comment.reply' || entry.audience_id === null) return [];
   const data = readData(entry);
-  const { timestamp } = JSON.parse(entry.body) as { timestamp: string };
   return [
     {
       agent_id: entry.audience_id,
@@ -21,7 +20,7 @@ const noticeOf = (entry: LogEntry): readonly Notice[] => {
       ...(entry.question_id === null ? {} : { question_id: entry.question_id }),
       subject_id: String(data['comment_id']),
       details: { replier_name: data['replier_name'] },
-      at: new Date(timestamp),
+      at: new Date(timeOf(entry)),
     },
   ];
 };

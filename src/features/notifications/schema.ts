@@ -37,7 +37,6 @@ export const notifications_query = Type.Object({
   ...page_query,
 });
 
-/** Most ids in one call that marks as read. */
 export const most_ids = 100;
 
 export const read_body = Type.Object({

@@ -28,7 +28,6 @@ const most_evidence = 10;
 /** In bytes of JSON; a text may also have so many characters, whatever they are. */
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
-/** Any value of JSON. */
 const protocol = Type.Unknown();
 
 export const predict_body = Type.Object({
@@ -54,7 +53,6 @@ export const predictions_body = Type.Composite([
   predict_body,
 ]);
 
-/** What the agent has; forecasting takes none of it. */
 const points_schema = Type.Object({ points: Type.Integer(), tier: Type.String() });
 
 export const placed_schema = Type.Object({

@@ -197,7 +197,6 @@ type Stored = NewQuestion & { readonly status: QuestionStatus };
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** The fields that an edit changes. */
 export const changedFields = (row: NewQuestion, edited: NewQuestion): readonly Field[] =>
   all_fields.filter((name) => !isSame(edited[name], row[name]));
 

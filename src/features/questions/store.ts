@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import type { Db, Fragment, Tx } from '../../db/client.js';
+import { firstRow } from '../../db/rows.js';
 import type { Deps } from '../../http/deps.js';
 import { makeCache, makeLoader } from '../../kit/cache.js';
 import { makeId } from '../../kit/ids.js';
@@ -48,14 +49,12 @@ export const questionColumns = (db: Db) => db`
   coalesce(c.no_count, 0) as no_count,
   coalesce(c.option_counts, '{}') as option_counts`;
 
-export const readQuestion = async (db: Db, id: string): Promise<QuestionRow | undefined> => {
-  const [row] = await db<QuestionRow[]>`
+export const readQuestion = (db: Db, id: string) =>
+  firstRow(db<QuestionRow[]>`
     select ${questionColumns(db)}
     from questions q
     left join question_counts c on c.question_id = q.id
-    where q.id = ${id}`;
-  return row;
-};
+    where q.id = ${id}`);
 
 const mustRead = async (tx: Tx, id: string): Promise<QuestionRow> => {
   const row = await readQuestion(tx, id);

@@ -39,7 +39,6 @@ const shares_schema = Type.Array(
   Type.Object({ option: Type.String(), p: Type.Number({ minimum: 0, maximum: 1 }) }),
 );
 
-/** The net of one outcome, with the terms of the formula. */
 const payout_schema = Type.Object({
   correct: Type.Array(Type.String()),
   outcome_vector: Type.Array(Type.Number()),
@@ -74,7 +73,6 @@ const payoutOf = (forecast: Forecasted, correct: readonly number[]) => {
   };
 };
 
-/** For each option, the payout if it alone is right. */
 const payoutsOf = (forecast: Forecasted) =>
   namesOf(forecast).map((_, index) => payoutOf(forecast, [index]));
 

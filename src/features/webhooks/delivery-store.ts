@@ -1,4 +1,5 @@
 import type { Db, Sql } from '../../db/client.js';
+import { firstRow, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { readOldest } from '../events/index.js';
@@ -48,28 +49,20 @@ export const listDeliveries = (db: Db, filter: DeliveryFilter, page: PageAsk) =>
   limit ${page.limit + 1}
   offset ${page.offset}`;
 
-export const countDeliveries = async (db: Db, filter: DeliveryFilter): Promise<number> => {
-  const [row] = await db<{ count: number }[]>`
-    select count(*)::int as count
+export const countDeliveries = (db: Db, filter: DeliveryFilter) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::int as total
     from (
       select from deliveries d where ${isListed(db, filter)} limit 100000
-    ) counted`;
-  return row?.count ?? 0;
-};
+    ) counted`);
 
 /** The id of a delivery tells its event, so that the primary key finds it. */
 const isDelivery = (db: Db, webhook_id: string, id: string) => db`
   d.webhook_id = ${webhook_id} and d.event_id = delivery_id(${webhook_id}, ${id})`;
 
-export const findDelivery = async (
-  db: Db,
-  webhook_id: string,
-  id: string,
-): Promise<DeliveryRow | undefined> => {
-  const [row] = await db<DeliveryRow[]>`
-    select ${columns(db)} from deliveries d ${withEvent(db)} where ${isDelivery(db, webhook_id, id)}`;
-  return row;
-};
+export const findDelivery = (db: Db, webhook_id: string, id: string) =>
+  firstRow(db<DeliveryRow[]>`
+    select ${columns(db)} from deliveries d ${withEvent(db)} where ${isDelivery(db, webhook_id, id)}`);
 
 /** The newest attempts, oldest first. */
 export const listAttempts = async (db: Db, webhook_id: string, event_id: string) => {
