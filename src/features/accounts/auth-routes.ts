@@ -8,15 +8,7 @@ import { waitUntilFloor } from '../../kit/service.js';
 import { revokeDigest, revokeSessions } from '../events/index.js';
 import { queueMail } from './mail-store.js';
 import * as store from './people-store.js';
-import {
-  bearerToken,
-  digestSecret,
-  isTokenOf,
-  makeToken,
-  readAddress,
-  readHumanName,
-  reset_mails_per_hour,
-} from './rules.js';
+import * as rules from './rules.js';
 import * as wire from './schema.js';
 import type { LoginLimit, Sessions } from './sessions.js';
 
@@ -86,9 +78,9 @@ const mailLink = async (
   if (kind === 'reset') {
     await store.lockHuman(tx, human.id);
     const since = new Date(at.getTime() - 3_600_000);
-    if ((await store.countResets(tx, human.id, since)) >= reset_mails_per_hour) return;
+    if ((await store.countResets(tx, human.id, since)) >= rules.reset_mails_per_hour) return;
   }
-  const { token, digest } = makeToken(kind);
+  const { token, digest } = rules.makeToken(kind);
   await store.insertToken(tx, human.id, { digest, kind, now: at });
   const link = `${public_url}/auth/${kind}?token=${token}`;
   const greeting = human.name === null ? 'Hello,' : `Hello ${human.name},`;
@@ -110,9 +102,9 @@ const signup = route({
   faults: [common_faults.UNAVAILABLE],
   async handle(ctx, deps) {
     const started_ms = performance.now();
-    const address = readAddress(ctx.body.email);
+    const address = rules.readAddress(ctx.body.email);
     if (address === null) return invalid('body.email', 'This is not an e-mail address.');
-    const name = readHumanName(ctx.body.name);
+    const name = rules.readHumanName(ctx.body.name);
     if (name === undefined) return invalid('body.name', 'Write a name of 1 to 80 characters.');
     const password_hash = await deps.sessions.passwords.hash(ctx.body.password);
     if (isFault(password_hash)) return password_hash;
@@ -142,10 +134,10 @@ const verify = route({
   faults: [wire.humans_faults.INVALID_LINK],
   async handle(ctx, { sql, clock, logins }) {
     const { token } = ctx.body;
-    if (!isTokenOf('verify', token)) return refuse(wire.humans_faults.INVALID_LINK);
+    if (!rules.isTokenOf('verify', token)) return refuse(wire.humans_faults.INVALID_LINK);
     return ctx.write(sql, async (tx) => {
       const now = clock();
-      const use = { digest: digestSecret(token), kind: 'verify', now } as const;
+      const use = { digest: rules.digestSecret(token), kind: 'verify', now } as const;
       const human_id = await store.findTokenOwner(tx, use);
       if (human_id === undefined) return refuse(wire.humans_faults.INVALID_LINK);
       await store.markVerified(tx, human_id, { now });
@@ -162,7 +154,7 @@ const wrong = (): Fault => refuse(wire.humans_faults.INVALID_CREDENTIALS);
 
 const tryLogIn = async (ctx: LogInCall, deps: AccountDeps): Promise<Answer> => {
   const { sql, logins, sessions } = deps;
-  const address = readAddress(ctx.body.email);
+  const address = rules.readAddress(ctx.body.email);
   if (address === null) return wrong();
   const known = await store.findHumanByEmail(sql, address.email_key);
   const place = logins.digestOf(known?.id ?? '', ctx.ip);
@@ -192,7 +184,7 @@ const openSession = async (
     const now = clock();
     await store.pruneTokens(tx, human.id, now);
     await store.rememberAddress(tx, human.id, place, now);
-    const { token, digest } = makeToken('session');
+    const { token, digest } = rules.makeToken('session');
     const expires_at = await store.insertToken(tx, human.id, { digest, kind: 'session', now });
     const session = { token, expires_at, user: humanView(human, sessions) };
     return reply(200, session, { 'Cache-Control': 'no-store' });
@@ -225,7 +217,7 @@ const logout = route({
   keeps: 'inside',
   ends_credentials: true,
   async handle(ctx, deps) {
-    const digest = digestSecret(bearerToken(ctx.header('authorization')));
+    const digest = rules.digestSecret(rules.bearerToken(ctx.header('authorization')));
     return ctx.write(deps.sql, async (tx) => {
       await revokeDigest(tx, digest);
       await store.deleteToken(tx, digest);
@@ -258,7 +250,7 @@ const forgot = route({
   returns: { 200: wire.message_schema },
   async handle(ctx, deps) {
     const started_ms = performance.now();
-    const email_key = readAddress(ctx.body.email)?.email_key ?? '';
+    const email_key = rules.readAddress(ctx.body.email)?.email_key ?? '';
     const human = await store.findHumanByEmail(deps.sql, email_key);
     const message = 'If this address has an account, a mail is on its way.';
     const answer = await ctx.write(deps.sql, async (tx) => {
@@ -281,9 +273,9 @@ const reset = route({
   faults: [wire.humans_faults.INVALID_LINK, common_faults.UNAVAILABLE],
   async handle(ctx, { sql, clock, sessions, logins }) {
     const { token, password } = ctx.body;
-    if (!isTokenOf('reset', token)) return refuse(wire.humans_faults.INVALID_LINK);
+    if (!rules.isTokenOf('reset', token)) return refuse(wire.humans_faults.INVALID_LINK);
     const now = clock();
-    const use = { digest: digestSecret(token), kind: 'reset', now } as const;
+    const use = { digest: rules.digestSecret(token), kind: 'reset', now } as const;
     // Looked up before the hash, so that made-up tokens cost no password work.
     const owner = await sql.begin((tx) => store.findTokenOwner(tx, use));
     if (owner === undefined) return refuse(wire.humans_faults.INVALID_LINK);

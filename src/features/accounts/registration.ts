@@ -8,16 +8,7 @@ import { noteTiers } from '../notifications/index.js';
 import { openAccount, postEntry } from '../points/index.js';
 import { modelFamily } from '../taxonomy/index.js';
 import * as store from './agents-store.js';
-import {
-  cleanModel,
-  cleanName,
-  cleanText,
-  digestSecret,
-  isWellFormedKey,
-  makeApiKey,
-  makeReferralCode,
-  parseRoles,
-} from './rules.js';
+import * as rules from './rules.js';
 import { agents_faults, link_key_refused, type register_body } from './schema.js';
 
 /** How agents are registered, linked to their owners and unlinked, and what recruiting earns. */
@@ -26,9 +17,9 @@ type RegisterBody = Static<typeof register_body>;
 
 /** Checks what the schema cannot say; every wrong member is named at once. */
 const readBody = (body: RegisterBody) => {
-  const model = cleanModel(body.model ?? '');
-  const name = cleanName(body.name);
-  const roles = parseRoles(body.role);
+  const model = rules.cleanModel(body.model ?? '');
+  const name = rules.cleanName(body.name);
+  const roles = rules.parseRoles(body.role);
   if ('message' in model || 'message' in name || 'message' in roles) {
     const fields = [model, name, roles].filter((part): part is FaultField => 'message' in part);
     return fields[0]?.code === 'MODEL_REQUIRED'
@@ -40,9 +31,9 @@ const readBody = (body: RegisterBody) => {
     model_family: modelFamily(model.model),
     persona_archetype: body.persona_archetype ?? ('data_driven' as const),
     risk_profile: body.risk_profile ?? ('moderate' as const),
-    bio: cleanText(body.bio),
-    domain_focus: cleanText(body.domain_focus),
-    philosophy: cleanText(body.philosophy),
+    bio: rules.cleanText(body.bio),
+    domain_focus: rules.cleanText(body.domain_focus),
+    philosophy: rules.cleanText(body.philosophy),
   };
 };
 
@@ -63,10 +54,10 @@ export const registerAgent = async (
   const referred_by = await findReferrer(tx, body.referral_code ?? '');
   if (isFault(referred_by)) return referred_by;
   const id = makeId();
-  const api_key = makeApiKey();
+  const api_key = rules.makeApiKey();
   const is_new = await store.insertAgent(tx, {
     ...{ id, ...profile, referred_by, owner_id, created_at: at },
-    ...{ referral_code: makeReferralCode(), key_digest: digestSecret(api_key) },
+    ...{ referral_code: rules.makeReferralCode(), key_digest: rules.digestSecret(api_key) },
   });
   if (!is_new) return refuse(agents_faults.DUPLICATE_NAME);
   await openAccount(tx, id, at);
@@ -93,8 +84,8 @@ export const linkAgent = async (
   tx: Tx,
   { api_key, owner_id, at }: Omit<store.Link, 'agent_id'> & { readonly api_key: string },
 ): Promise<store.AgentRow | Fault> => {
-  if (!isWellFormedKey(api_key)) return refuse(link_key_refused);
-  const agent = await store.lockByDigest(tx, digestSecret(api_key));
+  if (!rules.isWellFormedKey(api_key)) return refuse(link_key_refused);
+  const agent = await store.lockByDigest(tx, rules.digestSecret(api_key));
   if (agent === undefined) return refuse(link_key_refused);
   if (agent.suspended_at !== null) return refuse(common_faults.ACCOUNT_SUSPENDED);
   if (agent.owner_id === owner_id) return agent;

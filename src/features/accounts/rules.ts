@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { domainToASCII } from 'node:url';
 import type { FaultField } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
@@ -100,17 +100,8 @@ export const cleanText = (text: string | null | undefined): string | null => {
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const referral_alphabet = 'BCDFGHJKMNPQRSTVWXYZ23456789';
 
-/** Every character equally likely: bytes beyond the last full round of the alphabet are dropped. */
-const pickRandom = (alphabet: string, length: number): string => {
-  const limit = 256 - (256 % alphabet.length);
-  let text = '';
-  while (text.length < length) {
-    for (const byte of randomBytes(2 * (length - text.length))) {
-      if (byte < limit && text.length < length) text += alphabet[byte % alphabet.length];
-    }
-  }
-  return text;
-};
+const pickRandom = (alphabet: string, length: number): string =>
+  Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 
 const secret_length = 43;
 const checksum_length = 6;

@@ -1,15 +1,15 @@
 import { Type } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
-import { nullable } from '../../http/openapi.js';
 import {
   encodeCursor,
   limitQuery,
-  makePage,
   page_query,
   pageHeaders,
+  pageSchema,
   readPage,
   refuseCursor,
+  replyPage,
 } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
 import { type Fault, isFault } from '../../kit/fault.js';
@@ -46,29 +46,17 @@ const myPredictions = route({
   auth: 'agent',
   query: Type.Object(page_query),
   returns: {
-    200: Type.Object({
-      total: Type.Integer(),
-      brier_convention: Type.String(),
-      predictions: Type.Array(own_prediction_schema),
-      next_cursor: nullable(Type.String()),
+    200: pageSchema('predictions', own_prediction_schema, { brier_convention: Type.String() }),
+  },
+  handle: ({ query, caller: { id } }, { sql }) =>
+    replyPage({
+      ...{ path: '/api/me/predictions', query, plural: 'predictions', show: showOwn },
+      read: (page) => store.listOwn(sql, id, page),
+      async count() {
+        const account = await readAccount(sql, id);
+        return { total: account?.prediction_count ?? 0, brier_convention };
+      },
     }),
-  },
-  handle: async ({ query, caller }, { sql }) => {
-    const ask = readPage(query, ['id']);
-    if (isFault(ask)) return ask;
-    const [rows, account] = await Promise.all([
-      store.listOwn(sql, caller.id, ask),
-      readAccount(sql, caller.id),
-    ]);
-    const page = makePage(rows, ask.limit, (row) => [row.id]);
-    const { next_cursor } = page;
-    const total = account?.prediction_count ?? 0;
-    return reply(
-      200,
-      { total, brier_convention, predictions: page.rows.map(showOwn), next_cursor },
-      pageHeaders('/api/me/predictions', query, next_cursor),
-    );
-  },
 });
 
 /** Rows of each list on one page: 20 MB when all predictions are of the greatest length. */
@@ -89,9 +77,9 @@ const list_names = Object.keys(store.lists) as ListName[];
 /** The cursor holds where each list is, in the order of `lists`. */
 const readPositions = (query: { limit: number; cursor?: string }): readonly string[] | Fault => {
   const kinds = list_names.map(() => 'text' as const);
-  const ask = readPage(query, kinds);
-  if (isFault(ask)) return ask;
-  const at = ask.after ?? list_names.map(() => beginning);
+  const page = readPage(query, kinds);
+  if (isFault(page)) return page;
+  const at = page.after ?? list_names.map(() => beginning);
   return at.every(isPosition) ? at : refuseCursor();
 };
 

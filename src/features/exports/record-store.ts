@@ -42,15 +42,15 @@ const selectOwn = (db: Db) => db`
   left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id`;
 
 /** Newest first; one row more than the page, to know whether it ends. */
-export const listOwn = (db: Db, agent_id: string, ask: PageAsk) => db<OwnRow[]>`
+export const listOwn = (db: Db, agent_id: string, page: PageAsk) => db<OwnRow[]>`
   with entries as (
     select agent_id, question_id
     from predictions
     where agent_id = ${agent_id}
-      and (${ask.after === null} or id < ${(ask.after?.[0] ?? null) as string | null}::uuid)
+      and (${page.after === null} or id < ${(page.after?.[0] ?? null) as string | null}::uuid)
     order by id desc
-    offset ${ask.offset}
-    limit ${ask.limit + 1}
+    offset ${page.offset}
+    limit ${page.limit + 1}
   )
   ${selectOwn(db)} order by p.id desc`;
 

@@ -145,9 +145,9 @@ const compare = (name: string, has: readonly string[], wanted: readonly string[]
  * shows until it has.
  */
 export const findBoardDifferences = async (
-  ask: Pick<Deps, 'sql' | 'redis'> & { readonly prefix: string; readonly now: Date },
+  parts: Pick<Deps, 'sql' | 'redis'> & { readonly prefix: string; readonly now: Date },
 ): Promise<readonly string[]> => {
-  const { sql, redis, prefix, now } = ask;
+  const { sql, redis, prefix, now } = parts;
   const found: string[] = [];
   for (const set of await listBoardSets(sql, dayOf(now))) {
     for (const { key, members } of await makeBoards(sql, prefix, set)) {

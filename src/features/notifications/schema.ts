@@ -45,4 +45,3 @@ export const read_body = Type.Object({
     Type.String({ format: 'uuid', description: 'Marks this one and all that are older.' }),
   ),
 });
-export type ReadBody = Static<typeof read_body>;

@@ -17,9 +17,9 @@ import { withDeadline } from '../../kit/service.js';
  *
  * An api process asks for few pages at once, fewer of them for one agent. Where there is no room,
  * or the time is up, nothing is known, and a prediction that needs to know is refused until later:
- * whoever keeps this busy gets nothing past the gate.
+ * an agent that fills the queue gets no prediction past the gate.
  */
-interface ReachAsk {
+interface ReachRequest {
   readonly urls: readonly string[];
   readonly agent_id: string;
   /** On the clock of `performance.now()`. */
@@ -59,7 +59,7 @@ const makeLook = ({ public_name, ...options }: ReachOptions) => {
     Connection: 'close',
   };
 
-  const ask = async (url: string, left: () => number) => {
+  const probe = async (url: string, left: () => number) => {
     const target = client.parse(url);
     if (target.kind === 'problem') return { problem: explain(target.sentence) };
     const head = await client.look({ target, method: 'HEAD', headers, wall_ms: left() });
@@ -82,9 +82,9 @@ const makeLook = ({ public_name, ...options }: ReachOptions) => {
     let next = new URL(url);
     for (let hop = 0; hop <= most_redirects; hop += 1) {
       next.hash = '';
-      const told = await ask(next.href, left);
-      if (told.next === undefined) return told.problem;
-      next = told.next;
+      const probed = await probe(next.href, left);
+      if (probed.next === undefined) return probed.problem;
+      next = probed.next;
     }
     return 'leads on and on';
   };
@@ -113,7 +113,7 @@ export const makeReach = (options: ReachOptions) => {
 
   return {
     /** Those that cannot be read, with the end of a sentence why; null: it could not be found out. */
-    async findUnreachable({ urls, agent_id, until_ms }: ReachAsk) {
+    async findUnreachable({ urls, agent_id, until_ms }: ReachRequest) {
       const looks = Promise.all(urls.map((url) => find(url, agent_id)));
       const left_ms = Math.max(0, until_ms - performance.now());
       const found = await withDeadline(looks, left_ms, 'Looking at sources').catch(() => []);

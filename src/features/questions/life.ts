@@ -14,23 +14,8 @@ import {
 } from '../events/index.js';
 import { type Notice, notify } from '../notifications/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
-import {
-  changedFields,
-  checkEnd,
-  editQuestion,
-  makeQuestion,
-  type NewQuestion,
-  reopenDates,
-  timeframeOf,
-} from './rules.js';
-import {
-  type QuestionDraft,
-  type QuestionEdit,
-  type QuestionStatus,
-  question_faults,
-  type ReopenBody,
-  statuses,
-} from './schema.js';
+import * as rules from './rules.js';
+import * as wire from './schema.js';
 import * as store from './store.js';
 
 /**
@@ -48,7 +33,7 @@ import * as store from './store.js';
  */
 
 interface Rule {
-  readonly from: readonly QuestionStatus[];
+  readonly from: readonly wire.QuestionStatus[];
   /** Opens the refusal from another status. */
   readonly rule: string;
 }
@@ -56,10 +41,10 @@ interface Rule {
 /** The question, locked until the end of the transaction, when its status allows the step. */
 const takeQuestion = async (tx: Tx, id: string, step: Rule): Promise<store.QuestionRow | Fault> => {
   const row = await store.lockQuestion(tx, id);
-  if (row === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
+  if (row === undefined) return refuse(wire.question_faults.QUESTION_NOT_FOUND);
   if (step.from.includes(row.status)) return row;
   const message = `${step.rule}; this one is ${row.status}.`;
-  return refuse(question_faults.INVALID_TRANSITION, { message });
+  return refuse(wire.question_faults.INVALID_TRANSITION, { message });
 };
 
 const announceSoon = async (tx: Tx, id: string | null, at: Date): Promise<number> => {
@@ -83,7 +68,7 @@ const announceClosed = (tx: Tx, closed: readonly store.Ending[], at: Date) => {
 /** draft → open with its event, and with the announcement where less than a day is left. */
 const openDraft = async (tx: Tx, row: store.QuestionRow, opens_at: Date, at: Date) => {
   const { id } = row;
-  const timeframe = timeframeOf(opens_at, row.resolution_date);
+  const timeframe = rules.timeframeOf(opens_at, row.resolution_date);
   const change = { status: 'open', opens_at, timeframe, published_at: at, updated_at: at } as const;
   const opened = await store.updateQuestion(tx, id, change);
   const { question, category, subcategory, tags, question_type, options } = opened;
@@ -103,9 +88,9 @@ const openDraft = async (tx: Tx, row: store.QuestionRow, opens_at: Date, at: Dat
 /** The question of a draft, in the taxonomy as it is. */
 export const checkDraft = async (
   { taxonomy, clock }: Deps & TaxonomyParts,
-  draft: QuestionDraft,
-): Promise<NewQuestion | Fault> => {
-  const question = makeQuestion(draft, clock());
+  draft: wire.QuestionDraft,
+): Promise<rules.NewQuestion | Fault> => {
+  const question = rules.makeQuestion(draft, clock());
   if (isFault(question)) return question;
   return (await taxonomy.check(question)) ?? question;
 };
@@ -120,7 +105,7 @@ interface Creation {
 /** Stores a question as a draft, or published at once. */
 export const createQuestion = async (
   tx: Tx,
-  question: NewQuestion,
+  question: rules.NewQuestion,
   { admin, act, publish, at }: Creation,
 ): Promise<store.Created> => {
   const { row, created } = await store.insertQuestion(tx, question, null);
@@ -137,24 +122,24 @@ export const most_suggestions = 20;
 /** The question that an agent suggests; members that suggestions do not have are ignored. */
 export const checkSuggestion = async (
   deps: Deps & TaxonomyParts,
-  suggestion: QuestionDraft,
-): Promise<NewQuestion | Fault> => {
+  suggestion: wire.QuestionDraft,
+): Promise<rules.NewQuestion | Fault> => {
   const draft = { ...suggestion, weight: 1, source: null, source_id: null };
   const question = await checkDraft(deps, draft);
   if (isFault(question)) return question;
-  return checkEnd(draft, question.closes_at, deps.clock()) ?? question;
+  return rules.checkEnd(draft, question.closes_at, deps.clock()) ?? question;
 };
 
 /** Stores a suggestion as a draft, which its author sees and admins review. */
 export const suggestQuestion = async (
   tx: Tx,
-  question: NewQuestion,
+  question: rules.NewQuestion,
   { agent_id, at }: { readonly agent_id: string; readonly at: Date },
 ): Promise<store.QuestionRow | Fault> => {
   const drafts = await store.countDraftsLocked(tx, agent_id, at);
   if (drafts >= most_suggestions) {
     const message = `${drafts} of your suggestions wait for review; suggest more when they are decided.`;
-    return refuse(question_faults.SUGGESTION_LIMIT_REACHED, { message });
+    return refuse(wire.question_faults.SUGGESTION_LIMIT_REACHED, { message });
   }
   return (await store.insertQuestion(tx, question, agent_id)).row;
 };
@@ -215,7 +200,7 @@ export const publish: Step = {
   rule: 'Only a draft can be published',
   async work(tx, row, { at }) {
     if (row.closes_at <= at) {
-      return refuse(question_faults.INVALID_TRANSITION, {
+      return refuse(wire.question_faults.INVALID_TRANSITION, {
         message: `It would have closed at ${row.closes_at.toISOString()}; change closes_at first.`,
       });
     }
@@ -239,12 +224,12 @@ export const close: Step = {
 };
 
 /** closed → open until a later time, which gets an announcement of its own. */
-export const reopen: Step<ReopenBody> = {
+export const reopen: Step<wire.ReopenBody> = {
   act: 'question.reopen',
   from: ['closed'],
   rule: 'Only a closed question can be reopened',
   async work(tx, before, { at, body }) {
-    const dates = reopenDates(before, body, at);
+    const dates = rules.reopenDates(before, body, at);
     if (isFault(dates)) return dates;
     const row = await store.updateQuestion(tx, before.id, {
       ...dates,
@@ -256,16 +241,16 @@ export const reopen: Step<ReopenBody> = {
 };
 
 /** Edits the fields that the status allows; a new closing time is announced anew. */
-export const edit = ({ taxonomy }: TaxonomyParts): Step<QuestionEdit> => ({
+export const edit = ({ taxonomy }: TaxonomyParts): Step<wire.QuestionEdit> => ({
   act: 'question.update',
-  from: statuses,
+  from: wire.statuses,
   rule: '',
   async work(tx, before, { at, body }) {
-    const question = editQuestion(before, body, at);
+    const question = rules.editQuestion(before, body, at);
     if (isFault(question)) return question;
     const misplaced = await taxonomy.check(question);
     if (misplaced !== null) return misplaced;
-    const changed = changedFields(before, question);
+    const changed = rules.changedFields(before, question);
     if (changed.length === 0) return { row: before, details: null };
     if (changed.includes('options'))
       await store.resetCounts(tx, before.id, question.options.length);

@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
-import { makePage, pageHeaders, readPage } from '../../http/page.js';
+import { replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
 import { parseTime } from '../../http/validation.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
@@ -40,17 +40,14 @@ const getDeliveries = route({
   returns: { 200: wire.deliveries_schema },
   faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params, query }, { sql }) => {
-    const page = readPage(query, ['id']);
-    if (isFault(page)) return page;
     if ((await findWebhook(sql, caller, params.id)) === undefined) return webhookAbsent();
     const filter = { webhook_id: params.id, state: query.status ?? null };
-    const [rows, total] = await Promise.all([
-      listDeliveries(sql, filter, page),
-      countDeliveries(sql, filter),
-    ]);
-    const { rows: deliveries, next_cursor } = makePage(rows, page.limit, (row) => [row.event_id]);
-    const path = `/api/webhooks/${params.id}/deliveries`;
-    return reply(200, { total, deliveries, next_cursor }, pageHeaders(path, query, next_cursor));
+    return replyPage({
+      ...{ path: `/api/webhooks/${params.id}/deliveries`, query, plural: 'deliveries' },
+      read: (page) => listDeliveries(sql, filter, page),
+      count: async () => ({ total: await countDeliveries(sql, filter) }),
+      keyOf: (row) => [row.event_id],
+    });
   },
 });
 

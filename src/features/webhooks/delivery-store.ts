@@ -7,7 +7,11 @@ import type { DeliveryState } from './schema.js';
 
 /** Deliveries as their owners read them, with the members of the wire, and sending them again. */
 
-type DeliveryRow = { readonly event_id: string; readonly status: DeliveryState };
+type DeliveryRow = {
+  readonly id: string;
+  readonly event_id: string;
+  readonly status: DeliveryState;
+};
 
 type DeliveryFilter = { readonly webhook_id: string; readonly state: DeliveryState | null };
 
