@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { QueueFullError } from '../db/group-commit.js';
-import { BusyError } from '../kit/cache.js';
 import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
 import { describeError, type LineWriter, makeLineWriter } from '../kit/log.js';
 import { isOutage } from '../kit/outage.js';
@@ -125,9 +124,8 @@ export const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => 
 export const refuseThrown = (error: unknown, ctx: Context, log: Logger): Fault => {
   const { request_id, request } = ctx;
   const record = { request_id, path: request.path, ...describeError(error) };
-  const is_full = error instanceof QueueFullError || error instanceof BusyError;
-  if (is_full || isOutage(error)) {
-    log.warn(record, is_full ? 'http: too many wait' : 'http: a store is away');
+  if (isOutage(error) || error instanceof QueueFullError) {
+    log.warn(record, 'http: a store is away');
     return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
   }
   log.error(record, 'http: a handler threw');

@@ -1,7 +1,8 @@
 import type { Deps } from '../../http/deps.js';
 import { markdown_type, wantsMarkdown } from '../../http/reply.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
-import { isFault, refuse } from '../../kit/fault.js';
+import { BusyError } from '../../kit/cache.js';
+import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { seesReasoning, sightHeaders } from '../predictions/index.js';
 import { findVisible, question_faults, question_params } from '../questions/index.js';
 import { readDay } from './daily-rules.js';
@@ -61,7 +62,12 @@ const getDaily = route({
       const fields = [{ path: 'query.date', message: daily_faults.INVALID_DATE.sentence }];
       return refuse(daily_faults.INVALID_DATE, { fields });
     }
-    return reply(200, await deps.days.read(day));
+    try {
+      return reply(200, await deps.days.read(day));
+    } catch (error) {
+      if (!(error instanceof BusyError)) throw error;
+      return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+    }
   },
 });
 

@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
-import { isFault } from '../../kit/fault.js';
+import { BusyError } from '../../kit/cache.js';
+import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import {
   listPredictions,
   prediction_schema,
@@ -174,8 +175,13 @@ const getChartPng = route({
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     const { theme = 'light', width, points } = query;
-    const png = await deps.history.png(question, points, { theme, width });
-    return replyRaw('image/png', png, picture_headers);
+    try {
+      const png = await deps.history.png(question, points, { theme, width });
+      return replyRaw('image/png', png, picture_headers);
+    } catch (error) {
+      if (!(error instanceof BusyError)) throw error;
+      return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+    }
   },
 });
 
