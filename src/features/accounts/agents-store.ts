@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import type { Db, Tx } from '../../db/client.js';
-import { firstRow, readTotal } from '../../db/rows.js';
+import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import type { AgentCaller } from '../../http/route.js';
 import { restoreKey, suspendKey } from '../events/index.js';
@@ -128,10 +128,7 @@ export const readOwned = (db: Db, owner_id: string, page: PageAsk): Promise<Agen
   db<AgentRow[]>`
     ${selectAgents(db)}
     where a.owner_id = ${owner_id}
-      and (${page.after === null} or a.id < ${(page.after?.[0] ?? null) as string | null}::uuid)
-    order by a.id desc
-    offset ${page.offset}
-    limit ${page.limit + 1}`;
+      ${newestFirst(db, 'a.id', page)}`;
 
 export const countOwned = (db: Db, owner_id: string) =>
   readTotal(db<{ total: number }[]>`

@@ -1,5 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
-import { readTotal } from '../../db/rows.js';
+import { newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import type { Caller } from '../../http/route.js';
 import { makeId } from '../../kit/ids.js';
@@ -61,10 +61,7 @@ export const listActs = (db: Db, query: AuditQuery, page: PageAsk): Promise<ActW
     select id, at, admin, act, subject_kind, subject_id, question_id, reason, details
     from audit_log
     where ${conditions(db, query)}
-      ${page.after === null ? db`` : db`and id < ${page.after[0] as string}::uuid`}
-    order by id desc
-    limit ${page.limit + 1}
-    offset ${page.offset}`;
+      ${newestFirst(db, 'id', page)}`;
 
 export const countActs = (db: Db, query: AuditQuery) =>
   readTotal(db<{ total: number }[]>`

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
+import { newestFirst } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import type { NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
@@ -47,10 +48,7 @@ export const listOwn = (db: Db, agent_id: string, page: PageAsk) => db<OwnRow[]>
     select agent_id, question_id
     from predictions
     where agent_id = ${agent_id}
-      and (${page.after === null} or id < ${(page.after?.[0] ?? null) as string | null}::uuid)
-    order by id desc
-    offset ${page.offset}
-    limit ${page.limit + 1}
+      ${newestFirst(db, 'id', page)}
   )
   ${selectOwn(db)} order by p.id desc`;
 

@@ -1,5 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
-import { firstRow, readTotal } from '../../db/rows.js';
+import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { starting_points } from './rules.js';
@@ -73,10 +73,7 @@ export const readLedger = (db: Db, agent_id: string, page: PageAsk): Promise<Led
     select id, reason, amount, balance_after, subject_id, question_id, created_at
     from ledger
     where agent_id = ${agent_id}
-      and (${page.after === null} or id < ${(page.after?.[0] ?? null) as string | null}::uuid)
-    order by id desc
-    offset ${page.offset}
-    limit ${page.limit + 1}`;
+      ${newestFirst(db, 'id', page)}`;
 
 export const countLedger = (db: Db, agent_id: string) =>
   readTotal(db<{ total: number }[]>`

@@ -1,5 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
-import { firstRow, readTotal } from '../../db/rows.js';
+import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import type { PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
@@ -209,10 +209,7 @@ export const listDisputes = (db: Db, filter: DisputeFilter, page: PageAsk) =>
     from disputes d
     join agents g on g.id = d.agent_id
     where ${conditions(db, filter)}
-      ${page.after === null ? db`` : db`and d.id < ${page.after[0] as string}::uuid`}
-    order by d.id desc
-    limit ${page.limit + 1}
-    offset ${page.offset}`;
+      ${newestFirst(db, 'd.id', page)}`;
 
 export const countDisputes = (db: Db, filter: DisputeFilter) =>
   readTotal(db<{ total: number }[]>`

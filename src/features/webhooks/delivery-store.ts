@@ -1,5 +1,5 @@
 import type { Db, Sql } from '../../db/client.js';
-import { firstRow, readTotal } from '../../db/rows.js';
+import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { readOldest } from '../events/index.js';
@@ -48,10 +48,7 @@ export const listDeliveries = (db: Db, filter: DeliveryFilter, page: PageAsk) =>
     limit 1
   ) a on true
   where ${isListed(db, filter)}
-    ${page.after === null ? db`` : db`and d.event_id < ${page.after[0] as string}::uuid`}
-  order by d.event_id desc
-  limit ${page.limit + 1}
-  offset ${page.offset}`;
+    ${newestFirst(db, 'd.event_id', page)}`;
 
 export const countDeliveries = (db: Db, filter: DeliveryFilter) =>
   readTotal(db<{ total: number }[]>`
