@@ -90,9 +90,7 @@ export const insertToken = async (
   return expires_at;
 };
 
-/**
- * The person of a token that has not expired; the row is locked, so that one use follows another.
- */
+/** The person of a token that holds, with its row locked: one use follows another. */
 export const findTokenOwner = async (tx: Tx, use: TokenUse): Promise<string | undefined> => {
   const [row] = await tx<{ human_id: string }[]>`
     select human_id

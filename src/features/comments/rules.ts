@@ -137,10 +137,7 @@ export const placeReply = (to: Placed & { readonly depth: number }) =>
 
 type Tree<R> = R & { readonly children: Tree<R>[] };
 
-/**
- * Trees from rows in the order in which they were written. A comment whose parent is not among the
- * rows, because it is hidden, is placed directly below the root.
- */
+/** Rows are in their order; a comment below a hidden one is placed below the root. */
 export const growTrees = <R extends Placed & { readonly root_id: string }, F extends R>(
   roots: readonly F[],
   rows: readonly R[],

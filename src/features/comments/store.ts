@@ -269,10 +269,7 @@ type NewComment = Draft &
     readonly event_id: string;
   };
 
-/**
- * Stores comments, updates the counters of their parents, and marks the agents for the boards; sent at
- * once.
- */
+/** With the counters of their parents and the agents for the boards; sent at once. */
 export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unknown> =>
   tx`
     with d as materialized (

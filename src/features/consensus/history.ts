@@ -59,10 +59,7 @@ const most_waiting = 1_000;
 const most_png_bytes = 20_000_000;
 const pixels_of_a_unit = 2;
 
-/**
- * Histories in an api process: read from Postgres on demand, and cached for seconds or until the
- * question gets another prediction.
- */
+/** Histories of a process, cached for seconds or until there is another prediction. */
 export const createHistory = ({ sql }: Pick<Deps, 'sql'>) => {
   const queue = makeQueue(loads_at_once, most_waiting);
   const courses = makeCache<Course>({

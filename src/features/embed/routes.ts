@@ -62,10 +62,7 @@ const getEmbed = route({
 
 const places = /^\/(?:embed|questions|api\/questions)\/([0-9a-f-]{36})(?:\/(?:feed\.xml)?)?$/i;
 
-/**
- * The question of an address, and how it is to be shown. Null for an address that is none of a
- * question of this service.
- */
+/** What an address of this service shows; null for any other address. */
 const readAddress = (url: string, public_url: string) => {
   if (!URL.canParse(url)) return null;
   const own = new URL(public_url);

@@ -169,10 +169,7 @@ export class Follower implements Service {
     }
   }
 
-  /**
-   * Rows appear in the order of their offsets, so one that is missing before others is gone for
-   * good. It is looked for twice all the same, because going on without it is final.
-   */
+  /** A row missing before others is gone for good; it is looked for twice, as that is final. */
   #passHole(next: number): boolean {
     const after = this.#head;
     if (this.#suspected_hole !== after) {

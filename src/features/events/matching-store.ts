@@ -7,10 +7,7 @@ import type { LogEntry } from './log-entry.js';
 import { entryColumns } from './store.js';
 import { me_prefix } from './topics.js';
 
-/**
- * Which events match topics and filters, in SQL: for sockets, pages and streams, and for what
- * webhooks get.
- */
+/** Which events match topics and filters, in SQL, for every transport. */
 
 const sqlOf = (db: Db) => db``;
 type Fragment = ReturnType<typeof sqlOf>;
@@ -18,10 +15,7 @@ type Fragment = ReturnType<typeof sqlOf>;
 /** An expression with its type for each member of a filter; null where everything passes. */
 type FilterSql = Readonly<Record<keyof FilterMembers, Fragment>>;
 
-/**
- * Whether event `e` passes; `passesFilter` means the same. JSON is read of those events only that
- * have the right name and place.
- */
+/** Like `passesFilter`; JSON is read last, of events with the right name and place only. */
 export const passesSql = (db: Db, filter: FilterSql): Fragment => {
   const { events, question_ids, categories, model_family, min_confidence } = filter;
   return db`(

@@ -27,10 +27,7 @@ export const readEvents = async (db: Db, after: number, most: number) =>
 
 export type Lease = { readonly name: string; readonly holder: string; readonly fence: number };
 
-/**
- * Takes the lease when it is free or its holder let it run out; undefined otherwise. The fence
- * grows with each holder, and the database's clock decides.
- */
+/** Takes a lease that is free or has run out, by the database's clock; the fence grows. */
 export const takeLease = async (
   sql: Sql,
   name: string,

@@ -1,9 +1,6 @@
 import { setting } from './copy-store.js';
 
-/**
- * The columns of exports, in order. A change of a name, a type or a
- * meaning is a new number of the schema.
- */
+/** The columns of exports, in order; a change of one is a new number of the schema. */
 
 /**
  * `list` is a list of texts, `object` maps texts to numbers, `json` is any value: JSON inside a CSV

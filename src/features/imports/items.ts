@@ -76,10 +76,7 @@ const nameKey = (name: string): string => {
   return 'message' in clean ? '' : clean.name_key;
 };
 
-/**
- * Forecasts by their question's source and their agent's name, recorded by the group commit; the
- * outcome of each, in their order.
- */
+/** Forecasts by their question's source and agent's name; the outcome of each, in order. */
 export const importForecasts = async (
   deps: Deps & Pick<PlaceParts, 'placing'>,
   items: readonly ForecastItem[],

@@ -34,10 +34,7 @@ const days_of: Readonly<Record<Period, number | null>> = { all: null, '30d': 30,
 /** The whole UTC day, as a number of days since 1970. */
 export const dayOf = (at: Date): number => Math.floor(at.getTime() / day_ms);
 
-/**
- * Periods are whole UTC days by the time of resolution: `7d` is today and the six days before. So a
- * board changes by itself only at midnight.
- */
+/** Whole UTC days by the time of resolution, so a board changes by itself only at midnight. */
 const sinceOf = (period: Period, day: number): string | null => {
   const days = days_of[period];
   return days === null ? null : new Date((day - days + 1) * day_ms).toISOString();

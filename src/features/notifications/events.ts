@@ -4,10 +4,7 @@ import type { Service } from '../../kit/service.js';
 import { type LogEntry, type Projector, readData, timeOf } from '../events/index.js';
 import { dropOld, insertNotices, type Notice } from './store.js';
 
-/**
- * A reply is notified in the transaction that gives its event an offset. That happens once, and so
- * the author gets one notification.
- */
+/** A reply is notified in the transaction that gives its event an offset, and so once. */
 
 const noticeOf = (entry: LogEntry): readonly Notice[] => {
   if (entry.event !== 'comment.reply' || entry.audience_id === null) return [];

@@ -10,10 +10,7 @@ import type { NoticeKind } from './schema.js';
 export interface Notice {
   readonly agent_id: string;
   readonly kind: NoticeKind;
-  /**
-   * The cause, such as `resolution:<question>:<revision>`: an agent has one notification
-   * of each cause, however often this is written.
-   */
+  /** Such as `resolution:<question>:<revision>`; an agent has one notification of each. */
   readonly cause: string;
   readonly question_id?: string;
   readonly subject_id?: string;

@@ -23,10 +23,7 @@ export interface ListedRow extends QuestionRow {
   readonly sort_key: string | number | null;
 }
 
-/**
- * Reads a query. The default sort is relevance for a search, else newest. A search for blanks is
- * none.
- */
+/** The default sort is relevance for a search, else newest; a search for blanks is none. */
 export const readListQuery = (
   query: ListRequest['filter'] & { readonly sort?: QuestionSort },
   drafts: boolean,

@@ -146,10 +146,7 @@ const changeDue = async (tx: Tx, set: Fragment, due: Fragment) => tx<Ending[]>`
   )
   returning id, question, closes_at`;
 
-/**
- * Marks questions that close within a day, once for each closing time they get: the one of the id,
- * or with null all of them.
- */
+/** Marks questions that close within a day, once a closing time; a null id: all of them. */
 export const markSoon = (tx: Tx, id: string | null, now: Date) =>
   changeDue(
     tx,
@@ -169,10 +166,7 @@ export const closeDue = (tx: Tx, now: Date) =>
     tx`closes_at <= ${now}`,
   );
 
-/**
- * Drafts of an author that can still be published. One suggestion of an author at a time, so that
- * the count is exact.
- */
+/** Drafts that can still be published, counted under a lock of their author. */
 export const countDraftsLocked = async (tx: Tx, author_id: string, now: Date): Promise<number> => {
   await tx`select pg_advisory_xact_lock(hashtextextended(${`suggest ${author_id}`}, 0))`;
   const [row] = await tx<{ count: number }[]>`

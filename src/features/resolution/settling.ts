@@ -41,10 +41,7 @@ export interface SettlingOptions {
 const selectedOf = ({ prediction, selected_option }: Stated): number =>
   prediction === null ? (selected_option ?? 0) : prediction ? 0 : 1;
 
-/**
- * How many forecast, and the sum of their log scores; added up in a fixed order, so that the sum is
- * the same to the last bit whenever and wherever it is made.
- */
+/** Log scores are added up in a fixed order: the sum is the same to the last bit. */
 const sumForecasts = (
   job: Pick<store.Job, 'options' | 'outcome' | 'correct_options'>,
   stated: readonly store.StatedCount[],

@@ -37,10 +37,7 @@ export const lockQuestion = async (tx: Tx, id: string): Promise<boolean> => {
   return rows.length === 1;
 };
 
-/**
- * Stores a decision for the job. The question is locked and takes no predictions any more, so the
- * number of its predictions is final.
- */
+/** Stores a decision for the job. No predictions come any more, so their number is final. */
 export const insertResolution = async (
   tx: Tx,
   made: Decision & { question_id: string; revision: number; decided_by: string; at: Date },

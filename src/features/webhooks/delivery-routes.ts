@@ -108,10 +108,7 @@ const refuseAt = (path: string, message: string): Fault =>
 
 const too_early = `A replay reaches back ${wire.replay_days} days at most.`;
 
-/**
- * The offsets that a replay comes after and ends with, from `since` and `until` or from `after` and
- * `until_offset`; the ends may be left out.
- */
+/** Of a time or of offsets; the ends may be left out. */
 const readRange = async (sql: Sql, body: wire.ReplayBody, now: Date) => {
   const { since, until, after, until_offset } = body;
   const by_time = since !== undefined && after === undefined && until_offset === undefined;

@@ -95,10 +95,7 @@ export const redeliver = async (db: Db, webhook_id: string, id: string): Promise
     where ${isDelivery(db, webhook_id, id)} and d.state not in ('sending', 'gap')`;
 };
 
-/**
- * The offset of the last event that was recorded before a time. Times grow with offsets, so that
- * halving finds it without an index of times.
- */
+/** The last offset before a time: times grow with offsets, so halving finds it. */
 export const offsetBefore = async (sql: Sql, time: Date, head: number): Promise<number> => {
   let before = (await readOldest(sql)) - 1;
   let after = head + 1;

@@ -70,10 +70,7 @@ const checkUrl = async (url: string, { client }: Webhooks): Promise<CheckedUrl |
   };
 };
 
-/**
- * The filter of a body; null lets all events pass, undefined where it says nothing. A fault
- * for members that would have narrowed what is delivered, had they been known.
- */
+/** Null lets all events pass, undefined says nothing; unknown members that narrow are refused. */
 const readNarrowing = (
   body: wire.NarrowingBody,
   pillars: readonly Pillar[],

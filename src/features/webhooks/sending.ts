@@ -60,10 +60,7 @@ const makeLimits = (most: number) => {
   };
 };
 
-/**
- * Runs calls within the limits. A call takes a slot of its endpoint first and one of all slots
- * last, so that few calls of each endpoint and owner wait for the slots of all.
- */
+/** A call takes a slot of its endpoint first and one of all last: few of each wait for all. */
 export const createSlots = (most: SendLimits) => {
   const endpoints = makeLimits(most.endpoint);
   const owners = makeLimits(most.owner);

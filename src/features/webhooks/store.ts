@@ -94,10 +94,7 @@ interface WebhookChange {
   readonly filter: FilterMembers | null | undefined;
 }
 
-/**
- * Members that are null stay. Switching off also skips what was waiting to be delivered. Another
- * address, or switching on, forgets what failed before.
- */
+/** Null members stay. Switching off skips what waits; switching on forgets failures. */
 export const updateWebhook = async (
   sql: Sql,
   owner: Owner,
