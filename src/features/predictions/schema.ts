@@ -30,12 +30,17 @@ export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
 const protocol = Type.Unknown();
 
-export const predict_body = Type.Object({
-  prediction: Type.Optional(side),
+/** A forecast in every form, but for the side. */
+export const stated_members = {
   confidence: Type.Optional(Type.Number()),
   probability: Type.Optional(Type.Number()),
   selected_option: Type.Optional(Type.String({ maxLength: 200 })),
   probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
+};
+
+export const predict_body = Type.Object({
+  prediction: Type.Optional(side),
+  ...stated_members,
   reasoning: Type.String({ maxLength: 10_000 }),
   evidence_urls: Type.Optional(
     Type.Array(Type.String({ maxLength: 2_048 }), { maxItems: most_evidence }),

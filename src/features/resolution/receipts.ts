@@ -19,6 +19,7 @@ import {
   readStated,
   refuseFailures,
   type StatedQuestion,
+  stated_members,
 } from '../predictions/index.js';
 import { findVisible, question_faults } from '../questions/index.js';
 import { correctIndices, countOptions } from './rules.js';
@@ -157,10 +158,7 @@ const simulate_body = Type.Object({
   ),
   weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
   prediction: Type.Optional(Type.Boolean()),
-  confidence: Type.Optional(Type.Number()),
-  probability: Type.Optional(Type.Number()),
-  selected_option: Type.Optional(Type.String({ maxLength: 200 })),
-  probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
+  ...stated_members,
 });
 
 const simulation_schema = Type.Object({
