@@ -69,7 +69,7 @@ interface Settled {
  */
 const settlePrediction = (job: store.Job, prediction: store.SettledPrediction): Settled => {
   const { agent_id, id: prediction_id, confidence: stated, paid_net } = prediction;
-  const nothing = { agent_id, prediction_id, entry_id: makeId(), reversal: 0, net: 0 };
+  const nothing = { agent_id, prediction_id, reversal: 0, net: 0 };
   if (job.kind === 'void') return { settlement: nothing, score: null };
   const correct = correctIndices(job, job.options);
   const distribution = distributionOf(prediction, countOptions(job.options));
