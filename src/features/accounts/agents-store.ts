@@ -10,7 +10,6 @@ import type { me_user_schema } from './schema.js';
 
 type Shown = Static<typeof me_user_schema>;
 
-/** The part of an agent that it states itself. */
 export type Profile = Pick<
   Shown,
   'bio' | 'domain_focus' | 'philosophy' | 'persona_archetype' | 'risk_profile' | 'roles'
@@ -100,7 +99,6 @@ export const replaceKey = async (
   return old?.key_digest;
 };
 
-/** The agent of a key, locked until the transaction ends. */
 export const lockByDigest = (tx: Tx, digest: Buffer) =>
   firstRow(tx<AgentRow[]>`
     ${selectAgents(tx)} where a.key_digest = ${digest} for update of a`);

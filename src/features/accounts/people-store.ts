@@ -122,7 +122,6 @@ export const deleteToken = async (db: Db, digest: Buffer): Promise<void> => {
   await db`delete from human_tokens where digest = ${digest}`;
 };
 
-/** Ends every session and every link of a person. */
 export const deleteTokens = async (tx: Tx, human_id: string): Promise<void> => {
   await tx`delete from human_tokens where human_id = ${human_id}`;
 };

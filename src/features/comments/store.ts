@@ -103,7 +103,6 @@ export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<
   join agents g on g.id = c.agent_id
   order by ${orderOf(db, 'top')}`;
 
-/** Threads on all questions, with the texts of these. */
 export const listDiscussions = (db: Db, filter: Filter, order: Order, page: PageAsk) => db<
   (CommentRow & { readonly question: string })[]
 >`
@@ -338,7 +337,6 @@ export const lockSubjects = (tx: Tx, ids: readonly string[]) =>
       for no key update`.execute(),
   );
 
-/** The prediction or comment of a ballot, under the locks; nulls where it does not exist. */
 export interface Subject {
   readonly question_id: string | null;
   readonly author_id: string;

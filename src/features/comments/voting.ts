@@ -20,7 +20,6 @@ type Counted = { readonly upvotes: number; downvotes: number; value: 1 | -1 | nu
 export type Verdict = Counted | 'absent' | 'same_owner';
 
 const judge = (ballots: readonly store.Ballot[], subjects: readonly store.Subject[]) => {
-  /** The sums of the ballots so far, by subject. */
   const added = new Map<string, { up: number; down: number }>();
   const changes: store.Change[] = [];
   const verdicts = ballots.map((ballot, n): Verdict => {
@@ -57,7 +56,6 @@ const cast = async (tx: Tx, ballots: readonly store.Ballot[]): Promise<readonly 
   return verdicts;
 };
 
-/** The group commit of votes; one for each process. */
 export const createVoting = (sql: Sql): GroupCommit<store.Ballot, Verdict> =>
   createGroupCommit<store.Ballot, Verdict>({
     commit: ({ drafts }) => sql.begin((tx) => cast(tx, drafts)),

@@ -18,7 +18,6 @@ import type { Moment, MoveWire, Point } from './schema.js';
  * with sums that are carried on, so that a step costs the same however many came before.
  */
 
-/** One prediction, as far as the consensus knows it. */
 export interface TimedForecast {
   /** Milliseconds since 1970. */
   readonly at: number;

@@ -20,7 +20,6 @@ const stretch = 20_000;
 const hour_ms = 3_600_000;
 const before_all = '00000000-0000-0000-0000-000000000000';
 
-/** Of the endings in the next stretch of the log. */
 const followLog = async (tx: Tx, after: number): Promise<{ taken: number; more: boolean }> => {
   const head = await readHead(tx);
   if (after >= head) return { taken: 0, more: false };

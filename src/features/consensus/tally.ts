@@ -52,7 +52,6 @@ export const forecastIn = (entry: LogEntry, options: readonly string[]): Forecas
   };
 };
 
-/** The tally of a question, as the record has it. */
 export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
   readonly question_id: string;
   /** By field of the hash. */
@@ -83,7 +82,6 @@ export const countAll = (
   return { cells, owners };
 };
 
-/** The tally that the fields of a hash stand for. */
 export const readCells = (
   fields: Iterable<readonly [field: string, count: number]>,
   { offset, updated_at }: Pick<Tally, 'offset' | 'updated_at'>,

@@ -175,7 +175,6 @@ const bodies: Readonly<Record<View, (widget: Widget) => string>> = {
   },
 };
 
-/** Addresses of the widget, of its oEmbed answers and of its question. */
 export const embedUrl = (public_url: string, id: string, view: View, theme: Theme): string => {
   const query = new URLSearchParams({
     ...(view === 'card' ? {} : { view }),

@@ -118,7 +118,6 @@ const readGroups = async (deps: Parts, query: Query) => {
   return { as_of, by, event, total_groups: found.length, groups };
 };
 
-/** The columns of a CSV file; one row a bin, with the figures of its group. */
 export const calibration_columns = [
   ...['key', 'name', 'group_n', 'brier', 'log_score', 'ece', 'reliability', 'resolution'],
   ...['uncertainty', 'bin_from', 'bin_to', 'n', 'mean_forecast', 'frequency', 'low', 'high'],

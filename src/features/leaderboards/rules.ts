@@ -127,7 +127,6 @@ const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
   return error === null ? null : fractions(error.interval);
 };
 
-/** The figures of a row besides its place. */
 export interface Detail {
   readonly n: number;
   readonly interval: Interval | null;
@@ -147,6 +146,5 @@ export const shownValue = (kind: BoardName, key: number): number => {
   return kind === 'accuracy' ? percent(0 - key) : key;
 };
 
-/** An interval in the unit of its board. */
 export const intervalView = (kind: BoardName, interval: Interval | null): Interval | null =>
   interval === null || kind !== 'accuracy' ? interval : percents(interval);

@@ -36,7 +36,6 @@ export const binaryDistribution = (probability: number): Distribution =>
 
 export interface EvenRest {
   readonly options: number;
-  /** Index of the option that carries the confidence. */
   readonly selected: number;
   /** Whole percent on the selected option; the rest is spread evenly over the others. */
   readonly confidence: number;

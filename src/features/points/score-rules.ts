@@ -58,7 +58,6 @@ export interface StatedForecast {
   readonly distribution: Distribution;
   /** Indices of the correct options, at least one. Yes/no: 0 is YES, 1 is NO. */
   readonly correct: readonly number[];
-  /** Index of the side or the option that was taken. */
   readonly selected: number;
 }
 

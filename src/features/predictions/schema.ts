@@ -153,7 +153,6 @@ export const batch_result = Type.Object({
 });
 export type BatchResult = Static<typeof batch_result>;
 
-/** Refusals of a prediction. */
 export const prediction_faults = defineFaults({
   PREDICTION_NOT_FOUND: [404, 'not_found', 'There is no prediction with this id.'],
   DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has predicted on this question already.'],

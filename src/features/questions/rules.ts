@@ -216,7 +216,6 @@ const merge = (row: Stored, edit: wire.QuestionEdit): wire.QuestionDraft => {
   };
 };
 
-/** The question after the edit, or the refusal. A field that stays the same is not edited. */
 export const editQuestion = (
   row: Stored,
   edit: wire.QuestionEdit,

@@ -37,7 +37,6 @@ export const toWire = ({ author_id: _author, option_counts, ...row }: QuestionRo
   })),
 });
 
-/** The columns of a `QuestionRow`, of `questions q` and `question_counts c`. */
 export const questionColumns = (db: Db) => db`
   q.id, q.question, q.description, q.category, q.subcategory, q.tags, q.question_type, q.options,
   q.status, q.timeframe, q.weight, q.opens_at, q.closes_at, q.resolution_date,
