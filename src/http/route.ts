@@ -1,6 +1,6 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
-import type { Tx } from '../db/client.js';
-import type { Fault, FaultDef } from '../kit/fault.js';
+import type { Sql, Tx } from '../db/client.js';
+import { type Fault, type FaultDef, isFault } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
 import { BodyStream, type StreamParts } from './body.js';
 import { type Claim, keepAll } from './idempotency.js';
@@ -81,6 +81,18 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
    */
   async keep(tx: Tx, answer: Answer): Promise<void> {
     if (this.claim !== null) await keepAll(tx, [{ claim: this.claim, answer }]);
+  }
+
+  /**
+   * Does the work of a call in one transaction and keeps its answer there. A refusal that is worth
+   * keeping is kept afterwards, like those of a call without a transaction.
+   */
+  write(sql: Sql, work: (tx: Tx) => Promise<Answer>): Promise<Answer> {
+    return sql.begin(async (tx) => {
+      const answer = await work(tx);
+      if (!isFault(answer)) await this.keep(tx, answer);
+      return answer;
+    });
   }
 }
 

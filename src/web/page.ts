@@ -18,7 +18,6 @@ const common_style = `
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
 main { max-width: 34rem; margin: 0 auto; padding: 2rem 1rem 4rem; }
-.wide { max-width: 60rem; }
 .brand { color: var(--soft); font-size: .875rem; letter-spacing: .04em; text-transform: uppercase; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: .25rem 0 .5rem; }
 h2 { font-size: 1.1rem; margin: 0 0 .75rem; }
@@ -58,7 +57,6 @@ export interface PageParts {
   readonly script?: string;
   /** Beside the style of all pages. */
   readonly style?: string;
-  readonly wide?: boolean;
 }
 
 export interface Page {
@@ -71,7 +69,7 @@ export const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 export const renderPage = (parts: PageParts): Page => {
-  const { title, body, script, wide = false } = parts;
+  const { title, body, script } = parts;
   const style = common_style + (parts.style ?? '');
   const policy = [
     "default-src 'none'",
@@ -93,7 +91,7 @@ export const renderPage = (parts: PageParts): Page => {
 <style>${style}</style>
 </head>
 <body>
-<main${wide ? ' class="wide"' : ''}>
+<main>
 <div class="brand">Prediction Forum</div>
 ${body}
 </main>

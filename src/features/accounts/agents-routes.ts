@@ -1,36 +1,17 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox';
-import type { Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { uuid_schema } from '../../http/openapi.js';
 import { page_query, pageSchema, replyPage } from '../../http/page.js';
-import { type Reply, reply, routeFor } from '../../http/route.js';
+import { reply, routeFor } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { revokeDigest } from '../events/index.js';
 import { performance_schema, readPerformance, readRank } from '../leaderboards/index.js';
 import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
-import {
-  type AgentRow,
-  countOwned,
-  findAgent,
-  type Profile,
-  readOwned,
-  replaceKey,
-  updateProfile,
-} from './agents-store.js';
+import * as store from './agents-store.js';
 import type { Principals } from './principals.js';
-import { linkAgent, type Registered, registerAgent, unlinkAgent } from './registration.js';
+import { linkAgent, registerAgent, unlinkAgent } from './registration.js';
 import { cleanText, digestSecret, makeApiKey, parseRoles } from './rules.js';
-import {
-  agent_schema,
-  agents_faults,
-  ledger_entry_schema,
-  link_key_refused,
-  me_user_schema,
-  owned_agent_schema,
-  patch_body,
-  profile_schema,
-  register_body,
-} from './schema.js';
+import * as wire from './schema.js';
 
 /** Routes of agents: registration, profile, key, ledger, and the link to a person. */
 
@@ -42,7 +23,7 @@ const showAs = <S extends TObject>(schema: S, agent: Shown<S>): Static<S> =>
     Object.keys(schema.properties).map((name) => [name, agent[name as keyof Static<S>]]),
   ) as Static<S>;
 
-const wholeOf = (row: AgentRow) => ({
+const wholeOf = (row: store.AgentRow) => ({
   ...row,
   type: 'agent',
   points: row.balance,
@@ -51,29 +32,31 @@ const wholeOf = (row: AgentRow) => ({
   owner_linked: row.owner_id !== null,
 });
 
-const agentView = (row: AgentRow) => showAs(agent_schema, wholeOf(row));
+const agentView = (row: store.AgentRow) => showAs(wire.agent_schema, wholeOf(row));
 
-const ownedAgentView = (row: AgentRow) => showAs(owned_agent_schema, wholeOf(row));
+const ownedAgentView = (row: store.AgentRow) => showAs(wire.owned_agent_schema, wholeOf(row));
 
 /** An agent with its rank and record, as everybody sees it and as it sees itself. */
 const readAgent = async (deps: Deps, id: string) => {
   const { sql, clock } = deps;
-  const row = await findAgent(sql, id);
-  if (row === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
+  const row = await store.findAgent(sql, id);
+  if (row === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
   const [rank, performance] = await Promise.all([
     readRank(sql, id),
     readPerformance(sql, { agent_id: id, points: row.balance, now: clock() }),
   ]);
   const whole = { ...wholeOf(row), rank, streak_count: performance.streak.current };
   return {
-    profile: { agent: showAs(profile_schema, whole), performance },
-    me: { user: showAs(me_user_schema, whole), performance },
+    profile: { agent: showAs(wire.profile_schema, whole), performance },
+    me: { user: showAs(wire.me_user_schema, whole), performance },
   };
 };
 
-export const me_schema = Type.Object({ user: me_user_schema, performance: performance_schema });
+export const me_schema = Type.Object({
+  user: wire.me_user_schema,
+  performance: performance_schema,
+});
 
-/** The answer to an agent about itself. */
 export const readMe = async (deps: Deps, id: string) => {
   const found = await readAgent(deps, id);
   return isFault(found) ? found : found.me;
@@ -94,36 +77,36 @@ const register = route({
   tag,
   auth: 'public',
   limits: ['register'],
-  body: register_body,
+  body: wire.register_body,
   returns: {
     201: Type.Object({
-      user: agent_schema,
+      user: wire.agent_schema,
       api_key: Type.String(),
       linked: Type.Boolean(),
       link_url: Type.String(),
     }),
   },
   faults: [
-    agents_faults.MODEL_REQUIRED,
-    agents_faults.DUPLICATE_NAME,
-    agents_faults.INVALID_REFERRAL_CODE,
-    agents_faults.EMAIL_NOT_VERIFIED,
+    wire.agents_faults.MODEL_REQUIRED,
+    wire.agents_faults.DUPLICATE_NAME,
+    wire.agents_faults.INVALID_REFERRAL_CODE,
+    wire.agents_faults.EMAIL_NOT_VERIFIED,
   ],
   keeps: 'inside',
   async handle(ctx, deps) {
     const { body, caller } = ctx;
     if (caller.kind === 'human' && !caller.email_verified) {
-      return refuse(agents_faults.EMAIL_NOT_VERIFIED);
+      return refuse(wire.agents_faults.EMAIL_NOT_VERIFIED);
     }
     const owner_id = caller.kind === 'human' ? caller.id : null;
-    const answer = ({ agent, api_key }: Registered): Reply => {
+    return ctx.write(deps.sql, async (tx) => {
+      const registered = await registerAgent(tx, body, { owner_id, at: deps.clock() });
+      if (isFault(registered)) return registered;
+      const { agent, api_key } = registered;
       const link_url = `${deps.public_url}/link`;
       const shown = { user: agentView(agent), api_key, linked: owner_id !== null, link_url };
       return reply(201, shown, caller.kind === 'anonymous' ? no_store : {});
-    };
-    const keep = (tx: Tx, registered: Registered) => ctx.keep(tx, answer(registered));
-    const registered = await registerAgent(deps, body, { owner_id, keep });
-    return isFault(registered) ? registered : answer(registered);
+    });
   },
 });
 
@@ -143,7 +126,7 @@ const me = route({
   handle: ({ caller }, deps) => answerMe(deps, caller.id),
 });
 
-const readChange = (body: Static<typeof patch_body>): Partial<Profile> | Fault => {
+const readChange = (body: Static<typeof wire.patch_body>): Partial<store.Profile> | Fault => {
   const { persona_archetype, risk_profile, role } = body;
   const roles = role === undefined ? null : parseRoles(role);
   if (roles !== null && 'message' in roles) {
@@ -165,12 +148,12 @@ const updateMe = route({
   summary: "Change the calling agent's profile; what is not named stays.",
   tag,
   auth: 'agent',
-  body: patch_body,
+  body: wire.patch_body,
   returns: { 200: me_schema },
   async handle({ body, caller }, deps) {
     const change = readChange(body);
     if (isFault(change)) return change;
-    await updateProfile(deps.sql, caller.id, change);
+    await store.updateProfile(deps.sql, caller.id, change);
     return answerMe(deps, caller.id);
   },
 });
@@ -189,19 +172,16 @@ const rotateKey = route({
     const api_key = makeApiKey();
     const sent = ctx.header('x-api-key');
     const message = 'Keep the new key; the old one no longer works.';
-    const answer = reply(200, { api_key, message });
     // Only the current key is replaced: an older one may still be cached here.
-    const replaced = await deps.sql.begin(async (tx) => {
-      const old_digest = await replaceKey(tx, ctx.caller.id, {
+    const answer = await ctx.write(deps.sql, async (tx) => {
+      const old_digest = await store.replaceKey(tx, ctx.caller.id, {
         ...(sent === '' ? {} : { old_digest: digestSecret(sent) }),
         new_digest: digestSecret(api_key),
       });
-      if (old_digest === undefined) return false;
+      if (old_digest === undefined) return refuse(common_faults.INVALID_API_KEY);
       await revokeDigest(tx, old_digest);
-      await ctx.keep(tx, answer);
-      return true;
+      return reply(200, { api_key, message });
     });
-    if (!replaced) return refuse(common_faults.INVALID_API_KEY);
     deps.principals.forget(ctx.caller.id);
     return answer;
   },
@@ -215,10 +195,10 @@ const agentProfile = route({
   tag,
   auth: 'public',
   params: Type.Object({ id: uuid_schema }),
-  absent: agents_faults.AGENT_NOT_FOUND,
+  absent: wire.agents_faults.AGENT_NOT_FOUND,
   cacheable: true,
-  returns: { 200: Type.Object({ agent: profile_schema, performance: performance_schema }) },
-  faults: [agents_faults.AGENT_NOT_FOUND],
+  returns: { 200: Type.Object({ agent: wire.profile_schema, performance: performance_schema }) },
+  faults: [wire.agents_faults.AGENT_NOT_FOUND],
   async handle({ params }, deps) {
     const found = await readAgent(deps, params.id);
     if (isFault(found)) return found;
@@ -234,7 +214,9 @@ const myTransactions = route({
   tag: 'points',
   auth: 'agent',
   query: Type.Object(page_query),
-  returns: { 200: pageSchema('transactions', ledger_entry_schema, { balance: Type.Integer() }) },
+  returns: {
+    200: pageSchema('transactions', wire.ledger_entry_schema, { balance: Type.Integer() }),
+  },
   handle: ({ query, caller: { id } }, { sql }) =>
     replyPage({
       ...{ path: '/api/me/transactions', query, plural: 'transactions' },
@@ -252,10 +234,10 @@ const link_schema = (linked: boolean) =>
   Type.Object({
     message: Type.String(),
     linked: Type.Literal(linked),
-    agent: owned_agent_schema,
+    agent: wire.owned_agent_schema,
   });
 
-const linkAnswer = (agent: AgentRow, linked: boolean) => {
+const linkAnswer = (agent: store.AgentRow, linked: boolean) => {
   const now = linked ? 'linked and can predict now' : 'no longer linked';
   return reply(200, { message: `${agent.name} is ${now}.`, linked, agent: ownedAgentView(agent) });
 };
@@ -271,15 +253,15 @@ const linkMyAgent = route({
   body: Type.Object({ api_key: key_schema, agent_api_key: key_schema }),
   returns: { 200: link_schema(true) },
   faults: [
-    agents_faults.EMAIL_NOT_VERIFIED,
-    agents_faults.AGENT_ALREADY_LINKED,
-    link_key_refused,
+    wire.agents_faults.EMAIL_NOT_VERIFIED,
+    wire.agents_faults.AGENT_ALREADY_LINKED,
+    wire.link_key_refused,
     common_faults.ACCOUNT_SUSPENDED,
   ],
   keeps: 'inside',
   async handle(ctx, deps) {
     const { body, caller } = ctx;
-    if (!caller.email_verified) return refuse(agents_faults.EMAIL_NOT_VERIFIED);
+    if (!caller.email_verified) return refuse(wire.agents_faults.EMAIL_NOT_VERIFIED);
     const api_key = body.api_key ?? body.agent_api_key ?? ctx.header('x-api-key');
     if (api_key === '') {
       const message = "Send the agent's key as api_key, or in the X-API-Key header.";
@@ -287,14 +269,15 @@ const linkMyAgent = route({
       return refuse(common_faults.INVALID_REQUEST, { message, fields });
     }
     const link = { api_key, owner_id: caller.id, at: deps.clock() };
-    const agent = await deps.sql.begin(async (tx) => {
-      const linked = await linkAgent(tx, link);
-      if (!isFault(linked)) await ctx.keep(tx, linkAnswer(linked, true));
-      return linked;
+    let agent_id = '';
+    const answer = await ctx.write(deps.sql, async (tx) => {
+      const agent = await linkAgent(tx, link);
+      if (isFault(agent)) return agent;
+      agent_id = agent.id;
+      return linkAnswer(agent, true);
     });
-    if (isFault(agent)) return agent;
-    deps.principals.forget(agent.id);
-    return linkAnswer(agent, true);
+    deps.principals.forget(agent_id);
+    return answer;
   },
 });
 
@@ -306,12 +289,12 @@ const listMyAgents = route({
   tag: 'humans',
   auth: 'human',
   query: Type.Object(page_query),
-  returns: { 200: pageSchema('agents', owned_agent_schema) },
+  returns: { 200: pageSchema('agents', wire.owned_agent_schema) },
   handle: ({ query, caller: { id } }, { sql }) =>
     replyPage({
       ...{ path: '/api/me/agents', query, plural: 'agents', show: ownedAgentView },
-      read: (page) => readOwned(sql, id, page),
-      count: async () => ({ total: await countOwned(sql, id) }),
+      read: (page) => store.readOwned(sql, id, page),
+      count: async () => ({ total: await store.countOwned(sql, id) }),
     }),
 });
 
@@ -323,12 +306,12 @@ const unlinkMyAgent = route({
   tag: 'humans',
   auth: 'human',
   params: Type.Object({ id: uuid_schema }),
-  absent: agents_faults.AGENT_NOT_FOUND,
+  absent: wire.agents_faults.AGENT_NOT_FOUND,
   returns: { 200: link_schema(false) },
-  faults: [agents_faults.AGENT_NOT_FOUND],
+  faults: [wire.agents_faults.AGENT_NOT_FOUND],
   async handle({ params, caller }, deps) {
     const agent = await deps.sql.begin((tx) => unlinkAgent(tx, params.id, caller.id));
-    if (agent === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
+    if (agent === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
     deps.principals.forget(agent.id);
     return linkAnswer(agent, false);
   },

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import type { Db, Tx } from '../../db/client.js';
+import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import type { AgentCaller } from '../../http/route.js';
 import { restoreKey, suspendKey } from '../events/index.js';
@@ -9,7 +10,6 @@ import type { me_user_schema } from './schema.js';
 
 type Shown = Static<typeof me_user_schema>;
 
-/** The part of an agent that it states itself. */
 export type Profile = Pick<
   Shown,
   'bio' | 'domain_focus' | 'philosophy' | 'persona_archetype' | 'risk_profile' | 'roles'
@@ -51,10 +51,8 @@ export const insertAgent = async (tx: Tx, agent: NewAgent): Promise<boolean> => 
   return added.count === 1;
 };
 
-export const findAgent = async (db: Db, id: string): Promise<AgentRow | undefined> => {
-  const [row] = await db<AgentRow[]>`${selectAgents(db)} where a.id = ${id}`;
-  return row;
-};
+export const findAgent = (db: Db, id: string) =>
+  firstRow(db<AgentRow[]>`${selectAgents(db)} where a.id = ${id}`);
 
 export const findByReferralCode = async (db: Db, code: string): Promise<string | undefined> => {
   const [row] = await db<{ id: string }[]>`select id from agents where referral_code = ${code}`;
@@ -101,14 +99,10 @@ export const replaceKey = async (
   return old?.key_digest;
 };
 
-/** The agent of a key, locked until the transaction ends. */
-export const lockByDigest = async (tx: Tx, digest: Buffer): Promise<AgentRow | undefined> => {
-  const [row] = await tx<AgentRow[]>`
-    ${selectAgents(tx)} where a.key_digest = ${digest} for update of a`;
-  return row;
-};
+export const lockByDigest = (tx: Tx, digest: Buffer) =>
+  firstRow(tx<AgentRow[]>`
+    ${selectAgents(tx)} where a.key_digest = ${digest} for update of a`);
 
-/** A link of an agent to its owner. */
 export interface Link {
   readonly agent_id: string;
   readonly owner_id: string;
@@ -128,23 +122,17 @@ export const clearOwner = async (db: Db, id: string, owner_id: string): Promise<
   return rows.count === 1;
 };
 
-/** Agents of one owner, newest first; one row more than the page, to know whether it ends. */
 export const readOwned = (db: Db, owner_id: string, page: PageAsk): Promise<AgentRow[]> =>
   db<AgentRow[]>`
     ${selectAgents(db)}
     where a.owner_id = ${owner_id}
-      and (${page.after === null} or a.id < ${(page.after?.[0] ?? null) as string | null}::uuid)
-    order by a.id desc
-    offset ${page.offset}
-    limit ${page.limit + 1}`;
+      ${newestFirst(db, 'a.id', page)}`;
 
-export const countOwned = async (db: Db, owner_id: string): Promise<number> => {
-  const [row] = await db<{ total: number }[]>`
+export const countOwned = (db: Db, owner_id: string) =>
+  readTotal(db<{ total: number }[]>`
     select count(*)::int as total
     from agents
-    where owner_id = ${owner_id}`;
-  return row?.total ?? 0;
-};
+    where owner_id = ${owner_id}`);
 
 /**
  * Suspends (`at`) or restores (null) an agent, and with it its key; undefined when there is none.
@@ -167,14 +155,12 @@ type Recruiter = Pick<Identity, 'id' | 'owner_id'>;
  * The recruiter of an agent, locked until the transaction ends, so that its owner cannot change
  * during a payment. The lock is shared: several recruits of one recruiter hold it together.
  */
-export const lockRecruiter = async (tx: Tx, agent_id: string): Promise<Recruiter | undefined> => {
-  const [row] = await tx<Recruiter[]>`
+export const lockRecruiter = (tx: Tx, agent_id: string) =>
+  firstRow(tx<Recruiter[]>`
     select r.id, r.owner_id
     from agents r
     where r.id = (select referred_by from agents where id = ${agent_id})
-    for share of r`;
-  return row;
-};
+    for share of r`);
 
 /** Locks accounts in the order of ids, as every writer of several does. */
 export const lockAccounts = async (tx: Tx, agent_ids: string[]): Promise<void> => {

@@ -7,42 +7,9 @@ import { makeId } from '../../kit/ids.js';
 import { waitUntilFloor } from '../../kit/service.js';
 import { revokeDigest, revokeSessions } from '../events/index.js';
 import { queueMail } from './mail-store.js';
-import {
-  countResets,
-  deleteToken,
-  deleteTokens,
-  findHuman,
-  findHumanByEmail,
-  findTokenOwner,
-  type HumanRow,
-  insertHuman,
-  insertToken,
-  isKnownAddress,
-  lockHuman,
-  markVerified,
-  pruneTokens,
-  rememberAddress,
-} from './people-store.js';
-import {
-  bearerToken,
-  digestSecret,
-  isTokenOf,
-  makeToken,
-  readAddress,
-  readHumanName,
-  reset_mails_per_hour,
-} from './rules.js';
-import {
-  forgot_body,
-  human_schema,
-  humans_faults,
-  login_body,
-  login_schema,
-  message_schema,
-  reset_body,
-  signup_body,
-  verify_body,
-} from './schema.js';
+import * as store from './people-store.js';
+import * as rules from './rules.js';
+import * as wire from './schema.js';
 import type { LoginLimit, Sessions } from './sessions.js';
 
 /**
@@ -61,7 +28,7 @@ const public_call = {
   limits: ['login'],
 };
 
-const humanView = (row: HumanRow, sessions: Sessions) => {
+const humanView = (row: store.HumanRow, sessions: Sessions) => {
   const { id, email, name, created_at } = row;
   const email_verified = row.email_verified_at !== null;
   const is_admin = email_verified && sessions.isAdminAddress(row.email_key);
@@ -103,18 +70,18 @@ const mails = {
 const mailLink = async (
   tx: Tx,
   { public_url, config, clock }: Deps,
-  human: Pick<HumanRow, 'id' | 'email' | 'name'>,
+  human: Pick<store.HumanRow, 'id' | 'email' | 'name'>,
   mail: keyof typeof mails,
 ): Promise<void> => {
   const { kind, subject, before, after } = mails[mail];
   const at = clock();
   if (kind === 'reset') {
-    await lockHuman(tx, human.id);
+    await store.lockHuman(tx, human.id);
     const since = new Date(at.getTime() - 3_600_000);
-    if ((await countResets(tx, human.id, since)) >= reset_mails_per_hour) return;
+    if ((await store.countResets(tx, human.id, since)) >= rules.reset_mails_per_hour) return;
   }
-  const { token, digest } = makeToken(kind);
-  await insertToken(tx, human.id, { digest, kind, now: at });
+  const { token, digest } = rules.makeToken(kind);
+  await store.insertToken(tx, human.id, { digest, kind, now: at });
   const link = `${public_url}/auth/${kind}?token=${token}`;
   const greeting = human.name === null ? 'Hello,' : `Hello ${human.name},`;
   const text = `${greeting}\n\n${before}:\n\n${link}\n\n${after}\n\nPrediction Forum`;
@@ -130,27 +97,26 @@ const signup = route({
   id: 'signUp',
   path: '/api/auth/signup',
   summary: 'Sign up as a person; a mail with a link verifies the address.',
-  body: signup_body,
-  returns: { 201: message_schema },
+  body: wire.signup_body,
+  returns: { 201: wire.message_schema },
   faults: [common_faults.UNAVAILABLE],
   async handle(ctx, deps) {
     const started_ms = performance.now();
-    const address = readAddress(ctx.body.email);
+    const address = rules.readAddress(ctx.body.email);
     if (address === null) return invalid('body.email', 'This is not an e-mail address.');
-    const name = readHumanName(ctx.body.name);
+    const name = rules.readHumanName(ctx.body.name);
     if (name === undefined) return invalid('body.name', 'Write a name of 1 to 80 characters.');
     const password_hash = await deps.sessions.passwords.hash(ctx.body.password);
     if (isFault(password_hash)) return password_hash;
     const human = { id: makeId(), ...address, name, password_hash, created_at: deps.clock() };
     const message = 'Open the link in the mail that was sent to this address.';
-    const answer = reply(201, { message });
-    await deps.sql.begin(async (tx) => {
-      if (await insertHuman(tx, human)) await mailLink(tx, deps, human, 'verify');
+    const answer = await ctx.write(deps.sql, async (tx) => {
+      if (await store.insertHuman(tx, human)) await mailLink(tx, deps, human, 'verify');
       else {
-        const known = await findHumanByEmail(tx, human.email_key);
+        const known = await store.findHumanByEmail(tx, human.email_key);
         if (known !== undefined) await mailLink(tx, deps, known, 'known');
       }
-      await ctx.keep(tx, answer);
+      return reply(201, { message });
     });
     await waitUntilFloor(started_ms, floor_ms);
     return answer;
@@ -163,65 +129,65 @@ const verify = route({
   id: 'verifyAddress',
   path: '/api/auth/verify',
   summary: 'Verify an address with the token of the mailed link.',
-  body: verify_body,
+  body: wire.verify_body,
   returns: { 200: Type.Object({ message: Type.String(), verified: Type.Literal(true) }) },
-  faults: [humans_faults.INVALID_LINK],
+  faults: [wire.humans_faults.INVALID_LINK],
   async handle(ctx, { sql, clock, logins }) {
     const { token } = ctx.body;
-    if (!isTokenOf('verify', token)) return refuse(humans_faults.INVALID_LINK);
-    const answer = reply(200, { message: 'The address is verified; log in.', verified: true });
-    return sql.begin(async (tx) => {
+    if (!rules.isTokenOf('verify', token)) return refuse(wire.humans_faults.INVALID_LINK);
+    return ctx.write(sql, async (tx) => {
       const now = clock();
-      const use = { digest: digestSecret(token), kind: 'verify', now } as const;
-      const human_id = await findTokenOwner(tx, use);
-      if (human_id === undefined) return refuse(humans_faults.INVALID_LINK);
-      await markVerified(tx, human_id, { now });
-      await rememberAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
-      await ctx.keep(tx, answer);
-      return answer;
+      const use = { digest: rules.digestSecret(token), kind: 'verify', now } as const;
+      const human_id = await store.findTokenOwner(tx, use);
+      if (human_id === undefined) return refuse(wire.humans_faults.INVALID_LINK);
+      await store.markVerified(tx, human_id, { now });
+      await store.rememberAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
+      return reply(200, { message: 'The address is verified; log in.', verified: true });
     });
   },
 });
 
 type LogInCall = Context<unknown, unknown, { readonly email: string; readonly password: string }>;
 
-/** Undefined for an unknown address and for a wrong password. */
-const tryLogIn = async (ctx: LogInCall, deps: AccountDeps): Promise<Answer | undefined> => {
+/** The same refusal for an unknown address and for a wrong password. */
+const wrong = (): Fault => refuse(wire.humans_faults.INVALID_CREDENTIALS);
+
+const tryLogIn = async (ctx: LogInCall, deps: AccountDeps): Promise<Answer> => {
   const { sql, logins, sessions } = deps;
-  const address = readAddress(ctx.body.email);
-  if (address === null) return undefined;
-  const known = await findHumanByEmail(sql, address.email_key);
+  const address = rules.readAddress(ctx.body.email);
+  if (address === null) return wrong();
+  const known = await store.findHumanByEmail(sql, address.email_key);
   const place = logins.digestOf(known?.id ?? '', ctx.ip);
-  const is_at_home = known !== undefined && (await isKnownAddress(sql, known.id, place));
+  const is_at_home = known !== undefined && (await store.isKnownAddress(sql, known.id, place));
   const attempt = await logins.take(address.email_key, is_at_home ? place : null);
   if (isFault(attempt)) return attempt;
   const right = await sessions.passwords.verify(known?.password_hash ?? null, ctx.body.password);
-  const answer =
-    right === true && known !== undefined
-      ? await openSession(ctx, deps, { known, place })
-      : undefined;
-  if (isFault(right) || answer !== undefined) await attempt.giveBack();
-  return isFault(right) ? right : answer;
+  if (isFault(right)) {
+    await attempt.giveBack();
+    return right;
+  }
+  if (!right || known === undefined) return wrong();
+  const answer = await openSession(ctx, deps, { known, place });
+  if (!isFault(answer)) await attempt.giveBack();
+  return answer;
 };
 
 const openSession = async (
   ctx: LogInCall,
   { sql, clock, sessions }: AccountDeps,
-  { known, place }: { readonly known: HumanRow; readonly place: Buffer },
-): Promise<Answer | undefined> =>
-  sql.begin(async (tx) => {
-    const human = await lockHuman(tx, known.id);
+  { known, place }: { readonly known: store.HumanRow; readonly place: Buffer },
+): Promise<Answer> =>
+  ctx.write(sql, async (tx) => {
+    const human = await store.lockHuman(tx, known.id);
     // A reset that came in between ended every session and must not be followed by this one.
-    if (human === undefined || human.password_hash !== known.password_hash) return undefined;
+    if (human === undefined || human.password_hash !== known.password_hash) return wrong();
     const now = clock();
-    await pruneTokens(tx, human.id, now);
-    await rememberAddress(tx, human.id, place, now);
-    const { token, digest } = makeToken('session');
-    const expires_at = await insertToken(tx, human.id, { digest, kind: 'session', now });
+    await store.pruneTokens(tx, human.id, now);
+    await store.rememberAddress(tx, human.id, place, now);
+    const { token, digest } = rules.makeToken('session');
+    const expires_at = await store.insertToken(tx, human.id, { digest, kind: 'session', now });
     const session = { token, expires_at, user: humanView(human, sessions) };
-    const answer = reply(200, session, { 'Cache-Control': 'no-store' });
-    await ctx.keep(tx, answer);
-    return answer;
+    return reply(200, session, { 'Cache-Control': 'no-store' });
   });
 
 const login = route({
@@ -229,14 +195,14 @@ const login = route({
   id: 'logIn',
   path: '/api/auth/login',
   summary: 'Log in; the token ends 24 hours after its last use, and at expires_at in any case.',
-  body: login_body,
-  returns: { 200: login_schema },
-  faults: [humans_faults.INVALID_CREDENTIALS, common_faults.UNAVAILABLE],
+  body: wire.login_body,
+  returns: { 200: wire.login_schema },
+  faults: [wire.humans_faults.INVALID_CREDENTIALS, common_faults.UNAVAILABLE],
   async handle(ctx, deps) {
     const started_ms = performance.now();
     const answer = await tryLogIn(ctx, deps);
     await waitUntilFloor(started_ms, floor_ms);
-    return answer ?? refuse(humans_faults.INVALID_CREDENTIALS);
+    return answer;
   },
 });
 
@@ -247,18 +213,16 @@ const logout = route({
   summary: 'End the session of the token.',
   tag,
   auth: 'human',
-  returns: { 200: message_schema },
+  returns: { 200: wire.message_schema },
   keeps: 'inside',
   ends_credentials: true,
   async handle(ctx, deps) {
-    const answer = reply(200, { message: 'Logged out.' });
-    const digest = digestSecret(bearerToken(ctx.header('authorization')));
-    await deps.sql.begin(async (tx) => {
+    const digest = rules.digestSecret(rules.bearerToken(ctx.header('authorization')));
+    return ctx.write(deps.sql, async (tx) => {
       await revokeDigest(tx, digest);
-      await deleteToken(tx, digest);
-      await ctx.keep(tx, answer);
+      await store.deleteToken(tx, digest);
+      return reply(200, { message: 'Logged out.' });
     });
-    return answer;
   },
 });
 
@@ -269,9 +233,9 @@ const session = route({
   summary: 'The person a token belongs to.',
   tag,
   auth: 'human',
-  returns: { 200: Type.Object({ user: human_schema }) },
+  returns: { 200: Type.Object({ user: wire.human_schema }) },
   async handle({ caller }, { sql, sessions }) {
-    const human = await findHuman(sql, caller.id);
+    const human = await store.findHuman(sql, caller.id);
     if (human === undefined) return refuse(common_faults.INVALID_TOKEN);
     return reply(200, { user: humanView(human, sessions) });
   },
@@ -282,17 +246,16 @@ const forgot = route({
   id: 'forgotPassword',
   path: '/api/auth/forgot',
   summary: 'Ask for a mail with a link that sets a new password.',
-  body: forgot_body,
-  returns: { 200: message_schema },
+  body: wire.forgot_body,
+  returns: { 200: wire.message_schema },
   async handle(ctx, deps) {
     const started_ms = performance.now();
-    const email_key = readAddress(ctx.body.email)?.email_key ?? '';
-    const human = await findHumanByEmail(deps.sql, email_key);
+    const email_key = rules.readAddress(ctx.body.email)?.email_key ?? '';
+    const human = await store.findHumanByEmail(deps.sql, email_key);
     const message = 'If this address has an account, a mail is on its way.';
-    const answer = reply(200, { message });
-    await deps.sql.begin(async (tx) => {
+    const answer = await ctx.write(deps.sql, async (tx) => {
       if (human !== undefined) await mailLink(tx, deps, human, 'reset');
-      await ctx.keep(tx, answer);
+      return reply(200, { message });
     });
     await waitUntilFloor(started_ms, floor_ms);
     return answer;
@@ -305,30 +268,28 @@ const reset = route({
   id: 'resetPassword',
   path: '/api/auth/reset',
   summary: 'Set a new password with the token of the mailed link; ends every session.',
-  body: reset_body,
-  returns: { 200: message_schema },
-  faults: [humans_faults.INVALID_LINK, common_faults.UNAVAILABLE],
+  body: wire.reset_body,
+  returns: { 200: wire.message_schema },
+  faults: [wire.humans_faults.INVALID_LINK, common_faults.UNAVAILABLE],
   async handle(ctx, { sql, clock, sessions, logins }) {
     const { token, password } = ctx.body;
-    if (!isTokenOf('reset', token)) return refuse(humans_faults.INVALID_LINK);
+    if (!rules.isTokenOf('reset', token)) return refuse(wire.humans_faults.INVALID_LINK);
     const now = clock();
-    const use = { digest: digestSecret(token), kind: 'reset', now } as const;
+    const use = { digest: rules.digestSecret(token), kind: 'reset', now } as const;
     // Looked up before the hash, so that made-up tokens cost no password work.
-    const owner = await sql.begin((tx) => findTokenOwner(tx, use));
-    if (owner === undefined) return refuse(humans_faults.INVALID_LINK);
+    const owner = await sql.begin((tx) => store.findTokenOwner(tx, use));
+    if (owner === undefined) return refuse(wire.humans_faults.INVALID_LINK);
     const password_hash = await sessions.passwords.hash(password);
     if (isFault(password_hash)) return password_hash;
-    const answer = reply(200, { message: 'The new password is set; log in.' });
-    return sql.begin(async (tx) => {
-      await lockHuman(tx, owner);
-      const human_id = await findTokenOwner(tx, use);
-      if (human_id === undefined) return refuse(humans_faults.INVALID_LINK);
-      await markVerified(tx, human_id, { now, password_hash });
+    return ctx.write(sql, async (tx) => {
+      await store.lockHuman(tx, owner);
+      const human_id = await store.findTokenOwner(tx, use);
+      if (human_id === undefined) return refuse(wire.humans_faults.INVALID_LINK);
+      await store.markVerified(tx, human_id, { now, password_hash });
       await revokeSessions(tx, human_id);
-      await deleteTokens(tx, human_id);
-      await rememberAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
-      await ctx.keep(tx, answer);
-      return answer;
+      await store.deleteTokens(tx, human_id);
+      await store.rememberAddress(tx, human_id, logins.digestOf(human_id, ctx.ip), now);
+      return reply(200, { message: 'The new password is set; log in.' });
     });
   },
 });

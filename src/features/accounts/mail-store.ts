@@ -10,7 +10,6 @@ import { createSealer } from '../../kit/sealing.js';
  * id. The links in a mail are credentials: its text is sealed for as long as it waits.
  */
 
-/** A mail that is to be sent. */
 export interface Mail {
   readonly to: string;
   readonly subject: string;
@@ -49,7 +48,6 @@ export const makeMailOpener = (config: Pick<Config, 'SECRET_KEY'>) => {
   };
 };
 
-/** Queues a mail in the transaction that causes it. */
 export const queueMail = async (
   tx: Tx,
   { to, subject, text, links }: Mail,
@@ -77,7 +75,6 @@ const claim = (sql: Sql, set: Fragment, due: Fragment) =>
     )
     returning id, recipient, subject, sealed, attempts, created_at`;
 
-/** Claims due mails; those that are too old are given up on the way. */
 export const claimMails = async (sql: Sql, now: Date): Promise<MailRow[]> => {
   const oldest = new Date(now.getTime() - mail_life_ms);
   await sql`
@@ -109,7 +106,6 @@ export const pruneMails = async (sql: Sql, now: Date): Promise<void> => {
   await sql`delete from mails where created_at < ${new Date(now.getTime() - mail_keep_ms)}`;
 };
 
-/** The newest mails that were not sent. */
 export const readUnsent = (db: Db, most: number): Promise<MailRow[]> =>
   db<MailRow[]>`
     select id, recipient, subject, sealed, attempts, created_at

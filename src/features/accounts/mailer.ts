@@ -3,15 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { describeError } from '../../kit/log.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import {
-  claimForLog,
-  claimMails,
-  endMail,
-  type MailRow,
-  makeMailOpener,
-  postponeMail,
-  pruneMails,
-} from './mail-store.js';
+import * as store from './mail-store.js';
 
 /**
  * Sends the queued mails. With SMTP_URL they go to that server, each attempt with a time limit and
@@ -19,7 +11,6 @@ import {
  * links are credentials, so only development mode writes them.
  */
 
-/** Attempts before a mail is given up. */
 export const most_attempts = 8;
 /** The time until the next attempt: 10 s, then four times it. */
 export const backoffMs = (attempts: number): number =>
@@ -43,14 +34,14 @@ const isRefusal = (error: unknown): boolean => {
 };
 
 /** A mail that another SECRET_KEY sealed will never be read here. */
-const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: MailRow): Promise<void> => {
+const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: store.MailRow): Promise<void> => {
   log.error({ mail_id: id }, 'mail: one does not open with SECRET_KEY and is given up');
-  await endMail(sql, id, { failed_at: clock() });
+  await store.endMail(sql, id, { failed_at: clock() });
 };
 
-const sendOne = async (deps: Deps, smtp: SmtpClient, mail: MailRow): Promise<void> => {
+const sendOne = async (deps: Deps, smtp: SmtpClient, mail: store.MailRow): Promise<void> => {
   const { sql, log, clock, config } = deps;
-  const content = makeMailOpener(config)(mail);
+  const content = store.makeMailOpener(config)(mail);
   if (content === null) return giveUpSealed(deps, mail);
   const { id, attempts } = mail;
   try {
@@ -64,20 +55,20 @@ const sendOne = async (deps: Deps, smtp: SmtpClient, mail: MailRow): Promise<voi
       disableFileAccess: true,
       disableUrlAccess: true,
     });
-    await endMail(sql, id, { sent_at: clock() });
+    await store.endMail(sql, id, { sent_at: clock() });
     log.info({ mail_id: id, attempt: attempts }, 'mail: sent');
   } catch (error) {
     const last = attempts >= most_attempts || isRefusal(error);
     log.warn({ ...describeError(error), mail_id: id, attempt: attempts, last }, 'mail: not sent');
     const now = clock();
-    if (last) await endMail(sql, id, { failed_at: now });
-    else await postponeMail(sql, id, new Date(now.getTime() + backoffMs(attempts)));
+    if (last) await store.endMail(sql, id, { failed_at: now });
+    else await store.postponeMail(sql, id, new Date(now.getTime() + backoffMs(attempts)));
   }
 };
 
 /** Sends what is due; returns how many mails were taken up. */
 export const sendDue = async (deps: Deps, smtp: SmtpClient): Promise<number> => {
-  const mails = await claimMails(deps.sql, deps.clock());
+  const mails = await store.claimMails(deps.sql, deps.clock());
   await Promise.all(mails.map((mail) => sendOne(deps, smtp, mail)));
   return mails.length;
 };
@@ -85,8 +76,8 @@ export const sendDue = async (deps: Deps, smtp: SmtpClient): Promise<number> => 
 /** Writes mails to the log where there is no server; returns how many they were. */
 export const logDue = async (deps: Deps): Promise<number> => {
   const { sql, log, config } = deps;
-  const mails = await claimForLog(sql);
-  const open = makeMailOpener(config);
+  const mails = await store.claimForLog(sql);
+  const open = store.makeMailOpener(config);
   for (const mail of mails) {
     const { id: mail_id, recipient: to, subject } = mail;
     const content = open(mail);
@@ -109,7 +100,7 @@ export const createMailer = (deps: Deps, every_ms = 1_000): Service => {
     async turn() {
       const taken = smtp === undefined ? await logDue(deps) : await sendDue(deps, smtp);
       if (taken > 0) return 'again';
-      await pruneMails(deps.sql, deps.clock());
+      await store.pruneMails(deps.sql, deps.clock());
       return 'rest';
     },
   });

@@ -1,4 +1,5 @@
 import type { Db, Fragment, Tx } from '../../db/client.js';
+import { firstRow, readTotal } from '../../db/rows.js';
 import type { HumanCaller } from '../../http/route.js';
 import {
   address_life_ms,
@@ -20,7 +21,6 @@ export interface HumanRow {
   readonly created_at: Date;
 }
 
-/** Adds a person; false when the address has an account already. */
 export const insertHuman = async (
   tx: Tx,
   human: Omit<HumanRow, 'email_verified_at'>,
@@ -29,13 +29,11 @@ export const insertHuman = async (
   return rows.count === 1;
 };
 
-const readHuman = async (db: Db, condition: Fragment): Promise<HumanRow | undefined> => {
-  const [row] = await db<HumanRow[]>`
+const readHuman = (db: Db, condition: Fragment) =>
+  firstRow(db<HumanRow[]>`
     select id, email, email_key, name, password_hash, email_verified_at, created_at
     from humans
-    where ${condition}`;
-  return row;
-};
+    where ${condition}`);
 
 export const findHumanByEmail = (db: Db, email_key: string) =>
   readHuman(db, db`email_key = ${email_key}`);
@@ -92,9 +90,7 @@ export const insertToken = async (
   return expires_at;
 };
 
-/**
- * The person of a token that has not expired; the row is locked, so that one use follows another.
- */
+/** The person of a token that holds, with its row locked: one use follows another. */
 export const findTokenOwner = async (tx: Tx, use: TokenUse): Promise<string | undefined> => {
   const [row] = await tx<{ human_id: string }[]>`
     select human_id
@@ -105,16 +101,14 @@ export const findTokenOwner = async (tx: Tx, use: TokenUse): Promise<string | un
 };
 
 /** The person of a session that is neither expired nor idle for too long. */
-export const findSession = async (db: Db, digest: Buffer, now: Date) => {
-  const [row] = await db<(Omit<HumanCaller, 'kind'> & { email_key: string; last_used_at: Date })[]>`
+export const findSession = (db: Db, digest: Buffer, now: Date) =>
+  firstRow(db<(Omit<HumanCaller, 'kind'> & { email_key: string; last_used_at: Date })[]>`
     select h.id, h.email_key, h.email_verified_at is not null as email_verified,
       t.last_used_at, t.expires_at
     from human_tokens t
     join humans h on h.id = t.human_id
     where t.digest = ${digest} and t.kind = 'session' and t.expires_at > ${now}
-      and t.last_used_at > ${new Date(now.getTime() - session_idle_ms)}`;
-  return row;
-};
+      and t.last_used_at > ${new Date(now.getTime() - session_idle_ms)}`);
 
 export const touchSession = async (db: Db, digest: Buffer, now: Date): Promise<void> => {
   await db`
@@ -128,12 +122,10 @@ export const deleteToken = async (db: Db, digest: Buffer): Promise<void> => {
   await db`delete from human_tokens where digest = ${digest}`;
 };
 
-/** Ends every session and every link of a person. */
 export const deleteTokens = async (tx: Tx, human_id: string): Promise<void> => {
   await tx`delete from human_tokens where human_id = ${human_id}`;
 };
 
-/** Deletes a person's tokens that no longer work. */
 export const pruneTokens = async (tx: Tx, human_id: string, now: Date): Promise<void> => {
   await tx`
     delete from human_tokens
@@ -144,14 +136,11 @@ export const pruneTokens = async (tx: Tx, human_id: string, now: Date): Promise<
       )`;
 };
 
-/** Counts the reset links that a person got since a time. */
-export const countResets = async (tx: Tx, human_id: string, since: Date): Promise<number> => {
-  const [row] = await tx<{ total: number }[]>`
+export const countResets = (tx: Tx, human_id: string, since: Date) =>
+  readTotal(tx<{ total: number }[]>`
     select count(*)::int as total
     from human_tokens
-    where human_id = ${human_id} and kind = 'reset' and created_at > ${since}`;
-  return row?.total ?? 0;
-};
+    where human_id = ${human_id} and kind = 'reset' and created_at > ${since}`);
 
 /** Stores the network address of a person, and drops addresses not seen for long. */
 export const rememberAddress = async (tx: Tx, human_id: string, digest: Buffer, now: Date) => {

@@ -1,6 +1,5 @@
 import type { Static } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
-import type { Deps } from '../../http/deps.js';
 import { common_faults, type Fault, type FaultField, isFault, refuse } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { voidVotes } from '../comments/index.js';
@@ -8,30 +7,8 @@ import { markDebaters, markStanding } from '../leaderboards/index.js';
 import { noteTiers } from '../notifications/index.js';
 import { openAccount, postEntry } from '../points/index.js';
 import { modelFamily } from '../taxonomy/index.js';
-import {
-  type AgentRow,
-  clearOwner,
-  findAgent,
-  findByReferralCode,
-  insertAgent,
-  insertReferral,
-  type Link,
-  lockAccounts,
-  lockByDigest,
-  lockRecruiter,
-  setOwner,
-  withdrawReferrals,
-} from './agents-store.js';
-import {
-  cleanModel,
-  cleanName,
-  cleanText,
-  digestSecret,
-  isWellFormedKey,
-  makeApiKey,
-  makeReferralCode,
-  parseRoles,
-} from './rules.js';
+import * as store from './agents-store.js';
+import * as rules from './rules.js';
 import { agents_faults, link_key_refused, type register_body } from './schema.js';
 
 /** How agents are registered, linked to their owners and unlinked, and what recruiting earns. */
@@ -40,9 +17,9 @@ type RegisterBody = Static<typeof register_body>;
 
 /** Checks what the schema cannot say; every wrong member is named at once. */
 const readBody = (body: RegisterBody) => {
-  const model = cleanModel(body.model ?? '');
-  const name = cleanName(body.name);
-  const roles = parseRoles(body.role);
+  const model = rules.cleanModel(body.model ?? '');
+  const name = rules.cleanName(body.name);
+  const roles = rules.parseRoles(body.role);
   if ('message' in model || 'message' in name || 'message' in roles) {
     const fields = [model, name, roles].filter((part): part is FaultField => 'message' in part);
     return fields[0]?.code === 'MODEL_REQUIRED'
@@ -54,60 +31,48 @@ const readBody = (body: RegisterBody) => {
     model_family: modelFamily(model.model),
     persona_archetype: body.persona_archetype ?? ('data_driven' as const),
     risk_profile: body.risk_profile ?? ('moderate' as const),
-    bio: cleanText(body.bio),
-    domain_focus: cleanText(body.domain_focus),
-    philosophy: cleanText(body.philosophy),
+    bio: rules.cleanText(body.bio),
+    domain_focus: rules.cleanText(body.domain_focus),
+    philosophy: rules.cleanText(body.philosophy),
   };
 };
 
 export interface Registered {
-  readonly agent: AgentRow;
+  readonly agent: store.AgentRow;
   /** Shown once; only its digest is stored. */
   readonly api_key: string;
 }
 
-interface RegisterOptions {
-  /** The person to whom the agent is linked at once. */
-  readonly owner_id: string | null;
-  /** The last statement of the transaction. */
-  readonly keep?: (tx: Tx, registered: Registered) => Promise<void>;
-}
-
 /** Registers an agent with its account; with an owner it is linked at once. */
 export const registerAgent = async (
-  deps: Deps,
+  tx: Tx,
   body: RegisterBody,
-  { owner_id, keep }: RegisterOptions,
+  { owner_id, at }: { readonly owner_id: string | null; readonly at: Date },
 ): Promise<Registered | Fault> => {
   const profile = readBody(body);
   if (isFault(profile)) return profile;
-  const referred_by = await findReferrer(deps, body.referral_code ?? '');
+  const referred_by = await findReferrer(tx, body.referral_code ?? '');
   if (isFault(referred_by)) return referred_by;
   const id = makeId();
-  const api_key = makeApiKey();
-  const at = deps.clock();
-  return deps.sql.begin(async (tx) => {
-    const is_new = await insertAgent(tx, {
-      ...{ id, ...profile, referred_by, owner_id, created_at: at },
-      ...{ referral_code: makeReferralCode(), key_digest: digestSecret(api_key) },
-    });
-    if (!is_new) return refuse(agents_faults.DUPLICATE_NAME);
-    await openAccount(tx, id, at);
-    const moved =
-      owner_id === null ? [] : await settleReferrals(tx, { agent_id: id, owner_id, at });
-    await markStanding(tx, [id, ...moved]);
-    await noteTiers(tx, moved, at);
-    const agent = await findAgent(tx, id);
-    if (agent === undefined) throw new Error('a registered agent is not there');
-    await keep?.(tx, { agent, api_key });
-    return { agent, api_key };
+  const api_key = rules.makeApiKey();
+  const is_new = await store.insertAgent(tx, {
+    ...{ id, ...profile, referred_by, owner_id, created_at: at },
+    ...{ referral_code: rules.makeReferralCode(), key_digest: rules.digestSecret(api_key) },
   });
+  if (!is_new) return refuse(agents_faults.DUPLICATE_NAME);
+  await openAccount(tx, id, at);
+  const moved = owner_id === null ? [] : await settleReferrals(tx, { agent_id: id, owner_id, at });
+  await markStanding(tx, [id, ...moved]);
+  await noteTiers(tx, moved, at);
+  const agent = await store.findAgent(tx, id);
+  if (agent === undefined) throw new Error('a registered agent is not there');
+  return { agent, api_key };
 };
 
-const findReferrer = async (deps: Deps, given: string): Promise<string | null | Fault> => {
+const findReferrer = async (tx: Tx, given: string): Promise<string | null | Fault> => {
   const code = given.trim().toUpperCase();
   if (code === '') return null;
-  return (await findByReferralCode(deps.sql, code)) ?? refuse(agents_faults.INVALID_REFERRAL_CODE);
+  return (await store.findByReferralCode(tx, code)) ?? refuse(agents_faults.INVALID_REFERRAL_CODE);
 };
 
 /**
@@ -117,23 +82,23 @@ const findReferrer = async (deps: Deps, given: string): Promise<string | null | 
  */
 export const linkAgent = async (
   tx: Tx,
-  { api_key, owner_id, at }: Omit<Link, 'agent_id'> & { readonly api_key: string },
-): Promise<AgentRow | Fault> => {
-  if (!isWellFormedKey(api_key)) return refuse(link_key_refused);
-  const agent = await lockByDigest(tx, digestSecret(api_key));
+  { api_key, owner_id, at }: Omit<store.Link, 'agent_id'> & { readonly api_key: string },
+): Promise<store.AgentRow | Fault> => {
+  if (!rules.isWellFormedKey(api_key)) return refuse(link_key_refused);
+  const agent = await store.lockByDigest(tx, rules.digestSecret(api_key));
   if (agent === undefined) return refuse(link_key_refused);
   if (agent.suspended_at !== null) return refuse(common_faults.ACCOUNT_SUSPENDED);
   if (agent.owner_id === owner_id) return agent;
   if (agent.owner_id !== null) return refuse(agents_faults.AGENT_ALREADY_LINKED);
   const link = { agent_id: agent.id, owner_id, at };
-  await setOwner(tx, link);
+  await store.setOwner(tx, link);
   const moved = await settleReferrals(tx, link);
   // After the recruiter is locked: voiding locks the owner, and locks of agents come before that.
   await voidVotes(tx, link);
   await markStanding(tx, [agent.id, ...moved]);
   await markDebaters(tx, [agent.id]);
   await noteTiers(tx, moved, at);
-  return (await findAgent(tx, agent.id)) ?? agent;
+  return (await store.findAgent(tx, agent.id)) ?? agent;
 };
 
 /** Unlinks an agent; undefined when it is not this owner's. Its key still works. */
@@ -141,11 +106,11 @@ export const unlinkAgent = async (
   tx: Tx,
   id: string,
   owner_id: string,
-): Promise<AgentRow | undefined> => {
-  if (!(await clearOwner(tx, id, owner_id))) return undefined;
+): Promise<store.AgentRow | undefined> => {
+  if (!(await store.clearOwner(tx, id, owner_id))) return undefined;
   await markStanding(tx, [id]);
   await markDebaters(tx, [id]);
-  return findAgent(tx, id);
+  return store.findAgent(tx, id);
 };
 
 /**
@@ -165,20 +130,20 @@ export const unlinkAgent = async (
  * Locks, in this order: the linked agent, its recruiter (shared), accounts by id. A recruiter is
  * older than its recruits, so no two agents wait for each other.
  */
-const settleReferrals = async (tx: Tx, link: Link): Promise<readonly string[]> => {
+const settleReferrals = async (tx: Tx, link: store.Link): Promise<readonly string[]> => {
   const { agent_id, owner_id, at } = link;
-  const recruiter = await lockRecruiter(tx, agent_id);
-  await lockAccounts(tx, recruiter === undefined ? [agent_id] : [agent_id, recruiter.id]);
+  const recruiter = await store.lockRecruiter(tx, agent_id);
+  await store.lockAccounts(tx, recruiter === undefined ? [agent_id] : [agent_id, recruiter.id]);
   const moved: string[] = [];
   if (recruiter !== undefined && recruiter.owner_id !== owner_id) {
-    const amount = await insertReferral(tx, recruiter, link);
+    const amount = await store.insertReferral(tx, recruiter, link);
     if (amount !== undefined) {
       const entry = { agent_id: recruiter.id, reason: 'referral', amount, subject_id: agent_id };
       await postEntry(tx, { ...entry, at });
       moved.push(recruiter.id);
     }
   }
-  const withdrawn = await withdrawReferrals(tx, link);
+  const withdrawn = await store.withdrawReferrals(tx, link);
   for (const { recruit_id, bonus } of withdrawn) {
     const entry = { agent_id, reason: 'referral_withdrawn', amount: -bonus };
     await postEntry(tx, { ...entry, subject_id: recruit_id, at });

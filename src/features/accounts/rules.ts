@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { domainToASCII } from 'node:url';
 import type { FaultField } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
@@ -38,10 +38,7 @@ const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_P
 const foldName = (name: string): string =>
   name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC').replace(/\s+/gu, ' ').trim();
 
-/**
- * A name of 2–50 characters (code points after trimming and NFC) with the key that is unique among
- * agents, or what is wrong with it.
- */
+/** A trimmed name of 2–50 code points with the key that is unique, or what is wrong with it. */
 export const cleanName = (
   raw: string,
 ): { readonly name: string; readonly name_key: string } | FaultField => {
@@ -100,17 +97,8 @@ export const cleanText = (text: string | null | undefined): string | null => {
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const referral_alphabet = 'BCDFGHJKMNPQRSTVWXYZ23456789';
 
-/** Every character equally likely: bytes beyond the last full round of the alphabet are dropped. */
-const pickRandom = (alphabet: string, length: number): string => {
-  const limit = 256 - (256 % alphabet.length);
-  let text = '';
-  while (text.length < length) {
-    for (const byte of randomBytes(2 * (length - text.length))) {
-      if (byte < limit && text.length < length) text += alphabet[byte % alphabet.length];
-    }
-  }
-  return text;
-};
+const pickRandom = (alphabet: string, length: number): string =>
+  Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 
 const secret_length = 43;
 const checksum_length = 6;
@@ -143,10 +131,7 @@ export const isWellFormedKey = (text: string): boolean => {
   return checksumOf(text.slice(0, -checksum_length)) === text.slice(-checksum_length);
 };
 
-/**
- * SHA-256 of a whole key or token: all that is ever stored of it. Both have 256 random bits, so
- * that a salt is not needed.
- */
+/** All that is stored of a key or token; with 256 random bits it needs no salt. */
 export const digestSecret = (secret: string): Buffer => Buffer.from(sha256(secret, 'hex'), 'hex');
 
 /**

@@ -83,7 +83,6 @@ const base_members = {
 
 export const agent_schema = Type.Object({ ...base_members, referral_code: Type.String() });
 
-/** An agent as its owner sees it. */
 export const owned_agent_schema = Type.Object({
   ...agent_schema.properties,
   prediction_count: Type.Integer(),
@@ -144,7 +143,6 @@ export const login_body = Type.Object({
 export const forgot_body = Type.Object({ email });
 export const reset_body = Type.Object({ token: link_token, password: new_password });
 
-/** A person, shown to that person and to nobody else. */
 export const human_schema = Type.Object({
   id: uuid_schema,
   type: Type.Literal('human'),

@@ -33,9 +33,7 @@ const argon2_params = {
   parallelism: 1,
 } as const;
 
-/**
- * A hash of a random password nobody knows, with the parameters above: unknown addresses get it.
- */
+/** Of a random password that nobody knows: unknown addresses are compared with it. */
 export const decoy_hash =
   '$argon2id$v=19$m=19456,t=2,p=1$Vj696zO1DT9geSbCMx0FDQ$N6D+jQ9YjTLeZc4935HOQOfJuY5ZCZvyPVsN8cshaU4';
 
@@ -59,10 +57,7 @@ export const createPasswords = (at_once = 2, most_waiting = 50) => {
 
 export type Sessions = ReturnType<typeof createSessions>;
 
-/**
- * Finds the person of a Bearer token. Every call reads the session from Postgres: people call
- * rarely, and a token that was revoked anywhere stops at once.
- */
+/** Every call reads the session from Postgres, so that a revoked token stops at once. */
 export const createSessions = (deps: Deps) => {
   const admins = adminKeys(deps.config.ADMIN_EMAILS);
   const isAdminAddress = (email_key: string): boolean => admins.has(email_key);

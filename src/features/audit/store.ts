@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
+import { newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import type { Caller } from '../../http/route.js';
 import { makeId } from '../../kit/ids.js';
@@ -55,19 +56,13 @@ const conditions = (
   ${since === undefined ? db`` : db`and at >= ${since}::timestamptz`}
   ${until === undefined ? db`` : db`and at < ${until}::timestamptz`}`;
 
-/** Newest first; one row more than the page. */
 export const listActs = (db: Db, query: AuditQuery, page: PageAsk): Promise<ActWire[]> =>
   db<ActWire[]>`
     select id, at, admin, act, subject_kind, subject_id, question_id, reason, details
     from audit_log
     where ${conditions(db, query)}
-      ${page.after === null ? db`` : db`and id < ${page.after[0] as string}::uuid`}
-    order by id desc
-    limit ${page.limit + 1}
-    offset ${page.offset}`;
+      ${newestFirst(db, 'id', page)}`;
 
-export const countActs = async (db: Db, query: AuditQuery): Promise<number> => {
-  const [row] = await db<{ total: number }[]>`
-    select count(*)::int as total from audit_log where ${conditions(db, query)}`;
-  return row?.total ?? 0;
-};
+export const countActs = (db: Db, query: AuditQuery) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::int as total from audit_log where ${conditions(db, query)}`);

@@ -33,7 +33,6 @@ const makeQuoter = () => {
     }
     return keys.includes(key) ? `[${keys.indexOf(key) + 1}]` : '[link]';
   };
-  /** The first `most` characters. */
   const quote = (text: string, most: number): string => {
     let written = '';
     let from = 0;

@@ -14,10 +14,8 @@ export const daily_limits = {
   listed: 10,
   top: 5,
   resolved: 1_000,
-  /** A move needs so many predictions before the day, and so many points. */
   least_before: 3,
   least_points: 1,
-  /** A contested question needs so many predictions. */
   least_predictions: 5,
   closing_days: 3,
 } as const;

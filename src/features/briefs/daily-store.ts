@@ -4,7 +4,6 @@ import { type Day, daily_limits, type ResolvedRow, type SideRow } from './daily-
 
 /** The reads of the daily insights, under the names of the wire. */
 
-/** The questions that were predicted on. */
 const predictedOn = (db: Db, { from, to }: Day) => db`
   select distinct question_id
   from predictions
@@ -78,7 +77,6 @@ interface ListedRow {
   readonly total: number;
 }
 
-/** The first of some questions, and how many there are. */
 const readListed = async (db: Db, where: ReturnType<Db>, by: ReturnType<Db>) => {
   const rows = await db<ListedRow[]>`
     select id as question_id, question, category, closes_at, count(*) over ()::integer as total

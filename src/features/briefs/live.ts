@@ -5,35 +5,17 @@ import type { LiveConsensus } from '../consensus/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import { buildBrief } from './build.js';
 import { contestedOf, type Day, resolvedOf } from './daily-rules.js';
-import {
-  readClosing,
-  readFamilies,
-  readMovers,
-  readPublished,
-  readResolved,
-  readSides,
-  readTopAgents,
-} from './daily-store.js';
+import * as daily from './daily-store.js';
 import { brief_limits, chooseArguments, hourOf, rankSides, sidesOf } from './rules.js';
 import type { Brief } from './schema.js';
-import {
-  type BriefInput,
-  type LifeRow,
-  type Quoted,
-  readLife,
-  readNewest,
-  readOpenDisputes,
-  readQuoted,
-  readVoted,
-  readWindows,
-} from './store.js';
+import * as store from './store.js';
 
 const fresh_ms = 1_000;
 /** Of some 20 KB each. */
 const most_briefs = 300;
 const loads_at_once = 3;
 
-const endOf = ({ status, closes_at }: QuestionRow, life: LifeRow, now: Date): Date | null => {
+const endOf = ({ status, closes_at }: QuestionRow, life: store.LifeRow, now: Date): Date | null => {
   const ended = [life.closed_at, life.voided_at, closes_at <= now ? closes_at : null]
     .filter((at): at is Date => at !== null)
     .map((at) => at.getTime());
@@ -43,27 +25,27 @@ const endOf = ({ status, closes_at }: QuestionRow, life: LifeRow, now: Date): Da
 
 const readInput = async (
   sql: Deps['sql'],
-  subject: Pick<BriefInput, 'question' | 'consensus' | 'sees_reasoning'>,
+  subject: Pick<store.BriefInput, 'question' | 'consensus' | 'sees_reasoning'>,
   now: Date,
-): Promise<BriefInput> => {
+): Promise<store.BriefInput> => {
   const { question, consensus, sees_reasoning } = subject;
   const { id, status } = question;
   const sides = rankSides(question, consensus);
-  const life = await readLife(sql, id);
+  const life = await store.readLife(sql, id);
   const ended_at = endOf(question, life, now);
   const as_of = hourOf(now, ended_at);
   const [windows, newest, voted, disputes] = await Promise.all([
-    readWindows(sql, id, { side: sides.first, as_of }),
-    readNewest(sql, id, brief_limits.newest),
-    readVoted(sql, id, sidesOf(question), brief_limits.voted_a_side),
-    status === 'resolved' ? readOpenDisputes(sql, id, brief_limits.disputes) : [],
+    store.readWindows(sql, id, { side: sides.first, as_of }),
+    store.readNewest(sql, id, brief_limits.newest),
+    store.readVoted(sql, id, sidesOf(question), brief_limits.voted_a_side),
+    status === 'resolved' ? store.readOpenDisputes(sql, id, brief_limits.disputes) : [],
   ]);
   const sample = [...new Map([...newest, ...voted].map((row) => [row.id, row])).values()];
   const chosen = chooseArguments(question, sides, sees_reasoning ? sample : []);
   const ids = [...chosen.for, ...chosen.against].map((row) => row.id);
-  const texts = new Map((await readQuoted(sql, ids)).map((row) => [row.id, row]));
+  const texts = new Map((await store.readQuoted(sql, ids)).map((row) => [row.id, row]));
   // A prediction that was hidden since it was chosen has no text, and is not quoted.
-  const quoted = (rows: typeof sample): Quoted[] =>
+  const quoted = (rows: typeof sample): store.Quoted[] =>
     rows.flatMap((row) => {
       const text = texts.get(row.id);
       return text === undefined ? [] : [{ ...row, ...text }];
@@ -95,16 +77,16 @@ export type Briefs = ReturnType<typeof createBriefs>;
 
 const readWhole = async (sql: Deps['sql'], day: Day) => {
   const [movers, sides, published, closing, resolved] = await Promise.all([
-    readMovers(sql, day),
-    readSides(sql, day),
-    readPublished(sql, day),
-    readClosing(sql, day),
-    readResolved(sql, day),
+    daily.readMovers(sql, day),
+    daily.readSides(sql, day),
+    daily.readPublished(sql, day),
+    daily.readClosing(sql, day),
+    daily.readResolved(sql, day),
   ]);
   const ids = resolved.map(({ question_id }) => question_id);
   const [top_agents, families] = await Promise.all([
-    readTopAgents(sql, ids),
-    readFamilies(sql, day, ids),
+    daily.readTopAgents(sql, ids),
+    daily.readFamilies(sql, day, ids),
   ]);
   return {
     ...{ date: day.date, from: day.from, to: day.to, partial: day.is_partial },

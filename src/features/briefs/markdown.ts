@@ -2,10 +2,7 @@ import { codeSpan, escapeMarkdown as md, writeTable } from '../../kit/markdown.j
 import { counted, dayText, grouped, percentText, scoreText, timeText } from '../../kit/prose.js';
 import type { Argument, Aside, Brief } from './schema.js';
 
-/**
- * A brief as Markdown: what its JSON says. Every text is escaped, and words of agents are in block
- * quotes and between quotation marks.
- */
+/** A brief as Markdown. Words of agents are escaped, in block quotes and quotation marks. */
 
 /** Only the service's own quotation marks say where the words of others end. */
 const quoted = (quote: string): string => `“${md(quote.replace(/[“”„‟«»]/g, '"'))}”`;

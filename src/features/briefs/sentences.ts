@@ -98,7 +98,6 @@ const givenText = ({ resolution, state }: Brief): string => {
   return ` The predictions gave it ${percentText(given)} on average${score}.`;
 };
 
-/** How and when it resolves, or did. */
 const endingText = (brief: Brief, { question, as_of, ended_at, life }: BriefInput): string => {
   const { status, closes_at, resolved_at, revision } = question;
   const due = `is to be resolved by ${dayText(question.resolution_date)}`;
@@ -126,7 +125,6 @@ export const headlineOf = (brief: Brief, input: BriefInput): string[] => [
   endingText(brief, input),
 ];
 
-/** Fewer predictions are called few. */
 const few = 10;
 
 const mostOfOneOwner = ({ sample }: BriefInput): number => {

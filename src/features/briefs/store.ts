@@ -56,7 +56,6 @@ export const readNewest = (db: Db, question_id: string, most: number) => db<Samp
   order by p.seq desc, p.id desc
   limit ${most}`;
 
-/** Those with the most votes on each side. */
 export const readVoted = (db: Db, question_id: string, sides: readonly number[], most: number) =>
   db<SampleRow[]>`
     select v.*
@@ -149,10 +148,8 @@ export const readLife = async (db: Db, question_id: string): Promise<LifeRow> =>
   return row ?? { closed_at: null, voided_at: null, hidden: 0 };
 };
 
-/** A prediction that is quoted. */
 export type Quoted = SampleRow & QuotedRow;
 
-/** Everything that a brief is made from. */
 export interface BriefInput {
   readonly question: QuestionRow;
   readonly consensus: Consensus;

@@ -26,16 +26,7 @@ import {
   type TextFailure,
 } from './rules.js';
 import { type CommentWire, comment_faults } from './schema.js';
-import {
-  type Draft,
-  insertComments,
-  type Known,
-  lockParents,
-  lockWriters,
-  readComment,
-  readKnown,
-  readPredictionRef,
-} from './store.js';
+import * as store from './store.js';
 
 /**
  * One comment from the checked body to the answer: what it is about, the rules of its text, and
@@ -45,7 +36,6 @@ import {
  *   drafts · writes comments, events and kept answers · commits
  */
 
-/** The place of a new comment. */
 export interface Target
   extends Pick<CommentWire, 'question_id' | 'prediction_id' | 'parent_id' | 'depth'> {
   /** Null: the comment begins a thread. */
@@ -54,7 +44,7 @@ export interface Target
   readonly author_id: string | null;
 }
 
-interface PostDraft extends Draft, Target {
+interface PostDraft extends store.Draft, Target {
   readonly agent: AgentCaller;
   readonly text: TextCheck;
   readonly claim: Claim | null;
@@ -86,13 +76,15 @@ export const aboutPrediction = async (
   const target = await aboutQuestion(deps, question_id);
   if (isFault(target)) return target;
   const prediction_id = pid.toLowerCase();
-  const found = isId(prediction_id) ? await readPredictionRef(deps.sql, prediction_id) : undefined;
+  const found = isId(prediction_id)
+    ? await store.readPredictionRef(deps.sql, prediction_id)
+    : undefined;
   if (found?.question_id !== question_id) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
   return { ...target, ...found, prediction_id };
 };
 
 export const aboutComment = async (deps: Deps, comment_id: string): Promise<Target | Fault> => {
-  const to = await readComment(deps.sql, comment_id);
+  const to = await store.readComment(deps.sql, comment_id);
   if (to === undefined) return refuse(comment_faults.COMMENT_NOT_FOUND);
   const { question_id, prediction_id, root_id, user_id: author_id } = to;
   return { question_id, prediction_id, root_id, author_id, ...placeReply(to) };
@@ -122,12 +114,12 @@ export const postComment = async (
   const draft = { ...target, agent, agent_id: agent.id, text, digest, claim, at: clock() };
   const verdict = await commenting.add(draft);
   if (verdict.kind !== 'repeat') return verdict;
-  const comment = await readComment(sql, verdict.id);
+  const comment = await store.readComment(sql, verdict.id);
   if (comment === undefined) return refuse(comment_faults.COMMENT_NOT_FOUND);
   return reply(200, { comment }, { 'Idempotency-Replayed': 'true' });
 };
 
-const judge = (draft: PostDraft, known: Known): Exclude<Verdict, Reply> | null => {
+const judge = (draft: PostDraft, known: store.Known): Exclude<Verdict, Reply> | null => {
   const { points, used, repeat_id, recent, has_parent } = known;
   if (repeat_id !== null) return { kind: 'repeat', id: repeat_id };
   if (isReply(draft) && !hasTier(points, 'Analyst')) {
@@ -152,7 +144,7 @@ const isReply = ({ parent_id, prediction_id }: Target): boolean =>
   parent_id !== null || prediction_id !== null;
 
 /** An accepted draft: its row, its events and its answer. */
-const make = (draft: PostDraft, { last_id, used }: Known) => {
+const make = (draft: PostDraft, { last_id, used }: store.Known) => {
   const { agent, agent_id, author_id, question_id, prediction_id, parent_id, depth, at } = draft;
   // Ids of an agent's comments grow, whatever the clocks of the processes say.
   const id = last_id === null ? makeId() : makeIdAfter(last_id);
@@ -188,10 +180,10 @@ const make = (draft: PostDraft, { last_id, used }: Known) => {
 const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verdict[]> => {
   // All are sent at once, in this order; the read comes last, so that it sees what was committed
   // before the locks were granted.
-  const locks = [lockWriters(tx, drafts).execute(), lockParents(tx, drafts).execute()];
-  const [known] = await Promise.all([readKnown(tx, drafts), ...locks]);
+  const locks = [store.lockWriters(tx, drafts).execute(), store.lockParents(tx, drafts).execute()];
+  const [known] = await Promise.all([store.readKnown(tx, drafts), ...locks]);
   const judged = drafts.map((draft, n) => {
-    const known_of = known[n] as Known;
+    const known_of = known[n] as store.Known;
     return judge(draft, known_of) ?? make(draft, known_of);
   });
   const made = judged.flatMap((one) => ('kind' in one ? [] : one));
@@ -201,7 +193,7 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
   const rows = made.map(({ row }) => row);
   if (made.length > 0) {
     const sent = [
-      insertComments(tx, rows),
+      store.insertComments(tx, rows),
       emitAll(tx, comment_created, created),
       emitAll(tx, comment_reply, replied),
       keepAll(tx, kept),

@@ -17,61 +17,32 @@ import {
   postComment,
 } from './posting.js';
 import { growTrees } from './rules.js';
-import {
-  comment_body,
-  comment_faults,
-  comment_params,
-  comment_votes,
-  comments_page,
-  comments_query,
-  debates_page,
-  discussions_page,
-  discussions_query,
-  list_query,
-  posted_schema,
-  prediction_path,
-  prediction_votes,
-  replies_page,
-  replies_path,
-  reply_body,
-  vote_faults,
-} from './schema.js';
-import {
-  type Ballot,
-  countComments,
-  type Filter,
-  listComments,
-  listDebates,
-  listDiscussions,
-  readComment,
-  readPredictionRef,
-  readThreads,
-  topKey,
-} from './store.js';
+import * as wire from './schema.js';
+import * as store from './store.js';
 import type { Verdict } from './voting.js';
 
 export interface VoteParts {
-  readonly voting: GroupCommit<Ballot, Verdict>;
+  readonly voting: GroupCommit<store.Ballot, Verdict>;
 }
 
 const route = routeFor<Deps & CommentParts & VoteParts>();
 const tag = 'comments';
 const { QUESTION_NOT_FOUND } = question_faults;
 const { PREDICTION_NOT_FOUND } = prediction_faults;
-const { COMMENT_NOT_FOUND } = comment_faults;
+const { COMMENT_NOT_FOUND } = wire.comment_faults;
 
 const on_question = { params: question_params, absent: QUESTION_NOT_FOUND };
-const on_prediction = { params: prediction_path, absent: PREDICTION_NOT_FOUND };
-const on_comment = { params: comment_params, absent: COMMENT_NOT_FOUND };
+const on_prediction = { params: wire.prediction_path, absent: PREDICTION_NOT_FOUND };
+const on_comment = { params: wire.comment_params, absent: COMMENT_NOT_FOUND };
 
 const posting = {
   ...({ method: 'POST', tag, auth: 'linked', keeps: 'inside', limits: ['comments'] } as const),
-  returns: { 201: posted_schema, 200: posted_schema },
+  returns: { 201: wire.posted_schema, 200: wire.posted_schema },
 };
 const posting_faults = [
-  comment_faults.COMMENT_TOO_SHORT,
-  comment_faults.COMMENT_TOO_LONG,
-  comment_faults.COMMENT_LOW_QUALITY,
+  wire.comment_faults.COMMENT_TOO_SHORT,
+  wire.comment_faults.COMMENT_TOO_LONG,
+  wire.comment_faults.COMMENT_LOW_QUALITY,
   prediction_faults.CONTENT_REJECTED,
   points_faults.TIER_REQUIRED,
 ];
@@ -82,12 +53,12 @@ const createComment = route({
   id: 'createComment',
   path: '/api/questions/{id}/comments',
   summary: 'Comment on a question, or with prediction_id reply to a prediction on it',
-  body: comment_body,
+  body: wire.comment_body,
   faults: [
     QUESTION_NOT_FOUND,
     PREDICTION_NOT_FOUND,
     ...posting_faults,
-    comment_faults.COMMENT_LIMIT_REACHED,
+    wire.comment_faults.COMMENT_LIMIT_REACHED,
   ],
   async handle(ctx, deps) {
     const { prediction_id } = ctx.body;
@@ -105,7 +76,7 @@ const replyToPrediction = route({
   id: 'replyToPrediction',
   path: '/api/questions/{id}/predictions/{pid}/reply',
   summary: 'Reply to a prediction; needs the Analyst tier',
-  body: reply_body,
+  body: wire.reply_body,
   faults: [QUESTION_NOT_FOUND, PREDICTION_NOT_FOUND, ...posting_faults],
   async handle(ctx, deps) {
     const target = await aboutPrediction(deps, ctx.params.id.toLowerCase(), ctx.params.pid);
@@ -119,7 +90,7 @@ const replyToComment = route({
   id: 'replyToComment',
   path: '/api/comments/{comment_id}/reply',
   summary: 'Reply to a comment; needs the Analyst tier. Below depth 8 replies stand side by side',
-  body: reply_body,
+  body: wire.reply_body,
   faults: [COMMENT_NOT_FOUND, ...posting_faults],
   async handle(ctx, deps) {
     return postComment(deps, await aboutComment(deps, ctx.params.comment_id), ctx);
@@ -131,14 +102,14 @@ const reading = { method: 'GET', tag, auth: 'public', cacheable: true } as const
 interface FlatList {
   readonly path: string;
   readonly plural: 'comments' | 'replies';
-  readonly query: Static<typeof comments_query>;
+  readonly query: Static<typeof wire.comments_query>;
 }
 
-const replyFlat = ({ sql }: Deps, filter: Filter, { path, plural, query }: FlatList) =>
+const replyFlat = ({ sql }: Deps, filter: store.Filter, { path, plural, query }: FlatList) =>
   replyPage({
     ...{ path, plural, query },
-    read: (page) => listComments(sql, filter, query.sort ?? 'old', page),
-    count: () => countComments(sql, filter),
+    read: (page) => store.listComments(sql, filter, query.sort ?? 'old', page),
+    count: () => store.countComments(sql, filter),
   });
 
 const getComments = route({
@@ -147,8 +118,8 @@ const getComments = route({
   id: 'listComments',
   path: '/api/questions/{id}/comments',
   summary: 'Comments and replies on a question, flat, oldest first; thread= for one thread of it',
-  query: comments_query,
-  returns: { 200: comments_page },
+  query: wire.comments_query,
+  returns: { 200: wire.comments_page },
   faults: [QUESTION_NOT_FOUND, COMMENT_NOT_FOUND],
   async handle({ params, query, caller }, deps) {
     const question = await findVisible(deps, params.id, caller);
@@ -164,17 +135,17 @@ const getComments = route({
 const replies = {
   ...reading,
   absent: PREDICTION_NOT_FOUND,
-  query: list_query,
-  returns: { 200: replies_page },
+  query: wire.list_query,
+  returns: { 200: wire.replies_page },
   faults: [PREDICTION_NOT_FOUND],
 };
 
 const replyReplies = async (
   deps: Deps,
   { pid, id }: { readonly pid: string; readonly id?: string },
-  query: Static<typeof list_query>,
+  query: Static<typeof wire.list_query>,
 ) => {
-  const { question_id } = (await readPredictionRef(deps.sql, pid)) ?? {};
+  const { question_id } = (await store.readPredictionRef(deps.sql, pid)) ?? {};
   const is_here = question_id !== undefined && (id ?? question_id).toLowerCase() === question_id;
   if (!is_here) return refuse(PREDICTION_NOT_FOUND);
   const below = id === undefined ? '/api' : `/api/questions/${id}`;
@@ -187,7 +158,7 @@ const listReplies = route({
   id: 'listReplies',
   path: '/api/predictions/{pid}/replies',
   summary: 'Replies to a prediction and the threads below them, flat, oldest first',
-  params: replies_path,
+  params: wire.replies_path,
   handle: ({ params, query }, deps) => replyReplies(deps, params, query),
 });
 
@@ -196,7 +167,7 @@ const listQuestionReplies = route({
   id: 'listQuestionReplies',
   path: '/api/questions/{id}/predictions/{pid}/replies',
   summary: 'The same as /api/predictions/{pid}/replies, of a prediction on this question',
-  params: prediction_path,
+  params: wire.prediction_path,
   handle: ({ params, query }, deps) => replyReplies(deps, params, query),
 });
 
@@ -206,10 +177,10 @@ const getComment = route({
   id: 'getComment',
   path: '/api/comments/{comment_id}',
   summary: 'One comment',
-  returns: { 200: posted_schema },
+  returns: { 200: wire.posted_schema },
   faults: [COMMENT_NOT_FOUND],
   async handle({ params }, { sql }) {
-    const comment = await readComment(sql, params.comment_id);
+    const comment = await store.readComment(sql, params.comment_id);
     return comment === undefined ? refuse(COMMENT_NOT_FOUND) : reply(200, { comment });
   },
 });
@@ -225,8 +196,8 @@ const getDebates = route({
   id: 'listDebates',
   path: '/api/questions/{id}/debates',
   summary: 'Threads with a reply as trees, most upvoted first',
-  query: list_query,
-  returns: { 200: debates_page },
+  query: wire.list_query,
+  returns: { 200: wire.debates_page },
   faults: [QUESTION_NOT_FOUND],
   async handle({ params, query, caller }, deps) {
     const question = await findVisible(deps, params.id, caller);
@@ -235,16 +206,16 @@ const getDebates = route({
     const { id: question_id } = question;
     return replyPage({
       ...{ path: `/api/questions/${question_id}/debates`, query, plural: 'debates' },
-      ...{ kinds: top_kinds, keyOf: topKey },
+      ...{ kinds: top_kinds, keyOf: store.topKey },
       async read(page) {
-        const roots = await listDebates(sql, question_id, page);
+        const roots = await store.listDebates(sql, question_id, page);
         const ids = roots.map(({ id }) => id);
-        const rows = await readThreads(sql, question_id, ids, shown_of_thread);
+        const rows = await store.readThreads(sql, question_id, ids, shown_of_thread);
         return growTrees(roots, rows).map((tree) => {
           return { ...tree, truncated: tree.comment_count > shown_of_thread };
         });
       },
-      count: () => countComments(sql, { question_id, threads: 'replied' }),
+      count: () => store.countComments(sql, { question_id, threads: 'replied' }),
     });
   },
 });
@@ -254,16 +225,16 @@ const getDiscussions = route({
   id: 'listDiscussions',
   path: '/api/discussions',
   summary: 'Threads on all questions: latest, most upvoted (top), or most upvoted with replies',
-  query: discussions_query,
-  returns: { 200: discussions_page },
+  query: wire.discussions_query,
+  returns: { 200: wire.discussions_page },
   handle({ query }, { sql }) {
     const { tab = 'latest' } = query;
-    const filter: Filter = { threads: tab === 'debates' ? 'replied' : 'all' };
+    const filter: store.Filter = { threads: tab === 'debates' ? 'replied' : 'all' };
     return replyPage({
       ...{ path: '/api/discussions', query, plural: 'discussions' },
-      ...(tab === 'latest' ? {} : { kinds: top_kinds, keyOf: topKey }),
-      read: (page) => listDiscussions(sql, filter, tab === 'latest' ? 'new' : 'top', page),
-      count: async () => ({ tab, ...(await countComments(sql, filter)) }),
+      ...(tab === 'latest' ? {} : { kinds: top_kinds, keyOf: store.topKey }),
+      read: (page) => store.listDiscussions(sql, filter, tab === 'latest' ? 'new' : 'top', page),
+      count: async () => ({ tab, ...(await store.countComments(sql, filter)) }),
     });
   },
 });
@@ -272,15 +243,15 @@ const getDiscussions = route({
 const vote = async (
   { voting, clock }: Deps & VoteParts,
   { id: agent_id }: AgentCaller,
-  ballot: Omit<Ballot, 'agent_id' | 'at'>,
+  ballot: Omit<store.Ballot, 'agent_id' | 'at'>,
 ): Promise<Answer> => {
   const subject_id = ballot.subject_id.toLowerCase();
   const verdict = await voting.add({ ...ballot, subject_id, agent_id, at: clock() });
-  if (verdict === 'same_owner') return refuse(vote_faults.SAME_OWNER_VOTE);
+  if (verdict === 'same_owner') return refuse(wire.vote_faults.SAME_OWNER_VOTE);
   const is_comment = ballot.kind === 'comment';
   if (verdict === 'absent') {
     return refuse(
-      is_comment ? comment_faults.COMMENT_NOT_FOUND : prediction_faults.PREDICTION_NOT_FOUND,
+      is_comment ? wire.comment_faults.COMMENT_NOT_FOUND : prediction_faults.PREDICTION_NOT_FOUND,
     );
   }
   const { upvotes, downvotes, value } = verdict;
@@ -296,10 +267,10 @@ const onPrediction = (id: string, method: VoteMethod, direction: Direction, summ
   route({
     ...{ ...voting, id, method, summary },
     path: `/api/predictions/{pid}/${direction}`,
-    params: replies_path,
+    params: wire.replies_path,
     absent: PREDICTION_NOT_FOUND,
-    returns: { 200: prediction_votes },
-    faults: [PREDICTION_NOT_FOUND, vote_faults.SAME_OWNER_VOTE],
+    returns: { 200: wire.prediction_votes },
+    faults: [PREDICTION_NOT_FOUND, wire.vote_faults.SAME_OWNER_VOTE],
     handle: ({ params, caller }, deps) =>
       vote(deps, caller, {
         ...({ kind: 'prediction', value: direction === 'upvote' ? 1 : -1 } as const),
@@ -313,8 +284,8 @@ const onComment = (id: string, method: VoteMethod, summary: string) =>
     path: '/api/comments/{id}/upvote',
     params: Type.Object({ id: uuid_schema }),
     absent: COMMENT_NOT_FOUND,
-    returns: { 200: comment_votes },
-    faults: [COMMENT_NOT_FOUND, vote_faults.SAME_OWNER_VOTE],
+    returns: { 200: wire.comment_votes },
+    faults: [COMMENT_NOT_FOUND, wire.vote_faults.SAME_OWNER_VOTE],
     handle: ({ params, caller }, deps) =>
       vote(deps, caller, {
         ...({ kind: 'comment', value: 1 } as const),

@@ -34,7 +34,6 @@ export interface TextCheck {
   readonly text: string;
   /** Its words and numbers, folded, without links; copies are recognised by them. */
   readonly tokens: readonly string[];
-  /** Empty when the text passes. */
   readonly failures: readonly TextFailure[];
 }
 
@@ -50,14 +49,12 @@ export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): n
   return count;
 };
 
-/** Words and numbers in order, folded. */
 const tokensOf = (text: string): readonly string[] =>
   text.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
 
 /** From this Jaccard similarity of the sets of words and numbers on, 0 to 1, it is a near-copy. */
 const copy_similarity = 0.9;
 
-/** Whether a text nearly copies one that has these tokens. */
 export const isCopyOf = (tokens: Iterable<string>, text: string): boolean => {
   const own = new Set(tokens);
   const other = new Set(tokensOf(text));
@@ -140,10 +137,7 @@ export const placeReply = (to: Placed & { readonly depth: number }) =>
 
 type Tree<R> = R & { readonly children: Tree<R>[] };
 
-/**
- * Trees from rows in the order in which they were written. A comment whose parent is not among the
- * rows, because it is hidden, is placed directly below the root.
- */
+/** Rows are in their order; a comment below a hidden one is placed below the root. */
 export const growTrees = <R extends Placed & { readonly root_id: string }, F extends R>(
   roots: readonly F[],
   rows: readonly R[],

@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
+import { firstRow } from '../../db/rows.js';
 import type { CursorKey, PageAsk } from '../../http/page.js';
 import type { Hidden } from '../predictions/index.js';
 import type { CommentWire } from './schema.js';
@@ -13,27 +14,22 @@ const columns = (db: Db) => db`
   c.agent_id as user_id, g.name as user_name, c.content, c.upvotes, c.replies, c.created_at`;
 
 /** A comment that is not hidden, on a question that is published. */
-export const readComment = async (db: Db, id: string): Promise<CommentRow | undefined> => {
-  const [row] = await db<CommentRow[]>`
+export const readComment = (db: Db, id: string) =>
+  firstRow(db<CommentRow[]>`
     select ${columns(db)}
     from comments c
     join agents g on g.id = c.agent_id
     join questions q on q.id = c.question_id
-    where c.id = ${id} and c.hidden_at is null and q.status <> 'draft'`;
-  return row;
-};
+    where c.id = ${id} and c.hidden_at is null and q.status <> 'draft'`);
 
 /** The question and the author of a prediction that can be replied to. */
-export const readPredictionRef = async (db: Db, id: string) => {
-  const [row] = await db<{ readonly question_id: string; readonly author_id: string }[]>`
+export const readPredictionRef = (db: Db, id: string) =>
+  firstRow(db<{ readonly question_id: string; readonly author_id: string }[]>`
     select p.question_id, p.agent_id as author_id
     from predictions p
     join questions q on q.id = p.question_id
-    where p.id = ${id} and p.hidden_at is null and q.status <> 'draft'`;
-  return row;
-};
+    where p.id = ${id} and p.hidden_at is null and q.status <> 'draft'`);
 
-/** Which comments, of those that are not hidden. */
 export interface Filter {
   readonly question_id?: string;
   /** The replies to a prediction and the threads below them. */
@@ -107,7 +103,6 @@ export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<
   join agents g on g.id = c.agent_id
   order by ${orderOf(db, 'top')}`;
 
-/** Threads on all questions, with the texts of these. */
 export const listDiscussions = (db: Db, filter: Filter, order: Order, page: PageAsk) => db<
   (CommentRow & { readonly question: string })[]
 >`
@@ -176,7 +171,6 @@ export const setCommentHidden = async (
   return { ...hidden, hidden_at: at };
 };
 
-/** A comment before it is judged. */
 export interface Draft extends Pick<CommentWire, 'question_id' | 'parent_id'> {
   readonly agent_id: string;
   /** SHA-256 (hex) of where it is posted and of the body. */
@@ -207,7 +201,6 @@ export const lockParents = (tx: Tx, drafts: readonly Draft[]) => tx`
   order by id
   for no key update`;
 
-/** The stored facts that a draft is judged by. */
 export interface Known {
   readonly points: number;
   /** The agent's last comment anywhere. */
@@ -275,10 +268,7 @@ type NewComment = Draft &
     readonly event_id: string;
   };
 
-/**
- * Stores comments, updates the counters of their parents, and marks the agents for the boards; sent at
- * once.
- */
+/** With the counters of their parents and the agents for the boards; sent at once. */
 export const insertComments = (tx: Tx, rows: readonly NewComment[]): Promise<unknown> =>
   tx`
     with d as materialized (
@@ -337,7 +327,6 @@ export const lockAgents = (tx: Tx, ballots: readonly Ballot[], ids: readonly str
   order by id
   for key share`;
 
-/** Two statements, sent at once. */
 export const lockSubjects = (tx: Tx, ids: readonly string[]) =>
   ['predictions', 'comments'].map((table) =>
     tx`
@@ -348,7 +337,6 @@ export const lockSubjects = (tx: Tx, ids: readonly string[]) =>
       for no key update`.execute(),
   );
 
-/** The prediction or comment of a ballot, under the locks; nulls where it does not exist. */
 export interface Subject {
   readonly question_id: string | null;
   readonly author_id: string;

@@ -1,14 +1,6 @@
 import type { Sql, Tx } from '../../db/client.js';
 import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
-import {
-  type Ballot,
-  type Change,
-  lockAgents,
-  lockSubjects,
-  readSubjects,
-  type Subject,
-  writeVotes,
-} from './store.js';
+import * as store from './store.js';
 
 /**
  * Votes on predictions and comments, whose counters are the sums of their votes at every commit. A
@@ -27,12 +19,11 @@ type Counted = { readonly upvotes: number; downvotes: number; value: 1 | -1 | nu
 
 export type Verdict = Counted | 'absent' | 'same_owner';
 
-const judge = (ballots: readonly Ballot[], subjects: readonly Subject[]) => {
-  /** The sums of the ballots so far, by subject. */
+const judge = (ballots: readonly store.Ballot[], subjects: readonly store.Subject[]) => {
   const added = new Map<string, { up: number; down: number }>();
-  const changes: Change[] = [];
+  const changes: store.Change[] = [];
   const verdicts = ballots.map((ballot, n): Verdict => {
-    const { question_id, author_id, same_owner, own, ...stored } = subjects[n] as Subject;
+    const { question_id, author_id, same_owner, own, ...stored } = subjects[n] as store.Subject;
     if (question_id === null) return 'absent';
     if (same_owner) return 'same_owner';
     const { withdraw, value: cast_value, ...cast } = ballot;
@@ -52,22 +43,21 @@ const judge = (ballots: readonly Ballot[], subjects: readonly Subject[]) => {
   return { changes, verdicts };
 };
 
-const cast = async (tx: Tx, ballots: readonly Ballot[]): Promise<readonly Verdict[]> => {
+const cast = async (tx: Tx, ballots: readonly store.Ballot[]): Promise<readonly Verdict[]> => {
   const ids = ballots.map(({ subject_id }) => subject_id);
   // All are sent at once, in this order; the read comes last, so that it sees what was committed
   // before the locks were granted.
-  const locks = [lockAgents(tx, ballots, ids).execute(), ...lockSubjects(tx, ids)];
-  const [subjects] = await Promise.all([readSubjects(tx, ballots), ...locks]);
+  const locks = [store.lockAgents(tx, ballots, ids).execute(), ...store.lockSubjects(tx, ids)];
+  const [subjects] = await Promise.all([store.readSubjects(tx, ballots), ...locks]);
   const { changes, verdicts } = judge(ballots, subjects);
-  const written = writeVotes(tx, changes);
+  const written = store.writeVotes(tx, changes);
   tx.commit();
   await written;
   return verdicts;
 };
 
-/** The group commit of votes; one for each process. */
-export const createVoting = (sql: Sql): GroupCommit<Ballot, Verdict> =>
-  createGroupCommit<Ballot, Verdict>({
+export const createVoting = (sql: Sql): GroupCommit<store.Ballot, Verdict> =>
+  createGroupCommit<store.Ballot, Verdict>({
     commit: ({ drafts }) => sql.begin((tx) => cast(tx, drafts)),
     key: ({ agent_id, subject_id }) => `${agent_id} ${subject_id}`,
     one_a_key: true,

@@ -18,7 +18,6 @@ const round2 = (value: number): number => Math.round(value * 100) / 100;
 
 interface Figure {
   readonly option: string | null;
-  /** After each point. */
   readonly values: readonly number[];
   /** The value of a prediction in the mean that this figure is. */
   readonly put: (one: TimedForecast) => number;
@@ -39,10 +38,8 @@ const figuresOf = ({ question_type, options }: RunShape, points: readonly Point[
         put: ({ given }) => (given[n] as number) / (options.length - 1),
       }));
 
-/** Places of two points. */
 type Move = readonly [from: number, to: number];
 
-/** The moves of one figure, oldest first. */
 const findMoves = (at: readonly number[], values: readonly number[]): readonly Move[] => {
   const moves: Move[] = [];
   const change = (from: number, to: number): number =>
@@ -89,7 +86,6 @@ const shareMove = (
     .sort(byContribution);
 };
 
-/** Those that moved most first. */
 const byContribution = (a: FamilyShare, b: FamilyShare): number =>
   Math.abs(b.contribution ?? 0) - Math.abs(a.contribution ?? 0) ||
   (a.model_family < b.model_family ? -1 : 1);

@@ -50,7 +50,6 @@ export const thinCourse = (course: Course, most: number): Course => ({
   points: thin(course.shape, course.points, most),
 });
 
-/** Of all histories together. */
 const most_cached_points = 100_000;
 const fresh_ms = 5_000;
 /** So long a history is not read again for each prediction. */
@@ -60,10 +59,7 @@ const most_waiting = 1_000;
 const most_png_bytes = 20_000_000;
 const pixels_of_a_unit = 2;
 
-/**
- * Histories in an api process: read from Postgres on demand, and cached for seconds or until the
- * question gets another prediction.
- */
+/** Histories of a process, cached for seconds or until there is another prediction. */
 export const createHistory = ({ sql }: Pick<Deps, 'sql'>) => {
   const queue = makeQueue(loads_at_once, most_waiting);
   const courses = makeCache<Course>({

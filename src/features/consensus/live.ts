@@ -6,7 +6,7 @@ import { isId } from '../../kit/ids.js';
 import { describeError } from '../../kit/log.js';
 import { loadScript } from '../../redis/client.js';
 import type { StateSource } from '../../socket/states.js';
-import { type LogEntry, type Projector, projectedKey, readHead } from '../events/index.js';
+import { type LogEntry, type Projector, projectedKey, readHead, timeOf } from '../events/index.js';
 import { type QuestionRow, readQuestion } from '../questions/index.js';
 import {
   type Consensus,
@@ -25,7 +25,6 @@ import {
   tagOf,
   tallyKey,
   tallyKeys,
-  timeOf,
 } from './tally.js';
 
 /**
@@ -34,16 +33,7 @@ import {
  * projected as much of the log as the process has seen. Otherwise, and where Redis is away or has
  * no tally, the process reads Postgres and writes a missing tally back.
  */
-export interface LiveConsensus {
-  /** From the cache alone; undefined on a miss. Of published questions only. */
-  peek(question_id: string): Consensus | undefined;
-  /** Of a question that the caller may see. */
-  read(question: QuestionShape & Pick<QuestionRow, 'status'>): Promise<Consensus>;
-  /** Of a published question; undefined where there is none. */
-  find(question_id: string): Promise<Consensus | undefined>;
-  /** Feed this from the follower; returns the questions whose consensus changed. */
-  onEvents(batch: readonly LogEntry[]): readonly string[];
-}
+export type LiveConsensus = ReturnType<typeof createLiveConsensus>;
 
 /** Of some kilobytes each. */
 const most_cached = 5_000;
@@ -83,27 +73,34 @@ const makeReader = ({ sql, redis, config, log }: Parts) => {
   };
 };
 
-export const createLiveConsensus = (parts: Parts, most = most_cached): LiveConsensus => {
+export const createLiveConsensus = (parts: Parts, most = most_cached) => {
   const readTally = makeReader(parts);
   const cache = makeCache<Consensus>({ most });
   let head = -1;
 
-  const live: LiveConsensus = {
+  const read = async (
+    question: QuestionShape & Pick<QuestionRow, 'status'>,
+  ): Promise<Consensus> => {
+    const { id, status } = question;
+    if (status === 'draft') return computeConsensus(question, no_tally);
+    return cache.get(id, async () => computeConsensus(question, await readTally(id, head)));
+  };
+
+  return {
+    /** From the cache alone; undefined on a miss. Of published questions only. */
     peek: cache.peek,
-    async read(question) {
-      const { id, status } = question;
-      if (status === 'draft') return computeConsensus(question, no_tally);
-      return cache.get(id, async () => computeConsensus(question, await readTally(id, head)));
-    },
-    async find(question_id) {
+    /** Of a question that the caller may see. */
+    read,
+    /** Of a published question; undefined where there is none. */
+    async find(question_id: string): Promise<Consensus | undefined> {
       const known = cache.peek(question_id);
       if (known !== undefined) return known;
       const question = await readQuestion(parts.sql, question_id);
-      return question === undefined || question.status === 'draft'
-        ? undefined
-        : live.read(question);
+      const is_shown = question !== undefined && question.status !== 'draft';
+      return is_shown ? read(question) : undefined;
     },
-    onEvents(batch) {
+    /** Feed this from the follower; returns the questions whose consensus changed. */
+    onEvents(batch: readonly LogEntry[]): readonly string[] {
       // This process missed part of the log: cached values and reads under way may lack it.
       const has_hole = batch[0] !== undefined && batch[0].offset !== head + 1;
       if (has_hole) cache.forgetWhere(() => true);
@@ -119,7 +116,6 @@ export const createLiveConsensus = (parts: Parts, most = most_cached): LiveConse
       return [...moved];
     },
   };
-  return live;
 };
 
 const topic_prefix = 'consensus:';

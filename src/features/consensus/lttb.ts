@@ -13,7 +13,6 @@ export interface Curves {
   readonly ys: readonly (readonly number[])[];
 }
 
-/** The places of the lowest and the highest value. */
 const extremesOf = (y: readonly number[]): readonly number[] => {
   let [low, high] = [0, 0];
   for (const [n, value] of y.entries()) {
@@ -23,7 +22,6 @@ const extremesOf = (y: readonly number[]): readonly number[] => {
   return [low, high];
 };
 
-/** The mean of the values at places from `low` to before `high`. */
 const meanOf = (values: readonly number[], low: number, high: number): number => {
   let sum = 0;
   for (let n = low; n < high; n += 1) sum += values[n] as number;

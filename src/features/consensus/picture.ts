@@ -1,18 +1,6 @@
 import { dayText, grouped, timeText } from '../../kit/prose.js';
 import type { Markup, SvgTheme } from '../../kit/svg.js';
-import {
-  type Axis,
-  drawBand,
-  drawChart,
-  drawDot,
-  drawNote,
-  drawSteps,
-  type LegendItem,
-  type Plot,
-  type Point,
-  percentAxis,
-  timeAxis,
-} from '../../kit/svg-chart.js';
+import * as chart from '../../kit/svg-chart.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Course } from './run.js';
 import type { Point as Moment } from './schema.js';
@@ -58,21 +46,21 @@ const subtitleOf = (question: PictureOf, course: Course): string => {
 };
 
 /** From the first prediction to a little after the last, so that the last level shows. */
-const timesOf = (question: PictureOf, { points }: Course, width: number): Axis => {
+const timesOf = (question: PictureOf, { points }: Course, width: number): chart.Axis => {
   const most = Math.max(2, Math.floor(width / 114));
   const first = points[0]?.at ?? question.opens_at.getTime();
   const last = points.at(-1)?.at ?? question.closes_at.getTime();
   // A history of one moment is drawn at the end of ten minutes.
   const from = last - first < minute_ms ? last - 10 * minute_ms : first;
-  return timeAxis(from, last + (last - from) / 30, most);
+  return chart.timeAxis(from, last + (last - from) / 30, most);
 };
 
-type Line = readonly Point[];
+type Line = readonly chart.Point[];
 
 /** The points of a figure, the last of which holds until the end of the axis. */
 const lineOf = (
   points: readonly Moment[],
-  { to }: Axis,
+  { to }: chart.Axis,
   read: (point: Moment) => number | null,
 ): Line => {
   const line = points.flatMap((point) => {
@@ -83,8 +71,7 @@ const lineOf = (
   return last === undefined ? line : [...line, { x: to, y: last.y }];
 };
 
-/** Each line with its newest value. */
-const legendOf = ({ shape, points }: Course): readonly LegendItem[] => {
+const legendOf = ({ shape, points }: Course): readonly chart.LegendItem[] => {
   const last = points.at(-1);
   if (last === undefined) return [];
   if (shape.question_type === 'multi') {
@@ -103,7 +90,11 @@ const legendOf = ({ shape, points }: Course): readonly LegendItem[] => {
   ];
 };
 
-const drawBinary = (plot: Plot, points: readonly Moment[], x: Axis): (Markup | null)[] => {
+const drawBinary = (
+  plot: chart.Plot,
+  points: readonly Moment[],
+  x: chart.Axis,
+): (Markup | null)[] => {
   const mean = lineOf(points, x, (point) => point.mean_probability);
   const last = points.at(-1) as Moment;
   const spans = points.map(({ at, p25, p75 }) => ({ x: at, low: p25 ?? 0, high: p75 ?? 0 }));
@@ -112,22 +103,26 @@ const drawBinary = (plot: Plot, points: readonly Moment[], x: Axis): (Markup | n
   const pool = lineOf(points, x, ({ extremized }) => extremized);
   const label = `${percent(last.mean_probability)} after ${grouped(last.count)}`;
   return [
-    drawBand(plot, band, 0),
-    drawSteps(plot, share, { series: 8, kind: 'dotted', width: 1.5 }),
-    drawSteps(plot, pool, { series: 1, kind: 'dashed', width: 1.75 }),
-    drawSteps(plot, mean, { series: 0, width: 2.75 }),
-    drawDot(plot, { x: last.at, y: last.mean_probability ?? 0 }, { series: 0, label }),
+    chart.drawBand(plot, band, 0),
+    chart.drawSteps(plot, share, { series: 8, kind: 'dotted', width: 1.5 }),
+    chart.drawSteps(plot, pool, { series: 1, kind: 'dashed', width: 1.75 }),
+    chart.drawSteps(plot, mean, { series: 0, width: 2.75 }),
+    chart.drawDot(plot, { x: last.at, y: last.mean_probability ?? 0 }, { series: 0, label }),
   ];
 };
 
-const drawMulti = (plot: Plot, { points, shape }: Course, x: Axis): (Markup | null)[] => {
+const drawMulti = (
+  plot: chart.Plot,
+  { points, shape }: Course,
+  x: chart.Axis,
+): (Markup | null)[] => {
   const last = points.at(-1) as Moment;
   return shape.options.flatMap((option, n) => {
     const mean = (point: Moment): number => point.option_probabilities[n] ?? 0;
     const label = `${option}: ${percent(mean(last))}`;
     return [
-      drawSteps(plot, lineOf(points, x, mean), { series: n, width: 2.25 }),
-      drawDot(plot, { x: last.at, y: mean(last) }, { series: n, label }),
+      chart.drawSteps(plot, lineOf(points, x, mean), { series: n, width: 2.25 }),
+      chart.drawDot(plot, { x: last.at, y: mean(last) }, { series: n, label }),
     ];
   });
 };
@@ -144,19 +139,19 @@ export const drawPicture = (
   const subtitle = subtitleOf(question, course);
   const last = course.points.at(-1);
   const as_of = last === undefined ? '' : ` · last prediction ${timeText(new Date(last.at))}`;
-  return drawChart({
+  return chart.drawChart({
     title: question.question,
     subtitle,
     desc: `The consensus over time. ${subtitle}.`,
     legend: legendOf(course),
     source: `Prediction Forum${as_of} · log offset ${course.offset} · times in UTC`,
     x,
-    y: percentAxis(4),
+    y: chart.percentAxis(4),
     theme,
     width,
     height: heightOf(width),
     draw: (plot) => {
-      if (last === undefined) return [drawNote(plot, 'No predictions yet')];
+      if (last === undefined) return [chart.drawNote(plot, 'No predictions yet')];
       return isMulti(course) ? drawMulti(plot, course, x) : drawBinary(plot, course.points, x);
     },
   });

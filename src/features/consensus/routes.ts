@@ -21,15 +21,7 @@ import { drift } from './drift.js';
 import type { History } from './history.js';
 import type { LiveConsensus } from './live.js';
 import { drawPicture } from './picture.js';
-import {
-  chart_answer,
-  chart_query,
-  consensus_schema,
-  drift_answer,
-  picture_query,
-  snapshots_answer,
-  snapshots_query,
-} from './schema.js';
+import * as wire from './schema.js';
 import { countSnapshots, listSnapshots } from './store.js';
 
 export interface ConsensusParts {
@@ -59,7 +51,7 @@ const getConsensus = route({
   path: '/api/questions/{id}/consensus',
   summary: 'Live consensus of a question, split by model family',
   tag: 'consensus',
-  returns: { 200: consensus_schema },
+  returns: { 200: wire.consensus_schema },
   handle: async ({ params, caller }, deps) => {
     const known = deps.consensus.peek(params.id);
     if (known !== undefined) return reply(200, known);
@@ -78,7 +70,7 @@ const getQuestion = route({
   returns: {
     200: Type.Object({
       question: question_schema,
-      consensus: consensus_schema,
+      consensus: wire.consensus_schema,
       predictions: Type.Array(prediction_schema),
     }),
   },
@@ -102,8 +94,8 @@ const listQuestionSnapshots = route({
   id: 'listSnapshots',
   path: '/api/questions/{id}/snapshots',
   summary: 'The consensus as it stood each hour in which it moved, at the close, and when resolved',
-  query: snapshots_query,
-  returns: { 200: snapshots_answer },
+  query: wire.snapshots_query,
+  returns: { 200: wire.snapshots_answer },
   handle: async ({ params, query, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
@@ -124,8 +116,8 @@ const getChart = route({
   id: 'getChart',
   path: '/api/questions/{id}/chart',
   summary: 'How the consensus came about, in at most so many points that show its shape',
-  query: chart_query,
-  returns: { 200: chart_answer },
+  query: wire.chart_query,
+  returns: { 200: wire.chart_answer },
   handle: async ({ params, query, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
@@ -157,7 +149,7 @@ const getChartSvg = route({
   id: 'getChartSvg',
   path: '/api/questions/{id}/chart.svg',
   summary: 'The chart as SVG, light, dark, or as the reader prefers',
-  query: picture_query,
+  query: wire.picture_query,
   returns: { 200: Type.String() },
   produces: 'image/svg+xml',
   handle: async ({ params, query, caller }, deps) => {
@@ -176,7 +168,7 @@ const getChartPng = route({
   path: '/api/questions/{id}/chart.png',
   summary: 'The chart as PNG, light where no theme is named',
   limits: ['pictures'],
-  query: picture_query,
+  query: wire.picture_query,
   returns: { 200: Type.String() },
   produces: 'image/png',
   handle: async ({ params, query, caller }, deps) => {
@@ -199,7 +191,7 @@ const getDrift = route({
   id: 'getDrift',
   path: '/api/questions/{id}/drift',
   summary: 'Where the consensus moved by ten points or more within a day, and who moved it',
-  returns: { 200: drift_answer },
+  returns: { 200: wire.drift_answer },
   handle: async ({ params, caller }, deps) => {
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;

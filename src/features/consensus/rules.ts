@@ -38,7 +38,6 @@ export const givenBy = (
   return units.map((unit) => (unit * 100 * (options - 1)) / whole);
 };
 
-/** One cell of a tally. */
 export interface Cell extends Position {
   readonly count: number;
   /** How many predictions on the question the owner of each of these has. */

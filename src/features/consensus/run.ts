@@ -18,7 +18,6 @@ import type { Moment, MoveWire, Point } from './schema.js';
  * with sums that are carried on, so that a step costs the same however many came before.
  */
 
-/** One prediction, as far as the consensus knows it. */
 export interface TimedForecast {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -117,9 +116,7 @@ export interface Course {
   readonly shape: RunShape;
   /** Offset of the newest prediction that is counted in; 0 where there is none. */
   readonly offset: number;
-  /** How many predictions there are. */
   readonly total: number;
-  /** How many moments there were to choose from. */
   readonly moments: number;
   readonly points: readonly Point[];
   readonly drift_events: readonly MoveWire[];

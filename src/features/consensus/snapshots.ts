@@ -3,15 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { readHead } from '../events/index.js';
-import {
-  listMoved,
-  listOutdated,
-  lockCursor,
-  moveCursor,
-  putSnapshot,
-  readConsensus,
-  readEndings,
-} from './store.js';
+import * as store from './store.js';
 
 /**
  * Takes snapshots of the consensus: of every question that moved, once an hour; and as it stood
@@ -28,28 +20,29 @@ const stretch = 20_000;
 const hour_ms = 3_600_000;
 const before_all = '00000000-0000-0000-0000-000000000000';
 
-/** Of the endings in the next stretch of the log. */
 const followLog = async (tx: Tx, after: number): Promise<{ taken: number; more: boolean }> => {
   const head = await readHead(tx);
   if (after >= head) return { taken: 0, more: false };
   const until = Math.min(head, after + stretch);
-  const endings = await readEndings(tx, { after, until, most: most_a_step });
+  const endings = await store.readEndings(tx, { after, until, most: most_a_step });
   let taken = 0;
   for (const ending of endings) {
     // Later predictions, after a reopening or by an import, do not belong to that moment.
-    const consensus = await readConsensus(tx, ending, ending.offset);
-    taken += (await putSnapshot(tx, { ...ending, taken_at: ending.moment }, consensus)) ? 1 : 0;
+    const consensus = await store.readConsensus(tx, ending, ending.offset);
+    taken += (await store.putSnapshot(tx, { ...ending, taken_at: ending.moment }, consensus))
+      ? 1
+      : 0;
   }
   const is_whole = endings.length < most_a_step;
-  await moveCursor(tx, is_whole ? until : (endings.at(-1)?.offset ?? until));
+  await store.moveCursor(tx, is_whole ? until : (endings.at(-1)?.offset ?? until));
   return { taken, more: !is_whole || until < head };
 };
 
 /** Makes some snapshots of an older format anew; whether there may be more. */
 const renewSome = async (tx: Tx): Promise<boolean> => {
-  const outdated = await listOutdated(tx, most_a_step);
+  const outdated = await store.listOutdated(tx, most_a_step);
   for (const one of outdated) {
-    await putSnapshot(tx, one, await readConsensus(tx, one, one.offset + 1));
+    await store.putSnapshot(tx, one, await store.readConsensus(tx, one, one.offset + 1));
   }
   return outdated.length === most_a_step;
 };
@@ -63,17 +56,17 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
     const at = Math.floor(clock().getTime() / hour_ms) * hour_ms;
     const { after } = at === hour.at ? hour : { after: before_all };
     const done = await sql.begin(async (tx) => {
-      const cursor = await lockCursor(tx);
+      const cursor = await store.lockCursor(tx);
       if (cursor === undefined) return null;
       const log = await followLog(tx, cursor);
       const moment = new Date(at);
       const moved =
-        after === null ? [] : await listMoved(tx, { hour: moment, after, most: most_a_step });
+        after === null ? [] : await store.listMoved(tx, { hour: moment, after, most: most_a_step });
       let { taken } = log;
       for (const question of moved) {
-        const consensus = await readConsensus(tx, question);
+        const consensus = await store.readConsensus(tx, question);
         const snapshot = { reason: 'hourly', moment, taken_at: clock() } as const;
-        taken += (await putSnapshot(tx, snapshot, consensus)) ? 1 : 0;
+        taken += (await store.putSnapshot(tx, snapshot, consensus)) ? 1 : 0;
       }
       const next = moved.length < most_a_step ? null : (moved.at(-1)?.id ?? null);
       const has_outdated = await renewSome(tx);

@@ -1,6 +1,13 @@
 import { type Db, readPages, type Tx } from '../../db/client.js';
+import { readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import { groupBy } from '../../kit/group-by.js';
+import {
+  eventNames,
+  prediction_placed,
+  question_closed,
+  question_resolved,
+} from '../events/index.js';
 import {
   type Consensus,
   computeConsensus,
@@ -39,7 +46,7 @@ export const readCounts = async (
 ): Promise<readonly Counted[]> => {
   const logged_before = db`
     from events e
-    where e.question_id = q.id and e.event = 'prediction.placed' and e."offset" < ${before}`;
+    where e.question_id = q.id and e.event = ${prediction_placed.name} and e."offset" < ${before}`;
   const rows = await db<CountRow[]>`
     select
       q.id as question_id,
@@ -89,7 +96,6 @@ export const readConsensus = async (
   );
 };
 
-/** Ids of the questions that have predictions, in pages. */
 export const listPredicted = async (db: Db, after: string, most: number) =>
   db<{ id: string }[]>`
     select question_id as id
@@ -98,7 +104,6 @@ export const listPredicted = async (db: Db, after: string, most: number) =>
     order by question_id
     limit ${most}`;
 
-/** The options of questions, in their order. */
 export const readOptions = async (
   db: Db,
   question_ids: readonly string[],
@@ -169,7 +174,6 @@ export interface Ending extends QuestionShape {
   readonly moment: Date;
 }
 
-/** Those of a stretch of the log, in its order. */
 export const readEndings = (
   tx: Tx,
   { after, until, most }: { readonly after: number; readonly until: number; readonly most: number },
@@ -187,7 +191,7 @@ export const readEndings = (
     from events
     where "offset" > ${after}
       and "offset" <= ${until}
-      and event in ('question.closed', 'question.resolved')
+      and event in (${eventNames(tx, [question_closed, question_resolved])})
   ) e
   join questions q on q.id = e.question_id
   order by e."offset"
@@ -275,10 +279,8 @@ export const listSnapshots = (
     limit ${limit + 1}`;
 };
 
-export const countSnapshots = async (db: Db, question_id: string): Promise<number> => {
-  const [row] = await db<{ count: number }[]>`
-    select count(*)::integer as count
+export const countSnapshots = (db: Db, question_id: string) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::integer as total
     from consensus_snapshots
-    where question_id = ${question_id} and format = ${format}`;
-  return row?.count ?? 0;
-};
+    where question_id = ${question_id} and format = ${format}`);

@@ -52,10 +52,6 @@ export const forecastIn = (entry: LogEntry, options: readonly string[]): Forecas
   };
 };
 
-/** Bodies end with their time: `…,"timestamp":"2026-01-31T12:00:00.000Z"}`. */
-export const timeOf = ({ body }: LogEntry): string => body.slice(-26, -2);
-
-/** The tally of a question, as the record has it. */
 export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
   readonly question_id: string;
   /** By field of the hash. */
@@ -86,7 +82,6 @@ export const countAll = (
   return { cells, owners };
 };
 
-/** The tally that the fields of a hash stand for. */
 export const readCells = (
   fields: Iterable<readonly [field: string, count: number]>,
   { offset, updated_at }: Pick<Tally, 'offset' | 'updated_at'>,

@@ -25,7 +25,6 @@ const topic = Type.String();
 const topics = Type.Array(topic);
 const number_map = Type.Record(Type.String(), Type.Integer());
 
-/** The frames of the socket that the service sends, except the events themselves, by op. */
 const sent_frames: Readonly<Record<string, readonly [about: string, members: Members]>> = {
   welcome: [
     'The first frame: the identity of the socket, the head of the log, its limits.',
@@ -92,7 +91,6 @@ const sent_frames: Readonly<Record<string, readonly [about: string, members: Mem
   ],
 };
 
-/** The meaning of each op. */
 const op_texts: Readonly<Record<string, string>> = {
   auth: 'Names the caller of the socket, with an `api_key` or a `token`.',
   ping: 'Asks for a `pong` with the head of the log.',

@@ -1,7 +1,4 @@
-/**
- * Bodies of calls, by operation: the reference shows them, and the tests send them. A text `$NAME`
- * stands for something that the caller has: an id, a key, a secret.
- */
+/** Bodies of calls, which the reference shows and tests send; `$NAME`: what the caller has. */
 
 const reasoning = [
   'EVIDENCE: The operator published its schedule (https://en.wikipedia.org/wiki/Ferry) and has',

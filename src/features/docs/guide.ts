@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
 import { Marked, type Tokens } from 'marked';
+import type { Deps } from '../../http/deps.js';
 import { replyRaw, routeFor } from '../../http/route.js';
 import { common_faults, refuse } from '../../kit/fault.js';
 import { escapeHtml, renderPage } from '../../web/page.js';
+import { catalogue } from '../events/index.js';
 import type { DocsParts } from './site.js';
 
 /** The pages of `docs/` for readers, at `/docs/guide` and `/docs/guide/{page}`. */
@@ -73,13 +75,28 @@ const writeNav = (current: string): string => {
   return `<nav aria-label="Guide"><ul>${reference}${items.join('')}</ul></nav>`;
 };
 
-const renderGuide = (page: string) => {
-  const text = readText(page);
-  const body = `${writeNav(page)}\n${markdown.parse(text)}`;
+const writeCode = (text: string): string => `<pre><code>${escapeHtml(text.trimEnd())}</code></pre>`;
+
+/** Below the page about webhooks: every event, and receivers as the tests run them. */
+const writeReceivers = (): string => {
+  const events = catalogue.map(({ name, about }) => `${name}: ${about}`).join('\n');
+  const examples = Object.entries({ TypeScript: 'ts', Python: 'py', Go: 'go' }).map(
+    ([language, ending]) => {
+      const file = new URL(`../examples/webhooks/verify.${ending}`, folder);
+      return `<h3>${language}</h3>${writeCode(readFileSync(file, 'utf8'))}`;
+    },
+  );
+  return `<h2>Events</h2>${writeCode(events)}<h2>Code that verifies</h2>${examples.join('\n')}`;
+};
+
+const renderGuide = (page: string, { config }: Deps) => {
+  const text = readText(page).replaceAll('X-Svc', config.WEBHOOK_HEADER_PREFIX);
+  const more = page === 'webhooks' ? writeReceivers() : '';
+  const body = `${writeNav(page)}\n${markdown.parse(text)}${more}`;
   return renderPage({ title: titleOf(text), body, style });
 };
 
-const route = routeFor<DocsParts>();
+const route = routeFor<Deps & DocsParts>();
 const shared = {
   method: 'GET',
   tag: 'docs',
@@ -93,8 +110,9 @@ const shared = {
 /** Of a page that may be cached; they follow from the style alone. */
 const { 'Cache-Control': _, ...headers } = renderPage({ title: '', body: '', style }).headers;
 
-const answer = (page: string, { site }: DocsParts) => {
-  const { body, etag } = site(`guide ${page}`, { make: () => renderGuide(page).html });
+const answer = (page: string, deps: Deps & DocsParts) => {
+  const make = () => renderGuide(page, deps).html;
+  const { body, etag } = deps.site(`guide ${page}`, { make });
   return { ...replyRaw('text/html; charset=utf-8', body, headers), etag };
 };
 
@@ -111,5 +129,10 @@ export const routes = [
     absent: common_faults.NOT_FOUND,
     handle: ({ params: { page } }, deps) =>
       listPages().includes(page) ? answer(page, deps) : refuse(common_faults.NOT_FOUND),
+  }),
+  route({
+    ...{ ...shared, id: 'webhookDocs', path: '/docs/webhooks', documented: true },
+    summary: 'A page about webhooks: what arrives, and how to verify it in three languages',
+    handle: (_ctx, deps) => answer('webhooks', deps),
   }),
 ];

@@ -96,7 +96,6 @@ const reference = {
 } as const;
 const part = { documented: false, summary: 'A part of the reference' } as const;
 
-/** By the ids of their operations. */
 const documents: Readonly<Record<string, Document>> = {
   openapi: {
     path: '/openapi.json',
@@ -149,7 +148,6 @@ const documents: Readonly<Record<string, Document>> = {
   },
 };
 
-/** The body of a document by the id of its operation. */
 export const createSite = (options: SiteOptions) => {
   const made = new Map<string, { readonly body: string; readonly etag: string }>();
   return (id: string, { make }: Pick<Document, 'make'>) => {

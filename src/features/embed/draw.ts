@@ -9,7 +9,6 @@ import { percentText, plainLine } from './rules.js';
  * style; widths and heights are attributes, because the page allows no style of an element.
  */
 
-/** A bar that is full at 100. */
 export const drawBar = (value: number | null, label: string): string =>
   `<svg class="bar" role="img" aria-label="${escapeHtml(label)}" width="100%" height="8">` +
   '<rect class="rest" width="100%" height="8" rx="4"/>' +

@@ -47,7 +47,6 @@ interface Shell extends Pick<Widget, 'view' | 'theme'> {
   readonly title: string;
   readonly main: string;
   readonly head?: string;
-  /** HTML after `main`. */
   readonly end?: string;
 }
 
@@ -73,7 +72,6 @@ ${end}</body>
 const timeOf = (at: Date, text: string): string =>
   `<time datetime="${at.toISOString()}">${text}</time>`;
 
-/** The status and the question. */
 const headOf = (question: QuestionRow): string => {
   const { label, detail, at } = standingOf(question);
   const when = at === null ? '' : ` ${timeOf(at, dayText(at))}`;
@@ -177,7 +175,6 @@ const bodies: Readonly<Record<View, (widget: Widget) => string>> = {
   },
 };
 
-/** Addresses of the widget, of its oEmbed answers and of its question. */
 export const embedUrl = (public_url: string, id: string, view: View, theme: Theme): string => {
   const query = new URLSearchParams({
     ...(view === 'card' ? {} : { view }),

@@ -9,15 +9,7 @@ import { findVisible, type QuestionRow, question_faults } from '../questions/ind
 import { drawCourse } from './draw.js';
 import { embedHeaders, embedUrl, renderNothing, renderWidget, type Widget } from './page.js';
 import { plainLine, themeOf, viewOf } from './rules.js';
-import {
-  embed_params,
-  embed_query,
-  type Oembed,
-  oembed_query,
-  oembed_schema,
-  type Room,
-  type View,
-} from './schema.js';
+import * as wire from './schema.js';
 
 /** A question on somebody else's page. */
 
@@ -41,8 +33,8 @@ const getEmbed = route({
   summary: 'A question as a page for an iframe, live and without a request to another host',
   tag,
   auth: 'public',
-  params: embed_params,
-  query: embed_query,
+  params: wire.embed_params,
+  query: wire.embed_query,
   returns: { 200: Type.String(), 404: Type.String() },
   produces: 'text/html',
   cacheable: true,
@@ -70,10 +62,7 @@ const getEmbed = route({
 
 const places = /^\/(?:embed|questions|api\/questions)\/([0-9a-f-]{36})(?:\/(?:feed\.xml)?)?$/i;
 
-/**
- * The question of an address, and how it is to be shown. Null for an address that is none of a
- * question of this service.
- */
+/** What an address of this service shows; null for any other address. */
 const readAddress = (url: string, public_url: string) => {
   if (!URL.canParse(url)) return null;
   const own = new URL(public_url);
@@ -94,10 +83,10 @@ const readAddress = (url: string, public_url: string) => {
 
 const usual_width = 600;
 /** Heights at which nothing is cut off at 300 px and more; the page then says its own. */
-const heights: Readonly<Record<View, number>> = { card: 460, chart: 400, compact: 150 };
+const heights: Readonly<Record<wire.View, number>> = { card: 460, chart: 400, compact: 150 };
 const row_height = 38;
 
-const heightOf = (view: View, { options }: QuestionRow): number =>
+const heightOf = (view: wire.View, { options }: QuestionRow): number =>
   heights[view] + (view === 'compact' ? 0 : Math.max(0, options.length - 4) * row_height);
 
 const cache_seconds = 3_600;
@@ -105,8 +94,8 @@ const cache_seconds = 3_600;
 export const makeOembed = (
   question: QuestionRow,
   { view, theme }: Pick<Widget, 'view' | 'theme'>,
-  { public_url, room }: { readonly public_url: string; readonly room: Room },
-): Oembed => {
+  { public_url, room }: { readonly public_url: string; readonly room: wire.Room },
+): wire.Oembed => {
   const { maxwidth = usual_width, maxheight = Number.POSITIVE_INFINITY } = room;
   const width = Math.min(usual_width, maxwidth);
   const height = Math.min(heightOf(view, question), maxheight);
@@ -136,8 +125,8 @@ const getOembed = route({
   summary: 'oEmbed 1.0: the iframe for the address of a question or of its widget',
   tag,
   auth: 'public',
-  query: oembed_query,
-  returns: { 200: oembed_schema },
+  query: wire.oembed_query,
+  returns: { 200: wire.oembed_schema },
   cacheable: true,
   faults: [question_faults.QUESTION_NOT_FOUND],
   async handle({ query }, deps) {

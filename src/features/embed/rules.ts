@@ -22,10 +22,7 @@ export const percentText = (value: number | null): string => {
 export const plainLine = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
 
-/**
- * The number in large type, a percentage or null while there is no forecast. Binary: the mean
- * probability of yes. Multi: that of the leading option.
- */
+/** Binary: the mean probability of yes. Multi: that of the leading option. Null without one. */
 export const headlineOf = (consensus: Consensus) =>
   consensus.question_type === 'binary'
     ? { value: consensus.mean_probability, caption: 'chance of Yes' }
@@ -49,7 +46,6 @@ const outcomeOf = ({ question_type, outcome, correct_options }: QuestionRow): st
   return (correct_options ?? []).join(', ');
 };
 
-/** The text for people who hear the page. */
 export const sentenceOf = (consensus: Consensus): string => {
   const { total_predictions: total, question_type, leading_option } = consensus;
   if (total === 0) return 'No forecasts yet.';

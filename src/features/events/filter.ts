@@ -24,7 +24,6 @@ export const filter_members = {
 /** The same as the service tells them. */
 export const shown_filter_members = { ...filter_members, model_family: Type.Optional(family_list) };
 
-/** All members, as keys of a query. */
 export const filter_query = { events: Type.Optional(names), ...shown_filter_members };
 
 const shown_schema = Type.Object(filter_query);
@@ -79,7 +78,6 @@ export const passesFilter = (wanted: FilterMembers, entry: LogEntry): boolean =>
   return typeof confidence === 'number' && confidence >= min_confidence;
 };
 
-/** Refuses names of events and categories that do not exist. */
 const findUnknown = (
   { events, categories }: Given,
   { pillars, path }: FilterContext,

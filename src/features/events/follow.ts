@@ -4,7 +4,7 @@ import { describeError } from '../../kit/log.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import { type Service, withDeadline } from '../../kit/service.js';
 import { type StreamEntry, StreamReader } from '../../redis/stream.js';
-import { type LogEntry, streamKey, unpackEntry } from './log-entry.js';
+import { type LogEntry, streamKey, timeOf, unpackEntry } from './log-entry.js';
 import { readOldest } from './matching-store.js';
 import { readEvents, readHead } from './store.js';
 
@@ -44,9 +44,6 @@ const lags_kept = 1_024;
 const readEntry = ({ offset, fields }: StreamEntry): LogEntry | null =>
   unpackEntry(offset, fields[1] ?? '', fields[3] ?? '');
 
-/** Bodies end with their time: `…,"timestamp":"2026-01-31T12:00:00.000Z"}`. */
-const timeOf = ({ body }: LogEntry): number => Date.parse(body.slice(-26, -2));
-
 export class Follower implements Service {
   readonly name = 'follower';
   /** Entries delivered, by where they came from, and offsets that are in neither. */
@@ -76,7 +73,6 @@ export class Follower implements Service {
     ];
   }
 
-  /** The newest offset delivered. */
   get head(): number {
     return this.#head;
   }
@@ -173,10 +169,7 @@ export class Follower implements Service {
     }
   }
 
-  /**
-   * Rows appear in the order of their offsets, so one that is missing before others is gone for
-   * good. It is looked for twice all the same, because going on without it is final.
-   */
+  /** A row missing before others is gone for good; it is looked for twice, as that is final. */
   #passHole(next: number): boolean {
     const after = this.#head;
     if (this.#suspected_hole !== after) {
@@ -195,7 +188,7 @@ export class Follower implements Service {
     this.#head = last.offset;
     this.counts[source] += batch.length;
     if (this.#lags_ms.length === lags_kept) this.#lags_ms.shift();
-    this.#lags_ms.push(Math.max(0, Date.now() - timeOf(first)));
+    this.#lags_ms.push(Math.max(0, Date.now() - Date.parse(timeOf(first))));
     try {
       this.#options.onEvents(batch);
     } catch (error) {

@@ -14,6 +14,7 @@ export {
   projectedKey,
   readData,
   streamKey,
+  timeOf,
   wakeUpChannel,
 } from './log-entry.js';
 export { passesSql, readMatching, readOldest } from './matching-store.js';
@@ -29,6 +30,7 @@ export { createRevocationWatch, mountSockets } from './sockets.js';
 export {
   dropLease,
   entryColumns,
+  eventNames,
   type Lease,
   readEvents,
   readHead,

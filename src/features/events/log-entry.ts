@@ -51,6 +51,9 @@ export const readData = (
   return data;
 };
 
+/** Bodies end with their time: `…,"timestamp":"2026-01-31T12:00:00.000Z"}`. */
+export const timeOf = ({ body }: LogEntry): string => body.slice(-26, -2);
+
 export const streamKey = (prefix: string): string => `${prefix}:{log}:events`;
 /** Up to which offset Redis holds what follows from the log. */
 export const projectedKey = (prefix: string): string => `${prefix}:{log}:projected`;

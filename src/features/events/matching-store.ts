@@ -1,4 +1,5 @@
 import type { Db, Sql } from '../../db/client.js';
+import { readTotal } from '../../db/rows.js';
 import { keyOf, type TopicRef } from '../../socket/frames.js';
 import type { LogSpan } from '../../socket/hub.js';
 import type { EventFilter, FilterMembers } from './filter.js';
@@ -6,10 +7,7 @@ import type { LogEntry } from './log-entry.js';
 import { entryColumns } from './store.js';
 import { me_prefix } from './topics.js';
 
-/**
- * Which events match topics and filters, in SQL: for sockets, pages and streams, and for what
- * webhooks get.
- */
+/** Which events match topics and filters, in SQL, for every transport. */
 
 const sqlOf = (db: Db) => db``;
 type Fragment = ReturnType<typeof sqlOf>;
@@ -17,10 +15,7 @@ type Fragment = ReturnType<typeof sqlOf>;
 /** An expression with its type for each member of a filter; null where everything passes. */
 type FilterSql = Readonly<Record<keyof FilterMembers, Fragment>>;
 
-/**
- * Whether event `e` passes; `passesFilter` means the same. JSON is read of those events only that
- * have the right name and place.
- */
+/** Like `passesFilter`; JSON is read last, of events with the right name and place only. */
 export const passesSql = (db: Db, filter: FilterSql): Fragment => {
   const { events, question_ids, categories, model_family, min_confidence } = filter;
   return db`(
@@ -123,16 +118,10 @@ export const readMatching = (sql: Sql, refs: readonly LogTopic[], span: LogSpan)
   limit ${span.limit}`;
 
 /** How many events of the span match, counted no further than `span.limit`. */
-export const countMatching = async (
-  sql: Sql,
-  refs: readonly LogTopic[],
-  span: LogSpan,
-): Promise<number> => {
-  const [row] = await sql<{ found: number }[]>`
-    select count(*)::integer as found
-    from (select 1 ${matching(sql, refs, span)} limit ${span.limit}) as one`;
-  return row?.found ?? 0;
-};
+export const countMatching = (sql: Sql, refs: readonly LogTopic[], span: LogSpan) =>
+  readTotal(sql<{ total: number }[]>`
+    select count(*)::integer as total
+    from (select 1 ${matching(sql, refs, span)} limit ${span.limit}) as one`);
 
 /** The offset of the `span.limit`-th newest event that matches; null when there are fewer. */
 export const nthNewest = async (

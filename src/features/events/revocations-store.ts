@@ -7,7 +7,6 @@ type RevocationReason = 'revoked' | 'suspended';
 /** By the SHA-256 of the credential, in hex. */
 export type Revoked = ReadonlyMap<string, RevocationReason>;
 
-/** Ends a key, or a session of a person. */
 export const revokeDigest = async (tx: Tx, digest: Buffer): Promise<void> => {
   await tx`insert into revocations (digest, reason) values (${digest}, 'revoked')`;
 };
@@ -28,7 +27,6 @@ export const suspendKey = async (tx: Tx, agent_id: string): Promise<void> => {
     select key_digest, 'suspended' from agents where id = ${agent_id}`;
 };
 
-/** The key of the agent holds again. */
 export const restoreKey = async (tx: Tx, agent_id: string): Promise<void> => {
   await tx`
     delete from revocations

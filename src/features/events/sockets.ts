@@ -48,7 +48,6 @@ interface SocketsOptions extends Pick<HubOptions, Passed> {
   readonly trusted_proxies: readonly string[];
   /** Where the log stands at the start; read once, when the sockets start. */
   readonly head: () => number;
-  /** The oldest offset that is kept. */
   readonly oldest: () => number;
   /** The newest events, shared with the event streams and long polls of the process. */
   readonly recent: Recent<PublishedEvent>;
@@ -85,7 +84,6 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
     name: 'sockets',
     hub,
     onEvents: (batch: readonly PublishedEvent[]): void => hub.publish(batch),
-    /** Closes the sockets that were opened with these credentials. */
     onRevoked(revoked: Revoked): void {
       for (const { ended, code, reason } of endings) {
         const matches = (_: Caller, credential: string | null): boolean =>

@@ -1,4 +1,5 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
+import type { EventDef } from '../../db/event.js';
 import { ensureDays } from '../../db/partition-store.js';
 import type { LogEntry } from './log-entry.js';
 
@@ -9,11 +10,13 @@ export const readHead = async (db: Db): Promise<number> => {
   return row?.offset ?? 0;
 };
 
-/** The columns of a `LogEntry`. */
+/** Names of events for `in`, written out: with parameters a partial index would not be used. */
+export const eventNames = (db: Db, events: readonly EventDef[]) =>
+  db.unsafe(events.map(({ name }) => `'${name}'`).join(', '));
+
 export const entryColumns = (db: Db) => db`
   "offset", id, event, question_id, agent_id, audience_id, category, subcategory, owner_id, body`;
 
-/** Events after an offset, in order, at most `most`. */
 export const readEvents = async (db: Db, after: number, most: number) =>
   db<LogEntry[]>`
     select ${entryColumns(db)}
@@ -24,10 +27,7 @@ export const readEvents = async (db: Db, after: number, most: number) =>
 
 export type Lease = { readonly name: string; readonly holder: string; readonly fence: number };
 
-/**
- * Takes the lease when it is free or its holder let it run out; undefined otherwise. The fence
- * grows with each holder, and the database's clock decides.
- */
+/** Takes a lease that is free or has run out, by the database's clock; the fence grows. */
 export const takeLease = async (
   sql: Sql,
   name: string,

@@ -5,15 +5,7 @@ import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { isFault } from '../../kit/fault.js';
 import { groupBy } from '../../kit/group-by.js';
 import type { SvgTheme } from '../../kit/svg.js';
-import {
-  drawChart,
-  drawDot,
-  drawErrorBar,
-  drawLine,
-  drawNote,
-  type Plot,
-  percentAxis,
-} from '../../kit/svg-chart.js';
+import * as chart from '../../kit/svg-chart.js';
 import { brier_convention } from '../points/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { type Calibration, calibrate } from './calibration-rules.js';
@@ -126,7 +118,6 @@ const readGroups = async (deps: Parts, query: Query) => {
   return { as_of, by, event, total_groups: found.length, groups };
 };
 
-/** The columns of a CSV file; one row a bin, with the figures of its group. */
 export const calibration_columns = [
   ...['key', 'name', 'group_n', 'brier', 'log_score', 'ece', 'reliability', 'resolution'],
   ...['uncertainty', 'bin_from', 'bin_to', 'n', 'mean_forecast', 'frequency', 'low', 'high'],
@@ -149,7 +140,7 @@ const percent = (share: number | null): number => Math.round((share ?? 0) * 1e4)
 /** The area of a dot follows the share of the forecasts in its bin. */
 const radiusOf = (n: number, total: number): number => 3 + 9 * Math.sqrt(n / total);
 
-const drawGroup = (plot: Plot, { bins, n: total }: Calibration, series: number) => {
+const drawGroup = (plot: chart.Plot, { bins, n: total }: Calibration, series: number) => {
   const seen = bins
     .filter(({ n }) => n > 0)
     .map(({ n, mean_forecast, frequency, low, high }) => ({
@@ -157,11 +148,11 @@ const drawGroup = (plot: Plot, { bins, n: total }: Calibration, series: number) 
       ...{ low: percent(low), high: percent(high) },
     }));
   return [
-    drawLine(plot, seen, { series, width: 1.5 }),
-    ...seen.map((bin) => drawErrorBar(plot, bin, series)),
+    chart.drawLine(plot, seen, { series, width: 1.5 }),
+    ...seen.map((bin) => chart.drawErrorBar(plot, bin, series)),
     ...seen.map((bin) => {
       const label = `stated ${bin.x} %, came about ${bin.y} %, n = ${bin.n}`;
-      return drawDot(plot, bin, { series, radius: radiusOf(bin.n, total), label });
+      return chart.drawDot(plot, bin, { series, radius: radiusOf(bin.n, total), label });
     }),
   ];
 };
@@ -184,7 +175,7 @@ const drawDiagram = ({ groups, event, as_of, theme }: Diagram): string => {
   );
   const what = event === 'yes' ? 'chance of YES' : 'confidence in what was taken';
   const ends = [0, 100].map((at) => ({ x: at, y: at }));
-  return drawChart({
+  return chart.drawChart({
     title: 'Calibration',
     subtitle: shown.length === 0 ? none : `Stated ${what}, and frequency`,
     desc: shown.length === 0 ? none : desc.join(' '),
@@ -195,14 +186,14 @@ const drawDiagram = ({ groups, event, as_of, theme }: Diagram): string => {
       })),
     ],
     source: `Bars: Wilson 95 %. Dots: by share of forecasts. As of ${as_of}`,
-    x: percentAxis(5, `Mean ${what}`),
-    y: percentAxis(5, 'Came about'),
+    x: chart.percentAxis(5, `Mean ${what}`),
+    y: chart.percentAxis(5, 'Came about'),
     width: 640,
     height: 620,
     theme,
     draw: (plot) => [
-      drawLine(plot, ends, { series: shown.length, kind: 'dashed', width: 1.5 }),
-      ...(shown.length === 0 ? [drawNote(plot, none)] : []),
+      chart.drawLine(plot, ends, { series: shown.length, kind: 'dashed', width: 1.5 }),
+      ...(shown.length === 0 ? [chart.drawNote(plot, none)] : []),
       ...shown.flatMap(({ calibration }, series) => drawGroup(plot, calibration, series)),
     ],
   });

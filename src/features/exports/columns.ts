@@ -1,9 +1,6 @@
 import { setting } from './copy-store.js';
 
-/**
- * The columns of exports, in order. A change of a name, a type or a
- * meaning is a new number of the schema.
- */
+/** The columns of exports, in order; a change of one is a new number of the schema. */
 
 /**
  * `list` is a list of texts, `object` maps texts to numbers, `json` is any value: JSON inside a CSV
@@ -181,7 +178,6 @@ export const consensus_columns: readonly Column[] = [
   column('option_percents', 'object', 'Share of first choices on each; null for binary.'),
 ];
 
-/** One column as a manifest describes it. */
 export const describeColumn = ({ name, type, about }: Column) => ({ name, type, about });
 
 const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;

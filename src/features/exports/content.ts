@@ -16,7 +16,6 @@ export const content_types: Readonly<Record<Format, string>> = {
   parquet: 'application/vnd.apache.parquet',
 };
 
-/** A kind of export. */
 export interface Subject {
   readonly name: 'predictions' | 'consensus-history';
   readonly schema: string;
@@ -29,7 +28,6 @@ export interface Subject {
 export interface Result {
   readonly rows: number;
   readonly bytes: number;
-  /** Hex. */
   readonly sha256: string;
 }
 

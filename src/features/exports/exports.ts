@@ -29,7 +29,6 @@ interface RunOptions {
 const most_sums = 1_000;
 const sums_ms = 3_600_000;
 
-/** A row of `selectStated`. */
 interface StatedRow extends Omit<TimedForecast, 'given'> {
   readonly question_id: string;
   readonly question_type: 'binary' | 'multi';

@@ -14,14 +14,7 @@ import {
 } from './columns.js';
 import { content_types, type Subject } from './content.js';
 import { cutSlowReaders, type Exports, type Job } from './exports.js';
-import {
-  export_faults,
-  filter_names,
-  history_query,
-  manifest_schema,
-  type PredictionsQuery,
-  predictions_query,
-} from './schema.js';
+import * as wire from './schema.js';
 import { type Snapshot, takeSnapshot } from './snapshot-store.js';
 
 export interface ExportParts {
@@ -29,13 +22,13 @@ export interface ExportParts {
 }
 
 type Parts = Deps & ExportParts & TaxonomyParts;
-type Ctx = Context<unknown, PredictionsQuery>;
+type Ctx = Context<unknown, wire.PredictionsQuery>;
 
 const route = routeFor<Parts>();
 
-const filtersOf = (query: PredictionsQuery) =>
+const filtersOf = (query: wire.PredictionsQuery) =>
   Object.fromEntries(
-    filter_names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
+    wire.filter_names.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])),
   );
 
 interface Opened {
@@ -44,14 +37,13 @@ interface Opened {
   readonly freeSlot: () => void;
 }
 
-/** An export and its slot. */
 const openJob = async (subject: Subject, ctx: Ctx, deps: Parts): Promise<Opened | Fault> => {
   const { query } = ctx;
   const at = (await deps.taxonomy.checkQuery(query)) ?? (await takeSnapshot(deps, query));
   if (isFault(at)) return at;
   const freeSlot = deps.exports.takeSlot(readAddressText(ctx.ip).limit_key);
   if (freeSlot === null) {
-    return refuse(export_faults.TOO_MANY_EXPORTS, { headers: { 'Retry-After': '5' } });
+    return refuse(wire.export_faults.TOO_MANY_EXPORTS, { headers: { 'Retry-After': '5' } });
   }
   const scope = {
     ...filtersOf(query),
@@ -133,7 +125,6 @@ interface Routed {
   readonly query: TObject;
 }
 
-/** The file and its manifest. */
 const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
   const common = {
     method: 'GET',
@@ -142,7 +133,7 @@ const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
     limits: ['exports'],
     query,
     faults: [
-      export_faults.TOO_MANY_EXPORTS,
+      wire.export_faults.TOO_MANY_EXPORTS,
       taxonomy_faults.INVALID_CATEGORY,
       taxonomy_faults.INVALID_SUBCATEGORY,
     ],
@@ -168,7 +159,7 @@ const routesOf = (subject: Subject, { id, summary, query }: Routed) => {
       id: `${id}Manifest`,
       path: `${path}/manifest`,
       summary: 'What an export with the same parameters holds: columns, rows, bytes, SHA-256',
-      returns: { 200: manifest_schema },
+      returns: { 200: wire.manifest_schema },
       // The sums of a large export take as long as the export.
       longest_ms: 600_000,
       handle: (ctx, deps) => sendManifest(subject, ctx as Ctx, deps),
@@ -187,7 +178,7 @@ export const file_routes = [
     {
       id: 'exportPredictions',
       summary: 'Predictions as CSV, NDJSON, JSON or Parquet, streamed; one moment of the record',
-      query: predictions_query,
+      query: wire.predictions_query,
     },
   ),
   ...routesOf(
@@ -200,7 +191,7 @@ export const file_routes = [
     {
       id: 'exportConsensusHistory',
       summary: 'The consensus of each question after each of its predictions, as a streamed file',
-      query: history_query,
+      query: wire.history_query,
     },
   ),
 ];

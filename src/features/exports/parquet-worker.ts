@@ -25,7 +25,6 @@ const kinds: Readonly<Record<ColumnType, Omit<Element, 'name'>>> = {
   json: { type: 'BYTE_ARRAY', converted_type: 'JSON' },
 };
 
-/** A value of JSON as the writer wants it. */
 const toValue = (type: ColumnType, value: unknown): unknown => {
   if (value === null || value === undefined) return null;
   return type === 'time' ? new Date(value as string) : value;
@@ -41,7 +40,6 @@ const serve = (port: MessagePort, columns: readonly Column[]): void => {
     schema: [{ name: 'root', num_children: columns.length }, ...elements],
     createdBy: 'prediction-forum',
   });
-  /** Values of the group, column by column. */
   let values: unknown[][] = columns.map(() => []);
   let waiting = 0;
 

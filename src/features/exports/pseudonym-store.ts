@@ -38,7 +38,6 @@ export const fillPseudonyms = async ({
   }
 };
 
-/** Agents by their ids, each with its pseudonym. */
 export const readAgents = async (deps: Pick<Deps, 'sql' | 'config'>, ids: readonly string[]) => {
   await fillPseudonyms(deps);
   const rows = await deps.sql<{ id: string; name: string; pseudonym: string }[]>`

@@ -1,15 +1,15 @@
 import { Type } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
-import { nullable } from '../../http/openapi.js';
 import {
   encodeCursor,
   limitQuery,
-  makePage,
   page_query,
   pageHeaders,
+  pageSchema,
   readPage,
   refuseCursor,
+  replyPage,
 } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
 import { type Fault, isFault } from '../../kit/fault.js';
@@ -19,21 +19,13 @@ import { notificationWire } from '../notifications/index.js';
 import { brier_convention, countLedger, readAccount } from '../points/index.js';
 import { predictionWire } from '../predictions/index.js';
 import { export_schema, own_prediction_schema, score_schema } from './record-schema.js';
-import {
-  type ListQuery,
-  listHooks,
-  listOwn,
-  lists,
-  type OwnRow,
-  readDisputes,
-} from './record-store.js';
+import * as store from './record-store.js';
 
 const route = routeFor<Deps>();
 
-const score_members = Object.keys(score_schema.properties) as (keyof OwnRow)[];
+const score_members = Object.keys(score_schema.properties) as (keyof store.OwnRow)[];
 
-/** A prediction as its agent sees it. */
-const showOwn = (row: OwnRow) => ({
+const showOwn = (row: store.OwnRow) => ({
   ...predictionWire(row),
   question: row.question,
   category: row.category,
@@ -54,29 +46,17 @@ const myPredictions = route({
   auth: 'agent',
   query: Type.Object(page_query),
   returns: {
-    200: Type.Object({
-      total: Type.Integer(),
-      brier_convention: Type.String(),
-      predictions: Type.Array(own_prediction_schema),
-      next_cursor: nullable(Type.String()),
+    200: pageSchema('predictions', own_prediction_schema, { brier_convention: Type.String() }),
+  },
+  handle: ({ query, caller: { id } }, { sql }) =>
+    replyPage({
+      ...{ path: '/api/me/predictions', query, plural: 'predictions', show: showOwn },
+      read: (page) => store.listOwn(sql, id, page),
+      async count() {
+        const account = await readAccount(sql, id);
+        return { total: account?.prediction_count ?? 0, brier_convention };
+      },
     }),
-  },
-  handle: async ({ query, caller }, { sql }) => {
-    const ask = readPage(query, ['id']);
-    if (isFault(ask)) return ask;
-    const [rows, account] = await Promise.all([
-      listOwn(sql, caller.id, ask),
-      readAccount(sql, caller.id),
-    ]);
-    const page = makePage(rows, ask.limit, (row) => [row.id]);
-    const { next_cursor } = page;
-    const total = account?.prediction_count ?? 0;
-    return reply(
-      200,
-      { total, brier_convention, predictions: page.rows.map(showOwn), next_cursor },
-      pageHeaders('/api/me/predictions', query, next_cursor),
-    );
-  },
 });
 
 /** Rows of each list on one page: 20 MB when all predictions are of the greatest length. */
@@ -89,17 +69,17 @@ const ended = 'end';
 const isPosition = (part: unknown): part is string =>
   part === beginning || part === ended || (typeof part === 'string' && isId(part));
 
-type ListName = keyof typeof lists;
-type RowOf<N extends ListName> = Awaited<ReturnType<(typeof lists)[N]>>[number];
+type ListName = keyof typeof store.lists;
+type RowOf<N extends ListName> = Awaited<ReturnType<(typeof store.lists)[N]>>[number];
 
-const list_names = Object.keys(lists) as ListName[];
+const list_names = Object.keys(store.lists) as ListName[];
 
 /** The cursor holds where each list is, in the order of `lists`. */
 const readPositions = (query: { limit: number; cursor?: string }): readonly string[] | Fault => {
   const kinds = list_names.map(() => 'text' as const);
-  const ask = readPage(query, kinds);
-  if (isFault(ask)) return ask;
-  const at = ask.after ?? list_names.map(() => beginning);
+  const page = readPage(query, kinds);
+  if (isFault(page)) return page;
+  const at = page.after ?? list_names.map(() => beginning);
   return at.every(isPosition) ? at : refuseCursor();
 };
 
@@ -128,7 +108,7 @@ const myExport = route({
       next[n] = ended;
       if (position === ended) return [];
       const after = position === beginning ? null : position;
-      const list = lists[name] as (db: Db, query: ListQuery) => PromiseLike<RowOf<N>[]>;
+      const list = store.lists[name] as (db: Db, query: store.ListQuery) => PromiseLike<RowOf<N>[]>;
       const rows = await list(sql, { agent_id: id, after, limit: query.limit + 1 });
       if (rows.length > query.limit) next[n] = rows[query.limit - 1]?.id ?? ended;
       return rows.slice(0, query.limit);
@@ -136,7 +116,7 @@ const myExport = route({
     const [me, webhooks, total, transactions, predictions, comments, votes, suggested, noticed] =
       await Promise.all([
         readMe(deps, id),
-        listHooks(sql, id),
+        store.listHooks(sql, id),
         countLedger(sql, id),
         read('transactions'),
         read('predictions'),
@@ -147,7 +127,7 @@ const myExport = route({
       ]);
     if (isFault(me)) return me;
     const question_ids = predictions.map(({ question_id }) => question_id);
-    const disputes = await readDisputes(sql, id, question_ids);
+    const disputes = await store.readDisputes(sql, id, question_ids);
     const next_cursor = next.every((one) => one === ended) ? null : encodeCursor(next);
     const whole = {
       format: 'prediction-forum/agent/1',

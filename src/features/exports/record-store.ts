@@ -1,5 +1,6 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
+import { newestFirst } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import type { NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
@@ -42,15 +43,12 @@ const selectOwn = (db: Db) => db`
   left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id`;
 
 /** Newest first; one row more than the page, to know whether it ends. */
-export const listOwn = (db: Db, agent_id: string, ask: PageAsk) => db<OwnRow[]>`
+export const listOwn = (db: Db, agent_id: string, page: PageAsk) => db<OwnRow[]>`
   with entries as (
     select agent_id, question_id
     from predictions
     where agent_id = ${agent_id}
-      and (${ask.after === null} or id < ${(ask.after?.[0] ?? null) as string | null}::uuid)
-    order by id desc
-    offset ${ask.offset}
-    limit ${ask.limit + 1}
+      ${newestFirst(db, 'id', page)}
   )
   ${selectOwn(db)} order by p.id desc`;
 

@@ -25,7 +25,6 @@ export interface ExportScope {
   readonly subcategory?: string | undefined;
   readonly model_family?: string | undefined;
   readonly status?: string | undefined;
-  /** Whether agents are named. */
   readonly names: boolean;
   /** HIDE_REASONING: the reasoning of open questions is left out. */
   readonly hides_open: boolean;
@@ -80,10 +79,7 @@ const jsonMember = ({ name, type, is_free, sql }: Column): string => {
   return `'"${name}":', coalesce(${json}, 'null')`;
 };
 
-/**
- * Arguments of the `concat` that writes members one after the other: `row_to_json` takes twice the
- * time, as it looks up every type anew for every row.
- */
+/** Arguments of a `concat`: `row_to_json` would take twice the time. */
 const members = (columns: readonly Column[]): string => columns.map(jsonMember).join(", ',', ");
 
 /**
@@ -127,10 +123,7 @@ export const selectPredictions = (scope: ExportScope): Selected =>
     order by p.id`,
   );
 
-/**
- * The forecasts on each question, in the order in which they were made, as JSON. The owner stands
- * for agents of one person and never leaves this process.
- */
+/** The forecasts of each question in their order. The owner never leaves this process. */
 export const selectStated = (scope: ExportScope): Selected =>
   selected(
     scope,
@@ -181,10 +174,7 @@ export interface CalibrationCell {
   readonly hits: number;
 }
 
-/**
- * How often each percent was stated and how often it came about, by the decision that held. Hidden
- * predictions count, as in the scores.
- */
+/** Hidden predictions count, as in the scores; the decision that held says what came about. */
 export const selectCalibration = (
   scope: ExportScope,
   { by, event }: { readonly by: GroupKind; readonly event: CalibrationEvent },

@@ -54,16 +54,14 @@ export const importAgent = async (deps: Deps, item: AgentItem, admin: string) =>
   if (known !== undefined) return { kind: 'exists' as const, agent_id: known.id };
   const at = deps.clock();
   const body = { name: item.name, model: item.model };
-  const registered = await registerAgent(deps, body, {
-    owner_id,
-    async keep(tx, { agent }) {
-      const subject = { kind: 'agent', id: agent.id };
-      await recordAct(tx, { admin, act: 'agent.import', subject, at });
-    },
+  return deps.sql.begin(async (tx) => {
+    const registered = await registerAgent(tx, body, { owner_id, at });
+    if (isFault(registered)) return registered;
+    const { agent, api_key } = registered;
+    const subject = { kind: 'agent', id: agent.id };
+    await recordAct(tx, { admin, act: 'agent.import', subject, at });
+    return { kind: 'created' as const, agent_id: agent.id, api_key };
   });
-  if (isFault(registered)) return registered;
-  const { agent, api_key } = registered;
-  return { kind: 'created' as const, agent_id: agent.id, api_key };
 };
 
 const sourceKey = ({ source, source_id }: SourceName): string => `${source}\n${source_id}`;
@@ -78,10 +76,7 @@ const nameKey = (name: string): string => {
   return 'message' in clean ? '' : clean.name_key;
 };
 
-/**
- * Forecasts by their question's source and their agent's name, recorded by the group commit; the
- * outcome of each, in their order.
- */
+/** Forecasts by their question's source and agent's name; the outcome of each, in order. */
 export const importForecasts = async (
   deps: Deps & Pick<PlaceParts, 'placing'>,
   items: readonly ForecastItem[],
@@ -157,7 +152,8 @@ export const importResolution = async (
   }
   // A question that closes by itself at this very moment is left to the decision.
   if (row.status === 'open' && decision.kind === 'resolve') {
-    await takeStep(deps, close_step, { id: question_id, admin });
+    const call = { id: question_id, admin, clock: deps.clock };
+    await deps.sql.begin((tx) => takeStep(tx, close_step, call));
   }
   const decided = await deps.sql.begin((tx) =>
     decideQuestion(tx, {

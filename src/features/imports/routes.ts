@@ -5,19 +5,10 @@ import { compileCheck } from '../../http/validation.js';
 import { type Fault, isFault, refusedItem, unreadableItem } from '../../kit/fault.js';
 import { adminName } from '../audit/index.js';
 import type { PlaceParts } from '../predictions/index.js';
-import { createQuestion, question_draft } from '../questions/index.js';
+import { checkDraft, createQuestion, question_draft } from '../questions/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { importAgent, importForecasts, importResolution } from './items.js';
-import {
-  agent_item,
-  agent_members,
-  forecast_item,
-  items_body,
-  prediction_members,
-  question_members,
-  resolution_item,
-  result_members,
-} from './schema.js';
+import * as wire from './schema.js';
 
 /**
  * The parts of a season: questions, agents, forecasts, outcomes. Up to 100 items a call, each
@@ -52,10 +43,10 @@ const resultOf = (outcome: Outcome, index: number) => {
 /** Items that cannot be read are refused one by one; `work` gets the others. */
 const importRoute = <S extends TSchema>({ item, members, work, ...named }: Import<S>) => {
   const check = compileCheck(item, 'item');
-  const results = Type.Array(Type.Object({ ...result_members, ...members }));
+  const results = Type.Array(Type.Object({ ...wire.result_members, ...members }));
   return route({
     ...{ tag: 'import', method: 'POST', auth: 'admin', ...named },
-    ...{ body: items_body, body_limit: 4 * 1024 * 1024 },
+    ...{ body: wire.items_body, body_limit: 4 * 1024 * 1024 },
     returns: { 200: Type.Object({ results }) },
     handle: async ({ body: { items }, caller }, deps) => {
       const wrong = items.map(check);
@@ -84,11 +75,13 @@ const importQuestions = importRoute({
   path: '/api/admin/questions/import',
   summary: 'Create up to 100 questions; each item has its own result, known sources are kept',
   item: question_draft,
-  members: question_members,
+  members: wire.question_members,
   work: eachInTurn(async (deps, item, admin) => {
-    const made = await createQuestion(deps, item, { admin, act: 'question.import' });
-    if (isFault(made)) return made;
-    return { kind: made.created ? 'created' : 'exists', question_id: made.row.id };
+    const question = await checkDraft(deps, item);
+    if (isFault(question)) return question;
+    const how = { admin, act: 'question.import', publish: item.publish, at: deps.clock() } as const;
+    const { row, created } = await deps.sql.begin((tx) => createQuestion(tx, question, how));
+    return { kind: created ? 'created' : 'exists', question_id: row.id };
   }),
 });
 
@@ -96,8 +89,8 @@ const importAgents = importRoute({
   id: 'importAgents',
   path: '/api/admin/agents/import',
   summary: 'Register up to 100 agents for imported forecasts, linked to the owner of imports',
-  item: agent_item,
-  members: agent_members,
+  item: wire.agent_item,
+  members: wire.agent_members,
   work: eachInTurn(importAgent),
 });
 
@@ -105,8 +98,8 @@ const importPredictions = importRoute({
   id: 'importPredictions',
   path: '/api/admin/predictions/import',
   summary: 'Record up to 100 forecasts of imported agents on imported, undecided questions',
-  item: forecast_item,
-  members: prediction_members,
+  item: wire.forecast_item,
+  members: wire.prediction_members,
   work: importForecasts,
 });
 
@@ -114,8 +107,8 @@ const importResolutions = importRoute({
   id: 'importResolutions',
   path: '/api/admin/resolutions/import',
   summary: 'Decide up to 100 imported questions; what is decided already is left as it is',
-  item: resolution_item,
-  members: question_members,
+  item: wire.resolution_item,
+  members: wire.question_members,
   work: eachInTurn(importResolution),
 });
 

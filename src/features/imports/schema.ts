@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
+import { stated_members } from '../predictions/index.js';
 
 /** The items of an import, except questions, and their results. */
 
@@ -18,10 +19,7 @@ export const forecast_item = Type.Object({
   ...source_members,
   agent: Type.String({ maxLength: 500, description: 'Name of an imported agent.' }),
   prediction: Type.Optional(Type.Boolean()),
-  confidence: Type.Optional(Type.Number()),
-  probability: Type.Optional(Type.Number()),
-  selected_option: Type.Optional(Type.String({ maxLength: 200 })),
-  probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
+  ...stated_members,
   reasoning: Type.Optional(nullable(Type.String({ maxLength: 20_000 }))),
   forecast_at: Type.Optional(nullable(time_schema)),
 });

@@ -32,7 +32,6 @@ export const builtKey = (prefix: string): string => tagged(prefix, 'built');
 
 interface Head {
   readonly total: number;
-  /** How many are in Redis. */
   readonly held: number;
   /** Resolutions from this time on; null: all. */
   readonly since: string | null;
@@ -61,7 +60,6 @@ const readRow = (member: string): BoardRow => ({
   ...JSON.parse(member.slice(id_ends)),
 });
 
-/** Everything that Redis holds of a board. */
 export const membersOf = ({ total, rows }: BoardPage, since: string | null): readonly string[] => [
   writeHead({ total, held: rows.length, since }),
   ...rows.map(writeRow),

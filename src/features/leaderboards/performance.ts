@@ -57,9 +57,9 @@ const streaksOf = ({ results, days }: AgentRecord, today: number): Performance['
 
 export const readPerformance = async (
   db: Db,
-  ask: { readonly agent_id: string; readonly points: number; readonly now: Date },
+  agent: { readonly agent_id: string; readonly points: number; readonly now: Date },
 ): Promise<Performance> => {
-  const record = await readRecord(db, ask.agent_id);
+  const record = await readRecord(db, agent.agent_id);
   const [all, ...categories] = record.rows as [RecordRow, ...RecordRow[]];
   const shown = recordOf(all);
   return {
@@ -71,8 +71,8 @@ export const readPerformance = async (
     brier_convention,
     baseline_score: all.baseline,
     calibration: calibrationOf(record),
-    streak: streaksOf(record, dayOf(ask.now)),
-    tier_progress: tierProgress(ask.points),
+    streak: streaksOf(record, dayOf(agent.now)),
+    tier_progress: tierProgress(agent.points),
     by_category: categories.map((row) => ({ category: row.category ?? '', ...recordOf(row) })),
   };
 };

@@ -5,14 +5,7 @@ import { makeId } from '../../kit/ids.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import { boardKey, builtKey, idOf, membersOf, most_in_redis, writeBoard } from './live.js';
 import { type BoardName, board_kinds, dayOf, type Slice, slicesOf, whole_slice } from './rules.js';
-import {
-  countWrongNets,
-  lockBoards,
-  readPillars,
-  readTops,
-  takeDebaterChanges,
-  takeStandingChanges,
-} from './store.js';
+import * as store from './store.js';
 
 /**
  * Makes the boards in Redis from the record. Redis holds a stamp for each slice: the form of the
@@ -39,7 +32,6 @@ const patient = { statement_ms: 30_000 };
 /** Redis lost the board that was being made; the next turn makes it again. */
 class BoardsLost extends Error {}
 
-/** Boards that are made together. */
 interface BoardSet {
   readonly slot: string;
   readonly slice: Slice;
@@ -47,15 +39,14 @@ interface BoardSet {
 }
 
 const listBoardSets = async (db: Db, day: number): Promise<readonly BoardSet[]> => [
-  ...slicesOf(await readPillars(db), day).map((slice) => ({
+  ...slicesOf(await store.readPillars(db), day).map((slice) => ({
     ...{ slot: slice.slot, slice, kinds: board_kinds },
   })),
   { slot: 'debaters', slice: whole_slice, kinds: ['debaters'] },
 ];
 
-/** The boards of a set, as they belong in Redis. */
 const makeBoards = async (db: Db, prefix: string, { slice, kinds }: BoardSet) => {
-  const boards = await readTops(db, { slice, kinds, most: most_in_redis });
+  const boards = await store.readTops(db, { slice, kinds, most: most_in_redis });
   return boards.map((board) => ({
     key: boardKey(prefix, { ...board, slot: slice.slot }),
     members: membersOf(board, slice.since),
@@ -77,12 +68,12 @@ interface Due extends BoardSet {
 
 /** Takes the changes; what is due then: nothing while another process is at it. */
 const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly Due[]> => {
-  if (!(await lockBoards(tx))) return [];
+  if (!(await store.lockBoards(tx))) return [];
   const prefix = config.REDIS_PREFIX;
   const day = dayOf(clock());
   const { built, stamp } = await readBuilt(redis, prefix, day);
-  const moved = await takeStandingChanges(tx, most_changes);
-  const debaters_moved = await takeDebaterChanges(tx);
+  const moved = await store.takeStandingChanges(tx, most_changes);
+  const debaters_moved = await store.takeDebaterChanges(tx);
   const isMoved = ({ slot, slice: { category } }: BoardSet): boolean => {
     if (slot === 'debaters') return debaters_moved;
     return moved.has(null) || (category === null ? moved.size > 0 : moved.has(category));
@@ -96,7 +87,7 @@ const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly
 };
 
 const makeSet = async ({ redis, config }: Deps, tx: Tx, set: Due): Promise<void> => {
-  if (!(await lockBoards(tx))) return;
+  if (!(await store.lockBoards(tx))) return;
   for (const { key, members } of await makeBoards(tx, config.REDIS_PREFIX, set)) {
     if (!(await writeBoard(redis, key, members))) throw new BoardsLost('Redis was emptied');
   }
@@ -154,9 +145,9 @@ const compare = (name: string, has: readonly string[], wanted: readonly string[]
  * shows until it has.
  */
 export const findBoardDifferences = async (
-  ask: Pick<Deps, 'sql' | 'redis'> & { readonly prefix: string; readonly now: Date },
+  parts: Pick<Deps, 'sql' | 'redis'> & { readonly prefix: string; readonly now: Date },
 ): Promise<readonly string[]> => {
-  const { sql, redis, prefix, now } = ask;
+  const { sql, redis, prefix, now } = parts;
   const found: string[] = [];
   for (const set of await listBoardSets(sql, dayOf(now))) {
     for (const { key, members } of await makeBoards(sql, prefix, set)) {
@@ -165,7 +156,7 @@ export const findBoardDifferences = async (
     }
     if (found.length >= shown) return found.slice(0, shown);
   }
-  const wrong = await countWrongNets(sql);
+  const wrong = await store.countWrongNets(sql);
   if (wrong > 0) found.push(`${wrong} agents have won something else than board_nets says`);
   return found;
 };

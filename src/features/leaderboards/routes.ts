@@ -51,7 +51,6 @@ interface PageOf {
   readonly query: Static<typeof debaters_query>;
 }
 
-/** A page of a board, with the names of its agents. */
 const readLeaderboard = async (
   deps: Needs,
   { by, category, period, query }: PageOf,

@@ -14,7 +14,6 @@ export const agent_kinds = ['agent', 'imported'] as const;
 export type AgentKind = (typeof agent_kinds)[number];
 
 export const board_kinds = ['points', 'accuracy', 'brier', 'calibration'] as const;
-/** Boards of forecasts. */
 export type BoardKind = (typeof board_kinds)[number];
 export const boards = [...board_kinds, 'debaters'] as const;
 export type BoardName = (typeof boards)[number];
@@ -35,10 +34,7 @@ const days_of: Readonly<Record<Period, number | null>> = { all: null, '30d': 30,
 /** The whole UTC day, as a number of days since 1970. */
 export const dayOf = (at: Date): number => Math.floor(at.getTime() / day_ms);
 
-/**
- * Periods are whole UTC days by the time of resolution: `7d` is today and the six days before. So a
- * board changes by itself only at midnight.
- */
+/** Whole UTC days by the time of resolution, so a board changes by itself only at midnight. */
 const sinceOf = (period: Period, day: number): string | null => {
   const days = days_of[period];
   return days === null ? null : new Date((day - days + 1) * day_ms).toISOString();
@@ -75,7 +71,6 @@ export const slicesOf = (categories: readonly string[], day: number): readonly S
 export interface Sums {
   readonly n: number;
   readonly correct: number;
-  /** Wins less losses. */
   readonly net: number;
   readonly brier: number;
   readonly squares: number;
@@ -132,7 +127,6 @@ const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
   return error === null ? null : fractions(error.interval);
 };
 
-/** The figures of a row besides its place. */
 export interface Detail {
   readonly n: number;
   readonly interval: Interval | null;
@@ -152,6 +146,5 @@ export const shownValue = (kind: BoardName, key: number): number => {
   return kind === 'accuracy' ? percent(0 - key) : key;
 };
 
-/** An interval in the unit of its board. */
 export const intervalView = (kind: BoardName, interval: Interval | null): Interval | null =>
   interval === null || kind !== 'accuracy' ? interval : percents(interval);

@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
+import { readTotal } from '../../db/rows.js';
 import { least_resolved } from '../points/index.js';
 import {
   type AgentKind,
@@ -77,7 +78,6 @@ const putNets = async (tx: Tx, agents: readonly string[]): Promise<void> => {
     where (b.kind, b.net) is distinct from (excluded.kind, excluded.net)`;
 };
 
-/** Deletes all rows of `debater_changes`; whether there were any. */
 export const takeDebaterChanges = async (tx: Tx): Promise<boolean> => {
   const rows = await tx`delete from debater_changes`;
   return rows.count > 0;
@@ -213,7 +213,6 @@ const ranked = (db: Db, slice: Slice, kinds: readonly BoardName[]) => {
 export interface BoardRow {
   readonly agent_id: string;
   readonly key: number;
-  /** Equal keys share one. */
   readonly rank: number;
   readonly detail: Detail;
 }
@@ -324,14 +323,12 @@ export const readRank = async (db: Db, agent_id: string): Promise<number> => {
 };
 
 /** How many of `board_nets` differ from the scores, for `npm run verify`. */
-export const countWrongNets = async (db: Db): Promise<number> => {
-  const [row] = await db<{ wrong: number }[]>`
-    select count(*)::integer as wrong
+export const countWrongNets = (db: Db) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::integer as total
     from (${netsOf(db, db`true`)}) n
     full join board_nets b using (agent_id)
-    where (n.kind, n.net) is distinct from (b.kind, b.net)`;
-  return row?.wrong ?? 0;
-};
+    where (n.kind, n.net) is distinct from (b.kind, b.net)`);
 
 /** The resolved predictions of one agent in a category, or in all (null). */
 export interface RecordRow {

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { anonymous, replyRaw, routeFor } from '../../http/route.js';
 import { isFault } from '../../kit/fault.js';
-import { type LogEntry, readData } from '../events/index.js';
+import { type LogEntry, readData, timeOf } from '../events/index.js';
 import { findVisible, question_faults, question_params } from '../questions/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import { readLife, readNews } from './feed-store.js';
@@ -11,7 +11,6 @@ import { readLife, readNews } from './feed-store.js';
 
 const route = routeFor<Deps & TaxonomyParts>();
 
-/** An event in a title and a few sentences for people. */
 interface Story {
   readonly title: string;
   readonly content: string;
@@ -82,9 +81,6 @@ const element = (name: string, text: string): string => `<${name}>${escapeXml(te
 const link = (rel: string, type: string, href: string): string =>
   `<link rel="${rel}" type="${type}" href="${escapeXml(href)}"/>`;
 
-const timeOf = ({ body }: LogEntry): string =>
-  (JSON.parse(body) as { timestamp: string }).timestamp;
-
 /** The id is that of the event, so an entry stays the same entry after a deployment. */
 const writeEntry = (entry: LogEntry, public_url: string): string => {
   const { id, event, offset, question_id, category, subcategory } = entry;
@@ -114,7 +110,6 @@ interface Feed {
   readonly id: string;
   readonly title: string;
   readonly subtitle: string;
-  /** The address of the feed. */
   readonly href: string;
   readonly public_url: string;
   readonly events: readonly LogEntry[];

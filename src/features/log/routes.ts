@@ -6,16 +6,7 @@ import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { type TopicRef, ws_faults } from '../../socket/frames.js';
 import { type LogEntry, readFilter, resolveTopic } from '../events/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
-import {
-  type EventsQuery,
-  events_answer,
-  events_query,
-  type Gap,
-  log_faults,
-  type StreamQuery,
-  stream_query,
-  wait_most_s,
-} from './schema.js';
+import * as wire from './schema.js';
 import type { LogConnection, LogPage, LogParts, LogWatch, Wanted } from './watch.js';
 
 /** The event log over HTTP: pages, long-polls and a stream, over the cursor of the websocket. */
@@ -26,7 +17,7 @@ const route = routeFor<Parts>();
 
 /** The topics and the filter, as far as this caller may have them. */
 const readWanted = (
-  { query, caller }: Pick<Context<unknown, StreamQuery>, 'query' | 'caller'>,
+  { query, caller }: Pick<Context<unknown, wire.StreamQuery>, 'query' | 'caller'>,
   { taxonomy }: TaxonomyParts,
 ): Wanted | Fault => {
   const pillars = taxonomy.latest();
@@ -47,7 +38,7 @@ const readWanted = (
 const isPrivate = ({ refs }: Wanted): boolean => refs.some(({ label }) => label === 'me');
 
 /** The gap where the answer does not go on right after `after`; null where it does. */
-const findGap = async (watch: LogWatch, after: number | undefined): Promise<Gap | null> => {
+const findGap = async (watch: LogWatch, after: number | undefined): Promise<wire.Gap | null> => {
   if (after === undefined) return null;
   if (!(await watch.hasReached(after))) return { reason: 'epoch', after, until: watch.head() };
   const until = watch.oldest() - 1;
@@ -57,7 +48,7 @@ const findGap = async (watch: LogWatch, after: number | undefined): Promise<Gap 
 const readAfter = (text: string): number | Fault =>
   /^\d{1,15}$/.test(text) ? Number(text) : refuseCursor();
 
-type EventsContext = Context<unknown, EventsQuery>;
+type EventsContext = Context<unknown, wire.EventsQuery>;
 
 /** Waits for something wanted; what there is then, or why the caller may no longer have it. */
 const awaitPage = async (
@@ -141,12 +132,12 @@ const events = route({
   summary: 'Events of the log after an offset; may wait for the next one',
   tag: 'events',
   auth: 'public',
-  query: events_query,
-  returns: { 200: events_answer },
+  query: wire.events_query,
+  returns: { 200: wire.events_answer },
   also_produces: ['application/x-ndjson'],
   faults: read_faults,
   cacheable: true,
-  longest_ms: (wait_most_s + 15) * 1_000,
+  longest_ms: (wire.wait_most_s + 15) * 1_000,
   handle: listEvents,
 });
 
@@ -172,7 +163,7 @@ interface StreamOptions {
   /** The topics by the names that the client sent. */
   readonly labels: readonly string[];
   readonly after: number;
-  readonly gap: Gap | null;
+  readonly gap: wire.Gap | null;
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal;
   readonly connection: LogConnection;
@@ -228,7 +219,7 @@ async function* streamEvents(options: StreamOptions): AsyncGenerator<string> {
 }
 
 /** A client that comes back names the last id it has seen, in the header or in its address. */
-const placeOf = (ctx: Context<unknown, StreamQuery>): number | undefined => {
+const placeOf = (ctx: Context<unknown, wire.StreamQuery>): number | undefined => {
   const seen = ctx.header('last-event-id');
   return /^\d{1,15}$/.test(seen) ? Number(seen) : ctx.query.after;
 };
@@ -242,7 +233,7 @@ const stream_headers = {
 };
 
 const openStream = async (
-  ctx: Context<unknown, StreamQuery>,
+  ctx: Context<unknown, wire.StreamQuery>,
   parts: Parts,
 ): Promise<Reply | Fault> => {
   const { log_watch: watch } = parts;
@@ -281,7 +272,7 @@ const stream = route({
   summary: 'The log as server-sent events: what was missed, then what happens',
   tag: 'events',
   auth: 'public',
-  query: stream_query,
+  query: wire.stream_query,
   returns: { 200: Type.String() },
   produces: 'text/event-stream',
   faults: read_faults,
@@ -298,11 +289,11 @@ const plainSocket = route({
   tag: 'events',
   auth: 'public',
   returns: {},
-  faults: [log_faults.UPGRADE_REQUIRED],
+  faults: [wire.log_faults.UPGRADE_REQUIRED],
   documented: false,
   allows_key_in_query: true,
   handle: () =>
-    refuse(log_faults.UPGRADE_REQUIRED, {
+    refuse(wire.log_faults.UPGRADE_REQUIRED, {
       headers: { Upgrade: 'websocket', Connection: 'Upgrade' },
     }),
 });

@@ -168,7 +168,7 @@ export const createLogWatch = (sql: Sql, recent: Recent<PublishedEvent>) => {
   let head = -1;
   let follower: Pick<Follower, 'head' | 'oldest'> = { head: 0, oldest: 1 };
 
-  const ask = <T>(work: () => Promise<T>): Promise<T> =>
+  const query = <T>(work: () => Promise<T>): Promise<T> =>
     gate(() => withDeadline(work(), read_deadline_ms, 'Reading the log'));
 
   return {
@@ -197,7 +197,7 @@ export const createLogWatch = (sql: Sql, recent: Recent<PublishedEvent>) => {
       let until = Math.max(head, after);
       if (after < recent.from()) {
         until = Math.min(head, after + span_most);
-        entries = await ask(() => readMatching(sql, wanted.refs, { after, until, limit }));
+        entries = await query(() => readMatching(sql, wanted.refs, { after, until, limit }));
       } else {
         const found = recent.after(after).filter((one) => isWanted(wanted, one));
         entries = found.slice(0, limit).map(({ about }) => about);
@@ -209,7 +209,7 @@ export const createLogWatch = (sql: Sql, recent: Recent<PublishedEvent>) => {
     awaitNext: waiters.begin,
     /** Whether the record has come so far, though this process may not have. */
     hasReached: async (offset: number): Promise<boolean> =>
-      offset <= head || offset <= (await ask(() => readHead(sql))),
+      offset <= head || offset <= (await query(() => readHead(sql))),
     /** Ends every stream and every wait; those that come later end at once. */
     end: waiters.end,
     hasEnded: waiters.hasEnded,
@@ -220,7 +220,6 @@ export const createLogWatch = (sql: Sql, recent: Recent<PublishedEvent>) => {
 
 export type LogWatch = ReturnType<typeof createLogWatch>;
 
-/** The part of a process's deps that this feature adds. */
 export interface LogParts {
   readonly log_watch: LogWatch;
 }

@@ -55,14 +55,12 @@ interface ActCall {
   readonly at: Date;
   /** From when on it is hidden or suspended; null to end that. */
   readonly since: Date | null;
-  /** Writes the line of the audit log. */
   record(more: Partial<RecordedAct>): Promise<void>;
 }
 
 interface Subject {
   readonly kind: 'prediction' | 'comment' | 'agent';
   readonly absent: FaultDef;
-  /** Of the path. */
   readonly parameter: 'id' | 'pid';
   readonly returns: TSchema;
   /** Does the act; the answer, or undefined when there is no subject with this id. */
@@ -141,19 +139,19 @@ const actRoute = (subject: Subject, verb: Verb, named: { id: string; summary: st
       if (isFault(reason)) return reason;
       const id = (ctx.params as Record<string, string>)[parameter]!.toLowerCase();
       const admin = adminName(ctx.caller);
-      const body = await sql.begin(async (tx) => {
+      let question_id: string | undefined;
+      const answer = await ctx.write(sql, async (tx) => {
         const at = clock();
         const line = { admin, act: `${kind}.${verb}` as Act, subject: { kind, id }, reason, at };
         const record = (more: Partial<RecordedAct>) => recordAct(tx, { ...line, ...more });
         const since = verb === 'restore' ? null : at;
         const done = await subject.work(tx, { id, reason, at, since, record });
-        if (done !== undefined) await ctx.keep(tx, reply(200, done));
-        return done;
+        question_id = done?.question_id;
+        return done === undefined ? refuse(absent) : reply(200, done);
       });
-      if (body === undefined) return refuse(absent);
-      if (body.question_id === undefined) principals.forget(id);
-      else questions.forget(body.question_id);
-      return reply(200, body);
+      if (kind === 'agent') principals.forget(id);
+      if (question_id !== undefined) questions.forget(question_id);
+      return answer;
     },
   });
 };

@@ -1,4 +1,5 @@
 import type { Db } from '../../db/client.js';
+import { newestFirst } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 
 /** Hidden content, for admins; the queries use an index of hidden rows only. */
@@ -20,17 +21,13 @@ const hiddenRows = (db: Db, kind: ContentKind | undefined) => db`
 
 /** The newest texts first; one row more than the page. */
 export const listHidden = (db: Db, kind: ContentKind | undefined, page: PageAsk) => {
-  const after = page.after?.[0] as string | undefined;
   return db<HiddenRow[]>`
     select
       h.kind, h.id, h.question_id, h.agent_id as user_id, g.name as user_name, h.content,
       h.created_at, h.hidden_at
     from (${hiddenRows(db, kind)}) as h
     join agents g on g.id = h.agent_id
-    ${after === undefined ? db`` : db`where h.id < ${after}::uuid`}
-    order by h.id desc
-    limit ${page.limit + 1}
-    offset ${page.offset}`;
+    where true ${newestFirst(db, 'h.id', page)}`;
 };
 
 export const countHidden = async (db: Db, kind: ContentKind | undefined) => {

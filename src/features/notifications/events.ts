@@ -1,18 +1,14 @@
 import type { Deps } from '../../http/deps.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { type LogEntry, type Projector, readData } from '../events/index.js';
+import { type LogEntry, type Projector, readData, timeOf } from '../events/index.js';
 import { dropOld, insertNotices, type Notice } from './store.js';
 
-/**
- * A reply is notified in the transaction that gives its event an offset. That happens once, and so
- * the author gets one notification.
- */
+/** A reply is notified in the transaction that gives its event an offset, and so once. */
 
 const noticeOf = (entry: LogEntry): readonly Notice[] => {
   if (entry.event !== 'comment.reply' || entry.audience_id === null) return [];
   const data = readData(entry);
-  const { timestamp } = JSON.parse(entry.body) as { timestamp: string };
   return [
     {
       agent_id: entry.audience_id,
@@ -21,7 +17,7 @@ const noticeOf = (entry: LogEntry): readonly Notice[] => {
       ...(entry.question_id === null ? {} : { question_id: entry.question_id }),
       subject_id: String(data['comment_id']),
       details: { replier_name: data['replier_name'] },
-      at: new Date(timestamp),
+      at: new Date(timeOf(entry)),
     },
   ];
 };

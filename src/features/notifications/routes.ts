@@ -30,7 +30,6 @@ const pointsOf = (net: unknown): string => {
 const withReason = (reason: unknown): string =>
   typeof reason === 'string' ? ` Reason: ${reason}` : '';
 
-/** The sentence of a notification. */
 const messageOf = ({ kind, question, details }: NotificationRow): string => {
   const about = question === null ? 'a question' : `“${shorten(question)}”`;
   const content = textOf(details['content_kind'], 'content');
@@ -113,13 +112,11 @@ const readNotifications = route({
       });
     }
     const agent_id = ctx.caller.id;
-    return sql.begin(async (tx) => {
+    return ctx.write(sql, async (tx) => {
       const named = { ids: ids ?? null, until: until ?? null };
       const marked = await markRead(tx, { agent_id, ...named, at: clock() });
       const { unread } = await countNotifications(tx, agent_id);
-      const answer = reply(200, { marked, unread });
-      await ctx.keep(tx, answer);
-      return answer;
+      return reply(200, { marked, unread });
     });
   },
 });

@@ -37,7 +37,6 @@ export const notifications_query = Type.Object({
   ...page_query,
 });
 
-/** Most ids in one call that marks as read. */
 export const most_ids = 100;
 
 export const read_body = Type.Object({
@@ -46,4 +45,3 @@ export const read_body = Type.Object({
     Type.String({ format: 'uuid', description: 'Marks this one and all that are older.' }),
   ),
 });
-export type ReadBody = Static<typeof read_body>;

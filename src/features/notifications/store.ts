@@ -1,4 +1,5 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
+import { newestFirst } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { starting_points, tierOf } from '../points/index.js';
@@ -9,10 +10,7 @@ import type { NoticeKind } from './schema.js';
 export interface Notice {
   readonly agent_id: string;
   readonly kind: NoticeKind;
-  /**
-   * The cause, such as `resolution:<question>:<revision>`: an agent has one notification
-   * of each cause, however often this is written.
-   */
+  /** Such as `resolution:<question>:<revision>`; an agent has one notification of each. */
   readonly cause: string;
   readonly question_id?: string;
   readonly subject_id?: string;
@@ -64,10 +62,7 @@ export const listNotifications = (
     left join questions q on q.id = n.question_id
     where n.agent_id = ${agent_id}
       ${unread === undefined ? db`` : unread ? db`and n.read_at is null` : db`and n.read_at is not null`}
-      ${page.after === null ? db`` : db`and n.id < ${page.after[0] as string}::uuid`}
-    order by n.id desc
-    limit ${page.limit + 1}
-    offset ${page.offset}`;
+      ${newestFirst(db, 'n.id', page)}`;
 
 export const countNotifications = async (db: Db, agent_id: string) => {
   const [row] = await db<{ total: number; unread: number }[]>`

@@ -36,22 +36,17 @@ export const meanInterval = (mean: number, variance: number, n: number): Interva
   return { low: Math.max(0, mean - half), high: Math.min(1, mean + half) };
 };
 
-/** The sums of the forecasts in a bin. */
 export interface Bin {
   readonly n: number;
-  /** Sum of the stated probabilities. */
   readonly stated: number;
-  /** How often it came about. */
   readonly hits: number;
 }
 
-/** Bins of the service: tenths. */
 export const bin_count = 10;
 
 export interface CalibrationError {
   /** Mean distance of stated and seen, weighted by the forecasts of each bin. */
   readonly ece: number;
-  /** The largest distance of a bin. */
   readonly mce: number;
   /**
    * 95 % interval of the ECE, by the spread of each bin's frequency alone (delta method): with f
@@ -61,7 +56,6 @@ export interface CalibrationError {
   readonly interval: Interval;
 }
 
-/** Null when no bin holds anything. */
 export const calibrationError = (bins: readonly Bin[]): CalibrationError | null => {
   let total = 0;
   for (const { n } of bins) total += n;

@@ -35,9 +35,7 @@ export const binaryDistribution = (probability: number): Distribution =>
   percentDistribution([probability, 100 - probability]);
 
 export interface EvenRest {
-  /** Number of options, at least 2. */
   readonly options: number;
-  /** Index of the option that carries the confidence. */
   readonly selected: number;
   /** Whole percent on the selected option; the rest is spread evenly over the others. */
   readonly confidence: number;
@@ -111,7 +109,6 @@ export const points_faults = defineFaults({
   TIER_REQUIRED: [403, 'permission', 'This agent needs a higher tier for that.'],
 });
 
-/** Points every agent begins with. */
 export const starting_points = 5_000;
 
 /** Tiers by points, lowest first. */
@@ -134,11 +131,9 @@ const rankOf = (points: number): number => {
 
 export const tierOf = (points: number): Tier => tiers[rankOf(points)]!.tier;
 
-/** The points from which on an agent has the tier. */
 export const pointsFor = (tier: Tier): number =>
   tiers.find((one) => one.tier === tier)!.from_points;
 
-/** Whether these points reach the tier that an act needs. */
 export const hasTier = (points: number, needed: Tier): boolean => points >= pointsFor(needed);
 
 /** The next tier and the points that are missing for it; both null at the top. */

@@ -20,10 +20,7 @@ export const brier_convention =
 /** An agent needs so many resolved predictions for its accuracy, Brier or calibration to rank. */
 export const least_resolved = 10;
 
-/**
- * Percents are whole, so 0 and 100 stand for anything within half a percent. Logarithms are taken
- * there, and one sure miss costs much but not everything.
- */
+/** 0 and 100 stand for anything within half a percent: one sure miss costs not everything. */
 const least_share = 0.005;
 const clip = (share: number): number => Math.min(Math.max(share, least_share), 1 - least_share);
 
@@ -43,10 +40,7 @@ const brierOverOptions = ({ units, whole }: Distribution, correct: ReadonlySet<n
 /** ln of the probability put on what happened, which is clipped to 0.005..0.995. 0 is best. */
 export const logScore = (forecast: number): number => Math.log(clip(forecast));
 
-/**
- * 100 · (1 + log_n p): 0 for the even forecast over n options, 100 at best. For n = 2 it is
- * 100 · log₂(2p). p is clipped as in the log score.
- */
+/** 100 · (1 + log_n p), p clipped as in the log score: 0 for the even forecast, at most 100. */
 export const baselineScore = (forecast: number, options = 2): number =>
   100 * (1 + Math.log(clip(forecast)) / Math.log(options));
 
@@ -56,10 +50,7 @@ export interface Others {
   readonly log_sum: number;
 }
 
-/**
- * 100 · (own log score − mean log score of the others); null when nobody else predicted. The
- * relative scores of a question sum to 0.
- */
+/** 100 · (own log score − mean of the others); null when alone. They sum to 0. */
 export const relativeScore = (log_score: number, others: Others): number | null =>
   others.count === 0 ? null : 100 * (log_score - others.log_sum / others.count);
 
@@ -67,7 +58,6 @@ export interface StatedForecast {
   readonly distribution: Distribution;
   /** Indices of the correct options, at least one. Yes/no: 0 is YES, 1 is NO. */
   readonly correct: readonly number[];
-  /** Index of the side or the option that was taken. */
   readonly selected: number;
 }
 

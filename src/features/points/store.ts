@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
+import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { starting_points } from './rules.js';
@@ -12,7 +13,6 @@ interface Entry {
   readonly agent_id: string;
   /** Why: `registration`, `settlement`, `reversal`, `referral`, … */
   readonly reason: string;
-  /** Points, positive or negative. */
   readonly amount: number;
   /** The subject, such as a prediction or a recruited agent. */
   readonly subject_id?: string;
@@ -52,16 +52,14 @@ export const postEntry = async (tx: Tx, entry: Entry): Promise<number> => {
   return row.balance;
 };
 
-export const readAccount = async (db: Db, agent_id: string) => {
-  const [row] = await db<{ balance: number; prediction_count: number }[]>`
+export const readAccount = (db: Db, agent_id: string) =>
+  firstRow(db<{ balance: number; prediction_count: number }[]>`
     select
       balance,
       (select count(*)::integer from predictions p where p.agent_id = c.agent_id)
         as prediction_count
     from accounts c
-    where agent_id = ${agent_id}`;
-  return row;
-};
+    where agent_id = ${agent_id}`);
 
 /** Opens the account of a new agent with the starting points; in the registration's transaction. */
 export const openAccount = async (tx: Tx, agent_id: string, at: Date): Promise<void> => {
@@ -75,18 +73,13 @@ export const readLedger = (db: Db, agent_id: string, page: PageAsk): Promise<Led
     select id, reason, amount, balance_after, subject_id, question_id, created_at
     from ledger
     where agent_id = ${agent_id}
-      and (${page.after === null} or id < ${(page.after?.[0] ?? null) as string | null}::uuid)
-    order by id desc
-    offset ${page.offset}
-    limit ${page.limit + 1}`;
+      ${newestFirst(db, 'id', page)}`;
 
-export const countLedger = async (db: Db, agent_id: string): Promise<number> => {
-  const [row] = await db<{ total: number }[]>`
+export const countLedger = (db: Db, agent_id: string) =>
+  readTotal(db<{ total: number }[]>`
     select count(*)::int as total
     from ledger
-    where agent_id = ${agent_id}`;
-  return row?.total ?? 0;
-};
+    where agent_id = ${agent_id}`);
 
 /** The effect of one settled prediction on the account of its agent. */
 export interface Settlement {

@@ -45,7 +45,6 @@ const columns = {
   reasoning: { type: 'text' },
   citations: { type: 'text[]', wire: Type.Array(text) },
   model_family: { type: 'text', wire: text },
-  /** Any value of JSON. */
   resolution_protocol: { type: 'json', is_null: true, wire: Type.Unknown() },
   prior_probability: { type: 'smallint', is_null: true, wire: nullable(percent) },
   prior_basis: { type: 'text', is_null: true, wire: nullable(text) },

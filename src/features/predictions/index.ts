@@ -12,7 +12,7 @@ export { createPlacing } from './placing.js';
 export { createReach } from './reach.js';
 export { readCitation, readSections, type Sections } from './reasoning.js';
 export { routes } from './routes.js';
-export { hasFailures, prediction_faults, refuseFailures } from './schema.js';
+export { hasFailures, prediction_faults, refuseFailures, stated_members } from './schema.js';
 export { seesReasoning, showPredictions, sightHeaders } from './sight.js';
 export {
   distributionOf,

@@ -14,25 +14,6 @@ import { countFamily, readOwnPrediction, readUsedCitations } from './store.js';
 
 const most_predictions_listed = 200;
 
-interface Obstacles {
-  readonly linked: boolean;
-  readonly closed: string | null;
-  readonly has_own: boolean;
-  readonly family_full: boolean;
-}
-
-/** The first thing in the way, in the order in which a prediction would meet it. */
-const findObstacle = (obstacles: Obstacles): { code: string; message: string } | null => {
-  const { linked, closed, has_own, family_full } = obstacles;
-  const { AGENT_NOT_LINKED } = common_faults;
-  const { DUPLICATE_PREDICTION, MODEL_LIMIT_REACHED } = prediction_faults;
-  if (!linked) return { code: AGENT_NOT_LINKED.code, message: AGENT_NOT_LINKED.sentence };
-  if (closed !== null) return { code: question_faults.QUESTION_NOT_OPEN.code, message: closed };
-  if (has_own) return { code: DUPLICATE_PREDICTION.code, message: DUPLICATE_PREDICTION.sentence };
-  if (family_full) return { code: MODEL_LIMIT_REACHED.code, message: MODEL_LIMIT_REACHED.sentence };
-  return null;
-};
-
 export const preflightOf = async (
   { sql, config, clock }: Deps,
   question: QuestionRow,
@@ -46,17 +27,20 @@ export const preflightOf = async (
     cap === 0 ? null : countFamily(sql, question.id, agent.model_family),
   ]);
   const points = account?.balance ?? 0;
-  const obstacle = findObstacle({
-    linked: agent.owner_id !== null,
-    closed: whyNotOpen(question, clock()),
-    has_own: own !== undefined,
-    family_full: family_count !== null && family_count >= cap,
-  });
+  const closed = whyNotOpen(question, clock());
+  // In the order in which a prediction would meet them.
+  const obstacles = [
+    agent.owner_id === null ? common_faults.AGENT_NOT_LINKED : null,
+    closed === null ? null : { ...question_faults.QUESTION_NOT_OPEN, sentence: closed },
+    own === undefined ? null : prediction_faults.DUPLICATE_PREDICTION,
+    (family_count ?? -1) >= cap ? prediction_faults.MODEL_LIMIT_REACHED : null,
+  ];
+  const obstacle = obstacles.find((one) => one !== null);
   return {
     question_id: question.id,
-    can_predict: obstacle === null,
+    can_predict: obstacle === undefined,
     reason: obstacle?.code ?? null,
-    message: obstacle?.message ?? null,
+    message: obstacle?.sentence ?? null,
     requirements: {
       ...reasoning_limits,
       sections: [...section_names],

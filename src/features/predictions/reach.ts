@@ -1,12 +1,13 @@
-import { createHash } from 'node:crypto';
 import type { Config } from '../../config.js';
-import { makeFairPool } from '../../kit/cache.js';
+import { makeCache, makeFairPool } from '../../kit/cache.js';
+import { sha256 } from '../../kit/ids.js';
 import {
   type ClientOptions,
   createGuardedClient,
   outboundOptions,
 } from '../../kit/outbound/client.js';
 import { call_errors } from '../../kit/outbound/connection.js';
+import { withDeadline } from '../../kit/service.js';
 
 /**
  * Whether the pages that a reasoning cites can be read. Each is asked for by HEAD, and where that
@@ -16,16 +17,13 @@ import { call_errors } from '../../kit/outbound/connection.js';
  *
  * An api process asks for few pages at once, fewer of them for one agent. Where there is no room,
  * or the time is up, nothing is known, and a prediction that needs to know is refused until later:
- * whoever keeps this busy gets nothing past the gate.
+ * an agent that fills the queue gets no prediction past the gate.
  */
-export interface Reach {
-  /** Those that cannot be read, with the end of a sentence why; null: it could not be found out. */
-  findUnreachable(ask: {
-    readonly urls: readonly string[];
-    readonly agent_id: string;
-    /** On the clock of `performance.now()`. */
-    readonly until_ms: number;
-  }): Promise<ReadonlyMap<string, string> | null>;
+interface ReachRequest {
+  readonly urls: readonly string[];
+  readonly agent_id: string;
+  /** On the clock of `performance.now()`. */
+  readonly until_ms: number;
 }
 
 /** Of all checks of one call together; well below the deadline of a request. */
@@ -42,7 +40,7 @@ const room = { at_once: 32, of_each: 8, waiting: 256, waiting_of_each: 64 };
 const there = new Set([401, 402, 403, 416, 429, 451]);
 const is_gone = 410;
 
-interface Known {
+interface Found {
   readonly problem: string | null;
   readonly until_ms: number;
 }
@@ -61,7 +59,7 @@ const makeLook = ({ public_name, ...options }: ReachOptions) => {
     Connection: 'close',
   };
 
-  const ask = async (url: string, left: () => number) => {
+  const probe = async (url: string, left: () => number) => {
     const target = client.parse(url);
     if (target.kind === 'problem') return { problem: explain(target.sentence) };
     const head = await client.look({ target, method: 'HEAD', headers, wall_ms: left() });
@@ -84,74 +82,55 @@ const makeLook = ({ public_name, ...options }: ReachOptions) => {
     let next = new URL(url);
     for (let hop = 0; hop <= most_redirects; hop += 1) {
       next.hash = '';
-      const told = await ask(next.href, left);
-      if (told.next === undefined) return told.problem;
-      next = told.next;
+      const probed = await probe(next.href, left);
+      if (probed.next === undefined) return probed.problem;
+      next = probed.next;
     }
     return 'leads on and on';
   };
 };
 
-export const makeReach = (options: ReachOptions): Reach => {
+export const makeReach = (options: ReachOptions) => {
   const lookAt = makeLook(options);
   const pool = makeFairPool(room);
-  /** By digest, what was used longest ago first. */
-  const known = new Map<string, Known>();
-  const under_way = new Map<string, Promise<string | null | undefined>>();
-
-  const keep = (key: string, problem: string | null): void => {
-    known.delete(key);
-    const kept_ms = problem === null ? kept_good_ms : kept_bad_ms;
-    known.set(key, { problem, until_ms: performance.now() + kept_ms });
-    for (const oldest of known.keys()) {
-      if (known.size <= most_kept) break;
-      known.delete(oldest);
-    }
-  };
+  const pages = makeCache<Found | undefined>({
+    ...{ most: most_kept, ttl_ms: kept_good_ms },
+    isKept: (found) => found !== undefined,
+  });
 
   /** Undefined: there was no room to look. */
-  const find = (url: string, agent_id: string): Promise<string | null | undefined> => {
-    const key = createHash('sha256').update(url).digest('base64');
-    const found = known.get(key);
-    if (found !== undefined && found.until_ms > performance.now()) {
-      return Promise.resolve(found.problem);
-    }
-    const same = under_way.get(key);
-    if (same !== undefined) return same;
-    const work = pool.run(agent_id, async () => {
-      const problem = await lookAt(url);
-      keep(key, problem);
-      return problem;
-    });
-    under_way.set(key, work);
-    return work.finally(() => under_way.delete(key));
+  const find = async (url: string, agent_id: string): Promise<Found | undefined> => {
+    const key = sha256(url, 'base64url');
+    if ((pages.peek(key)?.until_ms ?? Infinity) <= performance.now()) pages.forget(key);
+    return pages.get(key, () =>
+      pool.run(agent_id, async () => {
+        const problem = await lookAt(url);
+        const kept_ms = problem === null ? kept_good_ms : kept_bad_ms;
+        return { problem, until_ms: performance.now() + kept_ms };
+      }),
+    );
   };
 
   return {
-    async findUnreachable({ urls, agent_id, until_ms }) {
+    /** Those that cannot be read, with the end of a sentence why; null: it could not be found out. */
+    async findUnreachable({ urls, agent_id, until_ms }: ReachRequest) {
       const looks = Promise.all(urls.map((url) => find(url, agent_id)));
-      const found = await inTime(looks, until_ms - performance.now());
-      if (found === undefined || found.includes(undefined)) return null;
-      const problems = found.map((problem, index) => [urls[index] ?? '', problem ?? ''] as const);
-      return new Map(problems.filter(([, problem]) => problem !== ''));
+      const left_ms = Math.max(0, until_ms - performance.now());
+      const found = await withDeadline(looks, left_ms, 'Looking at sources').catch(() => []);
+      const problems = new Map<string, string>();
+      for (const [index, url] of urls.entries()) {
+        const one = found[index];
+        if (one === undefined) return null;
+        if (one.problem !== null) problems.set(url, one.problem);
+      }
+      return problems;
     },
   };
 };
+export type Reach = ReturnType<typeof makeReach>;
 
 /** Of HEAD: some servers close the connection, or answer with a body that nobody asked for. */
 const is_worth_get: ReadonlySet<string> = new Set(['connection_lost', 'answer_invalid']);
 
 const explain = (sentence: string): string =>
   `could not be read (${sentence.charAt(0).toLowerCase()}${sentence.slice(1, -1)})`;
-
-const inTime = async <T>(work: Promise<T>, ms: number): Promise<T | undefined> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), Math.max(0, ms));
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-};

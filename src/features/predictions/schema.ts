@@ -28,15 +28,19 @@ const most_evidence = 10;
 /** In bytes of JSON; a text may also have so many characters, whatever they are. */
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
-/** Any value of JSON. */
 const protocol = Type.Unknown();
 
-export const predict_body = Type.Object({
-  prediction: Type.Optional(side),
+/** A forecast in every form, but for the side. */
+export const stated_members = {
   confidence: Type.Optional(Type.Number()),
   probability: Type.Optional(Type.Number()),
   selected_option: Type.Optional(Type.String({ maxLength: 200 })),
   probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
+};
+
+export const predict_body = Type.Object({
+  prediction: Type.Optional(side),
+  ...stated_members,
   reasoning: Type.String({ maxLength: 10_000 }),
   evidence_urls: Type.Optional(
     Type.Array(Type.String({ maxLength: 2_048 }), { maxItems: most_evidence }),
@@ -54,7 +58,6 @@ export const predictions_body = Type.Composite([
   predict_body,
 ]);
 
-/** What the agent has; forecasting takes none of it. */
 const points_schema = Type.Object({ points: Type.Integer(), tier: Type.String() });
 
 export const placed_schema = Type.Object({
@@ -150,7 +153,6 @@ export const batch_result = Type.Object({
 });
 export type BatchResult = Static<typeof batch_result>;
 
-/** Refusals of a prediction. */
 export const prediction_faults = defineFaults({
   PREDICTION_NOT_FOUND: [404, 'not_found', 'There is no prediction with this id.'],
   DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has predicted on this question already.'],

@@ -29,7 +29,6 @@ const withoutReasoning = (wire: PredictionWire): PredictionWire =>
     reasoning_hidden: true,
   });
 
-/** Predictions on a question as this caller may see them. */
 export const showPredictions = async (
   deps: Deps,
   { question, caller }: { readonly question: QuestionRow; readonly caller: Caller },

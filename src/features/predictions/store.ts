@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
+import { firstRow, readTotal } from '../../db/rows.js';
 import type { CursorKey, PageAsk } from '../../http/page.js';
 import { type PredictionRow, read_sql } from './columns.js';
 
@@ -31,26 +32,16 @@ export const givenSides = (db: Db) => db`
   ) as s`;
 
 /** As everybody may see it: none when it is hidden. */
-export const readPrediction = async (db: Db, id: string): Promise<PredictionRow | undefined> => {
-  const [row] = await db<PredictionRow[]>`
+export const readPrediction = (db: Db, id: string) =>
+  firstRow(db<PredictionRow[]>`
     ${selectPrediction(db)}
-    where p.id = ${id} and p.hidden_at is null`;
-  return row;
-};
+    where p.id = ${id} and p.hidden_at is null`);
 
-/** The prediction of an agent on a question, which is at most one. */
-export const readOwnPrediction = async (
-  db: Db,
-  question_id: string,
-  agent_id: string,
-): Promise<PredictionRow | undefined> => {
-  const [row] = await db<PredictionRow[]>`
+export const readOwnPrediction = (db: Db, question_id: string, agent_id: string) =>
+  firstRow(db<PredictionRow[]>`
     ${selectPrediction(db)}
-    where p.question_id = ${question_id} and p.agent_id = ${agent_id}`;
-  return row;
-};
+    where p.question_id = ${question_id} and p.agent_id = ${agent_id}`);
 
-/** The id of the prediction with this number. */
 export const readIdBySeq = async (
   db: Db,
   question_id: string,
@@ -78,17 +69,11 @@ export const readUsedCitations = async (
   return { urls, complete: rows.length <= most_predictions };
 };
 
-export const countFamily = async (
-  db: Db,
-  question_id: string,
-  model_family: string,
-): Promise<number> => {
-  const [row] = await db<{ count: number }[]>`
-    select count(*)::integer as count
+export const countFamily = (db: Db, question_id: string, model_family: string) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::integer as total
     from predictions
-    where question_id = ${question_id} and model_family = ${model_family}`;
-  return row?.count ?? 0;
-};
+    where question_id = ${question_id} and model_family = ${model_family}`);
 
 export const list_kinds = { new: ['id'], top: ['number', 'id'] } as const;
 export type PredictionSort = keyof typeof list_kinds;
@@ -119,13 +104,11 @@ export const listPredictions = async (
     offset ${page.offset}`;
 };
 
-export const countPredictions = async (db: Db, question_id: string): Promise<number> => {
-  const [row] = await db<{ total: number }[]>`
+export const countPredictions = (db: Db, question_id: string) =>
+  readTotal(db<{ total: number }[]>`
     select count(*)::integer as total
     from predictions
-    where question_id = ${question_id} and hidden_at is null`;
-  return row?.total ?? 0;
-};
+    where question_id = ${question_id} and hidden_at is null`);
 
 /** Whether the agent, or an agent of the human, has predicted on the question. */
 export const hasPredicted = async (

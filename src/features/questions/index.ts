@@ -1,4 +1,5 @@
 export {
+  checkDraft,
   close as close_step,
   createQuestion,
   createQuestionTimer,

@@ -14,38 +14,9 @@ import {
 } from '../events/index.js';
 import { type Notice, notify } from '../notifications/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
-import {
-  changedFields,
-  checkEnd,
-  editQuestion,
-  makeQuestion,
-  reopenDates,
-  timeframeOf,
-} from './rules.js';
-import {
-  type QuestionDraft,
-  type QuestionEdit,
-  type QuestionStatus,
-  question_faults,
-  type ReopenBody,
-  statuses,
-} from './schema.js';
-import {
-  addCounts,
-  type Counted,
-  type Created,
-  closeDue,
-  countDraftsLocked,
-  deleteDraft,
-  type Ending,
-  insertQuestion,
-  lockQuestion,
-  markSoon,
-  most_a_turn,
-  type QuestionRow,
-  resetCounts,
-  updateQuestion,
-} from './store.js';
+import * as rules from './rules.js';
+import * as wire from './schema.js';
+import * as store from './store.js';
 
 /**
  * The life of a question:
@@ -62,22 +33,22 @@ import {
  */
 
 interface Rule {
-  readonly from: readonly QuestionStatus[];
+  readonly from: readonly wire.QuestionStatus[];
   /** Opens the refusal from another status. */
   readonly rule: string;
 }
 
 /** The question, locked until the end of the transaction, when its status allows the step. */
-const takeQuestion = async (tx: Tx, id: string, step: Rule): Promise<QuestionRow | Fault> => {
-  const row = await lockQuestion(tx, id);
-  if (row === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
+const takeQuestion = async (tx: Tx, id: string, step: Rule): Promise<store.QuestionRow | Fault> => {
+  const row = await store.lockQuestion(tx, id);
+  if (row === undefined) return refuse(wire.question_faults.QUESTION_NOT_FOUND);
   if (step.from.includes(row.status)) return row;
   const message = `${step.rule}; this one is ${row.status}.`;
-  return refuse(question_faults.INVALID_TRANSITION, { message });
+  return refuse(wire.question_faults.INVALID_TRANSITION, { message });
 };
 
 const announceSoon = async (tx: Tx, id: string | null, at: Date): Promise<number> => {
-  const endings = await markSoon(tx, id, at);
+  const endings = await store.markSoon(tx, id, at);
   const drafts = endings.map(({ id: question_id, question, closes_at }) => ({
     ...{ at, place: { question_id } },
     data: { question_id, question, closes_at: closes_at.toISOString() },
@@ -86,7 +57,7 @@ const announceSoon = async (tx: Tx, id: string | null, at: Date): Promise<number
   return endings.length;
 };
 
-const announceClosed = (tx: Tx, closed: readonly Ending[], at: Date) => {
+const announceClosed = (tx: Tx, closed: readonly store.Ending[], at: Date) => {
   const closed_at = at.toISOString();
   const drafts = closed.map(({ id: question_id, question }) => {
     return { at, place: { question_id }, data: { question_id, question, closed_at } };
@@ -95,11 +66,11 @@ const announceClosed = (tx: Tx, closed: readonly Ending[], at: Date) => {
 };
 
 /** draft → open with its event, and with the announcement where less than a day is left. */
-const openDraft = async (tx: Tx, row: QuestionRow, opens_at: Date, at: Date) => {
+const openDraft = async (tx: Tx, row: store.QuestionRow, opens_at: Date, at: Date) => {
   const { id } = row;
-  const timeframe = timeframeOf(opens_at, row.resolution_date);
+  const timeframe = rules.timeframeOf(opens_at, row.resolution_date);
   const change = { status: 'open', opens_at, timeframe, published_at: at, updated_at: at } as const;
-  const opened = await updateQuestion(tx, id, change);
+  const opened = await store.updateQuestion(tx, id, change);
   const { question, category, subcategory, tags, question_type, options } = opened;
   await emit(tx, question_created, {
     at,
@@ -114,76 +85,75 @@ const openDraft = async (tx: Tx, row: QuestionRow, opens_at: Date, at: Date) => 
   return opened;
 };
 
-/** Keeps the answer in the transaction of the effect, as its last statement. */
-type Keep<R = QuestionRow> = (tx: Tx, result: R) => Promise<void>;
+/** The question of a draft, in the taxonomy as it is. */
+export const checkDraft = async (
+  { taxonomy, clock }: Deps & TaxonomyParts,
+  draft: wire.QuestionDraft,
+): Promise<rules.NewQuestion | Fault> => {
+  const question = rules.makeQuestion(draft, clock());
+  if (isFault(question)) return question;
+  return (await taxonomy.check(question)) ?? question;
+};
 
 interface Creation {
   readonly admin: string;
   readonly act: 'question.create' | 'question.import';
-  readonly keep?: Keep<Created>;
+  readonly publish: boolean | undefined;
+  readonly at: Date;
 }
 
-/** Stores a draft, and opens it at once when it asks for that. */
+/** Stores a question as a draft, or published at once. */
 export const createQuestion = async (
-  deps: Deps & TaxonomyParts,
-  draft: QuestionDraft,
-  { admin, act, keep }: Creation,
-): Promise<Created | Fault> => {
-  const at = deps.clock();
-  const question = makeQuestion(draft, at);
-  if (isFault(question)) return question;
-  const misplaced = await deps.taxonomy.check(question);
-  if (misplaced !== null) return misplaced;
-  return deps.sql.begin(async (tx) => {
-    let { row, created } = await insertQuestion(tx, question, null);
-    if (created) {
-      if (draft.publish === true) row = await openDraft(tx, row, row.opens_at, at);
-      const subject = { kind: 'question', id: row.id };
-      await recordAct(tx, { admin, act, subject, details: { status: row.status }, at });
-    }
-    await keep?.(tx, { row, created });
-    return { row, created };
-  });
+  tx: Tx,
+  question: rules.NewQuestion,
+  { admin, act, publish, at }: Creation,
+): Promise<store.Created> => {
+  const { row, created } = await store.insertQuestion(tx, question, null);
+  if (!created) return { row, created };
+  const made = publish === true ? await openDraft(tx, row, row.opens_at, at) : row;
+  const subject = { kind: 'question', id: row.id };
+  await recordAct(tx, { admin, act, subject, details: { status: made.status }, at });
+  return { row: made, created };
 };
 
 /** Drafts of one agent that wait for review at a time. */
 export const most_suggestions = 20;
 
-/** Stores what an agent suggests as a draft, which it sees and admins review. */
-export const suggestQuestion = async (
+/** The question that an agent suggests; members that suggestions do not have are ignored. */
+export const checkSuggestion = async (
   deps: Deps & TaxonomyParts,
-  suggestion: QuestionDraft,
-  by: { readonly agent_id: string; readonly keep: Keep },
-): Promise<QuestionRow | Fault> => {
-  const now = deps.clock();
-  // Members that suggestions do not have are ignored, also where drafts have them.
+  suggestion: wire.QuestionDraft,
+): Promise<rules.NewQuestion | Fault> => {
   const draft = { ...suggestion, weight: 1, source: null, source_id: null };
-  const question = makeQuestion(draft, now);
+  const question = await checkDraft(deps, draft);
   if (isFault(question)) return question;
-  const wrong = (await deps.taxonomy.check(question)) ?? checkEnd(draft, question.closes_at, now);
-  if (wrong !== null) return wrong;
-  return deps.sql.begin(async (tx) => {
-    const drafts = await countDraftsLocked(tx, by.agent_id, now);
-    if (drafts >= most_suggestions) {
-      const message = `${drafts} of your suggestions wait for review; suggest more when they are decided.`;
-      return refuse(question_faults.SUGGESTION_LIMIT_REACHED, { message });
-    }
-    const { row } = await insertQuestion(tx, question, by.agent_id);
-    await by.keep(tx, row);
-    return row;
-  });
+  return rules.checkEnd(draft, question.closes_at, deps.clock()) ?? question;
+};
+
+/** Stores a suggestion as a draft, which its author sees and admins review. */
+export const suggestQuestion = async (
+  tx: Tx,
+  question: rules.NewQuestion,
+  { agent_id, at }: { readonly agent_id: string; readonly at: Date },
+): Promise<store.QuestionRow | Fault> => {
+  const drafts = await store.countDraftsLocked(tx, agent_id, at);
+  if (drafts >= most_suggestions) {
+    const message = `${drafts} of your suggestions wait for review; suggest more when they are decided.`;
+    return refuse(wire.question_faults.SUGGESTION_LIMIT_REACHED, { message });
+  }
+  return (await store.insertQuestion(tx, question, agent_id)).row;
 };
 
 /** The question after a step, and details for the audit log; null when nothing changed. */
 interface StepResult {
-  readonly row: QuestionRow;
+  readonly row: store.QuestionRow;
   readonly details: Readonly<Record<string, unknown>> | null;
 }
 
 /** A step that an admin takes; `B` is the type of the body of the call. */
 export interface Step<B = unknown> extends Rule {
   readonly act: Act;
-  work(tx: Tx, row: QuestionRow, call: { at: Date; body: B }): Promise<StepResult | Fault>;
+  work(tx: Tx, row: store.QuestionRow, call: { at: Date; body: B }): Promise<StepResult | Fault>;
 }
 
 interface StepCall<B> {
@@ -191,34 +161,31 @@ interface StepCall<B> {
   readonly admin: string;
   readonly body?: B;
   readonly reason?: string | null;
-  readonly keep?: Keep;
 }
 
-/** One step in one transaction: lock the row, judge and take the step, record it. */
-export const takeStep = <B>(
-  deps: Deps,
+/** Locks the row, judges and takes the step, and records it. */
+export const takeStep = async <B>(
+  tx: Tx,
   step: Step<B>,
-  { id, body, admin, reason = null, keep }: StepCall<B>,
-): Promise<QuestionRow | Fault> =>
-  deps.sql.begin(async (tx) => {
-    const before = await takeQuestion(tx, id, step);
-    if (isFault(before)) return before;
-    const at = deps.clock();
-    const taken = await step.work(tx, before, { at, body: body as B });
-    if (isFault(taken)) return taken;
-    const { row, details } = taken;
-    if (details !== null) {
-      const subject = { kind: 'question', id };
-      await recordAct(tx, { admin, act: step.act, subject, reason, details, at });
-    }
-    await keep?.(tx, row);
-    return row;
-  });
+  { id, body, admin, reason = null, clock }: StepCall<B> & Pick<Deps, 'clock'>,
+): Promise<store.QuestionRow | Fault> => {
+  const before = await takeQuestion(tx, id, step);
+  if (isFault(before)) return before;
+  const at = clock();
+  const taken = await step.work(tx, before, { at, body: body as B });
+  if (isFault(taken)) return taken;
+  const { row, details } = taken;
+  if (details !== null) {
+    const subject = { kind: 'question', id };
+    await recordAct(tx, { admin, act: step.act, subject, reason, details, at });
+  }
+  return row;
+};
 
 /** Tells an agent what became of its suggestion; nobody else hears of a draft. */
 const notifyAuthor = async (
   tx: Tx,
-  { id, author_id }: QuestionRow,
+  { id, author_id }: store.QuestionRow,
   notice: Pick<Notice, 'kind' | 'question_id' | 'details' | 'at'>,
 ): Promise<void> => {
   if (author_id === null) return;
@@ -233,7 +200,7 @@ export const publish: Step = {
   rule: 'Only a draft can be published',
   async work(tx, row, { at }) {
     if (row.closes_at <= at) {
-      return refuse(question_faults.INVALID_TRANSITION, {
+      return refuse(wire.question_faults.INVALID_TRANSITION, {
         message: `It would have closed at ${row.closes_at.toISOString()}; change closes_at first.`,
       });
     }
@@ -250,21 +217,21 @@ export const close: Step = {
   rule: 'Only an open question can close',
   async work(tx, before, { at }) {
     const change = { status: 'closed', closed_at: at, updated_at: at } as const;
-    const row = await updateQuestion(tx, before.id, change);
+    const row = await store.updateQuestion(tx, before.id, change);
     await announceClosed(tx, [row], at);
     return { row, details: {} };
   },
 };
 
 /** closed → open until a later time, which gets an announcement of its own. */
-export const reopen: Step<ReopenBody> = {
+export const reopen: Step<wire.ReopenBody> = {
   act: 'question.reopen',
   from: ['closed'],
   rule: 'Only a closed question can be reopened',
   async work(tx, before, { at, body }) {
-    const dates = reopenDates(before, body, at);
+    const dates = rules.reopenDates(before, body, at);
     if (isFault(dates)) return dates;
-    const row = await updateQuestion(tx, before.id, {
+    const row = await store.updateQuestion(tx, before.id, {
       ...dates,
       ...{ status: 'open', closed_at: null, closing_soon_at: null, updated_at: at },
     });
@@ -274,19 +241,20 @@ export const reopen: Step<ReopenBody> = {
 };
 
 /** Edits the fields that the status allows; a new closing time is announced anew. */
-export const edit = ({ taxonomy }: TaxonomyParts): Step<QuestionEdit> => ({
+export const edit = ({ taxonomy }: TaxonomyParts): Step<wire.QuestionEdit> => ({
   act: 'question.update',
-  from: statuses,
+  from: wire.statuses,
   rule: '',
   async work(tx, before, { at, body }) {
-    const question = editQuestion(before, body, at);
+    const question = rules.editQuestion(before, body, at);
     if (isFault(question)) return question;
     const misplaced = await taxonomy.check(question);
     if (misplaced !== null) return misplaced;
-    const changed = changedFields(before, question);
+    const changed = rules.changedFields(before, question);
     if (changed.length === 0) return { row: before, details: null };
-    if (changed.includes('options')) await resetCounts(tx, before.id, question.options.length);
-    const row = await updateQuestion(tx, before.id, {
+    if (changed.includes('options'))
+      await store.resetCounts(tx, before.id, question.options.length);
+    const row = await store.updateQuestion(tx, before.id, {
       ...question,
       ...(changed.includes('closes_at') ? { closing_soon_at: null } : {}),
       updated_at: at,
@@ -302,7 +270,7 @@ export const drop: Step<{ readonly reason: string | null }> = {
   from: ['draft'],
   rule: 'Only a draft can be deleted, and a published question can be voided',
   async work(tx, row, { at, body }) {
-    await deleteDraft(tx, row.id);
+    await store.deleteDraft(tx, row.id);
     const { question, author_id } = row;
     const reason = body.reason === null ? {} : { reason: body.reason };
     await notifyAuthor(tx, row, {
@@ -314,7 +282,7 @@ export const drop: Step<{ readonly reason: string | null }> = {
   },
 };
 
-interface Ended extends Pick<QuestionRow, 'id'> {
+interface Ended extends Pick<store.QuestionRow, 'id'> {
   readonly note: string | null;
   readonly at: Date;
 }
@@ -323,11 +291,11 @@ interface Ended extends Pick<QuestionRow, 'id'> {
 const endQuestion = async (
   tx: Tx,
   { id, note, at }: Ended,
-  { from, rule, ...change }: Rule & Parameters<typeof updateQuestion>[2],
-): Promise<QuestionRow | Fault> => {
+  { from, rule, ...change }: Rule & Parameters<typeof store.updateQuestion>[2],
+): Promise<store.QuestionRow | Fault> => {
   const row = await takeQuestion(tx, id, { from, rule });
   if (isFault(row)) return row;
-  return updateQuestion(tx, id, {
+  return store.updateQuestion(tx, id, {
     ...{ ...change, resolution_note: note, revision: row.revision + 1, updated_at: at },
   });
 };
@@ -338,7 +306,11 @@ const endQuestion = async (
  */
 export const markResolved = (
   tx: Tx,
-  { outcome, correct_options, ...ended }: Ended & Pick<QuestionRow, 'outcome' | 'correct_options'>,
+  {
+    outcome,
+    correct_options,
+    ...ended
+  }: Ended & Pick<store.QuestionRow, 'outcome' | 'correct_options'>,
 ) =>
   endQuestion(tx, ended, {
     from: ['closed', 'resolved'],
@@ -362,7 +334,7 @@ export const turnQuestions = async (deps: Deps): Promise<number> =>
   deps.sql.begin(async (tx) => {
     const now = deps.clock();
     const announced = await announceSoon(tx, null, now);
-    const closed = await closeDue(tx, now);
+    const closed = await store.closeDue(tx, now);
     await announceClosed(tx, closed, now);
     return announced + closed.length;
   });
@@ -372,7 +344,7 @@ export const createQuestionTimer = (deps: Deps, every_ms = 500): Service =>
     name: 'question timer',
     log: deps.log,
     every_ms,
-    turn: async () => ((await turnQuestions(deps)) >= most_a_turn ? 'again' : 'rest'),
+    turn: async () => ((await turnQuestions(deps)) >= store.most_a_turn ? 'again' : 'rest'),
   });
 
 /**
@@ -382,7 +354,7 @@ export const createQuestionTimer = (deps: Deps, every_ms = 500): Service =>
 export const question_counts: Projector = {
   name: 'question counters',
   async record(tx, entries) {
-    const counted = entries.flatMap((entry): Counted[] => {
+    const counted = entries.flatMap((entry): store.Counted[] => {
       const { event, question_id, offset } = entry;
       if (question_id === null) return [];
       if (event === 'comment.created') return [{ question_id, prediction_offset: null }];
@@ -390,6 +362,6 @@ export const question_counts: Projector = {
       const { prediction, option_index, option_count } = readData(entry);
       return [{ question_id, prediction_offset: offset, prediction, option_index, option_count }];
     });
-    if (counted.length > 0) await addCounts(tx, counted);
+    if (counted.length > 0) await store.addCounts(tx, counted);
   },
 };

@@ -1,4 +1,5 @@
 import type { Db, Fragment } from '../../db/client.js';
+import { readTotal } from '../../db/rows.js';
 import type { CursorKey, CursorKind, PageAsk } from '../../http/page.js';
 import { tagOf } from '../taxonomy/index.js';
 import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
@@ -22,10 +23,7 @@ export interface ListedRow extends QuestionRow {
   readonly sort_key: string | number | null;
 }
 
-/**
- * Reads a query. The default sort is relevance for a search, else newest. A search for blanks is
- * none.
- */
+/** The default sort is relevance for a search, else newest; a search for blanks is none. */
 export const readListQuery = (
   query: ListRequest['filter'] & { readonly sort?: QuestionSort },
   drafts: boolean,
@@ -109,7 +107,6 @@ const orders: Readonly<Record<QuestionSort, Order>> = {
   },
 };
 
-/** The kinds of what a cursor of an order holds. */
 export const kindsOf = (sort: QuestionSort): readonly CursorKind[] => {
   const { kind } = orders[sort];
   return kind === undefined ? ['id'] : [kind, 'id'];
@@ -164,10 +161,8 @@ export const listQuestions = async (
     order by keys.key ${direction}, keys.id ${direction}`;
 };
 
-export const countQuestions = async (db: Db, list: ListRequest): Promise<number> => {
-  const [row] = await db<{ total: number }[]>`
+export const countQuestions = (db: Db, list: ListRequest) =>
+  readTotal(db<{ total: number }[]>`
     select count(*)::int as total
     from questions q
-    where ${conditions(db, list)}`;
-  return row?.total ?? 0;
-};
+    where ${conditions(db, list)}`);

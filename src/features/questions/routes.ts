@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox';
-import type { Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
 import {
@@ -15,27 +14,8 @@ import { adminName } from '../audit/index.js';
 import { type TaxonomyParts, taxonomy_faults } from '../taxonomy/index.js';
 import * as life from './life.js';
 import { countQuestions, keyOf, kindsOf, listQuestions, readListQuery } from './lists-store.js';
-import {
-  type AdminListQuery,
-  admin_list_query,
-  admin_questions_answer,
-  list_query,
-  question_answer,
-  question_draft,
-  question_edit,
-  question_faults,
-  question_params,
-  question_suggestion,
-  questions_answer,
-  reopen_body,
-} from './schema.js';
-import {
-  type Created,
-  type QuestionCache,
-  type QuestionRow,
-  readQuestion,
-  toWire,
-} from './store.js';
+import * as wire from './schema.js';
+import { type QuestionCache, type QuestionRow, readQuestion, toWire } from './store.js';
 
 export interface QuestionParts {
   readonly questions: QuestionCache;
@@ -50,14 +30,14 @@ export const lists_tag = 'questions';
 
 const place_faults = Object.values(taxonomy_faults);
 const draft_faults = [
-  question_faults.INVALID_OPTIONS,
-  question_faults.INVALID_DATES,
+  wire.question_faults.INVALID_OPTIONS,
+  wire.question_faults.INVALID_DATES,
   ...place_faults,
 ];
 
 interface ListCall {
   readonly path: string;
-  readonly query: AdminListQuery;
+  readonly query: wire.AdminListQuery;
   readonly drafts: boolean;
 }
 
@@ -84,8 +64,8 @@ const getQuestions = route({
   summary: 'Published questions, filtered and sorted',
   tag,
   auth: 'public',
-  query: list_query,
-  returns: { 200: questions_answer },
+  query: wire.list_query,
+  returns: { 200: wire.questions_answer },
   faults: place_faults,
   cacheable: true,
   cache: { tag: () => lists_tag },
@@ -99,25 +79,28 @@ const suggest = route({
   summary: 'Suggest a question; it is a draft until an admin publishes it',
   tag,
   auth: 'linked',
-  body: question_suggestion,
-  returns: { 201: question_answer },
-  faults: [question_faults.SUGGESTION_LIMIT_REACHED, ...draft_faults],
+  body: wire.question_suggestion,
+  returns: { 201: wire.question_answer },
+  faults: [wire.question_faults.SUGGESTION_LIMIT_REACHED, ...draft_faults],
   keeps: 'inside',
   handle: async (ctx, deps) => {
-    const answer = (row: QuestionRow) => reply(201, { question: toWire(row) });
-    const keep = (tx: Tx, row: QuestionRow) => ctx.keep(tx, answer(row));
-    const row = await life.suggestQuestion(deps, ctx.body, { agent_id: ctx.caller.id, keep });
-    return isFault(row) ? row : answer(row);
+    const question = await life.checkSuggestion(deps, ctx.body);
+    if (isFault(question)) return question;
+    return ctx.write(deps.sql, async (tx) => {
+      const by = { agent_id: ctx.caller.id, at: deps.clock() };
+      const row = await life.suggestQuestion(tx, question, by);
+      return isFault(row) ? row : reply(201, { question: toWire(row) });
+    });
   },
 });
 
 /** A question as this caller may see it: drafts exist for admins and their author only. */
 export const findVisible = async (deps: Deps, id: string, caller: Caller) => {
   const row = await readQuestion(deps.sql, id);
-  if (row === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
+  if (row === undefined) return refuse(wire.question_faults.QUESTION_NOT_FOUND);
   if (row.status !== 'draft' || isAdmin(caller)) return row;
   if (caller.kind === 'agent' && caller.id === row.author_id) return row;
-  return refuse(question_faults.QUESTION_NOT_FOUND);
+  return refuse(wire.question_faults.QUESTION_NOT_FOUND);
 };
 
 const postQuestion = route({
@@ -127,19 +110,20 @@ const postQuestion = route({
   summary: 'Create a question as a draft, or published at once',
   tag,
   auth: 'admin',
-  body: question_draft,
-  returns: { 201: question_answer, 200: question_answer },
+  body: wire.question_draft,
+  returns: { 201: wire.question_answer, 200: wire.question_answer },
   faults: draft_faults,
   keeps: 'inside',
   handle: async (ctx, deps) => {
-    const answer = ({ row, created }: Created) =>
-      reply(created ? 201 : 200, { question: toWire(row) });
-    const made = await life.createQuestion(deps, ctx.body, {
-      admin: adminName(ctx.caller),
-      act: 'question.create',
-      keep: (tx, made) => ctx.keep(tx, answer(made)),
+    const question = await life.checkDraft(deps, ctx.body);
+    if (isFault(question)) return question;
+    return ctx.write(deps.sql, async (tx) => {
+      const { row, created } = await life.createQuestion(tx, question, {
+        ...{ admin: adminName(ctx.caller), act: 'question.create', at: deps.clock() },
+        publish: ctx.body.publish,
+      });
+      return reply(created ? 201 : 200, { question: toWire(row) });
     });
-    return isFault(made) ? made : answer(made);
   },
 });
 
@@ -150,8 +134,8 @@ const getAdminQuestions = route({
   summary: 'Questions in every status, with their authors; status=draft is what waits for review',
   tag,
   auth: 'admin',
-  query: admin_list_query,
-  returns: { 200: admin_questions_answer },
+  query: wire.admin_list_query,
+  returns: { 200: wire.admin_questions_answer },
   faults: place_faults,
   handle: ({ query }, deps) =>
     answerList(deps, { path: '/api/admin/questions', query, drafts: true }, (row) => ({
@@ -163,14 +147,17 @@ const getAdminQuestions = route({
 const one_question = {
   tag,
   auth: 'admin',
-  params: question_params,
-  absent: question_faults.QUESTION_NOT_FOUND,
+  params: wire.question_params,
+  absent: wire.question_faults.QUESTION_NOT_FOUND,
 } as const;
-const step_faults = [question_faults.QUESTION_NOT_FOUND, question_faults.INVALID_TRANSITION];
+const step_faults = [
+  wire.question_faults.QUESTION_NOT_FOUND,
+  wire.question_faults.INVALID_TRANSITION,
+];
 const one_step = {
   ...one_question,
   ...({ method: 'POST', keeps: 'inside' } as const),
-  returns: { 200: question_answer },
+  returns: { 200: wire.question_answer },
   faults: step_faults,
 };
 
@@ -180,14 +167,14 @@ const answerStep = async <B>(
   deps: Needs,
   step: life.Step<B>,
 ): Promise<Answer> => {
-  const answer = (row: QuestionRow) => reply(200, { question: toWire(row) });
-  const row = await life.takeStep(deps, step, {
-    ...{ id: ctx.params.id, body: ctx.body, admin: adminName(ctx.caller) },
-    keep: (tx, row) => ctx.keep(tx, answer(row)),
+  const { id } = ctx.params;
+  const answer = await ctx.write(deps.sql, async (tx) => {
+    const call = { id, body: ctx.body, admin: adminName(ctx.caller), clock: deps.clock };
+    const row = await life.takeStep(tx, step, call);
+    return isFault(row) ? row : reply(200, { question: toWire(row) });
   });
-  if (isFault(row)) return row;
-  deps.questions.forget(row.id);
-  return answer(row);
+  deps.questions.forget(id);
+  return answer;
 };
 
 const patchQuestion = route({
@@ -196,15 +183,15 @@ const patchQuestion = route({
   method: 'PATCH',
   path: '/api/admin/questions/{id}',
   summary: 'Edit a question: all of a draft, afterwards what no forecast depends on',
-  body: question_edit,
-  returns: { 200: question_answer },
+  body: wire.question_edit,
+  returns: { 200: wire.question_answer },
   faults: [
-    question_faults.QUESTION_NOT_FOUND,
-    question_faults.QUESTION_NOT_EDITABLE,
+    wire.question_faults.QUESTION_NOT_FOUND,
+    wire.question_faults.QUESTION_NOT_EDITABLE,
     ...draft_faults,
   ],
   handle: async (ctx, deps) => {
-    const known = Object.keys(question_edit.properties);
+    const known = Object.keys(wire.question_edit.properties);
     if (!Object.keys(ctx.body).some((name) => known.includes(name))) {
       const message = `Send at least one of ${known.join(', ')}.`;
       return refuse(common_faults.INVALID_REQUEST, { message });
@@ -236,8 +223,8 @@ const reopen = route({
   id: 'reopenQuestion',
   path: '/api/admin/questions/{id}/reopen',
   summary: 'Open a closed question again, with a later closes_at',
-  body: reopen_body,
-  faults: [...step_faults, question_faults.INVALID_DATES],
+  body: wire.reopen_body,
+  faults: [...step_faults, wire.question_faults.INVALID_DATES],
   handle: (ctx, deps) => answerStep(ctx, deps, life.reopen),
 });
 
@@ -255,7 +242,9 @@ const removeDraft = route({
   handle: async ({ params, query, caller }, deps) => {
     const { reason = null } = query;
     const call = { id: params.id, admin: adminName(caller), reason, body: { reason } };
-    const row = await life.takeStep(deps, life.drop, call);
+    const row = await deps.sql.begin((tx) =>
+      life.takeStep(tx, life.drop, { ...call, clock: deps.clock }),
+    );
     if (isFault(row)) return row;
     deps.questions.forget(params.id);
     return reply(200, { message: 'Draft deleted.', deleted: true, id: row.id });

@@ -1,13 +1,6 @@
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { countCharacters, hasControls, normaliseText, withoutControls } from '../../kit/text.js';
-import {
-  type QuestionDraft,
-  type QuestionEdit,
-  type QuestionStatus,
-  question_edit,
-  question_faults,
-  type ReopenBody,
-} from './schema.js';
+import * as wire from './schema.js';
 
 /** The rules for new questions, for edits, and for the time in which predictions are taken. */
 
@@ -24,11 +17,11 @@ const tidy = (text: string): string => normaliseText(text).trim();
 const shownOrNone = (text: string | null | undefined): string | null =>
   text == null ? null : withoutControls(text);
 
-const checkOptions = (draft: QuestionDraft): string[] | Fault => {
+const checkOptions = (draft: wire.QuestionDraft): string[] | Fault => {
   const options = (draft.options ?? []).map(tidy);
   if ((draft.question_type ?? 'binary') === 'binary') {
     if (options.length === 0) return [];
-    return refuse(question_faults.INVALID_OPTIONS, {
+    return refuse(wire.question_faults.INVALID_OPTIONS, {
       message: 'A binary question has no options; use question_type "multi" to give some.',
       fields: [{ path: 'body.options', message: 'Only for question_type "multi"' }],
     });
@@ -38,27 +31,30 @@ const checkOptions = (draft: QuestionDraft): string[] | Fault => {
     return options;
   }
   const fields = [{ path: 'body.options', message: '2 to 10 different, non-empty texts' }];
-  return refuse(question_faults.INVALID_OPTIONS, { fields });
+  return refuse(wire.question_faults.INVALID_OPTIONS, { fields });
 };
 
 const refuseDate = (name: 'closes_at' | 'resolution_date', message: string): Fault =>
-  refuse(question_faults.INVALID_DATES, { message, fields: [{ path: `body.${name}`, message }] });
+  refuse(wire.question_faults.INVALID_DATES, {
+    message,
+    fields: [{ path: `body.${name}`, message }],
+  });
 
 /** One of closes_at and resolution_date is enough: it is the default of the other. */
-const endOf = ({ closes_at, resolution_date }: QuestionDraft) =>
+const endOf = ({ closes_at, resolution_date }: wire.QuestionDraft) =>
   closes_at == null
     ? ({ name: 'resolution_date', text: resolution_date ?? null } as const)
     : ({ name: 'closes_at', text: closes_at } as const);
 
 /** Null when the question ends after `now`. */
-export const checkEnd = (draft: QuestionDraft, closes_at: Date, now: Date): Fault | null => {
+export const checkEnd = (draft: wire.QuestionDraft, closes_at: Date, now: Date): Fault | null => {
   if (closes_at > now) return null;
   const { name } = endOf(draft);
   const [end, least] = [closes_at.toISOString(), now.toISOString()];
   return refuseDate(name, `${name} is in the past (${end}); it has to be later than ${least}.`);
 };
 
-const checkOpening = (draft: QuestionDraft, closes_at: Date, opens_at: Date): Fault | null => {
+const checkOpening = (draft: wire.QuestionDraft, closes_at: Date, opens_at: Date): Fault | null => {
   if (closes_at > opens_at) return null;
   const { name } = endOf(draft);
   const least = opens_at.toISOString();
@@ -71,7 +67,7 @@ const checkResolution = (resolution_date: Date, closes_at: Date): Fault | null =
   return refuseDate('resolution_date', `resolution_date must not be before closes_at, ${least}.`);
 };
 
-const checkDates = (draft: QuestionDraft, now: Date) => {
+const checkDates = (draft: wire.QuestionDraft, now: Date) => {
   const { text } = endOf(draft);
   if (text === null) {
     const message = 'is required where there is no resolution_date';
@@ -110,7 +106,7 @@ const checkTexts = (question: string, description: string, options: string[]): F
 };
 
 /** A question is found by both, so that a text with characters to be removed is refused. */
-const checkSource = ({ source = null, source_id = null }: QuestionDraft): Fault | null => {
+const checkSource = ({ source = null, source_id = null }: wire.QuestionDraft): Fault | null => {
   const together = 'source and source_id go together; send both or neither.';
   if ((source === null) !== (source_id === null)) {
     const path = source === null ? 'body.source' : 'body.source_id';
@@ -124,7 +120,7 @@ const checkSource = ({ source = null, source_id = null }: QuestionDraft): Fault 
 };
 
 /** Turns a draft into a question that the store takes, or says why it cannot be one. */
-export const makeQuestion = (draft: QuestionDraft, now: Date) => {
+export const makeQuestion = (draft: wire.QuestionDraft, now: Date) => {
   const options = checkOptions(draft);
   if (isFault(options)) return options;
   const dates = checkDates(draft, now);
@@ -156,7 +152,11 @@ export type NewQuestion = Readonly<Exclude<ReturnType<typeof makeQuestion>, Faul
 
 /** Why a question takes no predictions at `now`; null when it does. */
 export const whyNotOpen = (
-  question: { readonly status: QuestionStatus; readonly opens_at: Date; readonly closes_at: Date },
+  question: {
+    readonly status: wire.QuestionStatus;
+    readonly opens_at: Date;
+    readonly closes_at: Date;
+  },
   now: Date,
 ): string | null => {
   if (question.status !== 'open') return `The question is ${question.status}.`;
@@ -172,9 +172,9 @@ export const whyNotOpen = (
  * weight, so these stand from publishing on. The members that explain the question, file it or say
  * when it ends may still be put right while its outcome is open.
  */
-type Field = keyof QuestionEdit;
+type Field = keyof wire.QuestionEdit;
 
-const all_fields = Object.keys(question_edit.properties) as Field[];
+const all_fields = Object.keys(wire.question_edit.properties) as Field[];
 const of_a_closed: readonly Field[] = [
   'description',
   'category',
@@ -185,7 +185,7 @@ const of_a_closed: readonly Field[] = [
   'resolution_url',
 ];
 
-export const editable: Readonly<Record<QuestionStatus, readonly Field[]>> = {
+export const editable: Readonly<Record<wire.QuestionStatus, readonly Field[]>> = {
   draft: all_fields,
   open: [...of_a_closed, 'closes_at'],
   closed: of_a_closed,
@@ -193,16 +193,15 @@ export const editable: Readonly<Record<QuestionStatus, readonly Field[]>> = {
   voided: [],
 };
 
-type Stored = NewQuestion & { readonly status: QuestionStatus };
+type Stored = NewQuestion & { readonly status: wire.QuestionStatus };
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** The fields that an edit changes. */
 export const changedFields = (row: NewQuestion, edited: NewQuestion): readonly Field[] =>
   all_fields.filter((name) => !isSame(edited[name], row[name]));
 
 /** Defaults of an edit: the resolution follows the close, and a binary question has no options. */
-const merge = (row: Stored, edit: QuestionEdit): QuestionDraft => {
+const merge = (row: Stored, edit: wire.QuestionEdit): wire.QuestionDraft => {
   const closes_at = edit.closes_at ?? row.closes_at.toISOString();
   const follows = row.resolution_date < new Date(closes_at);
   return {
@@ -217,8 +216,11 @@ const merge = (row: Stored, edit: QuestionEdit): QuestionDraft => {
   };
 };
 
-/** The question after the edit, or the refusal. A field that stays the same is not edited. */
-export const editQuestion = (row: Stored, edit: QuestionEdit, now: Date): NewQuestion | Fault => {
+export const editQuestion = (
+  row: Stored,
+  edit: wire.QuestionEdit,
+  now: Date,
+): NewQuestion | Fault => {
   const edited = makeQuestion(merge(row, edit), now);
   if (isFault(edited)) return edited;
   const { status } = row;
@@ -226,7 +228,7 @@ export const editQuestion = (row: Stored, edit: QuestionEdit, now: Date): NewQue
   const locked = changedFields(row, edited).filter((name) => !allowed.includes(name));
   if (locked.length > 0) {
     const rest = `${allowed.join(', ') || 'nothing'} can be changed`;
-    return refuse(question_faults.QUESTION_NOT_EDITABLE, {
+    return refuse(wire.question_faults.QUESTION_NOT_EDITABLE, {
       message: `Of a question that is ${status}, ${rest}.`,
       fields: locked.map((name) => ({ path: `body.${name}`, message: `Fixed once ${status}` })),
     });
@@ -239,7 +241,7 @@ export const editQuestion = (row: Stored, edit: QuestionEdit, now: Date): NewQue
 };
 
 /** The dates of a reopened question, or why they are none. */
-export const reopenDates = (row: NewQuestion, body: ReopenBody, now: Date) => {
+export const reopenDates = (row: NewQuestion, body: wire.ReopenBody, now: Date) => {
   const closes_at = new Date(body.closes_at);
   const least = row.closes_at > now ? row.closes_at : now;
   if (closes_at <= least) {

@@ -56,7 +56,6 @@ export const question_params = Type.Object({ id });
 
 const optional_time = Type.Optional(nullable(time));
 
-/** The members of every new question. */
 const stated = {
   question: Type.String({ minLength: 10, maxLength: 500 }),
   description: Type.Optional(Type.String({ maxLength: 10_000 })),
@@ -76,10 +75,8 @@ const stated = {
   resolution_url: Type.Optional(nullable(Type.String({ maxLength: 2048 }))),
 };
 
-/** A suggestion of an agent; the weight is for admins to say. */
 export const question_suggestion = Type.Object(stated);
 
-/** A new question of an admin or an import. */
 export const question_draft = Type.Object({
   ...stated,
   weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import type { Db, Fragment, Tx } from '../../db/client.js';
+import { firstRow } from '../../db/rows.js';
 import type { Deps } from '../../http/deps.js';
 import { makeCache, makeLoader } from '../../kit/cache.js';
 import { makeId } from '../../kit/ids.js';
@@ -36,7 +37,6 @@ export const toWire = ({ author_id: _author, option_counts, ...row }: QuestionRo
   })),
 });
 
-/** The columns of a `QuestionRow`, of `questions q` and `question_counts c`. */
 export const questionColumns = (db: Db) => db`
   q.id, q.question, q.description, q.category, q.subcategory, q.tags, q.question_type, q.options,
   q.status, q.timeframe, q.weight, q.opens_at, q.closes_at, q.resolution_date,
@@ -48,14 +48,12 @@ export const questionColumns = (db: Db) => db`
   coalesce(c.no_count, 0) as no_count,
   coalesce(c.option_counts, '{}') as option_counts`;
 
-export const readQuestion = async (db: Db, id: string): Promise<QuestionRow | undefined> => {
-  const [row] = await db<QuestionRow[]>`
+export const readQuestion = (db: Db, id: string) =>
+  firstRow(db<QuestionRow[]>`
     select ${questionColumns(db)}
     from questions q
     left join question_counts c on c.question_id = q.id
-    where q.id = ${id}`;
-  return row;
-};
+    where q.id = ${id}`);
 
 const mustRead = async (tx: Tx, id: string): Promise<QuestionRow> => {
   const row = await readQuestion(tx, id);
@@ -147,10 +145,7 @@ const changeDue = async (tx: Tx, set: Fragment, due: Fragment) => tx<Ending[]>`
   )
   returning id, question, closes_at`;
 
-/**
- * Marks questions that close within a day, once for each closing time they get: the one of the id,
- * or with null all of them.
- */
+/** Marks questions that close within a day, once a closing time; a null id: all of them. */
 export const markSoon = (tx: Tx, id: string | null, now: Date) =>
   changeDue(
     tx,
@@ -170,10 +165,7 @@ export const closeDue = (tx: Tx, now: Date) =>
     tx`closes_at <= ${now}`,
   );
 
-/**
- * Drafts of an author that can still be published. One suggestion of an author at a time, so that
- * the count is exact.
- */
+/** Drafts that can still be published, counted under a lock of their author. */
 export const countDraftsLocked = async (tx: Tx, author_id: string, now: Date): Promise<number> => {
   await tx`select pg_advisory_xact_lock(hashtextextended(${`suggest ${author_id}`}, 0))`;
   const [row] = await tx<{ count: number }[]>`

@@ -66,7 +66,6 @@ const voidAndTell = async (tx: Tx, before: QuestionRow, note: string | null, at:
   return row;
 };
 
-/** Decides within the caller's transaction. */
 export const decideQuestion = async (
   tx: Tx,
   request: DecisionRequest,

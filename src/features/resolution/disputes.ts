@@ -18,23 +18,17 @@ import { type QuestionParts, question_faults, readQuestion } from '../questions/
 import { decideQuestion } from './deciding.js';
 import { isSameOutcome, readDecision, readFiling, whyNotDisputable } from './rules.js';
 import { type DecideBody, dispute_faults, type FileBody, note_limits } from './schema.js';
-import {
-  type DisputeRow,
-  type Ending,
-  endDispute,
-  insertDispute,
-  lockDisputedQuestion,
-  lockForDecision,
-  readDispute,
-} from './store.js';
+import * as store from './store.js';
 
 /** Disputes are filed and withdrawn by agents, and decided by an admin. */
 
-/** A call about a question or a dispute. */
 type Call<B, C extends Caller = AgentCaller> = Context<{ readonly id: string }, unknown, B, C>;
 
-/** The data that both events of a dispute share. */
-const eventOf = async (tx: Tx, { id: dispute_id, question_id, user_id }: DisputeRow, at: Date) => {
+const eventOf = async (
+  tx: Tx,
+  { id: dispute_id, question_id, user_id }: store.DisputeRow,
+  at: Date,
+) => {
   const { question = '' } = (await readQuestion(tx, question_id)) ?? {};
   const data = { dispute_id, question_id, question, user_id };
   return { at, place: { question_id, agent_id: user_id }, data };
@@ -44,9 +38,9 @@ export const fileDispute = async (call: Call<FileBody>, { sql, clock }: Deps): P
   const filing = readFiling(call.body);
   if (isFault(filing)) return filing;
   const agent_id = call.caller.id;
-  return sql.begin(async (tx) => {
+  return call.write(sql, async (tx) => {
     const at = clock();
-    const question = await lockDisputedQuestion(tx, call.params.id, agent_id);
+    const question = await store.lockDisputedQuestion(tx, call.params.id, agent_id);
     const is_foreign_draft = question?.status === 'draft' && question.author_id !== agent_id;
     if (question === undefined || is_foreign_draft) {
       return refuse(question_faults.QUESTION_NOT_FOUND);
@@ -55,19 +49,16 @@ export const fileDispute = async (call: Call<FileBody>, { sql, clock }: Deps): P
     if (why_not !== null) return why_not;
     const { id: question_id, revision } = question;
     const made = { ...filing, id: makeId(), question_id, agent_id, revision, at };
-    const dispute = await insertDispute(tx, made);
+    const dispute = await store.insertDispute(tx, made);
     if (dispute === undefined) return refuse(dispute_faults.DUPLICATE_DISPUTE);
     const { data, ...event } = await eventOf(tx, dispute, at);
     await emit(tx, dispute_opened, { ...event, data: { ...data, user_name: dispute.user_name } });
-    const answer = reply(201, { dispute });
-    await call.keep(tx, answer);
-    return answer;
+    return reply(201, { dispute });
   });
 };
 
-/** Ends a dispute: upheld, rejected or withdrawn. */
-const end = async (tx: Tx, ending: Ending): Promise<DisputeRow | Fault> => {
-  const dispute = await endDispute(tx, ending);
+const end = async (tx: Tx, ending: store.Ending): Promise<store.DisputeRow | Fault> => {
+  const dispute = await store.endDispute(tx, ending);
   if (dispute === undefined) return refuse(dispute_faults.DISPUTE_NOT_OPEN);
   const { data, ...event } = await eventOf(tx, dispute, ending.at);
   await emit(tx, dispute_resolved, { ...event, data: { ...data, status: dispute.status } });
@@ -76,16 +67,13 @@ const end = async (tx: Tx, ending: Ending): Promise<DisputeRow | Fault> => {
 
 /** For agents that did not file it, the dispute is not there. */
 export const withdrawDispute = (call: Call<unknown>, { sql, clock }: Deps): Promise<Answer> =>
-  sql.begin(async (tx) => {
+  call.write(sql, async (tx) => {
     const { id } = call.params;
-    const before = await readDispute(tx, id);
+    const before = await store.readDispute(tx, id);
     if (before?.user_id !== call.caller.id) return refuse(dispute_faults.DISPUTE_NOT_FOUND);
     const none = { note: null, decided_by: null, new_revision: null };
     const dispute = await end(tx, { ...none, id, status: 'withdrawn', at: clock() });
-    if (isFault(dispute)) return dispute;
-    const answer = reply(200, { dispute });
-    await call.keep(tx, answer);
-    return answer;
+    return isFault(dispute) ? dispute : reply(200, { dispute });
   });
 
 interface Made {
@@ -104,7 +92,7 @@ const outcomeOf = ({ outcome, correct_options }: DecideBody) => ({
  * The revision that holds the outcome of an upheld dispute. That outcome may have been reached
  * already, by another dispute of the same resolution: then nothing is resolved once more.
  */
-const resolveAnew = async (tx: Tx, row: DisputeRow, made: Made): Promise<number | Fault> => {
+const resolveAnew = async (tx: Tx, row: store.DisputeRow, made: Made): Promise<number | Fault> => {
   const { body, note, at } = made;
   const { question_id, id, revision } = row;
   const question = await readQuestion(tx, question_id);
@@ -133,8 +121,11 @@ const readNote = (body: DecideBody): string | Fault => {
   return readText(body.note, 'body.note', note_limits);
 };
 
-/** Writes the audit log and notifies the agent that filed the dispute. */
-const record = async (tx: Tx, row: DisputeRow, made: Made & { admin: string }): Promise<void> => {
+const record = async (
+  tx: Tx,
+  row: store.DisputeRow,
+  made: Made & { admin: string },
+): Promise<void> => {
   const { admin, body, note, at } = made;
   const { id, question_id, user_id: agent_id, status, new_revision } = row;
   await recordAct(tx, {
@@ -166,8 +157,9 @@ export const decideDispute = async (
   const note = readNote(body);
   if (isFault(note)) return note;
   const made = { body, note, at: deps.clock() };
-  const dispute = await deps.sql.begin(async (tx): Promise<DisputeRow | Fault> => {
-    const before = await lockForDecision(tx, id);
+  let resolved_id: string | null = null;
+  const answer = await call.write(deps.sql, async (tx) => {
+    const before = await store.lockForDecision(tx, id);
     if (before === undefined) return refuse(dispute_faults.DISPUTE_NOT_FOUND);
     if (before.status !== 'open') {
       return refuse(dispute_faults.DISPUTE_NOT_OPEN, {
@@ -180,10 +172,9 @@ export const decideDispute = async (
     const ended = await end(tx, { id, status, note, decided_by: admin, new_revision, at: made.at });
     if (isFault(ended)) return ended;
     await record(tx, ended, { ...made, admin });
-    await call.keep(tx, reply(200, { dispute: ended }));
-    return ended;
+    if (status === 'upheld') resolved_id = ended.question_id;
+    return reply(200, { dispute: ended });
   });
-  if (isFault(dispute)) return dispute;
-  if (status === 'upheld') deps.questions.forget(dispute.question_id);
-  return reply(200, { dispute });
+  if (resolved_id !== null) deps.questions.forget(resolved_id);
+  return answer;
 };

@@ -19,6 +19,7 @@ import {
   readStated,
   refuseFailures,
   type StatedQuestion,
+  stated_members,
 } from '../predictions/index.js';
 import { findVisible, question_faults } from '../questions/index.js';
 import { correctIndices, countOptions } from './rules.js';
@@ -39,7 +40,6 @@ const shares_schema = Type.Array(
   Type.Object({ option: Type.String(), p: Type.Number({ minimum: 0, maximum: 1 }) }),
 );
 
-/** The net of one outcome, with the terms of the formula. */
 const payout_schema = Type.Object({
   correct: Type.Array(Type.String()),
   outcome_vector: Type.Array(Type.Number()),
@@ -74,7 +74,6 @@ const payoutOf = (forecast: Forecasted, correct: readonly number[]) => {
   };
 };
 
-/** For each option, the payout if it alone is right. */
 const payoutsOf = (forecast: Forecasted) =>
   namesOf(forecast).map((_, index) => payoutOf(forecast, [index]));
 
@@ -159,10 +158,7 @@ const simulate_body = Type.Object({
   ),
   weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 5 })),
   prediction: Type.Optional(Type.Boolean()),
-  confidence: Type.Optional(Type.Number()),
-  probability: Type.Optional(Type.Number()),
-  selected_option: Type.Optional(Type.String({ maxLength: 200 })),
-  probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
+  ...stated_members,
 });
 
 const simulation_schema = Type.Object({

@@ -18,31 +18,16 @@ import { type Decided, type DecisionRequest, decideQuestion } from './deciding.j
 import { decideDispute, fileDispute, withdrawDispute } from './disputes.js';
 import { receipt_routes } from './receipts.js';
 import { readDecision, readVoiding } from './rules.js';
-import {
-  decide_body,
-  dispute_answer,
-  dispute_faults,
-  dispute_params,
-  disputes_answer,
-  disputes_query,
-  file_body,
-  resolution_faults,
-  resolution_schema,
-  resolve_body,
-  void_body,
-} from './schema.js';
+import * as wire from './schema.js';
 import { countDisputes, listDisputes, readDispute } from './store.js';
 
 type Needs = Deps & QuestionParts;
 const route = routeFor<Needs>();
 
-const decided_schema = Type.Object({ question: question_schema, resolution: resolution_schema });
-
-const answerOf = ({ question, resolution }: Decided): Answer =>
-  reply(resolution.state === 'running' ? 202 : 200, {
-    question: toQuestionWire(question),
-    resolution,
-  });
+const decided_schema = Type.Object({
+  question: question_schema,
+  resolution: wire.resolution_schema,
+});
 
 /** Records the admin's act in the transaction of the decision. */
 const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Promise<void> => {
@@ -61,7 +46,7 @@ const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Prom
   });
 };
 
-type Call = Pick<Context<{ readonly id: string }>, 'params' | 'caller' | 'keep'>;
+type Call = Pick<Context<{ readonly id: string }>, 'params' | 'caller' | 'write'>;
 
 const decide = async (
   ctx: Call,
@@ -71,16 +56,17 @@ const decide = async (
   const question_id = ctx.params.id;
   const at = deps.clock();
   const decided_by = adminName(ctx.caller);
-  const decided = await deps.sql.begin(async (tx) => {
+  const answer = await ctx.write(deps.sql, async (tx) => {
     const made = await decideQuestion(tx, { question_id, decided_by, at, decide: decision });
     if (isFault(made)) return made;
     if (made.changed) await record(tx, made, at);
-    await ctx.keep(tx, answerOf(made));
-    return made;
+    return reply(made.resolution.state === 'running' ? 202 : 200, {
+      question: toQuestionWire(made.question),
+      resolution: made.resolution,
+    });
   });
-  if (isFault(decided)) return decided;
   deps.questions.forget(question_id);
-  return answerOf(decided);
+  return answer;
 };
 
 const decision = {
@@ -91,7 +77,7 @@ const decision = {
   faults: [
     question_faults.QUESTION_NOT_FOUND,
     question_faults.INVALID_TRANSITION,
-    resolution_faults.INVALID_OUTCOME,
+    wire.resolution_faults.INVALID_OUTCOME,
   ],
 };
 
@@ -100,7 +86,7 @@ const resolve = route({
   id: 'resolveQuestion',
   path: '/api/admin/questions/{id}/resolve',
   summary: 'Resolve a closed question, or a resolved one anew; settling goes on in the background',
-  body: resolve_body,
+  body: wire.resolve_body,
   handle: (ctx, deps) => decide(ctx, deps, (question) => readDecision(ctx.body, question)),
 });
 
@@ -109,13 +95,13 @@ const voidQuestion = route({
   id: 'voidQuestion',
   path: '/api/admin/questions/{id}/void',
   summary: 'Void an open or closed question: nobody is scored or paid',
-  body: void_body,
+  body: wire.void_body,
   handle: (ctx, deps) => decide(ctx, deps, () => readVoiding(ctx.body)),
 });
 
-const absent = dispute_faults.DISPUTE_NOT_FOUND;
+const absent = wire.dispute_faults.DISPUTE_NOT_FOUND;
 
-const on_dispute = { params: dispute_params, absent, returns: { 200: dispute_answer } };
+const on_dispute = { params: wire.dispute_params, absent, returns: { 200: wire.dispute_answer } };
 
 const file = route({
   id: 'fileDispute',
@@ -128,20 +114,20 @@ const file = route({
   keeps: 'inside',
   params: question_params,
   absent: question_faults.QUESTION_NOT_FOUND,
-  body: file_body,
-  returns: { 201: dispute_answer },
+  body: wire.file_body,
+  returns: { 201: wire.dispute_answer },
   faults: [
     question_faults.QUESTION_NOT_FOUND,
     prediction_faults.CONTENT_REJECTED,
-    dispute_faults.QUESTION_NOT_RESOLVED,
-    dispute_faults.PREDICTION_REQUIRED,
-    dispute_faults.DISPUTE_WINDOW_CLOSED,
-    dispute_faults.DUPLICATE_DISPUTE,
+    wire.dispute_faults.QUESTION_NOT_RESOLVED,
+    wire.dispute_faults.PREDICTION_REQUIRED,
+    wire.dispute_faults.DISPUTE_WINDOW_CLOSED,
+    wire.dispute_faults.DUPLICATE_DISPUTE,
   ],
   handle: fileDispute,
 });
 
-type DisputesQuery = Static<typeof disputes_query>;
+type DisputesQuery = Static<typeof wire.disputes_query>;
 
 const list = (sql: Sql, path: string, query: DisputesQuery, question_id: string | null) => {
   const filter = { status: query.status, question_id };
@@ -161,8 +147,8 @@ const listOfQuestion = route({
   auth: 'public',
   params: question_params,
   absent: question_faults.QUESTION_NOT_FOUND,
-  query: disputes_query,
-  returns: { 200: disputes_answer },
+  query: wire.disputes_query,
+  returns: { 200: wire.disputes_answer },
   faults: [question_faults.QUESTION_NOT_FOUND],
   cacheable: true,
   handle: async ({ params, query, caller }, deps) => {
@@ -197,7 +183,7 @@ const withdraw = route({
   tag: 'disputes',
   auth: 'linked',
   keeps: 'inside',
-  faults: [absent, dispute_faults.DISPUTE_NOT_OPEN],
+  faults: [absent, wire.dispute_faults.DISPUTE_NOT_OPEN],
   handle: withdrawDispute,
 });
 
@@ -210,12 +196,12 @@ const decideOne = route({
   tag: 'disputes',
   auth: 'admin',
   keeps: 'inside',
-  body: decide_body,
+  body: wire.decide_body,
   faults: [
     absent,
-    dispute_faults.DISPUTE_NOT_OPEN,
-    dispute_faults.OUTCOME_UNCHANGED,
-    resolution_faults.INVALID_OUTCOME,
+    wire.dispute_faults.DISPUTE_NOT_OPEN,
+    wire.dispute_faults.OUTCOME_UNCHANGED,
+    wire.resolution_faults.INVALID_OUTCOME,
     question_faults.INVALID_TRANSITION,
   ],
   handle: decideDispute,
@@ -228,8 +214,8 @@ const listAll = route({
   summary: 'Disputes of all questions, newest first; ?status=open is what waits for a decision',
   tag: 'disputes',
   auth: 'admin',
-  query: disputes_query,
-  returns: { 200: disputes_answer },
+  query: wire.disputes_query,
+  returns: { 200: wire.disputes_answer },
   handle: ({ query }, { sql }) => list(sql, '/api/admin/disputes', query, null),
 });
 

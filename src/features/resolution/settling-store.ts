@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
+import { firstRow } from '../../db/rows.js';
 import type { Lease } from '../events/index.js';
 import type { ForecastScore, PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
@@ -27,8 +28,8 @@ export interface Job
  * The decision to work on: the one with the least left, so that a large question does not hold up
  * small ones. Revisions of one question follow each other. Those in `set_aside` have to wait.
  */
-export const readJob = async (db: Db, set_aside: readonly string[]): Promise<Job | undefined> => {
-  const [row] = await db<Job[]>`
+export const readJob = (db: Db, set_aside: readonly string[]) =>
+  firstRow(db<Job[]>`
     select
       r.question_id, r.revision, r.kind, r.outcome, r.correct_options, r.cursor_agent, r.total,
       r.forecasters, r.log_sum, r.points_rule, r.created_at, q.category, q.question_type,
@@ -44,9 +45,7 @@ export const readJob = async (db: Db, set_aside: readonly string[]): Promise<Job
           and e.revision < r.revision
       )
     order by r.total - r.done, r.created_at
-    limit 1`;
-  return row;
-};
+    limit 1`);
 
 export interface StatedCount extends Stated {
   readonly count: number;

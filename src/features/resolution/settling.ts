@@ -15,19 +15,7 @@ import {
 } from '../points/index.js';
 import { distributionOf, type Stated } from '../predictions/index.js';
 import { correctIndices, countOptions } from './rules.js';
-import {
-  countStated,
-  type Job,
-  keepSums,
-  moveCursor,
-  putScores,
-  read_at_once,
-  readJob,
-  readNext,
-  type ScoreRow,
-  type SettledPrediction,
-  type StatedCount,
-} from './settling-store.js';
+import * as store from './settling-store.js';
 
 /**
  * Settles what was decided: for each prediction of the question, in the order of agent ids, what
@@ -53,13 +41,10 @@ export interface SettlingOptions {
 const selectedOf = ({ prediction, selected_option }: Stated): number =>
   prediction === null ? (selected_option ?? 0) : prediction ? 0 : 1;
 
-/**
- * How many forecast, and the sum of their log scores; added up in a fixed order, so that the sum is
- * the same to the last bit whenever and wherever it is made.
- */
+/** Log scores are added up in a fixed order: the sum is the same to the last bit. */
 const sumForecasts = (
-  job: Pick<Job, 'options' | 'outcome' | 'correct_options'>,
-  stated: readonly StatedCount[],
+  job: Pick<store.Job, 'options' | 'outcome' | 'correct_options'>,
+  stated: readonly store.StatedCount[],
 ) => {
   const correct = correctIndices(job, job.options);
   const terms = stated.map((one) => {
@@ -75,16 +60,16 @@ const sumForecasts = (
 interface Settled {
   readonly settlement: Settlement;
   /** None for a voided question. */
-  readonly score: ScoreRow | null;
+  readonly score: store.ScoreRow | null;
 }
 
 /**
  * The net; where an earlier revision paid something else, that is reversed first. What it paid
  * already, to the point, moves nothing: the score alone gets the new revision.
  */
-const settlePrediction = (job: Job, prediction: SettledPrediction): Settled => {
+const settlePrediction = (job: store.Job, prediction: store.SettledPrediction): Settled => {
   const { agent_id, id: prediction_id, confidence: stated, paid_net } = prediction;
-  const nothing = { agent_id, prediction_id, entry_id: makeId(), reversal: 0, net: 0 };
+  const nothing = { agent_id, prediction_id, reversal: 0, net: 0 };
   if (job.kind === 'void') return { settlement: nothing, score: null };
   const correct = correctIndices(job, job.options);
   const distribution = distributionOf(prediction, countOptions(job.options));
@@ -97,7 +82,6 @@ const settlePrediction = (job: Job, prediction: SettledPrediction): Settled => {
   return { settlement, score: { agent_id, prediction_id, stated, net, relative, ...score } };
 };
 
-/** Predictions of one chunk. */
 const chunk_size = 40;
 
 /** How long a decision that failed to settle is left alone. */
@@ -121,14 +105,14 @@ const createPacer = (per_second: number) => {
 class NotOurs extends Error {}
 
 interface Chunk {
-  readonly job: Job;
+  readonly job: store.Job;
   readonly lease: Lease;
-  readonly predictions: readonly SettledPrediction[];
+  readonly predictions: readonly store.SettledPrediction[];
   readonly is_last: boolean;
 }
 
 const noticeOf = (
-  { question_id, revision, kind }: Job,
+  { question_id, revision, kind }: store.Job,
   { settlement, score }: Settled,
   at: Date,
 ) => ({
@@ -150,9 +134,9 @@ const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
   return sql.begin(async (tx) => {
     const cursor_agent = agent_ids.at(-1) ?? job.cursor_agent;
     const step = { cursor_agent, count: predictions.length, is_last, at };
-    if (!(await moveCursor(tx, job, lease, step))) throw new NotOurs();
+    if (!(await store.moveCursor(tx, job, lease, step))) throw new NotOurs();
     await Promise.all([
-      putScores(tx, job, { scores, n_options: countOptions(job.options), at }),
+      store.putScores(tx, job, { scores, n_options: countOptions(job.options), at }),
       notify(
         tx,
         settled.map((one) => noticeOf(job, one, at)),
@@ -172,19 +156,19 @@ const settleChunk = ({ sql, clock }: Deps, chunk: Chunk): Promise<void> => {
 /** The sums, or the next few chunks: then another decision may have its turn. */
 const workOn = async (
   deps: Deps,
-  { job, lease, rest }: { job: Job; lease: Lease; rest: (settled: number) => Promise<void> },
+  { job, lease, rest }: { job: store.Job; lease: Lease; rest: (settled: number) => Promise<void> },
 ): Promise<void> => {
   if (job.kind === 'resolve' && job.total > 0 && job.forecasters === 0) {
-    const stated = await countStated(deps.sql, job.question_id);
-    return keepSums(deps.sql, job, sumForecasts(job, stated));
+    const stated = await store.countStated(deps.sql, job.question_id);
+    return store.keepSums(deps.sql, job, sumForecasts(job, stated));
   }
-  const read = await readNext(deps.sql, job);
+  const read = await store.readNext(deps.sql, job);
   let { cursor_agent } = job;
   let taken = 0;
   do {
     const predictions = read.slice(taken, taken + chunk_size);
     taken += predictions.length;
-    const is_last = read.length < read_at_once && taken === read.length;
+    const is_last = read.length < store.read_at_once && taken === read.length;
     await settleChunk(deps, { job: { ...job, cursor_agent }, lease, predictions, is_last });
     if (is_last) {
       const { question_id, revision, kind, total } = job;
@@ -206,7 +190,7 @@ export const createSettling = (deps: Deps, options: SettlingOptions = {}): Servi
   const turn = async (): Promise<'again' | 'rest'> => {
     const now = Date.now();
     for (const [id, until_ms] of set_aside) if (until_ms <= now) set_aside.delete(id);
-    const job = await readJob(sql, [...set_aside.keys()]);
+    const job = await store.readJob(sql, [...set_aside.keys()]);
     if (job === undefined) return 'rest';
     // A turn is much shorter than the lease, which each turn renews.
     lease = await takeLease(sql, 'settling', holder, lease_seconds);

@@ -1,4 +1,5 @@
 import type { Db, Tx } from '../../db/client.js';
+import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import type { PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
@@ -22,15 +23,13 @@ const columns = (db: Db) => db`
   question_id, revision, kind, outcome, correct_options, note as resolution_note, evidence_urls,
   decided_by, state, total, done, created_at, finished_at`;
 
-export const readLatest = async (tx: Tx, question_id: string) => {
-  const [row] = await tx<ResolutionRow[]>`
+export const readLatest = (tx: Tx, question_id: string) =>
+  firstRow(tx<ResolutionRow[]>`
     select ${columns(tx)}
     from resolutions
     where question_id = ${question_id}
     order by revision desc
-    limit 1`;
-  return row;
-};
+    limit 1`);
 
 /** Holds the question against other decisions and against predictions until the commit. */
 export const lockQuestion = async (tx: Tx, id: string): Promise<boolean> => {
@@ -38,10 +37,7 @@ export const lockQuestion = async (tx: Tx, id: string): Promise<boolean> => {
   return rows.length === 1;
 };
 
-/**
- * Stores a decision for the job. The question is locked and takes no predictions any more, so the
- * number of its predictions is final.
- */
+/** Stores a decision for the job. No predictions come any more, so their number is final. */
 export const insertResolution = async (
   tx: Tx,
   made: Decision & { question_id: string; revision: number; decided_by: string; at: Date },
@@ -81,8 +77,8 @@ export interface ReceiptRow extends Stated, Pick<QuestionRow, OfQuestion> {
   readonly state: 'open' | 'pending' | 'settled' | 'voided';
 }
 
-export const readReceipt = async (db: Db, id: string): Promise<ReceiptRow | undefined> => {
-  const [row] = await db<ReceiptRow[]>`
+export const readReceipt = (db: Db, id: string) =>
+  firstRow(db<ReceiptRow[]>`
     select
       p.id, p.question_id, p.agent_id, p.prediction, p.probability, p.confidence,
       p.selected_option, p.probabilities, p.created_at as placed_at, q.question_type, q.options,
@@ -98,9 +94,7 @@ export const readReceipt = async (db: Db, id: string): Promise<ReceiptRow | unde
     from predictions p
     join questions q on q.id = p.question_id
     left join resolutions r on r.question_id = q.id and r.revision = q.revision
-    where p.id = ${id}`;
-  return row;
-};
+    where p.id = ${id}`);
 
 /** The ledger's entries of a prediction, oldest first. None is older than the prediction. */
 export const readEntries = (db: Db, { agent_id, id }: Pick<ReceiptRow, 'agent_id' | 'id'>) => db<
@@ -121,17 +115,13 @@ const disputeColumns = (db: Db) => db`
   d.id, d.id as dispute_id, d.question_id, d.agent_id as user_id, g.name as user_name, d.revision,
   d.reason, d.evidence_urls, d.status, d.note, d.new_revision, d.decided_at, d.created_at`;
 
-export const readDispute = async (db: Db, id: string): Promise<DisputeRow | undefined> => {
-  const [row] = await db<DisputeRow[]>`
-    select ${disputeColumns(db)} from disputes d join agents g on g.id = d.agent_id where d.id = ${id}`;
-  return row;
-};
+export const readDispute = (db: Db, id: string) =>
+  firstRow(db<DisputeRow[]>`
+    select ${disputeColumns(db)} from disputes d join agents g on g.id = d.agent_id where d.id = ${id}`);
 
 /** The question as it stays until this transaction ends, and whether the agent predicted on it. */
-export const lockDisputedQuestion = async (tx: Tx, question_id: string, agent_id: string) => {
-  const [row] = await tx<
-    (Disputed & { readonly id: string; author_id: string | null; revision: number })[]
-  >`
+export const lockDisputedQuestion = (tx: Tx, question_id: string, agent_id: string) =>
+  firstRow(tx<(Disputed & { readonly id: string; author_id: string | null; revision: number })[]>`
     select
       q.id, q.status, q.author_id, q.resolved_at, q.revision,
       exists (
@@ -139,9 +129,7 @@ export const lockDisputedQuestion = async (tx: Tx, question_id: string, agent_id
       ) as has_predicted
     from questions q
     where q.id = ${question_id}
-    for share of q`;
-  return row;
-};
+    for share of q`);
 
 /** Undefined when the agent has an open dispute on the question: the unique index decides. */
 export const insertDispute = async (
@@ -212,20 +200,14 @@ const conditions = (db: Db, { question_id, status }: DisputeFilter) => db`
   ${question_id === null ? db`` : db`and d.question_id = ${question_id}`}
   ${status === undefined ? db`` : db`and d.status = ${status}`}`;
 
-/** Newest first; one row more than the page. */
 export const listDisputes = (db: Db, filter: DisputeFilter, page: PageAsk) =>
   db<DisputeRow[]>`
     select ${disputeColumns(db)}
     from disputes d
     join agents g on g.id = d.agent_id
     where ${conditions(db, filter)}
-      ${page.after === null ? db`` : db`and d.id < ${page.after[0] as string}::uuid`}
-    order by d.id desc
-    limit ${page.limit + 1}
-    offset ${page.offset}`;
+      ${newestFirst(db, 'd.id', page)}`;
 
-export const countDisputes = async (db: Db, filter: DisputeFilter): Promise<number> => {
-  const [row] = await db<{ total: number }[]>`
-    select count(*)::int as total from disputes d where ${conditions(db, filter)}`;
-  return row?.total ?? 0;
-};
+export const countDisputes = (db: Db, filter: DisputeFilter) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::int as total from disputes d where ${conditions(db, filter)}`);

@@ -1,6 +1,6 @@
 import type { Sql } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
-import { makePage, pageHeaders, readPage } from '../../http/page.js';
+import { replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
 import { parseTime } from '../../http/validation.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
@@ -14,19 +14,7 @@ import {
   redeliver,
   startReplay,
 } from './delivery-store.js';
-import {
-  deliveries_query,
-  deliveries_schema,
-  delivery_detail_schema,
-  delivery_params,
-  id_params,
-  type ReplayBody,
-  redelivered_schema,
-  replay_body,
-  replay_days,
-  replay_schema,
-  webhook_faults,
-} from './schema.js';
+import * as wire from './schema.js';
 import { findWebhook } from './store.js';
 
 /** Deliveries as their owners see them, and sending them again. */
@@ -47,22 +35,19 @@ const getDeliveries = route({
   summary: 'Deliveries of a webhook, newest first, with their last attempt',
   tag,
   auth: 'either',
-  params: id_params,
-  query: deliveries_query,
-  returns: { 200: deliveries_schema },
+  params: wire.id_params,
+  query: wire.deliveries_query,
+  returns: { 200: wire.deliveries_schema },
   faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params, query }, { sql }) => {
-    const page = readPage(query, ['id']);
-    if (isFault(page)) return page;
     if ((await findWebhook(sql, caller, params.id)) === undefined) return webhookAbsent();
     const filter = { webhook_id: params.id, state: query.status ?? null };
-    const [rows, total] = await Promise.all([
-      listDeliveries(sql, filter, page),
-      countDeliveries(sql, filter),
-    ]);
-    const { rows: deliveries, next_cursor } = makePage(rows, page.limit, (row) => [row.event_id]);
-    const path = `/api/webhooks/${params.id}/deliveries`;
-    return reply(200, { total, deliveries, next_cursor }, pageHeaders(path, query, next_cursor));
+    return replyPage({
+      ...{ path: `/api/webhooks/${params.id}/deliveries`, query, plural: 'deliveries' },
+      read: (page) => listDeliveries(sql, filter, page),
+      count: async () => ({ total: await countDeliveries(sql, filter) }),
+      keyOf: (row) => [row.event_id],
+    });
   },
 });
 
@@ -73,8 +58,8 @@ const getDelivery = route({
   summary: 'One delivery with its attempts: status, latency, beginning of the answer',
   tag,
   auth: 'either',
-  params: delivery_params,
-  returns: { 200: delivery_detail_schema },
+  params: wire.delivery_params,
+  returns: { 200: wire.delivery_detail_schema },
   faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params }, { sql }) => {
     if ((await findWebhook(sql, caller, params.id)) === undefined) return webhookAbsent();
@@ -92,26 +77,28 @@ const redeliverOne = route({
   tag,
   auth: 'member',
   limits: ['webhooks'],
-  params: delivery_params,
-  returns: { 202: redelivered_schema },
-  faults: [common_faults.NOT_FOUND, webhook_faults.WEBHOOK_INACTIVE, common_faults.INVALID_REQUEST],
+  params: wire.delivery_params,
+  returns: { 202: wire.redelivered_schema },
+  faults: [
+    common_faults.NOT_FOUND,
+    wire.webhook_faults.WEBHOOK_INACTIVE,
+    common_faults.INVALID_REQUEST,
+  ],
   keeps: 'inside',
   handle: async (ctx, deps) => {
     const { id, did } = ctx.params;
     const hook = await findWebhook(deps.sql, ctx.caller, id);
     if (hook === undefined) return webhookAbsent();
-    return deps.sql.begin(async (tx) => {
+    return ctx.write(deps.sql, async (tx) => {
       const before = await findDelivery(tx, id, did);
       if (before === undefined) return deliveryAbsent();
       if (before.status === 'gap') {
         const message = 'A gap stands for many events; ask for a replay of its offsets.';
         return refuse(common_faults.INVALID_REQUEST, { message });
       }
-      if (!hook.active) return refuse(webhook_faults.WEBHOOK_INACTIVE);
+      if (!hook.active) return refuse(wire.webhook_faults.WEBHOOK_INACTIVE);
       await redeliver(tx, id, did);
-      const answer = reply(202, await findDelivery(tx, id, did));
-      await ctx.keep(tx, answer);
-      return answer;
+      return reply(202, await findDelivery(tx, id, did));
     });
   },
 });
@@ -119,13 +106,10 @@ const redeliverOne = route({
 const refuseAt = (path: string, message: string): Fault =>
   refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path: `body.${path}`, message }] });
 
-const too_early = `A replay reaches back ${replay_days} days at most.`;
+const too_early = `A replay reaches back ${wire.replay_days} days at most.`;
 
-/**
- * The offsets that a replay comes after and ends with, from `since` and `until` or from `after` and
- * `until_offset`; the ends may be left out.
- */
-const readRange = async (sql: Sql, body: ReplayBody, now: Date) => {
+/** Of a time or of offsets; the ends may be left out. */
+const readRange = async (sql: Sql, body: wire.ReplayBody, now: Date) => {
   const { since, until, after, until_offset } = body;
   const by_time = since !== undefined && after === undefined && until_offset === undefined;
   const by_offset = after !== undefined && since === undefined && until === undefined;
@@ -133,7 +117,7 @@ const readRange = async (sql: Sql, body: ReplayBody, now: Date) => {
     return refuseAt('since', 'Send since and until (times), or after and until_offset (offsets).');
   }
   const head = await readHead(sql);
-  const earliest = new Date(now.getTime() - replay_days * 86_400_000);
+  const earliest = new Date(now.getTime() - wire.replay_days * 86_400_000);
   if (by_time) {
     const [from, to] = [parseTime(since) ?? earliest, until && parseTime(until)];
     if (from < earliest) return refuseAt('since', too_early);
@@ -159,24 +143,25 @@ const replay = route({
   tag,
   auth: 'member',
   limits: ['webhooks'],
-  params: id_params,
-  body: replay_body,
-  returns: { 202: replay_schema },
-  faults: [common_faults.NOT_FOUND, webhook_faults.WEBHOOK_INACTIVE, webhook_faults.REPLAY_RUNNING],
+  params: wire.id_params,
+  body: wire.replay_body,
+  returns: { 202: wire.replay_schema },
+  faults: [
+    common_faults.NOT_FOUND,
+    wire.webhook_faults.WEBHOOK_INACTIVE,
+    wire.webhook_faults.REPLAY_RUNNING,
+  ],
   keeps: 'inside',
   handle: async (ctx, { sql, clock }) => {
     const { id } = ctx.params;
     const hook = await findWebhook(sql, ctx.caller, id);
     if (hook === undefined) return webhookAbsent();
-    if (!hook.active) return refuse(webhook_faults.WEBHOOK_INACTIVE);
+    if (!hook.active) return refuse(wire.webhook_faults.WEBHOOK_INACTIVE);
     const range = await readRange(sql, ctx.body, clock());
     if (isFault(range)) return range;
-    return sql.begin(async (tx) => {
+    return ctx.write(sql, async (tx) => {
       const row = await startReplay(tx, id, range);
-      if (row === undefined) return refuse(webhook_faults.REPLAY_RUNNING);
-      const answer = reply(202, row);
-      await ctx.keep(tx, answer);
-      return answer;
+      return row === undefined ? refuse(wire.webhook_faults.REPLAY_RUNNING) : reply(202, row);
     });
   },
 });

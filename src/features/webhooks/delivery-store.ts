@@ -1,4 +1,5 @@
 import type { Db, Sql } from '../../db/client.js';
+import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { readOldest } from '../events/index.js';
@@ -6,7 +7,11 @@ import type { DeliveryState } from './schema.js';
 
 /** Deliveries as their owners read them, with the members of the wire, and sending them again. */
 
-type DeliveryRow = { readonly event_id: string; readonly status: DeliveryState };
+type DeliveryRow = {
+  readonly id: string;
+  readonly event_id: string;
+  readonly status: DeliveryState;
+};
 
 type DeliveryFilter = { readonly webhook_id: string; readonly state: DeliveryState | null };
 
@@ -43,33 +48,22 @@ export const listDeliveries = (db: Db, filter: DeliveryFilter, page: PageAsk) =>
     limit 1
   ) a on true
   where ${isListed(db, filter)}
-    ${page.after === null ? db`` : db`and d.event_id < ${page.after[0] as string}::uuid`}
-  order by d.event_id desc
-  limit ${page.limit + 1}
-  offset ${page.offset}`;
+    ${newestFirst(db, 'd.event_id', page)}`;
 
-export const countDeliveries = async (db: Db, filter: DeliveryFilter): Promise<number> => {
-  const [row] = await db<{ count: number }[]>`
-    select count(*)::int as count
+export const countDeliveries = (db: Db, filter: DeliveryFilter) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::int as total
     from (
       select from deliveries d where ${isListed(db, filter)} limit 100000
-    ) counted`;
-  return row?.count ?? 0;
-};
+    ) counted`);
 
 /** The id of a delivery tells its event, so that the primary key finds it. */
 const isDelivery = (db: Db, webhook_id: string, id: string) => db`
   d.webhook_id = ${webhook_id} and d.event_id = delivery_id(${webhook_id}, ${id})`;
 
-export const findDelivery = async (
-  db: Db,
-  webhook_id: string,
-  id: string,
-): Promise<DeliveryRow | undefined> => {
-  const [row] = await db<DeliveryRow[]>`
-    select ${columns(db)} from deliveries d ${withEvent(db)} where ${isDelivery(db, webhook_id, id)}`;
-  return row;
-};
+export const findDelivery = (db: Db, webhook_id: string, id: string) =>
+  firstRow(db<DeliveryRow[]>`
+    select ${columns(db)} from deliveries d ${withEvent(db)} where ${isDelivery(db, webhook_id, id)}`);
 
 /** The newest attempts, oldest first. */
 export const listAttempts = async (db: Db, webhook_id: string, event_id: string) => {
@@ -101,10 +95,7 @@ export const redeliver = async (db: Db, webhook_id: string, id: string): Promise
     where ${isDelivery(db, webhook_id, id)} and d.state not in ('sending', 'gap')`;
 };
 
-/**
- * The offset of the last event that was recorded before a time. Times grow with offsets, so that
- * halving finds it without an index of times.
- */
+/** The last offset before a time: times grow with offsets, so halving finds it. */
 export const offsetBefore = async (sql: Sql, time: Date, head: number): Promise<number> => {
   let before = (await readOldest(sql)) - 1;
   let after = head + 1;

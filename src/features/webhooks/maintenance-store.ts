@@ -69,10 +69,7 @@ export interface Sick {
   readonly updated_at: Date;
 }
 
-/**
- * Switches off webhooks whose receivers are gone, and says why: a 410 for each of two events, or 5
- * days without success.
- */
+/** Switches off webhooks after a 410 to two events, or 5 days without success. */
 export const disableSick = (tx: Tx) => tx<Sick[]>`
   update webhooks
   set

@@ -5,17 +5,7 @@ import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { queueMail } from '../accounts/index.js';
 import { notify } from '../notifications/index.js';
-import {
-  type Backlog,
-  disableSick,
-  leaveOut,
-  listBacklogs,
-  most_removed,
-  removeOfDeleted,
-  removeOld,
-  type Sick,
-  skipQueued,
-} from './maintenance-store.js';
+import * as store from './maintenance-store.js';
 import { listReplays, stepReplay } from './planning-store.js';
 
 /**
@@ -27,13 +17,16 @@ import { listReplays, stepReplay } from './planning-store.js';
 
 export interface MaintenanceOptions {
   readonly every_ms?: number;
-  readonly backlog?: Backlog;
+  readonly backlog?: store.Backlog;
 }
 
 const day_ms = 86_400_000;
-const backlog_limits: Backlog = { most: 10_000, age_hours: 24 };
+const backlog_limits: store.Backlog = { most: 10_000, age_hours: 24 };
 
-const mailOf = (to: string, { url, disabled_reason }: Pick<Sick, 'url' | 'disabled_reason'>) => ({
+const mailOf = (
+  to: string,
+  { url, disabled_reason }: Pick<store.Sick, 'url' | 'disabled_reason'>,
+) => ({
   to,
   subject: 'A webhook of yours was switched off',
   text: `The webhook to ${url} was switched off. ${disabled_reason}
@@ -46,7 +39,7 @@ came meanwhile can be replayed for 7 days.
 
 const switchOffSick = async ({ sql, log, config }: Deps): Promise<void> => {
   const sick = await sql.begin(async (tx) => {
-    const all = await disableSick(tx);
+    const all = await store.disableSick(tx);
     for (const { email, updated_at: at, ...one } of all) {
       if (email !== null) await queueMail(tx, mailOf(email, one), { config, at });
       if (one.owner_kind !== 'agent') continue;
@@ -72,20 +65,20 @@ export const createMaintenance = (deps: Deps, options: MaintenanceOptions = {}):
   /** True when there is more to be done at once. */
   const clearQueues = async (): Promise<boolean> => {
     await switchOffSick(deps);
-    await skipQueued(sql);
-    const removed = await removeOfDeleted(sql);
+    await store.skipQueued(sql);
+    const removed = await store.removeOfDeleted(sql);
     const replays = await listReplays(sql);
     for (const id of replays) await stepReplay(sql, id);
-    return removed === most_removed || replays.length > 0;
+    return removed === store.most_removed || replays.length > 0;
   };
   const clearHistory = async (): Promise<void> => {
-    for (const id of await listBacklogs(sql, backlog)) {
-      const count = await leaveOut(sql, id, backlog);
+    for (const id of await store.listBacklogs(sql, backlog)) {
+      const count = await store.leaveOut(sql, id, backlog);
       if (count > 0) log.warn({ webhook_id: id, count }, 'webhooks: events were left out');
     }
     const oldest_id = firstIdAt(Date.now() - keep_days * day_ms);
     for (let steps = 0; steps < 20; steps += 1) {
-      if ((await removeOld(sql, { oldest_id, keep_days })) < most_removed) return;
+      if ((await store.removeOld(sql, { oldest_id, keep_days })) < store.most_removed) return;
     }
   };
   const keepPartitions = async (): Promise<void> => {

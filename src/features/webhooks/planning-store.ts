@@ -1,5 +1,5 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
-import { passesSql } from '../events/index.js';
+import { passesSql, question_closing_soon } from '../events/index.js';
 
 /**
  * Which events become deliveries of which webhooks: by the signers, and by replays.
@@ -28,7 +28,7 @@ const isWanted = (db: Db) => db`
 
 /** After this a delivery of event `e` would come too late to be of use. */
 const expiry = (db: Db) => db`
-  case when e.event = 'question.closing_soon'
+  case when e.event = ${question_closing_soon.name}
     then (e.body::jsonb #>> '{data,closes_at}')::timestamptz
   end`;
 

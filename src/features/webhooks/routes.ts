@@ -10,33 +10,10 @@ import { event_names, type FilterMembers, readFilter } from '../events/index.js'
 import type { Pillar, TaxonomyParts } from '../taxonomy/index.js';
 import { delivery_routes, webhookAbsent } from './delivery-routes.js';
 import { findReplay } from './delivery-store.js';
-import { docs_page } from './docs-page.js';
 import { findNarrowing } from './rules.js';
-import {
-  create_body,
-  created_schema,
-  event_types_schema,
-  id_params,
-  type NarrowingBody,
-  rotate_body,
-  rotated_schema,
-  tested_schema,
-  update_body,
-  usual_overlap_hours,
-  webhook_detail_schema,
-  webhook_faults,
-  webhook_schema,
-} from './schema.js';
+import * as wire from './schema.js';
 import { makeSecret, standardSecret, type WebhookParts, type Webhooks } from './signing.js';
-import {
-  deleteWebhook,
-  findTarget,
-  findWebhook,
-  insertWebhook,
-  listWebhooks,
-  rotateSecret,
-  updateWebhook,
-} from './store.js';
+import * as store from './store.js';
 
 /** Webhooks: what is checked of them before they are stored or changed, and their routes. */
 
@@ -46,7 +23,7 @@ const tag = 'webhooks';
 const of_one = {
   tag,
   auth: 'member',
-  params: id_params,
+  params: wire.id_params,
   faults: [common_faults.NOT_FOUND],
 } as const;
 const limits = ['webhooks'] as const;
@@ -57,7 +34,7 @@ const checkEvents = (names: readonly string[]): string[] | Fault => {
   const unknown = unique.filter((name) => !event_names.includes(name));
   if (unknown.length === 0) return unique;
   const named = unknown.slice(0, 5).map((name) => `"${name.slice(0, 60)}"`);
-  return refuse(webhook_faults.INVALID_EVENT, {
+  return refuse(wire.webhook_faults.INVALID_EVENT, {
     message: `Not an event: ${named.join(', ')}. Valid are: ${event_names.join(', ')}.`,
     fields: [{ path: 'body.events', message: `Each one of ${event_names.join(', ')}.` }],
     extra: { valid_events: event_names },
@@ -65,9 +42,9 @@ const checkEvents = (names: readonly string[]): string[] | Fault => {
 };
 
 const url_faults = {
-  invalid_url: webhook_faults.INVALID_URL,
-  https_required: webhook_faults.HTTPS_REQUIRED,
-  target_refused: webhook_faults.SSRF_BLOCKED,
+  invalid_url: wire.webhook_faults.INVALID_URL,
+  https_required: wire.webhook_faults.HTTPS_REQUIRED,
+  target_refused: wire.webhook_faults.SSRF_BLOCKED,
 } as const;
 
 const refuseUrl = (def: FaultDef, message: string): Fault =>
@@ -85,19 +62,17 @@ const checkUrl = async (url: string, { client }: Webhooks): Promise<CheckedUrl |
   const vetted = await client.vet(target);
   if (vetted.kind === 'vetted') return { href: target.href };
   const sentence = call_errors[vetted.code];
-  if (vetted.code === 'address_refused') return refuseUrl(webhook_faults.SSRF_BLOCKED, sentence);
+  if (vetted.code === 'address_refused')
+    return refuseUrl(wire.webhook_faults.SSRF_BLOCKED, sentence);
   return {
     href: target.href,
     warning: `${sentence} The webhook is stored, and the name is looked up before every attempt.`,
   };
 };
 
-/**
- * The filter of a body; null lets all events pass, undefined where it says nothing. A fault
- * for members that would have narrowed what is delivered, had they been known.
- */
+/** Null lets all events pass, undefined says nothing; unknown members that narrow are refused. */
 const readNarrowing = (
-  body: NarrowingBody,
+  body: wire.NarrowingBody,
   pillars: readonly Pillar[],
 ): FilterMembers | null | undefined | Fault => {
   const { filter, scope_question_id } = body;
@@ -131,13 +106,13 @@ const createWebhook = route({
   tag,
   auth: 'member',
   limits: ['webhooks'],
-  body: create_body,
-  returns: { 201: created_schema },
+  body: wire.create_body,
+  returns: { 201: wire.created_schema },
   faults: [
     ...url_fault_list,
-    webhook_faults.INVALID_EVENT,
+    wire.webhook_faults.INVALID_EVENT,
     ws_faults.INVALID_FILTER,
-    webhook_faults.WEBHOOK_LIMIT_REACHED,
+    wire.webhook_faults.WEBHOOK_LIMIT_REACHED,
   ],
   keeps: 'inside',
   handle: async (ctx, { sql, webhooks, taxonomy }) => {
@@ -151,13 +126,11 @@ const createWebhook = route({
     const { href, ...warning } = url;
     const id = makeId();
     const { secret_sealed, shown } = newSecret(webhooks, id);
-    return sql.begin(async (tx) => {
+    return ctx.write(sql, async (tx) => {
       const hook = { id, owner: caller, url: href, events, secret_sealed, filter };
-      const row = await insertWebhook(tx, hook);
-      if (row === null) return refuse(webhook_faults.WEBHOOK_LIMIT_REACHED);
-      const answer = reply(201, { ...row, ...shown, ...warning });
-      await ctx.keep(tx, answer);
-      return answer;
+      const row = await store.insertWebhook(tx, hook);
+      if (row === null) return refuse(wire.webhook_faults.WEBHOOK_LIMIT_REACHED);
+      return reply(201, { ...row, ...shown, ...warning });
     });
   },
 });
@@ -170,8 +143,8 @@ const getWebhooks = route({
   tag,
   auth: 'either',
   // A bare array: existing clients read it so.
-  returns: { 200: Type.Array(webhook_schema) },
-  handle: async ({ caller }, { sql }) => reply(200, await listWebhooks(sql, caller)),
+  returns: { 200: Type.Array(wire.webhook_schema) },
+  handle: async ({ caller }, { sql }) => reply(200, await store.listWebhooks(sql, caller)),
 });
 
 const getEventTypes = route({
@@ -181,7 +154,7 @@ const getEventTypes = route({
   summary: 'The events that a webhook can ask for',
   tag,
   auth: 'public',
-  returns: { 200: event_types_schema },
+  returns: { 200: wire.event_types_schema },
   cacheable: true,
   handle: () =>
     reply(200, {
@@ -198,11 +171,11 @@ const getWebhook = route({
   summary: 'One webhook of the caller',
   tag,
   auth: 'either',
-  params: id_params,
-  returns: { 200: webhook_detail_schema },
+  params: wire.id_params,
+  returns: { 200: wire.webhook_detail_schema },
   faults: [common_faults.NOT_FOUND],
   handle: async ({ caller, params }, { sql }) => {
-    const row = await findWebhook(sql, caller, params.id);
+    const row = await store.findWebhook(sql, caller, params.id);
     if (row === undefined) return webhookAbsent();
     return reply(200, { ...row, replay: (await findReplay(sql, row.id)) ?? null });
   },
@@ -216,13 +189,13 @@ const changeWebhook = route({
   tag,
   auth: 'member',
   limits: ['webhooks'],
-  params: id_params,
-  body: update_body,
-  returns: { 200: webhook_schema },
+  params: wire.id_params,
+  body: wire.update_body,
+  returns: { 200: wire.webhook_schema },
   faults: [
     common_faults.NOT_FOUND,
     ...url_fault_list,
-    webhook_faults.INVALID_EVENT,
+    wire.webhook_faults.INVALID_EVENT,
     ws_faults.INVALID_FILTER,
   ],
   handle: async ({ body, caller, params: { id } }, { sql, webhooks, taxonomy }) => {
@@ -234,13 +207,13 @@ const changeWebhook = route({
       return refuse(common_faults.INVALID_REQUEST, { message });
     }
     // First of all, so that the checks below tell nothing about webhooks of others.
-    if ((await findWebhook(sql, caller, id)) === undefined) return webhookAbsent();
+    if ((await store.findWebhook(sql, caller, id)) === undefined) return webhookAbsent();
     const events = new_events === undefined ? null : checkEvents(new_events);
     if (isFault(events)) return events;
     const url = new_url === undefined ? null : await checkUrl(new_url, webhooks);
     if (isFault(url)) return url;
     const { href = null, ...warning } = url ?? {};
-    const row = await updateWebhook(sql, caller, {
+    const row = await store.updateWebhook(sql, caller, {
       id,
       change: { url: href, events, filter, active },
     });
@@ -258,11 +231,11 @@ const removeWebhook = route({
     200: Type.Object({
       message: Type.String(),
       deleted: Type.Literal(true),
-      ...id_params.properties,
+      ...wire.id_params.properties,
     }),
   },
   handle: async ({ caller, params: { id } }, { sql }) =>
-    (await deleteWebhook(sql, caller, id))
+    (await store.deleteWebhook(sql, caller, id))
       ? reply(200, { message: 'Webhook deleted.', deleted: true, id })
       : webhookAbsent(),
 });
@@ -274,19 +247,16 @@ const rotate = route({
   method: 'POST',
   path: '/api/webhooks/{id}/rotate-secret',
   summary: 'A new secret, shown only in this answer; the old one signs too for some hours',
-  body: rotate_body,
-  returns: { 200: rotated_schema },
+  body: wire.rotate_body,
+  returns: { 200: wire.rotated_schema },
   keeps: 'inside',
   handle: async (ctx, { sql, webhooks }) => {
     const { id } = ctx.params;
     const { secret_sealed, shown } = newSecret(webhooks, id);
-    const { overlap_hours = usual_overlap_hours } = ctx.body;
-    return sql.begin(async (tx) => {
-      const row = await rotateSecret(tx, ctx.caller, { id, secret_sealed, overlap_hours });
-      if (row === undefined) return webhookAbsent();
-      const answer = reply(200, { ...row, ...shown });
-      await ctx.keep(tx, answer);
-      return answer;
+    const { overlap_hours = wire.usual_overlap_hours } = ctx.body;
+    return ctx.write(sql, async (tx) => {
+      const row = await store.rotateSecret(tx, ctx.caller, { id, secret_sealed, overlap_hours });
+      return row === undefined ? webhookAbsent() : reply(200, { ...row, ...shown });
     });
   },
 });
@@ -306,9 +276,9 @@ const testWebhook = route({
   method: 'POST',
   path: '/api/webhooks/{id}/test',
   summary: 'Send a signed `ping` now and tell what came back',
-  returns: { 200: tested_schema },
+  returns: { 200: wire.tested_schema },
   handle: async ({ caller, params }, { sql, webhooks, clock }) => {
-    const target = await findTarget(sql, caller, params.id);
+    const target = await store.findTarget(sql, caller, params.id);
     if (target === undefined) return webhookAbsent();
     const now = clock();
     const data = { webhook_id: target.webhook_id };
@@ -336,5 +306,4 @@ export const routes = [
   rotate,
   testWebhook,
   ...delivery_routes,
-  docs_page,
 ];

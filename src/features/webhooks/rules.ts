@@ -1,10 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { FaultField } from '../../kit/fault.js';
 
-/**
- * Rules of webhooks that need no store: what narrows, when to try again, what an answer means, and
- * when a webhook is left alone for a while.
- */
+/** What narrows a webhook, when to try again, and when a webhook is left alone. */
 
 const known = ['url', 'events', 'filter', 'scope_question_id', 'active'];
 const filter_names = ['question_ids', 'categories', 'model_family', 'min_confidence'];
@@ -47,10 +44,7 @@ export const attempt_limit = retry_steps_ms.length + 1;
 
 const retry_after_pattern = /^\d{1,9}$/;
 
-/**
- * Milliseconds that a Retry-After header asks for (seconds or an HTTP date); null when it says
- * nothing.
- */
+/** Milliseconds until the time of a Retry-After header; null when it names none. */
 export const readRetryAfter = (text: string, now_ms: number): number | null => {
   const given = text.trim();
   if (retry_after_pattern.test(given)) return Number(given) * 1_000;

@@ -10,14 +10,7 @@ import { isOutage } from '../../kit/outage.js';
 import type { Service } from '../../kit/service.js';
 import { createPlanning } from './planning.js';
 import { createBreakers, judgeAttempt } from './rules.js';
-import {
-  claimDue,
-  type Leased,
-  type Settlement,
-  settle,
-  showAlive,
-  sweepExpired,
-} from './sending-store.js';
+import * as store from './sending-store.js';
 import { isTargetRefused, type Webhooks } from './signing.js';
 
 /**
@@ -67,10 +60,7 @@ const makeLimits = (most: number) => {
   };
 };
 
-/**
- * Runs calls within the limits. A call takes a slot of its endpoint first and one of all slots
- * last, so that few calls of each endpoint and owner wait for the slots of all.
- */
+/** A call takes a slot of its endpoint first and one of all last: few of each wait for all. */
 export const createSlots = (most: SendLimits) => {
   const endpoints = makeLimits(most.endpoint);
   const owners = makeLimits(most.owner);
@@ -81,7 +71,11 @@ export const createSlots = (most: SendLimits) => {
     counts: endpoints.counts,
     countOf: endpoints.countOf,
     run<T>(
-      { webhook_id, owner_id, is_repeat }: Pick<Leased, 'webhook_id' | 'owner_id' | 'is_repeat'>,
+      {
+        webhook_id,
+        owner_id,
+        is_repeat,
+      }: Pick<store.Leased, 'webhook_id' | 'owner_id' | 'is_repeat'>,
       call: () => Promise<T>,
     ): Promise<T> {
       const inAll = () => total(call);
@@ -101,7 +95,7 @@ export interface SendingOptions {
   readonly late_ms?: number;
 }
 
-interface Job extends Leased {
+interface Job extends store.Leased {
   /** On this process's monotonic clock, before its lease began. */
   readonly claimed_ms: number;
 }
@@ -119,7 +113,7 @@ export class Sending implements Service {
   readonly #signer_id = makeId();
   readonly #lease_ms: number;
   readonly #slots: ReturnType<typeof createSlots>;
-  readonly #settling: GroupCommit<Settlement, void>;
+  readonly #settling: GroupCommit<store.Settlement, void>;
   readonly #countTry = createBreakers();
   readonly #planning: Service;
   readonly #loop: Loop;
@@ -143,7 +137,7 @@ export class Sending implements Service {
     this.#slots = createSlots(this.#limits);
     this.#settling = createGroupCommit({
       commit: async ({ drafts }) => {
-        await settle(deps.sql, drafts);
+        await store.settle(deps.sql, drafts);
         return [];
       },
       key: ({ webhook_id, event_id }) => `${webhook_id} ${event_id}`,
@@ -185,9 +179,9 @@ export class Sending implements Service {
   async #sweep(): Promise<void> {
     const { sql, log } = this.#deps;
     const signer_id = this.#signer_id;
-    await showAlive(sql, signer_id);
+    await store.showAlive(sql, signer_id);
     const lease_ids = new Set([...this.#jobs.keys()].map(({ lease_id }) => lease_id));
-    const swept = await sweepExpired(sql, { signer_id, lease_ids: [...lease_ids] });
+    const swept = await store.sweepExpired(sql, { signer_id, lease_ids: [...lease_ids] });
     if (swept.length > 0) log.warn({ count: swept.length }, 'signer: leases ran out');
     for (const { id, state } of swept) {
       if (state !== 'exhausted') continue;
@@ -218,7 +212,7 @@ export class Sending implements Service {
     for (const id of webhook_ids ?? [...this.#unclaimed]) this.#unclaimed.delete(id);
     const room = this.#room;
     const claimed_ms = performance.now();
-    const rows = await claimDue(this.#deps.sql, {
+    const rows = await store.claimDue(this.#deps.sql, {
       ...{ signer_id: this.#signer_id, lease_id: makeId(), lease_ms: this.#lease_ms },
       ...{ webhook_ids, held: this.#slots.counts(), depth: this.#limits.depth, room },
     });
@@ -255,7 +249,7 @@ export class Sending implements Service {
     }
   }
 
-  async #settle(settlement: Settlement): Promise<void> {
+  async #settle(settlement: store.Settlement): Promise<void> {
     const until_ms = performance.now() + this.#lease_ms;
     for (;;) {
       try {
@@ -274,7 +268,7 @@ export class Sending implements Service {
     return !this.#is_stopping && !is_paused && left_ms >= margin_ms;
   }
 
-  async #call(job: Job): Promise<Settlement> {
+  async #call(job: Job): Promise<store.Settlement> {
     const { log, clock } = this.#deps;
     const { webhook_id, event_id, lease_id, trips, attempt, event, body } = job;
     const named = { webhook_id, event_id, lease_id, delay_ms: 0, attempt: null } as const;

@@ -139,7 +139,6 @@ export const createWebhooks = (config: Config, client_options: Partial<ClientOpt
 
 export type Webhooks = ReturnType<typeof createWebhooks>;
 
-/** The part of a process's deps that this feature adds. */
 export interface WebhookParts {
   readonly webhooks: Webhooks;
 }

@@ -1,4 +1,5 @@
 import type { Db, Sql } from '../../db/client.js';
+import { firstRow } from '../../db/rows.js';
 import type { FilterMembers } from '../events/index.js';
 import { skipQueued } from './maintenance-store.js';
 import { webhook_limit } from './schema.js';
@@ -71,27 +72,19 @@ export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRo
 export const listWebhooks = (db: Db, owner: Owner) => db<WebhookRow[]>`
   select ${columns(db)} from webhooks where ${ownedBy(db, owner)} order by created_at, id`;
 
-export const findWebhook = async (
-  db: Db,
-  owner: Owner,
-  id: string,
-): Promise<WebhookRow | undefined> => {
-  const [row] = await db<WebhookRow[]>`
-    select ${columns(db)} from webhooks where id = ${id} and ${ownedBy(db, owner)}`;
-  return row;
-};
+export const findWebhook = (db: Db, owner: Owner, id: string) =>
+  firstRow(db<WebhookRow[]>`
+    select ${columns(db)} from webhooks where id = ${id} and ${ownedBy(db, owner)}`);
 
 export type Target = Pick<Attempt, 'webhook_id' | 'url' | 'secret_sealed' | 'old_secret_sealed'>;
 
 /** The parts of a webhook that a call to it needs. */
-export const findTarget = async (db: Db, owner: Owner, id: string): Promise<Target | undefined> => {
-  const [row] = await db<Target[]>`
+export const findTarget = (db: Db, owner: Owner, id: string) =>
+  firstRow(db<Target[]>`
     select id as webhook_id, url, secret_sealed,
       case when old_secret_until > now() then old_secret_sealed end as old_secret_sealed
     from webhooks
-    where id = ${id} and ${ownedBy(db, owner)}`;
-  return row;
-};
+    where id = ${id} and ${ownedBy(db, owner)}`);
 
 interface WebhookChange {
   readonly url: string | null;
@@ -101,10 +94,7 @@ interface WebhookChange {
   readonly filter: FilterMembers | null | undefined;
 }
 
-/**
- * Members that are null stay. Switching off also skips what was waiting to be delivered. Another
- * address, or switching on, forgets what failed before.
- */
+/** Null members stay. Switching off skips what waits; switching on forgets failures. */
 export const updateWebhook = async (
   sql: Sql,
   owner: Owner,

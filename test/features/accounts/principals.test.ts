@@ -24,7 +24,9 @@ const addOwner = async ({ deps }: Parts): Promise<string> => {
 const addAgent = async (parts: Parts, linked = true) => {
   const owner_id = linked ? await addOwner(parts) : null;
   const body = { name: `Principal ${makeId().slice(-12)}`, model: 'gpt-5' };
-  const added = await registerAgent(parts.deps, body, { owner_id });
+  const added = await parts.deps.sql.begin((tx) =>
+    registerAgent(tx, body, { owner_id, at: parts.deps.clock() }),
+  );
   if (isFault(added)) throw new Error(added.message);
   return added;
 };

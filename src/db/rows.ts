@@ -1,0 +1,28 @@
+import type { Db } from './client.js';
+
+/** Parts of queries that many stores share: one row, one number, a page of a list. */
+
+type Rows<R> = PromiseLike<readonly R[]>;
+
+/** The first row; undefined where there is none. */
+export const firstRow = async <R>(rows: Rows<R>): Promise<R | undefined> => (await rows)[0];
+
+/** The number that a query selects as `total`; 0 without a row. */
+export const readTotal = async (rows: Rows<{ readonly total: number }>): Promise<number> =>
+  (await rows)[0]?.total ?? 0;
+
+interface Page {
+  readonly after: readonly unknown[] | null;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/**
+ * The end of a statement whose conditions stand before it: rows by a UUID, the newest first, after
+ * the page's cursor, and one row more than the page, to know whether it ends.
+ */
+export const newestFirst = (db: Db, id: string, { after, limit, offset }: Page) => db`
+  ${after === null ? db`` : db`and ${db(id)} < ${after[0] as string}::uuid`}
+  order by ${db(id)} desc
+  limit ${limit + 1}
+  offset ${offset}`;
