@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../db/client.js';
+import type { Db } from '../db/client.js';
 
 /** Claims and kept answers in Postgres. All times are those of the database. */
 
@@ -99,21 +99,16 @@ interface KeptRow {
   readonly answer: Buffer;
 }
 
-/** Stores one answer after its effect, unless one is stored already. */
-export const storeAnswer = async (db: Db, row: KeptRow): Promise<void> => {
-  await db`
-    update idempotency
-    set state = 'done', answer = ${row.answer}
-    where scope = ${row.scope} and key = ${row.key} and lease_id = ${row.lease_id}
-      and state = 'running'`;
-};
-
-/** Stores answers under their claims; the leases of those claims that were still held. */
+/**
+ * Stores answers under their claims; the leases of those claims that were still held. An answer
+ * that is stored already is replaced only where `replaces`.
+ */
 export const storeAnswers = async (
-  tx: Tx,
+  db: Db,
   rows: readonly KeptRow[],
+  replaces: boolean,
 ): Promise<ReadonlySet<string>> => {
-  const stored = await tx<{ lease_id: string }[]>`
+  const stored = await db<{ lease_id: string }[]>`
     update idempotency i
     set state = 'done', answer = decode(d.answer, 'hex')
     from unnest(
@@ -123,6 +118,7 @@ export const storeAnswers = async (
       ${rows.map((row) => row.answer.toString('hex'))}::text[]
     ) as d (scope, key, lease_id, answer)
     where i.scope = d.scope and i.key = d.key and i.lease_id = d.lease_id
+      and (${replaces} or i.state = 'running')
     returning i.lease_id`;
   return new Set(stored.map((row) => row.lease_id));
 };

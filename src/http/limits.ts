@@ -1,9 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { makeLoader } from '../kit/cache.js';
+import { common_faults, type Fault, refuse } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
 import { withDeadline } from '../kit/service.js';
 import { loadScript } from '../redis/client.js';
+import type { Context } from './route.js';
 
 /**
  * Rate limits: exact sliding windows. All windows of a call are checked and taken together, and a
@@ -231,4 +233,49 @@ export const createLimiter = (options: LimiterOptions) => {
     },
     stop: fallback.stop,
   };
+};
+
+const policyOf = (windows: readonly Window[]): string =>
+  windows
+    .map(({ name, limit, window_ms }) => `"${name}";q=${limit};w=${Math.round(window_ms / 1000)}`)
+    .join(', ');
+
+/** By window: calls left, and the time until there are more. */
+const stateOf = (
+  windows: readonly Window[],
+  left: readonly number[],
+  reset_ms: readonly number[],
+): string =>
+  windows
+    .map(({ name }, n) => `"${name}";r=${left[n]};t=${Math.ceil((reset_ms[n] ?? 0) / 1000)}`)
+    .join(', ');
+
+/** Replaces the calls left by those left after the call was given back. */
+export const showGivenBack = (
+  { headers }: Context,
+  windows: readonly Window[],
+  left: readonly Left[],
+): void => {
+  const shown = headers.find(([name]) => name === 'RateLimit') ?? ['', ''];
+  const [calls, resets] = [left.map((one) => one.left), left.map(({ reset_ms }) => reset_ms)];
+  shown[1] = stateOf(windows, calls, resets);
+};
+
+/** Adds the headers of the limits; the refusal when they are used up. */
+export const applyLimits = (
+  ctx: Context,
+  windows: readonly Window[],
+  taken: Taken,
+): Fault | null => {
+  ctx.headers.push(
+    ['RateLimit-Policy', policyOf(windows)],
+    ['RateLimit', stateOf(windows, taken.left, taken.reset_ms)],
+  );
+  if (taken.allowed) return null;
+  const seconds = Math.max(1, Math.ceil(taken.retry_ms / 1000));
+  const { limit, name } = windows[taken.refused] as Window;
+  return refuse(common_faults.RATE_LIMITED, {
+    message: `The limit of ${limit} calls per minute (${name}) is used up; try again in ${seconds} s.`,
+    headers: { 'Retry-After': String(seconds) },
+  });
 };

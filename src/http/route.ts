@@ -3,7 +3,6 @@ import type { Tx } from '../db/client.js';
 import type { Fault, FaultDef } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
 import { BodyStream, type StreamParts } from './body.js';
-import { type Claim, keepAll } from './idempotency.js';
 import { type Request, requestId } from './request.js';
 
 /**
@@ -36,6 +35,19 @@ export type Answer = Reply | Fault;
 
 type StaticOf<S> = S extends TSchema ? Static<S> : Record<string, never>;
 type StaticBody<S> = S extends TSchema ? Static<S> : undefined;
+
+/** The right to carry out a call with an Idempotency-Key, held by one request at a time. */
+export interface Claim {
+  readonly scope: string;
+  readonly key: string;
+  readonly lease_id: string;
+  /** The stored form: sealed, because an answer may carry a secret that is shown only once. */
+  seal(answer: Answer): Buffer;
+  /** See `keepAll`. */
+  keep(tx: Tx, answer: Answer): Promise<void>;
+  /** The answer that was handed to a transaction, if one was. */
+  kept: Answer | null;
+}
 
 /** One call while it is worked on: the request, its parts that were checked, and its caller. */
 export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = Caller> {
@@ -80,7 +92,7 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
    * nothing without a key. The last statement of the transaction, so that nobody waits for long.
    */
   async keep(tx: Tx, answer: Answer): Promise<void> {
-    if (this.claim !== null) await keepAll(tx, [{ claim: this.claim, answer }]);
+    await this.claim?.keep(tx, answer);
   }
 }
 

@@ -7,7 +7,6 @@ import { describeError } from '../kit/log.js';
 import { withDeadline } from '../kit/service.js';
 import {
   close_codes,
-  defineOp,
   errorFrame,
   eventFrame,
   frame_id,
@@ -18,8 +17,16 @@ import {
   type TopicRef,
   ws_faults,
 } from './frames.js';
-import type { Core, LogSource } from './hub.js';
-import { type GapReason, gapFrame, isOverloaded, type Join, type Session } from './session.js';
+import {
+  type Core,
+  defineOp,
+  type GapReason,
+  gapFrame,
+  isOverloaded,
+  type Join,
+  type LogSource,
+  type Session,
+} from './session.js';
 import type { StateRef } from './states.js';
 
 /**

@@ -53,7 +53,7 @@ const importsIn = (sources: readonly Source[]): readonly Import[] =>
 const isIn = (file: string, places: readonly string[]): boolean =>
   places.some((place) => (place.endsWith('/') ? file.startsWith(place) : file === place));
 
-/** `src/http/mount.ts` → `http`; `src/routes.ts` → `routes`. */
+/** `src/http/page.ts` → `http`; `src/routes.ts` → `routes`. */
 const layerOf = (file: string): string => file.split('/')[1]?.replace(/\.m?ts$/, '') ?? '';
 
 const engine = ['kit', 'db', 'redis', 'http', 'socket'];
@@ -151,7 +151,7 @@ export const directionInFeatures: Rule = (sources) =>
 
 const impure_packages = /^(?:node:(?!crypto$|url$)|ioredis|postgres|pino|uWebSockets)/;
 const impure_files =
-  /^src\/(?:db|redis|socket|http\/(?:mount|request|limits)|kit\/(?:outbound|log|loop|service))/;
+  /^src\/(?:db|redis|socket|http\/(?:pipeline|request|limits)|kit\/(?:outbound|log|loop|service))/;
 const impure_call =
   /\b(?:Date\.now|performance\.now|new Date\(\)|setTimeout|setInterval|Math\.random|fetch\()/;
 
@@ -201,7 +201,7 @@ export const bannedInSource: Rule = (sources) =>
 
 const homes: Readonly<Record<string, readonly string[]>> = {
   'uWebSockets.js': ['src/http/request.ts'],
-  postgres: ['src/db/connection.ts'],
+  postgres: ['src/db/pool.ts'],
   ioredis: ['src/redis/', 'src/process/embedded/', 'src/tools/'],
 };
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Test, t } from 'tap';
 import { exchange_counters } from '../../src/http/request.js';
-import type { HubLimits } from '../../src/socket/hub.js';
+import type { HubLimits } from '../../src/socket/frames.js';
 import { type CallSocket, openCalls } from '../help/socket-calls.js';
 import { startToyApp, type ToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';

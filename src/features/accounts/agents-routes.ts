@@ -17,7 +17,7 @@ import {
   replaceKey,
   updateProfile,
 } from './agents-store.js';
-import type { Principals } from './principals.js';
+import type { Principals } from './principals-store.js';
 import { linkAgent, type Registered, registerAgent, unlinkAgent } from './registration.js';
 import { cleanText, digestSecret, makeApiKey, parseRoles } from './rules.js';
 import {

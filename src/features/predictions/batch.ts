@@ -12,7 +12,7 @@ import {
 } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { question_faults } from '../questions/index.js';
-import { answerPrepared, type Needs, type PlaceAsk, prepare } from './place.js';
+import { answerPrepared, type Needs, type PlaceAsk, prepare } from './placing.js';
 import { reach_ms } from './reach.js';
 import { type BatchResult, predictions_body } from './schema.js';
 

@@ -1,16 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
-import type { Claim } from '../../http/idempotency.js';
 import { nullable } from '../../http/openapi.js';
 import { makePage, pageHeaders, readPage } from '../../http/page.js';
-import type { AgentCaller } from '../../http/route.js';
-import { type Answer, reply, routeFor } from '../../http/route.js';
+import { type AgentCaller, type Answer, type Claim, reply, routeFor } from '../../http/route.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
 import { placeBatch } from './batch.js';
 import { prediction_schema } from './columns.js';
-import { answerAsk, type Needs, type PlaceAsk } from './place.js';
+import { answerAsk, type Needs, type PlaceAsk } from './placing.js';
 import { preflightOf } from './preflight.js';
 import {
   batch_body,

@@ -10,7 +10,7 @@ import {
   type Placed,
   place,
   prepare,
-} from '../../../src/features/predictions/place.js';
+} from '../../../src/features/predictions/placing.js';
 import { createQuestionCache } from '../../../src/features/questions/index.js';
 import { type Fault, isFault } from '../../../src/kit/fault.js';
 import { openParts } from '../../help/parts.js';
