@@ -12,12 +12,8 @@ export interface NewClaim {
   readonly lease_id: string;
 }
 
-export interface KnownRow {
-  readonly scope: string;
-  readonly key: string;
-  readonly digest: Uint8Array;
+export interface KnownRow extends Pick<NewClaim, 'scope' | 'key' | 'digest' | 'lease_id'> {
   readonly state: 'running' | 'done';
-  readonly lease_id: string;
   readonly answer: Uint8Array | null;
 }
 
@@ -92,12 +88,8 @@ export const findByCredential = async (
   return row;
 };
 
-interface KeptRow {
-  readonly scope: string;
-  readonly key: string;
-  readonly lease_id: string;
-  readonly answer: Buffer;
-}
+/** What names a claim that is held. */
+type Held = Pick<NewClaim, 'scope' | 'key' | 'lease_id'>;
 
 /**
  * Stores answers under their claims; the leases of those claims that were still held. An answer
@@ -105,7 +97,7 @@ interface KeptRow {
  */
 export const storeAnswers = async (
   db: Db,
-  rows: readonly KeptRow[],
+  rows: readonly (Held & { readonly answer: Buffer })[],
   replaces: boolean,
 ): Promise<ReadonlySet<string>> => {
   const stored = await db<{ lease_id: string }[]>`
@@ -124,10 +116,7 @@ export const storeAnswers = async (
 };
 
 /** Frees a key whose call had no effect; does nothing once its answer is stored. */
-export const deleteClaim = async (
-  db: Db,
-  claim: Pick<KeptRow, 'scope' | 'key' | 'lease_id'>,
-): Promise<void> => {
+export const deleteClaim = async (db: Db, claim: Held): Promise<void> => {
   await db`
     delete from idempotency
     where scope = ${claim.scope} and key = ${claim.key} and lease_id = ${claim.lease_id}

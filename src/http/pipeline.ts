@@ -301,12 +301,9 @@ const admit = (route: Route, caller: Caller, linkUrl: () => string): Fault | nul
   return null;
 };
 
-const none_read: BodyRead = { ok: true, value: undefined };
-const empty_read: BodyRead = { ok: true, value: {} };
-
 const readBodyFor = ({ body, takes_key }: Route, request: Request): BodyRead => {
-  if (body === undefined) return none_read;
-  return takes_key && request.raw_body.length === 0 ? empty_read : request.readBody();
+  if (body === undefined) return { value: undefined };
+  return takes_key && request.raw_body.length === 0 ? { value: {} } : request.readBody();
 };
 
 /** Checks the parts of the request and puts them into the context; the first fault, or null. */
@@ -316,7 +313,7 @@ const readParts = (
   params: unknown,
 ): Fault | null => {
   const body = readBodyFor(route, ctx.request);
-  if (!body.ok) return body.fault;
+  if (isFault(body)) return body;
   if (checkParams !== null && checkParams(params) !== null) {
     return refuse(route.absent ?? common_faults.NOT_FOUND);
   }

@@ -233,8 +233,8 @@ class SocketCall implements WholeCall {
     const { body } = this.parts.frame;
     const problem =
       body === undefined ? 'The call has no body; send a JSON object.' : findJsonProblem(body);
-    if (problem === null) return { ok: true, value: body };
-    return { ok: false, fault: refuse(common_faults.INVALID_JSON, { message: problem }) };
+    if (problem === null) return { value: body };
+    return refuse(common_faults.INVALID_JSON, { message: problem });
   }
 
   send(outgoing: Outgoing): boolean {

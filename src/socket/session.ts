@@ -150,10 +150,16 @@ export interface UpgradeRequest {
 /** What the sockets of a process share. */
 export type Core = ReturnType<typeof makeCore>;
 
+/** The newest event of a topic up to an offset is asked for. */
+export interface PrevAsk {
+  readonly ref: TopicRef;
+  readonly until: number;
+}
+
 interface CoreParts {
   readonly ops: Ops;
   /** Finds the event before the first of a topic that nobody followed, up to an offset. */
-  readonly readPrev: (ref: TopicRef, until: number) => Promise<number>;
+  readonly readPrev: (ask: PrevAsk) => Promise<number>;
 }
 
 /** Replays that read the record at once. */
