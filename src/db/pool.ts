@@ -107,7 +107,7 @@ interface ConnectionOptions {
   readonly onLost: (connection: Connection, error: Error) => void;
   /** Waits before it connects, where the last attempts failed. */
   readonly pause: () => Promise<void>;
-  /** Longest that Postgres may stay silent while it is asked something; Infinity for none. */
+  /** Longest that Postgres may stay silent while an answer is due; Infinity for none. */
   readonly silence_ms: number;
 }
 
@@ -122,9 +122,9 @@ const isAnswer = (error: unknown): boolean =>
  * An error among the first rows comes together with the stream of a COPY, before anybody who awaits
  * it can listen, and would end the process: the package has no other place to listen from.
  */
-const hearErrors = (asked: { resolve(stream: Readable): void }): void => {
-  const { resolve } = asked;
-  asked.resolve = (stream) => {
+const listenForErrors = (query: { resolve(stream: Readable): void }): void => {
+  const { resolve } = query;
+  query.resolve = (stream) => {
     if (stream instanceof Readable) stream.on('error', () => undefined);
     resolve(stream);
   };
@@ -145,9 +145,9 @@ export class Connection {
   /** When a transaction on it has to be over. */
   until_ms = Number.POSITIVE_INFINITY;
   #socket: net.Socket | undefined;
-  #heard_ms = 0;
+  #received_ms = 0;
   /** Answers that are waited for. */
-  #asked = 0;
+  #pending = 0;
   readonly #holders = new Set<(error: Error) => void>();
   readonly #onLost: ConnectionOptions['onLost'];
 
@@ -204,7 +204,7 @@ export class Connection {
 
   /** How long it has waited for an answer; 0 where none is due. */
   waited(at_ms: number): number {
-    return this.#asked > 0 ? at_ms - this.#heard_ms : 0;
+    return this.#pending > 0 ? at_ms - this.#received_ms : 0;
   }
 
   /** Whether it has waited too long for an answer. */
@@ -214,12 +214,12 @@ export class Connection {
 
   /** The process stood still: what came meanwhile has not been read yet. */
   forgive(ms: number): void {
-    this.#heard_ms += ms;
+    this.#received_ms += ms;
     this.until_ms += ms;
   }
 
-  #hear(): void {
-    this.#heard_ms = performance.now();
+  #noteAnswer(): void {
+    this.#received_ms = performance.now();
   }
 
   /** Rejects when the connection is lost before `work` is done, whatever that waits for. */
@@ -234,21 +234,21 @@ export class Connection {
   }
 
   /** The same for what Postgres has to answer. */
-  async #answer<T>(asked: PromiseLike<T>): Promise<T> {
-    if (this.#asked === 0) this.#hear();
-    this.#asked += 1;
+  async #answer<T>(answer: PromiseLike<T>): Promise<T> {
+    if (this.#pending === 0) this.#noteAnswer();
+    this.#pending += 1;
     try {
-      const answer = await this.orLost(Promise.resolve(asked));
+      const result = await this.orLost(Promise.resolve(answer));
       this.answered = true;
-      return answer;
+      return result;
     } catch (error) {
       // An error that Postgres did not send may have cost the package the count of the answers.
       if (isAnswer(error)) this.answered = true;
       else this.lose(error as Error);
       throw error;
     } finally {
-      this.#asked -= 1;
-      this.#hear();
+      this.#pending -= 1;
+      this.#noteAnswer();
     }
   }
 
@@ -274,23 +274,23 @@ export class Connection {
   async *#rows(text: string, idle_ms: number, finish: () => void): AsyncGenerator<Buffer> {
     const { silence_ms, until_ms } = this;
     this.silence_ms = Number.POSITIVE_INFINITY;
-    const hear = (): void => {
+    const noteProgress = (): void => {
       this.until_ms = performance.now() + idle_ms;
     };
-    hear();
+    noteProgress();
     let end = (): void => undefined;
     const read = new Promise<void>((resolve) => {
       end = resolve;
     });
     try {
-      const asked = this.client.unsafe(text);
-      hearErrors(asked as never);
-      const source: Readable = await this.#answer(asked.readable() as never);
+      const query = this.client.unsafe(text);
+      listenForErrors(query as never);
+      const source: Readable = await this.#answer(query.readable() as never);
       this.orLost(read).catch((error: Error) => source.destroy(error));
       for await (const chunk of source) {
-        hear();
+        noteProgress();
         yield chunk;
-        hear();
+        noteProgress();
       }
       finish();
     } catch (error) {
@@ -424,7 +424,7 @@ export class Pool {
     const late = [...this.#all].filter(({ until_ms }) => until_ms < at_ms);
     const lost = silent.length > 0 ? [...silent, ...late, ...this.#free] : late;
     for (const connection of lost) {
-      const message = 'Postgres, or who asked it, took too long';
+      const message = 'Postgres or its caller took too long';
       connection.lose(new ConnectionError('CONNECTION_SILENT', message));
     }
     while ((this.#waiting[0]?.until_ms ?? at_ms) < at_ms) {

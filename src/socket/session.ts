@@ -150,8 +150,8 @@ export interface UpgradeRequest {
 /** What the sockets of a process share. */
 export type Core = ReturnType<typeof makeCore>;
 
-/** The newest event of a topic up to an offset is asked for. */
-export interface PrevAsk {
+/** For the newest event of a topic up to an offset. */
+export interface PrevRequest {
   readonly ref: TopicRef;
   readonly until: number;
 }
@@ -159,7 +159,7 @@ export interface PrevAsk {
 interface CoreParts {
   readonly ops: Ops;
   /** Finds the event before the first of a topic that nobody followed, up to an offset. */
-  readonly readPrev: (ask: PrevAsk) => Promise<number>;
+  readonly readPrev: (request: PrevRequest) => Promise<number>;
 }
 
 /** Replays that read the record at once. */

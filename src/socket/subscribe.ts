@@ -25,7 +25,7 @@ import {
   isOverloaded,
   type Join,
   type LogSource,
-  type PrevAsk,
+  type PrevRequest,
   type Session,
 } from './session.js';
 import type { StateRef } from './states.js';
@@ -451,16 +451,16 @@ export const makePrevReader = (source: LogSource, span_most: number) => {
     }
     return found;
   };
-  return makeLoader<number, PrevAsk>(
-    async (asked) => {
-      const found = new Map<PrevAsk, number>();
-      for (const [until, group] of groupBy(asked, (one) => one.until)) {
+  return makeLoader<number, PrevRequest>(
+    async (requests) => {
+      const found = new Map<PrevRequest, number>();
+      for (const [until, group] of groupBy(requests, (one) => one.until)) {
         const refs = new Map(group.map(({ ref }) => [keyOf(ref), ref]));
         const work = search([...refs.values()], until);
         const prevs = await withDeadline(work, read_deadline_ms, 'Looking for the event before');
         for (const one of group) found.set(one, prevs.get(keyOf(one.ref)) ?? 0);
       }
-      return asked.map((one) => found.get(one) ?? 0);
+      return requests.map((one) => found.get(one) ?? 0);
     },
     { most: 1_000, at_once: 1 },
   );

@@ -1,5 +1,6 @@
-import { counted, dayText, grouped, percentText, scoreText, timeText } from '../../kit/prose.js';
+import { dayText, grouped, timeText } from '../../kit/prose.js';
 import type { Argument, Aside, Brief } from './schema.js';
+import { counted, percentText, scoreText } from './sentences.js';
 
 /**
  * A brief as Markdown: what its JSON says. Every text is escaped, and words of agents are in block

@@ -153,7 +153,7 @@ export interface Examined {
   readonly failures: readonly Failure[];
 }
 
-export interface ExamineAsk {
+export interface ExamineRequest {
   readonly body: PredictBody;
   readonly question: QuestionRow;
   readonly model_family: string;
@@ -161,7 +161,7 @@ export interface ExamineAsk {
 
 export const examine = (
   config: Pick<Config, 'REQUIRE_RESOLUTION_PROTOCOL'>,
-  { body, question, model_family }: ExamineAsk,
+  { body, question, model_family }: ExamineRequest,
 ): Examined => {
   const failures: Failure[] = [];
   const stated = readStated(body, question);

@@ -68,15 +68,15 @@ export interface PlaceParts extends QuestionParts {
 
 export type Needs = Deps & PlaceParts;
 
-export interface PlaceAsk {
+export interface PlaceRequest {
   readonly question_id: string;
   readonly body: PredictBody;
   readonly body_digest: string;
   readonly agent: AgentCaller;
   /** Of a call with an Idempotency-Key. */
   readonly claim: Claim | null;
-  /** Until when sources are asked for, of several predictions in one call. */
-  readonly asks_until_ms?: number;
+  /** Until when sources may be fetched, of several predictions in one call. */
+  readonly reach_until_ms?: number;
 }
 
 export interface Placed {
@@ -99,31 +99,34 @@ export interface Prepared {
 const many_predictions = 200;
 
 /** The question and the gates that look at the body alone; or what is answered without more. */
-export const prepare = async (deps: Needs, ask: PlaceAsk): Promise<Prepared | Placed | Fault> => {
-  const cached = deps.questions.get(ask.question_id);
+export const prepare = async (
+  deps: Needs,
+  request: PlaceRequest,
+): Promise<Prepared | Placed | Fault> => {
+  const cached = deps.questions.get(request.question_id);
   const question = cached instanceof Promise ? await cached : cached;
   if (question === undefined || question.status === 'draft') {
     return refuse(question_faults.QUESTION_NOT_FOUND);
   }
-  const { body, agent } = ask;
+  const { body, agent } = request;
   const closed = body.dry_run === true ? null : whyNotOpen(question, deps.clock());
-  if (closed !== null) return refuseClosed(deps, ask, closed);
+  if (closed !== null) return refuseClosed(deps, request, closed);
   const at_once = examine(deps.config, { body, question, model_family: agent.model_family });
-  const examined = deps.reach === null ? at_once : await askPages(deps.reach, ask, at_once);
+  const examined = deps.reach === null ? at_once : await checkPages(deps.reach, request, at_once);
   if ('kind' in examined) return examined;
   if (question.prediction_count >= many_predictions) await deps.originality.prepare(question.id);
   return { kind: 'prepared', question, examined };
 };
 
-/** What the sources say for themselves, where they are asked. */
-const askPages = async (
+/** What the sources say for themselves, where they have to be reachable. */
+const checkPages = async (
   reach: Reach,
-  { agent, asks_until_ms = performance.now() + reach_ms }: PlaceAsk,
+  { agent, reach_until_ms = performance.now() + reach_ms }: PlaceRequest,
   examined: Examined,
 ): Promise<Examined | Fault> => {
   const { citations: urls } = examined.checked;
   if (urls.length < citation_limits.needed) return examined;
-  const found = await reach.findUnreachable({ urls, agent_id: agent.id, until_ms: asks_until_ms });
+  const found = await reach.findUnreachable({ urls, agent_id: agent.id, until_ms: reach_until_ms });
   if (found !== null) return withoutPages(examined, found);
   return refuse(common_faults.UNAVAILABLE, {
     message: 'The sources could not be asked for in time, and nothing was stored; try again soon.',
@@ -132,16 +135,17 @@ const askPages = async (
 };
 
 /** Joins the queue before anything is awaited, so that calls in order are judged in order. */
-const addToQueue = (deps: Needs, ask: PlaceAsk, prepared: Prepared): Promise<Verdict> => {
+const addToQueue = (deps: Needs, request: PlaceRequest, prepared: Prepared): Promise<Verdict> => {
   const { question, examined } = prepared;
   const { stated, failures } = examined;
-  const { agent, claim } = ask;
-  const stores = ask.body.dry_run !== true && failures.length === 0;
+  const { agent, claim } = request;
+  const stores = request.body.dry_run !== true && failures.length === 0;
   return deps.placing.add({
     question_id: question.id,
     agent_id: agent.id,
     text: examined.text,
-    compose: stores && stated !== null ? (id) => compose(deps, ask, prepared, stated, id) : null,
+    compose:
+      stores && stated !== null ? (id) => compose(deps, request, prepared, stated, id) : null,
     keep:
       claim === null
         ? null
@@ -152,7 +156,7 @@ const addToQueue = (deps: Needs, ask: PlaceAsk, prepared: Prepared): Promise<Ver
 
 const compose = (
   deps: Deps,
-  { agent, body, body_digest }: PlaceAsk,
+  { agent, body, body_digest }: PlaceRequest,
   { question, examined: { checked, prior } }: Prepared,
   stated: Stated,
   id: string,
@@ -187,17 +191,17 @@ const placedOf = ({ row, points }: Stored, question: QuestionRow, agent: AgentCa
 
 export const place = async (
   deps: Needs,
-  ask: PlaceAsk,
+  request: PlaceRequest,
   prepared: Prepared,
 ): Promise<Placed | Fault> => {
   const { question, examined } = prepared;
-  const verdict = await addToQueue(deps, ask, prepared);
-  if (verdict.placed !== null) return placedOf(verdict.placed, question, ask.agent);
+  const verdict = await addToQueue(deps, request, prepared);
+  if (verdict.placed !== null) return placedOf(verdict.placed, question, request.agent);
   const is_repeat = verdict.own_id !== null && examined.failures.length === 0;
-  const first = is_repeat ? await findFirstResult(deps, ask) : null;
+  const first = is_repeat ? await findFirstResult(deps, request) : null;
   if (first !== null) return 'replayed' in first ? first : refuseDuplicate(first);
   if (!verdict.is_open && examined.failures.length === 0) {
-    return refuseChanged(deps, ask.question_id);
+    return refuseChanged(deps, request.question_id);
   }
   const failures = allFailures(examined.failures, verdict.findings);
   if (!hasFailures(failures)) throw new Error('a refusal without a reason');
@@ -216,13 +220,13 @@ const replay_ms = 10 * 60_000;
 /** The first result of this very body, while a lost answer may be the reason for the repeat. */
 const findFirstResult = async (
   deps: Deps,
-  ask: PlaceAsk,
+  request: PlaceRequest,
 ): Promise<Placed | PredictionRow | null> => {
-  const row = await readOwnPrediction(deps.sql, ask.question_id, ask.agent.id);
+  const row = await readOwnPrediction(deps.sql, request.question_id, request.agent.id);
   if (row === undefined) return null;
   const age_ms = deps.clock().getTime() - row.created_at.getTime();
-  if (row.body_digest !== ask.body_digest || age_ms > replay_ms) return row;
-  const account = await readAccount(deps.sql, ask.agent.id);
+  if (row.body_digest !== request.body_digest || age_ms > replay_ms) return row;
+  const account = await readAccount(deps.sql, request.agent.id);
   const points = account?.balance ?? 0;
   return { prediction: toWire(row), points, event_id: row.event_id, replayed: true };
 };
@@ -233,10 +237,10 @@ const refuseDuplicate = (first: PredictionRow): Fault =>
 /** Of a question that takes no predictions now. */
 const refuseClosed = async (
   deps: Deps,
-  ask: PlaceAsk,
+  request: PlaceRequest,
   message: string,
 ): Promise<Placed | Fault> => {
-  const first = await findFirstResult(deps, ask);
+  const first = await findFirstResult(deps, request);
   if (first !== null && 'replayed' in first) return first;
   return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
@@ -267,11 +271,11 @@ const similarExtra = async (
 /** `dry_run: true`: every gate, all failures at once, and nothing is stored. */
 export const dryRun = async (
   deps: Needs,
-  ask: PlaceAsk,
+  request: PlaceRequest,
   prepared: Prepared,
 ): Promise<DryRunWire> => {
   const { question, examined } = prepared;
-  const { is_open, own_id, findings, points } = await addToQueue(deps, ask, prepared);
+  const { is_open, own_id, findings, points } = await addToQueue(deps, request, prepared);
   const failures: Failure[] = [];
   const closed =
     whyNotOpen(question, deps.clock()) ?? (is_open ? null : 'The question takes no predictions.');
@@ -298,11 +302,11 @@ export const dryRun = async (
 };
 
 /** A prediction or a dry run, alone in its call. */
-export const answerAsk = async (deps: Needs, ask: PlaceAsk): Promise<Reply | Fault> => {
-  const prepared = await prepare(deps, ask);
+export const answerRequest = async (deps: Needs, request: PlaceRequest): Promise<Reply | Fault> => {
+  const prepared = await prepare(deps, request);
   return isFault(prepared) || !('kind' in prepared)
     ? answerOf(prepared)
-    : answerPrepared(deps, ask, prepared);
+    : answerPrepared(deps, request, prepared);
 };
 
 const answerOf = (placed: Placed | Fault): Reply | Fault =>
@@ -311,12 +315,12 @@ const answerOf = (placed: Placed | Fault): Reply | Fault =>
 /** Joins the queue before anything is awaited. */
 export const answerPrepared = async (
   deps: Needs,
-  ask: PlaceAsk,
+  request: PlaceRequest,
   prepared: Prepared | Placed | Fault,
 ): Promise<Reply | Fault> => {
   if (isFault(prepared) || !('kind' in prepared)) return answerOf(prepared);
-  if (ask.body.dry_run === true) return reply(200, await dryRun(deps, ask, prepared));
-  return answerOf(await place(deps, ask, prepared));
+  if (request.body.dry_run === true) return reply(200, await dryRun(deps, request, prepared));
+  return answerOf(await place(deps, request, prepared));
 };
 
 /**

@@ -35,7 +35,7 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
       ...{ originality, placing, reach: null, takePrediction: never, questions },
     };
     const predict = async (agent: number, question: number, reasoning = makeReasoning(agent)) => {
-      const ask = {
+      const request = {
         question_id: questionId(question),
         body: { prediction: true, confidence: 80, reasoning },
         body_digest: Buffer.from(`${reasoning}`).toString('hex').slice(0, 64),
@@ -45,9 +45,9 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
           ...{ model: 'gpt-5', model_family: 'gpt', owner_id: agentId(agents - 1) },
         },
       };
-      const prepared = await prepare(parts, ask);
+      const prepared = await prepare(parts, request);
       const is_ready = !isFault(prepared) && 'kind' in prepared;
-      return is_ready ? place(parts, ask, prepared) : prepared;
+      return is_ready ? place(parts, request, prepared) : prepared;
     };
     return { predict, placing };
   };
