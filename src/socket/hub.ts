@@ -23,7 +23,6 @@ import {
 import {
   type CloseCode,
   close_codes,
-  default_limits,
   eventFrame,
   frame_id,
   makeFrame,
@@ -75,10 +74,8 @@ export const socket_ops: Ops = { auth: auth_op, ping: ping_op, ...topic_ops };
 
 /** Mounts the websockets; `begin` says where the log stands, and until then nobody is let in. */
 export const mountHub = (app: TemplatedApp, options: HubOptions) => {
-  const core = makeCore(options, {
-    ops: { ...socket_ops, ...options.ops },
-    readPrev: makePrevReader(options.source, { ...default_limits, ...options.limits }.replay_span),
-  });
+  const ops = { ...socket_ops, ...options.ops };
+  const core = makeCore(options, { ops, makePrevReader });
   mountCallbacks(app, core);
   const sweepAll = core.guard(() => {
     const now_ms = performance.now();

@@ -26,6 +26,12 @@ import {
 import type { Recent } from './recent.js';
 import { type StateSource, States } from './states.js';
 
+/**
+ * One socket and what it holds: its caller, its topics and its calls; and what all sockets of a
+ * process share. What is done with them is in admission (who a socket is), subscribe (its topics),
+ * calls, and hub (events, ticks, closing).
+ */
+
 export interface LogSpan {
   /** Exclusive. */
   readonly after: number;
@@ -158,15 +164,17 @@ export interface PrevRequest {
 
 interface CoreParts {
   readonly ops: Ops;
-  /** Finds the event before the first of a topic that nobody followed, up to an offset. */
-  readonly readPrev: (request: PrevRequest) => Promise<number>;
+  readonly makePrevReader: (
+    source: LogSource,
+    span_most: number,
+  ) => (request: PrevRequest) => Promise<number>;
 }
 
 /** Replays that read the record at once. */
 const most_readers = 4;
 
-export const makeCore = (options: HubOptions, { ops, readPrev }: CoreParts) => {
-  const { log, recent, connections } = options;
+export const makeCore = (options: HubOptions, { ops, makePrevReader }: CoreParts) => {
+  const { log, recent, source, connections } = options;
   const limits: HubLimits = { ...default_limits, ...options.limits };
   /** Something threw that must not: it is logged, and the process goes on. */
   const onBug = (error: unknown): void => {
@@ -179,7 +187,8 @@ export const makeCore = (options: HubOptions, { ops, readPrev }: CoreParts) => {
     /** Topic, then `keyOf` with the filter; a topic without sockets is not in it. */
     channels: new Map<string, Map<string, Channel>>(),
     states: new States(options.states ?? [], { limits, log, onBug }),
-    readPrev,
+    /** Finds the event before the first of a topic that nobody followed. */
+    readPrev: makePrevReader(source, limits.replay_span),
     /** Lets a few replays read the record at once. */
     record_reads: pLimit(most_readers),
     readFrame: makeFrameReader(ops, limits.frame_bytes),
