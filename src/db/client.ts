@@ -78,16 +78,15 @@ const partOf = (client: Client, value: unknown): unknown => {
   return value;
 };
 
-/** `helper` makes what needs no connection. */
-const makeDb = (run: Run, helper: Client): Db => {
-  const ask = (first: unknown, ...values: never[]): unknown => {
+const makeDb = (run: Run): Db => {
+  const make = (first: unknown, ...values: never[]): unknown => {
     if (!Array.isArray(first) || !('raw' in first)) return helper(first as never, ...values);
     const text = first as unknown as TemplateStringsArray;
     return new Statement(run, (client) =>
       client(text, ...values.map((value) => partOf(client, value) as never)),
     );
   };
-  return Object.assign(ask, {
+  return Object.assign(make, {
     unsafe: (text: string, values: unknown[] = []) =>
       new Statement(run, (client) => client.unsafe(text, values as never[])),
     json: (value: postgres.JSONValue) => helper.json(value),
@@ -211,7 +210,7 @@ class Transaction {
       });
       return sent;
     };
-    this.tx = Object.assign(makeDb(run, helper), {
+    this.tx = Object.assign(makeDb(run), {
       commit: () => void this.#sendCommit(),
       copyOut: (text: string, idle = idle_ms) => connection.copyOut(text, idle),
       copyIn: (text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>) =>
@@ -330,7 +329,7 @@ export const openSql = (options: SqlOptions): Sql => {
   const run: Run = (make) => using((connection) => connection.run(make));
   const end = ({ timeout }: { readonly timeout?: number } = {}) => pool.end(timeout);
   const longestWait = () => pool.longestWait();
-  return Object.assign(makeDb(run, helper), { begin, copyOut, end, longestWait }) as Sql;
+  return Object.assign(makeDb(run), { begin, copyOut, end, longestWait }) as Sql;
 };
 
 /** The rows of a statement in portions, all of one state. */
@@ -376,7 +375,7 @@ export const createWriteWatch = () => {
   };
 };
 
-const ask_every_ms = 5_000;
+const read_every_ms = 5_000;
 
 export type DatabaseClock = ReturnType<typeof followClock>;
 
@@ -385,37 +384,36 @@ export type DatabaseClock = ReturnType<typeof followClock>;
  * processes and in statements; they agree because all of them go by one clock, whatever their
  * machines say.
  *
- * The time lies between what Postgres answers and that plus the time the question took. The clock
+ * The time lies between what Postgres answers and that plus the time that the query took. The clock
  * is put into these bounds with each answer, and runs by the process's own monotonic time in
  * between. Until the first answer it is the process's clock.
  */
 export const followClock = (db: Db) => {
   let ahead_ms = Date.now() - performance.now();
-  const ask = async (): Promise<void> => {
-    const asked_ms = performance.now();
+  const read = async (): Promise<void> => {
+    const sent_ms = performance.now();
     const [row] = await db<{ now: Date }[]>`select clock_timestamp() as now`;
     if (row === undefined) return;
     const answered_ms = performance.now();
     const least = row.now.getTime() - answered_ms;
-    const most = row.now.getTime() - asked_ms;
+    const most = row.now.getTime() - sent_ms;
     ahead_ms = Math.min(Math.max(ahead_ms, least), most);
   };
-  let asking: Promise<void> | undefined;
+  let reading: Promise<void> | undefined;
   /** One query at a time: a Postgres that does not answer collects none. */
-  const askOnce = (): Promise<void> => {
-    asking ??= ask()
+  const readOnce = (): Promise<void> => {
+    reading ??= read()
       .catch(() => undefined)
       .finally(() => {
-        asking = undefined;
+        reading = undefined;
       });
-    return asking;
+    return reading;
   };
-  const timer = setInterval(askOnce, ask_every_ms);
-  timer.unref();
+  const timer = setInterval(readOnce, read_every_ms).unref();
   return {
     now: (): Date => new Date(performance.now() + ahead_ms),
-    /** Asks again; keeps what is known where Postgres is away. */
-    ask: askOnce,
+    /** Reads it again; keeps what is known where Postgres is away. */
+    read: readOnce,
     stop: (): void => clearInterval(timer),
   };
 };

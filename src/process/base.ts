@@ -43,7 +43,7 @@ const answersInTime = (sql: Sql): Promise<boolean> =>
 
 /** The first reading, where Postgres answers; a start does not wait for one that is away. */
 const readOnce = (clock: DatabaseClock): Promise<void> =>
-  withDeadline(clock.ask(), 1_000, 'the clock').catch(() => undefined);
+  withDeadline(clock.read(), 1_000, 'the clock').catch(() => undefined);
 
 const log_dropped_help =
   'Lines of the log that could not be written: its disk is full, or nobody reads them.';

@@ -196,7 +196,7 @@ const publish = (core: Core, batch: readonly Publication[]): void => {
   if (core.head < 0) return;
   const fresh = batch.filter(({ offset }) => offset > core.head);
   const first = fresh[0]?.offset ?? core.head + 1;
-  if (first !== core.head + 1) tellHole(core, first);
+  if (first !== core.head + 1) sendGaps(core, first);
   for (const publication of fresh) core.recent.push(publication);
   core.head = fresh.at(-1)?.offset ?? core.head;
   fanOut(core, fresh);
@@ -204,7 +204,7 @@ const publish = (core: Core, batch: readonly Publication[]): void => {
 };
 
 /** The log itself has lost what lies between the head and `next`: all subscribers get a gap. */
-const tellHole = (core: Core, next: number): void => {
+const sendGaps = (core: Core, next: number): void => {
   const after = core.head;
   core.log.error({ after, next }, 'ws: the log has a hole');
   core.recent.reset(next - 1);

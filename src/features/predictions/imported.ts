@@ -70,7 +70,7 @@ const recordOne = async (
         // Imported agents belong to nobody, so each counts as an owner of its own.
         rest: { reasoning, citations, body_digest: '' },
       }),
-    keep: null,
+    idempotent: null,
     imported_by: admin,
   });
   if (verdict.placed !== null) return { kind: 'created', prediction_id: verdict.placed.row.id };

@@ -146,7 +146,7 @@ const addToQueue = (deps: Needs, request: PlaceRequest, prepared: Prepared): Pro
     text: examined.text,
     compose:
       stores && stated !== null ? (id) => compose(deps, request, prepared, stated, id) : null,
-    keep:
+    idempotent:
       claim === null
         ? null
         : { claim, answer: (stored) => answerPlaced(placedOf(stored, question, agent)) },
@@ -344,7 +344,7 @@ interface PlaceDraft {
   /** What is stored when nothing speaks against it; null: it is judged only. */
   readonly compose: ((id: string) => Composed) | null;
   /** For a call with an Idempotency-Key: its answer is kept with the prediction. */
-  readonly keep: { readonly claim: Claim; answer(stored: Stored): Answer } | null;
+  readonly idempotent: { readonly claim: Claim; answer(stored: Stored): Answer } | null;
   /**
    * The admin who imports it: the question may be closed, and gates 5 and 6 and the cap do not ask
    * for what was never written for this forum.
@@ -436,11 +436,11 @@ interface Written {
 const write = async (tx: Tx, { drafts, judged, at }: Written): Promise<void> => {
   const made = judged.flatMap(({ composed, seq }) => (composed === null ? [] : { composed, seq }));
   if (made.length === 0) return;
-  const kept = drafts.flatMap(({ keep }, n) => {
+  const kept = drafts.flatMap(({ idempotent }, n) => {
     const placed = judged[n]?.placed ?? null;
-    return keep === null || placed === null
+    return idempotent === null || placed === null
       ? []
-      : { claim: keep.claim, answer: keep.answer(placed) };
+      : { claim: idempotent.claim, answer: idempotent.answer(placed) };
   });
   await recordImports(tx, { drafts, judged, at });
   const rows = made.map(({ composed, seq }) => ({ ...composed.row, seq }));
