@@ -1,4 +1,4 @@
-import { leastOverlap } from '../../src/kit/similar-sets.js';
+import { leastOverlap } from '../../src/features/predictions/originality.js';
 
 /**
  * Gate 6 without an index: the text beside each other text. As fast as that can be: words are

@@ -3,6 +3,7 @@ import { Refused } from './errors.js';
 import type { Credential, OpenSocket } from './link.js';
 import { Stream } from './stream.js';
 import type {
+  Call,
   CallArguments,
   CallOptions,
   OperationId,
@@ -33,11 +34,7 @@ export interface ClientOptions {
 }
 
 export interface Client {
-  /** The answer; rejects with `Refused`, `NoAnswer` or the reason of the signal. */
-  call<Id extends OperationId>(
-    id: Id,
-    ...input: CallArguments<Id>
-  ): Promise<Operations[Id]['returns']>;
+  readonly call: Call;
   /** The same with refusals as values, whose codes are those of the operation. */
   attempt<Id extends OperationId>(id: Id, ...input: CallArguments<Id>): Promise<Outcome<Id>>;
   /** Follows topics, over a socket of its own. */

@@ -1,9 +1,9 @@
 import { backoff, pause } from './calls.js';
-import type { Client } from './client.js';
 import { type Fault, type Gap, NoAnswer, Refused, StreamGap } from './errors.js';
 import { type Frame, Link, type LinkOptions } from './link.js';
 import { Order, Queue, States } from './memory.js';
 import {
+  type Call,
   type Item,
   isStateTopic,
   type LogEvent,
@@ -34,7 +34,7 @@ const between_joins_ms = 200;
 
 export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   readonly #options: StreamOptions<T>;
-  readonly #call: Client['call'];
+  readonly #call: Call;
   readonly #link: Link;
   readonly #order: Order;
   readonly #queue = new Queue();
@@ -64,7 +64,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   #ended = false;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(options: StreamOptions<T>, link: LinkOptions, call: Client['call']) {
+  constructor(options: StreamOptions<T>, link: LinkOptions, call: Call) {
     this.#options = options;
     this.#call = call;
     this.#most = options.buffer ?? default_buffer;

@@ -32,6 +32,12 @@ export type CallArguments<Id extends OperationId> =
     ? [input?: Input<Id> & CallOptions]
     : [input: Input<Id> & CallOptions];
 
+/** The answer; rejects with `Refused`, `NoAnswer` or the reason of the signal. */
+export type Call = <Id extends OperationId>(
+  id: Id,
+  ...input: CallArguments<Id>
+) => Promise<Operations[Id]['returns']>;
+
 export type Outcome<Id extends OperationId> =
   | {
       readonly ok: true;

@@ -55,9 +55,9 @@ export const emit = async <S extends TObject>(
   def: EventDef<S>,
   draft: Draft<S>,
 ): Promise<string> => {
-  const row = makeOutboxRow(def, draft);
-  await tx`insert into outbox ${tx(row)}`;
-  return row.id;
+  const id = draft.id ?? makeId();
+  await emitAll(tx, def, [{ ...draft, id }]);
+  return id;
 };
 
 /**

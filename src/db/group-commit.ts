@@ -10,17 +10,7 @@ import { isOutage } from '../kit/outage.js';
  * 503. After any other error nothing was stored, and each draft is committed once more by itself,
  * so that a bad draft fails alone.
  */
-export interface GroupCommit<D, V> {
-  /** Resolves with the verdict. */
-  add(draft: D): Promise<V>;
-  /** Waits until everything that was added is settled. */
-  drain(): Promise<void>;
-  readonly stats: {
-    readonly batches: number;
-    readonly drafts: number;
-    readonly waiting: number;
-  };
-}
+export type GroupCommit<D, V> = ReturnType<typeof createGroupCommit<D, V>>;
 
 export interface Batch<D> {
   /** In the order of arrival; `join` adds to it. */
@@ -113,7 +103,7 @@ const store = async <D, V>(
   return () => undefined;
 };
 
-export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>): GroupCommit<D, V> => {
+export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>) => {
   const { commit, queue: most_waiting = 20_000 } = options;
   const queue = makeQueue(options);
   let is_running = false;
@@ -142,7 +132,8 @@ export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>): Grou
     get stats() {
       return { batches, drafts, waiting: queue.length };
     },
-    add: (draft) =>
+    /** Resolves with the verdict. */
+    add: (draft: D): Promise<V> =>
       new Promise((resolve, reject) => {
         if (queue.length >= most_waiting) {
           reject(new QueueFullError('too many drafts are waiting'));
@@ -154,7 +145,8 @@ export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>): Grou
         // After this turn of the event loop, so that what comes in it goes together.
         setImmediate(() => void run());
       }),
-    drain: () =>
+    /** Waits until everything that was added is settled. */
+    drain: (): Promise<void> =>
       new Promise((resolve) => {
         if (is_running) idle.push(resolve);
         else resolve();

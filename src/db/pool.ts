@@ -1,163 +1,326 @@
-import { PassThrough, type Readable } from 'node:stream';
+import { once } from 'node:events';
+import net from 'node:net';
+import { Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type postgres from 'postgres';
-import {
-  Connection,
-  ConnectionError,
-  type ConnectionOptions,
-  helper,
-  type Make,
-  type Run,
-} from './connection.js';
+import tls from 'node:tls';
+import postgres from 'postgres';
 
 /**
- * Statements, as the stores write them: tagged templates of the package's own kind. A
- * statement goes out when it is awaited or `execute()` is called; within another statement it is a
- * part of that one.
+ * A pool of single connections; the one that was used last is used next. Whatever can wait has an
+ * end: an answer, a free connection, a transaction. A connection that passed it is thrown away, and
+ * with it the idle ones, which most often lie on the same broken way.
  */
 
-export type Row = Record<string, unknown>;
-type Rows = readonly (object | undefined)[];
-type Result<R extends Rows = postgres.Row[]> = postgres.RowList<R>;
-type Client = postgres.ISql<{ bigint: number }>;
+export type Client = postgres.Sql<{ bigint: number }>;
 
-/** A part of a statement. */
-export interface Fragment {
-  /** Sends it now, before whatever is sent later; an error waits for its `await`. */
-  execute(): this;
-}
+/** Makes a statement of a client. */
+export type Make = (
+  client: postgres.ISql<{ bigint: number }>,
+) => postgres.PendingQuery<postgres.Row[]>;
+export type Run = (make: Make) => Promise<postgres.RowList<postgres.Row[]>>;
 
-export interface Query<R extends Rows = postgres.Row[]> extends Promise<Result<R>>, Fragment {}
-
-type Value = postgres.SerializableParameter<number> | Fragment | readonly Fragment[];
-
-/** The pool or a transaction. */
-export interface Db {
-  <R extends Rows = postgres.Row[]>(text: TemplateStringsArray, ...values: Value[]): Query<R>;
-  /** Names, or rows of values by their columns. */
-  (first: string | readonly string[] | object, ...rest: string[]): Fragment;
-  /** Text as it stands; several statements where no values are given. */
-  unsafe<R extends Rows = postgres.Row[]>(text: string, values?: unknown[]): Query<R>;
-  json(value: postgres.JSONValue): postgres.Parameter;
-}
-
-class Statement {
-  #result: Promise<Result> | undefined;
-  readonly #run: Run;
-  readonly make: Make;
-
-  constructor(run: Run, make: Make) {
-    this.#run = run;
-    this.make = make;
-  }
-
-  #send(): Promise<Result> {
-    this.#result ??= this.#run(this.make);
-    return this.#result;
-  }
-
-  execute(): this {
-    this.#send().catch(() => undefined);
-    return this;
-  }
-
-  // biome-ignore lint/suspicious/noThenProperty: it is awaited.
-  then(...both: Parameters<Promise<Result>['then']>) {
-    return this.#send().then(...both);
-  }
-
-  catch(...failed: Parameters<Promise<Result>['catch']>) {
-    return this.#send().catch(...failed);
-  }
-
-  finally(...done: Parameters<Promise<Result>['finally']>) {
-    return this.#send().finally(...done);
+class ConnectionError extends Error {
+  override readonly name = 'ConnectionError';
+  constructor(
+    readonly code: 'CONNECTION_LOST' | 'CONNECTION_SILENT' | 'CONNECT_TIMEOUT' | 'CONNECTION_ENDED',
+    message: string,
+  ) {
+    super(message);
   }
 }
 
-/** Statements within a statement, as the package takes them. */
-const partOf = (client: Client, value: unknown): unknown => {
-  if (value instanceof Statement) return value.make(client);
-  if (Array.isArray(value) && value[0] instanceof Statement) {
-    return value.map((one) => partOf(client, one));
-  }
-  return value;
+const connect_ms = 3_000;
+const keep_alive_ms = 5_000;
+
+interface Address {
+  readonly target: net.NetConnectOpts;
+  readonly host: string;
+  readonly tls: 'off' | 'prefer' | 'require' | 'verify';
+}
+
+const tls_modes: Readonly<Record<string, Address['tls']>> = {
+  ...{ allow: 'prefer', prefer: 'prefer', require: 'require', true: 'require' },
+  ...{ 'verify-ca': 'verify', 'verify-full': 'verify' },
 };
 
-/** `helper` makes what needs no connection. */
-const makeDb = (run: Run, helper: Client): Db => {
-  const ask = (first: unknown, ...values: never[]): unknown => {
-    if (!Array.isArray(first) || !('raw' in first)) return helper(first as never, ...values);
-    const text = first as unknown as TemplateStringsArray;
-    return new Statement(run, (client) =>
-      client(text, ...values.map((value) => partOf(client, value) as never)),
-    );
+/** Also the form of libpq for a unix socket, `?host=/folder`. `url` is what is left of it. */
+export const readAddress = (text: string): { readonly url: string; readonly address: Address } => {
+  const url = new URL(text);
+  const folder = url.searchParams.get('host');
+  const mode = url.searchParams.get('sslmode') ?? url.searchParams.get('ssl') ?? '';
+  for (const name of ['host', 'sslmode', 'ssl']) url.searchParams.delete(name);
+  const port = Number(url.port || 5432);
+  if (folder?.startsWith('/')) {
+    const target = { path: `${folder}/.s.PGSQL.${port}` };
+    return { url: url.href, address: { target, host: 'localhost', tls: 'off' } };
+  }
+  const host = (url.hostname || 'localhost').replace(/^\[|\]$/g, '');
+  const address = { target: { host, port }, host, tls: tls_modes[mode] ?? 'off' } as const;
+  return { url: url.href, address };
+};
+
+const tls_request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+/** Asks the server for TLS; exactly one byte may come before it. */
+const secure = async (plain: net.Socket, address: Address, signal: AbortSignal) => {
+  plain.write(tls_request);
+  const [answer] = (await once(plain, 'data', { signal })) as [Buffer];
+  if (answer.length !== 1) throw new Error('Postgres sent more than an answer about TLS');
+  if (answer[0] !== 83) {
+    if (address.tls === 'prefer') return plain;
+    throw new Error('Postgres does not speak TLS');
+  }
+  const socket = tls.connect({
+    socket: plain,
+    ...(net.isIP(address.host) === 0 ? { servername: address.host } : {}),
+    rejectUnauthorized: address.tls === 'verify',
+  });
+  await once(socket, 'secureConnect', { signal });
+  return socket;
+};
+
+const describeAbort = (error: unknown): unknown =>
+  (error as Error).name === 'AbortError'
+    ? new ConnectionError('CONNECT_TIMEOUT', 'Postgres did not take the connection in time')
+    : error;
+
+const openSocket = async (address: Address): Promise<net.Socket> => {
+  const socket = net.connect(address.target);
+  // An error after the first one must not end the process.
+  socket.on('error', () => undefined);
+  const signal = AbortSignal.timeout(connect_ms);
+  try {
+    await once(socket, 'connect', { signal });
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, keep_alive_ms);
+    return address.tls === 'off' ? socket : await secure(socket, address, signal);
+  } catch (error) {
+    socket.destroy();
+    throw describeAbort(error);
+  }
+};
+
+interface ConnectionOptions {
+  readonly url: string;
+  readonly client: postgres.Options<{ bigint: postgres.PostgresType<number> }>;
+  /** Told once, when the connection is lost or could not be made. */
+  readonly onLost: (connection: Connection, error: Error) => void;
+  /** Waits before it connects, where the last attempts failed. */
+  readonly pause: () => Promise<void>;
+  /** Longest that Postgres may stay silent while an answer is due; Infinity for none. */
+  readonly silence_ms: number;
+}
+
+/** Makes names and rows of values, which need no connection; it never connects. */
+export const helper = postgres({ host: 'none', max: 1 }) as unknown as Client;
+
+/** Whether Postgres said it and listens on; after a fatal one it ends the connection. */
+const isAnswer = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError && error.severity === 'ERROR';
+
+/**
+ * An error among the first rows comes together with the stream of a COPY, before anybody who awaits
+ * it can listen, and would end the process: the package has no other place to listen from.
+ */
+const listenForErrors = (query: { resolve(stream: Readable): void }): void => {
+  const { resolve } = query;
+  query.resolve = (stream) => {
+    if (stream instanceof Readable) stream.on('error', () => undefined);
+    resolve(stream);
   };
-  return Object.assign(ask, {
-    unsafe: (text: string, values: unknown[] = []) =>
-      new Statement(run, (client) => client.unsafe(text, values as never[])),
-    json: (value: postgres.JSONValue) => helper.json(value),
-  }) as unknown as Db;
 };
 
 /**
- * A pool of single connections. A statement and a transaction each have one to themselves; the one
- * that was used last is used next. Whatever can wait has an end: an answer, a free connection, a
- * transaction. A connection that passed it is thrown away, and with it the idle ones, which most
- * often lie on the same broken way.
+ * One connection: a client of the published package with `max: 1` on a socket of our own. Once the
+ * connection is lost every statement on it fails, and it is never made again: the package would
+ * reconnect by itself and run the rest of a transaction outside of it.
  */
+export class Connection {
+  readonly client: Client;
+  silence_ms: number;
+  /** Why it cannot be used any more. */
+  lost: Error | null = null;
+  /** Whether Postgres has ever answered on it. */
+  answered = false;
+  /** When a transaction on it has to be over. */
+  until_ms = Number.POSITIVE_INFINITY;
+  #socket: net.Socket | undefined;
+  #received_ms = 0;
+  /** Answers that are waited for. */
+  #pending = 0;
+  readonly #holders = new Set<(error: Error) => void>();
+  readonly #onLost: ConnectionOptions['onLost'];
 
-export interface Tx extends Db {
-  /** Sends the commit after what was sent already, without waiting for that; none may follow. */
-  commit(): void;
-  /** The rows of `copy … to stdout`; a reader that stops ends the transaction. */
-  copyOut(text: string, idle_ms?: number): Readable;
-  copyIn(text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void>;
+  constructor({ url, client, onLost, pause, silence_ms }: ConnectionOptions) {
+    this.#onLost = onLost;
+    this.silence_ms = silence_ms;
+    const read = readAddress(url);
+    let made = false;
+    const socket = async (): Promise<net.Socket> => {
+      if (made) throw this.lost ?? new ConnectionError('CONNECTION_LOST', 'made once only');
+      made = true;
+      try {
+        await pause();
+        return this.#watch(await openSocket(read.address));
+      } catch (error) {
+        this.lose(error as Error);
+        throw error;
+      }
+    };
+    const one = { max: 1, idle_timeout: 0, max_lifetime: null, connect_timeout: connect_ms / 1000 };
+    const options = { ...client, ...one, fetch_types: false, ssl: false as const };
+    this.client = postgres(read.url, { ...options, socket } as never) as unknown as Client;
+  }
+
+  /** Every end of a connection is an error to the package: after a plain one it trips over null. */
+  #watch(socket: net.Socket): net.Socket {
+    if (this.lost !== null) {
+      socket.destroy();
+      throw this.lost;
+    }
+    this.#socket = socket;
+    const ended = () => new ConnectionError('CONNECTION_LOST', 'Postgres ended the connection');
+    socket.on('error', (error) => this.lose(error));
+    socket.on('end', () => socket.destroy(ended()));
+    socket.on('close', () => this.lose(ended()));
+    return socket;
+  }
+
+  /** Fails what is under way and cuts the connection; a Postgres that was silent learns of it. */
+  lose(error: Error): void {
+    if (this.lost !== null) return;
+    this.lost = error;
+    for (const reject of this.#holders) reject(error);
+    this.#socket?.destroy(error);
+    this.#onLost(this, error);
+  }
+
+  /** Says goodbye to a Postgres that has nothing to do here. */
+  async close(): Promise<void> {
+    this.lost ??= new ConnectionError('CONNECTION_ENDED', 'the pool is closed');
+    if (this.#socket !== undefined) await this.client.end({ timeout: 1 }).catch(() => undefined);
+    this.#socket?.destroy();
+  }
+
+  /** How long it has waited for an answer; 0 where none is due. */
+  waited(at_ms: number): number {
+    return this.#pending > 0 ? at_ms - this.#received_ms : 0;
+  }
+
+  /** Whether it has waited too long for an answer. */
+  isSilent(at_ms: number): boolean {
+    return this.waited(at_ms) > this.silence_ms;
+  }
+
+  /** The process stood still: what came meanwhile has not been read yet. */
+  forgive(ms: number): void {
+    this.#received_ms += ms;
+    this.until_ms += ms;
+  }
+
+  #noteAnswer(): void {
+    this.#received_ms = performance.now();
+  }
+
+  /** Rejects when the connection is lost before `work` is done, whatever that waits for. */
+  orLost<T>(work: Promise<T>): Promise<T> {
+    if (this.lost !== null) return Promise.reject(this.lost);
+    return new Promise<T>((resolve, reject) => {
+      this.#holders.add(reject);
+      work
+        .then(resolve, (error) => reject(this.lost ?? error))
+        .finally(() => this.#holders.delete(reject));
+    });
+  }
+
+  /** The same for what Postgres has to answer. */
+  async #answer<T>(answer: PromiseLike<T>): Promise<T> {
+    if (this.#pending === 0) this.#noteAnswer();
+    this.#pending += 1;
+    try {
+      const result = await this.orLost(Promise.resolve(answer));
+      this.answered = true;
+      return result;
+    } catch (error) {
+      // An error that Postgres did not send may have cost the package the count of the answers.
+      if (isAnswer(error)) this.answered = true;
+      else this.lose(error as Error);
+      throw error;
+    } finally {
+      this.#pending -= 1;
+      this.#noteAnswer();
+    }
+  }
+
+  run: Run = (make) =>
+    this.lost === null ? this.#answer(make(this.client)) : Promise.reject(this.lost);
+
+  /**
+   * The rows of a COPY as bytes. A reader that stops, and one that takes nothing for `idle_ms`,
+   * cost the connection: nothing else ends a COPY.
+   */
+  copyOut(text: string, idle_ms: number): Readable {
+    let finished = false;
+    const finish = (): void => {
+      finished = true;
+    };
+    const out = Readable.from(this.#rows(text, idle_ms, finish), { objectMode: false });
+    out.once('close', () => {
+      if (!finished) this.lose(new ConnectionError('CONNECTION_LOST', 'a COPY was not read whole'));
+    });
+    return out;
+  }
+
+  async *#rows(text: string, idle_ms: number, finish: () => void): AsyncGenerator<Buffer> {
+    const { silence_ms, until_ms } = this;
+    this.silence_ms = Number.POSITIVE_INFINITY;
+    const noteProgress = (): void => {
+      this.until_ms = performance.now() + idle_ms;
+    };
+    noteProgress();
+    let end = (): void => undefined;
+    const read = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    try {
+      const query = this.client.unsafe(text);
+      listenForErrors(query as never);
+      const source: Readable = await this.#answer(query.readable() as never);
+      this.orLost(read).catch((error: Error) => source.destroy(error));
+      for await (const chunk of source) {
+        noteProgress();
+        yield chunk;
+        noteProgress();
+      }
+      finish();
+    } catch (error) {
+      if (isAnswer(error)) finish();
+      throw error;
+    } finally {
+      end();
+      this.silence_ms = silence_ms;
+      this.until_ms = until_ms;
+      // The last rows may have paused it, and a stream that has ended asks for no more.
+      this.#socket?.resume();
+    }
+  }
+
+  /** Gives the bytes to a `copy … from stdin`. */
+  async copyIn(text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<void> {
+    const sink: Writable = await this.#answer(this.client.unsafe(text).writable() as never);
+    await this.#answer(pipeline(Readable.from(bytes), sink));
+  }
 }
 
-interface BeginOptions {
-  /** The words after `begin`: `read only`, `isolation level repeatable read`. */
-  readonly mode?: string;
-  /** Longest a statement of it may run, where that is not what is usual in its pool. */
-  readonly statement_ms?: number;
-}
-
-interface CopyOptions extends BeginOptions {
-  /** Runs in the same transaction, before the copy. */
-  readonly before?: (tx: Tx) => unknown;
-  /** Longest that neither Postgres nor the reader may do anything. */
-  readonly idle_ms?: number;
-}
-
-export interface Sql extends Db {
-  /** All or nothing. An outage while it commits leaves open which. */
-  begin<T>(work: (tx: Tx) => T | Promise<T>): Promise<T>;
-  begin<T>(options: string | BeginOptions, work: (tx: Tx) => T | Promise<T>): Promise<T>;
-  /** The rows of `copy … to stdout` as a stream, on a connection of its own. */
-  copyOut(text: string, options?: CopyOptions): Readable;
-  /** Waits for what is under way, at most `timeout` seconds where that is given. */
-  end(options?: { readonly timeout?: number }): Promise<void>;
-  /** How long the oldest statement has waited for an answer, in ms; not those without an end. */
-  longestWait(): number;
-}
-
-interface PoolOptions extends Pick<ConnectionOptions, 'url' | 'client'> {
+export interface PoolOptions extends Pick<ConnectionOptions, 'url' | 'client'> {
   readonly most: number;
-  /** Longest a statement may run, as Postgres is told; 0 for no end. */
-  readonly statement_ms: number;
+  /** As of `ConnectionOptions`, and longest that a free connection is waited for. */
+  readonly silence_ms: number;
 }
 
 const sweep_ms = 100;
 /** A sweep that comes so late says that the process stood still. */
 const standstill_ms = 1_000;
-const idle_ms = 60_000;
-/** How much longer than a statement may run its answer may take. */
-const answer_ms = 1_000;
-const transaction_ms = 15_000;
-
-const silenceOf = (statement_ms: number): number =>
-  statement_ms === 0 ? Number.POSITIVE_INFINITY : statement_ms + answer_ms;
-
 const ended = (): ConnectionError => new ConnectionError('CONNECTION_ENDED', 'the pool is closed');
 
 interface Waiter {
@@ -166,7 +329,7 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
-class Pool {
+export class Pool {
   readonly #options: PoolOptions;
   readonly #all = new Set<Connection>();
   readonly #free: Connection[] = [];
@@ -180,7 +343,7 @@ class Pool {
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#silence_ms = silenceOf(options.statement_ms);
+    this.#silence_ms = options.silence_ms;
     this.#sweeper = setInterval(() => this.#sweep(), sweep_ms);
     this.#sweeper.unref();
   }
@@ -261,7 +424,7 @@ class Pool {
     const late = [...this.#all].filter(({ until_ms }) => until_ms < at_ms);
     const lost = silent.length > 0 ? [...silent, ...late, ...this.#free] : late;
     for (const connection of lost) {
-      const message = 'Postgres, or who asked it, took too long';
+      const message = 'Postgres or its caller took too long';
       connection.lose(new ConnectionError('CONNECTION_SILENT', message));
     }
     while ((this.#waiting[0]?.until_ms ?? at_ms) < at_ms) {
@@ -285,116 +448,3 @@ class Pool {
     await Promise.all(idle.map((connection) => connection.close()));
   }
 }
-
-/** A transaction on a connection of its own; `begin` is on its way with the first statement. */
-class Transaction {
-  readonly tx: Tx;
-  readonly #connection: Connection;
-  #is_over = false;
-  #error: unknown;
-  #commit: Promise<Result> | undefined;
-
-  constructor(connection: Connection) {
-    this.#connection = connection;
-    const run: Run = (make) => {
-      if (this.#is_over) return Promise.reject(new Error('its transaction is over'));
-      const sent = connection.run(make);
-      sent.catch((error: unknown) => {
-        this.#error ??= error;
-      });
-      return sent;
-    };
-    this.tx = Object.assign(makeDb(run, helper), {
-      commit: () => void this.#sendCommit(),
-      copyOut: (text: string, idle = idle_ms) => connection.copyOut(text, idle),
-      copyIn: (text: string, bytes: AsyncIterable<Buffer> | Iterable<Buffer>) =>
-        connection.copyIn(text, bytes),
-    });
-  }
-
-  #send(text: string): Promise<Result> {
-    const sent = this.#connection.run((client) => client.unsafe(text));
-    // Awaited later, or not at all when something else failed first.
-    sent.catch(() => undefined);
-    return sent;
-  }
-
-  #sendCommit(): Promise<Result> {
-    this.#is_over = true;
-    this.#commit ??= this.#send('commit');
-    return this.#commit;
-  }
-
-  async run<T>(begin: string, work: (tx: Tx) => T | Promise<T>): Promise<T> {
-    const begun = this.#send(begin);
-    try {
-      // `work` may wait for something else than the connection.
-      const result = await this.#connection.orLost(Promise.resolve(work(this.tx)));
-      await begun;
-      const { command } = await this.#sendCommit();
-      if (command === 'COMMIT') return result;
-      // A statement failed and `work` went on: Postgres made a rollback of the commit.
-      throw this.#error ?? new Error('Postgres rolled the transaction back');
-    } catch (error) {
-      this.#is_over = true;
-      await this.#rollBack(begun);
-      // Not what was refused because something before it had failed.
-      throw (error as { code?: string }).code === '25P02' ? (this.#error ?? error) : error;
-    }
-  }
-
-  async #rollBack(begun: Promise<unknown>): Promise<void> {
-    try {
-      await begun;
-      await (this.#commit ?? this.#send('rollback'));
-    } catch (error) {
-      this.#connection.lose(error as Error);
-    }
-  }
-}
-
-export const openPool = (options: PoolOptions): Sql => {
-  const pool = new Pool(options);
-  const using = async <T>(work: (connection: Connection) => Promise<T>): Promise<T> => {
-    const connection = await pool.take();
-    try {
-      return await work(connection);
-    } finally {
-      pool.give(connection);
-    }
-  };
-
-  const begin = async <T>(
-    first: string | BeginOptions | ((tx: Tx) => T | Promise<T>),
-    second?: (tx: Tx) => T | Promise<T>,
-  ): Promise<T> => {
-    const work = (second ?? first) as (tx: Tx) => T | Promise<T>;
-    const { mode = '', statement_ms } = typeof first === 'object' ? first : modeOf(first);
-    if (/[^a-z ]/i.test(mode)) throw new Error(`no mode of a transaction: ${mode}`);
-    const longest_ms = statement_ms ?? options.statement_ms;
-    const set = statement_ms === undefined ? '' : `; set local statement_timeout = ${statement_ms}`;
-    return using((connection) => {
-      connection.silence_ms = silenceOf(longest_ms);
-      const most_ms = Math.max(transaction_ms, 3 * connection.silence_ms);
-      connection.until_ms = performance.now() + most_ms;
-      return new Transaction(connection).run(`begin ${mode}${set}`, work);
-    });
-  };
-
-  const copyOut = (text: string, { before, idle_ms, ...how }: CopyOptions = {}): Readable => {
-    const out = new PassThrough();
-    begin(how, async (tx) => {
-      await before?.(tx);
-      tx.unsafe('set local statement_timeout = 0').execute();
-      await pipeline(tx.copyOut(text, idle_ms), out);
-    }).catch((error: Error) => out.destroy(error));
-    return out;
-  };
-
-  const run: Run = (make) => using((connection) => connection.run(make));
-  const end = ({ timeout }: { readonly timeout?: number } = {}) => pool.end(timeout);
-  const longestWait = () => pool.longestWait();
-  return Object.assign(makeDb(run, helper), { begin, copyOut, end, longestWait }) as Sql;
-};
-
-const modeOf = (first: unknown): BeginOptions => (typeof first === 'string' ? { mode: first } : {});

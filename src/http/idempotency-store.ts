@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../db/client.js';
+import type { Db } from '../db/client.js';
 
 /** Claims and kept answers in Postgres. All times are those of the database. */
 
@@ -12,12 +12,8 @@ export interface NewClaim {
   readonly lease_id: string;
 }
 
-export interface KnownRow {
-  readonly scope: string;
-  readonly key: string;
-  readonly digest: Uint8Array;
+export interface KnownRow extends Pick<NewClaim, 'scope' | 'key' | 'digest' | 'lease_id'> {
   readonly state: 'running' | 'done';
-  readonly lease_id: string;
   readonly answer: Uint8Array | null;
 }
 
@@ -92,28 +88,19 @@ export const findByCredential = async (
   return row;
 };
 
-interface KeptRow {
-  readonly scope: string;
-  readonly key: string;
-  readonly lease_id: string;
-  readonly answer: Buffer;
-}
+/** What names a claim that is held. */
+type Held = Pick<NewClaim, 'scope' | 'key' | 'lease_id'>;
 
-/** Stores one answer after its effect, unless one is stored already. */
-export const storeAnswer = async (db: Db, row: KeptRow): Promise<void> => {
-  await db`
-    update idempotency
-    set state = 'done', answer = ${row.answer}
-    where scope = ${row.scope} and key = ${row.key} and lease_id = ${row.lease_id}
-      and state = 'running'`;
-};
-
-/** Stores answers under their claims; the leases of those claims that were still held. */
+/**
+ * Stores answers under their claims; the leases of those claims that were still held. An answer
+ * that is stored already is replaced only where `replaces`.
+ */
 export const storeAnswers = async (
-  tx: Tx,
-  rows: readonly KeptRow[],
+  db: Db,
+  rows: readonly (Held & { readonly answer: Buffer })[],
+  replaces: boolean,
 ): Promise<ReadonlySet<string>> => {
-  const stored = await tx<{ lease_id: string }[]>`
+  const stored = await db<{ lease_id: string }[]>`
     update idempotency i
     set state = 'done', answer = decode(d.answer, 'hex')
     from unnest(
@@ -123,15 +110,13 @@ export const storeAnswers = async (
       ${rows.map((row) => row.answer.toString('hex'))}::text[]
     ) as d (scope, key, lease_id, answer)
     where i.scope = d.scope and i.key = d.key and i.lease_id = d.lease_id
+      and (${replaces} or i.state = 'running')
     returning i.lease_id`;
   return new Set(stored.map((row) => row.lease_id));
 };
 
 /** Frees a key whose call had no effect; does nothing once its answer is stored. */
-export const deleteClaim = async (
-  db: Db,
-  claim: Pick<KeptRow, 'scope' | 'key' | 'lease_id'>,
-): Promise<void> => {
+export const deleteClaim = async (db: Db, claim: Held): Promise<void> => {
   await db`
     delete from idempotency
     where scope = ${claim.scope} and key = ${claim.key} and lease_id = ${claim.lease_id}

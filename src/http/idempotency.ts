@@ -6,7 +6,7 @@ import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
 import { makeId } from '../kit/ids.js';
 import { describeError } from '../kit/log.js';
 import { makeLoop } from '../kit/loop.js';
-import { createSealer, deriveKey, type Sealer } from '../kit/sealing.js';
+import { createSealer, deriveKey } from '../kit/sealing.js';
 import type { Service } from '../kit/service.js';
 import {
   claimAll,
@@ -15,11 +15,10 @@ import {
   findByCredential,
   type KnownRow,
   type NewClaim,
-  storeAnswer,
   storeAnswers,
 } from './idempotency-store.js';
-import type { Address, Request } from './request.js';
-import type { Answer, Caller, Context, Route } from './route.js';
+import type { Request } from './request.js';
+import type { Answer, Claim, Context, Route } from './route.js';
 
 /**
  * `Idempotency-Key`: a call that is sent again has its effect once and gets its first answer.
@@ -43,17 +42,6 @@ import type { Answer, Caller, Context, Route } from './route.js';
  * back, and the caller gets 409 IDEMPOTENCY_IN_PROGRESS. Both may be run again after an outage.
  */
 
-/** The right to carry a call out, held by one request at a time. */
-export interface Claim {
-  readonly scope: string;
-  readonly key: string;
-  readonly lease_id: string;
-  /** The stored form: sealed, because an answer may carry a secret that is shown only once. */
-  seal(answer: Answer): Buffer;
-  /** The answer that was handed to a transaction, if one was. */
-  kept: Answer | null;
-}
-
 interface Kept {
   readonly claim: Claim;
   readonly answer: Answer;
@@ -63,16 +51,15 @@ export class ClaimLostError extends Error {
   override readonly name = 'ClaimLostError';
 }
 
+const toRow = ({ claim, answer }: Kept) => {
+  const { scope, key, lease_id } = claim;
+  return { scope, key, lease_id, answer: claim.seal(answer) };
+};
+
 /** Stores the answers with the effects of the same transaction. */
 export const keepAll = async (tx: Tx, kept: readonly Kept[]): Promise<void> => {
   if (kept.length === 0) return;
-  const rows = kept.map(({ claim, answer }) => ({
-    scope: claim.scope,
-    key: claim.key,
-    lease_id: claim.lease_id,
-    answer: claim.seal(answer),
-  }));
-  const stored = await storeAnswers(tx, rows);
+  const stored = await storeAnswers(tx, kept.map(toRow), true);
   if (stored.size < kept.length) throw new ClaimLostError('another call holds an Idempotency-Key');
   for (const { claim, answer } of kept) claim.kept = answer;
 };
@@ -113,11 +100,6 @@ const unguessable = 20;
 
 const nameOf = ({ scope, key }: Pick<NewClaim, 'scope' | 'key'>): string => `${scope}\n${key}`;
 
-const openAnswer = (sealer: Sealer, row: KnownRow): Answer | null => {
-  const text = row.answer === null ? null : sealer.open(nameOf(row), row.answer);
-  return text === null ? null : (JSON.parse(text) as Answer);
-};
-
 /** Digests are keyed: a body may hold a password, which a plain hash would offer for guessing. */
 const makeClaimReader = (secret_key: string) => {
   const digest_key = deriveKey(secret_key, 'prediction-forum idempotency digests 1');
@@ -145,11 +127,20 @@ export const createIdempotency = (options: IdempotencyOptions) => {
     },
   });
 
-  const makeClaim = ({ scope, key, lease_id }: NewClaim): Claim => ({
-    ...{ scope, key, lease_id, kept: null },
-    seal: (answer) => sealer.seal(nameOf({ scope, key }), JSON.stringify(answer)),
-  });
-  const warn = (error: unknown, message: string): void => log.warn(describeError(error), message);
+  const makeClaim = ({ scope, key, lease_id }: NewClaim): Claim => {
+    const claim: Claim = {
+      ...{ scope, key, lease_id, kept: null },
+      seal: (answer) => sealer.seal(nameOf({ scope, key }), JSON.stringify(answer)),
+      keep: (tx, answer) => keepAll(tx, [{ claim, answer }]),
+    };
+    return claim;
+  };
+  const openAnswer = (row: KnownRow): Answer | null => {
+    const text = row.answer === null ? null : sealer.open(nameOf(row), row.answer);
+    return text === null ? null : (JSON.parse(text) as Answer);
+  };
+  const orWarn = (work: Promise<unknown>, message: string): Promise<unknown> =>
+    work.catch((error: unknown) => log.warn(describeError(error), `idempotency: ${message}`));
 
   return {
     async claim(call: CallToClaim): Promise<Claimed> {
@@ -160,7 +151,7 @@ export const createIdempotency = (options: IdempotencyOptions) => {
       if (row === undefined) return { kind: 'running' };
       if (!wanted.digest.equals(row.digest)) return { kind: 'mismatch' };
       if (row.state === 'running') return { kind: 'running' };
-      const answer = openAnswer(sealer, row);
+      const answer = openAnswer(row);
       // Sealed under another SECRET_KEY: the answer is lost, and doing it again would be wrong.
       return answer === null ? { kind: 'mismatch' } : { kind: 'replay', answer };
     },
@@ -168,25 +159,14 @@ export const createIdempotency = (options: IdempotencyOptions) => {
     async findEnded(call: CallToClaim): Promise<Answer | null> {
       if (call.credential === null || call.key.length < unguessable) return null;
       const row = await findByCredential(sql, newClaimOf(call), ended_ms);
-      return row === undefined ? null : openAnswer(sealer, row);
+      return row === undefined ? null : openAnswer(row);
     },
     /** For calls without a transaction of their own: keeps the answer now. Never throws. */
-    async keepAfter(claim: Claim, answer: Answer): Promise<void> {
-      const { scope, key, lease_id } = claim;
-      try {
-        await storeAnswer(sql, { scope, key, lease_id, answer: claim.seal(answer) });
-      } catch (error) {
-        warn(error, 'idempotency: an answer was not kept');
-      }
-    },
+    keepAfter: (claim: Claim, answer: Answer) =>
+      orWarn(storeAnswers(sql, [toRow({ claim, answer })], false), 'an answer was not kept'),
     /** Frees the key of a call that had no effect. Never throws. */
-    async release(claim: Claim): Promise<void> {
-      try {
-        await deleteClaim(sql, claim);
-      } catch (error) {
-        warn(error, 'idempotency: a key stays claimed until its lease ends');
-      }
-    },
+    release: (claim: Claim) =>
+      orWarn(deleteClaim(sql, claim), 'a key stays claimed until its lease ends'),
   };
 };
 
@@ -202,8 +182,8 @@ export const isKept = (answer: Answer): boolean =>
 export const key_header = 'idempotency-key';
 const key_pattern = /^[ -~]{1,255}$/;
 
-const scopeOf = (caller: Caller, address: Address): string => {
-  if (caller.kind === 'anonymous') return `address:${address.limit_key}`;
+const scopeOf = ({ caller, request }: Context): string => {
+  if (caller.kind === 'anonymous') return `address:${request.address.limit_key}`;
   return caller.kind === 'admin' ? 'admin' : `${caller.kind}:${caller.id}`;
 };
 
@@ -211,10 +191,7 @@ const toClaim = (request: Request, route: Route, scope: string): CallToClaim => 
   const { path, query, raw_body } = request;
   const key = request.header('x-api-key');
   return {
-    scope,
-    raw_body,
-    route: route.id,
-    key: request.header(key_header),
+    ...{ scope, raw_body, route: route.id, key: request.header(key_header) },
     target: `${path}?${query}${route.takes_key ? `\n${key}` : ''}`,
     credential: route.ends_credentials ? `${key}\n${request.header('authorization')}` : null,
   };
@@ -243,11 +220,8 @@ export const answerOnce = async (
   { route, idempotency }: { readonly route: Route; readonly idempotency: Idempotency },
   handle: () => Answer | Promise<Answer>,
 ): Promise<Answer> => {
-  const { request, caller } = ctx;
-  if (!key_pattern.test(request.header(key_header))) return refuseKey();
-  const claimed = await idempotency.claim(
-    toClaim(request, route, scopeOf(caller, request.address)),
-  );
+  if (!key_pattern.test(ctx.header(key_header))) return refuseKey();
+  const claimed = await idempotency.claim(toClaim(ctx.request, route, scopeOf(ctx)));
   if (claimed.kind === 'replay') return replay(claimed.answer);
   if (claimed.kind === 'mismatch') return refuse(common_faults.IDEMPOTENCY_MISMATCH);
   if (claimed.kind === 'running') return refuseRunning();

@@ -1,9 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { makeLoader } from '../kit/cache.js';
+import { common_faults, type Fault, refuse } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
 import { withDeadline } from '../kit/service.js';
 import { loadScript } from '../redis/client.js';
+import type { Context } from './route.js';
 
 /**
  * Rate limits: exact sliding windows. All windows of a call are checked and taken together, and a
@@ -158,29 +160,6 @@ export const makeLocalWindows = (share: number) => {
   };
 };
 
-/** Counting in the memory of this process while Redis is away, for a second at a time. */
-const makeFallback = ({ redis, processes, log }: LimiterOptions) => {
-  let until = 0;
-  let stopped = false;
-  const begin = (error: unknown): void => {
-    if (Date.now() >= until && !stopped) {
-      log.warn(describeError(error), 'limits: Redis does not answer, counting locally');
-    }
-    until = Date.now() + 1_000;
-  };
-  return {
-    ...makeLocalWindows(processes),
-    begin,
-    isOn(): boolean {
-      if (redis.status !== 'ready') begin(new Error('no connection'));
-      return Date.now() < until;
-    },
-    stop(): void {
-      stopped = true;
-    },
-  };
-};
-
 /** The reset of a window in which nothing counts is 0 to somebody who only looks. */
 const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly Left[] =>
   windows.map(({ limit }, n) => ({
@@ -189,15 +168,29 @@ const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly
   }));
 
 export const createLimiter = (options: LimiterOptions) => {
-  const fallback = makeFallback(options);
+  const { redis, processes, log } = options;
+  const local = makeLocalWindows(processes);
+  /** Until then Redis is taken to be away, and this process counts alone. */
+  let away_until = 0;
+  let stopped = false;
+  const noteAway = (error: unknown): void => {
+    if (Date.now() >= away_until && !stopped) {
+      log.warn(describeError(error), 'limits: Redis does not answer, counting locally');
+    }
+    away_until = Date.now() + 1_000;
+  };
+  const isAway = (): boolean => {
+    if (redis.status !== 'ready') noteAway(new Error('no connection'));
+    return Date.now() < away_until;
+  };
   /** One script call at a time; calls that come meanwhile go together with the next one. */
   const inRedis = makeLoader<Taken, Call>(
     async (calls) => {
-      if (fallback.isOn()) throw new Error('Redis is away');
+      if (isAway()) throw new Error('Redis is away');
       try {
         return await callRedis(options, calls);
       } catch (error) {
-        fallback.begin(error);
+        noteAway(error);
         throw error;
       }
     },
@@ -206,16 +199,16 @@ export const createLimiter = (options: LimiterOptions) => {
 
   /** Null when Redis does not answer. */
   const tryRedis = async (windows: readonly Window[], act: Call['act']): Promise<Taken | null> =>
-    fallback.isOn() ? null : inRedis({ windows, act }).catch(() => null);
+    isAway() ? null : inRedis({ windows, act }).catch(() => null);
 
   return {
     async take(windows: readonly Window[]): Promise<Taken> {
-      return (await tryRedis(windows, 'take')) ?? fallback.take(windows);
+      return (await tryRedis(windows, 'take')) ?? local.take(windows);
     },
     /** Takes nothing. */
     async look(windows: readonly Window[]): Promise<readonly Left[]> {
       const taken = await tryRedis(windows, 'look');
-      return taken === null ? fallback.look(windows) : toLeft(windows, taken);
+      return taken === null ? local.look(windows) : toLeft(windows, taken);
     },
     /**
      * Takes back one call that was admitted, which then never counted; the calls left afterwards.
@@ -223,12 +216,59 @@ export const createLimiter = (options: LimiterOptions) => {
      */
     async giveBack(windows: readonly Window[], taken: Taken): Promise<readonly Left[]> {
       if (taken.is_local) {
-        fallback.giveBack(windows, taken);
-        return fallback.look(windows);
+        local.giveBack(windows, taken);
+        return local.look(windows);
       }
       const after = await tryRedis(windows, taken.at_ms);
       return toLeft(windows, after ?? taken);
     },
-    stop: fallback.stop,
+    stop(): void {
+      stopped = true;
+    },
   };
+};
+
+const policyOf = (windows: readonly Window[]): string =>
+  windows
+    .map(({ name, limit, window_ms }) => `"${name}";q=${limit};w=${Math.round(window_ms / 1000)}`)
+    .join(', ');
+
+/** By window: calls left, and the time until there are more. */
+const stateOf = (
+  windows: readonly Window[],
+  left: readonly number[],
+  reset_ms: readonly number[],
+): string =>
+  windows
+    .map(({ name }, n) => `"${name}";r=${left[n]};t=${Math.ceil((reset_ms[n] ?? 0) / 1000)}`)
+    .join(', ');
+
+/** Replaces the calls left by those left after the call was given back. */
+export const showGivenBack = (
+  { headers }: Context,
+  windows: readonly Window[],
+  left: readonly Left[],
+): void => {
+  const shown = headers.find(([name]) => name === 'RateLimit') ?? ['', ''];
+  const [calls, resets] = [left.map((one) => one.left), left.map(({ reset_ms }) => reset_ms)];
+  shown[1] = stateOf(windows, calls, resets);
+};
+
+/** Adds the headers of the limits; the refusal when they are used up. */
+export const applyLimits = (
+  ctx: Context,
+  windows: readonly Window[],
+  taken: Taken,
+): Fault | null => {
+  ctx.headers.push(
+    ['RateLimit-Policy', policyOf(windows)],
+    ['RateLimit', stateOf(windows, taken.left, taken.reset_ms)],
+  );
+  if (taken.allowed) return null;
+  const seconds = Math.max(1, Math.ceil(taken.retry_ms / 1000));
+  const { limit, name } = windows[taken.refused] as Window;
+  return refuse(common_faults.RATE_LIMITED, {
+    message: `The limit of ${limit} calls per minute (${name}) is used up; try again in ${seconds} s.`,
+    headers: { 'Retry-After': String(seconds) },
+  });
 };

@@ -1,33 +1,49 @@
 import type { Logger } from 'pino';
-import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import { QueueFullError } from '../db/group-commit.js';
+import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
-import { BodyStream } from './body.js';
+import { isOutage } from '../kit/outage.js';
+import { BodyStream, etagOf, matchesEtag } from './body.js';
 import { answerOnce, findEnded, type Idempotency, key_header } from './idempotency.js';
-import type { Limiter, Taken, Window } from './limits.js';
-import { applyLimits, type Finish, refuseThrown, showGivenBack, withEtag } from './reply.js';
-import { type Address, type BodyRead, exchange_counters, type Request } from './request.js';
+import { applyLimits, type Limiter, showGivenBack, type Taken, type Window } from './limits.js';
+import {
+  type Address,
+  type BodyRead,
+  commonHeaders,
+  exchange_counters,
+  HttpCall,
+  type HttpParts,
+  makeAddressReader,
+  type Outgoing,
+  type Request,
+  type TemplatedApp,
+} from './request.js';
 import type { ResponseCache } from './response-cache.js';
 import {
   type Answer,
   anonymous,
   type Caller,
-  type Context,
+  Context,
+  callerKey,
   type Found,
   isAdmin,
+  makeRouter,
   type Reply,
   type Route,
 } from './route.js';
 import { compileCheck, compileQuery, sayFirst } from './validation.js';
 
 /**
- * From a request to its answer, over HTTP and over the socket: route → caller → limits →
- * validation → Idempotency-Key → handler → answer. There is exactly one answer.
+ * From a request to its one answer, over HTTP by uWebSockets.js and over the socket: route → caller
+ * → limits → validation → Idempotency-Key → handler → answer. Nothing in here may throw into uWS,
+ * and every request is answered before the deadline.
  *
  * A 304 costs no limit: its place is taken like any other, so that nobody gets work done beyond the
  * limits, and is given back before the answer goes out.
  */
 
-export interface ServeOptions<D> {
+export interface MountOptions<D> {
+  readonly routes: readonly Route<D>[];
   readonly deps: D;
   readonly log: Logger;
   readonly limiter: Limiter;
@@ -40,20 +56,178 @@ export interface ServeOptions<D> {
   readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
   /** Gets the errors that handlers throw. */
   readonly onThrown?: (error: unknown) => void;
+  readonly trusted_proxies: readonly string[];
+  /** Clients reach the service by TLS alone; answers tell browsers to remember that. */
+  readonly only_https?: boolean;
+  /** Longest a request may take; then the client gets 503. */
+  readonly deadline_ms?: number;
 }
 
-export const isRead = ({ method }: Pick<Request, 'method'>): boolean =>
-  method === 'GET' || method === 'HEAD';
+/** A call that has arrived as a whole, and that adds itself to `open`. */
+export interface WholeCall extends Request {
+  /** Set here: the credentials of the caller may end with it. */
+  ends_credentials: boolean;
+  /** Whether its body has more bytes than this. */
+  exceeds(limit: number): boolean;
+}
 
-export const compileRoute = <D>(route: Route<D>) => ({
-  route,
-  checkParams: route.params === undefined ? null : compileCheck(route.params, 'params'),
-  readQuery: route.query === undefined ? null : compileQuery(route.query),
-  checkBody: route.body === undefined ? null : compileCheck(route.body, 'body'),
-});
+export type Mounted = ReturnType<typeof mount<never>>;
 
-type CompiledRoute<D> = ReturnType<typeof compileRoute<D>>;
-type FoundRoute<D> = Extract<Found<CompiledRoute<D>>, { kind: 'route' }>;
+const usual_body_limit = 65_536;
+
+const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>): number =>
+  (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
+
+const lateFault = ({ awaits_body }: Request): Fault =>
+  awaits_body ? refuse(common_faults.REQUEST_TIMEOUT) : refuseBusy();
+
+/** Answers 503 to requests open for longer than the deadline; 408 when the client is late. */
+const startSweeper = (open: Set<Request>, deadline_ms: number, finish: Finish) =>
+  setInterval(() => {
+    const now_ms = performance.now();
+    for (const request of open) {
+      const { started_ms, longest_ms = deadline_ms, is_streaming = false } = request;
+      if (now_ms - started_ms < deadline_ms) break;
+      if (is_streaming || now_ms - started_ms < longest_ms) continue;
+      exchange_counters.expired += 1;
+      finish(new Context(request), lateFault(request));
+    }
+  }, 500).unref();
+
+export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
+  const { log, deadline_ms = 10_000, trusted_proxies } = options;
+  const router = makeRouter(options.routes.map((route) => ({ route, entry: compileRoute(route) })));
+  const finish = makeFinish(log);
+  const parts: HttpParts = {
+    open: new Set(),
+    readAddress: makeAddressReader(trusted_proxies),
+    common_headers: commonHeaders(options.only_https ?? false),
+  };
+  const respond = makeRespond(options, finish);
+  let draining = false;
+
+  const serve = (request: HttpCall, ctx: Context): void => {
+    const { method, path } = request;
+    const found = router.find(method, path);
+    if (request.headers_too_large) {
+      finish(ctx, refuse(common_faults.HEADERS_TOO_LARGE));
+    } else if (method === 'OPTIONS' && found.kind === 'wrong_method') {
+      sendOptions(ctx, found.allow);
+    } else if (found.kind !== 'route' || isRead(request)) {
+      void respond(ctx, found);
+    } else {
+      request.receiveBody(bodyLimitOf(found), (is_here) => {
+        if (is_here) void respond(ctx, found);
+        else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
+      });
+    }
+  };
+
+  app.any('/*', (res, req) => {
+    let request: HttpCall | undefined;
+    try {
+      const is_get = req.getCaseSensitiveMethod() === 'GET';
+      if (is_get && !draining && options.cache.answer(res, req, parts.common_headers)) return;
+      request = new HttpCall(res, req, parts);
+      const ctx = new Context(request);
+      if (draining) finish(ctx, refuseBusy());
+      else serve(request, ctx);
+    } catch (error) {
+      log.error(describeError(error), 'http: the request handler threw');
+      request?.abandon();
+    }
+  });
+
+  const sweeper = startSweeper(parts.open, deadline_ms, finish);
+  return {
+    /** Requests without an answer, oldest first. */
+    open: parts.open,
+    /** Answers a call that did not come over HTTP. */
+    call(request: WholeCall): void {
+      const ctx = new Context(request);
+      const found = router.find(request.method, request.path);
+      if (found.kind === 'route') {
+        request.ends_credentials = found.entry.route.ends_credentials;
+      }
+      if (draining) finish(ctx, refuseBusy());
+      else if (!request.exceeds(bodyLimitOf(found))) void respond(ctx, found);
+      else finish(ctx, refuse(common_faults.BODY_TOO_LARGE));
+    },
+    /** Refuses new requests with 503 while the open ones finish. */
+    startDraining(): void {
+      draining = true;
+    },
+    stop: (): void => clearInterval(sweeper),
+  };
+};
+
+/**
+ * Writes that may be open at once in a process; one more is refused at once with 503, so that those
+ * that are admitted are answered soon however many more are sent.
+ */
+const most_open_writes = 512;
+
+const refuseBusy = (): Fault =>
+  refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+
+/** Answers a call by what was found for its path; never throws, never rejects. */
+const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
+  const { log, authenticate } = options;
+  const respond = makeResponder(options);
+  let open_writes = 0;
+
+  const answer = async (ctx: Context, found: Found<CompiledRoute<D>>): Promise<Reply | Fault> => {
+    try {
+      if (found.kind !== 'route') {
+        const allow = found.kind === 'wrong_method' ? found.allow : null;
+        return await respondUnrouted(ctx, allow, authenticate);
+      }
+      ctx.request.longest_ms = found.entry.route.longest_ms;
+      return await respond(ctx, found);
+    } catch (error) {
+      options.onThrown?.(error);
+      return refuseThrown(error, ctx, log);
+    }
+  };
+
+  return async (ctx: Context, found: Found<CompiledRoute<D>>): Promise<void> => {
+    const is_write = found.kind === 'route' && !isRead(ctx.request);
+    if (is_write && open_writes >= most_open_writes) {
+      exchange_counters.shed += 1;
+      finish(ctx, refuseBusy());
+      return;
+    }
+    if (is_write) open_writes += 1;
+    const outgoing = await answer(ctx, found);
+    if (is_write) open_writes -= 1;
+    try {
+      finish(ctx, outgoing);
+    } catch (error) {
+      log.error({ request_id: ctx.request_id, ...describeError(error) }, 'http: answer failed');
+      ctx.headers.length = 0;
+      finish(ctx, refuse(common_faults.INTERNAL));
+    }
+  };
+};
+
+const admin_path = { auth: 'admin', takes_key: false, allows_key_in_query: false } as const;
+
+/** A path without a route, or with another method: admin paths do not tell even that. */
+const respondUnrouted = async (
+  { request }: Context,
+  allow: readonly string[] | null,
+  authenticate: MountOptions<never>['authenticate'],
+): Promise<Fault> => {
+  if (allow === null) return refuse(common_faults.NOT_FOUND);
+  if (request.path.startsWith('/api/admin')) {
+    const caller = await identify(request, admin_path, authenticate);
+    if (isFault(caller) || !isAdmin(caller)) return refuse(common_faults.NOT_FOUND);
+  }
+  return refuse(common_faults.METHOD_NOT_ALLOWED, {
+    message: `This address takes ${allow.join(', ')}.`,
+    headers: { Allow: allow.join(', ') },
+  });
+};
 
 /** The credentials of a request; empty where it has none. */
 export interface Credentials {
@@ -91,7 +265,7 @@ const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
 const identify = (
   { query, headers }: Request,
   route: Pick<Route, 'auth' | 'takes_key' | 'allows_key_in_query'>,
-  authenticate: ServeOptions<never>['authenticate'],
+  authenticate: MountOptions<never>['authenticate'],
 ): Caller | Fault | Promise<Caller | Fault> => {
   const api_key = headers['x-api-key'] ?? '';
   const authorization = headers['authorization'] ?? '';
@@ -127,12 +301,9 @@ const admit = (route: Route, caller: Caller, linkUrl: () => string): Fault | nul
   return null;
 };
 
-const none_read: BodyRead = { ok: true, value: undefined };
-const empty_read: BodyRead = { ok: true, value: {} };
-
 const readBodyFor = ({ body, takes_key }: Route, request: Request): BodyRead => {
-  if (body === undefined) return none_read;
-  return takes_key && request.raw_body.length === 0 ? empty_read : request.readBody();
+  if (body === undefined) return { value: undefined };
+  return takes_key && request.raw_body.length === 0 ? { value: {} } : request.readBody();
 };
 
 /** Checks the parts of the request and puts them into the context; the first fault, or null. */
@@ -142,7 +313,7 @@ const readParts = (
   params: unknown,
 ): Fault | null => {
   const body = readBodyFor(route, ctx.request);
-  if (!body.ok) return body.fault;
+  if (isFault(body)) return body;
   if (checkParams !== null && checkParams(params) !== null) {
     return refuse(route.absent ?? common_faults.NOT_FOUND);
   }
@@ -172,7 +343,7 @@ const isForAll = ({ request, caller }: Context): boolean =>
   request.stream !== undefined && request.method === 'GET' && caller.kind === 'anonymous';
 
 /** From the whole request to its answer; rejects only for bugs and outages. */
-const makeResponder = <D>(options: ServeOptions<D>) => {
+const makeResponder = <D>(options: MountOptions<D>) => {
   const { deps, limiter, authenticate, windowsOf, link_url } = options;
   const { idempotency, cache } = options;
 
@@ -222,70 +393,137 @@ const makeResponder = <D>(options: ServeOptions<D>) => {
   };
 };
 
-const admin_path = { auth: 'admin', takes_key: false, allows_key_in_query: false } as const;
+const isRead = ({ method }: Pick<Request, 'method'>): boolean =>
+  method === 'GET' || method === 'HEAD';
 
-/** A path without a route, or with another method: admin paths do not tell even that. */
-const respondUnrouted = async (
-  { request }: Context,
-  allow: readonly string[] | null,
-  authenticate: ServeOptions<never>['authenticate'],
-): Promise<Fault> => {
-  if (allow === null) return refuse(common_faults.NOT_FOUND);
-  if (request.path.startsWith('/api/admin')) {
-    const caller = await identify(request, admin_path, authenticate);
-    if (isFault(caller) || !isAdmin(caller)) return refuse(common_faults.NOT_FOUND);
+const compileRoute = <D>(route: Route<D>) => ({
+  route,
+  checkParams: route.params === undefined ? null : compileCheck(route.params, 'params'),
+  readQuery: route.query === undefined ? null : compileQuery(route.query),
+  checkBody: route.body === undefined ? null : compileCheck(route.body, 'body'),
+});
+
+type CompiledRoute<D> = ReturnType<typeof compileRoute<D>>;
+type FoundRoute<D> = Extract<Found<CompiledRoute<D>>, { kind: 'route' }>;
+
+const json_type = 'application/json';
+
+const encode = (outgoing: Reply | Fault, request_id: string) => {
+  if (isFault(outgoing)) {
+    const body = JSON.stringify(faultBody(outgoing, request_id));
+    return { status: outgoing.def.status, body, content_type: json_type };
   }
-  return refuse(common_faults.METHOD_NOT_ALLOWED, {
-    message: `This address takes ${allow.join(', ')}.`,
-    headers: { Allow: allow.join(', ') },
+  const { status, body, content_type } = outgoing;
+  if (content_type !== undefined) {
+    return { status, body: body as Outgoing['body'] | BodyStream, content_type };
+  }
+  if (body === undefined) return { status, body: '', content_type: null };
+  return { status, body: JSON.stringify(body), content_type: json_type };
+};
+
+/** uWS writes a value as it is: a line break in it would begin another header. */
+const checkHeader = (name: string, value: string): [string, string] => {
+  if (/[\r\n\0]/.test(value)) throw new Error(`the header ${name} has a line break`);
+  return [name, value];
+};
+
+/** Sends the one answer of a call and writes its log line. */
+type Finish = (ctx: Context, outgoing: Reply | Fault) => void;
+
+const makeFinish = (log: Logger): Finish => {
+  // Nothing of these lines is a secret by its name, and looking for such costs most of a line.
+  const lines = log.child({}, { redact: { paths: [] } });
+  return (ctx, outgoing) => {
+    const { request, request_id, headers } = ctx;
+    for (const [name, value] of Object.entries(outgoing.headers ?? {})) {
+      headers.push(checkHeader(name, value));
+    }
+    const { status, body, content_type } = encode(outgoing, request_id);
+    if (isFault(outgoing)) headers.push(['Cache-Control', 'no-store']);
+    headers.push(['X-Request-Id', request_id]);
+    if (!(body instanceof BodyStream)) {
+      request.send({ status, headers, body, content_type });
+      writeLine(lines, ctx, status);
+      return;
+    }
+    Promise.resolve(request.stream?.({ status, headers, content_type }, body))
+      .catch((error: unknown) => log.error({ request_id, ...describeError(error) }, 'http: cut'))
+      .finally(() => writeLine(lines, ctx, status));
+  };
+};
+
+/** One line for each call. */
+const writeLine = (lines: Logger, ctx: Context, status: number): void => {
+  const { method, path, started_ms, socket, aborted } = ctx.request;
+  const ms = Math.round((performance.now() - started_ms) * 100) / 100;
+  const caller = callerKey(ctx.caller) ?? undefined;
+  const { request_id } = ctx;
+  lines.info({
+    request_id,
+    method,
+    path,
+    status,
+    ms,
+    caller,
+    socket,
+    aborted: aborted || undefined,
   });
 };
 
-/**
- * Writes that may be open at once in a process; one more is refused at once with 503, so that those
- * that are admitted are answered soon however many more are sent.
- */
-const most_open_writes = 512;
+/** The answer to a CORS preflight, or to OPTIONS in general. */
+const sendOptions = (ctx: Context, allow: readonly string[]): void => {
+  const requested = ctx.request.header('access-control-request-headers');
+  const allowed_headers = /^[\w\-, ]{1,500}$/.test(requested)
+    ? requested
+    : 'Content-Type, X-API-Key, Authorization, Idempotency-Key, X-Request-Id';
+  ctx.request.send({
+    status: 204,
+    headers: [
+      ['Allow', allow.join(', ')],
+      ['Access-Control-Allow-Methods', allow.join(', ')],
+      ['Access-Control-Allow-Headers', allowed_headers],
+      ['Access-Control-Max-Age', '86400'],
+      ['X-Request-Id', ctx.request_id],
+    ],
+    body: '',
+    content_type: null,
+  });
+};
 
-export const refuseBusy = (): Fault =>
-  refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
-
-/** Answers a call by what was found for its path; never throws, never rejects. */
-export const makeRespond = <D>(options: ServeOptions<D> & { readonly finish: Finish }) => {
-  const { log, finish, authenticate } = options;
-  const respond = makeResponder(options);
-  let open_writes = 0;
-
-  const answer = async (ctx: Context, found: Found<CompiledRoute<D>>): Promise<Reply | Fault> => {
-    try {
-      if (found.kind !== 'route') {
-        const allow = found.kind === 'wrong_method' ? found.allow : null;
-        return await respondUnrouted(ctx, allow, authenticate);
-      }
-      ctx.request.longest_ms = found.entry.route.longest_ms;
-      return await respond(ctx, found);
-    } catch (error) {
-      options.onThrown?.(error);
-      return refuseThrown(error, ctx, log);
+/** Adds the ETag of a cacheable answer; 304 without a body when the client has it already. */
+const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
+  const { headers, content_type = 'application/json' } = outgoing;
+  const own_rule = headers?.['Cache-Control'];
+  const is_anonymous = ctx.caller.kind === 'anonymous';
+  if (!route.cacheable || outgoing.status !== 200 || own_rule === 'no-store') {
+    if (own_rule === undefined && (!is_anonymous || route.method !== 'GET')) {
+      ctx.headers.push(['Cache-Control', 'no-store']);
     }
-  };
+    return outgoing;
+  }
+  const { body } = outgoing;
+  const sent = (outgoing.content_type === undefined ? JSON.stringify(body) : body) as string;
+  const etag = outgoing.etag ?? etagOf(sent);
+  ctx.headers.push(['ETag', etag]);
+  if (own_rule === undefined) {
+    // Caches may keep it, and ask again with its ETag each time.
+    ctx.headers.push(['Cache-Control', `${is_anonymous ? 'public' : 'private'}, no-cache`]);
+  }
+  const kept = headers === undefined ? {} : { headers };
+  if (matchesEtag(ctx.request.header('if-none-match'), etag)) {
+    return { kind: 'reply', status: 304, body: undefined, ...kept };
+  }
+  return { kind: 'reply', status: 200, body: sent, content_type, ...kept };
+};
 
-  return async (ctx: Context, found: Found<CompiledRoute<D>>): Promise<void> => {
-    const is_write = found.kind === 'route' && !isRead(ctx.request);
-    if (is_write && open_writes >= most_open_writes) {
-      exchange_counters.shed += 1;
-      finish(ctx, refuseBusy());
-      return;
-    }
-    if (is_write) open_writes += 1;
-    const outgoing = await answer(ctx, found);
-    if (is_write) open_writes -= 1;
-    try {
-      finish(ctx, outgoing);
-    } catch (error) {
-      log.error({ request_id: ctx.request_id, ...describeError(error) }, 'http: answer failed');
-      ctx.headers.length = 0;
-      finish(ctx, refuse(common_faults.INTERNAL));
-    }
-  };
+/** A throw is a bug or an outage; the client learns which of the two, and the request id. */
+const refuseThrown = (error: unknown, ctx: Context, log: Logger): Fault => {
+  const { request_id, request } = ctx;
+  const record = { request_id, path: request.path, ...describeError(error) };
+  if (isOutage(error) || error instanceof QueueFullError) {
+    log.warn(record, 'http: a store is away');
+    return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
+  }
+  log.error(record, 'http: a handler threw');
+  return refuse(common_faults.INTERNAL);
 };

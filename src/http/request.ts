@@ -107,9 +107,7 @@ export interface Outgoing {
 /** An answer whose body is sent piece by piece. */
 type OutgoingHead = Omit<Outgoing, 'body'>;
 
-export type BodyRead =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly fault: Fault };
+export type BodyRead = { readonly value: unknown } | Fault;
 
 /** A call of a route: an HTTP request, or a frame of a socket. */
 export interface Request {
@@ -293,11 +291,10 @@ export class HttpCall implements Request {
 
   readBody(): BodyRead {
     if (!json_type.test(this.header('content-type'))) {
-      return { ok: false, fault: refuse(common_faults.UNSUPPORTED_MEDIA_TYPE) };
+      return refuse(common_faults.UNSUPPORTED_MEDIA_TYPE);
     }
     const parsed = parseJson(this.raw_body);
-    if (parsed.ok) return parsed;
-    return { ok: false, fault: refuse(common_faults.INVALID_JSON, { message: parsed.problem }) };
+    return parsed.ok ? parsed : refuse(common_faults.INVALID_JSON, { message: parsed.problem });
   }
 
   /** Sends the answer; false when it came too late. A HEAD request gets the headers only. */

@@ -3,7 +3,6 @@ import type { Sql, Tx } from '../db/client.js';
 import { type Fault, type FaultDef, isFault } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
 import { BodyStream, type StreamParts } from './body.js';
-import { type Claim, keepAll } from './idempotency.js';
 import { type Request, requestId } from './request.js';
 
 /**
@@ -36,6 +35,19 @@ export type Answer = Reply | Fault;
 
 type StaticOf<S> = S extends TSchema ? Static<S> : Record<string, never>;
 type StaticBody<S> = S extends TSchema ? Static<S> : undefined;
+
+/** The right to carry out a call with an Idempotency-Key, held by one request at a time. */
+export interface Claim {
+  readonly scope: string;
+  readonly key: string;
+  readonly lease_id: string;
+  /** The stored form: sealed, because an answer may carry a secret that is shown only once. */
+  seal(answer: Answer): Buffer;
+  /** See `keepAll`. */
+  keep(tx: Tx, answer: Answer): Promise<void>;
+  /** The answer that was handed to a transaction, if one was. */
+  kept: Answer | null;
+}
 
 /** One call while it is worked on: the request, its parts that were checked, and its caller. */
 export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = Caller> {
@@ -80,7 +92,7 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
    * nothing without a key. The last statement of the transaction, so that nobody waits for long.
    */
   async keep(tx: Tx, answer: Answer): Promise<void> {
-    if (this.claim !== null) await keepAll(tx, [{ claim: this.claim, answer }]);
+    await this.claim?.keep(tx, answer);
   }
 
   /**
@@ -285,31 +297,29 @@ export type Found<T> =
   | { readonly kind: 'nothing' };
 
 interface Node<T> {
-  readonly statics: Map<string, Node<T>>;
-  param: Node<T> | undefined;
-  readonly entries: Map<Method, { readonly names: readonly string[]; readonly entry: T }>;
+  /** By segment, and by `any` for a parameter. */
+  readonly next: Map<string, Node<T>>;
+  readonly entries: Map<Method, { readonly params: readonly Param[]; readonly entry: T }>;
 }
 
-const makeNode = <T>(): Node<T> => ({ statics: new Map(), param: undefined, entries: new Map() });
+interface Param {
+  readonly name: string;
+  /** Which segment it is. */
+  readonly at: number;
+}
 
-const walk = <T>(
-  node: Node<T>,
-  segments: readonly string[],
-  at: number,
-  values: string[],
-): Node<T> | undefined => {
-  if (at === segments.length) return node.entries.size > 0 ? node : undefined;
-  const segment = segments[at] as string;
-  const direct = node.statics.get(segment);
-  if (direct !== undefined) {
-    const found = walk(direct, segments, at + 1, values);
-    if (found !== undefined) return found;
-  }
-  if (node.param === undefined || segment === '') return undefined;
-  values.push(segment);
-  const found = walk(node.param, segments, at + 1, values);
-  if (found === undefined) values.pop();
-  return found;
+/** No segment is this. */
+const any = '/';
+
+const makeNode = <T>(): Node<T> => ({ next: new Map(), entries: new Map() });
+
+const walk = <T>(node: Node<T>, segments: readonly string[], at: number): Node<T> | undefined => {
+  const segment = segments[at];
+  if (segment === undefined) return node.entries.size > 0 ? node : undefined;
+  const direct = node.next.get(segment);
+  const found = direct && walk(direct, segments, at + 1);
+  const param = segment === '' ? undefined : node.next.get(any);
+  return found ?? (param && walk(param, segments, at + 1));
 };
 
 const decode = (text: string): string | null => {
@@ -326,33 +336,25 @@ export const makeRouter = <T>(
 ) => {
   const root = makeNode<T>();
   for (const { route, entry } of entries) {
+    const { method, path } = route;
+    const params: Param[] = [];
     let node = root;
-    const names: string[] = [];
-    for (const segment of route.path.split('/').slice(1)) {
-      if (segment.startsWith('{')) {
-        names.push(segment.slice(1, -1));
-        node.param ??= makeNode();
-        node = node.param;
-      } else {
-        let next = node.statics.get(segment);
-        if (next === undefined) {
-          next = makeNode();
-          node.statics.set(segment, next);
-        }
-        node = next;
-      }
+    for (const [at, segment] of path.split('/').slice(1).entries()) {
+      const is_param = segment.startsWith('{');
+      if (is_param) params.push({ at, name: segment.slice(1, -1) });
+      const key = is_param ? any : segment;
+      const next = node.next.get(key) ?? makeNode();
+      node.next.set(key, next);
+      node = next;
     }
-    if (node.entries.has(route.method))
-      throw new Error(`two routes for ${route.method} ${route.path}`);
-    node.entries.set(route.method, { names, entry });
+    if (node.entries.has(method)) throw new Error(`two routes for ${method} ${path}`);
+    node.entries.set(method, { params, entry });
   }
   return {
     find(method: string, path: string): Found<T> {
-      const segments = path.split('/');
-      segments.shift();
-      if (segments.length > 1 && segments[segments.length - 1] === '') segments.pop();
-      const values: string[] = [];
-      const node = walk(root, segments, 0, values);
+      const segments = path.split('/').slice(1);
+      if (segments.length > 1 && segments.at(-1) === '') segments.pop();
+      const node = walk(root, segments, 0);
       if (node === undefined) return { kind: 'nothing' };
       const hit = node.entries.get((method === 'HEAD' ? 'GET' : method) as Method);
       if (hit === undefined) {
@@ -361,10 +363,10 @@ export const makeRouter = <T>(
         return { kind: 'wrong_method', allow: [...allow, 'OPTIONS'] };
       }
       const params: Record<string, string> = {};
-      for (let index = 0; index < values.length; index += 1) {
-        const value = decode(values[index] as string);
+      for (const { name, at } of hit.params) {
+        const value = decode(segments[at] as string);
         if (value === null || value.includes('\0')) return { kind: 'nothing' };
-        params[hit.names[index] as string] = value;
+        params[name] = value;
       }
       return { kind: 'route', entry: hit.entry, params };
     },

@@ -38,30 +38,6 @@ export const makeLog = (level: string, base: Readonly<Record<string, unknown>>, 
   return { log, dropped: () => output.dropped };
 };
 
-/** Ends a line that has begun as every line of the log does; its members are JSON already. */
-export type LineWriter = (rest: string) => void;
-
-/**
- * The short way into the same log, for lines that are written very often; null where none are. What
- * the lines of one millisecond begin with is written once.
- */
-export const makeLineWriter = (log: Logger): LineWriter | null => {
-  if (!log.isLevelEnabled('info')) return null;
-  const inside = log as unknown as Readonly<Record<symbol, unknown>>;
-  const always = String(inside[pino.symbols.chindingsSym]);
-  const stream = inside[pino.symbols.streamSym] as { write(line: string): void };
-  let last_ms = 0;
-  let head = '';
-  return (rest) => {
-    const now_ms = Date.now();
-    if (now_ms !== last_ms) {
-      last_ms = now_ms;
-      head = `{"level":30,"time":"${new Date(now_ms).toISOString()}"${always}`;
-    }
-    stream.write(head + rest);
-  };
-};
-
 /** An error as a log record: never the values of a statement. */
 export const describeError = (error: unknown): Record<string, unknown> =>
   error instanceof Error

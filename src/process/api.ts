@@ -1,14 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Config } from '../config.js';
 import { createWriteWatch } from '../db/client.js';
 import {
-  bearerToken,
   createLoginLimit,
   createPrincipals,
   createSessions,
-  looksLikeSession,
-  type Principals,
-  type Sessions,
+  makeAuthenticate,
 } from '../features/accounts/index.js';
 import { type BriefParts, createBriefs, createDays } from '../features/briefs/index.js';
 import {
@@ -61,8 +57,7 @@ import { createWebhooks, type WebhookParts } from '../features/webhooks/index.js
 import type { Deps } from '../http/deps.js';
 import { createIdempotency } from '../http/idempotency.js';
 import { createLimiter, type Limiter } from '../http/limits.js';
-import { type Mounted, mount } from '../http/mount.js';
-import type { Credentials } from '../http/pipeline.js';
+import { type Mounted, mount } from '../http/pipeline.js';
 import {
   App,
   exchange_counters,
@@ -73,8 +68,8 @@ import {
   us_socket_local_port,
 } from '../http/request.js';
 import { createResponseCache } from '../http/response-cache.js';
-import { anonymous, type Caller, type Route } from '../http/route.js';
-import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import { anonymous, type Route } from '../http/route.js';
+import { common_faults, refuse } from '../kit/fault.js';
 import type { Measure } from '../kit/metrics.js';
 import { type Running, startAll } from '../kit/service.js';
 import { all_routes, api_info } from '../routes.js';
@@ -157,42 +152,6 @@ const limitLines = (config: Config) =>
     per: per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
   }));
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-
-const key_as_token = /^(?:bearer +)?sk_/i;
-
-/** A token in the place of a key is refused like any other text, and as late. */
-const sayHeader = async (refused: Caller | Fault | Promise<Caller | Fault>) => {
-  const who = await refused;
-  const message = 'This is the token of a person; send it as Authorization: Bearer.';
-  return isFault(who) ? refuse(who.def, { message }) : who;
-};
-
-/** Whose credentials these are; an agent key that is cached costs no turn of the event loop. */
-const makeAuthenticate = (
-  config: Config,
-  { principals, sessions }: { readonly principals: Principals; readonly sessions: Sessions },
-) => {
-  const admin_digest = config.ADMIN_KEY === undefined ? null : digest(config.ADMIN_KEY);
-  return (credentials: Credentials): Caller | Fault | Promise<Caller | Fault> => {
-    const { api_key, authorization, admin_key } = credentials;
-    if (admin_key !== '') {
-      const right = admin_digest !== null && timingSafeEqual(digest(admin_key), admin_digest);
-      return right ? { kind: 'admin' } : refuse(common_faults.INVALID_API_KEY);
-    }
-    if (api_key !== '') {
-      const who = principals.byKey(api_key);
-      return looksLikeSession(api_key) ? sayHeader(who) : who;
-    }
-    if (key_as_token.test(authorization)) {
-      const message = 'This is the key of an agent; send it in the X-API-Key header.';
-      return refuse(common_faults.INVALID_TOKEN, { message });
-    }
-    const token = bearerToken(authorization);
-    return token === '' ? refuse(common_faults.INVALID_TOKEN) : sessions.byToken(token);
-  };
-};
-
 /** After a message the relay looks again by itself for about so long. */
 const wake_up_every_ms = 10;
 
@@ -250,6 +209,7 @@ const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]):
 const mountAll = ({ deps }: Base, options: RoleOptions) => {
   const { config, log, sql, redis } = deps;
   const { NODE_ENV, PUBLIC_URL = '', REDIS_PREFIX: prefix } = config;
+  const { prepareRoute = (route) => route } = options;
   const app = App();
   const limiter = createLimiter({ redis, prefix, processes: config.API_PROCESSES, log });
   const parts = makeApiParts(deps, limiter);
@@ -257,7 +217,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
   const windowsOf = makeWindowsOf(config);
   const { TRUSTED_PROXIES: trusted_proxies } = config;
   const mounted = mount(app, {
-    routes: all_routes as readonly Route<ApiParts>[],
+    routes: (all_routes as readonly Route<ApiParts>[]).map(prepareRoute),
     deps: parts,
     ...{ limiter, log, trusted_proxies, authenticate, windowsOf },
     onThrown: parts.write_watch.note,
@@ -265,7 +225,6 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
     cache: parts.cache,
     idempotency: createIdempotency({ sql, secret_key: config.SECRET_KEY ?? '', log }),
     only_https: NODE_ENV === 'production' && PUBLIC_URL.startsWith('https://'),
-    check_answers: options.check_answers ?? false,
   });
   const connections = makeConnectionCounter({ redis, prefix, log });
   const node = `${options.role}-${options.index}`;

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { type Config, publicUrl, type RoleName } from '../config.js';
 import { type DatabaseClock, followClock, openSql, probeSql, type Sql } from '../db/client.js';
 import type { Deps } from '../http/deps.js';
+import type { Route } from '../http/route.js';
 import { makeLog } from '../kit/log.js';
 import { createMonitor, type Measure } from '../kit/metrics.js';
 import { type Service, withDeadline } from '../kit/service.js';
@@ -13,8 +14,8 @@ export interface RoleOptions {
   readonly index: number;
   /** Several api processes listen on the same port. */
   readonly shared_port: boolean;
-  /** Tests: refuse answers that do not match what their route says it returns. */
-  readonly check_answers?: boolean;
+  /** Tests: what is done to each route before it is served. */
+  readonly prepareRoute?: <D>(route: Route<D>) => Route<D>;
 }
 
 /** What every role process is built on: its log and its connections, open until it is stopped. */
@@ -42,7 +43,7 @@ const answersInTime = (sql: Sql): Promise<boolean> =>
 
 /** The first reading, where Postgres answers; a start does not wait for one that is away. */
 const readOnce = (clock: DatabaseClock): Promise<void> =>
-  withDeadline(clock.ask(), 1_000, 'the clock').catch(() => undefined);
+  withDeadline(clock.read(), 1_000, 'the clock').catch(() => undefined);
 
 const log_dropped_help =
   'Lines of the log that could not be written: its disk is full, or nobody reads them.';

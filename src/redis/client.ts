@@ -14,7 +14,7 @@ interface RedisParams {
   readonly url: string;
   readonly name: string;
   readonly log: Logger;
-  /** Zero for a connection that makes blocking reads: its reader has a watchdog of its own. */
+  /** Zero for one that subscribes. */
   readonly command_timeout_ms: number;
   /** For one that subscribes and asks nothing: it is asked whether it is there. */
   readonly subscribes?: boolean;
@@ -27,7 +27,6 @@ const ping_ms = 2_000;
 
 export const openRedis = ({ url, name, log, ...params }: RedisParams): Redis => {
   const { command_timeout_ms, subscribes = false } = params;
-  const blocks = command_timeout_ms === 0 && !subscribes;
   const options = {
     // Redis takes no blanks in a name.
     connectionName: `prediction-forum-${name.replaceAll(' ', '-')}`,
@@ -47,7 +46,7 @@ export const openRedis = ({ url, name, log, ...params }: RedisParams): Redis => 
     maxLoadingRetryTime: 100,
     retryStrategy: (times: number) => Math.min(20 * 2 ** Math.min(times, 8), 500),
     ...(command_timeout_ms > 0 ? { commandTimeout: command_timeout_ms } : {}),
-    ...(blocks ? {} : { socketTimeout: Math.max(silence_ms, command_timeout_ms + 1_000) }),
+    socketTimeout: Math.max(silence_ms, command_timeout_ms + 1_000),
   } satisfies RedisOptions;
   // ioredis reads a plain path as a unix socket.
   const redis = new Redis(url.replace(/^unix:/, ''), options);

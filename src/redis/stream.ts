@@ -41,18 +41,18 @@ const readEntries = (entries: readonly RawEntry[] = []): readonly StreamEntry[] 
 };
 
 /**
- * Reads a stream whose entry ids are `<offset>-0`, on a connection of its own. A blocked read holds
- * its connection, and a connection can die without a word, so every read has a watchdog: one that
- * is not back `grace_ms` after its block has ended is cut, and the connection is made anew.
+ * Reads a stream whose entry ids are `<offset>-0`, on a connection of its own, because a blocked
+ * read holds its connection. Every read has an end: `grace_ms` after its block.
  */
 export class StreamReader<O extends StreamOptions = StreamOptions> {
   readonly options: O & Required<StreamOptions>;
-  #redis: Redis | undefined;
-  #stopped = false;
-  #cut = (): void => undefined;
+  readonly #redis: Redis;
+  #connected: Promise<void> | undefined;
 
   constructor(options: O) {
     this.options = { block_ms: 1_000, grace_ms: 2_000, count: 512, ...options };
+    const { redis_url: url, name, log, block_ms, grace_ms } = this.options;
+    this.#redis = openRedis({ url, name, log, command_timeout_ms: block_ms + grace_ms });
   }
 
   /**
@@ -67,47 +67,21 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
 
   /** Lets go of the connection; a read under way answers null. */
   stop(): void {
-    this.#stopped = true;
-    this.#cut();
-    this.#drop();
+    this.#connected ??= Promise.resolve();
+    closeRedis(this.#redis);
   }
 
-  protected read(
+  protected async read(
     command: (redis: Redis) => Promise<unknown>,
   ): Promise<readonly StreamEntry[] | null> {
-    const { log, key, block_ms, grace_ms } = this.options;
-    if (this.#stopped) return Promise.resolve(null);
-    return new Promise((resolve) => {
-      const settle = (entries: readonly StreamEntry[] | null): void => {
-        clearTimeout(watchdog);
-        resolve(entries);
-      };
-      this.#cut = () => {
-        this.#drop();
-        settle(null);
-      };
-      const watchdog = setTimeout(() => {
-        log.warn({ stream: key }, 'stream: a blocked read did not come back, connecting anew');
-        this.#cut();
-      }, block_ms + grace_ms);
-      this.#send(command).then(settle, () => settle(null));
-    });
-  }
-
-  async #send(command: (redis: Redis) => Promise<unknown>) {
-    const { redis_url: url, name, log } = this.options;
-    if (this.#redis === undefined) {
-      this.#redis = openRedis({ url, name, log, command_timeout_ms: 0 });
-      await connectRedis(this.#redis);
+    this.#connected ??= connectRedis(this.#redis);
+    await this.#connected;
+    if (this.#redis.status !== 'ready') return null;
+    try {
+      return readEntries(((await command(this.#redis)) as RawReply)?.[0]?.[1]);
+    } catch {
+      return null;
     }
-    const redis = this.#redis;
-    if (redis?.status !== 'ready' || this.#stopped) return null;
-    return readEntries(((await command(redis)) as RawReply)?.[0]?.[1]);
-  }
-
-  #drop(): void {
-    if (this.#redis !== undefined) closeRedis(this.#redis);
-    this.#redis = undefined;
   }
 }
 

@@ -15,7 +15,6 @@ import { most_call_bytes } from './calls.js';
 import {
   close_codes,
   closeCodeOf,
-  defineOp,
   errorFrame,
   type FrameId,
   frame_id,
@@ -23,8 +22,7 @@ import {
   type ReadFrame,
   ws_faults,
 } from './frames.js';
-import type { Core } from './hub.js';
-import { isOverloaded, Session } from './session.js';
+import { type Core, defineOp, isOverloaded, type Op, Session } from './session.js';
 import { followDefaults, most_last } from './subscribe.js';
 
 /**
@@ -252,7 +250,7 @@ const breakOff = (session: Session, message: string): void => {
 };
 
 /** Does what a frame says, or holds it while the caller is looked up. */
-const receive = (session: Session, read: ReadFrame) => {
+const receive = (session: Session, read: ReadFrame<Op>) => {
   if (session.held !== null) {
     if (session.held.length < most_held) session.held.push(read);
     else session.end(close_codes.RATE, 'too many frames');

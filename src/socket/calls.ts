@@ -1,11 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Mounted, WholeCall } from '../http/mount.js';
+import type { Mounted, WholeCall } from '../http/pipeline.js';
 import type { Address, BodyRead, Outgoing } from '../http/request.js';
 import { exchange_counters, isTooLarge } from '../http/request.js';
 import { findJsonProblem } from '../http/validation.js';
 import { common_faults, type Fault, faultBody, isFault, refuse } from '../kit/fault.js';
-import { close_codes, defineOp, makeFrame, type Op, ws_faults } from './frames.js';
-import type { Session } from './session.js';
+import { close_codes, makeFrame, ws_faults } from './frames.js';
+import { defineOp, type Op, type Session } from './session.js';
 
 /**
  * Calls: `{"op":"call","id":9,"route":"POST /api/…","headers":{…},"body":{…}}` is answered with
@@ -50,14 +50,16 @@ export const makeCallOp = (server: Pick<Mounted, 'call' | 'open'>): Op =>
     is_envelope: true,
     is_counted: false,
     take(session, frame, text) {
-      session.calls ??= new CallQueue(session, server);
-      const refused = session.calls.take(frame, text);
+      const known = session.calls;
+      const calls = known instanceof CallQueue ? known : new CallQueue(session, server);
+      session.calls = calls;
+      const refused = calls.take(frame, text);
       return refused === null || !session.countFrame() ? '' : refused;
     },
   });
 
 /** The calls of one socket. */
-export class CallQueue {
+class CallQueue {
   readonly #working = new Set<SocketCall>();
   /** Replies that wait to be sent. */
   readonly #ready: string[] = [];
@@ -231,8 +233,8 @@ class SocketCall implements WholeCall {
     const { body } = this.parts.frame;
     const problem =
       body === undefined ? 'The call has no body; send a JSON object.' : findJsonProblem(body);
-    if (problem === null) return { ok: true, value: body };
-    return { ok: false, fault: refuse(common_faults.INVALID_JSON, { message: problem }) };
+    if (problem === null) return { value: body };
+    return refuse(common_faults.INVALID_JSON, { message: problem });
   }
 
   send(outgoing: Outgoing): boolean {

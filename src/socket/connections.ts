@@ -49,8 +49,8 @@ export const makeCounts = () => {
   };
 };
 
-/** The counts of this process, here and in Redis. */
-const makeSharedCounts = ({ redis, prefix, log, counts_ms = 2_500 }: CounterOptions) => {
+export const makeConnectionCounter = (options: CounterOptions): ConnectionCounter & Service => {
+  const { redis, prefix, log, counts_ms = 2_500 } = options;
   const own = makeCounts();
   const process_id = makeId();
   const processes_key = `${prefix}:{ws}:processes`;
@@ -83,39 +83,30 @@ const makeSharedCounts = ({ redis, prefix, log, counts_ms = 2_500 }: CounterOpti
     written.catch(() => undefined);
   };
 
-  return {
-    leave,
-    async take(name: string, most: number): Promise<boolean> {
-      if (own.of(name) >= most) return false;
-      own.add(name, 1);
-      try {
-        if (await takeShared(name, most)) return true;
-      } catch (error) {
-        log.warn(describeError(error), 'connections: Redis does not answer');
-        return true;
-      }
-      leave(name);
-      return false;
-    },
-    /** Writes that this process lives, and all its counts to a Redis that does not know it. */
-    async renew(): Promise<void> {
-      if (isAway()) return;
-      if ((await writePresence(redis, [processes_key], [process_id, counts_ms])) === 1) return;
-      const pipeline = redis.pipeline();
-      for (const name of own.names()) {
-        pipeline.hset(keyOf(name), process_id, own.of(name)).pexpire(keyOf(name), expire_ms);
-      }
-      await pipeline.exec();
-    },
-    async withdraw(): Promise<void> {
-      if (!isAway()) await redis.zrem(processes_key, process_id).catch(() => undefined);
-    },
+  const take = async (name: string, most: number): Promise<boolean> => {
+    if (own.of(name) >= most) return false;
+    own.add(name, 1);
+    try {
+      if (await takeShared(name, most)) return true;
+    } catch (error) {
+      log.warn(describeError(error), 'connections: Redis does not answer');
+      return true;
+    }
+    leave(name);
+    return false;
   };
-};
 
-export const makeConnectionCounter = (options: CounterOptions): ConnectionCounter & Service => {
-  const { log } = options;
-  const { take, leave, renew, withdraw } = makeSharedCounts(options);
+  /** Writes that this process lives, and all its counts to a Redis that does not know it. */
+  const renew = async (): Promise<void> => {
+    if (isAway()) return;
+    if ((await writePresence(redis, [processes_key], [process_id, counts_ms])) === 1) return;
+    const pipeline = redis.pipeline();
+    for (const name of own.names()) {
+      pipeline.hset(keyOf(name), process_id, own.of(name)).pexpire(keyOf(name), expire_ms);
+    }
+    await pipeline.exec();
+  };
+
   const turn = async (): Promise<'rest'> => {
     await renew().catch((error: unknown) => {
       log.warn(describeError(error), 'connections: Redis does not answer');
@@ -127,7 +118,7 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
     ...{ name: loop.name, start: loop.start, take, leave },
     async stop() {
       await loop.stop();
-      await withdraw();
+      if (!isAway()) await redis.zrem(processes_key, process_id).catch(() => undefined);
     },
   };
 };

@@ -1,7 +1,6 @@
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { type TSchema, Type } from '@sinclair/typebox';
 import { compileCheck, findJsonProblem, readJson, sayFirst } from '../http/validation.js';
 import { defineFaults, type Fault, refuse } from '../kit/fault.js';
-import type { Session } from './session.js';
 
 /** The protocol of the socket: JSON objects, one a frame, each named by its `op`. */
 
@@ -18,6 +17,45 @@ export const ws_faults = defineFaults({
   CREDENTIALS_IN_CALL: [400, 'auth', 'Leave credentials out of the headers: the socket has one.'],
   TOO_MANY_CONNECTIONS: [429, 'limit', 'There are too many sockets open; close one first.'],
 });
+
+export const default_limits = {
+  frames_per_s: 20,
+  frames_burst: 100,
+  frame_bytes: 16_384,
+  /** Calls of one socket that may wait for their answers. */
+  calls: 64,
+  /** Topics of all sockets of a caller, and of one socket without a credential. */
+  topics: 1_000,
+  topics_anonymous: 20,
+  /** Different filters on one topic, in this process. */
+  filters: 1_000,
+  /** Sockets of a caller and of an address, over all processes. */
+  connections_key: 20,
+  connections_ip: 200,
+  lifetime_ms: 4 * 3_600_000,
+  /** A socket without a credential must send a first frame within this time. */
+  hello_ms: 5_000,
+  tick_ms: 15_000,
+  /** Shortest time between two states of one topic. */
+  state_gap_ms: 250,
+  /** Unread bytes of one socket above which messages are dropped. */
+  backpressure_bytes: 262_144,
+  /** The same of all sockets of this process: above it each of them may leave little unread. */
+  unread_bytes: 134_217_728,
+  /** How long a socket may leave what was sent unread before it is cut. */
+  unread_ms: 10_000,
+  /** Events that one subscribe frame may have replayed, and how far back it may look. */
+  replay_events: 10_000,
+  replay_span: 100_000,
+  /** Longest that a replay may take; a client that reads slower than the log grows never ends. */
+  replay_ms: 60_000,
+  /** How long to wait for an offset that the client has seen and this process has not. */
+  ahead_ms: 5_000,
+  /** Closing all sockets takes this long at most. */
+  drain_ms: 5_000,
+};
+
+export type HubLimits = Readonly<typeof default_limits>;
 
 /**
  * Why a socket was closed. The code alone tells a client what to do: 400x, do not try again
@@ -111,13 +149,8 @@ export const eventFrame = (
   return `${head},"id":"${id}",${body.slice(1)}`;
 };
 
-/**
- * An op is what clients may say. A frame is parsed, counted against the frame limit and checked
- * before `take` gets it. `take` must not throw and must not wait. It returns the text of the
- * answer, or a fault, which becomes an error frame with the id of the frame, or '' when the answer
- * comes later, by `session.send(text)`.
- */
-export interface Op<F = unknown> {
+/** What a frame of an op may be. */
+export interface FrameShape {
   readonly schema: TSchema;
   /** Largest frame of this op; without it, that of all others. */
   readonly most_bytes?: number;
@@ -125,18 +158,10 @@ export interface Op<F = unknown> {
   readonly is_envelope?: boolean;
   /** False: it has a limit of its own, and is not counted against that of frames. */
   readonly is_counted?: boolean;
-  /** `text` is that of the whole frame. */
-  readonly take: (session: Session, frame: F, text: string) => string | Fault;
 }
 
-export type Ops = Readonly<Record<string, Op>>;
-
-/** Gives `take` the type of the schema. */
-export const defineOp = <S extends TSchema>(op: Op<Static<S>> & { readonly schema: S }): Op =>
-  op as unknown as Op;
-
-export type ReadFrame =
-  | { readonly op: Op; readonly id: FrameId; readonly value: unknown; readonly text: string }
+export type ReadFrame<O> =
+  | { readonly op: O; readonly id: FrameId; readonly value: unknown; readonly text: string }
   /** Well-formed, but refused: the socket stays open. */
   | { readonly id: FrameId; readonly fault: Fault }
   /** No frame at all: the sender is broken, and the socket is closed. */
@@ -145,7 +170,10 @@ export type ReadFrame =
 const checkId = compileCheck(Type.Object({ id: frame_id }), 'frame');
 
 /** Reads one text frame; never throws. `frame_bytes` bounds frames of ops that say nothing else. */
-export const makeFrameReader = (ops: Ops, frame_bytes: number) => {
+export const makeFrameReader = <O extends FrameShape>(
+  ops: Readonly<Record<string, O>>,
+  frame_bytes: number,
+) => {
   const known = new Map(
     Object.entries(ops).map(([name, op]) => [
       name,
@@ -155,7 +183,7 @@ export const makeFrameReader = (ops: Ops, frame_bytes: number) => {
   const most_of_all = Math.max(...[...known.values()].map(({ most_bytes }) => most_bytes));
   const too_large = { problem: `A frame has at most ${frame_bytes} bytes.` };
 
-  return (raw: Buffer): ReadFrame => {
+  return (raw: Buffer): ReadFrame<O> => {
     if (raw.byteLength > most_of_all) return too_large;
     const parsed = readJson(raw);
     if (!parsed.ok) return { problem: parsed.problem };

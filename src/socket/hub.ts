@@ -1,11 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
-import pLimit from 'p-limit';
-import type { Logger } from 'pino';
-import type { Credentials } from '../http/pipeline.js';
 import {
-  type Address,
-  type AddressReader,
   DISABLED,
   type HttpRequest,
   type HttpResponse,
@@ -14,8 +9,7 @@ import {
   type WebSocket,
 } from '../http/request.js';
 import type { Caller } from '../http/route.js';
-import { type Fault, refuse } from '../kit/fault.js';
-import { describeError } from '../kit/log.js';
+import { refuse } from '../kit/fault.js';
 import {
   admit,
   auth_op,
@@ -26,25 +20,27 @@ import {
   takeMessage,
   upgrade,
 } from './admission.js';
-import type { ConnectionCounter } from './connections.js';
 import {
   type CloseCode,
   close_codes,
-  defineOp,
   eventFrame,
-  type Filter,
   frame_id,
   makeFrame,
-  makeFrameReader,
-  type Ops,
   type Publication,
   passes,
   type TopicRef,
   ws_faults,
 } from './frames.js';
-import type { Recent } from './recent.js';
-import { type Channel, gapFrame, isOverloaded, type Session } from './session.js';
-import { type StateSource, States } from './states.js';
+import {
+  type Core,
+  defineOp,
+  gapFrame,
+  type HubOptions,
+  isOverloaded,
+  makeCore,
+  type Ops,
+  type Session,
+} from './session.js';
 import { leaveLive, makePrevReader, topic_ops } from './subscribe.js';
 
 /**
@@ -52,102 +48,6 @@ import { leaveLive, makePrevReader, topic_ops } from './subscribe.js';
  * its sockets. Nothing in here may throw into uWS, which would end the process: every callback is
  * guarded. Events leave in the order of their offsets.
  */
-
-export const default_limits = {
-  frames_per_s: 20,
-  frames_burst: 100,
-  frame_bytes: 16_384,
-  /** Calls of one socket that may wait for their answers. */
-  calls: 64,
-  /** Topics of all sockets of a caller, and of one socket without a credential. */
-  topics: 1_000,
-  topics_anonymous: 20,
-  /** Different filters on one topic, in this process. */
-  filters: 1_000,
-  /** Sockets of a caller and of an address, over all processes. */
-  connections_key: 20,
-  connections_ip: 200,
-  lifetime_ms: 4 * 3_600_000,
-  /** A socket without a credential must send a first frame within this time. */
-  hello_ms: 5_000,
-  tick_ms: 15_000,
-  /** Shortest time between two states of one topic. */
-  state_gap_ms: 250,
-  /** Unread bytes of one socket above which messages are dropped. */
-  backpressure_bytes: 262_144,
-  /** The same of all sockets of this process: above it each of them may leave little unread. */
-  unread_bytes: 134_217_728,
-  /** How long a socket may leave what was sent unread before it is cut. */
-  unread_ms: 10_000,
-  /** Events that one subscribe frame may have replayed, and how far back it may look. */
-  replay_events: 10_000,
-  replay_span: 100_000,
-  /** Longest that a replay may take; a client that reads slower than the log grows never ends. */
-  replay_ms: 60_000,
-  /** How long to wait for an offset that the client has seen and this process has not. */
-  ahead_ms: 5_000,
-  /** Closing all sockets takes this long at most. */
-  drain_ms: 5_000,
-};
-
-export type HubLimits = Readonly<typeof default_limits>;
-
-export interface LogSpan {
-  /** Exclusive. */
-  readonly after: number;
-  /** Inclusive. */
-  readonly until: number;
-  readonly limit: number;
-}
-
-/** The record behind the sockets, for replays. May throw while its store is away. */
-export interface LogSource {
-  /** Publications of the span that any of the topics lets pass, in order, at most `limit`. */
-  read(refs: readonly TopicRef[], span: LogSpan): Promise<readonly Publication[]>;
-  /** How many `read` would find, counted no further than `limit`. */
-  count(refs: readonly TopicRef[], span: LogSpan): Promise<number>;
-  /** The offset of the `limit`-th newest that `read` would find; null when there are fewer. */
-  nthNewest(refs: readonly TopicRef[], span: LogSpan): Promise<number | null>;
-  /** The offset of the newest of each topic, by `keyOf`; one without events is left out. */
-  newest(
-    refs: readonly TopicRef[],
-    span: Pick<LogSpan, 'after' | 'until'>,
-  ): Promise<ReadonlyMap<string, number>>;
-  /** The oldest offset still kept. */
-  oldest(): number;
-}
-
-export interface HubOptions {
-  readonly path: string;
-  readonly node: string;
-  readonly log: Logger;
-  readonly limits?: Partial<HubLimits>;
-  readonly readAddress: AddressReader;
-  /** As for a request; a value of `?token=` arrives as one of the two credentials. */
-  readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
-  /** Splits a `token` into the credential it is. */
-  readonly readToken: (token: string) => Credentials;
-  readonly connections: ConnectionCounter;
-  /** Whether another connection may be opened at all; without it everybody may. */
-  readonly admit?: (address: Address) => Promise<Fault | null>;
-  /** The filter that a client asks for; null for one that lets everything pass. */
-  readonly readFilter: (given: unknown) => Filter | Fault | null;
-  readonly resolveTopic: (label: string, caller: Caller) => TopicRef | Fault;
-  /** Topics of a socket with `?token=` that does not subscribe. */
-  readonly defaultTopics: (caller: Caller) => readonly TopicRef[];
-  readonly source: LogSource;
-  /** Where the newest publications are kept; it may be shared. */
-  readonly recent: Recent<Publication>;
-  /** Topics that are a state. */
-  readonly states?: readonly StateSource[];
-  /** What clients may say beside the ops of every socket. */
-  readonly ops?: Ops;
-  /** Where a client finds by itself what cannot be replayed. */
-  readonly backfill: (ref: TopicRef, after: number) => string;
-}
-
-/** What the sockets of a process share. */
-export type Core = ReturnType<typeof makeCore>;
 
 export interface Closing {
   /** `credential` is the SHA-256 of what the socket was opened with, in hex. */
@@ -163,9 +63,6 @@ const payload_bytes = 98_304;
 const sweep_ms = 250;
 /** A socket that is to be closed may wait so long for the answers of its calls. */
 const calls_ms = 11_000;
-/** Replays that read the record at once. */
-const most_readers = 4;
-
 const ping_op = defineOp({
   schema: Type.Object({ id: frame_id }),
   take: (session, { id }) =>
@@ -175,54 +72,10 @@ const ping_op = defineOp({
 /** What every socket understands. */
 export const socket_ops: Ops = { auth: auth_op, ping: ping_op, ...topic_ops };
 
-const makeCore = (options: HubOptions) => {
-  const { log, recent, source, connections } = options;
-  const limits: HubLimits = { ...default_limits, ...options.limits };
-  /** Something threw that must not: it is logged, and the process goes on. */
-  const onBug = (error: unknown): void => {
-    log.error(describeError(error), 'ws: a callback threw');
-  };
-  return {
-    ...{ options, limits, log, recent, connections, onBug },
-    sessions: new Set<Session>(),
-    by_key: new Map<string, Set<Session>>(),
-    /** Topic, then `keyOf` with the filter; a topic without sockets is not in it. */
-    channels: new Map<string, Map<string, Channel>>(),
-    states: new States(options.states ?? [], { limits, log, onBug }),
-    /** Finds the event before the first of a topic that nobody followed. */
-    readPrev: makePrevReader(source, limits.replay_span),
-    /** Lets a few replays read the record at once. */
-    record_reads: pLimit(most_readers),
-    readFrame: makeFrameReader({ ...socket_ops, ...options.ops }, limits.frame_bytes),
-    stats: {
-      ...{ opened: 0, frames_in: 0 },
-      /** How often a socket read too slowly and left the live stream. */
-      slow: 0,
-      closed: {} as Record<number, number>,
-    },
-    /** Offset up to which everything has been published here; -1 before the hub has begun. */
-    head: -1,
-    /** Called when the head has moved. */
-    on_head: new Set<() => void>(),
-    draining: false,
-    /** Unread bytes of all sockets, as they were last looked at. */
-    unread_bytes: 0,
-    /** A callback that never throws into its caller. */
-    guard:
-      <A extends unknown[]>(work: (...args: A) => void) =>
-      (...args: A): void => {
-        try {
-          work(...args);
-        } catch (error) {
-          onBug(error);
-        }
-      },
-  };
-};
-
 /** Mounts the websockets; `begin` says where the log stands, and until then nobody is let in. */
 export const mountHub = (app: TemplatedApp, options: HubOptions) => {
-  const core = makeCore(options);
+  const ops = { ...socket_ops, ...options.ops };
+  const core = makeCore(options, { ops, makePrevReader });
   mountCallbacks(app, core);
   const sweepAll = core.guard(() => {
     const now_ms = performance.now();
@@ -343,7 +196,7 @@ const publish = (core: Core, batch: readonly Publication[]): void => {
   if (core.head < 0) return;
   const fresh = batch.filter(({ offset }) => offset > core.head);
   const first = fresh[0]?.offset ?? core.head + 1;
-  if (first !== core.head + 1) tellHole(core, first);
+  if (first !== core.head + 1) sendGaps(core, first);
   for (const publication of fresh) core.recent.push(publication);
   core.head = fresh.at(-1)?.offset ?? core.head;
   fanOut(core, fresh);
@@ -351,7 +204,7 @@ const publish = (core: Core, batch: readonly Publication[]): void => {
 };
 
 /** The log itself has lost what lies between the head and `next`: all subscribers get a gap. */
-const tellHole = (core: Core, next: number): void => {
+const sendGaps = (core: Core, next: number): void => {
   const after = core.head;
   core.log.error({ after, next }, 'ws: the log has a hole');
   core.recent.reset(next - 1);

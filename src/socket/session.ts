@@ -1,19 +1,118 @@
 import { randomBytes } from 'node:crypto';
+import type { Static, TSchema } from '@sinclair/typebox';
+import pLimit from 'p-limit';
+import type { Logger } from 'pino';
 import type { Credentials } from '../http/pipeline.js';
-import type { Address, WebSocket } from '../http/request.js';
+import type { Address, AddressReader, WebSocket } from '../http/request.js';
 import { anonymous, type Caller, callerKey } from '../http/route.js';
-import type { CallQueue } from './calls.js';
+import type { Fault } from '../kit/fault.js';
+import { describeError } from '../kit/log.js';
+import type { ConnectionCounter } from './connections.js';
 import {
   type CloseCode,
   close_codes,
+  default_limits,
   type Filter,
   type FrameId,
+  type FrameShape,
+  type HubLimits,
   keyOf,
   makeFrame,
+  makeFrameReader,
+  type Publication,
   type ReadFrame,
   type TopicRef,
 } from './frames.js';
-import type { Core } from './hub.js';
+import type { Recent } from './recent.js';
+import { type StateSource, States } from './states.js';
+
+/**
+ * One socket and what it holds: its caller, its topics and its calls; and what all sockets of a
+ * process share. What is done with them is in admission (who a socket is), subscribe (its topics),
+ * calls, and hub (events, ticks, closing).
+ */
+
+export interface LogSpan {
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly until: number;
+  readonly limit: number;
+}
+
+/** The record behind the sockets, for replays. May throw while its store is away. */
+export interface LogSource {
+  /** Publications of the span that any of the topics lets pass, in order, at most `limit`. */
+  read(refs: readonly TopicRef[], span: LogSpan): Promise<readonly Publication[]>;
+  /** How many `read` would find, counted no further than `limit`. */
+  count(refs: readonly TopicRef[], span: LogSpan): Promise<number>;
+  /** The offset of the `limit`-th newest that `read` would find; null when there are fewer. */
+  nthNewest(refs: readonly TopicRef[], span: LogSpan): Promise<number | null>;
+  /** The offset of the newest of each topic, by `keyOf`; one without events is left out. */
+  newest(
+    refs: readonly TopicRef[],
+    span: Pick<LogSpan, 'after' | 'until'>,
+  ): Promise<ReadonlyMap<string, number>>;
+  /** The oldest offset still kept. */
+  oldest(): number;
+}
+
+export interface HubOptions {
+  readonly path: string;
+  readonly node: string;
+  readonly log: Logger;
+  readonly limits?: Partial<HubLimits>;
+  readonly readAddress: AddressReader;
+  /** As for a request; a value of `?token=` arrives as one of the two credentials. */
+  readonly authenticate: (credentials: Credentials) => Caller | Fault | Promise<Caller | Fault>;
+  /** Splits a `token` into the credential it is. */
+  readonly readToken: (token: string) => Credentials;
+  readonly connections: ConnectionCounter;
+  /** Whether another connection may be opened at all; without it everybody may. */
+  readonly admit?: (address: Address) => Promise<Fault | null>;
+  /** The filter that a client asks for; null for one that lets everything pass. */
+  readonly readFilter: (given: unknown) => Filter | Fault | null;
+  readonly resolveTopic: (label: string, caller: Caller) => TopicRef | Fault;
+  /** Topics of a socket with `?token=` that does not subscribe. */
+  readonly defaultTopics: (caller: Caller) => readonly TopicRef[];
+  readonly source: LogSource;
+  /** Where the newest publications are kept; it may be shared. */
+  readonly recent: Recent<Publication>;
+  /** Topics that are a state. */
+  readonly states?: readonly StateSource[];
+  /** What clients may say beside the ops of every socket. */
+  readonly ops?: Ops;
+  /** Where a client finds by itself what cannot be replayed. */
+  readonly backfill: (ref: TopicRef, after: number) => string;
+}
+
+/**
+ * An op is what clients may say. A frame is parsed, counted against the frame limit and checked
+ * before `take` gets it. `take` must not throw and must not wait. It returns the text of the
+ * answer, or a fault, which becomes an error frame with the id of the frame, or '' when the answer
+ * comes later, by `session.send(text)`.
+ */
+export interface Op<F = unknown> extends FrameShape {
+  /** `text` is that of the whole frame. */
+  readonly take: (session: Session, frame: F, text: string) => string | Fault;
+}
+
+export type Ops = Readonly<Record<string, Op>>;
+
+/** Gives `take` the type of the schema. */
+export const defineOp = <S extends TSchema>(op: Op<Static<S>> & { readonly schema: S }): Op =>
+  op as unknown as Op;
+
+/** The calls of a socket that are under way (calls.ts). */
+interface OpenCalls {
+  /** Calls whose reply has not been sent. */
+  readonly in_flight: number;
+  /** Sends the replies that the connection has room for. */
+  sendReady(): void;
+  /** Calls back when the reply has been sent to the call that ended the credentials, if any. */
+  whenAnswered(done: () => void): void;
+  onClose(): void;
+}
 
 /**
  * The subscribers of a topic with one filter, or without one. Sockets with equal filters share it,
@@ -53,6 +152,71 @@ export interface UpgradeRequest {
   /** `?token=` was used: without a subscribe frame the socket receives the default topics. */
   readonly by_token: boolean;
 }
+
+/** What the sockets of a process share. */
+export type Core = ReturnType<typeof makeCore>;
+
+/** For the newest event of a topic up to an offset. */
+export interface PrevRequest {
+  readonly ref: TopicRef;
+  readonly until: number;
+}
+
+interface CoreParts {
+  readonly ops: Ops;
+  readonly makePrevReader: (
+    source: LogSource,
+    span_most: number,
+  ) => (request: PrevRequest) => Promise<number>;
+}
+
+/** Replays that read the record at once. */
+const most_readers = 4;
+
+export const makeCore = (options: HubOptions, { ops, makePrevReader }: CoreParts) => {
+  const { log, recent, source, connections } = options;
+  const limits: HubLimits = { ...default_limits, ...options.limits };
+  /** Something threw that must not: it is logged, and the process goes on. */
+  const onBug = (error: unknown): void => {
+    log.error(describeError(error), 'ws: a callback threw');
+  };
+  return {
+    ...{ options, limits, log, recent, connections, onBug },
+    sessions: new Set<Session>(),
+    by_key: new Map<string, Set<Session>>(),
+    /** Topic, then `keyOf` with the filter; a topic without sockets is not in it. */
+    channels: new Map<string, Map<string, Channel>>(),
+    states: new States(options.states ?? [], { limits, log, onBug }),
+    /** Finds the event before the first of a topic that nobody followed. */
+    readPrev: makePrevReader(source, limits.replay_span),
+    /** Lets a few replays read the record at once. */
+    record_reads: pLimit(most_readers),
+    readFrame: makeFrameReader(ops, limits.frame_bytes),
+    stats: {
+      ...{ opened: 0, frames_in: 0 },
+      /** How often a socket read too slowly and left the live stream. */
+      slow: 0,
+      closed: {} as Record<number, number>,
+    },
+    /** Offset up to which everything has been published here; -1 before the hub has begun. */
+    head: -1,
+    /** Called when the head has moved. */
+    on_head: new Set<() => void>(),
+    draining: false,
+    /** Unread bytes of all sockets, as they were last looked at. */
+    unread_bytes: 0,
+    /** A callback that never throws into its caller. */
+    guard:
+      <A extends unknown[]>(work: (...args: A) => void) =>
+      (...args: A): void => {
+        try {
+          work(...args);
+        } catch (error) {
+          onBug(error);
+        }
+      },
+  };
+};
 
 /** All sockets of the process leave too much unread together: then each may leave only a little. */
 export const isOverloaded = ({ unread_bytes, limits }: Core): boolean =>
@@ -101,7 +265,7 @@ export class Session {
   /** The credential as headers of a request: each call authenticates again. */
   credential_headers: Readonly<Record<string, string>> = {};
   /** Null before the first call. */
-  calls: CallQueue | null = null;
+  calls: OpenCalls | null = null;
   /** Live topics. */
   readonly topics = new Map<string, Channel>();
   readonly joins = new Set<Join>();
@@ -114,7 +278,7 @@ export class Session {
   /** A frame was received; until then an anonymous socket has yet to say what it wants. */
   has_spoken = false;
   /** Frames that wait for an authentication under way; null when none is. */
-  held: ReadFrame[] | null = [];
+  held: ReadFrame<Op>[] | null = [];
   tick_due_ms = Number.POSITIVE_INFINITY;
   /** Set when the library dropped a frame: from then on nobody knows what the client has. */
   broken_since_ms: number | null = null;

@@ -4,9 +4,7 @@ import type { Caller } from '../http/route.js';
 import { type Fault, isFault } from '../kit/fault.js';
 import { describeError } from '../kit/log.js';
 import { withDeadline } from '../kit/service.js';
-import { makeFrame, type TopicRef } from './frames.js';
-import type { HubLimits } from './hub.js';
-import type { Session } from './session.js';
+import { type HubLimits, makeFrame, type TopicRef } from './frames.js';
 
 /**
  * State topics: their subscribers want to know how things stand, not how they came about. A feature
@@ -48,12 +46,21 @@ const unread_most = 65_536;
 const read_deadline_ms = 5_000;
 const after_error_ms = 1_000;
 
+/** A socket, as far as states have to do with it. */
+export interface StateSubscriber {
+  /** Its state topics: label by topic. */
+  readonly states: Map<string, string>;
+  send(text: string): void;
+  /** Bytes that its client has not read yet. */
+  lookUnread(): number;
+}
+
 /** A state topic that has subscribers. */
 interface Shown {
   readonly ref: StateRef;
-  readonly sessions: Set<Session>;
+  readonly sessions: Set<StateSubscriber>;
   /** Sessions that do not have the state that is shown: new ones and slow ones. */
-  readonly behind: Set<Session>;
+  readonly behind: Set<StateSubscriber>;
   state: State | null;
   deltas: number;
   /** When it was last read. */
@@ -89,8 +96,7 @@ export const diffState = (from: State['data'], to: State['data']) => {
   return Object.keys(set).length === 0 ? null : set;
 };
 
-const hasRead = (session: Session): boolean =>
-  (session.ws?.getBufferedAmount() ?? 0) <= unread_most;
+const hasRead = (session: StateSubscriber): boolean => session.lookUnread() <= unread_most;
 
 /** The delta to the next state; '' when there is none or the first state is still to be sent. */
 const advance = (shown: Shown, next: State): string => {
@@ -149,7 +155,7 @@ export class States {
     return null;
   }
 
-  join(session: Session, ref: StateRef): void {
+  join(session: StateSubscriber, ref: StateRef): void {
     const shown: Shown = this.#all.get(ref.topic) ?? {
       ...{ ref, sessions: new Set(), behind: new Set(), state: null, deltas: 0 },
       ...{ read_ms: -1e9, due_ms: 0, timer: undefined, reading: false, touched: false },
@@ -161,7 +167,7 @@ export class States {
     this.touch(ref.topic);
   }
 
-  leave(session: Session, topic: string): boolean {
+  leave(session: StateSubscriber, topic: string): boolean {
     const shown = this.#all.get(topic);
     if (!session.states.delete(topic) || shown === undefined) return false;
     shown.sessions.delete(session);
@@ -172,7 +178,7 @@ export class States {
     return true;
   }
 
-  leaveAll(session: Session): void {
+  leaveAll(session: StateSubscriber): void {
     for (const topic of [...session.states.keys()]) this.leave(session, topic);
   }
 
@@ -183,7 +189,7 @@ export class States {
   }
 
   /** The socket has read what it was sent: what it was not sent meanwhile is due. */
-  onRead(session: Session): void {
+  onRead(session: StateSubscriber): void {
     for (const topic of session.states.keys()) {
       if (this.#all.get(topic)?.behind.has(session)) this.touch(topic);
     }

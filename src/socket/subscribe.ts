@@ -7,7 +7,6 @@ import { describeError } from '../kit/log.js';
 import { withDeadline } from '../kit/service.js';
 import {
   close_codes,
-  defineOp,
   errorFrame,
   eventFrame,
   frame_id,
@@ -18,8 +17,17 @@ import {
   type TopicRef,
   ws_faults,
 } from './frames.js';
-import type { Core, LogSource } from './hub.js';
-import { type GapReason, gapFrame, isOverloaded, type Join, type Session } from './session.js';
+import {
+  type Core,
+  defineOp,
+  type GapReason,
+  gapFrame,
+  isOverloaded,
+  type Join,
+  type LogSource,
+  type PrevRequest,
+  type Session,
+} from './session.js';
 import type { StateRef } from './states.js';
 
 /**
@@ -415,8 +423,8 @@ const prevsAt = async (core: Core, refs: readonly TopicRef[], offset: number): P
   const { prevs, missing } = prevsInMemory(core, refs, offset);
   const memory_from = core.recent.from();
   const read = async (ref: TopicRef): Promise<void> => {
-    const newest = await core.readPrev(ref, memory_from);
-    prevs.set(ref.topic, newest > offset ? await core.readPrev(ref, offset) : newest);
+    const newest = await core.readPrev({ ref, until: memory_from });
+    prevs.set(ref.topic, newest > offset ? await core.readPrev({ ref, until: offset }) : newest);
   };
   await Promise.all([...missing.values()].map(read));
   return prevs;
@@ -443,28 +451,17 @@ export const makePrevReader = (source: LogSource, span_most: number) => {
     }
     return found;
   };
-  const questions = new Map<string, { readonly ref: TopicRef; readonly until: number }>();
-  const nameOf = (topic_key: string, until: number): string => `${until} ${topic_key}`;
-  const load = makeLoader<number>(
-    async (names) => {
-      const asked = names.flatMap((name) => questions.get(name) ?? []);
-      for (const name of names) questions.delete(name);
-      const found: Prevs = new Map();
-      for (const [until, group] of groupBy(asked, (one) => one.until)) {
-        const work = search(
-          group.map(({ ref }) => ref),
-          until,
-        );
+  return makeLoader<number, PrevRequest>(
+    async (requests) => {
+      const found = new Map<PrevRequest, number>();
+      for (const [until, group] of groupBy(requests, (one) => one.until)) {
+        const refs = new Map(group.map(({ ref }) => [keyOf(ref), ref]));
+        const work = search([...refs.values()], until);
         const prevs = await withDeadline(work, read_deadline_ms, 'Looking for the event before');
-        for (const [key, offset] of prevs) found.set(nameOf(key, until), offset);
+        for (const one of group) found.set(one, prevs.get(keyOf(one.ref)) ?? 0);
       }
-      return names.map((name) => found.get(name) ?? 0);
+      return requests.map((one) => found.get(one) ?? 0);
     },
     { most: 1_000, at_once: 1 },
   );
-  return (ref: TopicRef, until: number): Promise<number> => {
-    const name = nameOf(keyOf(ref), until);
-    questions.set(name, { ref, until });
-    return load(name);
-  };
 };

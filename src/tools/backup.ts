@@ -93,7 +93,7 @@ interface DumpOptions {
 }
 
 export const dumpDatabase = async (sql: Sql, options: DumpOptions): Promise<void> => {
-  await sql.begin('isolation level repeatable read read only', (tx) =>
+  await sql.begin({ mode: 'isolation level repeatable read read only' }, (tx) =>
     writeArchive(options.file, entriesOf(tx, options)),
   );
 };

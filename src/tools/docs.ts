@@ -8,8 +8,7 @@ import { faultsOf } from '../http/openapi.js';
 import type { Auth, Route } from '../http/route.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';
 import { all_routes } from '../routes.js';
-import { close_codes, ws_faults } from '../socket/frames.js';
-import { default_limits, type HubLimits } from '../socket/hub.js';
+import { close_codes, default_limits, type HubLimits, ws_faults } from '../socket/frames.js';
 import { type Call, runCommand, startCommand, writeLine } from './command.js';
 
 /**

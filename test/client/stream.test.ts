@@ -13,8 +13,8 @@ import {
 import { openSql } from '../../src/db/client.js';
 import type { Caller } from '../../src/http/route.js';
 import { refuse } from '../../src/kit/fault.js';
-import { ws_faults } from '../../src/socket/frames.js';
-import type { HubLimits, HubOptions } from '../../src/socket/hub.js';
+import { type HubLimits, ws_faults } from '../../src/socket/frames.js';
+import type { HubOptions } from '../../src/socket/session.js';
 import type { State, StateSource } from '../../src/socket/states.js';
 import { startApp } from '../help/app.js';
 import { range, startHub } from '../help/hub.js';

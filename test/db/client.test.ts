@@ -149,7 +149,7 @@ t.test('the clock is that of Postgres, however far off this process is', async (
       return sql.end();
     });
     t.ok(Math.abs(clock.now().getTime() - Date.now()) < 1_000, 'its own before the first answer');
-    await clock.ask();
+    await clock.read();
     const [before] = await sql<{ now: Date }[]>`select clock_timestamp() as now`;
     const read = clock.now();
     const [after] = await sql<{ now: Date }[]>`select clock_timestamp() as now`;
@@ -166,10 +166,10 @@ t.test('where Postgres is away, the clock runs on', async (t) => {
   const sql = openAdmin(database_url);
   const clock = followClock(sql);
   t.teardown(clock.stop);
-  await clock.ask();
+  await clock.read();
   const known = clock.now().getTime();
   await sql.end();
-  await clock.ask();
+  await clock.read();
   const later = clock.now().getTime();
   t.ok(later >= known && later - known < 5_000);
 });

@@ -3,7 +3,7 @@ import net from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Test, t } from 'tap';
 import { openSql, type Sql } from '../../src/db/client.js';
-import { readAddress } from '../../src/db/connection.js';
+import { readAddress } from '../../src/db/pool.js';
 import { isOutage } from '../../src/kit/outage.js';
 import { pluck } from '../help/pluck.js';
 import { openStores } from '../help/stores.js';

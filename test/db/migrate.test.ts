@@ -49,7 +49,7 @@ t.test('where it may not be turned off, the transaction goes on and it is said w
   const url = await openCompiling(t);
   const sql = openAdmin(url);
   // A transaction that only reads is refused as a user without the right is.
-  const { why, after } = await sql.begin('read only', async (tx) => ({
+  const { why, after } = await sql.begin({ mode: 'read only' }, async (tx) => ({
     why: await setRole(tx),
     after: await tx`select 1 as one`,
   }));

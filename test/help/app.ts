@@ -2,6 +2,7 @@ import type { Test } from 'tap';
 import { type RoleName, readConfig, settings } from '../../src/config.js';
 import { openSql } from '../../src/db/client.js';
 import { startProcess } from '../../src/process/start.js';
+import { checkAnswers } from './checked.js';
 import { openStores, type Stores } from './stores.js';
 
 /** The whole service inside a test: its own database and Redis prefix, port 0. */
@@ -95,7 +96,7 @@ export const startApp = async (t: Test, options: AppOptions = {}) => {
         role,
         index: 0,
         shared_port: false,
-        check_answers: options.check_answers ?? true,
+        ...(options.check_answers === false ? {} : { prepareRoute: checkAnswers }),
       }),
     ),
   );

@@ -11,20 +11,16 @@ import type { AgentCaller } from '../../src/http/route.js';
 import { common_faults, refuse } from '../../src/kit/fault.js';
 import { type ConnectionCounter, makeCounts } from '../../src/socket/connections.js';
 import {
+  type HubLimits,
   keyOf,
   type Publication,
   passes,
   type TopicRef,
   ws_faults,
 } from '../../src/socket/frames.js';
-import {
-  type Hub,
-  type HubLimits,
-  type HubOptions,
-  type LogSource,
-  mountHub,
-} from '../../src/socket/hub.js';
+import { type Hub, mountHub } from '../../src/socket/hub.js';
 import { makeRecent } from '../../src/socket/recent.js';
+import type { HubOptions, LogSource } from '../../src/socket/session.js';
 
 /** Counts the connections of one process. */
 const makeOwnCounter = (): ConnectionCounter => {

@@ -4,8 +4,7 @@ import { QueueFullError } from '../../src/db/group-commit.js';
 import type { StreamParts } from '../../src/http/body.js';
 import type { Limiter, Window } from '../../src/http/limits.js';
 import { makeLocalWindows } from '../../src/http/limits.js';
-import { mount } from '../../src/http/mount.js';
-import type { Credentials } from '../../src/http/pipeline.js';
+import { type Credentials, mount } from '../../src/http/pipeline.js';
 import {
   App,
   exclusive_port,
@@ -17,8 +16,9 @@ import type { Caller } from '../../src/http/route.js';
 import { type Route, reply, replyRaw, replyStream, routeFor } from '../../src/http/route.js';
 import { common_faults, type Fault, refuse } from '../../src/kit/fault.js';
 import { makeCallOp } from '../../src/socket/calls.js';
-import type { HubLimits } from '../../src/socket/hub.js';
+import type { HubLimits } from '../../src/socket/frames.js';
 import { makeCaller } from './app.js';
+import { checkAnswers } from './checked.js';
 import { mountTestHub } from './hub.js';
 import type { Teardown } from './stores.js';
 
@@ -198,13 +198,12 @@ export const startToyApp = async (t: Teardown, options: ToyOptions = {}) => {
   };
   const app = App();
   const mounted = mount(app, {
-    routes: toys,
+    routes: options.check_answers === true ? toys.map(checkAnswers) : toys,
     ...{ deps, log, limiter, trusted_proxies: options.trusted_proxies ?? [] },
     link_url: () => 'http://forum/link',
     authenticate,
     windowsOf: () => options.windows ?? [],
     cache: createResponseCache(),
-    check_answers: options.check_answers ?? false,
     ...(options.deadline_ms === undefined ? {} : { deadline_ms: options.deadline_ms }),
   });
   const { sockets } = options;

@@ -3,7 +3,6 @@ import { t } from 'tap';
 import { openSql, type Sql } from '../../src/db/client.js';
 import {
   type CallToClaim,
-  type Claim,
   ClaimLostError,
   createIdempotency,
   createIdempotencySweep,
@@ -11,7 +10,7 @@ import {
   isKept,
   keepAll,
 } from '../../src/http/idempotency.js';
-import { reply } from '../../src/http/route.js';
+import { type Claim, reply } from '../../src/http/route.js';
 import { common_faults, refuse } from '../../src/kit/fault.js';
 import { makeId } from '../../src/kit/ids.js';
 import { type Answered, type CallOptions, startApp } from '../help/app.js';

@@ -1,7 +1,7 @@
 import { openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { t } from 'tap';
-import { LogOutput, makeLineWriter, makeLog } from '../../src/kit/log.js';
+import { LogOutput, makeLog } from '../../src/kit/log.js';
 import { makeTestFolder, removeTestFolder } from '../help/own-stores.js';
 import { mountSmallDisk, withoutSmallDisks } from '../help/small-disk.js';
 import { startStopwatch } from '../help/stopwatch.js';
@@ -47,10 +47,9 @@ t.test('a disk that was full: what was kept is whole, the rest is told', { skip 
   const disk = mountSmallDisk({ folder, megabytes: 4 });
   const file = path.join(folder, 'b.log');
   const { log, dropped } = makeLog('info', { role: 'api-0' }, openFile(file));
-  const writeLine = makeLineWriter(log);
   let n = 0;
   const write = (count: number): void => {
-    for (let k = 0; k < count; k += 1, n += 1) writeLine?.(`,"n":${n},"t":"${'y'.repeat(200)}"}\n`);
+    for (let k = 0; k < count; k += 1, n += 1) log.info({ n, t: 'y'.repeat(200) });
   };
   write(50);
   await until('the first are there', () => readFileSync(file, 'utf8').includes('"n":49'));

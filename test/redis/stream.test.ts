@@ -10,7 +10,6 @@ interface Opened {
   readonly reader: StreamReader;
   readonly redis: Redis;
   readonly key: string;
-  readonly logged: readonly string[];
 }
 
 const shared = await openStores(t);
@@ -19,12 +18,11 @@ let opened = 0;
 const open = (t: Test, stores: Pick<Stores, 'redis_url' | 'redis_prefix'> = shared): Opened => {
   opened += 1;
   const key = `${stores.redis_prefix}:stream ${opened}`;
-  const logged: string[] = [];
   const reader = new StreamReader({
     redis_url: stores.redis_url,
     key,
     name: 'test',
-    log: pino({ level: 'warn' }, { write: (line: string) => void logged.push(line) }),
+    log: pino({ level: 'silent' }),
     block_ms: 200,
     grace_ms: 200,
     count: 3,
@@ -35,7 +33,7 @@ const open = (t: Test, stores: Pick<Stores, 'redis_url' | 'redis_prefix'> = shar
     reader.stop();
     redis.disconnect();
   });
-  return { reader, redis, key, logged };
+  return { reader, redis, key };
 };
 
 t.test('entries come in order, at most so many, with their fields', async (t) => {
@@ -89,9 +87,9 @@ t.test('stopping ends a read under way, and every later one', async (t) => {
   t.equal(await reader.readAfter(0), null);
 });
 
-t.test('a read that does not come back is cut, and the next connection works', async (t) => {
+t.test('a read that does not come back ends, and later ones work again', async (t) => {
   const stores = await startPrivateStores(t, { durable: false });
-  const { reader, redis, key, logged } = open(t, stores);
+  const { reader, redis, key } = open(t, stores);
   await redis.xadd(key, '1-0', 'a', 'b');
   t.equal((await reader.readAfter(0))?.length, 1);
   stores.redis.pause();
@@ -99,8 +97,7 @@ t.test('a read that does not come back is cut, and the next connection works', a
   const readWatch = startStopwatch();
   t.equal(await reader.readAfter(1), null);
   const took_ms = performance.now() - started_ms;
-  t.ok(took_ms >= 390 && readWatch() < 2_000, `cut after ${Math.round(took_ms)} ms`);
-  t.match(logged.join(), /connecting anew/);
+  t.ok(took_ms >= 390 && readWatch() < 2_000, `ended after ${Math.round(took_ms)} ms`);
   t.equal(await reader.readAfter(1), null, 'still away');
   stores.redis.resume();
   await until('entries again', async () => (await reader.readAfter(0))?.length === 1);

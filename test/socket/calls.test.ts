@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
+import fc from 'fast-check';
 import { type Test, t } from 'tap';
 import { exchange_counters } from '../../src/http/request.js';
-import type { HubLimits } from '../../src/socket/hub.js';
+import { bodyTextOf } from '../../src/socket/calls.js';
+import type { HubLimits } from '../../src/socket/frames.js';
+import { holds } from '../help/property.js';
 import { type CallSocket, openCalls } from '../help/socket-calls.js';
 import { startToyApp, type ToyApp } from '../help/toy-app.js';
 import { until } from '../help/until.js';
@@ -325,4 +328,36 @@ t.test('a socket whose time is over waits for the answers of its calls', async (
   app.deps.gate.open();
   t.match(await held, { status: 200 });
   t.equal(await socket.closed, 4202);
+});
+
+t.test('the text of the body is found wherever it stands', async (t) => {
+  const cases: [string, string][] = [
+    ['{}', ''],
+    [' { } ', ''],
+    ['{"body":{}}', '{}'],
+    ['{"body":1}', '1'],
+    ['{"body": null , "id":1}', 'null'],
+    ['\n{\t"id" : 1 ,\r\n "body" : [ 1 , 2 ] }', '[ 1 , 2 ]'],
+    ['{"route":"\\"body\\":1","body":"\\\\"}', '"\\\\"'],
+    ['{"headers":{"body":"no"},"x":[{"body":1}],"body":{"body":2}}', '{"body":2}'],
+    ['{"body":{"a":"}]\\"{"},"id":"body"}', '{"a":"}]\\"{"}'],
+    ['{"body":1,"body":2}', '2'],
+    ['{"b\\u006fdy":-1.5e3}', '-1.5e3'],
+    ['{"x\\u006fdy":1}', ''],
+  ];
+  for (const [json, body] of cases) t.equal(bodyTextOf(json), body, json);
+});
+
+t.test('the text of the body is that of the value that the parser finds', async (t) => {
+  const key = fc.oneof(fc.constantFrom('body', 'op', 'id', '"', '\\', ''), fc.string());
+  const property = fc.property(
+    fc.dictionary(key, fc.jsonValue(), { noNullPrototype: true }),
+    fc.constantFrom(undefined, 1, '\t'),
+    (frame, space) => {
+      const found = bodyTextOf(JSON.stringify(frame, null, space));
+      const expected = Object.hasOwn(frame, 'body') ? JSON.stringify(frame['body']) : '';
+      return (found === '' ? '' : JSON.stringify(JSON.parse(found))) === expected;
+    },
+  );
+  await holds(t, property, { numRuns: 2_000 });
 });

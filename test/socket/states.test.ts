@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { t } from 'tap';
-import { defineOp, frame_id, makeFrame } from '../../src/socket/frames.js';
+import { frame_id, makeFrame } from '../../src/socket/frames.js';
+import { defineOp } from '../../src/socket/session.js';
 import { diffState, hashState, type State, type StateSource } from '../../src/socket/states.js';
 import { range, startHub } from '../help/hub.js';
 import { until } from '../help/until.js';

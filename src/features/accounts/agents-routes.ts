@@ -8,7 +8,7 @@ import { revokeDigest } from '../events/index.js';
 import { performance_schema, readPerformance, readRank } from '../leaderboards/index.js';
 import { countLedger, readAccount, readLedger, tierOf } from '../points/index.js';
 import * as store from './agents-store.js';
-import type { Principals } from './principals.js';
+import type { Principals } from './principals-store.js';
 import { linkAgent, registerAgent, unlinkAgent } from './registration.js';
 import { cleanText, digestSecret, makeApiKey, parseRoles } from './rules.js';
 import * as wire from './schema.js';

@@ -2,7 +2,6 @@ import type { Static } from '@sinclair/typebox';
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
 import type { PageAsk } from '../../http/page.js';
-import type { AgentCaller } from '../../http/route.js';
 import { restoreKey, suspendKey } from '../events/index.js';
 import type { me_user_schema } from './schema.js';
 
@@ -57,19 +56,6 @@ export const findAgent = (db: Db, id: string) =>
 export const findByReferralCode = async (db: Db, code: string): Promise<string | undefined> => {
   const [row] = await db<{ id: string }[]>`select id from agents where referral_code = ${code}`;
   return row?.id;
-};
-
-type PrincipalRow = Omit<AgentCaller, 'kind'> & { readonly suspended: boolean };
-
-/** Agents by the digest of their key, in hex; an unknown digest is not in the map. */
-export const findPrincipals = async (db: Db, digests: readonly string[]) => {
-  const rows = await db<(PrincipalRow & { readonly digest: string })[]>`
-    select
-      hex as digest, a.id, a.name, a.model, a.model_family, a.owner_id,
-      a.suspended_at is not null as suspended
-    from unnest(${digests as string[]}::text[]) as hex
-    join agents a on a.key_digest = decode(hex, 'hex')`;
-  return new Map(rows.map(({ digest, ...row }) => [digest, row]));
 };
 
 export const updateProfile = async (

@@ -7,9 +7,9 @@ export { findAgent, setSuspended } from './agents-store.js';
 export { type Mail, queueMail } from './mail-store.js';
 export { createMailer } from './mailer.js';
 export { ensureImportOwner, import_owner_id } from './people-store.js';
-export { createPrincipals, type Principals } from './principals.js';
+export { createPrincipals, makeAuthenticate, type Principals } from './principals-store.js';
 export { linkAgent, registerAgent } from './registration.js';
-export { bearerToken, cleanName, looksLikeSession, makeApiKey } from './rules.js';
+export { cleanName, makeApiKey } from './rules.js';
 export { agents_faults, ledger_entry_schema } from './schema.js';
 export { createLoginLimit, createSessions, type LoginLimit, type Sessions } from './sessions.js';
 

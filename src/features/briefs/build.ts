@@ -1,8 +1,8 @@
-import { flatten, shorten } from '../../kit/markdown.js';
 import { findLinks } from '../../kit/text.js';
 import { meanGiven } from '../consensus/index.js';
 import { brier, brier_convention, meanInterval, wilson } from '../points/index.js';
 import { readCitation, readSections } from '../predictions/index.js';
+import { flatten, shorten } from './markdown.js';
 import {
   brief_limits,
   outcomeText,

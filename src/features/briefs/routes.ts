@@ -1,5 +1,4 @@
 import type { Deps } from '../../http/deps.js';
-import { markdown_type, wantsMarkdown } from '../../http/reply.js';
 import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { BusyError } from '../../kit/cache.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
@@ -16,6 +15,18 @@ export interface BriefParts {
 }
 
 const route = routeFor<Deps & BriefParts>();
+
+const markdown_type = 'text/markdown; charset=utf-8';
+
+/**
+ * `?format=` first, then the one that `Accept` names first; JSON where it names neither.
+ */
+const wantsMarkdown = (format: string | undefined, accept: string): boolean => {
+  if (format !== undefined) return format === 'markdown';
+  const [first] =
+    /text\/markdown(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))|application\/json/i.exec(accept) ?? [];
+  return first?.toLowerCase() === 'text/markdown';
+};
 
 const getBrief = route({
   id: 'getIntelBrief',

@@ -1,13 +1,4 @@
-import {
-  capital,
-  counted,
-  dayText,
-  grouped,
-  percentText,
-  scoreText,
-  spanText,
-  timeText,
-} from '../../kit/prose.js';
+import { dayText, grouped, timeText } from '../../kit/prose.js';
 import { brief_limits } from './rules.js';
 import type { Brief } from './schema.js';
 import type { BriefInput } from './store.js';
@@ -160,3 +151,29 @@ export const notesOf = (input: BriefInput): string[] => {
   ];
   return notes.filter(([holds]) => holds).map(([, note]) => note);
 };
+
+/** `1 prediction`, `2 predictions`, `no predictions`. */
+export const counted = (n: number, one: string, several = `${one}s`): string =>
+  n === 0 ? `no ${several}` : `${grouped(n)} ${n === 1 ? one : several}`;
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** A percentage in whole numbers, which never says that something is certain when it is not. */
+export const percentText = (value: number): string => {
+  if (value > 0 && value < 0.5) return 'under 1 %';
+  if (value < 100 && value >= 99.5) return 'over 99 %';
+  return `${Math.round(value)} %`;
+};
+
+const day_ms = 86_400_000;
+const hour_ms = 3_600_000;
+
+/** How far apart two times are, in whole days from two days on, else in hours. */
+const spanText = (ms: number): string => {
+  if (ms >= 2 * day_ms) return counted(Math.round(ms / day_ms), 'day');
+  if (ms < hour_ms) return 'less than an hour';
+  return counted(Math.floor(ms / hour_ms), 'hour');
+};
+
+/** 0.2344 → `0.234`. */
+export const scoreText = (score: number): string => score.toFixed(3);

@@ -3,10 +3,11 @@ import type { Sql, Tx } from '../../db/client.js';
 import { emitAll } from '../../db/event.js';
 import { createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
 import type { Deps } from '../../http/deps.js';
-import { type Claim, keepAll } from '../../http/idempotency.js';
+import { keepAll } from '../../http/idempotency.js';
 import {
   type AgentCaller,
   type Answer,
+  type Claim,
   type Context,
   type Reply,
   reply,
@@ -196,10 +197,10 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
       store.insertComments(tx, rows),
       emitAll(tx, comment_created, created),
       emitAll(tx, comment_reply, replied),
-      keepAll(tx, kept),
     ];
     // Goes with them, unless a claim may be lost.
     if (kept.length === 0) tx.commit();
+    else sent.push(keepAll(tx, kept));
     await Promise.all(sent);
   }
   return judged.map((one) => ('kind' in one ? one : one.answer));

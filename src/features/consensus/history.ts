@@ -71,7 +71,7 @@ export const createHistory = ({ sql }: Pick<Deps, 'sql'>) => {
 
   const load = async ({ id, question_type, options }: QuestionRow): Promise<Course> => {
     const shape = { question_type, options };
-    const { all, offset } = await sql.begin('read only', (tx) =>
+    const { all, offset } = await sql.begin({ mode: 'read only' }, (tx) =>
       readForecasts(tx, { id, ...shape }),
     );
     return makeCourse(shape, all, offset);

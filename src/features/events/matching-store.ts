@@ -1,7 +1,7 @@
 import type { Db, Sql } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
 import { keyOf, type TopicRef } from '../../socket/frames.js';
-import type { LogSpan } from '../../socket/hub.js';
+import type { LogSpan } from '../../socket/session.js';
 import type { EventFilter, FilterMembers } from './filter.js';
 import type { LogEntry } from './log-entry.js';
 import { entryColumns } from './store.js';

@@ -6,8 +6,13 @@ import { common_faults, type Fault, refuse } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
 import { withDeadline } from '../../kit/service.js';
 import { makeCounts } from '../../socket/connections.js';
-import { type Filter, type Publication, type TopicRef, ws_faults } from '../../socket/frames.js';
-import { default_limits } from '../../socket/hub.js';
+import {
+  default_limits,
+  type Filter,
+  type Publication,
+  type TopicRef,
+  ws_faults,
+} from '../../socket/frames.js';
 import type { Recent } from '../../socket/recent.js';
 import {
   type Follower,

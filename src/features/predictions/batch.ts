@@ -12,7 +12,7 @@ import {
 } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { question_faults } from '../questions/index.js';
-import { answerPrepared, type Needs, type PlaceAsk, prepare } from './place.js';
+import { answerPrepared, type Needs, type PlaceRequest, prepare } from './placing.js';
 import { reach_ms } from './reach.js';
 import { type BatchResult, predictions_body } from './schema.js';
 
@@ -35,8 +35,8 @@ const limited = (retry_ms: number): Fault => {
   return refuse(common_faults.RATE_LIMITED, { message, extra: { retry_after } });
 };
 
-/** What is asked, or why the item is refused at once. */
-const readAsk = (given: unknown, shared: Pick<PlaceAsk, 'agent' | 'asks_until_ms'>) => {
+/** The request of an item, or why the item is refused at once. */
+const readRequest = (given: unknown, shared: Pick<PlaceRequest, 'agent' | 'reach_until_ms'>) => {
   const wrong = checkItem(given);
   if (wrong !== null) return unreadableItem(wrong);
   const body = given as Item;
@@ -60,19 +60,21 @@ export const placeBatch = async (
   agent: AgentCaller,
 ): Promise<readonly BatchResult[]> => {
   const taken = await Promise.all(given.map(() => deps.takePrediction(agent.id)));
-  const shared = { agent, asks_until_ms: performance.now() + reach_ms };
-  const asks = given.map((item, n) => {
+  const shared = { agent, reach_until_ms: performance.now() + reach_ms };
+  const requests = given.map((item, n) => {
     const counted = taken[n]!;
-    return counted.allowed ? readAsk(item, shared) : limited(counted.retry_ms);
+    return counted.allowed ? readRequest(item, shared) : limited(counted.retry_ms);
   });
   const results: BatchResult[] = [];
-  while (results.length < asks.length) {
-    const some = asks.slice(results.length, results.length + most_together);
+  while (results.length < requests.length) {
+    const some = requests.slice(results.length, results.length + most_together);
     const prepared = await Promise.all(
-      some.map(async (ask) => (isFault(ask) ? ask : { ask, ready: await prepare(deps, ask) })),
+      some.map(async (request) =>
+        isFault(request) ? request : { request, ready: await prepare(deps, request) },
+      ),
     );
     const answers = prepared.map(async (one) =>
-      isFault(one) ? one : answerPrepared(deps, one.ask, one.ready),
+      isFault(one) ? one : answerPrepared(deps, one.request, one.ready),
     );
     // All of them, also where one fails: nothing is stored after an answer that says otherwise.
     for (const one of await Promise.allSettled(answers)) {

@@ -3,7 +3,7 @@ import { nullable, time_schema, uuid_schema } from '../../http/openapi.js';
 
 /**
  * The columns of a prediction: the insert, the reads, the types of rows and the answer follow from this
- * table. A new column needs a line here, a migration, and a value (`place.ts`).
+ * table. A new column needs a line here, a migration, and a value (`placing.ts`).
  */
 
 /** By the type in Postgres: what it is in this program. `bytea` is given and read as hex. */

@@ -19,7 +19,7 @@ import {
 } from './reasoning.js';
 import type { Failure } from './schema.js';
 import { type PredictBody, protocol_limits } from './schema.js';
-import { readPercent, readStated, type StatedForecast } from './stated.js';
+import { readPercent, readStated, type Stated } from './stated.js';
 
 /**
  * The quality gates, every failure collected, in the order of the gates: what a body says for
@@ -145,7 +145,7 @@ const checkWords = (distinct_words: number, failures: Failure[]): void => {
 
 export interface Examined {
   /** Null where what is stated makes no forecast. */
-  readonly stated: StatedForecast | null;
+  readonly stated: Stated | null;
   readonly checked: ReasoningCheck;
   readonly prior: number | null;
   readonly text: ComparedText;
@@ -153,7 +153,7 @@ export interface Examined {
   readonly failures: readonly Failure[];
 }
 
-export interface ExamineAsk {
+export interface ExamineRequest {
   readonly body: PredictBody;
   readonly question: QuestionRow;
   readonly model_family: string;
@@ -161,7 +161,7 @@ export interface ExamineAsk {
 
 export const examine = (
   config: Pick<Config, 'REQUIRE_RESOLUTION_PROTOCOL'>,
-  { body, question, model_family }: ExamineAsk,
+  { body, question, model_family }: ExamineRequest,
 ): Examined => {
   const failures: Failure[] = [];
   const stated = readStated(body, question);

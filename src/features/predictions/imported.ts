@@ -3,11 +3,10 @@ import { type Fault, refuse } from '../../kit/fault.js';
 import { question_faults } from '../questions/index.js';
 import type { PredictionRow } from './columns.js';
 import { checkReasoning, readWords } from './gates.js';
-import type { Placing } from './placing.js';
-import { composePlaced } from './placing.js';
+import { composePlaced, type Placing } from './placing.js';
 import { readCitation } from './reasoning.js';
 import { hasFailures, prediction_faults, refuseFailures } from './schema.js';
-import { readStated, type StatedBody, type StatedForecast } from './stated.js';
+import { readStated, type Stated, type StatedBody } from './stated.js';
 import { readOwnPrediction } from './store.js';
 
 export interface ImportedQuestion {
@@ -71,7 +70,7 @@ const recordOne = async (
         // Imported agents belong to nobody, so each counts as an owner of its own.
         rest: { reasoning, citations, body_digest: '' },
       }),
-    keep: null,
+    idempotent: null,
     imported_by: admin,
   });
   if (verdict.placed !== null) return { kind: 'created', prediction_id: verdict.placed.row.id };
@@ -83,7 +82,7 @@ const recordOne = async (
 
 const compareWithOwn = (
   own: PredictionRow,
-  stated: StatedForecast,
+  stated: Stated,
   { options }: ImportedQuestion,
 ): ImportOutcome => {
   const { prediction, probability, confidence, selected_option } = stated;
@@ -112,7 +111,7 @@ interface Text {
   readonly sources: readonly string[];
 }
 
-const readText = (item: Imported, stated: StatedForecast): Text | Fault => {
+const readText = (item: Imported, stated: Stated): Text | Fault => {
   if (item.reasoning === null) return makeNote(item, stated);
   const { text, citations, citation_keys, words, failures } = checkReasoning(item.reasoning);
   if (hasFailures(failures)) return refuseFailures(failures);
@@ -120,7 +119,7 @@ const readText = (item: Imported, stated: StatedForecast): Text | Fault => {
 };
 
 /** Says in the form of a reasoning that there is none. */
-const makeNote = ({ question, at }: Imported, { confidence }: StatedForecast): Text => {
+const makeNote = ({ question, at }: Imported, { confidence }: Stated): Text => {
   const reasoning = [
     `EVIDENCE: This forecast was recorded elsewhere, on ${at.toISOString().slice(0, 10)}, for a ` +
       `question that comes from ${question.source}, and was imported together with that question.`,

@@ -7,8 +7,7 @@ export {
   recordImported,
 } from './imported.js';
 export { createOriginality, QuestionMemory } from './originality.js';
-export type { PlaceParts } from './place.js';
-export { createPlacing } from './placing.js';
+export { createPlacing, type PlaceParts } from './placing.js';
 export { createReach } from './reach.js';
 export { readCitation, readSections, type Sections } from './reasoning.js';
 export { routes } from './routes.js';
@@ -19,7 +18,6 @@ export {
   readStated,
   type Stated,
   type StatedBody,
-  type StatedForecast,
   type StatedQuestion,
 } from './stated.js';
 export { givenSides, type Hidden, listPredictions, setPredictionHidden } from './store.js';

@@ -2,13 +2,39 @@ import type { Static } from '@sinclair/typebox';
 import type { Sql, Tx } from '../../db/client.js';
 import { type Draft as EventDraft, emitAll } from '../../db/event.js';
 import { type Batch, createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
-import { type Claim, keepAll } from '../../http/idempotency.js';
-import type { Answer } from '../../http/route.js';
+import type { Deps } from '../../http/deps.js';
+import { keepAll } from '../../http/idempotency.js';
+import type { Taken } from '../../http/limits.js';
+import { type AgentCaller, type Answer, type Claim, type Reply, reply } from '../../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId, makeIdAfter } from '../../kit/ids.js';
+import { withoutControls } from '../../kit/text.js';
 import { recordAct } from '../audit/index.js';
 import { prediction_placed } from '../events/index.js';
-import { type NewPrediction, nameProbabilities, no_values } from './columns.js';
-import type { ComparedText, Finding } from './gates.js';
+import { readAccount, tierOf } from '../points/index.js';
+import {
+  type QuestionParts,
+  type QuestionRow,
+  question_faults,
+  readQuestion,
+  whyNotOpen,
+} from '../questions/index.js';
+import {
+  type NewPrediction,
+  nameProbabilities,
+  no_values,
+  type PredictionRow,
+  type PredictionWire,
+  toWire,
+} from './columns.js';
+import {
+  allFailures,
+  type ComparedText,
+  type Examined,
+  examine,
+  type Finding,
+  withoutPages,
+} from './gates.js';
 import type { Memories, Originality } from './originality.js';
 import {
   insertPredictions,
@@ -17,10 +43,288 @@ import {
   lockQuestions,
   type Standing,
 } from './placing-store.js';
-import type { StatedForecast } from './stated.js';
+import { type Reach, reach_ms } from './reach.js';
+import { citation_limits } from './reasoning.js';
+import type { DryRunWire, PredictBody } from './schema.js';
+import { defOf, type Failure, hasFailures, prediction_faults, refuseFailures } from './schema.js';
+import type { Stated } from './stated.js';
+import { readIdBySeq, readOwnPrediction } from './store.js';
 
 /**
- * The only way in which a prediction is stored: a group commit (kit/pg/group-commit.ts) that
+ * One prediction from the checked body to the answer: the gates that look at the body alone, then
+ * the group commit, which compares it with others under the locks and stores it. A dry
+ * run and a body that fails a gate go the same way and are only judged, so that all failures are
+ * told together.
+ */
+
+export interface PlaceParts extends QuestionParts {
+  readonly originality: Originality;
+  readonly placing: Placing;
+  /** Null where sources need not be reachable. */
+  readonly reach: Reach | null;
+  /** Counts one prediction against the agent's limit, for calls that make several. */
+  takePrediction(agent_id: string): Promise<Taken>;
+}
+
+export type Needs = Deps & PlaceParts;
+
+export interface PlaceRequest {
+  readonly question_id: string;
+  readonly body: PredictBody;
+  readonly body_digest: string;
+  readonly agent: AgentCaller;
+  /** Of a call with an Idempotency-Key. */
+  readonly claim: Claim | null;
+  /** Until when sources may be fetched, of several predictions in one call. */
+  readonly reach_until_ms?: number;
+}
+
+export interface Placed {
+  readonly prediction: PredictionWire;
+  /** What the agent has. */
+  readonly points: number;
+  readonly event_id: string;
+  /** True: this body was accepted before, and this is that result. */
+  readonly replayed: boolean;
+}
+
+/** A prediction that is ready for the group commit. */
+export interface Prepared {
+  readonly kind: 'prepared';
+  readonly question: QuestionRow;
+  readonly examined: Examined;
+}
+
+/** Of so many predictions on a question the memory is read before its lock is taken. */
+const many_predictions = 200;
+
+/** The question and the gates that look at the body alone; or what is answered without more. */
+export const prepare = async (
+  deps: Needs,
+  request: PlaceRequest,
+): Promise<Prepared | Placed | Fault> => {
+  const cached = deps.questions.get(request.question_id);
+  const question = cached instanceof Promise ? await cached : cached;
+  if (question === undefined || question.status === 'draft') {
+    return refuse(question_faults.QUESTION_NOT_FOUND);
+  }
+  const { body, agent } = request;
+  const closed = body.dry_run === true ? null : whyNotOpen(question, deps.clock());
+  if (closed !== null) return refuseClosed(deps, request, closed);
+  const at_once = examine(deps.config, { body, question, model_family: agent.model_family });
+  const examined = deps.reach === null ? at_once : await checkPages(deps.reach, request, at_once);
+  if ('kind' in examined) return examined;
+  if (question.prediction_count >= many_predictions) await deps.originality.prepare(question.id);
+  return { kind: 'prepared', question, examined };
+};
+
+/** What the sources say for themselves, where they have to be reachable. */
+const checkPages = async (
+  reach: Reach,
+  { agent, reach_until_ms = performance.now() + reach_ms }: PlaceRequest,
+  examined: Examined,
+): Promise<Examined | Fault> => {
+  const { citations: urls } = examined.checked;
+  if (urls.length < citation_limits.needed) return examined;
+  const found = await reach.findUnreachable({ urls, agent_id: agent.id, until_ms: reach_until_ms });
+  if (found !== null) return withoutPages(examined, found);
+  return refuse(common_faults.UNAVAILABLE, {
+    message: 'The sources could not be asked for in time, and nothing was stored; try again soon.',
+    headers: { 'Retry-After': '5' },
+  });
+};
+
+/** Joins the queue before anything is awaited, so that calls in order are judged in order. */
+const addToQueue = (deps: Needs, request: PlaceRequest, prepared: Prepared): Promise<Verdict> => {
+  const { question, examined } = prepared;
+  const { stated, failures } = examined;
+  const { agent, claim } = request;
+  const stores = request.body.dry_run !== true && failures.length === 0;
+  return deps.placing.add({
+    question_id: question.id,
+    agent_id: agent.id,
+    text: examined.text,
+    compose:
+      stores && stated !== null ? (id) => compose(deps, request, prepared, stated, id) : null,
+    idempotent:
+      claim === null
+        ? null
+        : { claim, answer: (stored) => answerPlaced(placedOf(stored, question, agent)) },
+    imported_by: null,
+  });
+};
+
+const compose = (
+  deps: Deps,
+  { agent, body, body_digest }: PlaceRequest,
+  { question, examined: { checked, prior } }: Prepared,
+  stated: Stated,
+  id: string,
+) =>
+  composePlaced({
+    ...{ id, at: deps.clock(), question, agent, stated },
+    rest: {
+      owner_id: agent.owner_id,
+      reasoning: checked.text,
+      citations: checked.citations,
+      resolution_protocol: body.resolution_protocol ?? null,
+      prior_probability: prior,
+      prior_basis: body.prior_basis == null ? null : withoutControls(body.prior_basis),
+      body_digest,
+    },
+  });
+
+/** What the stored row would give, without reading it back. */
+const placedOf = ({ row, points }: Stored, question: QuestionRow, agent: AgentCaller): Placed => {
+  const { selected_option } = row;
+  const prediction = toWire({
+    ...row,
+    agent_name: agent.name,
+    model: agent.model,
+    options: question.options,
+    selected_option: selected_option === null ? null : (question.options[selected_option] ?? null),
+    upvotes: 0,
+    downvotes: 0,
+  });
+  return { prediction, points, event_id: row.event_id, replayed: false };
+};
+
+export const place = async (
+  deps: Needs,
+  request: PlaceRequest,
+  prepared: Prepared,
+): Promise<Placed | Fault> => {
+  const { question, examined } = prepared;
+  const verdict = await addToQueue(deps, request, prepared);
+  if (verdict.placed !== null) return placedOf(verdict.placed, question, request.agent);
+  const is_repeat = verdict.own_id !== null && examined.failures.length === 0;
+  const first = is_repeat ? await findFirstResult(deps, request) : null;
+  if (first !== null) return 'replayed' in first ? first : refuseDuplicate(first);
+  if (!verdict.is_open && examined.failures.length === 0) {
+    return refuseChanged(deps, request.question_id);
+  }
+  const failures = allFailures(examined.failures, verdict.findings);
+  if (!hasFailures(failures)) throw new Error('a refusal without a reason');
+  return refuseFailures(failures, await similarExtra(deps, question.id, verdict.findings));
+};
+
+/** The answer of the contract, §5. */
+export const answerPlaced = ({ prediction, points, event_id, replayed }: Placed): Reply => {
+  const body = { prediction, points: { points, tier: tierOf(points) }, event_id };
+  return replayed ? reply(200, body, { 'Idempotency-Replayed': 'true' }) : reply(201, body);
+};
+
+/** For how long an identical body is answered with the first result. */
+const replay_ms = 10 * 60_000;
+
+/** The first result of this very body, while a lost answer may be the reason for the repeat. */
+const findFirstResult = async (
+  deps: Deps,
+  request: PlaceRequest,
+): Promise<Placed | PredictionRow | null> => {
+  const row = await readOwnPrediction(deps.sql, request.question_id, request.agent.id);
+  if (row === undefined) return null;
+  const age_ms = deps.clock().getTime() - row.created_at.getTime();
+  if (row.body_digest !== request.body_digest || age_ms > replay_ms) return row;
+  const account = await readAccount(deps.sql, request.agent.id);
+  const points = account?.balance ?? 0;
+  return { prediction: toWire(row), points, event_id: row.event_id, replayed: true };
+};
+
+const refuseDuplicate = (first: PredictionRow): Fault =>
+  refuse(prediction_faults.DUPLICATE_PREDICTION, { extra: { prediction_id: first.id } });
+
+/** Of a question that takes no predictions now. */
+const refuseClosed = async (
+  deps: Deps,
+  request: PlaceRequest,
+  message: string,
+): Promise<Placed | Fault> => {
+  const first = await findFirstResult(deps, request);
+  if (first !== null && 'replayed' in first) return first;
+  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
+};
+
+/** Of a question that was closed or taken away since it was cached. */
+const refuseChanged = async (deps: Needs, question_id: string): Promise<Fault> => {
+  deps.questions.forget(question_id);
+  const question = await readQuestion(deps.sql, question_id);
+  if (question === undefined) return refuse(question_faults.QUESTION_NOT_FOUND);
+  const message = whyNotOpen(question, deps.clock()) ?? 'The question was changing; try again.';
+  return refuse(question_faults.QUESTION_NOT_OPEN, { message });
+};
+
+/** What the most similar prediction is, for the members of the error. */
+const similarExtra = async (
+  { sql }: Pick<Deps, 'sql'>,
+  question_id: string,
+  findings: readonly Finding[],
+): Promise<{ readonly similarity: number; readonly prediction_id: string | null } | null> => {
+  const similar = findings.find((finding) => finding.kind === 'similar');
+  if (similar === undefined) return null;
+  return {
+    similarity: Math.floor(similar.similarity * 10_000) / 10_000,
+    prediction_id: await readIdBySeq(sql, question_id, similar.seq),
+  };
+};
+
+/** `dry_run: true`: every gate, all failures at once, and nothing is stored. */
+export const dryRun = async (
+  deps: Needs,
+  request: PlaceRequest,
+  prepared: Prepared,
+): Promise<DryRunWire> => {
+  const { question, examined } = prepared;
+  const { is_open, own_id, findings, points } = await addToQueue(deps, request, prepared);
+  const failures: Failure[] = [];
+  const closed =
+    whyNotOpen(question, deps.clock()) ?? (is_open ? null : 'The question takes no predictions.');
+  if (closed !== null) {
+    failures.push({ path: 'params.id', message: closed, code: 'QUESTION_NOT_OPEN' });
+  }
+  if (own_id !== null) {
+    const message = 'This agent has predicted on this question already.';
+    failures.push({ path: 'params.id', message, code: 'DUPLICATE_PREDICTION' });
+  }
+  failures.push(...allFailures(examined.failures, findings));
+  const similar = await similarExtra(deps, question.id, findings);
+  return {
+    dry_run: true,
+    would_be_accepted: failures.length === 0,
+    failures: failures.map(({ path, message, code }) => {
+      return { path, message, code, status: defOf(code).status };
+    }),
+    similarity: similar?.similarity ?? null,
+    similar_prediction_id: similar?.prediction_id ?? null,
+    citations: [...examined.checked.citations],
+    points: { points, tier: tierOf(points) },
+  };
+};
+
+/** A prediction or a dry run, alone in its call. */
+export const answerRequest = async (deps: Needs, request: PlaceRequest): Promise<Reply | Fault> => {
+  const prepared = await prepare(deps, request);
+  return isFault(prepared) || !('kind' in prepared)
+    ? answerOf(prepared)
+    : answerPrepared(deps, request, prepared);
+};
+
+const answerOf = (placed: Placed | Fault): Reply | Fault =>
+  isFault(placed) ? placed : answerPlaced(placed);
+
+/** Joins the queue before anything is awaited. */
+export const answerPrepared = async (
+  deps: Needs,
+  request: PlaceRequest,
+  prepared: Prepared | Placed | Fault,
+): Promise<Reply | Fault> => {
+  if (isFault(prepared) || !('kind' in prepared)) return answerOf(prepared);
+  if (request.body.dry_run === true) return reply(200, await dryRun(deps, request, prepared));
+  return answerOf(await place(deps, request, prepared));
+};
+
+/**
+ * The only way in which a prediction is stored: a group commit that
  *
  *   begins · locks the questions of the batch, in the order of their ids · takes in what came
  *   meanwhile on these questions · locks the agents · brings the memories of both up to date ·
@@ -40,7 +344,7 @@ interface PlaceDraft {
   /** What is stored when nothing speaks against it; null: it is judged only. */
   readonly compose: ((id: string) => Composed) | null;
   /** For a call with an Idempotency-Key: its answer is kept with the prediction. */
-  readonly keep: { readonly claim: Claim; answer(placed: Placed): Answer } | null;
+  readonly idempotent: { readonly claim: Claim; answer(stored: Stored): Answer } | null;
   /**
    * The admin who imports it: the question may be closed, and gates 5 and 6 and the cap do not ask
    * for what was never written for this forum.
@@ -53,7 +357,7 @@ interface Composed {
   readonly event: EventDraft<typeof prediction_placed.data>;
 }
 
-export interface Placed {
+interface Stored {
   readonly row: NewPrediction;
   /** What the agent has. */
   readonly points: number;
@@ -61,7 +365,7 @@ export interface Placed {
 
 export interface Verdict {
   /** Null: something speaks against it, or it was to be judged only. */
-  readonly placed: Placed | null;
+  readonly placed: Stored | null;
   /** Whether the question takes predictions. */
   readonly is_open: boolean;
   /** The agent's prediction on the question, which is there already. */
@@ -132,21 +436,18 @@ interface Written {
 const write = async (tx: Tx, { drafts, judged, at }: Written): Promise<void> => {
   const made = judged.flatMap(({ composed, seq }) => (composed === null ? [] : { composed, seq }));
   if (made.length === 0) return;
-  const kept = drafts.flatMap(({ keep }, n) => {
+  const kept = drafts.flatMap(({ idempotent }, n) => {
     const placed = judged[n]?.placed ?? null;
-    return keep === null || placed === null
+    return idempotent === null || placed === null
       ? []
-      : { claim: keep.claim, answer: keep.answer(placed) };
+      : { claim: idempotent.claim, answer: idempotent.answer(placed) };
   });
   await recordImports(tx, { drafts, judged, at });
   const rows = made.map(({ composed, seq }) => ({ ...composed.row, seq }));
   const events = made.map(({ composed }) => composed.event);
-  const sent = [
-    insertPredictions(tx, rows),
-    emitAll(tx, prediction_placed, events),
-    keepAll(tx, kept),
-  ];
+  const sent = [insertPredictions(tx, rows), emitAll(tx, prediction_placed, events)];
   if (kept.length === 0) tx.commit();
+  else sent.push(keepAll(tx, kept));
   await Promise.all(sent);
 };
 
@@ -207,7 +508,7 @@ interface PlacedParts {
   readonly at: Date;
   readonly question: { readonly id: string; readonly options: readonly string[] };
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
-  readonly stated: StatedForecast;
+  readonly stated: Stated;
   /** What else it has; columns that are left out are null. */
   readonly rest: Pick<NewPrediction, 'reasoning' | 'citations' | 'body_digest'> &
     Partial<NewPrediction>;

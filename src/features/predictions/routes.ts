@@ -1,16 +1,14 @@
 import { Type } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
-import type { Claim } from '../../http/idempotency.js';
 import { nullable } from '../../http/openapi.js';
 import { makePage, pageHeaders, readPage } from '../../http/page.js';
-import type { AgentCaller } from '../../http/route.js';
-import { type Answer, reply, routeFor } from '../../http/route.js';
+import { type AgentCaller, type Answer, type Claim, reply, routeFor } from '../../http/route.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
 import { placeBatch } from './batch.js';
 import { prediction_schema } from './columns.js';
-import { answerAsk, type Needs, type PlaceAsk } from './place.js';
+import { answerRequest, type Needs, type PlaceRequest } from './placing.js';
 import { preflightOf } from './preflight.js';
 import {
   batch_body,
@@ -49,11 +47,11 @@ interface PlaceCall {
 const place = async (
   deps: Needs,
   call: PlaceCall,
-  asked: Pick<PlaceAsk, 'question_id' | 'body'>,
+  wanted: Pick<PlaceRequest, 'question_id' | 'body'>,
 ): Promise<Answer> => {
   const { claim, body_digest, caller: agent } = call;
-  const { question_id, body } = asked;
-  const answer = await answerAsk(deps, { question_id, body, agent, body_digest, claim });
+  const { question_id, body } = wanted;
+  const answer = await answerRequest(deps, { question_id, body, agent, body_digest, claim });
   // What is placed keeps its answer in its own transaction.
   if (body.dry_run === true && claim !== null && !isFault(answer)) {
     await deps.sql.begin((tx) => call.keep(tx, answer));
@@ -164,13 +162,13 @@ const listOnQuestion = route({
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     const sort = query.sort ?? 'new';
-    const ask = readPage(query, list_kinds[sort]);
-    if (isFault(ask)) return ask;
+    const page = readPage(query, list_kinds[sort]);
+    if (isFault(page)) return page;
     const [rows, total] = await Promise.all([
-      listPredictions(deps.sql, question.id, sort, ask),
+      listPredictions(deps.sql, question.id, sort, page),
       countPredictions(deps.sql, question.id),
     ]);
-    const { rows: shown, next_cursor } = makePage(rows, ask.limit, (row) => keyOf(row, sort));
+    const { rows: shown, next_cursor } = makePage(rows, page.limit, (row) => keyOf(row, sort));
     return reply(
       200,
       { total, predictions: await showPredictions(deps, { question, caller }, shown), next_cursor },

@@ -43,17 +43,13 @@ export interface Stated {
   readonly probabilities: readonly number[] | null;
 }
 
-export interface StatedForecast extends Stated {
-  readonly distribution: Distribution;
-}
-
-type Result = StatedForecast | { readonly failures: readonly Failure[] };
+type Result = Stated | { readonly failures: readonly Failure[] };
 
 /** The stated value, or everything that is wrong with it. */
 export const readStated = (body: StatedBody, question: StatedQuestion): Result =>
   question.question_type === 'binary' ? readBinary(body) : readMulti(body, question.options);
 
-/** The distribution of a stored prediction; `options` is the number of options of its question. */
+/** The distribution that is stated; `options` is the number of options of the question. */
 export const distributionOf = (stated: Stated, options: number): Distribution => {
   const { probability, probabilities, confidence } = stated;
   if (probability !== null) return binaryDistribution(probability);
@@ -150,13 +146,12 @@ const settleBinary = ({ prediction, probability, confidence }: BinaryParts): Res
   return binaryStated(side, probability);
 };
 
-const binaryStated = (prediction: boolean, probability: number): StatedForecast => ({
+const binaryStated = (prediction: boolean, probability: number): Stated => ({
   prediction,
   probability,
   confidence: prediction ? probability : 100 - probability,
   selected_option: null,
   probabilities: null,
-  distribution: binaryDistribution(probability),
 });
 
 /** Without an option, a side and a chance of YES say nothing about a question with options. */
@@ -211,7 +206,6 @@ const readMulti = (body: StatedBody, options: readonly string[]): Result => {
     confidence,
     selected_option: selected,
     probabilities: null,
-    distribution: evenRestDistribution({ options: options.length, selected, confidence }),
   };
 };
 
@@ -237,7 +231,6 @@ const settleStatedPercents = (percents: number[], parts: MultiParts): Result => 
     confidence: most,
     selected_option: selected,
     probabilities: percents,
-    distribution: percentDistribution(percents),
   };
 };
 

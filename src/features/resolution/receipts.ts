@@ -217,7 +217,7 @@ const simulate = route({
         : refuse(prediction_faults.INVALID_OPTION);
     }
     const { id: question_id, weight, options, question_type } = question;
-    const { distribution } = stated;
+    const distribution = distributionOf(stated, countOptions(options));
     const forecast = { options, weight, distribution, rule: points_rule };
     return reply(200, {
       simulation: {

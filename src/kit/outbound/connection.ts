@@ -158,7 +158,7 @@ const send = (
     };
     const end = (error: CallErrorCode | null): void => {
       settle(error);
-      void client.destroy().catch(() => undefined);
+      drop(client);
     };
     const wall = setTimeout(() => end('timeout'), ends_ms - performance.now());
     const handler: Dispatcher.DispatchHandler = {
@@ -201,36 +201,36 @@ const makeClient = ({ is_plain, host }: Target, socket: net.Socket, keep_ms: num
   });
 };
 
+const drop = (client: Client): void => void client.destroy().catch(() => undefined);
+
 export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined) => {
   const secureContext = tls.createSecureContext({
     // A peer could make it handshake for as long as the call lasts.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(ca_pem === undefined ? {} : { ca: [...tls.rootCertificates, ca_pem] }),
   });
-  /** By what they lead to; those used last are at the end. */
-  const idle = new Map<string, Client[]>();
-  let count = 0;
+  /** Idle connections with what they lead to; those used last are at the end. */
+  const idle = new Map<Client, string>();
   let is_over = false;
 
-  const drop = (client: Client): void => void client.destroy().catch(() => undefined);
   const take = (key: string): Client | undefined => {
-    const client = idle.get(key)?.pop();
-    if (client !== undefined) count -= 1;
+    const client = [...idle].findLast(([, leads_to]) => leads_to === key)?.[0];
+    if (client !== undefined) idle.delete(client);
     return client;
   };
-  const forget = (key: string, client: Client): void => {
-    const kept = idle.get(key) ?? [];
-    const left = kept.filter((one) => one !== client);
-    count -= kept.length - left.length;
-    if (left.length === 0) idle.delete(key);
-    else idle.set(key, left);
-    drop(client);
-  };
   const keep = (key: string, client: Client): void => {
-    if (is_over || count >= most_idle) drop(client);
-    if (client.destroyed) return;
-    idle.set(key, [...(idle.get(key) ?? []), client]);
-    count += 1;
+    if (is_over || idle.size >= most_idle) drop(client);
+    if (!client.destroyed) idle.set(client, key);
+  };
+  const open = async (way: Dial): Promise<Client | CallErrorCode> => {
+    const socket = await dial(way, secureContext);
+    if (typeof socket === 'string') return socket;
+    const client = makeClient(way.target, socket, limits.keep_ms);
+    client.on('disconnect', () => {
+      idle.delete(client);
+      drop(client);
+    });
+    return client;
   };
 
   return {
@@ -241,11 +241,8 @@ export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined
       const key = `${is_plain} ${way.address} ${port} ${is_literal ? '' : name}`;
       for (;;) {
         const kept = take(key);
-        const opened = kept ?? (await dial({ ...way, target }, secureContext));
-        if (typeof opened === 'string') return failedAs(opened);
-        const client =
-          opened instanceof Client ? opened : makeClient(target, opened, limits.keep_ms);
-        if (kept === undefined) client.on('disconnect', () => forget(key, client));
+        const client = kept ?? (await open({ ...way, target }));
+        if (typeof client === 'string') return failedAs(client);
         const answered = await send(client, call, { ...limits, ends_ms: way.ends_ms });
         const is_stale = answered.status === null && answered.error === 'connection_lost';
         // One that had been used before and broke before any answer: worth another one.
@@ -256,7 +253,7 @@ export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined
     },
     destroy(): void {
       is_over = true;
-      for (const client of [...idle.values()].flat()) drop(client);
+      for (const client of idle.keys()) drop(client);
       idle.clear();
     },
   };

@@ -14,7 +14,7 @@ import { createSessions } from '../../../src/features/accounts/sessions.js';
 import { createBoards } from '../../../src/features/leaderboards/index.js';
 import { makeWindowsOf } from '../../../src/features/limits/index.js';
 import { createLimiter } from '../../../src/http/limits.js';
-import { mount } from '../../../src/http/mount.js';
+import { mount } from '../../../src/http/pipeline.js';
 import {
   App,
   exclusive_port,
@@ -25,6 +25,7 @@ import { createResponseCache } from '../../../src/http/response-cache.js';
 import { anonymous, type Route } from '../../../src/http/route.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { type CallOptions, makeCaller } from '../../help/app.js';
+import { checkAnswers } from '../../help/checked.js';
 import { openParts, type PartsOptions } from '../../help/parts.js';
 import type { Teardown } from '../../help/stores.js';
 
@@ -57,7 +58,8 @@ const serve = async (t: Teardown, options: PartsOptions) => {
   };
   const app = App();
   const mounted = mount(app, {
-    ...{ routes: routes as Route<typeof deps>[], deps, log, limiter },
+    routes: (routes as Route<typeof deps>[]).map(checkAnswers),
+    ...{ deps, log, limiter },
     trusted_proxies: ['127.0.0.1'],
     link_url: () => `${deps.public_url}/link`,
     authenticate({ api_key, authorization }) {
@@ -66,7 +68,6 @@ const serve = async (t: Teardown, options: PartsOptions) => {
     },
     windowsOf: makeWindowsOf(config),
     cache: createResponseCache(),
-    check_answers: true,
   });
   const port = await new Promise<number>((resolve) => {
     app.listen(0, exclusive_port, (socket) => {

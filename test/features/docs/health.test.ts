@@ -18,7 +18,7 @@ t.setTimeout(170_000);
 
 /** Makes the database of a test read-only, as an operator or a failover does, or takes it back. */
 const setReadOnly = async (sql: Sql, is_read_only: boolean): Promise<void> => {
-  await sql.begin('read write', async (tx) => {
+  await sql.begin({ mode: 'read write' }, async (tx) => {
     const [row] = await tx<{ name: string }[]>`select quote_ident(current_database()) as name`;
     const what = is_read_only ? 'set default_transaction_read_only = on' : 'reset all';
     await tx.unsafe(`alter database ${row?.name} ${what}`);

@@ -10,7 +10,7 @@ import {
   type Placed,
   place,
   prepare,
-} from '../../../src/features/predictions/place.js';
+} from '../../../src/features/predictions/placing.js';
 import { createQuestionCache } from '../../../src/features/questions/index.js';
 import { type Fault, isFault } from '../../../src/kit/fault.js';
 import { openParts } from '../../help/parts.js';
@@ -36,7 +36,7 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
       ...{ originality, placing, reach: null, takePrediction: never, questions },
     };
     const predict = async (agent: number, question: number, reasoning = makeReasoning(agent)) => {
-      const ask = {
+      const request = {
         question_id: questionId(question),
         body: { prediction: true, confidence: 80, reasoning },
         body_digest: Buffer.from(`${reasoning}`).toString('hex').slice(0, 64),
@@ -46,9 +46,9 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
           ...{ model: 'gpt-5', model_family: 'gpt', owner_id: agentId(agents - 1) },
         },
       };
-      const prepared = await prepare(parts, ask);
+      const prepared = await prepare(parts, request);
       const is_ready = !isFault(prepared) && 'kind' in prepared;
-      return is_ready ? place(parts, ask, prepared) : prepared;
+      return is_ready ? place(parts, request, prepared) : prepared;
     };
     return { predict, placing };
   };

@@ -1,6 +1,6 @@
 import { t } from 'tap';
 import { replaceKey } from '../../../src/features/accounts/agents-store.js';
-import { createPrincipals } from '../../../src/features/accounts/principals.js';
+import { createPrincipals } from '../../../src/features/accounts/principals-store.js';
 import { registerAgent } from '../../../src/features/accounts/registration.js';
 import { digestSecret, makeApiKey } from '../../../src/features/accounts/rules.js';
 import { isFault } from '../../../src/kit/fault.js';

@@ -1,9 +1,15 @@
 import fc from 'fast-check';
 import { t } from 'tap';
-import { codeSpan, escapeMarkdown, flatten, shorten, writeTable } from '../../src/kit/markdown.js';
-import { hostile_markdown } from '../help/hostile-markdown.js';
-import { bareOf, blocksOf, findMarkup } from '../help/markdown.js';
-import { holds } from '../help/property.js';
+import {
+  codeSpan,
+  escapeMarkdown,
+  flatten,
+  shorten,
+  writeTable,
+} from '../../../src/features/briefs/markdown.js';
+import { hostile_markdown } from '../../help/hostile-markdown.js';
+import { bareOf, blocksOf, findMarkup } from '../../help/markdown.js';
+import { holds } from '../../help/property.js';
 
 const blocks = /^- (?:#{1,6} |[-+*] |\d+[.)] |>|=|```|~~~)/;
 

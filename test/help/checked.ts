@@ -1,10 +1,9 @@
-import { isFault } from '../kit/fault.js';
-import type { Claim } from './idempotency.js';
-import type { Reply, Route } from './route.js';
-import { type Check, compileCheck } from './validation.js';
+import type { Claim, Reply, Route } from '../../src/http/route.js';
+import { type Check, compileCheck } from '../../src/http/validation.js';
+import { isFault } from '../../src/kit/fault.js';
 
 /**
- * For tests: a route whose success answers are held to what the route says of them. An answer that
+ * A route whose success answers are held to what the route says of them. An answer that
  * has another status, type or shape, or that is not kept as `keeps` says, becomes a 500.
  */
 export const checkAnswers = <D>(route: Route<D>): Route<D> => {

@@ -1,0 +1,108 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Config } from '../../config.js';
+import type { Db } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import type { Credentials } from '../../http/pipeline.js';
+import type { AgentCaller, Caller } from '../../http/route.js';
+import { makeCache, makeLoader } from '../../kit/cache.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { sha256 } from '../../kit/ids.js';
+import { waitUntilFloor } from '../../kit/service.js';
+import { bearerToken, digestSecret, isWellFormedKey, looksLikeSession } from './rules.js';
+import type { Sessions } from './sessions.js';
+
+/**
+ * Who calls: the agent of a key, the person of a token, or the admin. An entry of the cache lives for less than a second: then every process learns
+ * that the key was replaced or that its agent was suspended. Only linked agents are cached, so that
+ * linking takes effect everywhere at once.
+ */
+export type Principals = ReturnType<typeof createPrincipals>;
+
+/** A key has to stop within a second, the next call and its reading included. */
+const life_ms = 900;
+const most_entries = 50_000;
+/** A refusal takes at least this long, whether or not Postgres was queried. */
+const refusal_floor_ms = 25;
+
+const refuseKey = async (started_ms: number): Promise<Fault> => {
+  await waitUntilFloor(started_ms, refusal_floor_ms);
+  return refuse(common_faults.INVALID_API_KEY);
+};
+
+type PrincipalRow = Omit<AgentCaller, 'kind'> & { readonly suspended: boolean };
+
+/** Agents by the digest of their key, in hex; an unknown digest is not in the map. */
+const findPrincipals = async (db: Db, digests: readonly string[]) => {
+  const rows = await db<(PrincipalRow & { readonly digest: string })[]>`
+    select
+      hex as digest, a.id, a.name, a.model, a.model_family, a.owner_id,
+      a.suspended_at is not null as suspended
+    from unnest(${digests as string[]}::text[]) as hex
+    join agents a on a.key_digest = decode(hex, 'hex')`;
+  return new Map(rows.map(({ digest, ...row }) => [digest, row]));
+};
+
+export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
+  const find = makeLoader(async (digests) => {
+    const rows = await findPrincipals(sql, digests);
+    return digests.map((digest) => rows.get(digest));
+  });
+  const cache = makeCache<AgentCaller | Fault>({
+    ...{ most: most_entries, ttl_ms: life_ms },
+    isKept: (caller) => !isFault(caller) && caller.owner_id !== null,
+  });
+  const read = async (digest: string): Promise<AgentCaller | Fault> => {
+    const started_ms = performance.now();
+    const row = await find(digest);
+    if (row === undefined) return refuseKey(started_ms);
+    const { suspended, ...agent } = row;
+    return suspended ? refuse(common_faults.ACCOUNT_SUSPENDED) : { kind: 'agent', ...agent };
+  };
+  return {
+    /** No promise when the key is cached; rejects when Postgres is needed and away. */
+    byKey(api_key: string): AgentCaller | Fault | Promise<AgentCaller | Fault> {
+      if (!isWellFormedKey(api_key)) return refuseKey(performance.now());
+      const digest = sha256(api_key, 'hex');
+      return cache.get(digest, () => read(digest));
+    },
+    /** For the process that changed the agent; call after the commit. */
+    forget: (agent_id: string) =>
+      cache.forgetWhere(
+        (_, caller) => caller === undefined || (!isFault(caller) && caller.id === agent_id),
+      ),
+  };
+};
+
+const key_as_token = /^(?:bearer +)?sk_/i;
+
+/** A token in the place of a key is refused like any other text, and as late. */
+const sayHeader = async (refused: Caller | Fault | Promise<Caller | Fault>) => {
+  const who = await refused;
+  const message = 'This is the token of a person; send it as Authorization: Bearer.';
+  return isFault(who) ? refuse(who.def, { message }) : who;
+};
+
+/** Whose credentials these are; an agent key that is cached costs no turn of the event loop. */
+export const makeAuthenticate = (
+  config: Config,
+  { principals, sessions }: { readonly principals: Principals; readonly sessions: Sessions },
+) => {
+  const admin_digest = config.ADMIN_KEY === undefined ? null : digestSecret(config.ADMIN_KEY);
+  return (credentials: Credentials): Caller | Fault | Promise<Caller | Fault> => {
+    const { api_key, authorization, admin_key } = credentials;
+    if (admin_key !== '') {
+      const right = admin_digest !== null && timingSafeEqual(digestSecret(admin_key), admin_digest);
+      return right ? { kind: 'admin' } : refuse(common_faults.INVALID_API_KEY);
+    }
+    if (api_key !== '') {
+      const who = principals.byKey(api_key);
+      return looksLikeSession(api_key) ? sayHeader(who) : who;
+    }
+    if (key_as_token.test(authorization)) {
+      const message = 'This is the key of an agent; send it in the X-API-Key header.';
+      return refuse(common_faults.INVALID_TOKEN, { message });
+    }
+    const token = bearerToken(authorization);
+    return token === '' ? refuse(common_faults.INVALID_TOKEN) : sessions.byToken(token);
+  };
+};
