@@ -40,7 +40,7 @@ export type CursorKind = 'id' | 'number' | 'time' | 'text';
 const isInt32 = (value: unknown): boolean =>
   Number.isInteger(value) && (value as number) === ((value as number) | 0);
 
-export interface PageAsk {
+export interface PageRequest {
   readonly limit: number;
   /** Rows after this key only; null on the first page. */
   readonly after: CursorKey | null;
@@ -93,7 +93,7 @@ interface PageQuery {
 }
 
 /** The page that a client asks for; a fault when the cursor is not one of this list. */
-export const readPage = (query: PageQuery, kinds: readonly CursorKind[]): PageAsk | Fault => {
+export const readPage = (query: PageQuery, kinds: readonly CursorKind[]): PageRequest | Fault => {
   if (query.cursor === undefined) {
     return { limit: query.limit, after: null, offset: query.offset ?? 0 };
   }
@@ -148,7 +148,7 @@ interface List<R> {
   readonly query: PageQuery;
   readonly plural: string;
   /** One row more than the page, to know whether it ends. */
-  read(page: PageAsk): Promise<readonly R[]>;
+  read(page: PageRequest): Promise<readonly R[]>;
   /** The members of the answer besides the rows. */
   count(): Promise<{ readonly total: number }>;
   show?(row: R): object;

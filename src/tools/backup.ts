@@ -29,7 +29,7 @@ interface TableFacts extends Table {
   readonly rows: number;
 }
 
-export const backup_format = 'prediction-forum backup 1';
+export const backup_format = 'prediction-forum backup 2';
 export const manifest_name = 'manifest.json';
 /** The table of a part; undefined for any other entry. */
 export const tableOfPart = (name: string): string | undefined =>

@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox';
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
-import type { PageAsk } from '../../http/page.js';
+import type { PageRequest } from '../../http/page.js';
 import { restoreKey, suspendKey } from '../events/index.js';
 import type { me_user_schema } from './schema.js';
 
@@ -108,7 +108,7 @@ export const clearOwner = async (db: Db, id: string, owner_id: string): Promise<
   return rows.count === 1;
 };
 
-export const readOwned = (db: Db, owner_id: string, page: PageAsk): Promise<AgentRow[]> =>
+export const readOwned = (db: Db, owner_id: string, page: PageRequest): Promise<AgentRow[]> =>
   db<AgentRow[]>`
     ${selectAgents(db)}
     where a.owner_id = ${owner_id}

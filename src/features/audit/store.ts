@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../db/client.js';
 import { newestFirst, readTotal } from '../../db/rows.js';
-import type { PageAsk } from '../../http/page.js';
+import type { PageRequest } from '../../http/page.js';
 import type { Caller } from '../../http/route.js';
 import { makeId } from '../../kit/ids.js';
 import { withoutControls } from '../../kit/text.js';
@@ -56,7 +56,7 @@ const conditions = (
   ${since === undefined ? db`` : db`and at >= ${since}::timestamptz`}
   ${until === undefined ? db`` : db`and at < ${until}::timestamptz`}`;
 
-export const listActs = (db: Db, query: AuditQuery, page: PageAsk): Promise<ActWire[]> =>
+export const listActs = (db: Db, query: AuditQuery, page: PageRequest): Promise<ActWire[]> =>
   db<ActWire[]>`
     select id, at, admin, act, subject_kind, subject_id, question_id, reason, details
     from audit_log

@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow } from '../../db/rows.js';
-import type { CursorKey, PageAsk } from '../../http/page.js';
+import type { CursorKey, PageRequest } from '../../http/page.js';
 import type { Hidden } from '../predictions/index.js';
 import type { CommentWire } from './schema.js';
 
@@ -73,7 +73,7 @@ export const pageOf = (
   db: Db,
   filter: Filter,
   order: Order,
-  { after, limit, offset }: PageAsk,
+  { after, limit, offset }: PageRequest,
 ) => db`(
   select *
   from comments c
@@ -83,7 +83,7 @@ export const pageOf = (
   offset ${offset}
 )`;
 
-export const listComments = (db: Db, filter: Filter, order: Order, page: PageAsk) =>
+export const listComments = (db: Db, filter: Filter, order: Order, page: PageRequest) =>
   db<CommentRow[]>`
     select ${columns(db)}
     from ${pageOf(db, filter, order, page)} c
@@ -91,7 +91,7 @@ export const listComments = (db: Db, filter: Filter, order: Order, page: PageAsk
     order by ${orderOf(db, order)}`;
 
 /** The threads of a question with a reply, and how many comments each has, the first included. */
-export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<
+export const listDebates = (db: Db, question_id: string, page: PageRequest) => db<
   (CommentRow & { readonly comment_count: number })[]
 >`
   select ${columns(db)}, (
@@ -103,7 +103,7 @@ export const listDebates = (db: Db, question_id: string, page: PageAsk) => db<
   join agents g on g.id = c.agent_id
   order by ${orderOf(db, 'top')}`;
 
-export const listDiscussions = (db: Db, filter: Filter, order: Order, page: PageAsk) => db<
+export const listDiscussions = (db: Db, filter: Filter, order: Order, page: PageRequest) => db<
   (CommentRow & { readonly question: string })[]
 >`
   select ${columns(db)}, q.question

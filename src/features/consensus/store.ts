@@ -1,6 +1,6 @@
 import { type Db, readPages, type Tx } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
-import type { PageAsk } from '../../http/page.js';
+import type { PageRequest } from '../../http/page.js';
 import { groupBy } from '../../kit/group-by.js';
 import {
   eventNames,
@@ -264,7 +264,7 @@ type SnapshotRow = Omit<Snapshot, 'moment'> & {
 export const listSnapshots = (
   db: Db,
   question_id: string,
-  { after, offset, limit }: PageAsk,
+  { after, offset, limit }: PageRequest,
 ): Promise<SnapshotRow[]> => {
   const [taken_at = null, reason = null] = (after ?? []) as (string | null)[];
   return db<SnapshotRow[]>`

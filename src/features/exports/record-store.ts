@@ -1,7 +1,7 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
 import { newestFirst } from '../../db/rows.js';
-import type { PageAsk } from '../../http/page.js';
+import type { PageRequest } from '../../http/page.js';
 import type { NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
 import type { PredictionRow } from '../predictions/index.js';
@@ -43,7 +43,7 @@ const selectOwn = (db: Db) => db`
   left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id`;
 
 /** Newest first; one row more than the page, to know whether it ends. */
-export const listOwn = (db: Db, agent_id: string, page: PageAsk) => db<OwnRow[]>`
+export const listOwn = (db: Db, agent_id: string, page: PageRequest) => db<OwnRow[]>`
   with entries as (
     select agent_id, question_id
     from predictions

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.js';
 import { newestFirst } from '../../db/rows.js';
-import type { PageAsk } from '../../http/page.js';
+import type { PageRequest } from '../../http/page.js';
 
 /** Hidden content, for admins; the queries use an index of hidden rows only. */
 
@@ -20,7 +20,7 @@ const hiddenRows = (db: Db, kind: ContentKind | undefined) => db`
   where hidden_at is not null and ${kind !== 'prediction'}`;
 
 /** The newest texts first; one row more than the page. */
-export const listHidden = (db: Db, kind: ContentKind | undefined, page: PageAsk) => {
+export const listHidden = (db: Db, kind: ContentKind | undefined, page: PageRequest) => {
   return db<HiddenRow[]>`
     select
       h.kind, h.id, h.question_id, h.agent_id as user_id, g.name as user_name, h.content,

@@ -1,6 +1,6 @@
 import type { Db, Sql, Tx } from '../../db/client.js';
 import { newestFirst } from '../../db/rows.js';
-import type { PageAsk } from '../../http/page.js';
+import type { PageRequest } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { starting_points, tierOf } from '../points/index.js';
 import type { NoticeKind } from './schema.js';
@@ -53,7 +53,7 @@ export interface NotificationRow {
 export const listNotifications = (
   db: Db,
   { agent_id, unread }: { readonly agent_id: string; readonly unread?: boolean | undefined },
-  page: PageAsk,
+  page: PageRequest,
 ) =>
   db<NotificationRow[]>`
     select

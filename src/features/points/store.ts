@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
-import type { PageAsk } from '../../http/page.js';
+import type { PageRequest } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { starting_points } from './rules.js';
 
@@ -68,7 +68,7 @@ export const openAccount = async (tx: Tx, agent_id: string, at: Date): Promise<v
 };
 
 /** Entries of one agent, newest first; one row more than the page, to know whether it ends. */
-export const readLedger = (db: Db, agent_id: string, page: PageAsk): Promise<LedgerRow[]> =>
+export const readLedger = (db: Db, agent_id: string, page: PageRequest): Promise<LedgerRow[]> =>
   db<LedgerRow[]>`
     select id, reason, amount, balance_after, subject_id, question_id, created_at
     from ledger

@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow, readTotal } from '../../db/rows.js';
-import type { CursorKey, PageAsk } from '../../http/page.js';
+import type { CursorKey, PageRequest } from '../../http/page.js';
 import { type PredictionRow, read_sql } from './columns.js';
 
 /** Predictions as they are read, shown and hidden. */
@@ -87,7 +87,7 @@ export const listPredictions = async (
   db: Db,
   question_id: string,
   sort: PredictionSort,
-  page: PageAsk,
+  page: PageRequest,
 ): Promise<readonly PredictionRow[]> => {
   const [first, second] = page.after ?? [];
   const seek =

@@ -1,6 +1,6 @@
 import type { Db, Fragment } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
-import type { CursorKey, CursorKind, PageAsk } from '../../http/page.js';
+import type { CursorKey, CursorKind, PageRequest } from '../../http/page.js';
 import { tagOf } from '../taxonomy/index.js';
 import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
 import { type QuestionRow, questionColumns } from './store.js';
@@ -140,7 +140,7 @@ const shownKey = (db: Db, sort: QuestionSort) =>
 export const listQuestions = async (
   db: Db,
   list: ListRequest,
-  page: PageAsk,
+  page: PageRequest,
 ): Promise<readonly ListedRow[]> => {
   const { is_ascending, counts, key } = orders[list.sort];
   const direction = is_ascending === true ? db`asc` : db`desc`;

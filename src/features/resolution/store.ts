@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
-import type { PageAsk } from '../../http/page.js';
+import type { PageRequest } from '../../http/page.js';
 import type { PointsRule } from '../points/index.js';
 import type { Stated } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
@@ -200,7 +200,7 @@ const conditions = (db: Db, { question_id, status }: DisputeFilter) => db`
   ${question_id === null ? db`` : db`and d.question_id = ${question_id}`}
   ${status === undefined ? db`` : db`and d.status = ${status}`}`;
 
-export const listDisputes = (db: Db, filter: DisputeFilter, page: PageAsk) =>
+export const listDisputes = (db: Db, filter: DisputeFilter, page: PageRequest) =>
   db<DisputeRow[]>`
     select ${disputeColumns(db)}
     from disputes d

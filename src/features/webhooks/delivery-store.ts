@@ -1,6 +1,6 @@
 import type { Db, Sql } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
-import type { PageAsk } from '../../http/page.js';
+import type { PageRequest } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { readOldest } from '../events/index.js';
 import type { DeliveryState } from './schema.js';
@@ -32,7 +32,9 @@ const isListed = (db: Db, { webhook_id, state }: DeliveryFilter) => db`
   d.webhook_id = ${webhook_id} and (${state}::text is null or d.state = ${state})`;
 
 /** Newest first: event ids grow with time. One row more than the page. */
-export const listDeliveries = (db: Db, filter: DeliveryFilter, page: PageAsk) => db<DeliveryRow[]>`
+export const listDeliveries = (db: Db, filter: DeliveryFilter, page: PageRequest) => db<
+  DeliveryRow[]
+>`
   select ${columns(db)}, a.last_attempt
   from deliveries d
   ${withEvent(db)}
