@@ -5,8 +5,7 @@ import {
   makeClosedLoop,
   makeLoad,
 } from './env/load-rounds.js';
-import { seed } from './env/seed.js';
-import { makeKeys, startService, startSetup, writeKeys } from './env/setup.js';
+import { startForum } from './env/setup.js';
 import { type Bench, ratioOf, type Subject } from './frame/bench.js';
 
 /**
@@ -40,13 +39,10 @@ export const bench: Bench = {
     burst_sockets_over_http: { of: ratioOf('burst_sockets', 'burst_http'), min: 1.3 },
   },
   async prepare(context) {
-    const setup = await startSetup(context);
-    const keys = makeKeys(agents);
-    const keys_file = writeKeys(context, keys);
-    // Two more warm up.
+    // Two more rounds warm up.
     const questions = Object.keys(ways).length * block * (context.rounds + 2);
-    await setup.createDatabase('service', (sql) => seed(sql, { keys, questions }));
-    const service = await startService(setup, { TRUSTED_PROXIES: '127.0.0.1' });
+    const env = { TRUSTED_PROXIES: '127.0.0.1' };
+    const { setup, keys_file, service } = await startForum(context, { agents, questions, env });
     const subjects = Object.entries(ways).map(([name, way]): Subject => {
       const run = makeLoad(setup, service, { ...way, keys_file });
       if (way.burst === undefined) return makeClosedLoop(name, context, run);

@@ -1,7 +1,7 @@
 import type { Sql } from '../src/db/client.js';
 import { best_connections, block, makeClosedLoop, makeLoad } from './env/load-rounds.js';
-import { agentId, questionId, seed } from './env/seed.js';
-import { makeKeys, startPeer, startService, startSetup, writeKeys } from './env/setup.js';
+import { agentId, questionId } from './env/seed.js';
+import { startForum, startPeer } from './env/setup.js';
 import { type Bench, ratioOf } from './frame/bench.js';
 
 /**
@@ -60,20 +60,13 @@ export const bench: Bench = {
     votes_over_conventional: { of: ratioOf('service_votes', 'conventional_votes'), min: 3 },
   },
   async prepare(context) {
-    const setup = await startSetup(context);
-    const keys = makeKeys(all_agents);
-    const keys_file = writeKeys(context, keys);
     const subjects = 4 * block * (context.rounds + 2);
-    const fill = async (sql: Sql): Promise<void> => {
-      await seed(sql, { keys, questions: subjects + 1 });
-      await seedComments(sql, subjects);
-    };
-    await setup.createDatabase('service', fill, ['conventional']);
+    const { setup, keys_file, service } = await startForum(context, {
+      ...{ agents: all_agents, questions: subjects + 1, copies: ['conventional'] },
+      fill: (sql) => seedComments(sql, subjects),
+    });
     const env = { POOL: String(peer_pool) };
-    const targets = [
-      await startService(setup),
-      await startPeer(setup, { name: 'conventional', env }),
-    ];
+    const targets = [service, await startPeer(setup, { name: 'conventional', env })];
     const stageOf = (kind: 'comment' | 'vote') => () =>
       targets.map((target) => {
         const run = makeLoad(setup, target, {

@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { runRound } from './env/load-rounds.js';
 import { rssMb, startMeter } from './env/processes.js';
-import { questionId, seed, seedPredictions } from './env/seed.js';
-import { makeKeys, startService, startSetup } from './env/setup.js';
+import { questionId, seedPredictions } from './env/seed.js';
+import { startForum } from './env/setup.js';
 import {
   type Bench,
-  type Formula,
+  type Figure,
   figureOf,
   ratioOf,
   type Sample,
@@ -64,13 +64,11 @@ const curl = async (url: string, signal?: AbortSignal): Promise<readonly number[
   return stdout.split(' ').map(Number);
 };
 
-/** The largest of one formula for each format. */
+/** The largest of a figure of each format. */
 const worst =
-  (formulaOf: (format: Format) => Formula): Formula =>
-  (of) => {
-    const values = formats.map((format) => formulaOf(format)(of));
-    return Math.max(...values.map((value) => value ?? Number.NaN));
-  };
+  (figureOfFormat: (format: Format) => Figure['of']): Figure['of'] =>
+  (round) =>
+    Math.max(...formats.map((format) => figureOfFormat(format)(round) ?? Number.NaN));
 
 export const bench: Bench = {
   question: 'How fast do a million predictions leave in each format, and what does it cost others?',
@@ -85,15 +83,14 @@ export const bench: Bench = {
   },
   async prepare(context) {
     const { quick, seconds } = context;
-    const setup = await startSetup(context);
     const questions = quick ? quick_questions : all_questions;
     const rows = agents * questions;
     context.log(`Making ${rows} predictions …`);
-    await setup.createDatabase('service', async (sql) => {
-      await seed(sql, { keys: makeKeys(agents), questions });
-      await seedPredictions(sql, { agents, questions, from_ms: Date.now() - 10 * 86_400_000 });
+    const from_ms = Date.now() - 10 * 86_400_000;
+    const { setup, service: target } = await startForum(context, {
+      ...{ agents, questions },
+      fill: (sql) => seedPredictions(sql, { agents, questions, from_ms }),
     });
-    const target = await startService(setup);
     // The first garbage of a process is collected by then.
     await delay(3_000);
     const idle_mb = rssMb(target.watched());

@@ -1,15 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Numbered, nowMs, startEmitter } from './env/events.js';
 import { startMeter } from './env/processes.js';
-import { seed } from './env/seed.js';
-import {
-  makeKeys,
-  type Setup,
-  startPeer,
-  startService,
-  startSetup,
-  type Target,
-} from './env/setup.js';
+import { type Setup, startForum, startPeer, type Target } from './env/setup.js';
 import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/bench.js';
 import type { FanoutHandlers } from './peers/fanout.js';
 import { type Dialect, dialectOf, plain, startSubscribers } from './sockets.js';
@@ -99,15 +91,6 @@ const makeSubjects = (setup: Setup, group: Subscribers, fanout: FanoutTarget) =>
   return { most, at_rate: { name: `${name}_at_${rate}`, round: () => run(seconds, true) } };
 };
 
-const startServiceFanout = async (setup: Setup): Promise<FanoutTarget> => {
-  await setup.createDatabase('service', (sql) => seed(sql, { keys: makeKeys(64), questions: 64 }));
-  const target = await startService(setup, { TRUSTED_PROXIES: '127.0.0.1' });
-  const emit = await startEmitter(setup, target.sql);
-  const event = 'prediction.placed';
-  const publish = (events: readonly Numbered[]) => emit(events.map((one) => ({ ...one, event })));
-  return { target, dialect: dialectOf('all'), publish };
-};
-
 const startPeerFanout = async (
   setup: Setup,
   name: string,
@@ -135,10 +118,15 @@ export const bench: Bench = {
     p99_ms_at_200: { of: figureOf(`service_at_${rate}`, 'p99_ms'), max: 50 },
   },
   async prepare(context) {
-    const setup = await startSetup(context);
+    const { setup, service: target } = await startForum(context, {
+      ...{ agents: 64, questions: 64, env: { TRUSTED_PROXIES: '127.0.0.1' } },
+    });
     const group = startSubscribers(context);
+    const emit = await startEmitter(setup, target.sql);
+    const event = 'prediction.placed';
+    const publish = (events: readonly Numbered[]) => emit(events.map((one) => ({ ...one, event })));
     const [service, uws, ws, io] = [
-      await startServiceFanout(setup),
+      { target, dialect: dialectOf('all'), publish },
       await startPeerFanout(setup, 'uws', plain),
       await startPeerFanout(setup, 'ws', plain),
       await startPeerFanout(setup, 'socketio', socketio),

@@ -6,15 +6,8 @@ import {
   makeLoad,
   type RunRound,
 } from './env/load-rounds.js';
-import { questionId, seed } from './env/seed.js';
-import {
-  makeKeys,
-  startPeer,
-  startService,
-  startSetup,
-  type Target,
-  writeKeys,
-} from './env/setup.js';
+import { questionId } from './env/seed.js';
+import { startForum, startPeer, startService, type Target } from './env/setup.js';
 import { type Bench, figureOf, ratioOf } from './frame/bench.js';
 import { makePgbench } from './peers/pgbench.js';
 
@@ -56,17 +49,13 @@ export const bench: Bench = {
   async prepare(context) {
     const { seconds } = context;
     const has_pgbench = spawnSync('pgbench', ['--version']).status === 0;
-    const setup = await startSetup(context);
-    const keys = makeKeys(agents);
-    const keys_file = writeKeys(context, keys);
-    // Of each round of the other loads, and of what warms them up; the last ones are for the wide load.
+    // Of each round of the other loads, and of what warms them up; the last are for the wide load.
     const narrow = block * 8 * (context.rounds + 2);
     const subjects = Array.from({ length: wide_questions }, (_, n) => questionId(narrow + n));
-    const questions = narrow + wide_questions;
-    const copies = ['service_two', 'conventional', 'pgbench'];
-    await setup.createDatabase('service', (sql) => seed(sql, { keys, questions }), copies);
-
-    const service = await startService(setup);
+    const { setup, keys_file, service } = await startForum(context, {
+      ...{ agents, questions: narrow + wide_questions },
+      copies: ['service_two', 'conventional', 'pgbench'],
+    });
     const two_env = { API_PROCESSES: '2', REDIS_PREFIX: 'two' };
     const service_two = await startService(setup, two_env, 'service_two');
     const env = { POOL: String(peer_pool) };

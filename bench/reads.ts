@@ -1,16 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { block, makeLoad, runRound } from './env/load-rounds.js';
-import { questionId, seed } from './env/seed.js';
-import {
-  makeKeys,
-  type Peer,
-  startLoader,
-  startPeer,
-  startService,
-  startSetup,
-  type Target,
-  writeKeys,
-} from './env/setup.js';
+import { questionId } from './env/seed.js';
+import { type Peer, startForum, startLoader, startPeer, type Target } from './env/setup.js';
 import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/bench.js';
 import { latenciesOf } from './load/load.js';
 import { predictBody, predictPath } from './load/requests.js';
@@ -70,14 +61,11 @@ export const bench: Bench = {
     stale_p99_ms: { of: figureOf('staleness', 'stale_p99_ms'), max: 100 },
   },
   async prepare(context) {
-    const setup = await startSetup(context);
-    const keys = makeKeys(agents);
-    const keys_file = writeKeys(context, keys);
     // Three subjects of four kinds, the rounds of probes, and the questions of the probes.
     const blocks = 12 * (context.rounds + 1) + 2 * context.rounds;
-    await setup.createDatabase('service', (sql) => seed(sql, { keys, questions: block * blocks }));
-    const service = await startService(setup);
-
+    const { setup, keys, keys_file, service } = await startForum(context, {
+      ...{ agents, questions: block * blocks },
+    });
     const runPlacing = makeLoad({ ...setup, loader: startLoader(context) }, service, {
       ...{ kind: 'predict', keys_file, agents, in_flight: 32 },
     });

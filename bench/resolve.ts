@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sql } from '../src/db/client.js';
 import { block, makeLoad, waitUntilEmpty } from './env/load-rounds.js';
-import { questionId, seed, seedForecasts } from './env/seed.js';
-import { makeKeys, startService, startSetup, type Target, writeKeys } from './env/setup.js';
+import { questionId, seedForecasts } from './env/seed.js';
+import { startForum, type Target, writeKeys } from './env/setup.js';
 import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/bench.js';
 
 /**
@@ -81,35 +81,36 @@ export const bench: Bench = {
   },
   async prepare(context) {
     const { quick, rounds, seconds } = context;
-    const setup = await startSetup(context);
     const size = quick ? quick_predictions : predictions;
     const resolved = Array.from({ length: rounds + 1 }, (_, n) => questionId(n));
     context.log(`${resolved.length} questions with ${size} predictions each are being made …`);
-    const keys = makeKeys(size);
-    await setup.createDatabase('service', async (sql) => {
-      await seed(sql, { keys, questions: resolved.length + block * (2 * rounds + 2) });
-      for (const question of resolved.keys()) {
-        await seedForecasts(sql, { question, first_agent: 0, count: size, events: false });
-      }
-      await sql`
-        update questions set status = 'closed', closed_at = now() where id = any (${resolved})`;
+    const { setup, keys, service } = await startForum(context, {
+      ...{ agents: size, questions: resolved.length + block * (2 * rounds + 2) },
+      env: { ADMIN_KEY: admin_key },
+      async fill(sql) {
+        for (const question of resolved.keys()) {
+          await seedForecasts(sql, { question, first_agent: 0, count: size, events: false });
+        }
+        await sql`
+          update questions set status = 'closed', closed_at = now() where id = any (${resolved})`;
+      },
     });
+    const { sql } = service;
     // Spread over all of them, so that some are in the chunk at hand at any time.
     const spread = keys.filter((_, n) => n % (size / writers) === 0);
-    const target = await startService(setup, { ADMIN_KEY: admin_key });
-    const waitForBoards = () => waitUntilEmpty(target.sql, ['standing_changes']);
+    const waitForBoards = () => waitUntilEmpty(sql, ['standing_changes']);
     await waitForBoards();
 
-    const write = makeLoad(setup, target, {
+    const write = makeLoad(setup, service, {
       ...{ kind: 'predict', keys_file: writeKeys(context, spread), agents: writers },
       ...{ in_flight: 32, idOf: (n) => questionId(resolved.length + n) },
     });
     const questions = resolved.values();
     const resolving = async (for_seconds: number): Promise<Sample> => {
       const question_id = questions.next().value as string;
-      const during = async () => ({ resolve_s: await resolveOnce(target, question_id) });
+      const during = async () => ({ resolve_s: await resolveOnce(service, question_id) });
       const sample = await write({ rate, seconds: for_seconds, during });
-      await checkBooks(target.sql, question_id, size);
+      await checkBooks(sql, question_id, size);
       // The boards follow for a while; the next round should not begin in the middle of that.
       await waitForBoards();
       return sample;

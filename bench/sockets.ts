@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startChild } from './env/child.js';
 import { rssMb } from './env/processes.js';
 import { questionId } from './env/seed.js';
-import { startPeer, startService, startSetup, type Target } from './env/setup.js';
+import { startForum, startPeer, type Target } from './env/setup.js';
 import { type Bench, type BenchContext, figureOf, type Subject } from './frame/bench.js';
 import type { SubscribeJob, SubscriberHandlers } from './load/subscriber-process.js';
 
@@ -67,9 +67,9 @@ export const bench: Bench = {
         },
       };
     };
-    const setup = await startSetup(context);
-    await setup.createDatabase('service');
-    const service = await startService(setup, { TRUSTED_PROXIES: '127.0.0.1' });
+    const { setup, service } = await startForum(context, {
+      ...{ agents: 1, questions: 1, env: { TRUSTED_PROXIES: '127.0.0.1' } },
+    });
     const peer = await startPeer(setup, { name: 'uws', module: 'fanout' });
     const subjects = [
       makeSubject(service, dialectOf(`question:${questionId(0)}`)),

@@ -12,9 +12,16 @@ import { makeDevCa } from '../src/process/embedded/dev-ca.js';
 import { startChild } from './env/child.js';
 import { makeBody, nowMs, startEmitter } from './env/events.js';
 import { startMeter } from './env/processes.js';
-import { agentId, seed } from './env/seed.js';
-import { makeKeys, type Setup, startPeer, startService, startSetup } from './env/setup.js';
-import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/bench.js';
+import { agentId } from './env/seed.js';
+import { type Setup, startForum, startPeer } from './env/setup.js';
+import {
+  type Bench,
+  type BenchContext,
+  figureOf,
+  ratioOf,
+  type Sample,
+  type Subject,
+} from './frame/bench.js';
 import type { ReceiverHandlers } from './load/receiver-process.js';
 import type { DeliveryJob } from './peers/bullmq-worker.js';
 
@@ -100,7 +107,7 @@ const emitAtRate = async (count: number, emit: Sender['emit']): Promise<void> =>
   await Promise.all(running);
 };
 
-const startReceivers = async ({ context }: Setup) => {
+const startReceivers = async (context: BenchContext) => {
   const made = await makeDevCa();
   const write = (name: 'ca' | 'key' | 'cert'): string => {
     const file = path.join(context.folder, `receivers-${name}.pem`);
@@ -127,16 +134,8 @@ interface Sender {
   settle?(): Promise<void>;
 }
 
-const startForum = async (setup: Setup, receivers: Receivers) => {
+const startService = async (context: BenchContext, receivers: Receivers) => {
   let dead_id = '';
-  await setup.createDatabase('service', async (sql) => {
-    await seed(sql, { keys: makeKeys(owners), questions: 1 });
-    await addHooks(sql, backlog, receivers.base);
-    await addHooks(sql, flow, receivers.base);
-    dead_id = await addHooks(sql, dead, receivers.base);
-    await recordBacklog(sql, dead.event, dead_due);
-    await setDead(sql, false);
-  });
   /** Makes all deliveries of the dead endpoint due, or none for as long as the bench takes. */
   const setDead = async (sql: Sql, is_on: boolean): Promise<void> => {
     const moved = await sql`
@@ -146,12 +145,21 @@ const startForum = async (setup: Setup, receivers: Receivers) => {
     await sql`update webhooks set paused_until = null, trips = 0 where id = ${dead_id}`;
     if (moved.count < dead_due / 2) throw new Error(`Only ${moved.count} deliveries are due.`);
   };
-  const { sql, watched } = await startService(setup, {
-    SECRET_KEY: secret_key,
-    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-    WEBHOOK_CA_FILE: receivers.ca_file,
-    WEBHOOK_ALLOW_IN_PRODUCTION: 'true',
+  const { setup, service } = await startForum(context, {
+    ...{ agents: owners, questions: 1 },
+    async fill(sql) {
+      await addHooks(sql, backlog, receivers.base);
+      await addHooks(sql, flow, receivers.base);
+      dead_id = await addHooks(sql, dead, receivers.base);
+      await recordBacklog(sql, dead.event, dead_due);
+      await setDead(sql, false);
+    },
+    env: {
+      ...{ SECRET_KEY: secret_key, WEBHOOK_CA_FILE: receivers.ca_file },
+      ...{ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', WEBHOOK_ALLOW_IN_PRODUCTION: 'true' },
+    },
   });
+  const { sql, watched } = service;
   const emit = await startEmitter(setup, sql);
   const sender: Sender = {
     watched,
@@ -171,7 +179,7 @@ const startForum = async (setup: Setup, receivers: Receivers) => {
       while ((await look()).length > 0) await delay(50);
     },
   };
-  return { sender, setDead: (is_on: boolean) => setDead(sql, is_on) };
+  return { setup, sender, setDead: (is_on: boolean) => setDead(sql, is_on) };
 };
 
 const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Sender> => {
@@ -218,9 +226,8 @@ export const bench: Bench = {
   },
   async prepare(context) {
     const { quick, seconds } = context;
-    const setup = await startSetup(context);
-    const receivers = await startReceivers(setup);
-    const { sender: forum, setDead } = await startForum(setup, receivers);
+    const receivers = await startReceivers(context);
+    const { setup, sender: forum, setDead } = await startService(context, receivers);
     const bullmq = await startBullmq(setup, receivers);
 
     /** Runs until everything has arrived, and returns how fast and how late. */

@@ -15,6 +15,7 @@ import type { BenchContext } from '../frame/bench.js';
 import type { LoadHandlers } from '../load/load-process.js';
 import { type Child, type Handlers, startChild } from './child.js';
 import { commandOf, treeOf } from './processes.js';
+import { seed } from './seed.js';
 
 /**
  * Starts what a bench needs: one Postgres and one Redis for all subjects, the same that `npm start`
@@ -30,12 +31,6 @@ export interface Setup {
   urlOf(database: string): string;
   /** A pool that closes at the end of the bench. */
   open(database: string): Sql;
-  /** A migrated database that `fill` fills; `copies` equal it in every byte. */
-  createDatabase(
-    name: string,
-    fill?: (sql: Sql) => Promise<unknown>,
-    copies?: readonly string[],
-  ): Promise<void>;
 }
 
 /** A server under load: the service, or a peer. */
@@ -56,7 +51,7 @@ const openPool = (url: string): Sql => {
   return openSql({ url, pool: 2, prepare: true, name: 'bench', ...deadlines });
 };
 
-export const startSetup = async (context: BenchContext): Promise<Setup> => {
+const startSetup = async (context: BenchContext): Promise<Setup> => {
   const { onClose, log } = context;
   const data_dir = path.join(context.folder, 'stores');
   makeDataFolder(data_dir);
@@ -82,18 +77,6 @@ export const startSetup = async (context: BenchContext): Promise<Setup> => {
       onClose(() => sql.end({ timeout: 5 }));
       return sql;
     },
-    async createDatabase(name, fill, copies = []) {
-      await admin.unsafe(`create database ${name} owner forum`);
-      await migrate(urlOf(name));
-      const sql = openPool(urlOf(name));
-      await fill?.(sql);
-      // Without statistics the first round would run on other plans than the rest.
-      await sql`vacuum analyze`;
-      await sql.end({ timeout: 5 });
-      for (const copy of copies) {
-        await admin.unsafe(`create database ${copy} owner forum template ${name}`);
-      }
-    },
   };
 };
 
@@ -103,8 +86,41 @@ export const startLoader = ({ onClose }: BenchContext): Child<LoadHandlers> => {
   return child;
 };
 
-export const makeKeys = (count: number): readonly string[] =>
-  Array.from({ length: count }, makeApiKey);
+export interface ForumOptions {
+  readonly agents: number;
+  readonly questions: number;
+  /** Adds to the seeded database. */
+  readonly fill?: (sql: Sql) => Promise<unknown>;
+  /** Names of further databases that equal it in every byte. */
+  readonly copies?: readonly string[];
+  /** Settings of the service. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The service on a seeded database, and the keys of its agents. */
+export const startForum = async (context: BenchContext, options: ForumOptions) => {
+  const { agents, questions, fill, copies = [], env } = options;
+  const setup = await startSetup(context);
+  const { admin, urlOf } = setup;
+  const keys = Array.from({ length: agents }, makeApiKey);
+  await admin`create database service owner forum`;
+  await migrate(urlOf('service'));
+  const sql = openPool(urlOf('service'));
+  await seed(sql, { keys, questions });
+  await fill?.(sql);
+  // Without statistics the first round would run on other plans than the rest.
+  await sql`vacuum analyze`;
+  await sql.end({ timeout: 5 });
+  for (const copy of copies) {
+    await admin.unsafe(`create database ${copy} owner forum template service`);
+  }
+  return {
+    setup,
+    keys,
+    keys_file: writeKeys(context, keys),
+    service: await startService(setup, env),
+  };
+};
 
 /** The keys in a file that the load generator reads. */
 export const writeKeys = ({ folder }: BenchContext, keys: readonly string[]): string => {

@@ -2,12 +2,15 @@
  * A bench answers one question. It measures several subjects in one run, on one machine and one
  * database, so that their ratios mean something even where absolute figures do not.
  */
+export interface Bench {
+  readonly question: string;
+  readonly figures: Readonly<Record<string, Figure>>;
+  /** A later stage may depend on the medians of earlier ones. */
+  prepare(context: BenchContext): Promise<readonly ((so_far: Summaries) => Stage)[]>;
+}
 
-/** The figures of one round of one subject: `per_second`, `p50_ms`, `p99_ms`, `rss_mb`, … */
-export type Sample = Readonly<Record<string, number>>;
-
-/** One sample of each subject: of one round, or the medians of all rounds. */
-export type Summaries = Readonly<Record<string, Sample | undefined>>;
+/** Subjects that are measured in alternating order. */
+export type Stage = readonly Subject[];
 
 export interface Subject {
   readonly name: string;
@@ -17,8 +20,19 @@ export interface Subject {
   round(): Promise<Sample>;
 }
 
-/** Subjects that are measured in alternating order; a later stage may depend on earlier ones. */
-export type Stage = (so_far: Summaries) => readonly Subject[];
+/** The figures of one round of one subject: `per_second`, `p50_ms`, `p99_ms`, `rss_mb`, … */
+export type Sample = Readonly<Record<string, number>>;
+
+/** One sample of each subject: of one round, or the medians of all rounds. */
+export type Summaries = Readonly<Record<string, Sample | undefined>>;
+
+export interface Figure {
+  /** Its value in one round; undefined where a subject is missing. */
+  readonly of: (round: Summaries) => number | undefined;
+  /** Its floor or ceiling. */
+  readonly min?: number;
+  readonly max?: number;
+}
 
 export interface BenchContext {
   readonly rounds: number;
@@ -37,52 +51,33 @@ export interface BenchContext {
   readonly stop: AbortSignal;
 }
 
-/** A figure of the samples of one round; undefined where a subject is missing. */
-export type Formula = (of: Summaries) => number | undefined;
-
-export interface Figure {
-  readonly of: Formula;
-  /** Its floor or ceiling. */
-  readonly min?: number;
-  readonly max?: number;
-}
-
-export interface Bench {
-  readonly question: string;
-  readonly figures: Readonly<Record<string, Figure>>;
-  prepare(context: BenchContext): Promise<readonly Stage[]>;
-}
-
 export const figureOf =
-  (subject: string, figure: string): Formula =>
-  (of) =>
-    of[subject]?.[figure];
+  (subject: string, name: string): Figure['of'] =>
+  (round) =>
+    round[subject]?.[name];
 
 /** One figure of `subject` ÷ that of `peer`. */
 export const ratioOf =
-  (subject: string, peer: string, figure = 'per_second'): Formula =>
-  (of) => {
-    const above = of[subject]?.[figure];
-    const below = of[peer]?.[figure];
+  (subject: string, peer: string, name = 'per_second'): Figure['of'] =>
+  (round) => {
+    const [above, below] = [round[subject]?.[name], round[peer]?.[name]];
     return above === undefined || !below ? undefined : above / below;
   };
 
 /** The middle value, or the mean of the two middle ones. */
 export const median = (values: readonly number[]): number => {
   const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1
-    ? sorted[middle]!
-    : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
+  const middle = (sorted.length - 1) / 2;
+  return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2;
 };
 
 /** The medians of the figures that all rounds of a subject have. */
 const summarise = (rounds: readonly Summaries[]): Summaries =>
   Object.fromEntries(
-    Object.entries(rounds[0] ?? {}).map(([subject, sample = {}]) => {
-      const medians = Object.keys(sample).flatMap((figure) => {
-        const values = rounds.flatMap((round) => round[subject]?.[figure] ?? []);
-        return values.length === rounds.length ? [[figure, median(values)] as const] : [];
+    Object.entries(rounds[0]!).map(([subject, sample = {}]) => {
+      const medians = Object.keys(sample).flatMap((name) => {
+        const values = rounds.flatMap((round) => round[subject]?.[name] ?? []);
+        return values.length === rounds.length ? [[name, median(values)] as const] : [];
       });
       return [subject, Object.fromEntries(medians)];
     }),
@@ -93,15 +88,14 @@ const summarise = (rounds: readonly Summaries[]): Summaries =>
  * after the other, and a shared machine changes between rounds. One that could not be measured is
  * null, and its floor is not met.
  */
-const judge = ({ of, min, max }: Figure, rounds: readonly Summaries[]) => {
-  const values = rounds.map(of).filter((value) => value !== undefined);
+const judge = ({ of, min = -Infinity, max = Infinity }: Figure, rounds: readonly Summaries[]) => {
+  const values = rounds.flatMap((round) => of(round) ?? []);
   const value = values.length < rounds.length ? Number.NaN : median(values);
-  const bound = min ?? max;
-  const met = bound === undefined || (min === undefined ? value <= bound : value >= bound);
-  return { value: Number.isFinite(value) ? value : null, min, max, met };
+  const has_bound = min > -Infinity || max < Infinity;
+  const met = !has_bound || (value >= min && value <= max);
+  return { value: Number.isFinite(value) ? value : null, min, max, has_bound, met };
 };
 
-export type Judged = ReturnType<typeof judge>;
 export type Result = Awaited<ReturnType<typeof runBench>>;
 
 export const formatNumber = (value: number): string =>
@@ -109,9 +103,7 @@ export const formatNumber = (value: number): string =>
 
 /** The figures of a subject on one line. */
 export const formatSample = (name: string, sample: Sample): string => {
-  const figures = Object.entries(sample).map(
-    ([figure, value]) => `${figure} ${formatNumber(value)}`,
-  );
+  const figures = Object.entries(sample).map(([key, value]) => `${key} ${formatNumber(value)}`);
   return `${name.padEnd(24)} ${figures.join('  ')}`;
 };
 
@@ -125,8 +117,8 @@ export const runBench = async (bench: Bench, context: BenchContext) => {
   const isWanted = ({ name }: Subject): boolean =>
     only === undefined || only.some((start) => name.startsWith(start));
   const rounds = Array.from({ length: context.rounds }, (): Record<string, Sample> => ({}));
-  for (const makeSubjects of await bench.prepare(context)) {
-    const subjects = makeSubjects(summarise(rounds)).filter(isWanted);
+  for (const makeStage of await bench.prepare(context)) {
+    const subjects = makeStage(summarise(rounds)).filter(isWanted);
     for (const subject of subjects) {
       stop.throwIfAborted();
       await subject.warmUp?.();
@@ -140,17 +132,12 @@ export const runBench = async (bench: Bench, context: BenchContext) => {
       }
     }
   }
-  if (Object.keys(rounds[0]!).length === 0) {
-    throw new Error(`No subject begins with ${only?.join(' or ')}.`);
-  }
+  const subjects = summarise(rounds);
+  if (Object.keys(subjects).length === 0) throw new Error(`No subject begins with ${only}.`);
   const judged = Object.entries(bench.figures)
-    .map(([name, figure]) => [name, judge(figure, rounds)] as const)
+    .map(([name, figure]) => ({ name, ...judge(figure, rounds) }))
     // Where only some subjects are measured, the figures of the others are no failure.
-    .filter(([, { value }]) => only === undefined || value !== null);
-  return {
-    subjects: summarise(rounds),
-    figures: Object.fromEntries(judged),
-    /** Every figure with a floor meets it. */
-    met: judged.every(([, { met }]) => met),
-  };
+    .filter(({ value }) => only === undefined || value !== null);
+  /** Met: every figure with a floor meets it. */
+  return { subjects, figures: judged, met: judged.every(({ met }) => met) };
 };

@@ -7,7 +7,6 @@ import {
   type BenchContext,
   formatNumber,
   formatSample,
-  type Judged,
   type Result,
   runBench,
 } from './bench.js';
@@ -38,38 +37,35 @@ export const readArguments = (argv: readonly string[]) => {
       quick: { type: 'boolean', default: false },
     },
   });
-  const [bench = '', ...others] = positionals;
+  const [name = '', ...others] = positionals;
   const { quick, only } = values;
   const rounds = Number(values.rounds ?? (quick ? 1 : 5));
   const seconds = Number(values.seconds ?? (quick ? 2 : 8));
   const is_whole = [rounds, seconds].every((n) => Number.isInteger(n) && n >= 1 && n <= 600);
-  if (!names.includes(bench) || others.length > 0 || !is_whole) throw new Error(usage);
-  return {
-    ...{ bench, rounds, seconds, quick },
-    ...(only === undefined ? {} : { only: only.split(',') }),
-  };
+  if (!names.includes(name) || others.length > 0 || !is_whole) throw new Error(usage);
+  return { name, rounds, seconds, quick, ...(only === undefined ? {} : { only: only.split(',') }) };
 };
 
 /** True when every floor is met. */
 export const runCommand = async (argv: readonly string[]): Promise<boolean> => {
-  const args = readArguments(argv);
+  const { name, ...options } = readArguments(argv);
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => stop.abort(new Error('Interrupted.')));
   }
-  const folder = mkdtempSync(path.join(os.tmpdir(), `pf-bench-${args.bench}-`));
+  const folder = mkdtempSync(path.join(os.tmpdir(), `pf-bench-${name}-`));
   // Postgres runs as another user under root and has to pass through.
   chmodSync(folder, 0o711);
   const closers: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
   const context: BenchContext = {
-    ...{ ...args, folder, stop: stop.signal },
+    ...{ ...options, folder, stop: stop.signal },
     log: (line) => void process.stderr.write(`${line}\n`),
     onClose: (close) => void closers.push(close),
   };
   try {
-    const bench = await loadBench(args.bench);
+    const bench = await loadBench(name);
     const result = await runBench(bench, context);
-    process.stdout.write(`${args.bench}: ${bench.question}\n${printable(result, context)}\n`);
+    process.stdout.write(`${name}: ${bench.question}\n${printable(result, context)}\n`);
     return result.met;
   } finally {
     for (const close of closers.reverse()) {
@@ -79,9 +75,16 @@ export const runCommand = async (argv: readonly string[]): Promise<boolean> => {
   }
 };
 
-const figureLine = (name: string, { value, min, max, met }: Judged): string => {
-  const bound = min === undefined ? `at most ${max}` : `at least ${min}`;
-  const verdict = (min ?? max) === undefined ? '' : `  ${met ? 'met' : 'NOT MET'}: ${bound}`;
+const figureLine = ({
+  name,
+  value,
+  min,
+  max,
+  has_bound,
+  met,
+}: Result['figures'][number]): string => {
+  const bound = max < Infinity ? `at most ${max}` : `at least ${min}`;
+  const verdict = has_bound ? `  ${met ? 'met' : 'NOT MET'}: ${bound}` : '';
   return `${name.padEnd(32)}${(value === null ? '–' : formatNumber(value)).padStart(10)}${verdict}`;
 };
 
@@ -93,20 +96,16 @@ export const printable = (
   { subjects, figures, met }: Result,
   { rounds, seconds, quick }: Pick<BenchContext, 'rounds' | 'seconds' | 'quick'>,
 ): string => {
-  const is_disturbed = Object.values(subjects).some(
-    (sample) => (sample?.['others_cores'] ?? 0) > quiet_cores,
-  );
+  const samples = Object.entries(subjects).map(([name, sample = {}]) => ({ name, sample }));
+  const is_disturbed = samples.some(({ sample }) => sample['others_cores']! > quiet_cores);
   return [
     `${os.cpus()[0]?.model}, ${os.availableParallelism()} cores, Node ${process.version}; ` +
-      `medians of ${rounds} rounds of ${seconds} s${quick ? ' (quick)' : ''}`,
+      `medians of ${rounds} rounds of ${seconds} s${quick ? ' (quick)' : ''}\n`,
+    ...samples.map(({ name, sample }) => formatSample(name, sample)),
     '',
-    ...Object.entries(subjects).map(([name, sample = {}]) => formatSample(name, sample)),
+    ...figures.map(figureLine),
     '',
-    ...Object.entries(figures).map(([name, figure]) => figureLine(name, figure)),
-    '',
-    ...(is_disturbed
-      ? ['Other work used the machine meanwhile (others_cores); measure again when it is quiet.']
-      : []),
+    ...(is_disturbed ? ['Other work used the machine meanwhile; measure again.'] : []),
     met ? 'All floors are met.' : 'A floor is not met.',
   ].join('\n');
 };

@@ -85,7 +85,7 @@ t.test('subjects are compared within each round, and the median of that counts',
     makeSubject('old', samplesOf(20, 5, 20)),
   ];
   const figures = { ratio: { of: ratioOf('new', 'old') } };
-  t.match((await run([subjects], { figures })).figures, { ratio: { value: 4, met: true } });
+  t.match((await run([subjects], { figures })).figures, [{ name: 'ratio', value: 4, met: true }]);
 });
 
 t.test('a later stage sees the medians of the earlier ones', async (t) => {
@@ -119,7 +119,7 @@ for (const { name, value, figure, met } of [
     const figures = { speed: { of: figureOf('a', 'per_second'), ...figure } };
     const subjects = [makeSubject('a', samplesOf(value, value, value))];
     const result = await run([subjects], { figures });
-    t.match(result.figures, { speed: { value: Number.isNaN(value) ? null : value, met } });
+    t.match(result.figures, [{ value: Number.isNaN(value) ? null : value, met }]);
     t.equal(result.met, met);
   });
 }
@@ -131,17 +131,18 @@ const both = {
 
 t.test('a subject that is missing leaves its floor unmet', async (t) => {
   const result = await run([[makeSubject('fast', samplesOf(3, 3, 3))]], { figures: both });
-  t.match(result, { met: false, figures: { ratio: { value: null }, alone: { met: true } } });
+  t.match(result, { met: false, figures: [{ value: null, met: false }, { met: true }] });
 });
 
 t.test('of some subjects only their own figures are held against a floor', async (t) => {
   const subjects = [makeSubject('fast', samplesOf(3, 3, 3)), makeSubject('slow', [])];
   const result = await run([subjects], { figures: both, only: ['fa'] });
   t.equal(result.met, true);
-  t.same(Object.keys(result.figures), ['alone']);
+  t.match(result.figures, [{ name: 'alone' }]);
+  t.equal(result.figures.length, 1);
   t.same(Object.keys(result.subjects), ['fast']);
   const none = run([[makeSubject('fast', [])]], { figures: both, only: ['quick', 'odd'] });
-  await t.rejects(none, /No subject begins with quick or odd/);
+  await t.rejects(none, /No subject begins with quick,odd/);
 });
 
 t.test('an interrupted run ends between two rounds, and an invalid round ends it', async (t) => {
@@ -156,7 +157,7 @@ t.test('an interrupted run ends between two rounds, and an invalid round ends it
 });
 
 t.test('arguments: defaults, the quick form, and refusals that say how to call it', async (t) => {
-  t.same(readArguments(['predict']), { bench: 'predict', rounds: 5, seconds: 8, quick: false });
+  t.same(readArguments(['predict']), { name: 'predict', rounds: 5, seconds: 8, quick: false });
   t.match(readArguments(['predict', '--quick']), { rounds: 1, seconds: 2 });
   const full = ['--rounds', '600', '--seconds', '1', '--only', 'service,uws', 'reads'];
   t.match(readArguments(full), { rounds: 600, seconds: 1, only: ['service', 'uws'] });
@@ -180,7 +181,7 @@ t.test('the result as text: subjects, figures with their floors, a verdict', asy
   const text = printable(result, { rounds: 3, seconds: 1, quick: true });
   t.match(text, /medians of 3 rounds of 1 s \(quick\)\n\nfast +per_second 3,000\n/);
   t.match(text, /ratio +3 {2}met: at least 2\n/);
-  t.match(text, /Other work used the machine meanwhile .*\nAll floors are met\.$/);
+  t.match(text, /Other work used the machine meanwhile.*\nAll floors are met\.$/);
 });
 
 t.test('every bench can be loaded, and asks a question', async (t) => {
