@@ -26,29 +26,29 @@ import type { ReceiverHandlers } from './load/receiver-process.js';
 import type { DeliveryJob } from './peers/bullmq-worker.js';
 
 /**
- * Signed HTTPS deliveries to receivers on this machine, beside a BullMQ worker that does the same
- * with `fetch`: how many a second out of a backlog, and how long after its event one arrives at a
- * steady 500 a second, for the service also while one endpoint is dead with 5,000 deliveries due. A
- * round counts only when everything has arrived, signed, exactly once.
+ * Signed HTTPS deliveries to receivers on this machine: how many a second out of a backlog, beside a
+ * BullMQ worker that does the same with `fetch`; how long after its event one arrives at a steady
+ * 500 a second, alone and while one endpoint is dead with 5,000 deliveries due. A round counts only
+ * when everything has arrived, signed, exactly once.
  */
 
 interface Endpoints {
   readonly path: string;
   readonly count: number;
-  readonly first_owner: number;
-  readonly an_owner: number;
   readonly event: string;
+  /** The number of the agent that owns endpoint `n`. */
+  ownerOf(n: number): number;
 }
 
 const backlog: Endpoints = {
-  ...{ path: '/h', count: 128, first_owner: 0, an_owner: 4, event: 'dispute.opened' },
+  ...{ path: '/h', count: 128, event: 'dispute.opened', ownerOf: (n) => Math.floor(n / 4) },
 };
 /** Events at a steady rate, each for the one endpoint of its owner. */
 const flow: Endpoints = {
-  ...{ path: '/f', count: 50, first_owner: 100, an_owner: 1, event: 'dispute.resolved' },
+  ...{ path: '/f', count: 50, event: 'dispute.resolved', ownerOf: (n) => 100 + n },
 };
 const dead: Endpoints = {
-  ...{ path: '/dead', count: 1, first_owner: 200, an_owner: 1, event: 'question.closed' },
+  ...{ path: '/dead', count: 1, event: 'question.closed', ownerOf: () => 200 },
 };
 const owners = 201;
 const dead_due = 5_000;
@@ -61,14 +61,13 @@ const secret = 'ab'.repeat(32);
 
 /** The id of the last one. */
 const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Promise<string> => {
-  const { first_owner, an_owner, event } = endpoints;
   const sealer = createSealer(secret_key);
   let id = '';
   for (let n = 0; n < endpoints.count; n += 1) {
     id = makeId();
     await insertWebhook(sql, {
-      ...{ id, url: `${base}${endpoints.path}/${n}`, events: [event] },
-      owner: { kind: 'agent', id: agentId(first_owner + Math.floor(n / an_owner)) },
+      ...{ id, url: `${base}${endpoints.path}/${n}`, events: [endpoints.event] },
+      owner: { kind: 'agent', id: agentId(endpoints.ownerOf(n)) },
       secret_sealed: sealer.seal(id, secret),
     });
   }
@@ -93,20 +92,6 @@ const recordBacklog = (sql: Sql, event: string, count: number): Promise<unknown>
     await planDeliveries(tx, { first: last - count + 1, last });
   });
 
-/** Calls `emit` with numbers of events at a steady rate; what a stall held up follows at once. */
-const emitAtRate = async (count: number, emit: Sender['emit']): Promise<void> => {
-  const started_ms = performance.now();
-  const running: Promise<unknown>[] = [];
-  for (let next = 0; next < count; ) {
-    const due = Math.ceil(((performance.now() - started_ms) * flow_per_second) / 1_000);
-    const numbers = Array.from({ length: Math.min(due, count) - next }, (_, n) => next + n);
-    next += numbers.length;
-    if (numbers.length > 0) running.push(emit(numbers));
-    await delay(10);
-  }
-  await Promise.all(running);
-};
-
 const startReceivers = async (context: BenchContext) => {
   const made = await makeDevCa();
   const write = (name: 'ca' | 'key' | 'cert'): string => {
@@ -114,24 +99,19 @@ const startReceivers = async (context: BenchContext) => {
     writeFileSync(file, made[name], { mode: 0o600 });
     return file;
   };
-  const child = startChild<ReceiverHandlers>('load/receiver-process');
-  context.onClose(child.stop);
+  const { call } = startChild<ReceiverHandlers>(context, 'load/receiver-process');
   const files = { key_file: write('key'), cert_file: write('cert') };
-  const port = await child.call('listen', { ...files, secret });
-  return { call: child.call, ca_file: write('ca'), base: `https://127.0.0.1:${port}` };
+  const port = await call('listen', { ...files, secret });
+  return { call, ca_file: write('ca'), base: `https://127.0.0.1:${port}` };
 };
 
 type Receivers = Awaited<ReturnType<typeof startReceivers>>;
 
-/** Sends webhooks: the service, or its peer. */
+/** Sends what is due. */
 interface Sender {
   readonly watched: () => readonly number[];
   /** Prepares a backlog of so many deliveries; what it returns makes all of them due. */
   prepare(deliveries: number): Promise<() => Promise<unknown>>;
-  /** Events with these numbers, each for the endpoint of one owner. */
-  emit(numbers: readonly number[]): Promise<unknown>;
-  /** Waits until nothing is under way. */
-  settle?(): Promise<void>;
 }
 
 const startService = async (context: BenchContext, receivers: Receivers) => {
@@ -161,17 +141,30 @@ const startService = async (context: BenchContext, receivers: Receivers) => {
   });
   const { sql, watched } = service;
   const emit = await startEmitter(setup, sql);
-  const sender: Sender = {
+  return {
+    setup,
     watched,
-    async prepare(deliveries) {
+    setDead: (is_on: boolean) => setDead(sql, is_on),
+    async prepare(deliveries: number) {
       return () => recordBacklog(sql, backlog.event, deliveries / backlog.count);
     },
-    emit(numbers) {
-      const at = nowMs();
-      const audienceOf = (n: number) => agentId(flow.first_owner + (n % flow.count));
-      return emit(numbers.map((n) => ({ n, at, event: flow.event, audience_id: audienceOf(n) })));
+    /** So many events at a steady rate, each for the endpoint of one owner. */
+    async emit(count: number): Promise<void> {
+      const started_ms = performance.now();
+      const audienceOf = (n: number) => agentId(flow.ownerOf(n % flow.count));
+      const running: Promise<unknown>[] = [];
+      for (let next = 0; next < count; await delay(10)) {
+        const at = nowMs();
+        const due = Math.ceil(((performance.now() - started_ms) * flow_per_second) / 1_000);
+        const events = Array.from({ length: Math.min(due, count) - next }, () => next++).map(
+          (n) => ({ n, at, event: flow.event, audience_id: audienceOf(n) }),
+        );
+        running.push(emit(events));
+      }
+      await Promise.all(running);
     },
-    async settle() {
+    /** Waits until nothing is under way. */
+    async settle(): Promise<void> {
       const look = () => sql`
         select from deliveries
         where webhook_id <> ${dead_id} and state in ('pending', 'waiting', 'sending')
@@ -179,7 +172,6 @@ const startService = async (context: BenchContext, receivers: Receivers) => {
       while ((await look()).length > 0) await delay(50);
     },
   };
-  return { setup, sender, setDead: (is_on: boolean) => setDead(sql, is_on) };
 };
 
 const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Sender> => {
@@ -190,28 +182,24 @@ const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Sender> 
   context.onClose(() => queue.close());
   const env = { NODE_EXTRA_CA_CERTS: receivers.ca_file };
   const { watched } = await startPeer(setup, { name: 'bullmq', module: 'bullmq-worker', env });
-  const add = (numbers: readonly number[], { path: start, count, event }: Endpoints) => {
-    const at = nowMs();
-    const backoff = { type: 'exponential', delay: 5_000 };
-    const jobs = numbers.map((n) => ({
-      name: 'deliver',
-      data: {
-        ...{ url: `${receivers.base}${start}/${n % count}`, event, secret, offset: n },
-        ...{ event_id: makeId(), delivery_id: makeId(), body: makeBody({ n, at }, event) },
-      },
-      opts: { attempts: 10, removeOnComplete: true, backoff },
-    }));
-    return queue.addBulk(jobs);
-  };
+  const { event, count, path: start } = backlog;
+  const backoff = { type: 'exponential', delay: 5_000 };
+  const makeJob = (n: number) => ({
+    name: 'deliver',
+    data: {
+      ...{ url: `${receivers.base}${start}/${n % count}`, event, secret, offset: n },
+      ...{ event_id: makeId(), delivery_id: makeId(), body: makeBody({ n, at: nowMs() }, event) },
+    },
+    opts: { attempts: 10, removeOnComplete: true, backoff },
+  });
   return {
     watched,
     async prepare(deliveries) {
       await queue.pause();
-      const numbers = Array.from({ length: deliveries }, (_, n) => n);
-      while (numbers.length > 0) await add(numbers.splice(0, 1_000), backlog);
+      const jobs = Array.from({ length: deliveries }, (_, n) => makeJob(n));
+      while (jobs.length > 0) await queue.addBulk(jobs.splice(0, 1_000));
       return () => queue.resume();
     },
-    emit: (numbers) => add(numbers, flow),
   };
 };
 
@@ -227,16 +215,16 @@ export const bench: Bench = {
   async prepare(context) {
     const { quick, seconds } = context;
     const receivers = await startReceivers(context);
-    const { setup, sender: forum, setDead } = await startService(context, receivers);
-    const bullmq = await startBullmq(setup, receivers);
+    const service = await startService(context, receivers);
+    const bullmq = await startBullmq(service.setup, receivers);
 
     /** Runs until everything has arrived, and returns how fast and how late. */
     const measure = async (
-      { watched, settle }: Sender,
+      { watched }: Sender,
       wanted: number,
       begin: () => Promise<unknown>,
     ): Promise<Sample> => {
-      await setup.admin`checkpoint`;
+      await service.setup.admin`checkpoint`;
       await receivers.call('expect', wanted);
       const meter = startMeter(watched);
       const arriving = receivers.call('arrived');
@@ -247,7 +235,7 @@ export const bench: Bench = {
         const wrong = `${repeats} repeats, ${wrong_signatures} wrong signatures`;
         throw new Error(`${count} of ${wanted} arrived, ${wrong}.`);
       }
-      await settle?.();
+      await service.settle();
       return { per_second: wanted / took_s, ...latencies, ...metered };
     };
 
@@ -259,24 +247,20 @@ export const bench: Bench = {
       const deliveries = quick ? 8_000 : 4_000 * seconds;
       return { name, warmUp: () => run(warm_up_deliveries), round: () => run(deliveries) };
     };
-    const makeFlow = (name: string, sender: Sender, is_dead_on = false): Subject => {
+    const makeFlow = (name: string, is_dead_on: boolean): Subject => {
       const run = async (for_seconds: number): Promise<Sample> => {
         const wanted = flow_per_second * for_seconds;
-        if (is_dead_on) await setDead(true);
-        const sample = await measure(sender, wanted, () => emitAtRate(wanted, sender.emit));
-        if (is_dead_on) await setDead(false);
+        if (is_dead_on) await service.setDead(true);
+        const sample = await measure(service, wanted, () => service.emit(wanted));
+        if (is_dead_on) await service.setDead(false);
         return sample;
       };
       return { name, warmUp: () => run(2), round: () => run(seconds) };
     };
 
     return [
-      () => [makeBacklog('service_backlog', forum), makeBacklog('bullmq_backlog', bullmq)],
-      () => [
-        makeFlow('service_flow', forum),
-        makeFlow('service_beside_dead', forum, true),
-        makeFlow('bullmq_flow', bullmq),
-      ],
+      () => [makeBacklog('service_backlog', service), makeBacklog('bullmq_backlog', bullmq)],
+      () => [makeFlow('service_flow', false), makeFlow('service_beside_dead', true)],
     ];
   },
 };

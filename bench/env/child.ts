@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import type { BenchContext } from '../frame/bench.js';
 
 /** Processes that a bench starts, and the calls to them: a request and its response over IPC. */
 
@@ -34,11 +35,11 @@ export interface Child<T extends Handlers> {
     name: Name,
     ...argument: Parameters<T[Name]>
   ): Promise<Awaited<ReturnType<T[Name]>>>;
-  stop(): void;
 }
 
-/** Starts a module, whose path is relative to the folder `bench`. */
+/** Starts a module of `bench` in a process that ends with the bench. */
 export const startChild = <T extends Handlers>(
+  { onClose }: BenchContext,
   module: string,
   env: Readonly<Record<string, string>> = {},
 ): Child<T> => {
@@ -53,6 +54,7 @@ export const startChild = <T extends Handlers>(
   child.on('exit', (code) => {
     for (const [id, respond] of waiting) respond({ id, error: `It ended with ${code}.` });
   });
+  onClose(() => child.connected && child.disconnect());
   return {
     pid: child.pid ?? 0,
     call: (name, ...[argument]) =>
@@ -65,8 +67,5 @@ export const startChild = <T extends Handlers>(
         });
         child.send({ id, name, argument });
       }),
-    stop: () => {
-      if (child.connected) child.disconnect();
-    },
   };
 };

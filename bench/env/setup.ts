@@ -22,16 +22,7 @@ import { seed } from './seed.js';
  * starts, a load generator, the service and its peers. All of them end with the bench. Every commit
  * is on the disk before it is answered.
  */
-export interface Setup {
-  readonly context: BenchContext;
-  readonly redis_url: string;
-  /** Connection of the superuser. */
-  readonly admin: Sql;
-  readonly loader: Child<LoadHandlers>;
-  urlOf(database: string): string;
-  /** A pool that closes at the end of the bench. */
-  open(database: string): Sql;
-}
+export type Setup = Awaited<ReturnType<typeof startSetup>>;
 
 /** A server under load: the service, or a peer. */
 export interface Target {
@@ -51,7 +42,7 @@ const openPool = (url: string): Sql => {
   return openSql({ url, pool: 2, prepare: true, name: 'bench', ...deadlines });
 };
 
-const startSetup = async (context: BenchContext): Promise<Setup> => {
+const startSetup = async (context: BenchContext) => {
   const { onClose, log } = context;
   const data_dir = path.join(context.folder, 'stores');
   makeDataFolder(data_dir);
@@ -70,21 +61,17 @@ const startSetup = async (context: BenchContext): Promise<Setup> => {
     url.pathname = `/${database}`;
     return url.href;
   };
-  return {
-    ...{ context, admin, urlOf, redis_url: redis.url, loader: startLoader(context) },
-    open(database) {
-      const sql = openPool(urlOf(database));
-      onClose(() => sql.end({ timeout: 5 }));
-      return sql;
-    },
+  /** A pool that closes at the end of the bench. */
+  const open = (database: string): Sql => {
+    const sql = openPool(urlOf(database));
+    onClose(() => sql.end({ timeout: 5 }));
+    return sql;
   };
+  return { context, admin, urlOf, open, redis_url: redis.url, loader: startLoader(context) };
 };
 
-export const startLoader = ({ onClose }: BenchContext): Child<LoadHandlers> => {
-  const child = startChild<LoadHandlers>('load/load-process');
-  onClose(child.stop);
-  return child;
-};
+export const startLoader = (context: BenchContext) =>
+  startChild<LoadHandlers>(context, 'load/load-process');
 
 export interface ForumOptions {
   readonly agents: number;
@@ -114,12 +101,8 @@ export const startForum = async (context: BenchContext, options: ForumOptions) =
   for (const copy of copies) {
     await admin.unsafe(`create database ${copy} owner forum template service`);
   }
-  return {
-    setup,
-    keys,
-    keys_file: writeKeys(context, keys),
-    service: await startService(setup, env),
-  };
+  const service = await startService(setup, env);
+  return { setup, keys, keys_file: writeKeys(context, keys), service };
 };
 
 /** The keys in a file that the load generator reads. */
@@ -178,9 +161,8 @@ export const startService = async (
   const isHealthy = async () => (await fetch(`http://127.0.0.1:${port}/health`)).ok;
   while (!(await isHealthy().catch(() => false))) {
     if (child.exitCode !== null || Date.now() > give_up_ms) {
-      throw new Error(
-        `The service is not healthy:\n${readFileSync(log_file, 'utf8').slice(-4_000)}`,
-      );
+      const end = readFileSync(log_file, 'utf8').slice(-4_000);
+      throw new Error(`The service is not healthy:\n${end}`);
     }
     await delay(50);
   }
@@ -196,9 +178,7 @@ export const startService = async (
   };
 };
 
-export interface Peer<T extends Handlers> extends Target {
-  readonly call: Child<T>['call'];
-}
+export type Peer<T extends Handlers> = Target & Pick<Child<T>, 'call'>;
 
 interface PeerOptions {
   readonly name: string;
@@ -212,12 +192,11 @@ export const startPeer = async <T extends Handlers>(
   setup: Setup,
   { name, module = name, env = {} }: PeerOptions,
 ): Promise<Peer<T>> => {
-  const { pid, call, stop } = startChild<T>(`peers/${module}`, {
+  const { pid, call } = startChild<T>(setup.context, `peers/${module}`, {
     // ioredis reads a plain path as a unix socket.
     ...{ DATABASE_URL: setup.urlOf(name), REDIS_URL: setup.redis_url.replace(/^unix:/, '') },
     ...{ KIND: name, LOG_FILE: path.join(setup.context.folder, `${name}.log`), ...env },
   });
-  setup.context.onClose(stop);
   const listen = call as unknown as (name: 'listen') => Promise<number>;
   return {
     ...{ name, port: await listen('listen'), sql: setup.open(name), call },
