@@ -64,9 +64,8 @@ export const runLoad = async (
   const idle: number[] = [];
   const due_ms = new Float64Array(requests.length);
   const latencies_ms: number[] = [];
-  const odd_statuses = new Map<number, number>();
-  const odd_answers: string[] = [];
-  let [next, in_flight, in_time, broken, last_ms] = [0, 0, 0, 0, 0];
+  const problems: string[] = [];
+  let [next, in_flight, in_time, odd, broken, last_ms] = [0, 0, 0, 0, 0, 0];
   let [start_ms, end_ms] = [0, Number.POSITIVE_INFINITY];
   let [ran_dry, is_over] = [false, false];
 
@@ -101,8 +100,8 @@ export const runLoad = async (
       latencies_ms.push(last_ms - due_ms[k]!);
       if (last_ms <= end_ms) in_time += 1;
     } else if (status !== allowed_status) {
-      odd_statuses.set(status, (odd_statuses.get(status) ?? 0) + 1);
-      if (odd_answers.length < 5) odd_answers.push(`  ${status} ${body().slice(0, 500)}`);
+      odd += 1;
+      if (odd <= 5) problems.push(`${status} ${body().slice(0, 500)}`);
     }
     free(n, last_ms);
   };
@@ -113,25 +112,19 @@ export const runLoad = async (
     if (idle.includes(n)) idle.splice(idle.indexOf(n), 1);
     broken += lost;
     in_flight -= lost;
-    if (why !== '') odd_answers.push(`  ${why.slice(0, 500)}`);
+    if (why !== '') problems.push(why.slice(0, 500));
   };
 
-  const connectOne = (n: number): Promise<Connection> =>
-    connect(
-      {
-        onAnswer: (k, status, body) => onAnswer(n, k, status, body),
-        onClose: (lost, why) => onClose(n, lost, why),
-      },
-      n,
-    );
-
-  const all = own_connections ?? width;
-  while (connections.length < all) {
-    const first = connections.length;
-    const length = Math.min(opened_at_once, all - first);
-    const some = Array.from({ length }, (_, n) => connectOne(first + n));
+  const connectOne = (n: number): Promise<Connection> => {
+    const onAnswerOf: Events['onAnswer'] = (k, status, body) => onAnswer(n, k, status, body);
+    return connect({ onAnswer: onAnswerOf, onClose: (lost, why) => onClose(n, lost, why) }, n);
+  };
+  const all = Array.from({ length: own_connections ?? width }, (_, n) => n);
+  while (all.length > 0) {
+    const some = all.splice(0, opened_at_once).map(connectOne);
     connections.push(...(await Promise.all(some)));
   }
+
   start_ms = performance.now();
   end_ms = start_ms + seconds * 1_000;
   for (let n = 0; n < width; n += 1) free(n, start_ms);
@@ -151,8 +144,12 @@ export const runLoad = async (
   for (const connection of connections) connection.close();
 
   const lost = broken + in_flight;
-  const is_short = ran_dry || (whole && next < requests.length);
   const done = latencies_ms.length;
+  if (odd > 0) problems.unshift(`${odd} answers were not ${wanted_status}`);
+  if (lost > 0) problems.push(`${lost} connections broke`);
+  if (ran_dry || (whole && next < requests.length)) {
+    problems.push('the prepared requests and the time did not end together');
+  }
   return {
     sent: next,
     /** Answers with the wanted status, also those that came after the end of the round. */
@@ -160,11 +157,6 @@ export const runLoad = async (
     ...latenciesOf(latencies_ms),
     per_second: whole ? done / ((last_ms - start_ms) / 1_000) : in_time / seconds,
     /** All that makes the round invalid. */
-    problems: [
-      ...[...odd_statuses].map(([status, times]) => `${times} answers were ${status}`),
-      ...(lost > 0 ? [`${lost} connections broke`] : []),
-      ...(is_short ? ['the prepared requests and the time did not end together'] : []),
-      ...odd_answers,
-    ],
+    problems,
   };
 };
