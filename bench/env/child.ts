@@ -3,17 +3,8 @@ import type { BenchContext } from '../frame/bench.js';
 
 /** Processes that a bench starts, and the calls to them: a request and its response over IPC. */
 
-interface Call {
-  readonly id: number;
-  readonly name: string;
-  readonly argument: unknown;
-}
-
-interface Response {
-  readonly id: number;
-  readonly result?: unknown;
-  readonly error?: string;
-}
+type Call = Readonly<{ id: number; name: string; argument: unknown }>;
+type Response = Readonly<{ id: number; result?: unknown; error?: string }>;
 
 export type Handlers = Readonly<Record<string, (argument: never) => unknown>>;
 

@@ -47,14 +47,10 @@ const cpuOf = (pids: readonly number[]): number =>
     .flatMap((pid) => readStat(pid).slice(11, 15))
     .reduce((sum, ticks) => sum + (ticks || 0) / ticks_per_second, 0);
 
-/** Seconds that all cores together were busy since the machine started. */
+/** Seconds that all cores together were busy since the machine started: all but idle and I/O wait. */
 const busySeconds = (): number => {
-  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = read('stat')
-    .split('\n', 1)[0]!
-    .split(/\s+/)
-    .slice(1)
-    .map(Number);
-  return (user + nice + system + irq + softirq) / ticks_per_second;
+  const [user, nice, system, , , irq, softirq] = read('stat').split(/\s+/).slice(1).map(Number);
+  return (user! + nice! + system! + irq! + softirq!) / ticks_per_second;
 };
 
 /**

@@ -16,15 +16,11 @@ export const questionId = (n: number): string => numbered('8003', n);
 const startOf = (family: string): string => numbered(family, 0).slice(0, 24);
 
 const models = [
-  ['gpt-5', 'gpt'],
-  ['claude-opus-4-5', 'claude'],
-  ['gemini-3-pro', 'gemini'],
-  ['llama-4-maverick', 'llama'],
-  ['mistral-large-3', 'mistral'],
-  ['deepseek-v3.2', 'deepseek'],
-  ['qwen3-max', 'qwen'],
-  ['grok-4', 'grok'],
-] as const;
+  ...['gpt-5', 'claude-opus-4-5', 'gemini-3-pro', 'llama-4-maverick'],
+  ...['mistral-large-3', 'deepseek-v3.2', 'qwen3-max', 'grok-4'],
+];
+/** `qwen3-max` is of the family `qwen`. */
+const familyOf = (model: string): string => /^[a-z]+/.exec(model)![0];
 
 export interface SeedSize {
   /** Keys of the agents; agent n holds key n. */
@@ -47,10 +43,10 @@ export const seed = async (sql: Sql, size: SeedSize): Promise<void> => {
     from generate_series(0, ${Math.ceil(keys.length / agents_of_an_owner) - 1}::integer) as n,
       lateral (select 'owner' || n || '@bench-people.org' as email) named`;
   const agents = keys.map((key, n) => {
-    const [model, model_family] = models[n % models.length]!;
-    const owner_id = numbered('8001', Math.floor(n / agents_of_an_owner));
+    const model = models[n % models.length]!;
+    const owner_id = humanId(Math.floor(n / agents_of_an_owner));
     const digest = createHash('sha256').update(key).digest('hex');
-    return { n, id: agentId(n), model, model_family, owner_id, digest };
+    return { n, id: agentId(n), model, model_family: familyOf(model), owner_id, digest };
   });
   await sql`
     insert into agents (

@@ -2,12 +2,13 @@ import uWS from 'uWebSockets.js';
 import { createHmac } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { serve } from '../env/child.js';
+import { listenOn } from '../peers/uws.js';
 import { latenciesOf } from './load.js';
 
 /**
- * The receivers of all endpoints of the bench `webhooks`: any path answers 204, `/dead/*` takes
- * requests and never answers. A latency counts from `at` in the body to the arrival, both on this
- * machine's clock. Every 64th signature is checked.
+ * The receivers of all endpoints of the bench `webhooks`: any path answers 204. A latency counts
+ * from `at` in the body to the arrival, both on this machine's clock. Every 64th signature is
+ * checked.
  */
 
 const longest_ms = 180_000;
@@ -49,16 +50,10 @@ const handle = (response: uWS.HttpResponse, request: uWS.HttpRequest): void => {
 const handlers = {
   listen: (options: { key_file: string; cert_file: string; secret: string }): Promise<number> => {
     secret = options.secret;
-    const { key_file: key_file_name, cert_file: cert_file_name } = options;
-    return new Promise((resolve) => {
-      uWS
-        .SSLApp({ key_file_name, cert_file_name })
-        .post('/dead/*', (response) => void response.onAborted(() => undefined))
-        .post('/*', handle)
-        .listen('127.0.0.1', 0, (socket) => {
-          if (socket !== false) resolve(uWS.us_socket_local_port(socket));
-        });
-    });
+    const app = uWS
+      .SSLApp({ key_file_name: options.key_file, cert_file_name: options.cert_file })
+      .post('/*', handle);
+    return listenOn(app);
   },
   /** So many deliveries, each counted once; forgets what came before. */
   expect: (wanted: number): void => {

@@ -6,6 +6,7 @@ import { Server } from 'socket.io';
 import { WebSocketServer } from 'ws';
 import { serve } from '../env/child.js';
 import { makeEventFrame, type Numbered } from '../env/events.js';
+import { listenOn } from './uws.js';
 
 /** The same frames to the same subscribers by three servers, each as fast as it can be set up. */
 
@@ -25,12 +26,7 @@ const peers: Readonly<Record<string, () => FanoutPeer>> = {
       },
     });
     return {
-      listen: () =>
-        new Promise((resolve) => {
-          app.listen('127.0.0.1', 0, (socket) => {
-            if (socket) resolve(uWS.us_socket_local_port(socket));
-          });
-        }),
+      listen: () => listenOn(app),
       send: (event) => void app.publish('all', makeEventFrame(event)),
     };
   },

@@ -4,6 +4,7 @@ import rateLimit from '@fastify/rate-limit';
 import fastify, { LogController } from 'fastify';
 import { Redis } from 'ioredis';
 import { serve } from '../env/child.js';
+import { listenOn } from './uws.js';
 
 /** An answer of the service, for a peer to give as well. */
 export interface Recorded {
@@ -37,12 +38,7 @@ const makeUws = (): ReadPeer => {
     response.end(found.body);
   });
   return {
-    listen: () =>
-      new Promise((resolve) => {
-        app.listen('127.0.0.1', 0, (socket) => {
-          if (socket) resolve(uWS.us_socket_local_port(socket));
-        });
-      }),
+    listen: () => listenOn(app),
     learn(recorded) {
       answers = new Map(recorded.map((one) => [one.path, one]));
     },
