@@ -27,17 +27,34 @@ const makeIndex = (): Comparer => {
   };
 };
 
-/** Gate 6 without an index: the words are compared with those of each other text. */
+/**
+ * Gate 6 without an index: the words are compared with those of each other text. As fast as that can
+ * be: words are numbers, sizes are compared first, and common words are counted in one table.
+ */
 const makeBruteForce = (): Comparer => {
-  const sets: ReadonlySet<string>[] = [];
+  const ids = new Map<string, number>();
+  const idOf = (word: string): number => {
+    const id = ids.get(word) ?? ids.size;
+    ids.set(word, id);
+    return id;
+  };
+  const sets: Int32Array[] = [];
+  /** The last check in which a word occurred, by its id. */
+  const seen = new Int32Array(1 << 20);
+  let check = 0;
   return {
-    add: (words) => void sets.push(new Set(words)),
-    check: (words) =>
-      sets.some((set) => {
-        const least = leastOverlap(words.length, set.size);
-        if (least > Math.min(words.length, set.size)) return false;
-        return words.filter((word) => set.has(word)).length >= least;
-      }),
+    add: (words) => void sets.push(Int32Array.from(words, idOf)),
+    check(words) {
+      check += 1;
+      for (const word of words) seen[idOf(word)] = check;
+      return sets.some((set) => {
+        const least = leastOverlap(words.length, set.length);
+        if (least > Math.min(words.length, set.length)) return false;
+        let overlap = 0;
+        for (let i = 0; i < set.length; i += 1) if (seen[set[i]!] === check) overlap += 1;
+        return overlap >= least;
+      });
+    },
   };
 };
 

@@ -154,8 +154,8 @@ export const runLoad = async (
     sent: next,
     /** Answers with the wanted status, also those that came after the end of the round. */
     done,
-    ...latenciesOf(latencies_ms),
     per_second: whole ? done / ((last_ms - start_ms) / 1_000) : in_time / seconds,
+    ...latenciesOf(latencies_ms),
     /** All that makes the round invalid. */
     problems,
   };
