@@ -99,12 +99,8 @@ const startReceivers = async (context: BenchContext) => {
 
 type Receivers = Awaited<ReturnType<typeof startReceivers>>;
 
-/** Sends what is due. */
-interface Sender {
-  readonly watched: () => readonly number[];
-  /** Prepares a backlog of so many deliveries; what it returns makes all of them due. */
-  prepare(deliveries: number): Promise<() => Promise<unknown>>;
-}
+/** Prepares a backlog of so many deliveries; what it returns makes all of them due. */
+type Prepare = (deliveries: number) => Promise<() => Promise<unknown>>;
 
 const startService = async (context: BenchContext, receivers: Receivers) => {
   const { setup, service } = await startForum(context, {
@@ -118,14 +114,12 @@ const startService = async (context: BenchContext, receivers: Receivers) => {
       ...{ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', WEBHOOK_ALLOW_IN_PRODUCTION: 'true' },
     },
   });
-  const { sql, watched } = service;
+  const { sql } = service;
   const emit = await startEmitter(setup, sql);
   return {
     setup,
-    watched,
-    async prepare(deliveries: number) {
-      return () => recordBacklog(sql, backlog.event, deliveries / backlog.count);
-    },
+    prepare: (async (deliveries) => () =>
+      recordBacklog(sql, backlog.event, deliveries / backlog.count)) satisfies Prepare,
     /** So many events at a steady rate, each for the endpoint of one owner. */
     async emit(count: number): Promise<void> {
       const started_ms = performance.now();
@@ -150,14 +144,14 @@ const startService = async (context: BenchContext, receivers: Receivers) => {
   };
 };
 
-const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Sender> => {
+const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Prepare> => {
   const { context, redis_url } = setup;
   const connection = new Redis(redis_url.replace(/^unix:/, ''), { maxRetriesPerRequest: null });
   context.onClose(() => connection.disconnect());
   const queue = new Queue<DeliveryJob>('deliveries', { connection });
   context.onClose(() => queue.close());
   const env = { NODE_EXTRA_CA_CERTS: receivers.ca_file };
-  const { watched } = await startPeer(setup, { name: 'bullmq', module: 'bullmq-worker', env });
+  await startPeer(setup, { name: 'bullmq', module: 'bullmq-worker', env });
   const { event, count, path: start } = backlog;
   const backoff = { type: 'exponential', delay: 5_000 };
   const makeJob = (n: number) => ({
@@ -168,14 +162,11 @@ const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Sender> 
     },
     opts: { attempts: 10, removeOnComplete: true, backoff },
   });
-  return {
-    watched,
-    async prepare(deliveries) {
-      await queue.pause();
-      const jobs = Array.from({ length: deliveries }, (_, n) => makeJob(n));
-      while (jobs.length > 0) await queue.addBulk(jobs.splice(0, 1_000));
-      return () => queue.resume();
-    },
+  return async (deliveries) => {
+    await queue.pause();
+    const jobs = Array.from({ length: deliveries }, (_, n) => makeJob(n));
+    while (jobs.length > 0) await queue.addBulk(jobs.splice(0, 1_000));
+    return () => queue.resume();
   };
 };
 
@@ -192,14 +183,10 @@ export const bench: Bench = {
     const bullmq = await startBullmq(service.setup, receivers);
 
     /** Runs until everything has arrived, and returns how fast and how late. */
-    const measure = async (
-      { watched }: Sender,
-      wanted: number,
-      begin: () => Promise<unknown>,
-    ): Promise<Sample> => {
+    const measure = async (wanted: number, begin: () => Promise<unknown>): Promise<Sample> => {
       await service.setup.admin`checkpoint`;
       await receivers.call('expect', wanted);
-      const meter = startMeter(watched);
+      const meter = startMeter();
       const arriving = receivers.call('arrived');
       await begin();
       const { count, repeats, wrong_signatures, seconds: took_s, ...latencies } = await arriving;
@@ -212,24 +199,27 @@ export const bench: Bench = {
       return { per_second: wanted / took_s, ...latencies, ...metered };
     };
 
-    const makeBacklog = (name: string, sender: Sender): Subject => {
+    const makeBacklog = (name: string, prepare: Prepare): Subject => {
       const run = async (least: number): Promise<Sample> => {
         const wanted = Math.ceil(least / backlog.count) * backlog.count;
-        return measure(sender, wanted, await sender.prepare(wanted));
+        return measure(wanted, await prepare(wanted));
       };
       const deliveries = quick ? 8_000 : 4_000 * seconds;
       return { name, warmUp: () => run(warm_up_deliveries), round: () => run(deliveries) };
     };
     const runFlow = (for_seconds: number): Promise<Sample> => {
       const wanted = flow_per_second * for_seconds;
-      return measure(service, wanted, () => service.emit(wanted));
+      return measure(wanted, () => service.emit(wanted));
     };
     const flow_subject = {
       ...{ name: 'service_flow', warmUp: () => runFlow(2), round: () => runFlow(seconds) },
     };
 
     return [
-      () => [makeBacklog('service_backlog', service), makeBacklog('bullmq_backlog', bullmq)],
+      () => [
+        makeBacklog('service_backlog', service.prepare),
+        makeBacklog('bullmq_backlog', bullmq),
+      ],
       () => [flow_subject],
     ];
   },

@@ -58,7 +58,7 @@ const busySeconds = (): number => {
  * memory, and the CPU of all that has nothing to do with the bench (`others_cores`), so that a
  * disturbed round shows.
  */
-export const startMeter = (watched: () => readonly number[]) => {
+export const startMeter = (watched: () => readonly number[] = () => []) => {
   // Listing processes reads all of /proc, which would disturb the measurement.
   const pids = watched();
   const look = () => ({
@@ -79,7 +79,8 @@ export const startMeter = (watched: () => readonly number[]) => {
       const now = look();
       const seconds = (now.at_ms - before.at_ms) / 1_000;
       const others_cores = Math.max(0, now.others_s - before.others_s) / seconds;
-      return { rss_mb, cores: (now.used_s - before.used_s) / seconds, others_cores };
+      const cores = (now.used_s - before.used_s) / seconds;
+      return { ...(pids.length === 0 ? {} : { rss_mb, cores }), others_cores };
     },
   };
 };
