@@ -144,6 +144,11 @@ const insertPredictions = async (sql: Sql, rows: Rows): Promise<void> => {
       from generate_series(${first}::bigint, ${first + agents * questions - 1}::bigint) as n
     ) made
     join agents g on g.id = (${startOf('8002')} || lpad(to_hex(a), 12, '0'))::uuid`;
+  await sql`
+    update question_seqs s
+    set seq = n.seq
+    from (select question_id, max(seq) as seq from predictions group by question_id) n
+    where s.question_id = n.question_id`;
 };
 
 export interface SeedPredictions extends Pick<Rows, 'questions' | 'agents' | 'from_ms'> {}
