@@ -1,22 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Bed, makeKeys, prepareOnBed, writeKeys } from './env/bed.js';
-import { runHttpRound, type Target } from './env/http-round.js';
-import { block } from './env/load-rounds.js';
-import { type RunningPeer, startPeer } from './env/peer.js';
-import { treeOf } from './env/processes.js';
-import { questionId, seed } from './env/seed.js';
-import { probeStaleness } from './env/staleness.js';
-import { openPool } from './env/stores.js';
-import { startServiceTarget } from './env/targets.js';
-import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/types.js';
-import { requireClean, startLoader } from './load/loader.js';
-import type { Recorded } from './peers/recorded.js';
+import { block, makeLoad, runRound } from './env/load-rounds.js';
+import { questionId } from './env/seed.js';
+import { type Peer, startForum, startLoader, startPeer, type Target } from './env/setup.js';
+import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/bench.js';
+import { latenciesOf } from './load/load.js';
+import { predictBody, predictPath } from './load/requests.js';
+import type { ReadHandlers, Recorded } from './peers/reads.js';
 
 /**
  * Hot reads per second, each kind beside a bare uWebSockets.js handler that sends the same bytes,
  * and beside Fastify in front of Redis, while 500 predictions a second are placed on the very
- * questions that are read. These go on beside the peers too, so that the machine is as busy. Every
- * round has 64 questions of its own; what a peer sends is what the service sends as it begins.
+ * questions that are read. These go on with the peers too, so that the machine is as busy. Every
+ * round has 64 questions of its own; a peer sends what the service sends as the round begins.
  */
 
 const agents = 10_000;
@@ -27,188 +22,140 @@ const lead_in_s = 1.5;
 const probers = 8;
 const most_per_second = 250_000;
 
-const kinds = {
-  consensus: (ids: readonly string[]) => ids.map((id) => `/api/questions/${id}/consensus`),
-  question: (ids: readonly string[]) => ids.map((id) => `/api/questions/${id}`),
+const kinds: Readonly<Record<string, (ids: readonly string[]) => readonly string[]>> = {
+  consensus: (ids) => ids.map((id) => `/api/questions/${id}/consensus`),
+  question: (ids) => ids.map((id) => `/api/questions/${id}`),
   list: () => ['/api/questions?status=open', '/api/questions?sort=most_predicted&limit=10'],
-  embed: (ids: readonly string[]) => ids.map((id) => `/embed/${id}`),
-} as const;
-type Kind = keyof typeof kinds;
-const kind_names = Object.keys(kinds) as readonly Kind[];
+  embed: (ids) => ids.map((id) => `/embed/${id}`),
+};
 
-/** What each peer writes by itself, or what belongs to one request. */
+/** Headers that each peer writes by itself, or that belong to one request. */
 const not_recorded =
   /^(?:date|content-length|connection|keep-alive|uwebsockets|transfer-encoding)$/;
 
 const record = async (port: number, path: string): Promise<Recorded> => {
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     headers: { 'accept-encoding': 'identity' },
   });
-  const body = await answer.text();
-  if (answer.status !== 200) throw new Error(`${path} was answered ${answer.status}: ${body}`);
-  const headers = [...answer.headers].filter(([name]) => !not_recorded.test(name));
+  const body = await response.text();
+  if (response.status !== 200) throw new Error(`${path} was answered ${response.status}: ${body}`);
+  const headers = [...response.headers].filter(([name]) => !not_recorded.test(name));
   return { path, headers, body };
 };
 
-interface Peer extends Target {
-  /** Gives these answers from now on. */
-  learn(recorded: readonly Recorded[]): Promise<void>;
-}
-
-const startReadPeer = async (bed: Bed, name: string, module: URL): Promise<Peer> => {
-  const { context, stores } = bed;
-  const peer: RunningPeer = await startPeer(module, {
-    REDIS_URL: stores.redis_url,
-    LOG_FILE: `${context.folder}/${name}.log`,
-  });
-  bed.onClose(peer.stop);
-  return {
-    ...{ name, port: peer.port, groups: { cpu: () => treeOf(peer.pid) } },
-    watched: () => [peer.pid],
-    async learn(recorded) {
-      peer.send(recorded);
-      for (const { path, body } of recorded) {
-        for (let tries = 0; ; tries += 1) {
-          const answer = await fetch(`http://127.0.0.1:${peer.port}${path}`);
-          if ((await answer.text()) === body) break;
-          if (tries > 200) throw new Error(`${name} does not send the bytes of ${path}.`);
-          await delay(10);
-        }
-      }
-    },
-  };
-};
-
-interface World {
-  readonly bed: Bed;
-  readonly service: Target;
-  readonly keys: readonly string[];
-  readonly keys_file: string;
-  /** Places predictions beside everything else. */
-  readonly writer: ReturnType<typeof startLoader>;
-  /** The next 64 questions. */
-  nextBlock(): readonly string[];
-  nextTexts(count: number): number;
-}
-
-/** Predictions on these questions at a steady rate; its end tells how they went. */
-const placeBeside = async (world: World, subjects: readonly string[], seconds: number) => {
-  const { writer, service, keys_file } = world;
-  const count = Math.ceil(placed_per_second * seconds * 1.05) + connections;
-  await writer.prepare({
-    source: new URL('./load/predict-requests.js', import.meta.url).href,
-    source_options: { keys_file, subjects, count, first_text: world.nextTexts(count) },
-    ...{ port: service.port, connections: 32, seconds, wanted_status: 201 },
-    rate: placed_per_second,
-  });
-  const done = writer.go().then((result): Sample => {
-    requireClean(result, [201], service);
-    return { placed_per_second: result.per_second, placed_p99_ms: result.p99_ms };
-  });
-  done.catch(() => undefined);
-  return done;
-};
-
-const makeRead = (world: World, kind: Kind, target: Target | Peer, name: string): Subject => {
-  const { bed, service } = world;
-  const { context } = bed;
-  const run = async (seconds: number): Promise<Sample> => {
-    const ids = world.nextBlock();
-    const paths = kinds[kind](ids);
-    const placed = await placeBeside(world, ids, seconds + lead_in_s + 1);
-    const { sample } = await runHttpRound({
-      ...{ target, stores: bed.stores, loader: bed.loader },
-      job: {
-        source: new URL('./load/read-requests.js', import.meta.url).href,
-        source_options: { paths, count: Math.ceil(seconds * most_per_second) },
-        ...{ connections: context.connections ?? connections, seconds, wanted_status: 200 },
-      },
-      async beforeGo() {
-        await delay(lead_in_s * 1_000);
-        if (!('learn' in target)) return;
-        const recorded = await Promise.all(paths.map((path) => record(service.port, path)));
-        await target.learn(recorded);
-      },
-    });
-    return { ...sample, ...(await placed) };
-  };
-  return {
-    name,
-    async warmUp() {
-      await run(context.quick ? 1 : 3);
-    },
-    round: () => run(context.seconds),
-  };
-};
-
-const makeStaleness = (world: World): Subject => {
-  const { bed, service, keys } = world;
-  return {
-    name: 'staleness',
-    async round() {
-      const { seconds } = bed.context;
-      const placed = await placeBeside(world, world.nextBlock(), seconds + lead_in_s);
-      await delay(lead_in_s * 500);
-      const question_ids = world.nextBlock().slice(0, probers);
-      const first = world.nextTexts(100_000);
-      const probing = { port: service.port, keys, question_ids, first, seconds };
-      return { ...(await probeStaleness(probing)), ...(await placed) };
-    },
-  };
-};
-
-const makeWorld = async (bed: Bed): Promise<World> => {
-  const { context, stores } = bed;
-  const keys = makeKeys(agents);
-  // Three subjects of four kinds, and two blocks for each round of probes.
-  const blocks = 12 * (context.rounds + 1) + 2 * context.rounds;
-  await stores.createDatabase('service');
-  const sql = openPool(stores.urlOf('service'), 'bench');
-  await seed(sql, { keys, questions: block * blocks });
-  await sql.end({ timeout: 5 });
-  const writer = startLoader();
-  bed.onClose(writer.close);
-  let next_question = 0;
-  let next_text = 0;
-  return {
-    ...{ bed, keys, writer, keys_file: writeKeys(context, keys) },
-    service: await startServiceTarget(bed),
-    nextBlock() {
-      next_question += block;
-      return Array.from({ length: block }, (_, n) => questionId(next_question - block + n));
-    },
-    nextTexts(count) {
-      next_text += count;
-      return next_text - count;
-    },
-  };
-};
-
-export const reads: Bench = {
-  name: 'reads',
-  question: 'How many hot reads per second are served while 500 predictions a second are placed?',
-  reduce: { rss_mb: 'max', stale_p99_ms: 'median' },
-  ratios: Object.fromEntries(
-    kind_names.flatMap((kind) => [
-      [`${kind}_over_uws`, ratioOf(`${kind}_service`, `${kind}_uws`)],
-      [`${kind}_over_fastify`, ratioOf(`${kind}_service`, `${kind}_fastify`)],
+const overPeer = (peer: string, floors: Readonly<Record<string, number>>): Bench['figures'] =>
+  Object.fromEntries(
+    Object.entries(floors).map(([kind, min]) => [
+      `${kind}_over_${peer}`,
+      { of: ratioOf(`${kind}_service`, `${kind}_${peer}`), min },
     ]),
-  ),
-  figures: { stale_p99_ms: figureOf('staleness', 'stale_p99_ms') },
-  prepare: prepareOnBed(async (bed) => {
-    const world = await makeWorld(bed);
-    const peerAt = (file: string) => new URL(`./peers/${file}.js`, import.meta.url);
-    const uws = await startReadPeer(bed, 'uws', peerAt('reads-uws'));
-    const fastify = await startReadPeer(bed, 'fastify', peerAt('reads-fastify'));
-    const stageOf = (kind: Kind) => () => ({
-      subjects: [
-        makeRead(world, kind, world.service, `${kind}_service`),
-        makeRead(world, kind, uws, `${kind}_uws`),
-        makeRead(world, kind, fastify, `${kind}_fastify`),
-      ],
+  );
+
+export const bench: Bench = {
+  question: 'How many hot reads per second are served while 500 predictions a second are placed?',
+  figures: {
+    ...overPeer('uws', { consensus: 0.6, embed: 0.6 }),
+    question_over_uws: { of: ratioOf('question_service', 'question_uws') },
+    list_over_uws: { of: ratioOf('list_service', 'list_uws') },
+    ...overPeer('fastify', { consensus: 4, question: 4, list: 4, embed: 4 }),
+    stale_p99_ms: { of: figureOf('staleness', 'stale_p99_ms'), max: 100 },
+  },
+  async prepare(context) {
+    // Three subjects of four kinds, the rounds of probes, and the questions of the probes.
+    const blocks = 12 * (context.rounds + 1) + 2 * context.rounds;
+    const { setup, keys, keys_file, service } = await startForum(context, {
+      ...{ agents, questions: block * blocks },
     });
-    return {
-      stages: [() => ({ subjects: [makeStaleness(world)] }), ...kind_names.map(stageOf)],
+    const runPlacing = makeLoad({ ...setup, loader: startLoader(context) }, service, {
+      ...{ kind: 'predict', keys_file, agents, in_flight: 32 },
+    });
+    let next_question = 0;
+    /** Starts predictions on the next questions at a steady rate. */
+    const startPlacing = (seconds: number) => {
+      const ids = Array.from({ length: block }, () => questionId(next_question++));
+      const placed = runPlacing({ seconds, rate: placed_per_second, subjects: ids });
+      const done = placed.then(({ per_second, p99_ms }) => ({
+        ...{ placed_per_second: per_second!, placed_p99_ms: p99_ms! },
+      }));
+      // Awaited at the end of the round; a failure must not end the process before that.
+      done.catch(() => undefined);
+      return { done, ids };
     };
-  }),
+
+    const makeRead = (kind: string, target: Target, peer?: Peer<ReadHandlers>): Subject => {
+      const run = async (seconds: number): Promise<Sample> => {
+        const { done, ids } = startPlacing(seconds + lead_in_s + 1);
+        const paths = kinds[kind]!(ids);
+        const count = Math.ceil(seconds * most_per_second);
+        const { sample } = await runRound(setup, {
+          target,
+          job: {
+            requests: { kind: 'read', paths, count },
+            ...{ in_flight: connections, seconds, wanted_status: 200 },
+          },
+          async beforeGo() {
+            await delay(lead_in_s * 1_000);
+            if (peer === undefined) return;
+            const recorded = await Promise.all(paths.map((path) => record(service.port, path)));
+            await peer.call('learn', recorded);
+            for (const { path, body } of recorded) {
+              if ((await record(peer.port, path)).body !== body) throw new Error(`Not ${path}.`);
+            }
+          },
+        });
+        return { ...sample, ...(await done) };
+      };
+      const warmUp = () => run(context.quick ? 1 : 3);
+      return { name: `${kind}_${target.name}`, warmUp, round: () => run(context.seconds) };
+    };
+
+    const base = `http://127.0.0.1:${service.port}`;
+    const next_probe = { question: block * (blocks - context.rounds), text: 50_000_000 };
+    /**
+     * How late a consensus is: from the answer 201 to a prediction to an answer that counts it. A
+     * prober has a question of its own, predicts and reads again and again, a millisecond apart.
+     */
+    const probe = async (): Promise<number[]> => {
+      const question_id = questionId(next_probe.question++);
+      const found_ms: number[] = [];
+      const end_ms = performance.now() + context.seconds * 1_000;
+      while (performance.now() < end_ms) {
+        const k = next_probe.text++;
+        const placed = await fetch(base + predictPath(question_id), {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-api-key': keys[k % keys.length]! },
+          body: JSON.stringify(predictBody(k)),
+        });
+        const text = await placed.text();
+        if (placed.status !== 201) throw new Error(`A probe got ${placed.status}: ${text}`);
+        const at_ms = performance.now();
+        for (;;) {
+          const { body } = await record(service.port, `/api/questions/${question_id}/consensus`);
+          if (JSON.parse(body).total_predictions > found_ms.length) break;
+          if (performance.now() - at_ms > 10_000) throw new Error('A prediction is not counted.');
+          await delay(1);
+        }
+        found_ms.push(performance.now() - at_ms);
+      }
+      return found_ms;
+    };
+    const staleness: Subject = {
+      name: 'staleness',
+      async round() {
+        const { done } = startPlacing(context.seconds + lead_in_s);
+        await delay(lead_in_s * 500);
+        const found = (await Promise.all(Array.from({ length: probers }, probe))).flat();
+        const { p50_ms: stale_p50_ms, p99_ms: stale_p99_ms } = latenciesOf(found);
+        return { probes: found.length, stale_p50_ms, stale_p99_ms, ...(await done) };
+      },
+    };
+
+    const start = (name: string) => startPeer<ReadHandlers>(setup, { name, module: 'reads' });
+    const peers = [await start('uws'), await start('fastify')];
+    const readsOf = (kind: string) => [
+      makeRead(kind, service),
+      ...peers.map((peer) => makeRead(kind, peer, peer)),
+    ];
+    return [() => [staleness], ...Object.keys(kinds).map((kind) => () => readsOf(kind))];
+  },
 };

@@ -1,359 +1,226 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
+import type { Sql } from '../src/db/client.js';
+import { planDeliveries } from '../src/features/webhooks/index.js';
+import { createSealer } from '../src/features/webhooks/signing.js';
+import { insertWebhook } from '../src/features/webhooks/store.js';
 import { makeId } from '../src/kit/ids.js';
-import { type Bed, makeKeys, prepareOnBed } from './env/bed.js';
+import { makeDevCa } from '../src/process/embedded/dev-ca.js';
+import { startChild } from './env/child.js';
+import { makeBody, nowMs, startEmitter } from './env/events.js';
+import { startMeter } from './env/processes.js';
+import { agentId } from './env/seed.js';
+import { type Setup, startForum, startPeer } from './env/setup.js';
 import {
-  addHooks,
-  atRate,
-  emitEvents,
-  type Flow,
-  type HookKeys,
-  makeBody,
-  recordBacklog,
-} from './env/deliveries.js';
-import { startPeer } from './env/peer.js';
-import { type Groups, startMeter, treeOf } from './env/processes.js';
-import { type Receivers, startReceivers } from './env/receivers.js';
-import { seed } from './env/seed.js';
-import { openPool } from './env/stores.js';
-import { type ServiceTarget, startServiceTarget } from './env/targets.js';
-import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './frame/types.js';
-import type { Arrived, ReceiveJob } from './load/receiver-process.js';
-import { type DeliveryJob, job_options } from './peers/bullmq-worker.js';
+  type Bench,
+  type BenchContext,
+  figureOf,
+  ratioOf,
+  type Sample,
+  type Subject,
+} from './frame/bench.js';
+import type { ReceiverHandlers } from './load/receiver-process.js';
+import type { DeliveryJob } from './peers/bullmq-worker.js';
 
 /**
- * Signed HTTPS deliveries to receivers on this machine: how many a second out of a backlog, and how
- * long after its event one arrives at a steady 500 a second, beside a BullMQ worker that does the
- * same with `fetch`. Then what 50 endpoints notice of one that is dead with 5,000 deliveries due,
- * and how a backlog of 100,000 drains. A round counts only when everything has arrived, signed,
- * exactly once.
+ * Signed HTTPS deliveries to receivers on this machine: how many a second out of a backlog, beside a
+ * BullMQ worker that does the same with `fetch`; how long after its event one arrives at a steady
+ * 500 a second. A round counts only when everything has arrived, signed, exactly once.
  */
 
-const endpoints = 128;
-const endpoints_of_an_owner = 4;
-/** Endpoints of what arrives at a steady rate, each with an owner of its own. */
-const healthy = 50;
-const first_healthy_owner = 100;
-const dead_owner = 200;
-const dead_due = 5_000;
+interface Endpoints {
+  readonly path: string;
+  readonly count: number;
+  readonly event: string;
+  /** The number of the agent that owns endpoint `n`. */
+  ownerOf(n: number): number;
+}
+
+const backlog: Endpoints = {
+  ...{ path: '/h', count: 128, event: 'dispute.opened', ownerOf: (n) => Math.floor(n / 4) },
+};
+/** Events at a steady rate, each for the one endpoint of its owner. */
+const flow: Endpoints = {
+  ...{ path: '/f', count: 50, event: 'dispute.resolved', ownerOf: (n) => 100 + n },
+};
+const owners = 150;
 const flow_per_second = 500;
-const outage_due = 100_000;
-/** What a receiver takes to answer while the backlog of an outage drains. */
-const outage_answer_ms = 10;
-/** At two in flight. */
-const endpoint_most_per_second = (2 * 1_000) / outage_answer_ms;
-const peer_concurrency = 256;
-const patience_ms = 180_000;
+const warm_up_deliveries = 4_000;
 
-const keys: HookKeys = {
-  secret_key: 'bench-secret-key-0123456789abcdefghij',
-  secret: 'ab'.repeat(32),
-};
-const event_of = {
-  backlog: 'dispute.opened',
-  flow: 'dispute.resolved',
-  dead: 'question.closed',
-} as const;
+const secret_key = 'bench-secret-key-0123456789abcdefghij';
+/** Of every webhook. */
+const secret = 'ab'.repeat(32);
 
-interface Yard {
-  readonly bed: Bed;
-  readonly receivers: Receivers;
-  readonly redis: Redis;
-  readonly service: ServiceTarget;
-  readonly queue: Queue<DeliveryJob>;
-  readonly worker_pid: number;
-  readonly dead_id: string;
-}
-
-const urlOf = ({ receivers }: Pick<Yard, 'receivers'>, n: number): string =>
-  receivers.url(`/h/${n}`);
-const healthyUrl = ({ receivers }: Pick<Yard, 'receivers'>, n: number): string =>
-  receivers.url(`/f/${n}`);
-
-const requireAll = (name: string, arrived: Arrived, job: ReceiveJob): void => {
-  const { count, repeats, wrong_signatures } = arrived;
-  if (count === job.wanted && repeats === 0 && wrong_signatures === 0) return;
-  throw new Error(
-    `${name}: ${count} of ${job.wanted} arrived, ${repeats} repeats, ${wrong_signatures} wrong signatures.`,
-  );
-};
-
-interface Run {
-  readonly name: string;
-  readonly job: ReceiveJob;
-  readonly groups: Groups;
-  /** Makes everything due, or puts it in at its rate. */
-  readonly begin: () => Promise<unknown>;
-}
-
-/** Runs until everything has arrived, and says how fast and how late. */
-const measure = async (yard: Yard, { name, job, groups, begin }: Run): Promise<Sample> => {
-  const { bed, receivers } = yard;
-  await bed.stores.admin`checkpoint`;
-  const { arrived: arriving } = await receivers.expect(job);
-  const shared = {
-    postgres: bed.stores.postgresPids,
-    redis: bed.stores.redisPids,
-    receivers: () => [receivers.pid],
-  };
-  const meter = startMeter({ ...groups, ...shared }, () => []);
-  await begin();
-  const arrived = await arriving;
-  const metered = meter.stop();
-  requireAll(name, arrived, job);
-  const seconds = (arrived.last_ms - arrived.first_ms) / 1_000;
-  const { p50_ms, p99_ms, max_ms, most_open, most_in_a_second } = arrived;
-  return {
-    per_second: job.wanted / seconds,
-    ...{ p50_ms, p99_ms, max_ms, most_open, most_in_a_second },
-    ...metered,
-  };
-};
-
-const cpuOf = ({ service }: Yard): Groups => ({
-  cpu: service.groups.cpu,
-});
-
-const waitForSettled = async ({ service: { sql }, dead_id }: Yard): Promise<void> => {
-  for (;;) {
-    const rows = await sql`
-      select from deliveries
-      where webhook_id <> ${dead_id} and state in ('pending', 'waiting', 'sending')
-      limit 1`;
-    if (rows.length === 0) return;
-    await delay(50);
+const addHooks = async (sql: Sql, endpoints: Endpoints, base: string): Promise<void> => {
+  const sealer = createSealer(secret_key);
+  for (let n = 0; n < endpoints.count; n += 1) {
+    const id = makeId();
+    await insertWebhook(sql, {
+      ...{ id, url: `${base}${endpoints.path}/${n}`, events: [endpoints.event] },
+      owner: { kind: 'agent', id: agentId(endpoints.ownerOf(n)) },
+      secret_sealed: sealer.seal(id, secret),
+    });
   }
 };
 
-const serviceBacklog = (
-  yard: Yard,
-  name: string,
-  options: { deliveries: number; answer_ms: number },
-): Subject => {
-  const run = async (deliveries: number): Promise<Sample> => {
-    const events = Math.ceil(deliveries / endpoints);
-    const { answer_ms } = options;
-    const sample = await measure(yard, {
-      name,
-      job: { wanted: events * endpoints, answer_ms },
-      groups: cpuOf(yard),
-      begin: () => recordBacklog(yard.service.sql, event_of.backlog, events),
-    });
-    await waitForSettled(yard);
-    const { p50_ms: _, p99_ms: __, max_ms: ___, ...rest } = sample;
-    return rest;
+/** Records events and plans them in one transaction: with its commit all deliveries are due. */
+const recordBacklog = (sql: Sql, event: string, count: number): Promise<unknown> =>
+  sql.begin(async (tx) => {
+    const [head] = await tx<{ last: number }[]>`
+      update log_head set "offset" = "offset" + ${count} returning "offset" as last`;
+    const last = head!.last;
+    const rows = Array.from({ length: count }, (_, n) => ({
+      ...{ offset: last - n, id: makeId(), body: makeBody({ n, at: nowMs() }, event) },
+    }));
+    await tx`
+      insert into events ("offset", recorded_on, recorded_at, id, event, body)
+      select "offset", (now() at time zone 'UTC')::date, now(), id, ${event}, body
+      from json_to_recordset(${JSON.stringify(rows)}::text::json) as d (
+        "offset" bigint, id uuid, body text
+      )`;
+    await planDeliveries(tx, { first: last - count + 1, last });
+  });
+
+const startReceivers = async (context: BenchContext) => {
+  const made = await makeDevCa();
+  const write = (name: 'ca' | 'key' | 'cert'): string => {
+    const file = path.join(context.folder, `receivers-${name}.pem`);
+    writeFileSync(file, made[name], { mode: 0o600 });
+    return file;
   };
+  const { call } = startChild<ReceiverHandlers>(context, 'load/receiver-process');
+  const files = { key_file: write('key'), cert_file: write('cert') };
+  const port = await call('listen', { ...files, secret });
+  return { call, ca_file: write('ca'), base: `https://127.0.0.1:${port}` };
+};
+
+type Receivers = Awaited<ReturnType<typeof startReceivers>>;
+
+/** Prepares a backlog of so many deliveries; what it returns makes all of them due. */
+type Prepare = (deliveries: number) => Promise<() => Promise<unknown>>;
+
+const startService = async (context: BenchContext, receivers: Receivers) => {
+  const { setup, service } = await startForum(context, {
+    ...{ agents: owners, questions: 1 },
+    async fill(sql) {
+      await addHooks(sql, backlog, receivers.base);
+      await addHooks(sql, flow, receivers.base);
+    },
+    env: {
+      ...{ SECRET_KEY: secret_key, WEBHOOK_CA_FILE: receivers.ca_file },
+      ...{ WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', WEBHOOK_ALLOW_IN_PRODUCTION: 'true' },
+    },
+  });
+  const { sql } = service;
+  const emit = await startEmitter(setup, sql);
   return {
-    name,
-    warmUp: async () => void (await run(4_000)),
-    round: () => run(options.deliveries),
+    setup,
+    prepare: (async (deliveries) => () =>
+      recordBacklog(sql, backlog.event, deliveries / backlog.count)) satisfies Prepare,
+    /** So many events at a steady rate, each for the endpoint of one owner. */
+    async emit(count: number): Promise<void> {
+      const started_ms = performance.now();
+      const audienceOf = (n: number) => agentId(flow.ownerOf(n % flow.count));
+      const running: Promise<unknown>[] = [];
+      for (let next = 0; next < count; await delay(10)) {
+        const at = nowMs();
+        const due = Math.ceil(((performance.now() - started_ms) * flow_per_second) / 1_000);
+        const events = Array.from({ length: Math.min(due, count) - next }, () => next++).map(
+          (n) => ({ n, at, event: flow.event, audience_id: audienceOf(n) }),
+        );
+        running.push(emit(events));
+      }
+      await Promise.all(running);
+    },
+    /** Waits until nothing is under way. */
+    async settle(): Promise<void> {
+      const look = () => sql`
+        select from deliveries where state in ('pending', 'waiting', 'sending') limit 1`;
+      while ((await look()).length > 0) await delay(50);
+    },
   };
 };
 
-const makeJob = (url: string, event: string, n: number): DeliveryJob => ({
-  ...{ url, event, secret: keys.secret, offset: n },
-  ...{ event_id: makeId(), delivery_id: makeId(), body: makeBody(event, n) },
-});
-
-const bulk = 1_000;
-
-const peerBacklog = (yard: Yard, deliveries: number): Subject => {
-  const { queue } = yard;
-  const name = 'bullmq_backlog';
-  const run = async (wanted: number): Promise<Sample> => {
+const startBullmq = async (setup: Setup, receivers: Receivers): Promise<Prepare> => {
+  const { context, redis_url } = setup;
+  const connection = new Redis(redis_url.replace(/^unix:/, ''), { maxRetriesPerRequest: null });
+  context.onClose(() => connection.disconnect());
+  const queue = new Queue<DeliveryJob>('deliveries', { connection });
+  context.onClose(() => queue.close());
+  const env = { NODE_EXTRA_CA_CERTS: receivers.ca_file };
+  await startPeer(setup, { name: 'bullmq', module: 'bullmq-worker', env });
+  const { event, count, path: start } = backlog;
+  const backoff = { type: 'exponential', delay: 5_000 };
+  const makeJob = (n: number) => ({
+    name: 'deliver',
+    data: {
+      ...{ url: `${receivers.base}${start}/${n % count}`, event, secret, offset: n },
+      ...{ event_id: makeId(), delivery_id: makeId(), body: makeBody({ n, at: nowMs() }, event) },
+    },
+    opts: { attempts: 10, removeOnComplete: true, backoff },
+  });
+  return async (deliveries) => {
     await queue.pause();
-    for (let first = 0; first < wanted; first += bulk) {
-      const jobs = Array.from({ length: Math.min(bulk, wanted - first) }, (_, n) => ({
-        name: 'deliver',
-        data: makeJob(urlOf(yard, (first + n) % endpoints), event_of.backlog, first + n),
-        opts: job_options,
-      }));
-      await queue.addBulk(jobs);
-    }
-    const sample = await measure(yard, {
-      name,
-      job: { wanted, answer_ms: 0 },
-      groups: { cpu: () => treeOf(yard.worker_pid) },
-      begin: () => queue.resume(),
-    });
-    const { p50_ms: _, p99_ms: __, max_ms: ___, ...rest } = sample;
-    return rest;
-  };
-  return { name, warmUp: async () => void (await run(4_000)), round: () => run(deliveries) };
-};
-
-const flowFor = (seconds: number): Flow => ({
-  event: event_of.flow,
-  per_second: flow_per_second,
-  count: flow_per_second * seconds,
-  owners: Array.from({ length: healthy }, (_, n) => first_healthy_owner + n),
-});
-
-const serviceFlow = (yard: Yard, name: string, beside_dead: boolean): Subject => {
-  const { sql } = yard.service;
-  const run = async (seconds: number): Promise<Sample> => {
-    const flow = flowFor(seconds);
-    await setDead(yard, beside_dead);
-    const sample = await measure(yard, {
-      name,
-      job: { wanted: flow.count, answer_ms: 0 },
-      groups: cpuOf(yard),
-      begin: () => emitEvents(sql, yard.redis, flow),
-    });
-    await setDead(yard, false);
-    await waitForSettled(yard);
-    return sample;
-  };
-  return {
-    name,
-    warmUp: async () => void (await run(2)),
-    round: () => run(yard.bed.context.seconds),
+    const jobs = Array.from({ length: deliveries }, (_, n) => makeJob(n));
+    while (jobs.length > 0) await queue.addBulk(jobs.splice(0, 1_000));
+    return () => queue.resume();
   };
 };
 
-/** Makes all deliveries of the dead endpoint due, or none for as long as the bench takes. */
-const setDead = async ({ service: { sql }, dead_id }: Yard, is_on: boolean): Promise<void> => {
-  const wait_s = is_on ? 0 : 86_400;
-  const moved = await sql`
-    update deliveries
-    set state = 'pending', attempts = 0, next_at = now() + ${wait_s} * interval '1 second'
-    where webhook_id = ${dead_id} and state in ('pending', 'waiting')`;
-  await sql`update webhooks set paused_until = null, trips = 0 where id = ${dead_id}`;
-  if (moved.count < dead_due / 2) throw new Error(`Only ${moved.count} deliveries are due.`);
-};
-
-const peerFlow = (yard: Yard): Subject => {
-  const { queue } = yard;
-  const name = 'bullmq_flow';
-  const run = async (seconds: number): Promise<Sample> => {
-    const flow = flowFor(seconds);
-    const add = (numbers: readonly number[]) =>
-      queue.addBulk(
-        numbers.map((n) => ({
-          name: 'deliver',
-          data: makeJob(healthyUrl(yard, n % healthy), flow.event, n),
-          opts: job_options,
-        })),
-      );
-    return measure(yard, {
-      name,
-      job: { wanted: flow.count, answer_ms: 0 },
-      groups: { cpu: () => treeOf(yard.worker_pid) },
-      begin: () => atRate(flow, add),
-    });
-  };
-  return {
-    name,
-    warmUp: async () => void (await run(2)),
-    round: () => run(yard.bed.context.seconds),
-  };
-};
-
-const fillDatabase = async (bed: Bed, receivers: Receivers): Promise<string> => {
-  await bed.stores.createDatabase('service');
-  const sql = openPool(bed.stores.urlOf('service'), 'bench');
-  await seed(sql, { keys: makeKeys(dead_owner + 1), questions: 1 });
-  const backlog = Array.from({ length: endpoints }, (_, n) => ({
-    owner: Math.floor(n / endpoints_of_an_owner),
-    url: urlOf({ receivers }, n),
-    event: event_of.backlog,
-  }));
-  const flow = Array.from({ length: healthy }, (_, n) => ({
-    owner: first_healthy_owner + n,
-    url: healthyUrl({ receivers }, n),
-    event: event_of.flow,
-  }));
-  const dead = { owner: dead_owner, url: receivers.url('/dead'), event: event_of.dead };
-  const ids = await addHooks(sql, [...backlog, ...flow, dead], keys);
-  await recordBacklog(sql, event_of.dead, dead_due);
-  const dead_id = ids.at(-1) as string;
-  await sql`
-    update deliveries
-    set next_at = now() + interval '1 day'
-    where webhook_id = ${dead_id}`;
-  await sql.unsafe('vacuum analyze');
-  await sql.end({ timeout: 5 });
-  return dead_id;
-};
-
-const openRedis = (bed: Bed): Redis => {
-  const redis = new Redis(bed.stores.redis_url.replace(/^unix:/, ''), {
-    maxRetriesPerRequest: null,
-  });
-  bed.onClose(() => redis.disconnect());
-  return redis;
-};
-
-const startYard = async (bed: Bed): Promise<Yard> => {
-  const receivers = await startReceivers(bed, { secret: keys.secret, patience_ms });
-  const dead_id = await fillDatabase(bed, receivers);
-  const service = await startServiceTarget(bed, {
-    SECRET_KEY: keys.secret_key,
-    WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8',
-    WEBHOOK_CA_FILE: receivers.ca_file,
-    WEBHOOK_ALLOW_IN_PRODUCTION: 'true',
-  });
-  const queue = new Queue<DeliveryJob>('deliveries', { connection: openRedis(bed) });
-  bed.onClose(() => queue.close());
-  const worker = await startPeer(new URL('./peers/bullmq-worker.js', import.meta.url), {
-    REDIS_URL: bed.stores.redis_url,
-    QUEUE: 'deliveries',
-    CONCURRENCY: String(peer_concurrency),
-    NODE_EXTRA_CA_CERTS: receivers.ca_file,
-  });
-  bed.onClose(worker.stop);
-  const redis = openRedis(bed);
-  return { bed, receivers, redis, service, queue, worker_pid: worker.pid, dead_id };
-};
-
-/** How far an endpoint was called faster than two calls in flight allow. */
-const spike: Bench['ratios'][string] = (of) => {
-  const most = of['service_outage']?.['most_in_a_second'];
-  return most === undefined ? undefined : most / endpoint_most_per_second;
-};
-
-export const webhooks: Bench = {
-  name: 'webhooks',
-  question: 'How many signed webhooks a second, how soon after the event, and who waits for whom?',
-  ratios: {
-    backlog_over_bullmq: ratioOf('service_backlog', 'bullmq_backlog'),
-    p99_beside_dead_over_alone: ratioOf('service_beside_dead', 'service_flow', 'p99_ms'),
-    outage_spike: spike,
-  },
+export const bench: Bench = {
+  question: 'How many signed webhooks a second, and how soon after the event?',
   figures: {
-    p99_ms_at_500: figureOf('service_flow', 'p99_ms'),
-    outage_most_open: figureOf('service_outage', 'most_open'),
+    backlog_over_bullmq: { of: ratioOf('service_backlog', 'bullmq_backlog'), min: 3 },
+    p99_ms_at_500: { of: figureOf('service_flow', 'p99_ms'), max: 250 },
   },
-  prepare: prepareOnBed(async (bed) => {
-    const yard = await startYard(bed);
-    const { quick, seconds } = bed.context;
-    const deliveries = quick ? 8_000 : 4_000 * seconds;
-    const due = quick ? 20_000 : outage_due;
-    return {
-      stages: [
-        () => ({
-          subjects: [
-            serviceBacklog(yard, 'service_backlog', { deliveries, answer_ms: 0 }),
-            peerBacklog(yard, deliveries),
-          ],
-        }),
-        () => ({
-          subjects: [
-            serviceFlow(yard, 'service_flow', false),
-            serviceFlow(yard, 'service_beside_dead', true),
-            peerFlow(yard),
-          ],
-        }),
-        () => ({
-          subjects: [
-            serviceBacklog(yard, 'service_outage', {
-              deliveries: due,
-              answer_ms: outage_answer_ms,
-            }),
-          ],
-        }),
-      ],
+  async prepare(context) {
+    const { quick, seconds } = context;
+    const receivers = await startReceivers(context);
+    const service = await startService(context, receivers);
+    const bullmq = await startBullmq(service.setup, receivers);
+
+    /** Runs until everything has arrived, and returns how fast and how late. */
+    const measure = async (wanted: number, begin: () => Promise<unknown>): Promise<Sample> => {
+      await service.setup.admin`checkpoint`;
+      await receivers.call('expect', wanted);
+      const meter = startMeter();
+      const arriving = receivers.call('arrived');
+      await begin();
+      const { count, repeats, wrong_signatures, seconds: took_s, ...latencies } = await arriving;
+      const metered = meter.stop();
+      if (count !== wanted || repeats > 0 || wrong_signatures > 0) {
+        const wrong = `${repeats} repeats, ${wrong_signatures} wrong signatures`;
+        throw new Error(`${count} of ${wanted} arrived, ${wrong}.`);
+      }
+      await service.settle();
+      return { per_second: wanted / took_s, ...latencies, ...metered };
     };
-  }),
+
+    const makeBacklog = (name: string, prepare: Prepare): Subject => {
+      const run = async (least: number): Promise<Sample> => {
+        const wanted = Math.ceil(least / backlog.count) * backlog.count;
+        return measure(wanted, await prepare(wanted));
+      };
+      const deliveries = quick ? 8_000 : 4_000 * seconds;
+      return { name, warmUp: () => run(warm_up_deliveries), round: () => run(deliveries) };
+    };
+    const runFlow = (for_seconds: number): Promise<Sample> => {
+      const wanted = flow_per_second * for_seconds;
+      return measure(wanted, () => service.emit(wanted));
+    };
+    const flow_subject = {
+      ...{ name: 'service_flow', warmUp: () => runFlow(2), round: () => runFlow(seconds) },
+    };
+
+    return [
+      () => [
+        makeBacklog('service_backlog', service.prepare),
+        makeBacklog('bullmq_backlog', bullmq),
+      ],
+      () => [flow_subject],
+    ];
+  },
 };

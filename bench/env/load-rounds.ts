@@ -1,10 +1,11 @@
-import type { BenchContext, Sample, Subject } from '../frame/types.js';
-import type { PairOptions } from '../load/pairs.js';
-import type { SocketOptions } from '../load/socket-load.js';
-import type { Bed } from './bed.js';
-import { type HttpRound, runHttpRound } from './http-round.js';
-import type { KeyBudget } from './key-budget.js';
-import type { StoredTarget } from './targets.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Sql } from '../../src/db/client.js';
+import type { BenchContext, Sample, Subject } from '../frame/bench.js';
+import type { LoadJob } from '../load/load-process.js';
+import type { PairOptions } from '../load/requests.js';
+import { startMeter } from './processes.js';
+import { questionId } from './seed.js';
+import type { Setup, Target } from './setup.js';
 
 /** Questions, or whatever the requests of one round are about; another round has others. */
 export const block = 64;
@@ -12,107 +13,117 @@ export const block = 64;
 export const best_connections = 128;
 const most_per_second = 30_000;
 
-export interface LoadOptions {
-  /** Module of `bench/load` that makes the requests, each a pair of agent and subject. */
-  readonly source: URL;
-  /** Options of that module beside those of every round. */
-  readonly source_options?: Readonly<Record<string, unknown>>;
-  /** Present where the requests are frames for websockets. */
-  readonly sockets?: Pick<SocketOptions, 'an_address'>;
-  readonly keys_file: string;
-  readonly agents: number;
-  /** The agents of the first round; 0 when absent. */
-  readonly first_agent?: number;
-  readonly connections: number;
-  /** One of each agent, so many of them in use at a time. */
-  readonly own_connections?: number;
-  /** One for each request. */
-  readonly new_connections?: boolean;
-  /** A round is so many requests of each agent at once, and the next one is of other agents. */
-  readonly burst?: number;
-  readonly wanted_status: number;
-  /** The id of subject `n`. */
-  idOf(n: number): string;
-  /** The first subject of the first round; 0 when absent. */
-  readonly first_subject?: number;
-  /** So many subjects, the same ones in each round; another block of them in each when absent. */
-  readonly same_subjects?: number;
-  /** The first text of the first round; 0 when absent. */
-  readonly first_text?: number;
-  readonly budget?: KeyBudget | undefined;
-  /** Rows that one round made: as many as answers of the wanted status, or the bench fails. */
-  countRows?(subjects: readonly string[]): Promise<number>;
-  /** Waits for work that goes on after the answers; what it measured joins the figures. */
-  settle?(): Promise<Sample>;
+export interface Round {
+  readonly target: Target;
+  readonly job: Omit<LoadJob, 'port'>;
+  /** Called when the requests are made and nothing but sending them is left. */
+  beforeGo?(): Promise<void>;
+  /** Goes on during the load, from its beginning; its figures join those of the round. */
+  during?(): Promise<Sample>;
 }
 
-export interface RoundPlan {
-  readonly seconds: number;
-  /** Absent for the closed loop. */
-  readonly rate?: number;
-  /** Upper bound of the requests per second, for preparing them. */
-  readonly at_most: number;
-  /** A status that is no failure beside the wanted one. */
-  readonly allowed_status?: number;
-  /** Other than the usual number of connections. */
-  readonly connections?: number;
-  readonly during?: HttpRound['during'];
+/**
+ * One round of load on one target. Each begins right after a checkpoint, so that all rounds write
+ * the same full pages. Figures of a failing service mean nothing: throws when anything but the
+ * wanted answer came.
+ */
+export const runRound = async (
+  { admin, loader }: Setup,
+  { target, job, beforeGo, during }: Round,
+): Promise<{ readonly done: number; readonly sample: Sample }> => {
+  await loader.call('prepare', { ...job, port: target.port });
+  await beforeGo?.();
+  await admin`checkpoint`;
+  const meter = startMeter(target.watched);
+  const other = during?.();
+  // Awaited below; a failure must not end the process before that.
+  other?.catch(() => undefined);
+  const { problems, sent, done, ...figures } = await loader.call('go');
+  const metered = meter.stop();
+  if (problems.length > 0) {
+    throw new Error(`${target.name}: ${problems.join('\n')}\n${target.lastErrors()}`);
+  }
+  const refused_percent = 100 - (100 * done) / sent;
+  const refused = job.allowed_status === undefined ? {} : { refused_percent };
+  return { done, sample: { ...figures, ...refused, ...metered, ...(await other) } };
+};
+
+export interface LoadOptions
+  extends Pick<PairOptions, 'kind' | 'keys_file' | 'agents'>,
+    Pick<LoadJob, 'own_connections' | 'in_flight'> {
+  /** A round is so many requests of each agent at once. */
+  readonly burst?: number;
+  /** The id of subject `n`; a question when absent. */
+  idOf?(n: number): string;
+  /** The rows of these subjects: as many more as wanted answers, or it fails. */
+  countRows?(sql: Sql, subjects: readonly string[]): Promise<number>;
+}
+
+export interface RoundPlan
+  extends Pick<LoadJob, 'seconds' | 'rate' | 'allowed_status'>,
+    Pick<Round, 'during'> {
+  /** Upper bound of the requests per second, for preparing them; of a load at a rate, the rate. */
+  readonly at_most?: number;
+  /** Other than the usual number of requests in flight. */
+  readonly in_flight?: number;
+  /** Absent: the next block, which no other round has. */
+  readonly subjects?: readonly string[];
 }
 
 export type RunRound = (plan: RoundPlan) => Promise<Sample>;
 
-/** Runs rounds on one target, each on subjects and with texts of its own. */
-export const makeLoad = (
-  { stores, loader }: Bed,
-  target: StoredTarget,
-  options: LoadOptions,
-): RunRound => {
-  const { keys_file, agents, own_connections, wanted_status, budget, burst } = options;
-  let first_agent = options.first_agent ?? 0;
-  let next_subject = options.first_subject ?? 0;
-  let next_text = options.first_text ?? 0;
-  let rows_before = 0;
-  return async (plan) => {
-    const { seconds, rate, at_most, allowed_status, during } = plan;
-    const { same_subjects } = options;
-    const connections = plan.connections ?? options.connections;
-    const width = same_subjects ?? block;
-    const wanted = Math.ceil((rate ?? at_most) * seconds * 1.05) + connections;
-    const count = burst === undefined ? Math.min(wanted, agents * width) : agents * burst;
-    const subjects = Array.from({ length: width }, (_, n) => options.idOf(next_subject + n));
-    const keys = { keys_file, first_agent, agents };
-    const pairs: PairOptions = { ...keys, subjects, count, first_text: next_text };
-    if (same_subjects === undefined) next_subject += block;
+/** Of all loads of a bench. */
+let next_subject = 0;
+let next_text = 0;
+
+/** Runs rounds on one target. After each the rows are counted: one for each wanted answer. */
+export const makeLoad = (setup: Setup, target: Target, options: LoadOptions): RunRound => {
+  const { idOf = questionId, countRows = countPredictions, burst, ...fixed } = options;
+  const { kind, keys_file, agents, ...connections } = fixed;
+  const { sql, name } = target;
+  return async ({ at_most = 0, subjects: given, during, ...plan }) => {
+    const subjects = given ?? Array.from({ length: block }, () => idOf(next_subject++));
+    const in_flight = plan.in_flight ?? options.in_flight;
+    const wanted = Math.ceil((plan.rate ?? at_most) * plan.seconds * 1.05) + in_flight;
+    const count = burst === undefined ? Math.min(wanted, agents * subjects.length) : agents * burst;
+    const first_text = next_text;
     next_text += count;
-    if (burst !== undefined) first_agent += agents;
-    const { result, sample } = await runHttpRound({
-      ...{ target, stores, loader },
+    const rows_before = await countRows(sql, subjects);
+    const { done, sample } = await runRound(setup, {
+      target,
       job: {
-        source: options.source.href,
-        source_options: { ...options.source_options, ...pairs },
-        ...{ connections, seconds, wanted_status, whole: burst !== undefined },
-        ...(own_connections === undefined ? {} : { own_connections }),
-        ...(options.new_connections === undefined ? {} : { new_connections: true }),
-        ...(options.sockets === undefined ? {} : { sockets: { ...keys, ...options.sockets } }),
-        ...(rate === undefined ? {} : { rate }),
-        ...(allowed_status === undefined ? {} : { allowed_status }),
+        requests: { kind, keys_file, agents, subjects, count, first_text },
+        wanted_status: kind === 'vote' ? 200 : 201,
+        ...{ whole: burst !== undefined, ...connections, ...plan },
       },
-      beforeGo: async () => budget?.reserve(Math.ceil(count / agents)),
       ...(during === undefined ? {} : { during }),
     });
-    budget?.spend(Math.ceil(result.sent / agents));
-    const counted = await options.countRows?.(subjects);
-    const rows = counted === undefined ? result.done : counted - rows_before;
-    if (same_subjects !== undefined) rows_before = counted ?? 0;
-    if (rows !== result.done) {
-      const answers = `${result.done} answers were ${wanted_status}`;
-      throw new Error(`${target.name}: ${answers}, ${rows} rows are there.`);
-    }
-    const settled = await options.settle?.();
-    // Else Postgres does it by itself, in the middle of a round of somebody else.
-    await target.sql`vacuum analyze`;
-    return { ...sample, ...settled };
+    const rows = (await countRows(sql, subjects)) - rows_before;
+    if (rows !== done) throw new Error(`${name}: ${done} answers were wanted, ${rows} rows.`);
+    // The work that the service does after its answers is part of the round.
+    if (name.startsWith('service')) await waitUntilEmpty(sql, ['outbox', 'debater_changes']);
+    // Else Postgres does it by itself, in the middle of a round of another subject.
+    await sql`vacuum analyze`;
+    return sample;
   };
+};
+
+export const countPredictions = async (sql: Sql, ids: readonly string[]): Promise<number> => {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::int as count
+    from predictions
+    where question_id = any(${ids as string[]})`;
+  return row!.count;
+};
+
+export const waitUntilEmpty = async (sql: Sql, tables: readonly string[]): Promise<void> => {
+  const give_up_ms = performance.now() + 120_000;
+  for (const table of tables) {
+    while ((await sql`select from ${sql(table)} limit 1`).length > 0) {
+      if (performance.now() > give_up_ms) throw new Error(`${table} did not become empty.`);
+      await delay(50);
+    }
+  }
 };
 
 /** As many requests as the target answers. */
@@ -122,18 +133,18 @@ export const makeClosedLoop = (
   run: RunRound,
 ): Subject => {
   let seen = 0;
+  const measure = async (plan: RoundPlan): Promise<Sample> => {
+    const sample = await run(plan);
+    seen = Math.max(seen, sample['per_second']!);
+    return sample;
+  };
   return {
     name,
     async warmUp() {
       // The first pass fills caches and compiles code, the second shows how fast it is then.
       await run({ seconds: quick ? 1 : 4, at_most: most_per_second });
-      const sample = await run({ seconds: quick ? 1 : 2, at_most: most_per_second });
-      seen = sample['per_second'] ?? 0;
+      await measure({ seconds: quick ? 1 : 2, at_most: most_per_second });
     },
-    async round() {
-      const sample = await run({ seconds, at_most: Math.max(2_000, seen * 1.8) });
-      seen = Math.max(seen, sample['per_second'] ?? 0);
-      return sample;
-    },
+    round: () => measure({ seconds, at_most: Math.max(2_000, seen * 1.8) }),
   };
 };

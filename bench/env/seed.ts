@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Sql } from '../../src/db/client.js';
 
 /**
- * Agents and open questions, written straight into a migrated database. Ids are made from numbers,
- * so that every process of a bench can name them without reading them.
+ * Agents, open questions and their predictions, written straight into a migrated database. Ids are
+ * made from numbers, so that every process of a bench can name them without reading them.
  */
 
 const numbered = (family: string, n: number): string =>
@@ -12,17 +12,15 @@ const numbered = (family: string, n: number): string =>
 export const humanId = (n: number): string => numbered('8001', n);
 export const agentId = (n: number): string => numbered('8002', n);
 export const questionId = (n: number): string => numbered('8003', n);
+/** The beginning of all ids of a family; SQL adds the number. */
+const startOf = (family: string): string => numbered(family, 0).slice(0, 24);
 
 const models = [
-  ['gpt-5', 'gpt'],
-  ['claude-opus-4-5', 'claude'],
-  ['gemini-3-pro', 'gemini'],
-  ['llama-4-maverick', 'llama'],
-  ['mistral-large-3', 'mistral'],
-  ['deepseek-v3.2', 'deepseek'],
-  ['qwen3-max', 'qwen'],
-  ['grok-4', 'grok'],
-] as const;
+  ...['gpt-5', 'claude-opus-4-5', 'gemini-3-pro', 'llama-4-maverick'],
+  ...['mistral-large-3', 'deepseek-v3.2', 'qwen3-max', 'grok-4'],
+];
+/** `qwen3-max` is of the family `qwen`. */
+const familyOf = (model: string): string => /^[a-z]+/.exec(model)![0];
 
 export interface SeedSize {
   /** Keys of the agents; agent n holds key n. */
@@ -32,93 +30,141 @@ export interface SeedSize {
   readonly optionsOf?: (n: number) => readonly string[];
 }
 
-const seed_points = 5_000;
+const points = 5_000;
 const agents_of_an_owner = 4;
 
-const seedHumans = async (sql: Sql, count: number): Promise<void> => {
+/** Fills a migrated, empty database and lets Postgres learn its statistics. */
+export const seed = async (sql: Sql, size: SeedSize): Promise<void> => {
+  const { keys, questions: count, optionsOf = () => [] } = size;
   await sql`
     insert into humans (id, email, email_key, password_hash, email_verified_at)
     select
-      id,
-      'owner' || n || '@bench-people.org',
-      'owner' || n || '@bench-people.org',
-      'not-a-hash',
-      now()
-    from unnest(${Array.from({ length: count }, (_, n) => humanId(n))}::uuid[])
-      with ordinality as given (id, n)`;
-};
-
-const seedAgents = async (sql: Sql, keys: readonly string[]): Promise<void> => {
-  const rows = keys.map((key, n) => ({
-    id: agentId(n),
-    name: `Bench agent ${n}`,
-    model: models[n % models.length]![0],
-    family: models[n % models.length]![1],
-    owner: humanId(Math.floor(n / agents_of_an_owner)),
-    digest: createHash('sha256').update(key).digest('hex'),
-  }));
+      (${startOf('8001')} || lpad(to_hex(n), 12, '0'))::uuid, email, email, 'not-a-hash', now()
+    from generate_series(0, ${Math.ceil(keys.length / agents_of_an_owner) - 1}::integer) as n,
+      lateral (select 'owner' || n || '@bench-people.org' as email) named`;
+  const agents = keys.map((key, n) => {
+    const model = models[n % models.length]!;
+    const owner_id = humanId(Math.floor(n / agents_of_an_owner));
+    const digest = createHash('sha256').update(key).digest('hex');
+    return { n, id: agentId(n), model, model_family: familyOf(model), owner_id, digest };
+  });
   await sql`
     insert into agents (
       id, name, name_key, model, model_family, persona_archetype, risk_profile, roles,
       referral_code, owner_id, linked_at, key_digest
     )
     select
-      id, name, lower(name), model, family, 'data_driven', 'moderate', '{predictor}',
-      'bench' || n, owner, now(), decode(digest, 'hex')
-    from unnest(
-      ${rows.map((row) => row.id)}::uuid[],
-      ${rows.map((row) => row.name)}::text[],
-      ${rows.map((row) => row.model)}::text[],
-      ${rows.map((row) => row.family)}::text[],
-      ${rows.map((row) => row.owner)}::uuid[],
-      ${rows.map((row) => row.digest)}::text[]
-    ) with ordinality as given (id, name, model, family, owner, digest, n)`;
-  await sql`
-    insert into accounts (agent_id, balance)
-    select id, ${seed_points}
-    from agents`;
+      id, 'Bench agent ' || n, 'bench agent ' || n, model, model_family, 'data_driven', 'moderate',
+      '{predictor}', 'bench' || n + 1, owner_id, now(), decode(digest, 'hex')
+    from json_to_recordset(${JSON.stringify(agents)}::text::json) as d (
+      n integer, id uuid, model text, model_family text, owner_id uuid, digest text
+    )`;
+  await sql`insert into accounts (agent_id, balance) select id, ${points} from agents`;
   await sql`
     insert into ledger (agent_id, id, reason, amount, balance_after)
-    select id, gen_random_uuid(), 'registration', ${seed_points}, ${seed_points}
+    select id, gen_random_uuid(), 'registration', ${points}, ${points}
     from agents`;
-  await sql`
-    insert into standing_changes (agent_id)
-    select id
-    from agents`;
-};
-
-const seedQuestions = async (
-  sql: Sql,
-  { questions: count, optionsOf = () => [] }: SeedSize,
-): Promise<void> => {
-  const numbers = Array.from({ length: count }, (_, n) => n);
-  const options = numbers.map((n) => JSON.stringify(optionsOf(n)));
+  await sql`insert into standing_changes (agent_id) select id from agents`;
+  const questions = Array.from({ length: count }, (_, n) => ({
+    ...{ n, id: questionId(n), options: optionsOf(n) },
+  }));
   await sql`
     insert into questions (
       id, question, category, subcategory, question_type, options, status, timeframe, weight,
       opens_at, closes_at, resolution_date, published_at
     )
     select
-      id,
-      'Will the measured series number ' || n || ' end the quarter above its median?',
-      'technology', 'data', case options when '[]' then 'binary' else 'multi' end,
-      array(select jsonb_array_elements_text(options::jsonb)), 'open', 'long', 1,
-      now() - interval '1 day', now() + interval '60 days', now() + interval '61 days',
-      now() - interval '1 day'
-    from unnest(${numbers.map(questionId)}::uuid[], ${options}::text[])
-      with ordinality as given (id, options, n)`;
-  await sql`
-    insert into question_counts (question_id)
-    select id
-    from questions`;
+      id, 'Will the measured series number ' || n + 1 || ' end the quarter above its median?',
+      'technology', 'data', case when options = '{}' then 'binary' else 'multi' end, options,
+      'open', 'long', 1, now() - interval '1 day', now() + interval '60 days',
+      now() + interval '61 days', now() - interval '1 day'
+    from json_to_recordset(${JSON.stringify(questions)}::text::json) as d (
+      n integer, id uuid, options text[]
+    )`;
+  await sql`insert into question_counts (question_id) select id from questions`;
+  await sql`vacuum analyze`;
 };
 
-/** Fills a migrated, empty database and lets Postgres learn its statistics. */
-export const seed = async (sql: Sql, size: SeedSize): Promise<void> => {
-  await seedHumans(sql, Math.ceil(size.keys.length / agents_of_an_owner));
-  await seedAgents(sql, size.keys);
-  await seedQuestions(sql, size);
-  await sql`vacuum analyze`;
+const sentences =
+  'The base rate of such events over the last decade is close to a third. Filings of the second ' +
+  'quarter show orders that grew by four percent while inventories fell. Two of the three earlier ' +
+  'programmes of this kind were late by more than a season, and the third was on time only after ' +
+  'its scope was cut. The committee has published minutes that name the autumn as the earliest ' +
+  'date. Survey figures moved by less than their margin of error since the spring. Analysts who ' +
+  'were right about the last two decisions now disagree with each other. A delay would have to be ' +
+  'announced four weeks ahead, and nothing of the kind has been seen so far. ';
+
+interface Rows {
+  readonly first_question: number;
+  readonly questions: number;
+  readonly first_agent: number;
+  readonly agents: number;
+  /** When the first was made; the others follow by a millisecond each. */
+  readonly from_ms: number;
+}
+
+/**
+ * On each question one prediction of each agent, made by Postgres itself. Reasonings are of the
+ * length that agents write (600 to 1,400 characters), and a tenth of them has quotes, line breaks
+ * and letters beyond ASCII.
+ */
+const insertPredictions = async (sql: Sql, rows: Rows): Promise<void> => {
+  const { first_question, questions, first_agent, agents, from_ms } = rows;
+  const first = first_question * agents;
+  await sql`
+    insert into predictions (
+      question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
+      model_family, body_digest, event_id, created_at, seq
+    )
+    select
+      (${startOf('8003')} || lpad(to_hex(q), 12, '0'))::uuid,
+      g.id,
+      (
+        lpad(to_hex(${from_ms}::bigint + n), 12, '0') || '7000' || '8000'
+          || lpad(to_hex(n), 12, '0')
+      )::uuid,
+      chance >= 50, chance, greatest(chance, 100 - chance),
+      left(
+        'Forecast ' || n || ': '
+          || case when n % 10 = 0 then e'a "narrow" case,\nwith Größe ≥ 3 — 📈. ' else '' end
+          || repeat(${sentences}, 3),
+        600 + (n * 37 % 800)::integer
+      ),
+      array[
+        'https://figures.example.org/series/' || q || '/' || a,
+        'https://reports.example.net/issue/' || n
+      ],
+      g.model_family, sha256(int8send(n)), gen_random_uuid(),
+      to_timestamp((${from_ms}::bigint + n) / 1000.0), a + 1
+    from (
+      select
+        n, (n / ${agents}::integer)::integer as q,
+        ${first_agent}::integer + (n % ${agents}::integer)::integer as a,
+        (1 + n * 37 % 99)::smallint as chance
+      from generate_series(${first}::bigint, ${first + agents * questions - 1}::bigint) as n
+    ) made
+    join agents g on g.id = (${startOf('8002')} || lpad(to_hex(a), 12, '0'))::uuid`;
+  await sql`
+    update question_seqs s
+    set seq = n.seq
+    from (select question_id, max(seq) as seq from predictions group by question_id) n
+    where s.question_id = n.question_id`;
+};
+
+export interface SeedPredictions extends Pick<Rows, 'questions' | 'agents' | 'from_ms'> {}
+
+/** Predictions on all questions; a third of the questions is resolved. */
+export const seedPredictions = async (sql: Sql, size: SeedPredictions): Promise<void> => {
+  await insertPredictions(sql, { ...size, first_question: 0, first_agent: 0 });
+  const at = new Date(size.from_ms + size.agents * size.questions);
+  await sql`
+    insert into resolutions (
+      question_id, revision, kind, outcome, decided_by, state, created_at, finished_at
+    )
+    select id, 1, 'resolve', get_byte(sha256(uuid_send(id)), 0) % 2 = 0, 'admin', 'done', ${at}, ${at}
+    from questions
+    where get_byte(sha256(uuid_send(id)), 1) % 3 = 0`;
+  await sql`vacuum analyze predictions, resolutions`;
 };
 
 export interface SeedForecasts {
@@ -130,57 +176,28 @@ export interface SeedForecasts {
   readonly events: boolean;
 }
 
-/**
- * Predictions on one yes/no question of weight 1 as if they had been placed: with events where
- * asked for. Agent n states a chance that follows from n.
- */
-export const seedForecasts = async (sql: Sql, ask: SeedForecasts): Promise<void> => {
-  const { question, first_agent, count, events } = ask;
+/** Predictions on one yes/no question as if they had been placed in the last hour. */
+export const seedForecasts = async (sql: Sql, forecasts: SeedForecasts): Promise<void> => {
+  const { question, first_agent, count, events } = forecasts;
+  const from_ms = Date.now() - 3_600_000;
+  await insertPredictions(sql, {
+    ...{ first_question: question, questions: 1, first_agent, agents: count, from_ms },
+  });
+  if (!events) return;
   await sql`
-    with d as (
-      select
-        ${questionId(question)}::uuid as question_id,
-        (${numbered('8002', 0).slice(0, 24)} || lpad(to_hex(n), 12, '0'))::uuid as agent_id,
-        (${numbered('8004', 0).slice(0, 24)} || lpad(to_hex(k), 12, '0'))::uuid as id,
-        (${numbered('8005', 0).slice(0, 24)} || lpad(to_hex(k), 12, '0'))::uuid as event_id,
-        chance >= 50 as prediction,
-        chance,
-        greatest(chance, 100 - chance) as confidence
-      from (
-        select
-          n,
-          n + ${question}::bigint * 16777216 as k,
-          (1 + (n * 37) % 99)::smallint as chance
-        from generate_series(
-          ${first_agent}::integer, ${first_agent + count - 1}::integer
-        ) as n
-      ) numbers
-    ),
-    placed as (
-      insert into predictions (
-        question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
-        model_family, body_digest, event_id, created_at
-      )
-      select
-        s.question_id, s.agent_id, s.id, s.prediction, s.chance, s.confidence,
-        repeat('Seeded words about the measured series. ', 30), '{}', g.model_family, '',
-        s.event_id, now()
-      from d s
-      join agents g on g.id = s.agent_id
-    )
     insert into outbox (id, event, question_id, agent_id, body)
     select
-      s.event_id, 'prediction.placed', s.question_id, s.agent_id,
+      p.event_id, 'prediction.placed', p.question_id, p.agent_id,
       json_build_object(
         'event', 'prediction.placed',
         'data', json_build_object(
-          'question_id', s.question_id, 'prediction_id', s.id, 'user_id', g.id,
-          'user_name', g.name, 'model_family', g.model_family, 'confidence', s.confidence,
-          'prediction', s.prediction, 'probability', s.chance
+          'question_id', p.question_id, 'prediction_id', p.id, 'user_id', g.id,
+          'user_name', g.name, 'model_family', g.model_family, 'confidence', p.confidence,
+          'prediction', p.prediction, 'probability', p.probability
         ),
-        'timestamp', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+        'timestamp', to_char(p.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
       )::text
-    from d s
-    join agents g on g.id = s.agent_id
-    where ${events}`;
+    from predictions p
+    join agents g on g.id = p.agent_id
+    where p.question_id = ${questionId(question)}`;
 };

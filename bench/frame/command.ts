@@ -1,62 +1,111 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { type Arguments, readArguments } from './arguments.js';
-import { readFloors } from './floors.js';
-import { runBench } from './frame.js';
-import { printable, type Result } from './report.js';
-import type { Bench } from './types.js';
+import { parseArgs } from 'node:util';
+import {
+  type Bench,
+  type BenchContext,
+  formatNumber,
+  formatSample,
+  type Result,
+  runBench,
+} from './bench.js';
 
-export interface CommandOptions {
-  /** Every bench by its name; loaded only when it is asked for. */
-  readonly benches: Readonly<Record<string, () => Promise<Bench>>>;
-  readonly floors_file: string;
-  /** The result. */
-  print(text: string): void;
-  /** What goes on meanwhile. */
-  tell(line: string): void;
-  readonly stop?: AbortSignal;
-}
+/** The command `npm run bench -- NAME`: its arguments, and its result as text. */
 
-const measure = async (args: Arguments, options: CommandOptions): Promise<Result> => {
-  const bench = await options.benches[args.bench]!();
-  const folder = mkdtempSync(path.join(os.tmpdir(), `pf-bench-${args.bench}-`));
+export const names: readonly string[] = [
+  ...['predict', 'reads', 'fanout', 'sockets', 'calls'],
+  ...['webhooks', 'resolve', 'originality', 'export', 'comments'],
+];
+
+export const loadBench = async (name: string): Promise<Bench> =>
+  ((await import(`../${name}.js`)) as { readonly bench: Bench }).bench;
+
+const usage =
+  'Usage: npm run bench -- NAME [--rounds N] [--seconds S] [--only SUBJECT,…] [--quick]\n' +
+  `Benches: ${names.join(', ')}`;
+
+/** The arguments; throws a sentence when they are wrong. */
+export const readArguments = (argv: readonly string[]) => {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    allowPositionals: true,
+    options: {
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      only: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+    },
+  });
+  const [name = '', ...others] = positionals;
+  const { quick, only } = values;
+  const rounds = Number(values.rounds ?? (quick ? 1 : 5));
+  const seconds = Number(values.seconds ?? (quick ? 2 : 8));
+  const is_whole = [rounds, seconds].every((n) => Number.isInteger(n) && n >= 1 && n <= 600);
+  if (!names.includes(name) || others.length > 0 || !is_whole) throw new Error(usage);
+  return { name, rounds, seconds, quick, ...(only === undefined ? {} : { only: only.split(',') }) };
+};
+
+/** True when every floor is met. */
+export const runCommand = async (argv: readonly string[]): Promise<boolean> => {
+  const { name, ...options } = readArguments(argv);
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => stop.abort(new Error('Interrupted.')));
+  }
+  const folder = mkdtempSync(path.join(os.tmpdir(), `pf-bench-${name}-`));
   // Postgres runs as another user under root and has to pass through.
   chmodSync(folder, 0o711);
+  const closers: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
+  const context: BenchContext = {
+    ...{ ...options, folder, stop: stop.signal },
+    log: (line) => void process.stderr.write(`${line}\n`),
+    onClose: (close) => void closers.push(close),
+  };
   try {
-    const { tell, stop } = options;
-    const context = { ...args, folder, tell, ...(stop === undefined ? {} : { stop }) };
-    return await runBench(bench, context, readFloors(options.floors_file, args.bench));
+    const bench = await loadBench(name);
+    const result = await runBench(bench, context);
+    process.stdout.write(`${name}: ${bench.question}\n${printable(result, context)}\n`);
+    return result.met;
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    for (const close of closers.reverse()) {
+      // One that fails must not keep the others from ending their processes.
+      await (async () => close())().catch((error) => context.log(`Closing: ${error}`));
+    }
   }
 };
 
-const save = (file: string, result: Result): void => {
-  mkdirSync(path.dirname(path.resolve(file)), { recursive: true });
-  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
+const figureLine = ({
+  name,
+  value,
+  min,
+  max,
+  has_bound,
+  met,
+}: Result['figures'][number]): string => {
+  const bound = max < Infinity ? `at most ${max}` : `at least ${min}`;
+  const verdict = has_bound ? `  ${met ? 'met' : 'NOT MET'}: ${bound}` : '';
+  return `${name.padEnd(32)}${(value === null ? '–' : formatNumber(value)).padStart(10)}${verdict}`;
 };
 
-/** Exit code: 0 when every floor is met, 1 when not or when a round failed, 2 on wrong words. */
-export const runCommand = async (
-  argv: readonly string[],
-  options: CommandOptions,
-): Promise<number> => {
-  let args: Arguments;
-  try {
-    args = readArguments(argv, Object.keys(options.benches));
-  } catch (error) {
-    options.tell(error instanceof Error ? error.message : String(error));
-    return 2;
-  }
-  try {
-    const result = await measure(args, options);
-    options.print(printable(result).join('\n'));
-    if (args.json !== undefined) save(args.json, result);
-    return result.met ? 0 : 1;
-  } catch (error) {
-    const shown = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    options.tell(`The bench failed: ${shown}`);
-    return 1;
-  }
+/** From this many cores of other work on, the figures say little about the service. */
+const quiet_cores = 0.25;
+
+/** The result as text for a terminal. */
+export const printable = (
+  { subjects, figures, met }: Result,
+  { rounds, seconds, quick }: Pick<BenchContext, 'rounds' | 'seconds' | 'quick'>,
+): string => {
+  const samples = Object.entries(subjects).map(([name, sample = {}]) => ({ name, sample }));
+  const is_disturbed = samples.some(({ sample }) => sample['others_cores']! > quiet_cores);
+  return [
+    `${os.cpus()[0]?.model}, ${os.availableParallelism()} cores, Node ${process.version}; ` +
+      `medians of ${rounds} rounds of ${seconds} s${quick ? ' (quick)' : ''}\n`,
+    ...samples.map(({ name, sample }) => formatSample(name, sample)),
+    '',
+    ...figures.map(figureLine),
+    '',
+    ...(is_disturbed ? ['Other work used the machine meanwhile; measure again.'] : []),
+    met ? 'All floors are met.' : 'A floor is not met.',
+  ].join('\n');
 };

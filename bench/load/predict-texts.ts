@@ -26,9 +26,7 @@ export const makeRandom = (seed: number): Random => {
 
 const pick = <T>(random: Random, list: readonly T[]): T => list[(random() * list.length) | 0] as T;
 
-type Slots = Readonly<Record<'n' | 'a' | 'v' | 'p' | 'd', (random: Random) => string>>;
-
-const slots: Slots = {
+const slots: Readonly<Record<string, (random: Random) => string>> = {
   n: (random) => pick(random, nouns),
   a: (random) => pick(random, adjectives),
   v: (random) => pick(random, verbs),
@@ -75,16 +73,8 @@ const sentences = {
   ],
 } as const;
 
-const fill = (random: Random, template: string): string => {
-  let text = '';
-  let from = 0;
-  for (let at = template.indexOf('{'); at !== -1; at = template.indexOf('{', from)) {
-    text += template.slice(from, at);
-    text += slots[template[at + 1] as keyof Slots](random);
-    from = at + 3;
-  }
-  return text + template.slice(from);
-};
+const fill = (random: Random, template: string): string =>
+  template.replace(/\{(.)\}/g, (_, slot: string) => slots[slot]!(random));
 
 /** Lists of particulars: nearly all of their words are drawn, so two texts share little. */
 const particulars = [
@@ -94,13 +84,12 @@ const particulars = [
 ] as const;
 
 /** `count` different sentences of a list. */
-const several = (random: Random, templates: readonly string[], count: number): string => {
+const several = (random: Random, templates: readonly string[], count = 1): string => {
   const rest = [...templates];
-  const chosen: string[] = [];
-  for (let i = 0; i < count; i++) {
+  const chosen = Array.from({ length: count }, () => {
     const [template = ''] = rest.splice((random() * rest.length) | 0, 1);
-    chosen.push(fill(random, template));
-  }
+    return fill(random, template);
+  });
   return chosen.join(' ');
 };
 
@@ -110,18 +99,24 @@ const makeUrl = (random: Random, n: number, which: string): string =>
 /** Text number `n`. */
 export const makeReasoning = (n: number): string => {
   const random = makeRandom(n);
-  const first = makeUrl(random, n, 'a');
-  const second = makeUrl(random, n, 'b');
+  const [first, second] = [makeUrl(random, n, 'a'), makeUrl(random, n, 'b')];
+  const { evidence, analysis, counter, bottom } = sentences;
   return (
-    `EVIDENCE: ${several(random, sentences.evidence, 1)} ${several(random, particulars, 1)} ` +
+    `EVIDENCE: ${several(random, evidence)} ${several(random, particulars)} ` +
     `See ${first} and ${second}.\n\n` +
-    `ANALYSIS: ${several(random, sentences.analysis, 2)} ${several(random, particulars, 1)}\n\n` +
-    `COUNTER-EVIDENCE: ${several(random, sentences.counter, 1)} ` +
-    `${several(random, particulars, 1)}\n\n` +
-    `BOTTOM LINE: ${several(random, sentences.bottom, 1)}`
+    `ANALYSIS: ${several(random, analysis, 2)} ${several(random, particulars)}\n\n` +
+    `COUNTER-EVIDENCE: ${several(random, counter)} ${several(random, particulars)}\n\n` +
+    `BOTTOM LINE: ${several(random, bottom)}`
   );
 };
 
 /** A stated confidence that is not always the same. */
 export const makeConfidence = (n: number): number =>
   51 + ((Math.imul(n, 2_654_435_761) >>> 8) % 45);
+
+/** A comment of some 200 characters. */
+export const makeComment = (n: number): string => {
+  const random = makeRandom(n);
+  const clause = (): string => fill(random, 'the {a} {n} of {p} {v} the {n}');
+  return `Note ${n}: ${clause()} while ${clause()}, although ${clause()}.`;
+};

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
+import { serve } from '../env/child.js';
 
 /**
  * Webhooks in the conventional way: a BullMQ worker that signs and calls `fetch`, ten tries with a
@@ -17,20 +18,12 @@ export interface DeliveryJob {
   readonly body: string;
 }
 
-export const job_options = {
-  attempts: 10,
-  backoff: { type: 'exponential', delay: 5_000 },
-  removeOnComplete: true,
-} as const;
+const sign = (secret: string, text: string) => createHmac('sha256', secret).update(text);
 
 const deliver = async (job: DeliveryJob, attempt: number): Promise<void> => {
-  const { secret, event_id, body } = job;
+  const { url, secret, event_id, body } = job;
   const timestamp = Math.floor(Date.now() / 1_000);
-  const hex = createHmac('sha256', secret).update(body).digest('hex');
-  const standard = createHmac('sha256', secret)
-    .update(`${event_id}.${timestamp}.${body}`)
-    .digest('base64');
-  const answer = await fetch(job.url, {
+  const response = await fetch(url, {
     method: 'POST',
     redirect: 'manual',
     signal: AbortSignal.timeout(10_000),
@@ -38,31 +31,31 @@ const deliver = async (job: DeliveryJob, attempt: number): Promise<void> => {
       'content-type': 'application/json',
       'user-agent': 'conventional-webhooks/1',
       'x-svc-event': job.event,
-      'x-svc-signature': `sha256=${hex}`,
+      'x-svc-signature': `sha256=${sign(secret, body).digest('hex')}`,
       'x-svc-delivery': job.delivery_id,
       'x-svc-attempt': String(attempt),
       'x-svc-offset': String(job.offset),
       'webhook-id': event_id,
       'webhook-timestamp': String(timestamp),
-      'webhook-signature': `v1,${standard}`,
+      'webhook-signature': `v1,${sign(secret, `${event_id}.${timestamp}.${body}`).digest('base64')}`,
     },
     body,
   });
-  await answer.arrayBuffer();
-  if (!answer.ok) throw new Error(`answered ${answer.status}`);
+  await response.arrayBuffer();
+  if (!response.ok) throw new Error(`answered ${response.status}`);
 };
 
-const start = async (): Promise<void> => {
-  const { REDIS_URL = '', QUEUE = '', CONCURRENCY = '' } = process.env;
-  const connection = new Redis(REDIS_URL.replace(/^unix:/, ''), { maxRetriesPerRequest: null });
-  const worker = new Worker<DeliveryJob>(
-    QUEUE,
-    ({ data, attemptsMade }) => deliver(data, attemptsMade + 1),
-    { connection, concurrency: Number(CONCURRENCY) },
-  );
-  await worker.waitUntilReady();
-  process.send?.({ port: 0 });
-  process.on('disconnect', () => process.exit(0));
+const handlers = {
+  async listen(): Promise<number> {
+    const { REDIS_URL = '' } = process.env;
+    const connection = new Redis(REDIS_URL, { maxRetriesPerRequest: null });
+    const worker = new Worker<DeliveryJob>(
+      'deliveries',
+      ({ data, attemptsMade }) => deliver(data, attemptsMade + 1),
+      { connection, concurrency: 256 },
+    );
+    await worker.waitUntilReady();
+    return 0;
+  },
 };
-
-if (process.env['QUEUE'] !== undefined) await start();
+serve(handlers);

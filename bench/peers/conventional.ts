@@ -1,60 +1,45 @@
 import { createHash } from 'node:crypto';
 import rateLimit from '@fastify/rate-limit';
-import fastify, { type FastifyInstance, LogController } from 'fastify';
+import fastify, { LogController } from 'fastify';
 import { Redis } from 'ioredis';
+import { LRUCache } from 'lru-cache';
 import pg from 'pg';
+import { digestSecret, isWellFormedKey } from '../../src/features/accounts/rules.js';
+import { checkText, isCopyOf } from '../../src/features/comments/rules.js';
 import { tierOf } from '../../src/features/points/rules.js';
 import { checkReasoning } from '../../src/features/predictions/gates.js';
 import { makeId } from '../../src/kit/ids.js';
-import { type Agent, makeAgentCache } from './agent-cache.js';
-import { mountComments } from './conventional-comments.js';
+import { serve } from '../env/child.js';
 
 /**
  * The design most services of this kind have: Fastify, a connection pool, and one transaction a
- * request. Same schema, same rows, same checks of texts and keys as the service; bodies
- * are checked by Fastify's compiled ajv schema, answers go through its compiled serialiser, every
- * statement is prepared, keys are cached, one line is logged a request. With `REDIS_URL` it also
- * does the service's work in Redis: a rate limit by key (`@fastify/rate-limit`; the service keeps
- * three windows a call), and after the commit the tally and the stream, in one round trip. Without
- * it, it is the bare form: no rate limit, and nothing happens after the commit.
+ * request. Same schema, same rows, same checks of texts and keys as the service; bodies are checked
+ * by Fastify's compiled ajv schema, every statement is prepared, keys are cached, one line is logged
+ * a request. It also does the service's work in Redis: a rate limit by key (`@fastify/rate-limit`;
+ * the service keeps three windows a call), and after the commit the tally and the stream, in one
+ * round trip.
+ *
+ * An agent's row is locked while its earlier comments are read, so that the five of a question hold;
+ * the question's counter moves in the same transaction, last, so that its row is held for as short
+ * as can be; owners are compared before a vote, and the author's is held until its end.
  */
 
-interface Question {
-  readonly status: string;
-  readonly in_time: boolean;
-  readonly points: number;
-}
+const { DATABASE_URL = '', POOL = '', LOG_FILE = '', REDIS_URL = '' } = process.env;
 
-interface Body {
-  readonly prediction: boolean;
-  readonly confidence: number;
-  readonly reasoning: string;
-}
-
-interface Refusal {
-  readonly status: number;
-  readonly code: string;
-}
-
-interface Stored {
-  readonly id: string;
-  readonly event_id: string;
-  readonly event_body: string;
-  readonly points: number;
-  readonly created_at: string;
-}
-
-interface Draft {
-  readonly agent: Agent;
-  readonly question_id: string;
-  readonly body: Body;
-  /** The reasoning in the form to store. */
-  readonly text: string;
-  readonly citations: readonly string[];
-}
+const redis = new Redis(REDIS_URL);
+// Connections stay open between rounds; by default idle ones go after ten seconds.
+const pool = new pg.Pool({
+  connectionString: DATABASE_URL,
+  max: Number(POOL),
+  idleTimeoutMillis: 0,
+});
 
 const statements = {
-  question: `
+  agent: `
+    select id, name, model, model_family, owner_id
+    from agents
+    where key_digest = $1 and suspended_at is null and owner_id is not null`,
+  open_question: `
     select
       status, closes_at > now() as in_time,
       (select balance from accounts where agent_id = $2) as points
@@ -67,72 +52,65 @@ const statements = {
       model_family, body_digest, event_id, created_at
     )
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-    on conflict (question_id, agent_id) do nothing`,
+    on conflict (question_id, agent_id) do nothing
+    returning id`,
   outbox: `
     insert into outbox (id, event, question_id, agent_id, body)
-    values ($1, 'prediction.placed', $2, $3, $4)`,
+    values ($1, $2, $3, $4, $5)`,
+  question: `select id from questions where id = $1 and status <> 'draft'`,
+  writer: `select id from agents where id = $1 for update`,
+  used: `
+    select coalesce(max(slot), 0)::integer as used
+    from comments
+    where question_id = $1 and agent_id = $2 and slot is not null`,
+  recent: `
+    select content, body_digest, created_at > now() - interval '10 minutes' as is_fresh
+    from comments
+    where agent_id = $1 and created_at > now() - interval '1 hour'
+    order by id desc
+    limit 10`,
+  comment: `
+    insert into comments (
+      question_id, id, agent_id, root_id, depth, slot, content, body_digest, event_id, created_at
+    )
+    values ($1, $2, $3, $2, 0, $4, $5, $6, $7, $8)`,
+  counted: `
+    update question_counts
+    set comment_count = comment_count + 1
+    where question_id = $1`,
+  subject: `
+    select c.question_id, c.agent_id as author_id, a.owner_id, c.upvotes
+    from comments c
+    join agents a on a.id = c.agent_id
+    join questions q on q.id = c.question_id
+    where c.id = $1 and c.hidden_at is null and q.status <> 'draft'
+    for key share of a`,
+  vote: `
+    insert into votes (question_id, subject_id, agent_id, kind, author_id, value, created_at)
+    values ($1, $2, $3, 'comment', $4, 1, now())
+    on conflict do nothing
+    returning subject_id`,
+  count: `
+    update comments
+    set upvotes = upvotes + 1
+    where question_id = $1 and id = $2
+    returning upvotes`,
 } as const;
 
-type Run = <T extends pg.QueryResultRow>(
-  name: keyof typeof statements,
-  values: readonly unknown[],
-) => Promise<pg.QueryResult<T>>;
+type Run = <T>(name: keyof typeof statements, values: readonly unknown[]) => Promise<readonly T[]>;
 
 const runOn =
   (client: pg.Pool | pg.PoolClient): Run =>
-  (name, values) =>
-    client.query({ name, text: statements[name], values: [...values] });
+  async (name, values) =>
+    (await client.query({ name, text: statements[name], values: [...values] })).rows;
 
-const refusal = (status: number, code: string): Refusal => ({ status, code });
-const isRefusal = (value: object): value is Refusal => 'code' in value;
-
-const makeEvent = (draft: Draft, prediction_id: string, at: string): string => {
-  const { agent, question_id, body } = draft;
-  return JSON.stringify({
-    event: 'prediction.placed',
-    data: {
-      question_id,
-      prediction_id,
-      user_id: agent.id,
-      user_name: agent.name,
-      model_family: agent.model_family,
-      confidence: body.confidence,
-      prediction: body.prediction,
-      probability: body.prediction ? body.confidence : 100 - body.confidence,
-    },
-    timestamp: at,
-  });
-};
-
-/** The statements of one prediction, inside a transaction of the caller. */
-const storeRows = async (run: Run, draft: Draft): Promise<Stored | Refusal> => {
-  const { agent, question_id, body } = draft;
-  const asked = await run<Question & pg.QueryResultRow>('question', [question_id, agent.id]);
-  const question = asked.rows[0];
-  if (question === undefined) return refusal(404, 'QUESTION_NOT_FOUND');
-  if (question.status !== 'open' || !question.in_time) return refusal(409, 'QUESTION_NOT_OPEN');
-  const probability = body.prediction ? body.confidence : 100 - body.confidence;
-  const id = makeId();
-  const event_id = makeId();
-  const at = new Date().toISOString();
-  const digest = createHash('sha256').update(JSON.stringify(body)).digest();
-  const inserted = await run('prediction', [
-    ...[question_id, agent.id, id, body.prediction, probability, body.confidence],
-    ...[draft.text, draft.citations, agent.model_family, digest, event_id, at],
-  ]);
-  if (inserted.rowCount !== 1) return refusal(409, 'DUPLICATE_PREDICTION');
-  const event_body = makeEvent(draft, id, at);
-  await run('outbox', [event_id, question_id, agent.id, event_body]);
-  return { id, event_id, event_body, points: question.points, created_at: at };
-};
-
-const store = async (pool: pg.Pool, draft: Draft): Promise<Stored | Refusal> => {
+const inTransaction = async <T>(work: (run: Run) => Promise<T>): Promise<T> => {
   const client = await pool.connect();
   try {
     await client.query('begin');
-    const stored = await storeRows(runOn(client), draft);
-    await client.query(isRefusal(stored) ? 'rollback' : 'commit');
-    return stored;
+    const result = await work(runOn(client));
+    await client.query('commit');
+    return result;
   } catch (error) {
     await client.query('rollback').catch(() => undefined);
     throw error;
@@ -141,127 +119,154 @@ const store = async (pool: pg.Pool, draft: Draft): Promise<Stored | Refusal> => 
   }
 };
 
+/** Thrown; Fastify answers with this status. */
+const refusal = (statusCode: number, code: string) =>
+  Object.assign(new Error(code), { statusCode, code });
+
+interface Agent {
+  readonly id: string;
+  readonly name: string;
+  readonly model: string;
+  readonly model_family: string;
+  readonly owner_id: string;
+}
+
+/** By key; a revocation would take ten seconds to show. */
+const agents = new LRUCache<string, Agent>({
+  max: 50_000,
+  ttl: 10_000,
+  async fetchMethod(key) {
+    if (!isWellFormedKey(key)) return undefined;
+    return (await runOn(pool)<Agent>('agent', [digestSecret(key)]))[0];
+  },
+});
+
+interface Forecast {
+  readonly prediction: boolean;
+  readonly confidence: number;
+  readonly reasoning: string;
+}
+
+interface Question {
+  readonly status: string;
+  readonly in_time: boolean;
+  readonly points: number;
+}
+
+const place = async (agent: Agent, question_id: string, body: Forecast) => {
+  const { failures, text: reasoning, citations } = checkReasoning(body.reasoning);
+  if (failures.length > 0) throw refusal(400, failures[0]!.code);
+  const { prediction, confidence } = body;
+  const { id: user_id, name: user_name, model, model_family } = agent;
+  const probability = prediction ? confidence : 100 - confidence;
+  const [id, event_id, at] = [makeId(), makeId(), new Date().toISOString()];
+  const event = 'prediction.placed';
+  const shared = { question_id, prediction_id: id, user_id, user_name, model_family };
+  const forecast = { confidence, prediction, probability };
+  const sent = JSON.stringify({ event, data: { ...shared, ...forecast }, timestamp: at });
+  const points = await inTransaction(async (run) => {
+    const [question] = await run<Question>('open_question', [question_id, user_id]);
+    if (question === undefined) throw refusal(404, 'QUESTION_NOT_FOUND');
+    if (question.status !== 'open' || !question.in_time) throw refusal(409, 'QUESTION_NOT_OPEN');
+    const digest = createHash('sha256').update(JSON.stringify(body)).digest();
+    const inserted = await run('prediction', [
+      ...[question_id, user_id, id, prediction, probability, confidence, reasoning, citations],
+      ...[model_family, digest, event_id, at],
+    ]);
+    if (inserted.length === 0) throw refusal(409, 'DUPLICATE_PREDICTION');
+    await run('outbox', [event_id, event, question_id, user_id, sent]);
+    return question.points;
+  });
+  const tally = `conventional:tally:${question_id}`;
+  await redis
+    .pipeline()
+    .hincrby(tally, `${prediction}:${confidence}:${model_family}`, 1)
+    .hset(tally, 't', at)
+    .xadd('conventional:events', 'MAXLEN', '~', 100_000, '*', 'id', event_id, 'body', sent)
+    .exec();
+  const rest = { reasoning, citations, upvotes: 0, downvotes: 0, created_at: at };
+  const stored = { id, ...shared, model, ...forecast, ...rest };
+  return { prediction: stored, points: { points, tier: tierOf(points) }, event_id };
+};
+
+interface Recent {
+  readonly content: string;
+  readonly body_digest: Buffer;
+  readonly is_fresh: boolean;
+}
+
+const comment = async (agent: Agent, question_id: string, { content }: { content: string }) => {
+  const { failures, tokens, text } = checkText(content);
+  if (failures.length > 0) throw refusal(400, failures[0]!.code);
+  const [id, event_id, at] = [makeId(), makeId(), new Date().toISOString()];
+  const event = 'comment.created';
+  const shared = { question_id, comment_id: id, user_id: agent.id, user_name: agent.name };
+  const data = { ...shared, prediction_id: null, parent_id: null, content: text };
+  const sent = JSON.stringify({ event, data, timestamp: at });
+  await inTransaction(async (run) => {
+    const [question] = await run('question', [question_id]);
+    if (question === undefined) throw refusal(404, 'QUESTION_NOT_FOUND');
+    await run('writer', [agent.id]);
+    const [{ used } = { used: 0 }] = await run<{ used: number }>('used', [question_id, agent.id]);
+    if (used >= 5) throw refusal(409, 'COMMENT_LIMIT_REACHED');
+    const digest = createHash('sha256').update(`${question_id} ${content}`).digest();
+    const own = new Set(tokens);
+    for (const recent of await run<Recent>('recent', [agent.id])) {
+      const is_repeat = recent.is_fresh && recent.body_digest.equals(digest);
+      if (is_repeat) throw refusal(409, 'REPEAT');
+      if (isCopyOf(own, recent.content)) throw refusal(400, 'CONTENT_REJECTED');
+    }
+    await run('comment', [question_id, id, agent.id, used + 1, text, digest, event_id, at]);
+    await run('outbox', [event_id, event, question_id, agent.id, sent]);
+    await run('counted', [question_id]);
+  });
+  await redis
+    .pipeline()
+    .xadd('conventional:events', 'MAXLEN', '~', 100_000, '*', 'b', sent)
+    .hincrby('conventional:debaters:comments', agent.id, 1)
+    .exec();
+  const threaded = { id, root_id: id, depth: 0, upvotes: 0, replies: 0, created_at: at };
+  return { comment: { ...data, ...threaded } };
+};
+
+interface Subject {
+  readonly question_id: string;
+  readonly author_id: string;
+  readonly owner_id: string;
+  readonly upvotes: number;
+}
+
+const upvote = async (agent: Agent, id: string) => {
+  const { upvotes, author_id } = await inTransaction(async (run) => {
+    const [subject] = await run<Subject>('subject', [id]);
+    if (subject === undefined) throw refusal(404, 'COMMENT_NOT_FOUND');
+    const { question_id, author_id, owner_id } = subject;
+    if (owner_id === agent.owner_id) throw refusal(403, 'SAME_OWNER_VOTE');
+    const cast = await run('vote', [question_id, id, agent.id, author_id]);
+    if (cast.length === 0) return subject;
+    const [counted] = await run<Pick<Subject, 'upvotes'>>('count', [question_id, id]);
+    return { upvotes: counted!.upvotes, author_id };
+  });
+  await redis.zincrby('conventional:debaters', 1, author_id);
+  return { upvotes, my_vote: 'up' };
+};
+
 const text = { type: 'string' } as const;
-const whole = { type: 'integer' } as const;
-const route_schema = {
-  params: { type: 'object', properties: { id: { type: 'string', format: 'uuid' } } },
-  body: {
+const bodies = {
+  predict: {
     type: 'object',
     required: ['prediction', 'confidence', 'reasoning'],
     properties: {
       prediction: { type: 'boolean' },
       confidence: { type: 'integer', minimum: 0, maximum: 100 },
-      reasoning: { type: 'string', maxLength: 10_000 },
+      reasoning: { ...text, maxLength: 10_000 },
     },
   },
-  response: {
-    201: {
-      type: 'object',
-      properties: {
-        prediction: {
-          type: 'object',
-          properties: {
-            ...{ id: text, prediction_id: text, question_id: text, user_id: text, user_name: text },
-            ...{ model: text, model_family: text, prediction: { type: 'boolean' } },
-            ...{ probability: whole, confidence: whole, reasoning: text },
-            citations: { type: 'array', items: text },
-            ...{ upvotes: whole, downvotes: whole, created_at: text },
-          },
-        },
-        points: { type: 'object', properties: { points: whole, tier: text } },
-        event_id: text,
-      },
-    },
-  },
+  comment: { type: 'object', required: ['content'], properties: { content: text } },
+  vote: { type: 'object' },
 } as const;
 
-const answerOf = (draft: Draft, stored: Stored) => {
-  const { agent, question_id, body, citations } = draft;
-  return {
-    prediction: {
-      id: stored.id,
-      prediction_id: stored.id,
-      question_id,
-      user_id: agent.id,
-      user_name: agent.name,
-      model: agent.model,
-      model_family: agent.model_family,
-      prediction: body.prediction,
-      probability: body.prediction ? body.confidence : 100 - body.confidence,
-      confidence: body.confidence,
-      reasoning: draft.text,
-      citations,
-      upvotes: 0,
-      downvotes: 0,
-      created_at: stored.created_at,
-    },
-    points: { points: stored.points, tier: tierOf(stored.points) },
-    event_id: stored.event_id,
-  };
-};
-
-/** What others read: the tally of the question and the stream of events. */
-const publish = async (redis: Redis, { agent, body, question_id }: Draft, stored: Stored) => {
-  const tally = `conventional:tally:${question_id}`;
-  await redis
-    .pipeline()
-    .hincrby(tally, `${body.prediction}:${body.confidence}:${agent.model_family}`, 1)
-    .hset(tally, 't', stored.created_at)
-    .xadd(
-      'conventional:events',
-      'MAXLEN',
-      '~',
-      100_000,
-      '*',
-      'id',
-      stored.event_id,
-      'body',
-      stored.event_body,
-    )
-    .exec();
-};
-
-const mountPredict = (app: FastifyInstance, pool: pg.Pool, redis: Redis | null): void => {
-  const findAgent = makeAgentCache(pool);
-  app.post<{ Params: { id: string }; Body: Body }>(
-    '/api/questions/:id/predict',
-    { schema: route_schema },
-    async (request, reply) => {
-      const key = request.headers['x-api-key'];
-      const agent = typeof key === 'string' ? await findAgent(key) : undefined;
-      if (agent === undefined) return reply.code(401).send({ code: 'INVALID_API_KEY' });
-      if (agent.suspended_at !== null) return reply.code(403).send({ code: 'ACCOUNT_SUSPENDED' });
-      if (agent.owner_id === null) return reply.code(403).send({ code: 'AGENT_NOT_LINKED' });
-      const { body } = request;
-      const checked = checkReasoning(body.reasoning);
-      if (checked.failures.length > 0) {
-        return reply.code(400).send({ code: checked.failures[0]?.code, fields: checked.failures });
-      }
-      const draft = {
-        agent,
-        question_id: request.params.id,
-        body,
-        text: checked.text,
-        citations: checked.citations,
-      };
-      const stored = await store(pool, draft);
-      if (isRefusal(stored)) return reply.code(stored.status).send({ code: stored.code });
-      if (redis !== null) await publish(redis, draft, stored);
-      return reply.code(201).send(answerOf(draft, stored));
-    },
-  );
-};
-
-const main = async (): Promise<void> => {
-  const { DATABASE_URL = '', POOL = '16', LOG_FILE = '/dev/null', REDIS_URL } = process.env;
-  // ioredis reads a plain path as a unix socket.
-  const redis = REDIS_URL === undefined ? null : new Redis(REDIS_URL.replace(/^unix:/, ''));
-  const pool = new pg.Pool({
-    connectionString: DATABASE_URL,
-    max: Number(POOL),
-    // Connections stay open between rounds; by default idle ones go after ten seconds.
-    idleTimeoutMillis: 0,
-  });
+const listen = async (): Promise<number> => {
   const app = fastify({
     logger: { level: 'info', file: LOG_FILE },
     // One line a request, as the service writes: the hook below instead of Fastify's two.
@@ -269,28 +274,30 @@ const main = async (): Promise<void> => {
     bodyLimit: 65_536,
   });
   app.addHook('onResponse', async (request, reply) => {
-    request.log.info({
-      method: request.method,
-      url: request.url,
-      status: reply.statusCode,
-      ms: reply.elapsedTime,
-    });
+    const { method, url } = request;
+    request.log.info({ method, url, status: reply.statusCode, ms: reply.elapsedTime });
   });
-  if (redis !== null) {
-    await app.register(rateLimit, {
-      redis,
-      nameSpace: 'conventional:limit:',
-      max: Number(process.env['LIMIT'] ?? 60),
-      timeWindow: 60_000,
-      keyGenerator: (request) => String(request.headers['x-api-key']),
+  await app.register(rateLimit, {
+    ...{ redis, nameSpace: 'conventional:limit:', max: 100_000_000, timeWindow: 60_000 },
+    keyGenerator: (request) => String(request.headers['x-api-key']),
+  });
+  const mount = <Body>(
+    url: string,
+    { status, body }: { readonly status: number; readonly body: object },
+    handle: (agent: Agent, id: string, body: Body) => Promise<object>,
+  ): void => {
+    const params = { type: 'object', properties: { id: { ...text, format: 'uuid' } } };
+    const schema = { params, body };
+    app.post<{ Params: { id: string } }>(url, { schema }, async (request, reply) => {
+      const agent = await agents.fetch(String(request.headers['x-api-key']));
+      if (agent === undefined) throw refusal(401, 'INVALID_API_KEY');
+      return reply.code(status).send(await handle(agent, request.params.id, request.body as Body));
     });
-  }
-  mountPredict(app, pool, redis);
-  mountComments(app, pool, redis);
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  const address = app.server.address();
-  process.send?.({ port: typeof address === 'object' ? address?.port : 0 });
-  process.once('disconnect', () => process.exit(0));
+  };
+  mount('/api/questions/:id/predict', { status: 201, body: bodies.predict }, place);
+  mount('/api/questions/:id/comments', { status: 201, body: bodies.comment }, comment);
+  mount('/api/comments/:id/upvote', { status: 200, body: bodies.vote }, upvote);
+  return Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
 };
 
-await main();
+serve({ listen });

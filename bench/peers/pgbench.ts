@@ -1,132 +1,86 @@
-import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { makeHistogram } from '../load/histogram.js';
+import { promisify } from 'node:util';
+import { makeBody } from '../env/events.js';
+import { block, countPredictions } from '../env/load-rounds.js';
+import { questionId } from '../env/seed.js';
+import type { Setup } from '../env/setup.js';
+import type { Subject } from '../frame/bench.js';
 import { makeReasoning } from '../load/predict-texts.js';
 
-/** pgbench as a subject: finds the program, fills the script in, runs a round, reads its log. */
+/** Best of 4, 8, 16, 32 and 64 on two cores. */
+const clients = 16;
+const agents = 10_000;
 
-/** The program itself: Debian's /usr/bin/pgbench is a wrapper that starts Perl first. */
-export const findPgbench = (): string | undefined => {
-  const debian = '/usr/lib/postgresql';
-  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => +b - +a) : [];
-  const folders = [
-    ...versions.map((version) => path.join(debian, version, 'bin')),
-    ...(process.env.PATH ?? '').split(':'),
-  ];
-  return folders.map((folder) => path.join(folder, 'pgbench')).find((file) => existsSync(file));
-};
+/** pgbench reads `:name` as a variable even inside quotes; a space after the colon prevents it. */
+const plain = (text: string): string =>
+  text
+    .replaceAll("'", "''")
+    .replaceAll('\n\n', ' ')
+    .replace(/:(?=\w)/g, ': ');
 
-export const pgbench_missing =
-  'pgbench is not installed; it comes with the package postgresql-contrib or postgresql (Debian: ' +
-  'apt install postgresql-15).';
+const idOf = (family: string, n: string): string =>
+  `('01900000-0000-7000-${family}-' || lpad(to_hex(${n}::int), 12, '0'))::uuid`;
+const agent = idOf('8002', ':agent');
+const question = idOf('8003', ':question');
 
-const template = path.resolve(import.meta.dirname, '../../../bench/peers/pgbench-predict.sql');
+/**
+ * The statements of one prediction in the conventional design, as one transaction: no HTTP, no
+ * parsing and no checking of texts. From the command line: n, which counts up per client, and the
+ * first question of the block. Request k is agent k on a question of the block; no pair comes twice.
+ */
+const script = (): string => `
+\\set k :n * ${clients} + :client_id
+\\set n :n + 1
+\\set agent :k % ${agents}
+\\set question :block + (:k + :k / ${agents}) % ${block}
+begin;
+select
+  status, closes_at > now() as in_time,
+  (select balance from accounts where agent_id = ${agent}) as points
+from questions
+where id = ${question}
+for share;
+insert into predictions (
+  question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
+  model_family, body_digest, event_id
+)
+values (
+  ${question}, ${agent}, uuidv7(), true, 73, 73, '${plain(makeReasoning(1))}',
+  '{https://grid-observatory.net/reserve-1042a,https://metals-desk.com/quota-1042b}', 'claude',
+  sha256('body'), uuidv7()
+)
+on conflict (question_id, agent_id) do nothing;
+insert into outbox (id, event, question_id, agent_id, body)
+values (
+  uuidv7(), 'prediction.placed', ${question}, ${agent}, '${plain(makeBody({ n: 1, at: 0 }))}'
+);
+commit;
+`;
 
-const event_body = JSON.stringify({
-  event: 'prediction.placed',
-  data: {
-    question_id: '01900000-0000-7000-8003-000000000001',
-    prediction_id: '01900000-0000-7000-8004-000000000001',
-    user_id: '01900000-0000-7000-8002-000000000001',
-    user_name: 'Bench agent 1',
-    model_family: 'claude',
-    confidence: 73,
-    prediction: true,
-    probability: 73,
-  },
-  timestamp: '2026-01-02T03:04:05.000Z',
-});
-
-/** Writes the script for this server; a literal colon must not look like a variable. */
-export const writeScript = (folder: string, server_version: number): string => {
-  const uuid = server_version >= 180_000 ? 'uuidv7()' : 'gen_random_uuid()';
-  // pgbench reads `:name` as a variable even inside quotes; a space after the colon prevents it.
-  const plain = (text: string): string =>
-    text.replaceAll("'", "''").replace(/:(?=[A-Za-z_0-9])/g, ': ');
-  const reasoning = makeReasoning(1).replaceAll('\n\n', ' ');
-  const text = readFileSync(template, 'utf8')
-    .replaceAll('{{uuid}}', uuid)
-    .replaceAll('{{reasoning}}', plain(reasoning))
-    .replaceAll('{{body}}', plain(event_body));
-  const file = path.join(folder, 'pgbench-predict.sql');
-  writeFileSync(file, text);
-  return file;
-};
-
-export interface PgbenchRound {
-  readonly program: string;
-  readonly script: string;
-  readonly database_url: string;
-  readonly folder: string;
-  readonly clients: number;
-  readonly seconds: number;
-  readonly agents: number;
-  readonly questions: number;
-  readonly first_question: number;
-}
-
-export interface PgbenchResult {
-  readonly transactions: number;
-  readonly per_second: number;
-  readonly p50_ms: number;
-  readonly p99_ms: number;
-}
-
-const runProgram = (program: string, args: readonly string[], cwd: string): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '';
-    let errors = '';
-    child.stdout.on('data', (chunk) => {
-      output += chunk;
-    });
-    child.stderr.on('data', (chunk) => {
-      errors += chunk;
-    });
-    child.once('error', reject);
-    child.once('close', (code) => {
-      if (code === 0) resolve(output);
-      else reject(new Error(`pgbench ended with ${code}: ${errors.slice(-2000)}`));
-    });
-  });
-
-/** Latencies from the per-transaction log: the third field is microseconds. */
-const readLatencies = (folder: string, prefix: string) => {
-  const latencies = makeHistogram();
-  for (const name of readdirSync(folder).filter((file) => file.startsWith(`${prefix}.`))) {
-    const file = path.join(folder, name);
-    for (const line of readFileSync(file, 'latin1').split('\n')) {
-      const us = Number(line.split(' ')[2]);
-      if (line !== '') latencies.record(us);
-    }
-    rmSync(file);
-  }
-  return latencies;
-};
-
-export const runPgbench = async (round: PgbenchRound): Promise<PgbenchResult> => {
-  const prefix = 'latency';
-  const output = await runProgram(
-    round.program,
-    [
-      ...['-n', '-M', 'prepared', '-f', round.script, '-T', String(round.seconds)],
-      ...['-c', String(round.clients), '-j', '1', '-l', `--log-prefix=${prefix}`],
-      ...['-D', 'n=0', '-D', `clients=${round.clients}`, '-D', `agents=${round.agents}`],
-      ...['-D', `questions=${round.questions}`, '-D', `block=${round.first_question}`],
-      round.database_url,
-    ],
-    round.folder,
-  );
-  const count = Number(/actually processed: (\d+)/.exec(output)?.[1]);
-  const failed = Number(/failed transactions: (\d+)/.exec(output)?.[1] ?? 0);
-  const per_second = Number(/tps = ([\d.]+) \(without/.exec(output)?.[1]);
-  if (!(count > 0) || failed > 0) throw new Error(`pgbench did not run clean:\n${output}`);
-  const latencies = readLatencies(round.folder, prefix);
+export const makePgbench = ({ context, admin, open, urlOf }: Setup): Subject => {
+  const file = path.join(context.folder, 'pgbench.sql');
+  writeFileSync(file, script());
+  const sql = open('pgbench');
+  let first_question = 0;
   return {
-    transactions: count,
-    per_second,
-    p50_ms: latencies.quantile(0.5) / 1000,
-    p99_ms: latencies.quantile(0.99) / 1000,
+    name: 'pgbench',
+    async round() {
+      await admin`checkpoint`;
+      const { stdout } = await promisify(execFile)('pgbench', [
+        ...['-n', '-M', 'prepared', '-f', file, '-T', String(context.seconds)],
+        ...['-c', String(clients), '-j', '1', '-D', 'n=0', '-D', `block=${first_question}`],
+        urlOf('pgbench'),
+      ]);
+      const transactions = Number(/actually processed: (\d+)/.exec(stdout)?.[1]);
+      const per_second = Number(/tps = ([\d.]+) \(without/.exec(stdout)?.[1]);
+      const ids = Array.from({ length: block }, (_, n) => questionId(first_question + n));
+      first_question += block;
+      const rows = await countPredictions(sql, ids);
+      if (rows !== transactions) throw new Error(`${rows} rows of pgbench:\n${stdout}`);
+      await sql`vacuum analyze`;
+      return { per_second };
+    },
   };
 };

@@ -1,7 +1,6 @@
 import { get, type IncomingMessage } from 'node:http';
 import { type Test, t } from 'tap';
-import { seed } from '../../../bench/env/seed.js';
-import { seedPredictions } from '../../../bench/env/seed-predictions.js';
+import { seed, seedPredictions } from '../../../bench/env/seed.js';
 import { makeApiKey } from '../../../src/features/accounts/index.js';
 import { cutSlowReaders } from '../../../src/features/exports/exports.js';
 import { startApp } from '../../help/app.js';

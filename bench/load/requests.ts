@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { makeComment, makeConfidence, makeReasoning } from './predict-texts.js';
+import { makeFrame } from './socket-connection.js';
+
+/** The bytes of the requests of one round, made before its clock starts. */
+
+/** Each request is one agent and one subject, and no pair comes twice. */
+export interface PairOptions {
+  /** A prediction over HTTP or as a call over a websocket, a comment, or an upvote. */
+  readonly kind: 'predict' | 'call' | 'comment' | 'vote';
+  /** JSON file: the agents' keys, of which the first so many are used. */
+  readonly keys_file: string;
+  readonly agents: number;
+  /** Questions to predict or comment on, or comments to vote on. */
+  readonly subjects: readonly string[];
+  readonly count: number;
+  /** The first text, so that no text comes twice in a run. */
+  readonly first_text: number;
+}
+
+export interface ReadOptions {
+  readonly kind: 'read';
+  /** The same few addresses again and again, as hot reads are. */
+  readonly paths: readonly string[];
+  readonly count: number;
+}
+
+export const readKeys = ({ keys_file, agents }: PairOptions): readonly string[] =>
+  (JSON.parse(readFileSync(keys_file, 'utf8')) as string[]).slice(0, agents);
+
+export const predictPath = (question_id: string): string => `/api/questions/${question_id}/predict`;
+
+export const predictBody = (text: number) => ({
+  prediction: text % 3 !== 0,
+  confidence: makeConfidence(text),
+  reasoning: makeReasoning(text),
+});
+
+const post = (path: string, key: string, content: object): Buffer => {
+  const body = JSON.stringify(content);
+  return Buffer.from(
+    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
+      `X-API-Key: ${key}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+};
+
+interface Pair {
+  readonly subject: string;
+  readonly key: string;
+  /** Number of the text, and of the request in its round. */
+  readonly text: number;
+  readonly nth: number;
+}
+
+const makePair: Record<PairOptions['kind'], (pair: Pair) => Buffer> = {
+  predict: ({ subject, key, text }) => post(predictPath(subject), key, predictBody(text)),
+  call: ({ subject, text, nth }) => {
+    const route = `POST ${predictPath(subject)}`;
+    return makeFrame(JSON.stringify({ op: 'call', id: nth, route, body: predictBody(text) }));
+  },
+  comment: ({ subject, key, text }) =>
+    post(`/api/questions/${subject}/comments`, key, { content: makeComment(text) }),
+  vote: ({ subject, key }) => post(`/api/comments/${subject}/upvote`, key, {}),
+};
+
+export const makeRequests = (options: PairOptions | ReadOptions): readonly Buffer[] => {
+  if (options.kind === 'read') {
+    const texts = options.paths.map((path) =>
+      Buffer.from(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\n\r\n`),
+    );
+    return Array.from({ length: options.count }, (_, k) => texts[k % texts.length]!);
+  }
+  const { subjects, count, first_text, kind } = options;
+  const keys = readKeys(options);
+  if (count > keys.length * subjects.length) throw new Error('More requests than pairs.');
+  return Array.from({ length: count }, (_, nth) => {
+    // Goes on where the round before ended, so that rounds on the same subjects share no pair.
+    const text = first_text + nth;
+    const subject = subjects[(text + Math.floor(text / keys.length)) % subjects.length]!;
+    return makePair[kind]({ subject, key: keys[text % keys.length]!, text, nth });
+  });
+};
