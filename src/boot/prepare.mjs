@@ -243,8 +243,11 @@ const build = async (say) => {
     rmSync(at('dist', '.tsbuildinfo'), { force: true });
     ({ code, output } = await compile());
   }
-  if (code === 0) ({ code, output } = await compileClient());
   if (code !== 0) return `${output}\nThe sources do not compile, so nothing was started.`;
+  ({ code, output } = await compileClient());
+  if (code !== 0) {
+    return `${output}\nThe compiled sources do not load, so nothing was started. A ReferenceError “before initialization” is a circle of imports.`;
+  }
   // What no source stands for any more must go: a deleted test would run again.
   for (const name of source_folders.flatMap((folder) => listFiles(`dist/${folder}`))) {
     if (!outputs.has(name.slice('dist/'.length))) rmSync(at(name));

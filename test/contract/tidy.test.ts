@@ -393,7 +393,8 @@ check(
       const names = namesIn(source)
         .filter((name) => !wire_names.has(name))
         .filter((name) => partsOf(name).some((part) => banned_words.has(part)));
-      return names.length === 0 ? [] : [`${source.path}: ${[...new Set(names)].join(', ')}`];
+      const found = [...new Set(names)].join(', ');
+      return names.length === 0 ? [] : [`${source.path}: say another word for ${found}`];
     }),
   everything,
   [

@@ -1,10 +1,10 @@
 import type { Claim, Reply, Route } from '../../src/http/route.js';
 import { type Check, compileCheck } from '../../src/http/validation.js';
-import { isFault } from '../../src/kit/fault.js';
+import { common_faults, isFault, refuse } from '../../src/kit/fault.js';
 
 /**
  * A route whose success answers are held to what the route says of them. An answer that
- * has another status, type or shape, or that is not kept as `keeps` says, becomes a 500.
+ * has another status, type or shape, or that is not kept as `keeps` says, becomes a 500 that says so.
  */
 export const checkAnswers = <D>(route: Route<D>): Route<D> => {
   const checks = new Map<number, Check>();
@@ -19,8 +19,8 @@ export const checkAnswers = <D>(route: Route<D>): Route<D> => {
       const problem =
         findMismatch(route, answer, checks.get(answer.status)) ??
         findUnkept(route, answer, ctx.claim);
-      if (problem !== null) throw new Error(`${route.id}: ${problem}`);
-      return answer;
+      if (problem === null) return answer;
+      return refuse(common_faults.INTERNAL, { message: `${route.id}: ${problem}` });
     },
   };
 };

@@ -4,7 +4,7 @@ import { newestFirst } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import type { NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
-import type { PredictionRow } from '../predictions/index.js';
+import { type PredictionRow, prediction_sql } from '../predictions/index.js';
 import type {
   comment_schema,
   dispute_schema,
@@ -30,11 +30,8 @@ export interface OwnRow extends PredictionRow, Omit<Score, 'revision' | 'resolve
 
 const selectOwn = (db: Db) => db`
   select
-    p.id, p.question_id, p.agent_id, g.name as agent_name, g.model, p.model_family, p.prediction,
-    p.probability, p.confidence, q.options[p.selected_option + 1] as selected_option, q.options,
-    p.probabilities, p.reasoning, p.citations, p.resolution_protocol,
-    p.prior_probability, p.prior_basis, p.upvotes, p.downvotes, p.created_at, q.question,
-    q.category, q.status as question_status, p.hidden_at is not null as hidden, s.revision,
+    ${db.unsafe(prediction_sql)}, g.name as agent_name, g.model, q.options,
+    q.options[p.selected_option + 1] as selected_option, p.upvotes, p.downvotes, q.question, q.category, q.status as question_status, p.hidden_at is not null as hidden, s.revision,
     s.forecast, s.correct, s.brier, s.log_score, s.baseline, s.relative, s.net, s.resolved_at
   from entries e
   join predictions p on p.question_id = e.question_id and p.agent_id = e.agent_id

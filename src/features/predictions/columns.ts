@@ -22,6 +22,8 @@ interface Values {
 interface Column {
   readonly type: keyof Values;
   readonly is_null?: true;
+  /** Part of the reasoning: hidden with it (`sight.ts`). */
+  readonly is_reasoning?: true;
   /** Its schema in answers, where it has the same name and value there. */
   readonly wire?: TSchema;
 }
@@ -42,12 +44,12 @@ const columns = {
   selected_option: { type: 'smallint', is_null: true },
   /** Whole percents by option, adding up to 100; null for a binary question. */
   probabilities: { type: 'smallint[]', is_null: true },
-  reasoning: { type: 'text' },
-  citations: { type: 'text[]', wire: Type.Array(text) },
+  reasoning: { type: 'text', is_reasoning: true },
+  citations: { type: 'text[]', wire: Type.Array(text), is_reasoning: true },
   model_family: { type: 'text', wire: text },
   resolution_protocol: { type: 'json', is_null: true, wire: Type.Unknown() },
   prior_probability: { type: 'smallint', is_null: true, wire: nullable(percent) },
-  prior_basis: { type: 'text', is_null: true, wire: nullable(text) },
+  prior_basis: { type: 'text', is_null: true, wire: nullable(text), is_reasoning: true },
   /** SHA-256 of the body it came in: an identical repeat is answered with the first result. */
   body_digest: { type: 'bytea' },
   event_id: { type: 'uuid' },
@@ -139,6 +141,14 @@ export const toWire = (row: Omit<PredictionRow, 'body_digest' | 'event_id'>): Pr
   downvotes: row.downvotes,
   created_at: row.created_at.toISOString(),
 });
+
+/** Where readers do not see the reasoning yet. */
+export const hidden_reasoning = Object.fromEntries([
+  ...entries
+    .filter(([, { is_reasoning }]) => is_reasoning)
+    .map(([name, { type }]) => [name, type.endsWith('[]') ? [] : null]),
+  ['reasoning_hidden', true],
+]) as Pick<PredictionWire, 'reasoning' | 'citations' | 'prior_basis' | 'reasoning_hidden'>;
 
 /** Percents by the names of the options; null where the rest is spread evenly. */
 export const nameProbabilities = (

@@ -7,6 +7,7 @@ import {
   readProse,
 } from '../../kit/text.js';
 import type { QuestionRow } from '../questions/index.js';
+import type { PredictionRow } from './columns.js';
 import {
   checkCitations,
   citation_limits,
@@ -15,25 +16,39 @@ import {
   findHeadings,
   type Heading,
   headingRanges,
+  readCitation,
   restoreBreaks,
 } from './reasoning.js';
-import type { Failure } from './schema.js';
-import { type PredictBody, protocol_limits } from './schema.js';
+import { type Failure, inOrder, type PredictBody, protocol_limits } from './schema.js';
 import { readPercent, readStated, type Stated } from './stated.js';
 
 /**
- * The quality gates, every failure collected, in the order of the gates: what a body says for
- * itself (gates 1, 2, 3, 4 and 7 and the form of the forecast), and the words for what was found
- * beside other predictions (gates 5 and 6 and the cap of a family, `originality.ts`).
+ * The quality gates, every failure collected, in the order of `prediction_faults`: those that look
+ * at the body alone, and the sentences for those that compare it with stored predictions (used
+ * sources, similar texts, the cap of a model family), which `originality.ts` checks.
  */
 
-/** What of a prediction is compared with others. */
+/** What of a prediction is compared with others: of a stored one the same as when it came. */
 export interface ComparedText {
   readonly words: readonly string[];
-  /** The pages it cites, in the form in which pages are compared. */
+  /** The pages it cites, by `pagesOf`. */
   readonly sources: readonly string[];
   readonly model_family: string;
 }
+
+/** Pages in the form in which they are compared. */
+export const pagesOf = (citations: readonly string[]): readonly string[] =>
+  citations.map((url) => readCitation(url).key);
+
+export const comparedOf = ({
+  reasoning,
+  citations,
+  model_family,
+}: Pick<PredictionRow, 'reasoning' | 'citations' | 'model_family'>): ComparedText => ({
+  words: readWords(reasoning),
+  sources: pagesOf(citations),
+  model_family,
+});
 
 export type Finding =
   | { readonly kind: 'reused'; readonly by: 'others' | 'self' }
@@ -110,7 +125,7 @@ const readCompatible = (text: string, parts: Parts): Prose => {
 };
 
 /**
- * Gate 1 counts words, and gate 6 compares sets of them: of the text in NFKC, what each script has
+ * The words that are counted, and of which sets are compared: of the text in NFKC, what each script has
  * for words, of four or more letters, or of two in scripts without blanks and in Korean, outside of
  * headings and URLs. Case does not matter.
  */
@@ -149,7 +164,7 @@ export interface Examined {
   readonly checked: ReasoningCheck;
   readonly prior: number | null;
   readonly text: ComparedText;
-  /** All but gates 5 and 6 and the cap, which compare with other predictions. */
+  /** Of the gates that look at the body alone. */
   readonly failures: readonly Failure[];
 }
 
@@ -191,11 +206,11 @@ export const withoutPages = (
   const kept = checked.citations.map((url) => !problems.has(url));
   const citations = checked.citations.filter((_, index) => kept[index]);
   const citation_keys = checked.citation_keys.filter((_, index) => kept[index]);
-  const failures = [...examined.failures];
+  let failures = examined.failures;
   if (citations.length < citation_limits.needed) {
     const message = `Cite two different pages that others can read: ${describePages(problems)}.`;
-    failures.push({ path: 'body.reasoning', message, code: 'CITATIONS_INVALID' });
-    failures.sort((a, b) => rank(a) - rank(b));
+    const path = 'body.reasoning';
+    failures = inOrder([...failures, { path, message, code: 'CITATIONS_INVALID' }]);
   }
   return {
     ...examined,
@@ -248,25 +263,9 @@ const failureOf = (finding: Finding): Failure => {
   return { path, message, code: 'CITATIONS_REUSED' };
 };
 
-/** The place of each code in the order of the gates; what is not named comes first. */
-const gate_order: readonly Failure['code'][] = [
-  'RESOLUTION_PROTOCOL_REQUIRED',
-  'REASONING_TOO_SHORT',
-  'REASONING_MISSING_SECTIONS',
-  'CITATIONS_REQUIRED',
-  'CITATIONS_INVALID',
-  'CITATIONS_REUSED',
-  'REASONING_TOO_SIMILAR',
-  'CONTENT_REJECTED',
-  'MODEL_LIMIT_REACHED',
-];
-const rank = ({ code }: Failure): number => gate_order.indexOf(code);
-
 /** All failures in the order of the gates. */
 export const allFailures = (
   failures: readonly Failure[],
   findings: readonly Finding[],
 ): readonly Failure[] =>
-  findings.length === 0
-    ? failures
-    : [...failures, ...findings.map(failureOf)].sort((a, b) => rank(a) - rank(b));
+  findings.length === 0 ? failures : inOrder([...failures, ...findings.map(failureOf)]);

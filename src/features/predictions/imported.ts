@@ -2,9 +2,8 @@ import type { Deps } from '../../http/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
 import { question_faults } from '../questions/index.js';
 import type { PredictionRow } from './columns.js';
-import { checkReasoning, readWords } from './gates.js';
+import { type ComparedText, checkReasoning, comparedOf } from './gates.js';
 import { composePlaced, type Placing } from './placing.js';
-import { readCitation } from './reasoning.js';
 import { hasFailures, prediction_faults, refuseFailures } from './schema.js';
 import { readStated, type Stated, type StatedBody } from './stated.js';
 import { readOwnPrediction } from './store.js';
@@ -22,9 +21,8 @@ export interface ImportedQuestion {
 
 /**
  * A forecast that was made elsewhere. The rules are those of a prediction made here, except that
- * the question may be closed, that the time is the one it was made at, and that what a text has to
- * have in common with no other (gates 5 and 6) is not asked of texts that were never written for
- * this forum. A text that comes along passes the gates for length, sections, sources and content;
+ * the question may be closed, that the time is the one it was made at, and that texts which were never
+ * written for this forum are not compared with others. A text that comes along passes the gates for length, sections, sources and content;
  * where none was recorded, the note that says so stands in its place.
  */
 export interface Imported {
@@ -59,11 +57,11 @@ const recordOne = async (
   if ('kind' in text) return text;
   const late = whyUntimely(item, now);
   if (late !== null) return refuse(question_faults.QUESTION_NOT_OPEN, { message: late });
-  const { reasoning, citations } = text;
+  const { reasoning, citations, compared } = text;
   const verdict = await placing.add({
     question_id: question.id,
     agent_id: agent.id,
-    text: { ...text, model_family: agent.model_family },
+    text: compared,
     compose: (id) =>
       composePlaced({
         ...{ id, at, question, agent, stated },
@@ -107,19 +105,22 @@ const whyUntimely = ({ question, at }: Imported, now: Date): string | null => {
 interface Text {
   readonly reasoning: string;
   readonly citations: readonly string[];
-  readonly words: readonly string[];
-  readonly sources: readonly string[];
+  readonly compared: ComparedText;
 }
 
 const readText = (item: Imported, stated: Stated): Text | Fault => {
   if (item.reasoning === null) return makeNote(item, stated);
   const { text, citations, citation_keys, words, failures } = checkReasoning(item.reasoning);
   if (hasFailures(failures)) return refuseFailures(failures);
-  return { reasoning: text, citations, words, sources: citation_keys };
+  const { model_family } = item.agent;
+  return {
+    ...{ reasoning: text, citations },
+    compared: { words, sources: citation_keys, model_family },
+  };
 };
 
 /** Says in the form of a reasoning that there is none. */
-const makeNote = ({ question, at }: Imported, { confidence }: Stated): Text => {
+const makeNote = ({ question, agent, at }: Imported, { confidence }: Stated): Text => {
   const reasoning = [
     `EVIDENCE: This forecast was recorded elsewhere, on ${at.toISOString().slice(0, 10)}, for a ` +
       `question that comes from ${question.source}, and was imported together with that question.`,
@@ -131,6 +132,6 @@ const makeNote = ({ question, at }: Imported, { confidence }: Stated): Text => {
   const { resolution_url } = question;
   const is_page = resolution_url !== null && /^https?:\/\//.test(resolution_url);
   const citations = is_page ? [resolution_url] : [];
-  const sources = citations.map((url) => readCitation(url).key);
-  return { reasoning, citations, words: readWords(reasoning), sources };
+  const { model_family } = agent;
+  return { reasoning, citations, compared: comparedOf({ reasoning, citations, model_family }) };
 };

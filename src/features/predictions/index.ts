@@ -1,4 +1,9 @@
-export { type PredictionRow, prediction_schema, toWire as predictionWire } from './columns.js';
+export {
+  type PredictionRow,
+  prediction_schema,
+  read_sql as prediction_sql,
+  toWire as predictionWire,
+} from './columns.js';
 export { checkReasoning } from './gates.js';
 export {
   type Imported,

@@ -1,19 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import type { Config } from '../../config.js';
 import type { Db } from '../../db/client.js';
-import { type ComparedText, type Finding, readWords } from './gates.js';
+import { type ComparedText, comparedOf, type Finding, pagesOf } from './gates.js';
 import { type EarlierRow, readCitedSince, readStoredSince } from './placing-store.js';
-import { readCitation } from './reasoning.js';
 
 /**
- * What gates 5 and 6 and the cap of a family compare a prediction with, in the memory of an api
+ * What the gates that compare a prediction with others compare it with, in the memory of an api
  * process: of questions their predictions up to a number, of agents the pages they cited up to a
  * prediction. Other processes store predictions as well, so whoever relies on a memory holds the
  * lock of its question or agent and brings it up to date first (placing.ts).
  */
-
-const pagesOf = (citations: readonly string[]): string[] =>
-  citations.map((url) => readCitation(url).key);
 
 /** The predictions of one question up to number `seq`. */
 export class QuestionMemory {
@@ -63,9 +59,9 @@ export class QuestionMemory {
   }
 
   /** One that another process stored. */
-  take({ seq, reasoning, citations, model_family }: EarlierRow): void {
-    this.seq = seq - 1;
-    this.add({ words: readWords(reasoning), sources: pagesOf(citations), model_family });
+  take(row: EarlierRow): void {
+    this.seq = row.seq - 1;
+    this.add(comparedOf(row));
   }
 }
 

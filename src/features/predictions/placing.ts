@@ -208,7 +208,7 @@ export const place = async (
   return refuseFailures(failures, await similarExtra(deps, question.id, verdict.findings));
 };
 
-/** The answer of the contract, §5. */
+/** The answer to a prediction. */
 export const answerPlaced = ({ prediction, points, event_id, replayed }: Placed): Reply => {
   const body = { prediction, points: { points, tier: tierOf(points) }, event_id };
   return replayed ? reply(200, body, { 'Idempotency-Replayed': 'true' }) : reply(201, body);
@@ -346,8 +346,8 @@ interface PlaceDraft {
   /** For a call with an Idempotency-Key: its answer is kept with the prediction. */
   readonly idempotent: { readonly claim: Claim; answer(stored: Stored): Answer } | null;
   /**
-   * The admin who imports it: the question may be closed, and gates 5 and 6 and the cap do not ask
-   * for what was never written for this forum.
+   * The admin who imports it: the question may be closed, and what was never written for this forum
+   * is not compared with others.
    */
   readonly imported_by: string | null;
 }
@@ -370,7 +370,7 @@ export interface Verdict {
   readonly is_open: boolean;
   /** The agent's prediction on the question, which is there already. */
   readonly own_id: string | null;
-  /** What gates 5 and 6 and the cap found; nothing beside an own prediction. */
+  /** What the comparison with others found; nothing where the agent has a prediction. */
   readonly findings: readonly Finding[];
   readonly points: number;
 }

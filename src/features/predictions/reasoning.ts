@@ -3,10 +3,9 @@ import { countCharacters, findLinks } from '../../kit/text.js';
 import type { Failure } from './schema.js';
 
 /**
- * Gates 3 and 4: the sources of a reasoning, in its text or beside it in `evidence_urls`. They
- * count different things, so that each says something of its own. Gate 3 counts the different URLs
- * that are written at all. Gate 4 looks at what they name: it fails when fewer than two usable
- * pages are left and something that was written is the reason (an unusable URL, or one page written
+ * The sources of a reasoning, in its text or in `evidence_urls`. Two gates count different things.
+ * CITATIONS_REQUIRED counts the different URLs that are written at all. CITATIONS_INVALID looks at what
+ * they name: it fails when fewer than two usable pages are left and something that was written is the reason (an unusable URL, or one page written
  * again and again). A bare domain beside two good sources therefore does no harm; it is only not
  * stored as a citation.
  */
@@ -215,7 +214,7 @@ const hostProblem = (host: string): string | null => {
 };
 
 /**
- * The four sections of a reasoning: for gate 2, and for pages that show parts of them.
+ * The four sections of a reasoning, for their gate and for pages that show parts of them.
  * One of the four names is a heading where it
  * - begins a line, in any case and with Markdown around it (`## Evidence`, `2. Analysis`), and a
  *   colon or the end of the line follows, or a dash where it is in capitals;
@@ -474,7 +473,7 @@ export interface Sections {
 }
 
 /**
- * Each section up to the next of the four, as gate 2 finds them; empty where it is not there,
+ * Each section up to the next of the four, as their gate finds them; empty where it is not there,
  * which no stored reasoning lacks.
  */
 export const readSections = (text: string): Sections => {

@@ -153,11 +153,17 @@ export const batch_result = Type.Object({
 });
 export type BatchResult = Static<typeof batch_result>;
 
+/** In the order of the gates: of several failures the first here gives the code of the answer. */
 export const prediction_faults = defineFaults({
   PREDICTION_NOT_FOUND: [404, 'not_found', 'There is no prediction with this id.'],
   DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has predicted on this question already.'],
-  INVALID_CONFIDENCE: [400, 'validation', 'Send whole percents from 0 to 100.'],
   INVALID_OPTION: [400, 'validation', 'The prediction does not fit the options of this question.'],
+  INVALID_CONFIDENCE: [400, 'validation', 'Send whole percents from 0 to 100.'],
+  RESOLUTION_PROTOCOL_REQUIRED: [
+    400,
+    'quality',
+    'Send resolution_protocol: how you would decide what happened.',
+  ],
   REASONING_TOO_SHORT: [
     400,
     'quality',
@@ -181,11 +187,6 @@ export const prediction_faults = defineFaults({
     'The reasoning has too many words in common with an earlier prediction on this question.',
   ],
   CONTENT_REJECTED: [400, 'quality', 'The text contains profanity or spam.'],
-  RESOLUTION_PROTOCOL_REQUIRED: [
-    400,
-    'quality',
-    'Send resolution_protocol: how you would decide what happened.',
-  ],
   MODEL_LIMIT_REACHED: [
     409,
     'limit',
@@ -208,6 +209,12 @@ export const defOf = (code: Failure['code']): FaultDef =>
   code in other_faults
     ? other_faults[code as keyof typeof other_faults]
     : prediction_faults[code as keyof typeof prediction_faults];
+
+const gate_order = Object.keys(prediction_faults);
+const rank = ({ code }: Failure): number => gate_order.indexOf(code);
+/** In the order of the gates; what is wrong with the body itself comes first. */
+export const inOrder = (failures: readonly Failure[]): readonly Failure[] =>
+  failures.toSorted((a, b) => rank(a) - rank(b));
 
 /** All failures as one refusal: the first gives code and sentence, `fields` names every one. */
 export const refuseFailures = (

@@ -1,13 +1,13 @@
 import type { Deps } from '../../http/deps.js';
 import { type Caller, isAdmin } from '../../http/route.js';
 import { type QuestionRow, whyNotOpen } from '../questions/index.js';
-import { type PredictionRow, type PredictionWire, toWire } from './columns.js';
+import { hidden_reasoning, type PredictionRow, type PredictionWire, toWire } from './columns.js';
 import { hasPredicted } from './store.js';
 
 /**
  * Who sees reasoning where HIDE_REASONING is set: while a question takes predictions, the agents
  * that have predicted on it, the people whom such an agent belongs to, and admins; afterwards
- * everybody. Sources and the grounds of a prior are part of the reasoning.
+ * everybody. The table of columns says what belongs to the reasoning.
  */
 export const seesReasoning = async (
   { config, sql, clock }: Deps,
@@ -21,14 +21,6 @@ export const seesReasoning = async (
   return hasPredicted(sql, question.id, caller);
 };
 
-const withoutReasoning = (wire: PredictionWire): PredictionWire =>
-  Object.assign({}, wire, {
-    reasoning: null,
-    citations: [],
-    prior_basis: null,
-    reasoning_hidden: true,
-  });
-
 export const showPredictions = async (
   deps: Deps,
   { question, caller }: { readonly question: QuestionRow; readonly caller: Caller },
@@ -36,7 +28,7 @@ export const showPredictions = async (
 ): Promise<PredictionWire[]> => {
   const wires = rows.map(toWire);
   const sees = wires.length === 0 || (await seesReasoning(deps, question, caller));
-  return sees ? wires : wires.map(withoutReasoning);
+  return sees ? wires : wires.map((wire) => ({ ...wire, ...hidden_reasoning }));
 };
 
 /** For caches between the service and its readers, where readers see different things. */

@@ -25,7 +25,7 @@ import * as store from './store.js';
  *     │                 │ ◀──────reopen with a later closes_at─────┘ │           new revision ◀─┘
  *     └─▶ deleted       └──────────────void──────────────────────────┴─▶ voided
  *
- * Each step is one transaction with its event, and judges the question under its lock.
+ * Each step is one transaction with its event, where it has one, and judges the question under its lock.
  *
  * Another feature that ends a question calls `markResolved` or `markVoided` in its own transaction
  * and `questions.forget` after the commit. Other processes use their copy for a moment longer, so

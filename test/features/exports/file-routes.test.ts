@@ -4,7 +4,11 @@ import { tableFromIPC } from 'apache-arrow';
 import { parse } from 'csv-parse/sync';
 import { readParquet } from 'parquet-wasm';
 import { t } from 'tap';
-import { type Column, prediction_columns } from '../../../src/features/exports/columns.js';
+import {
+  type Column,
+  prediction_columns,
+  predictions_schema,
+} from '../../../src/features/exports/columns.js';
 import { pseudonymOf } from '../../../src/features/exports/index.js';
 import { startApp } from '../../help/app.js';
 import { pluck } from '../../help/pluck.js';
@@ -151,7 +155,7 @@ t.test('CSV is what a strict reader of RFC 4180 takes, and no cell is a formula'
 t.test('JSON is one document of the same rows', async (t) => {
   const { bytes } = await read(`${at}&format=json`);
   t.strictSame(JSON.parse(bytes.toString()), {
-    schema: 'prediction-forum/predictions/2',
+    schema: predictions_schema,
     predictions: lines,
   });
   const none = await read(`${at}&format=json&model_family=kimi`);
@@ -183,7 +187,7 @@ t.test('the manifest has rows, bytes and SHA-256 of the file, before and after i
     const before = await app.call('GET', `${path}/manifest?${query}`);
     const { bytes } = await read(query);
     t.match(before.body, {
-      ...{ schema: 'prediction-forum/predictions/2', format, snapshot, as_of: snapshot },
+      ...{ schema: predictions_schema, format, snapshot, as_of: snapshot },
       filters: { question_id: binary },
       rows: agents.length,
       file: { bytes: bytes.byteLength, sha256: sha256(bytes) },

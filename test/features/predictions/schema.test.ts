@@ -7,19 +7,19 @@ import {
 } from '../../../src/features/predictions/schema.js';
 import { common_faults } from '../../../src/kit/fault.js';
 
-t.test('each gate on a prediction has the status and category of the contract', async (t) => {
+t.test('the gates have their order, status and category', async (t) => {
   const gates = Object.values(prediction_faults).filter(({ status }) => status === 400);
   const table = gates.map(({ code, status, category }) => [code, status, category]);
   t.same(table, [
-    ['INVALID_CONFIDENCE', 400, 'validation'],
     ['INVALID_OPTION', 400, 'validation'],
+    ['INVALID_CONFIDENCE', 400, 'validation'],
+    ['RESOLUTION_PROTOCOL_REQUIRED', 400, 'quality'],
     ['REASONING_TOO_SHORT', 400, 'quality'],
     ['REASONING_MISSING_SECTIONS', 400, 'quality'],
     ['CITATIONS_REQUIRED', 400, 'quality'],
     ['CITATIONS_INVALID', 400, 'quality'],
     ['CITATIONS_REUSED', 400, 'quality'],
     ['CONTENT_REJECTED', 400, 'quality'],
-    ['RESOLUTION_PROTOCOL_REQUIRED', 400, 'quality'],
   ]);
   const { REASONING_TOO_SIMILAR, MODEL_LIMIT_REACHED } = prediction_faults;
   t.match(REASONING_TOO_SIMILAR, { status: 409, category: 'quality' });
