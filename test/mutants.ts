@@ -35,16 +35,19 @@ const feature = (name: string, holds: string, ...more: readonly string[]): Room 
 });
 
 const rooms: readonly Room[] = [
-  ...['accounts', 'comments', 'consensus', 'leaderboards', 'questions', 'resolution'].map((name) =>
+  ...['consensus', 'leaderboards', 'questions', 'resolution'].map((name) =>
     feature(name, '.*rules|.*store'),
   ),
+  // Moderators suspend and hide through these stores.
+  feature('accounts', '.*rules|.*store', 'features/moderation/'),
+  feature('comments', '.*rules|.*store', 'features/moderation/'),
   // Points move by registrations and settlements.
   feature('points', '.*rules|.*store', 'features/resolution/', 'features/accounts/registration'),
   // The shares that predictions give to options are read by the consensus.
   feature(
     'predictions',
     'placing|placing-store|originality|gates|reasoning|stated|store',
-    'features/consensus/options',
+    ...['features/consensus/options', 'features/moderation/'],
   ),
   feature('events', 'relay|store|follow|projection|filter'),
   feature('webhooks', '.*store|.*rules|sending|signing|health'),
