@@ -20,7 +20,7 @@ import {
   anySlug,
   numberedId,
 } from '../../help/filters.js';
-import { makeLogWriter } from '../../help/log.js';
+import { makeEntry, makeLogWriter } from '../../help/log.js';
 import { openParts } from '../../help/parts.js';
 import { pillars } from '../../help/taxonomy.js';
 
@@ -80,6 +80,20 @@ t.test('filters that let the same pass are equal', async (t) => {
   t.match(readFilter({ model_family: 'gpt', min_confidence: 90 }), {
     shown: { model_family: ['gpt'], min_confidence: 90 },
   });
+});
+
+t.test('the least confidence passes itself, and no event without one', async (t) => {
+  const filter = readFilter({ min_confidence: 70 });
+  if (filter === null || isFault(filter)) throw new Error('It is a filter.');
+  const passes = (data: object): boolean => {
+    const about = makeEntry(1, { body: JSON.stringify({ event: 'prediction.placed', data }) });
+    return filter.matches({ about } as unknown as Publication);
+  };
+  t.same(
+    [69, 70, 71].map((confidence) => passes({ confidence })),
+    [false, true, true],
+  );
+  t.same([{}, { confidence: '80' }, { confidence: null }].map(passes), [false, false, false]);
 });
 
 const anyTopic = fc.oneof(
