@@ -142,13 +142,18 @@ export const toWire = (row: Omit<PredictionRow, 'body_digest' | 'event_id'>): Pr
   created_at: row.created_at.toISOString(),
 });
 
+type HiddenName = Extract<
+  { [N in Name]: Columns[N] extends { is_reasoning: true } ? N : never }[Name],
+  keyof PredictionWire
+>;
+
 /** Where readers do not see the reasoning yet. */
 export const hidden_reasoning = Object.fromEntries([
   ...entries
     .filter(([, { is_reasoning }]) => is_reasoning)
     .map(([name, { type }]) => [name, type.endsWith('[]') ? [] : null]),
   ['reasoning_hidden', true],
-]) as Pick<PredictionWire, 'reasoning' | 'citations' | 'prior_basis' | 'reasoning_hidden'>;
+]) as Pick<PredictionWire, HiddenName | 'reasoning_hidden'>;
 
 /** Percents by the names of the options; null where the rest is spread evenly. */
 export const nameProbabilities = (

@@ -224,18 +224,23 @@ t.test('a signer whose lease is over changes nothing', async (t) => {
   t.same(ids, [event_id, event_id]);
 });
 
-t.test('a lease that ran out fences its signer although nobody took the delivery', async (t) => {
-  await world.addHook({ path: '/' });
-  const held = world.hold('/');
-  const [event_id] = await world.record({});
-  const signer = await world.startSigner({ sweep_ms: 60_000 });
-  await world.receiver.waitFor('/', 1);
-  await sql`update deliveries set lease_until = now() - interval '1 second'`;
-  held[0]?.writeHead(204).end();
-  await signer.stop();
-  t.match(await world.deliveries(), [{ state: 'sending', attempts: 0, claims: 1 }]);
-  t.same(await world.attempts(event_id), []);
-});
+for (const [what, lease] of [
+  ['that ran out', () => sql`lease_until = now() - interval '1 second'`],
+  ['that another signer has now', () => sql`lease_id = ${makeId()}, signer_id = ${makeId()}`],
+] as const) {
+  t.test(`a lease ${what} fences its signer before the other one settles`, async (t) => {
+    await world.addHook({ path: '/' });
+    const held = world.hold('/');
+    const [event_id] = await world.record({});
+    const signer = await world.startSigner({ sweep_ms: 60_000 });
+    await world.receiver.waitFor('/', 1);
+    await sql`update deliveries set ${lease()}`;
+    held[0]?.writeHead(204).end();
+    await signer.stop();
+    t.match(await world.deliveries(), [{ state: 'sending', attempts: 0, claims: 1 }]);
+    t.same(await world.attempts(event_id), []);
+  });
+}
 
 t.test('a delivery that was claimed five times without a result ends', async (t) => {
   await world.addHook({ path: '/' });
