@@ -52,7 +52,11 @@ const rooms: readonly Room[] = [
   feature('events', 'relay|store|follow|projection|filter'),
   feature('webhooks', '.*store|.*rules|sending|signing|health'),
   feature('exports', '.*store|.*rules|exports'),
-  { name: 'limits', holds: /^src\/http\/limits\.ts$/, tests: ['http/limits', 'features/limits/'] },
+  {
+    name: 'limits',
+    holds: /^src\/http\/limits\.ts$/,
+    tests: ['http/limits', 'features/limits/', 'contract/docs-etags'],
+  },
   { name: 'group commit', holds: /^src\/db\/group-commit\.ts$/, tests: ['db/group-commit'] },
   { name: 'socket', holds: /^src\/socket\/(?:hub|session|subscribe)\.ts$/, tests: ['socket/'] },
 ];

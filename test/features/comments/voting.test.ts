@@ -249,3 +249,24 @@ t.test('a vote that comes while its author is being linked waits and is refused'
   t.equal(codeOf(await answer()), '403 SAME_OWNER_VOTE');
   t.equal((await app.sql`select 1 from votes where subject_id = ${id}`).length, 0);
 });
+
+t.test('of two that are linked to one owner at once, the second waits for the first', async (t) => {
+  const owner = await makeHuman(app);
+  const other = await makeAgent(app, { human: owner });
+  const [row] = await app.sql<{ owner_id: string }[]>`
+    select owner_id from agents where id = ${other.id}`;
+  const [voter, author] = [await makeVoter(0), await makeVoter(1)];
+  const id = await comment(author);
+  t.equal(codeOf(await send(voter, 'POST', `comments/${id}/upvote`)), '200');
+  await app.sql`
+    update agents set owner_id = null, linked_at = null where id in (${voter.id}, ${author.id})`;
+  const answer = await app.sql.begin(async (tx) => {
+    await linkAgent(tx, { api_key: voter.key, owner_id: row?.owner_id ?? '', at: new Date() });
+    const body = { api_key: author.key };
+    const answer = app.call('POST', '/api/me/agents', { token: owner.token, body });
+    await untilLocked('the second waits', tx);
+    return () => answer;
+  });
+  t.equal((await answer()).status, 200);
+  t.same([...(await app.sql`select 1 from votes where subject_id = ${id}`)], []);
+});
