@@ -7,7 +7,7 @@ import { type EarlierRow, readCitedSince, readStoredSince } from './placing-stor
 /**
  * What the gates that compare a prediction with others compare it with, in the memory of an api
  * process: of questions their predictions up to a number, of agents the pages they cited up to a
- * prediction. Other processes store predictions as well, so whoever relies on a memory holds the
+ * prediction. Other processes store predictions as well, so the user of a memory holds the
  * lock of its question or agent and brings it up to date first (placing.ts).
  */
 

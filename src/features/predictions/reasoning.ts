@@ -370,7 +370,7 @@ const plain_break =
 
 /**
  * A text that was escaped twice on its way has `\n` in the place of its line breaks; they are what
- * is meant. Whoever writes of `C:\new` keeps it.
+ * is meant. A text about `C:\new` keeps it.
  */
 export const restoreBreaks = (text: string): string =>
   text.includes('\\n') && plain_break.test(text)
