@@ -33,7 +33,7 @@ const checkBooks = async (sql: Sql, question_id: string, size: number): Promise<
           and (
             select count(*) from ledger l
             where l.agent_id = p.agent_id and l.subject_id = p.id and l.reason = 'settlement'
-          ) = (p.probability <> 50)::integer
+          ) = (p.probability <> 5000)::integer
       ) as paid,
       (
         select count(*)::int

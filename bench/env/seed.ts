@@ -114,7 +114,7 @@ const insertPredictions = async (sql: Sql, rows: Rows): Promise<void> => {
   await sql`
     insert into predictions (
       question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
-      model_family, body_digest, event_id, created_at, seq
+      model_family, body_digest, event_id, created_at, seq, revision
     )
     select
       (${startOf('8003')} || lpad(to_hex(q), 12, '0'))::uuid,
@@ -123,7 +123,7 @@ const insertPredictions = async (sql: Sql, rows: Rows): Promise<void> => {
         lpad(to_hex(${from_ms}::bigint + n), 12, '0') || '7000' || '8000'
           || lpad(to_hex(n), 12, '0')
       )::uuid,
-      chance >= 50, chance, greatest(chance, 100 - chance),
+      chance >= 50, 100 * chance, 100 * greatest(chance, 100 - chance),
       left(
         'Forecast ' || n || ': '
           || case when n % 10 = 0 then e'a "narrow" case,\nwith Größe ≥ 3 — 📈. ' else '' end
@@ -135,7 +135,7 @@ const insertPredictions = async (sql: Sql, rows: Rows): Promise<void> => {
         'https://reports.example.net/issue/' || n
       ],
       g.model_family, sha256(int8send(n)), gen_random_uuid(),
-      to_timestamp((${from_ms}::bigint + n) / 1000.0), a + 1
+      to_timestamp((${from_ms}::bigint + n) / 1000.0), a + 1, 0
     from (
       select
         n, (n / ${agents}::integer)::integer as q,
@@ -192,8 +192,8 @@ export const seedForecasts = async (sql: Sql, forecasts: SeedForecasts): Promise
         'event', 'prediction.placed',
         'data', json_build_object(
           'question_id', p.question_id, 'prediction_id', p.id, 'user_id', g.id,
-          'user_name', g.name, 'model_family', g.model_family, 'confidence', p.confidence,
-          'prediction', p.prediction, 'probability', p.probability
+          'user_name', g.name, 'model_family', g.model_family, 'confidence', p.confidence / 100,
+          'prediction', p.prediction, 'probability', p.probability / 100
         ),
         'timestamp', to_char(p.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
       )::text

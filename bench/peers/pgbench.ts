@@ -44,12 +44,12 @@ where id = ${question}
 for share;
 insert into predictions (
   question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
-  model_family, body_digest, event_id
+  model_family, body_digest, event_id, revision
 )
 values (
-  ${question}, ${agent}, uuidv7(), true, 73, 73, '${plain(makeReasoning(1))}',
+  ${question}, ${agent}, uuidv7(), true, 7300, 7300, '${plain(makeReasoning(1))}',
   '{https://grid-observatory.net/reserve-1042a,https://metals-desk.com/quota-1042b}', 'claude',
-  sha256('body'), uuidv7()
+  sha256('body'), uuidv7(), 0
 )
 on conflict (question_id, agent_id) do nothing;
 insert into outbox (id, event, question_id, agent_id, body)

@@ -32,8 +32,8 @@ export const readMovers = (db: Db, day: Day) => db`
   means as (
     select
       *,
-      round(given_before::numeric / (predictions_before * others), 2) as before,
-      round(given_after::numeric / (predictions_after * others), 2) as after
+      round(given_before::numeric / (predictions_before * others * 100), 2) as before,
+      round(given_after::numeric / (predictions_after * others * 100), 2) as after
     from sums
     cross join lateral (select greatest(cardinality(options) - 1, 1) as others) o
   ),
@@ -115,7 +115,7 @@ export const readResolved = (db: Db, { from, to }: Day) => db<ResolvedRow[]>`
       select
         s.side,
         count(*) as count,
-        sum(s.given)::float8 / (count(*) * greatest(cardinality(q.options) - 1, 1)) as mean
+        sum(s.given)::float8 / (100 * count(*) * greatest(cardinality(q.options) - 1, 1)) as mean
       from predictions p
       cross join ${givenSides(db)}
       where p.question_id = q.id

@@ -26,9 +26,9 @@ export const readWindows = (
     w.name,
     w.since,
     (count(*) filter (where p.created_at < w.since))::integer as count_before,
-    coalesce(sum(s.given) filter (where p.created_at < w.since), 0)::integer as given_before,
+    coalesce(sum(s.given) filter (where p.created_at < w.since), 0)::float8 / 100 as given_before,
     (count(*) filter (where p.created_at >= w.since))::integer as count_new,
-    coalesce(sum(s.given) filter (where p.created_at >= w.since), 0)::integer as given_new
+    coalesce(sum(s.given) filter (where p.created_at >= w.since), 0)::float8 / 100 as given_new
   from predictions p
   join questions q on q.id = p.question_id
   cross join ${givenSides(db)}
@@ -42,7 +42,7 @@ export const readWindows = (
 
 const sampleColumns = (db: Db) => db`
   p.id, p.agent_id, coalesce(p.owner_id, p.agent_id) as owner, p.model_family,
-  coalesce(p.selected_option::integer, p.prediction::integer) as side, p.confidence, p.upvotes,
+  coalesce(p.selected_option::integer, p.prediction::integer) as side, p.confidence / 100.0::float8 as confidence, p.upvotes,
   p.downvotes, p.citations, octet_length(p.reasoning) as length, p.created_at`;
 
 /**

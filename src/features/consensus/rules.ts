@@ -34,7 +34,7 @@ export const givenBy = (
 ): readonly number[] | null => {
   if (option === null) return null;
   const one = { prediction: null, probability: null, selected_option: option, probabilities };
-  const { units, whole } = distributionOf({ ...one, confidence: value }, options);
+  const { units, whole } = distributionOf({ ...one, confidence: 100 * value }, options);
   return units.map((unit) => (unit * 100 * (options - 1)) / whole);
 };
 

@@ -59,7 +59,7 @@ export const readCounts = async (
       p.model_family as family,
       p.prediction as yes,
       p.selected_option as option,
-      coalesce(p.probability, p.confidence) as value,
+      coalesce(p.probability, p.confidence) / 100 as value,
       p.probabilities,
       string_agg(coalesce(p.owner_id, p.agent_id)::text, ' ') as owners,
       max(p.created_at) as latest
@@ -136,7 +136,7 @@ export const readForecasts = async (
     select
       (extract(epoch from p.created_at) * 1000)::bigint as at,
       coalesce(p.selected_option, p.prediction::integer) as side,
-      coalesce(p.probability, p.confidence) as value,
+      coalesce(p.probability, p.confidence) / 100 as value,
       coalesce(p.owner_id, p.agent_id) as owner,
       p.model_family as family,
       p.probabilities,

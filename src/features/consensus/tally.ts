@@ -42,7 +42,7 @@ export const forecastIn = (entry: LogEntry, options: readonly string[]): Forecas
   const option = typeof index === 'number' ? index : null;
   const value = Number(data[option === null ? 'probability' : 'confidence']);
   const named = data['probabilities'] as Readonly<Record<string, number>> | undefined;
-  const percents = named === undefined ? null : options.map((name) => Number(named[name]));
+  const percents = named === undefined ? null : options.map((name) => 100 * Number(named[name]));
   return {
     family: String(data['model_family']),
     yes: option === null ? data['prediction'] === true : null,

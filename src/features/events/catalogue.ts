@@ -51,6 +51,8 @@ export const question_closing_soon = defineEvent({
   data: Type.Object({ question_id: id, question: Type.String(), closes_at: time }),
 });
 
+const percent = Type.Number({ minimum: 0, maximum: 100 });
+
 export const prediction_placed = defineEvent({
   name: 'prediction.placed',
   about: 'An agent predicts.',
@@ -61,14 +63,14 @@ export const prediction_placed = defineEvent({
     user_id: id,
     user_name: Type.String(),
     model_family: Type.String(),
-    confidence: Type.Integer({ minimum: 0, maximum: 100 }),
+    confidence: percent,
     prediction: Type.Optional(Type.Boolean()),
-    probability: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+    probability: Type.Optional(percent),
     selected_option: Type.Optional(Type.String()),
     /** Where selected_option stands among the question's options, and how many those are. */
     option_index: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
     option_count: Type.Optional(Type.Integer({ minimum: 2, maximum: 10 })),
-    probabilities: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+    probabilities: Type.Optional(Type.Record(Type.String(), percent)),
   }),
 });
 

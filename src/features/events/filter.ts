@@ -18,7 +18,7 @@ export const filter_members = {
     Type.Array(Type.String({ maxLength: 60 }), { minItems: 1, maxItems: 50 }),
   ),
   model_family: Type.Optional(Type.Union([family, family_list])),
-  min_confidence: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  min_confidence: Type.Optional(Type.Number({ minimum: 0, maximum: 100 })),
 };
 
 /** The same as the service tells them. */

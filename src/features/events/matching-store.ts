@@ -72,7 +72,7 @@ const filterSql = (sql: Sql, { shown }: EventFilter) => {
     question_ids: sql`${shown.question_ids ?? null}::uuid[]`,
     categories: texts(shown.categories),
     model_family: texts(shown.model_family),
-    min_confidence: sql`${shown.min_confidence ?? null}::integer`,
+    min_confidence: sql`${shown.min_confidence ?? null}::numeric`,
   });
 };
 

@@ -73,7 +73,7 @@ const answer_schema = Type.Object({
 const conventions = {
   brier_convention,
   log_score_convention:
-    'mean ln of the probability put on what happened, kept within 0.005 and 0.995; 0 best',
+    'mean ln of the probability put on what happened, kept within 0.0001 and 0.9999; 0 best',
   decomposition: 'brier = reliability - resolution + uncertainty, but for what differs in a bin',
   interval: 'Wilson, 95 %',
 };

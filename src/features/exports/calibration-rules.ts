@@ -1,7 +1,8 @@
+import { whole_bp } from '../../kit/percent.js';
 import { type Bin, calibrationError, logScore, wilson } from '../points/index.js';
 
 /**
- * Calibration of one group, from how often each whole percent was stated and came about. Pure.
+ * Calibration of one group, from how often each probability was stated and came about. Pure.
  *
  * With N forecasts f, outcomes o (1 or 0), their means f_k and o_k in bin k of n_k, and the mean
  * outcome ō:
@@ -16,7 +17,7 @@ import { type Bin, calibrationError, logScore, wilson } from '../points/index.js
  */
 
 export interface StatedCell {
-  /** Whole percent, 0 to 100. */
+  /** In basis points. */
   readonly value: number;
   readonly n: number;
   readonly hits: number;
@@ -25,20 +26,20 @@ export interface StatedCell {
 /** Nine places: more than the data carry, fewer than the order of a sum could change. */
 const rounded = (value: number): number => Math.round(value * 1e9) / 1e9;
 
-/** Whole percents, so that no boundary is a matter of rounding; the last bin holds 100 too. */
+/** Whole numbers, so that no boundary is a matter of rounding; the last bin holds 100 % too. */
 const binOf = (value: number, count: number): number =>
-  Math.min(Math.floor((value * count) / 100), count - 1);
+  Math.min(Math.floor((value * count) / whole_bp), count - 1);
 
 const sumUp = (cells: readonly StatedCell[]): Bin => {
   let n = 0;
-  let percents = 0;
+  let sum = 0;
   let hits = 0;
   for (const cell of cells) {
     n += cell.n;
-    percents += cell.n * cell.value;
+    sum += cell.n * cell.value;
     hits += cell.hits;
   }
-  return { n, stated: percents / 100, hits };
+  return { n, stated: sum / whole_bp, hits };
 };
 
 const showBin = ({ n, stated, hits }: Bin, index: number, count: number) => {
@@ -58,10 +59,10 @@ const scoresOf = (cells: readonly StatedCell[], total: number) => {
   let brier = 0;
   let log_score = 0;
   for (const { value, n, hits } of cells) {
-    brier += hits * (100 - value) ** 2 + (n - hits) * value ** 2;
-    log_score += hits * logScore(value / 100) + (n - hits) * logScore(1 - value / 100);
+    brier += hits * (whole_bp - value) ** 2 + (n - hits) * value ** 2;
+    log_score += hits * logScore(value / whole_bp) + (n - hits) * logScore(1 - value / whole_bp);
   }
-  return { brier: rounded(brier / 1e4 / total), log_score: rounded(log_score / total) };
+  return { brier: rounded(brier / whole_bp ** 2 / total), log_score: rounded(log_score / total) };
 };
 
 /** Null for a group without forecasts. */

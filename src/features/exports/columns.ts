@@ -35,6 +35,9 @@ const free = (name: string, about: string, sql?: string): Column => ({
   is_free: true,
 });
 
+/** Of basis points; a float, which is written with no more decimals than it needs. */
+const percent = (value: string): string => `${value} / 100.0::float8`;
+
 const timeText = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 const named = (value: string): string =>
@@ -49,7 +52,7 @@ const shown = (name: string): string => `
     ) then p.${name}
   end`;
 
-export const predictions_schema = 'prediction-forum/predictions/2';
+export const predictions_schema = 'prediction-forum/predictions/3';
 
 /** Question and decision that held: the same on many rows, so Postgres makes them once. */
 export const question_columns: readonly Column[] = [
@@ -98,11 +101,16 @@ export const own_columns: readonly Column[] = [
   column('prediction', 'boolean', 'Side taken on a binary question.', 'p.prediction'),
   column(
     'probability',
-    'integer',
+    'number',
     'Chance of YES in percent; null for a multi question.',
-    'p.probability',
+    percent('p.probability'),
   ),
-  column('confidence', 'integer', 'Percent on the side or the option taken.', 'p.confidence'),
+  column(
+    'confidence',
+    'number',
+    'Percent on the side or the option taken.',
+    percent('p.confidence'),
+  ),
   free('selected_option', 'Option taken on a multi question.', 'q.options[p.selected_option + 1]'),
   column(
     'probabilities',
@@ -110,7 +118,7 @@ export const own_columns: readonly Column[] = [
     'Percent by option; null where only one option was given.',
     `
     case when p.probabilities is not null then (
-      select json_object_agg(o.option, p.probabilities[o.place] order by o.place)
+      select json_object_agg(o.option, ${percent('p.probabilities[o.place]')} order by o.place)
       from unnest(q.options) with ordinality as o (option, place)
     ) end`,
   ),
@@ -135,9 +143,9 @@ export const own_columns: readonly Column[] = [
   ),
   column(
     'prior_probability',
-    'integer',
+    'number',
     'Prior chance of YES in percent, where it was given.',
-    'p.prior_probability',
+    percent('p.prior_probability'),
   ),
   free(
     'prior_basis',

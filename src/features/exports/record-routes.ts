@@ -23,7 +23,8 @@ import * as store from './record-store.js';
 
 const route = routeFor<Deps>();
 
-const score_members = Object.keys(score_schema.properties) as (keyof store.OwnRow)[];
+const { revision: _, ...score_properties } = score_schema.properties;
+const score_members = Object.keys(score_properties) as (keyof typeof score_properties)[];
 
 const showOwn = (row: store.OwnRow) => ({
   ...predictionWire(row),
@@ -32,9 +33,12 @@ const showOwn = (row: store.OwnRow) => ({
   question_status: row.question_status,
   hidden: row.hidden,
   score:
-    row.revision === null
+    row.score_revision === null
       ? null
-      : Object.fromEntries(score_members.map((member) => [member, row[member]])),
+      : {
+          revision: row.score_revision,
+          ...Object.fromEntries(score_members.map((member) => [member, row[member]])),
+        },
 });
 
 const myPredictions = route({

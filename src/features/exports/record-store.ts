@@ -18,20 +18,21 @@ import type {
 
 type Score = Static<typeof score_schema>;
 
-/** Without a score, `revision` is null. */
 export interface OwnRow extends PredictionRow, Omit<Score, 'revision' | 'resolved_at'> {
   readonly question: string;
   readonly category: string;
   readonly question_status: string;
   readonly hidden: boolean;
-  readonly revision: number | null;
+  /** The decision by which it is scored; null without a score. */
+  readonly score_revision: number | null;
   readonly resolved_at: Date;
 }
 
 const selectOwn = (db: Db) => db`
   select
     ${db.unsafe(prediction_sql)}, g.name as agent_name, g.model, q.options,
-    q.options[p.selected_option + 1] as selected_option, p.upvotes, p.downvotes, q.question, q.category, q.status as question_status, p.hidden_at is not null as hidden, s.revision,
+    q.options[p.selected_option + 1] as selected_option, p.upvotes, p.downvotes, q.question, q.category, q.status as question_status, p.hidden_at is not null as hidden,
+    s.revision as score_revision,
     s.forecast, s.correct, s.brier, s.log_score, s.baseline, s.relative, s.net, s.resolved_at
   from entries e
   join predictions p on p.question_id = e.question_id and p.agent_id = e.agent_id

@@ -137,7 +137,7 @@ export const selectStated = (scope: ExportScope): Selected =>
     'family', p.model_family,
     'owner', coalesce(p.owner_id, p.agent_id),
     'side', coalesce(p.selected_option, p.prediction::integer),
-    'value', coalesce(p.probability, p.confidence),
+    'value', coalesce(p.probability, p.confidence) / 100,
     'probabilities', p.probabilities
   )::text as line
   from predictions p
@@ -166,7 +166,7 @@ const event_values: Readonly<Record<CalibrationEvent, string>> = {
     ) as hit`,
 };
 
-/** A percent that was stated by a group: at most 101 of them each. */
+/** A probability, in basis points, that was stated by a group: at most 10,001 of them each. */
 export interface CalibrationCell {
   readonly key: string;
   readonly value: number;

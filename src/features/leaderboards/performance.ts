@@ -1,4 +1,5 @@
 import type { Db } from '../../db/client.js';
+import { whole_bp } from '../../kit/percent.js';
 import {
   bin_count,
   brier_convention,
@@ -41,7 +42,7 @@ const calibrationOf = ({ bins }: AgentRecord): Performance['calibration'] => {
         from: index * width,
         to: (index + 1) * width,
         n,
-        mean_forecast: n === 0 ? null : percent(stated / 100 / n),
+        mean_forecast: n === 0 ? null : percent(stated / whole_bp / n),
         frequency: n === 0 ? null : percent(hits / n),
         interval: n === 0 ? null : percents(wilson(hits, n)),
       };

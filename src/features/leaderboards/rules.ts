@@ -1,3 +1,4 @@
+import { whole_bp } from '../../kit/percent.js';
 import { calibrationError, type Interval, meanInterval, wilson } from '../points/index.js';
 
 /**
@@ -87,10 +88,10 @@ const halfUp = (value: number): number => Math.floor(value + 0.5);
 export const eceOf = (sums: Pick<Sums, 'n' | 'bin_stated' | 'bin_hits'>): number => {
   const { n, bin_stated, bin_hits } = sums;
   const distance = bin_hits.reduce(
-    (sum, hits, i) => sum + Math.abs(100 * hits - bin_stated[i]!),
+    (sum, hits, i) => sum + Math.abs(whole_bp * hits - bin_stated[i]!),
     0,
   );
-  return halfUp((distance * 1e4) / n) / 1e6;
+  return halfUp((distance * 100) / n) / 1e6;
 };
 
 /** The mean Brier score to six places, from the sum in billionths, as in SQL. */
@@ -120,7 +121,7 @@ const intervalOn = (kind: BoardKind, sums: Sums): Interval | null => {
   }
   const bins = bin_n.map((count, i) => ({
     n: count,
-    stated: bin_stated[i]! / 100,
+    stated: bin_stated[i]! / whole_bp,
     hits: bin_hits[i]!,
   }));
   const error = calibrationError(bins);

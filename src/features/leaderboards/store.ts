@@ -111,7 +111,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
   binned as (
     select
       s.agent_id,
-      least(s.stated / 10, 9) as bin,
+      least(s.stated / 1000, 9) as bin,
       count(*)::integer as n,
       (count(*) filter (where s.correct))::integer as correct,
       (count(*) filter (where s.hit))::integer as hits,
@@ -132,7 +132,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
       sum(net)::integer as net,
       sum(brier)::bigint as brier,
       sum(squares)::bigint as squares,
-      sum(abs(100 * hits - stated))::integer as distance,
+      sum(abs(10000 * hits - stated))::integer as distance,
       array_agg(n order by bin) as bin_n,
       array_agg(stated order by bin) as bin_stated,
       array_agg(hits order by bin) as bin_hits
@@ -186,7 +186,7 @@ const forecastKeys = (db: Db) => db`
   ),
   (
     'calibration',
-    case when n >= ${least_resolved} then floor(distance::float8 * 10000 / n + 0.5) / 1e6 end
+    case when n >= ${least_resolved} then floor(distance::float8 * 100 / n + 0.5) / 1e6 end
   )`;
 
 /** All agents on some boards of a slice, of every kind. */
@@ -364,7 +364,7 @@ const readBins = (db: Db, agent_id: string) => db<
   { readonly bin: number; readonly n: number; readonly stated: number; readonly hits: number }[]
 >`
   select
-    least(stated / 10, 9) as bin,
+    least(stated / 1000, 9) as bin,
     count(*)::integer as n,
     sum(stated)::integer as stated,
     (count(*) filter (where hit))::integer as hits

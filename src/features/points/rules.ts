@@ -1,4 +1,5 @@
 import { defineFaults } from '../../kit/fault.js';
+import { whole_bp } from '../../kit/percent.js';
 
 /**
  * Points: the net of a forecast, and the tiers.
@@ -13,9 +14,8 @@ import { defineFaults } from '../../kit/fault.js';
  *
  * Every step is integer arithmetic. A share is `units[i] / whole`; with W = whole,
  * S = Σ(k·uᵢ − W·cᵢ)² (cᵢ is 1 on a correct option, else 0) and U = (n − k)/(n·k) follows
- * (U − B)/(1 − 1/n) = (W²·k·(n − k) − n·S) / (W²·k²·(n − 1)). The largest number on the way is
- * below 2^43 (n = 10, weight = 5, W = 900), far from 2^53, so nothing is rounded before the last
- * step.
+ * (U − B)/(1 − 1/n) = (W²·k·(n − k) − n·S) / (W²·k²·(n − 1)). The numbers on the way can be
+ * larger than 2^53, so they are `bigint`s, and nothing is rounded before the last step.
  */
 
 /** Shares of the options in order: option i has `units[i] / whole`; the units sum to `whole`. */
@@ -24,36 +24,35 @@ export interface Distribution {
   readonly whole: number;
 }
 
-/** Whole percents of every option, which sum to 100. */
+/** Basis points of every option, which sum to 10,000. */
 export const percentDistribution = (units: readonly number[]): Distribution => ({
   units,
-  whole: 100,
+  whole: whole_bp,
 });
 
-/** YES first, then NO. `probability` is the chance of YES in whole percent. */
+/** YES first, then NO. `probability` is the chance of YES in basis points. */
 export const binaryDistribution = (probability: number): Distribution =>
-  percentDistribution([probability, 100 - probability]);
+  percentDistribution([probability, whole_bp - probability]);
 
 export interface EvenRest {
   readonly options: number;
   readonly selected: number;
-  /** Whole percent on the selected option; the rest is spread evenly over the others. */
+  /** Basis points on the selected option; the rest is spread evenly over the others. */
   readonly confidence: number;
 }
 
-/** The rest is rational, (100 − c)/(n − 1) each, so the whole is 100·(n − 1) instead of 100. */
+/** The rest is rational, (10,000 − c)/(n − 1) each, so the whole is 10,000·(n − 1). */
 export const evenRestDistribution = (parts: EvenRest): Distribution => {
   const { options, selected, confidence } = parts;
-  const units = new Array<number>(options).fill(100 - confidence);
+  const units = new Array<number>(options).fill(whole_bp - confidence);
   units[selected] = confidence * (options - 1);
-  return { units, whole: 100 * (options - 1) };
+  return { units, whole: whole_bp * (options - 1) };
 };
 
 /** `over / under` to the nearest integer, a half away from zero; `under` is positive. */
-const divideRounded = (over: number, under: number): number => {
-  const doubled = 2 * Math.abs(over) + under;
-  const size = (doubled - (doubled % (2 * under))) / (2 * under);
-  return over < 0 && size > 0 ? -size : size;
+const divideRounded = (over: bigint, under: bigint): number => {
+  const size = (2n * (over < 0n ? -over : over) + under) / (2n * under);
+  return Number(over < 0n ? -size : size) + 0;
 };
 
 /**
@@ -89,7 +88,7 @@ export const net = ({ weight, distribution, correct, rule = points_rule }: Score
   const distance = k * k * squares - 2 * k * whole * hit_units + k * whole * whole;
   const over = whole * whole * k * (n - k) - n * distance;
   const under = whole * whole * k * (rule === 1 ? n - k : k * (n - 1));
-  return divideRounded(100 * weight * over, under);
+  return divideRounded(100n * BigInt(weight) * BigInt(over), BigInt(under));
 };
 
 /** The terms of the formula, for a receipt: oᵢ by option, B and U; `net` does without rounding. */

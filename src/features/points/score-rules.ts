@@ -20,8 +20,8 @@ export const brier_convention =
 /** An agent needs so many resolved predictions for its accuracy, Brier or calibration to rank. */
 export const least_resolved = 10;
 
-/** 0 and 100 stand for anything within half a percent: one sure miss costs not everything. */
-const least_share = 0.005;
+/** 0 and 100 % stand for anything within a basis point: one sure miss costs not everything. */
+const least_share = 0.0001;
 const clip = (share: number): number => Math.min(Math.max(share, least_share), 1 - least_share);
 
 /** (p − o)² of a chance of YES, where `happened` says whether YES came about. */
@@ -37,7 +37,7 @@ const brierOverOptions = ({ units, whole }: Distribution, correct: ReadonlySet<n
   return sum / 2;
 };
 
-/** ln of the probability put on what happened, which is clipped to 0.005..0.995. 0 is best. */
+/** ln of the probability put on what happened, which is clipped to 0.0001..0.9999. 0 is best. */
 export const logScore = (forecast: number): number => Math.log(clip(forecast));
 
 /** 100 · (1 + log_n p), p clipped as in the log score: 0 for the even forecast, at most 100. */

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { nullable, time_schema, uuid_schema } from '../../http/openapi.js';
+import { toPercent } from '../../kit/percent.js';
 
 /**
  * The columns of a prediction: the insert, the reads, the types of rows and the answer follow from this
@@ -22,13 +23,15 @@ interface Values {
 interface Column {
   readonly type: keyof Values;
   readonly is_null?: true;
+  /** In basis points; in answers percent. */
+  readonly is_bp?: true;
   /** Part of the reasoning: hidden with it (`sight.ts`). */
   readonly is_reasoning?: true;
   /** Its schema in answers, where it has the same name and value there. */
   readonly wire?: TSchema;
 }
 
-const percent = Type.Integer({ minimum: 0, maximum: 100 });
+const percent = Type.Number({ minimum: 0, maximum: 100 });
 const text = Type.String();
 
 const columns = {
@@ -38,18 +41,28 @@ const columns = {
   /** Whose agent it was when it predicted. */
   owner_id: { type: 'uuid', is_null: true },
   prediction: { type: 'boolean', is_null: true, wire: nullable(Type.Boolean()) },
-  probability: { type: 'smallint', is_null: true, wire: nullable(percent) },
-  confidence: { type: 'smallint', wire: percent },
+  probability: { type: 'smallint', is_null: true, is_bp: true, wire: nullable(percent) },
+  confidence: { type: 'smallint', is_bp: true, wire: percent },
   /** The place of the option, from 0; in answers the option. */
   selected_option: { type: 'smallint', is_null: true },
-  /** Whole percents by option, adding up to 100; null for a binary question. */
+  /** Basis points by option, adding up to 10,000; null where one option was named. */
   probabilities: { type: 'smallint[]', is_null: true },
   reasoning: { type: 'text', is_reasoning: true },
   citations: { type: 'text[]', wire: Type.Array(text), is_reasoning: true },
   model_family: { type: 'text', wire: text },
   resolution_protocol: { type: 'json', is_null: true, wire: Type.Unknown() },
-  prior_probability: { type: 'smallint', is_null: true, wire: nullable(percent) },
+  prior_probability: { type: 'smallint', is_null: true, is_bp: true, wire: nullable(percent) },
   prior_basis: { type: 'text', is_null: true, wire: nullable(text), is_reasoning: true },
+  /** How often the forecast was revised; it is the latest, and the reasoning that of the first. */
+  revision: { type: 'smallint', wire: Type.Integer({ minimum: 0 }) },
+  revised_at: { type: 'timestamptz', is_null: true },
+  revision_reason: {
+    type: 'text',
+    is_null: true,
+    wire: nullable(text),
+    is_reasoning: true,
+  },
+  revision_event_id: { type: 'uuid', is_null: true },
   /** SHA-256 of the body it came in: an identical repeat is answered with the first result. */
   body_digest: { type: 'bytea' },
   event_id: { type: 'uuid' },
@@ -116,30 +129,37 @@ export const prediction_schema = Type.Object({
   model: text,
   selected_option: nullable(text),
   probabilities: nullable(Type.Record(text, percent)),
+  /** Of all numbers here: so sent back, none of them can be taken for a fraction. */
+  scale: Type.Literal('percent'),
   /** Null where it is hidden until the reader has predicted; then there are no citations either. */
   reasoning: nullable(text),
   reasoning_hidden: Type.Optional(Type.Literal(true)),
   upvotes: Type.Integer(),
   downvotes: Type.Integer(),
   created_at: time_schema,
+  revised_at: nullable(time_schema),
 });
 export type PredictionWire = Static<typeof prediction_schema>;
 
 export const toWire = (row: Omit<PredictionRow, 'body_digest' | 'event_id'>): PredictionWire => ({
-  ...(Object.fromEntries(shown.map(([name]) => [name, row[name as keyof typeof row]])) as Pick<
-    PredictionWire,
-    keyof Shown
-  >),
+  ...(Object.fromEntries(
+    shown.map(([name, { is_bp }]) => {
+      const value = row[name as keyof typeof row];
+      return [name, is_bp === true && typeof value === 'number' ? toPercent(value) : value];
+    }),
+  ) as Pick<PredictionWire, keyof Shown>),
   prediction_id: row.id,
   user_id: row.agent_id,
   user_name: row.agent_name,
   model: row.model,
   selected_option: row.selected_option,
   probabilities: nameProbabilities(row.options, row.probabilities),
+  scale: 'percent',
   reasoning: row.reasoning,
   upvotes: row.upvotes,
   downvotes: row.downvotes,
   created_at: row.created_at.toISOString(),
+  revised_at: row.revised_at?.toISOString() ?? null,
 });
 
 type HiddenName = Extract<
@@ -155,11 +175,13 @@ export const hidden_reasoning = Object.fromEntries([
   ['reasoning_hidden', true],
 ]) as Pick<PredictionWire, HiddenName | 'reasoning_hidden'>;
 
-/** Percents by the names of the options; null where the rest is spread evenly. */
+/** In percent by the names of the options; null where the rest is spread evenly. */
 export const nameProbabilities = (
   options: readonly string[],
-  percents: readonly number[] | null,
+  probabilities: readonly number[] | null,
 ): Record<string, number> | null =>
-  percents === null
+  probabilities === null
     ? null
-    : Object.fromEntries(options.map((option, index) => [option, percents[index] ?? 0]));
+    : Object.fromEntries(
+        options.map((option, index) => [option, toPercent(probabilities[index] ?? 0)]),
+      );

@@ -20,7 +20,7 @@ import {
   restoreBreaks,
 } from './reasoning.js';
 import { type Failure, inOrder, type PredictBody, protocol_limits } from './schema.js';
-import { readPercent, readStated, type Stated } from './stated.js';
+import { readProbability, readStated, type Stated } from './stated.js';
 
 /**
  * The quality gates, every failure collected, in the order of `prediction_faults`: those that look
@@ -181,7 +181,7 @@ export const examine = (
   const failures: Failure[] = [];
   const stated = readStated(body, question);
   if ('failures' in stated) failures.push(...stated.failures);
-  const prior = readPrior(body.prior_probability);
+  const prior = readPrior(body);
   if (prior !== null && typeof prior === 'object') failures.push(prior);
   const unfit = checkProtocol(body.resolution_protocol, config.REQUIRE_RESOLUTION_PROTOCOL);
   if (unfit !== null) failures.push(unfit);
@@ -240,8 +240,10 @@ const checkProtocol = (protocol: unknown = null, is_required: boolean): Failure 
   return { path, message, code: 'INVALID_REQUEST' };
 };
 
-const readPrior = (value: number | null | undefined): number | Failure | null =>
-  value === null || value === undefined ? null : readPercent(value, 'prior_probability');
+const readPrior = ({ prior_probability: value, scale }: PredictBody): number | Failure | null =>
+  value === null || value === undefined
+    ? null
+    : readProbability(value, { field: 'prior_probability', scale });
 
 const failureOf = (finding: Finding): Failure => {
   const path = 'body.reasoning';

@@ -1,5 +1,6 @@
 import type { Deps } from '../../http/deps.js';
 import { type Fault, refuse } from '../../kit/fault.js';
+import { toPercent } from '../../kit/percent.js';
 import { question_faults } from '../questions/index.js';
 import type { PredictionRow } from './columns.js';
 import { type ComparedText, checkReasoning, comparedOf } from './gates.js';
@@ -127,7 +128,7 @@ const makeNote = ({ question, agent, at }: Imported, { confidence }: Stated): Te
     'ANALYSIS: The import holds the stated probability alone; whatever considerations, models or ' +
       'sources stood behind it were not recorded, so nothing about them can be shown here.',
     'COUNTER-EVIDENCE: None was recorded with the forecast.',
-    `BOTTOM LINE: ${confidence} % on the side taken, exactly as stated at the time.`,
+    `BOTTOM LINE: ${toPercent(confidence)} % on the side taken, exactly as stated at the time.`,
   ].join('\n\n');
   const { resolution_url } = question;
   const is_page = resolution_url !== null && /^https?:\/\//.test(resolution_url);

@@ -8,6 +8,7 @@ import type { Taken } from '../../http/limits.js';
 import { type AgentCaller, type Answer, type Claim, type Reply, reply } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId, makeIdAfter } from '../../kit/ids.js';
+import { toPercent } from '../../kit/percent.js';
 import { withoutControls } from '../../kit/text.js';
 import { recordAct } from '../audit/index.js';
 import { prediction_placed } from '../events/index.js';
@@ -524,11 +525,11 @@ export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedP
     user_id: agent.id,
     user_name: agent.name,
     model_family,
-    confidence,
+    confidence: toPercent(confidence),
   };
   if (prediction !== null && probability !== null) {
     data.prediction = prediction;
-    data.probability = probability;
+    data.probability = toPercent(probability);
   }
   if (selected_option !== null) {
     data.selected_option = question.options[selected_option] ?? '';
@@ -543,7 +544,7 @@ export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedP
   return {
     row: {
       ...{ ...no_values, ...rest, id, ...ids, ...columns },
-      ...{ model_family, event_id, created_at: at },
+      ...{ model_family, event_id, created_at: at, revision: 0 },
     },
     event: { id: event_id, at, place: { ...ids, owner_id: rest.owner_id ?? null }, data },
   };

@@ -11,8 +11,9 @@ import {
 } from '../../kit/fault.js';
 import { question_faults } from '../questions/index.js';
 import { prediction_schema } from './columns.js';
+import { scales } from './stated.js';
 
-/** The wire of predictions. Percents are whole numbers; fractions of 1 are understood on input. */
+/** The wire of predictions. Numbers are percent; fractions of 1 are understood on input. */
 
 /** A side; existing clients write it as a text. */
 const side = Type.Union([
@@ -36,6 +37,8 @@ export const stated_members = {
   probability: Type.Optional(Type.Number()),
   selected_option: Type.Optional(Type.String({ maxLength: 200 })),
   probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
+  /** Of every number beside it; without it, one strictly between 0 and 1 is a fraction. */
+  scale: Type.Optional(textEnum(scales)),
 };
 
 export const predict_body = Type.Object({
@@ -158,7 +161,7 @@ export const prediction_faults = defineFaults({
   PREDICTION_NOT_FOUND: [404, 'not_found', 'There is no prediction with this id.'],
   DUPLICATE_PREDICTION: [409, 'conflict', 'This agent has predicted on this question already.'],
   INVALID_OPTION: [400, 'validation', 'The prediction does not fit the options of this question.'],
-  INVALID_CONFIDENCE: [400, 'validation', 'Send whole percents from 0 to 100.'],
+  INVALID_CONFIDENCE: [400, 'validation', 'Send percent from 0 to 100.'],
   RESOLUTION_PROTOCOL_REQUIRED: [
     400,
     'quality',

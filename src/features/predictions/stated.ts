@@ -1,3 +1,4 @@
+import { fromPercent, toPercent, whole_bp } from '../../kit/percent.js';
 import { normaliseText } from '../../kit/text.js';
 import {
   binaryDistribution,
@@ -12,8 +13,12 @@ import type { Failure } from './schema.js';
  * takes `prediction` + `confidence`, or `probability` (of YES); a question with options takes
  * `selected_option` + `confidence`, or `probabilities`. Forms given together must agree. Beside
  * `selected_option`, as clients for both kinds of question send it, `prediction` says nothing and
- * `probability` is the confidence.
+ * `probability` is the confidence. Numbers are percent or fractions of 1; `scale` says which, and
+ * without it a number strictly between 0 and 1 is a fraction.
  */
+
+export const scales = ['percent', 'fraction'] as const;
+type Scale = (typeof scales)[number];
 
 export interface StatedBody {
   /** Also "yes" and "true", "no" and "false", in any case. */
@@ -22,6 +27,7 @@ export interface StatedBody {
   readonly probability?: number;
   readonly selected_option?: string;
   readonly probabilities?: Readonly<Record<string, number>>;
+  readonly scale?: Scale;
 }
 
 export interface StatedQuestion {
@@ -33,13 +39,13 @@ export interface StatedQuestion {
 export interface Stated {
   /** Null for a question with options. */
   readonly prediction: boolean | null;
-  /** Chance of YES in whole percent; null for a question with options. */
+  /** Chance of YES in basis points; null for a question with options. */
   readonly probability: number | null;
-  /** Whole percent on the side or the option taken. */
+  /** Basis points on the side or the option taken. */
   readonly confidence: number;
   /** Index of the option; null for a yes/no question. */
   readonly selected_option: number | null;
-  /** Whole percents that sum to 100, where stated; null: the rest is spread evenly. */
+  /** Basis points that sum to 10,000, where stated; null: the rest is spread evenly. */
   readonly probabilities: readonly number[] | null;
 }
 
@@ -66,31 +72,43 @@ const failure = (code: Code, field: PercentField, message: string): Failure => (
 });
 const fail = (...failures: readonly Failure[]): Result => ({ failures });
 
+interface Read {
+  readonly field: PercentField;
+  readonly scale: Scale | undefined;
+}
+
 /**
- * Whole percents from 0 to 100, or a fraction strictly between 0 and 1, which is rounded to the
- * nearest whole percent, a half up (0.004 is 0 and 0.996 is 100). Exactly 1 could be either, and
- * is refused. The digits are cut to 12 first, so that 0.285 is 28.5 and not 28.499999999999996.
+ * A number in basis points, the nearest. Without a scale a number strictly between 0 and 1 is a
+ * fraction; exactly 1 could be either, and is refused.
  */
-export const readPercent = (value: number, field: PercentField): number | Failure => {
-  if (value === 1) {
+export const readProbability = (value: number, { field, scale }: Read): number | Failure => {
+  if (value === 1 && scale === undefined) {
     return failure(
       'INVALID_CONFIDENCE',
       field,
-      `${field} 1 is ambiguous: send 100 for certain, or 0.01 for one percent.`,
+      `${field} 1 is ambiguous: send 100 for certain, or 0.01 for one percent; or name the scale, ` +
+        'percent or fraction.',
     );
   }
-  if (value > 0 && value < 1) return Math.round(Number((value * 100).toPrecision(12)));
-  if (Number.isInteger(value) && value >= 0 && value <= 100) return value + 0;
+  const is_fraction = scale === undefined ? value < 1 : scale === 'fraction';
+  const bp = fromPercent(is_fraction ? value * 100 : value);
+  if (value >= 0 && value <= (is_fraction ? 1 : 100)) return bp + 0;
+  const range = { percent: '0 to 100', fraction: '0 to 1' } as const;
   return failure(
     'INVALID_CONFIDENCE',
     field,
-    `${field} is a whole number from 0 to 100, or a fraction between 0 and 1.`,
+    scale === undefined
+      ? `${field} is a percentage from 0 to 100, or a fraction between 0 and 1.`
+      : `${field} is a ${scale} from ${range[scale]}.`,
   );
 };
 
 /** The schema of the wire lets no other text through. */
 const readSide = (given: boolean | string | undefined): boolean | undefined =>
   typeof given === 'string' ? /^(?:yes|true)$/i.test(given) : given;
+
+const readNamed = ({ scale }: StatedBody, field: PercentField, value: number) =>
+  readProbability(value, { field, scale });
 
 const readBinary = (body: StatedBody): Result => {
   for (const field of ['selected_option', 'probabilities'] as const) {
@@ -102,9 +120,9 @@ const readBinary = (body: StatedBody): Result => {
   }
   const prediction = readSide(body.prediction);
   const probability =
-    body.probability === undefined ? undefined : readPercent(body.probability, 'probability');
+    body.probability === undefined ? undefined : readNamed(body, 'probability', body.probability);
   const confidence =
-    body.confidence === undefined ? undefined : readPercent(body.confidence, 'confidence');
+    body.confidence === undefined ? undefined : readNamed(body, 'confidence', body.confidence);
   const wrong = [probability, confidence].filter((value) => typeof value === 'object');
   if (wrong.length > 0) return fail(...wrong);
   return settleBinary({
@@ -127,20 +145,20 @@ const settleBinary = ({ prediction, probability, confidence }: BinaryParts): Res
       return fail(failure('INVALID_OPTION', 'prediction', message));
     }
     if (confidence === undefined) {
-      const message = 'Send confidence with prediction: a whole number from 0 to 100.';
+      const message = 'Send confidence with prediction: a number from 0 to 100.';
       return fail(failure('INVALID_CONFIDENCE', 'confidence', message));
     }
-    return binaryStated(prediction, prediction ? confidence : 100 - confidence);
+    return binaryStated(prediction, prediction ? confidence : whole_bp - confidence);
   }
   // At 50 both sides agree with the probability; YES is taken where none is named.
-  const side = prediction ?? probability >= 50;
-  const on_side = side ? probability : 100 - probability;
-  if (prediction !== undefined && confidence === undefined && on_side < 50) {
-    const message = `prediction ${prediction} contradicts probability ${probability}.`;
+  const side = prediction ?? probability >= whole_bp / 2;
+  const on_side = side ? probability : whole_bp - probability;
+  if (prediction !== undefined && confidence === undefined && on_side < whole_bp / 2) {
+    const message = `prediction ${prediction} contradicts probability ${toPercent(probability)}.`;
     return fail(failure('INVALID_CONFIDENCE', 'probability', message));
   }
   if (confidence !== undefined && confidence !== on_side) {
-    const message = `confidence ${confidence} contradicts probability ${probability}; send one.`;
+    const message = `confidence ${toPercent(confidence)} contradicts probability ${toPercent(probability)}; send one.`;
     return fail(failure('INVALID_CONFIDENCE', 'probability', message));
   }
   return binaryStated(side, probability);
@@ -149,7 +167,7 @@ const settleBinary = ({ prediction, probability, confidence }: BinaryParts): Res
 const binaryStated = (prediction: boolean, probability: number): Stated => ({
   prediction,
   probability,
-  confidence: prediction ? probability : 100 - probability,
+  confidence: prediction ? probability : whole_bp - probability,
   selected_option: null,
   probabilities: null,
 });
@@ -166,15 +184,13 @@ const findForeign = (body: StatedBody): Failure | null => {
 };
 
 /** `confidence`, or `probability` in its place. */
-const readConfidence = ({
-  confidence: given,
-  probability,
-}: StatedBody): number | Failure | undefined => {
-  const confidence = given === undefined ? undefined : readPercent(given, 'confidence');
+const readConfidence = (body: StatedBody): number | Failure | undefined => {
+  const { confidence: given, probability } = body;
+  const confidence = given === undefined ? undefined : readNamed(body, 'confidence', given);
   if (probability === undefined || typeof confidence === 'object') return confidence;
-  const other = readPercent(probability, 'probability');
+  const other = readNamed(body, 'probability', probability);
   if (confidence === undefined || confidence === other || typeof other === 'object') return other;
-  const message = `confidence ${confidence} contradicts probability ${other}; send one.`;
+  const message = `confidence ${toPercent(confidence)} contradicts probability ${toPercent(other)}; send one.`;
   return failure('INVALID_CONFIDENCE', 'probability', message);
 };
 
@@ -189,15 +205,15 @@ const readMulti = (body: StatedBody, options: readonly string[]): Result => {
   };
   const selected = keep<number>(readSelected(body.selected_option, options));
   const confidence = keep<number>(readConfidence(body));
-  const percents = keep<number[]>(readProbabilities(body.probabilities, options));
+  const shares = keep<number[]>(readProbabilities(body, options));
   if (failures.length > 0) return fail(...failures);
-  if (percents !== undefined) return settleStatedPercents(percents, { selected, confidence });
+  if (shares !== undefined) return settleStatedShares(shares, { selected, confidence });
   if (selected === undefined) {
     const message = 'Send selected_option with confidence, or probabilities.';
     return fail(failure('INVALID_OPTION', 'selected_option', message));
   }
   if (confidence === undefined) {
-    const message = 'Send confidence with selected_option: a whole number from 0 to 100.';
+    const message = 'Send confidence with selected_option: a number from 0 to 100.';
     return fail(failure('INVALID_CONFIDENCE', 'confidence', message));
   }
   return {
@@ -214,15 +230,15 @@ interface MultiParts {
   readonly confidence: number | undefined;
 }
 
-const settleStatedPercents = (percents: number[], parts: MultiParts): Result => {
-  const most = Math.max(...percents);
-  const selected = parts.selected ?? percents.indexOf(most);
-  if (percents[selected] !== most) {
+const settleStatedShares = (shares: number[], parts: MultiParts): Result => {
+  const most = Math.max(...shares);
+  const selected = parts.selected ?? shares.indexOf(most);
+  if (shares[selected] !== most) {
     const message = 'selected_option is not the most probable of the probabilities; send one.';
     return fail(failure('INVALID_OPTION', 'selected_option', message));
   }
   if (parts.confidence !== undefined && parts.confidence !== most) {
-    const message = `confidence ${parts.confidence} contradicts the probabilities; send one.`;
+    const message = `confidence ${toPercent(parts.confidence)} contradicts the probabilities; send one.`;
     return fail(failure('INVALID_CONFIDENCE', 'confidence', message));
   }
   return {
@@ -230,7 +246,7 @@ const settleStatedPercents = (percents: number[], parts: MultiParts): Result => 
     probability: null,
     confidence: most,
     selected_option: selected,
-    probabilities: percents,
+    probabilities: shares,
   };
 };
 
@@ -258,7 +274,7 @@ const readSelected = (
 
 /** By option, in the question's order; options that are not named have 0. */
 const readProbabilities = (
-  stated: Readonly<Record<string, number>> | undefined,
+  { probabilities: stated, scale }: StatedBody,
   options: readonly string[],
 ): number[] | Failure | undefined => {
   if (stated === undefined) return undefined;
@@ -271,32 +287,33 @@ const readProbabilities = (
     if (named.has(index)) {
       return failure('INVALID_OPTION', field, `“${text.slice(0, 60)}” is named twice.`);
     }
-    if (!(value >= 0 && value <= 100.5)) {
+    if (!(value >= 0 && value <= 101)) {
       return failure('INVALID_CONFIDENCE', field, 'A probability lies between 0 and 100.');
     }
     named.add(index);
     values[index] = value;
   }
   const sum = values.reduce((total, value) => total + value, 0);
-  if (Math.abs(sum - 100) <= 0.5 + 1e-9 || Math.abs(sum - 1) <= 0.005 + 1e-9) {
+  const wanted = scale === undefined ? [100, 1] : [scale === 'percent' ? 100 : 1];
+  if (wanted.some((whole) => Math.abs(sum - whole) <= whole * 0.01 + 1e-9)) {
     return shareOut(values, sum);
   }
-  const shown = Number(sum.toFixed(3));
-  return failure('INVALID_CONFIDENCE', field, `probabilities sum to ${shown}, not to 100 or 1.`);
+  const message = `probabilities sum to ${Number(sum.toFixed(3))}, not to ${wanted.join(' or ')}.`;
+  return failure('INVALID_CONFIDENCE', field, message);
 };
 
 /**
- * Largest remainder: everybody gets the whole part of their share of 100, and the points left over
- * go to the largest remainders, the earlier option first. Remainders are compared to nine digits,
+ * Largest remainder: everybody gets the whole basis points of their share, and those left over go
+ * to the largest remainders, the earlier option first. Remainders are compared to seven digits,
  * so that the noise of 0.29·100 decides nothing.
  */
 const shareOut = (values: readonly number[], sum: number): number[] => {
-  const shares = values.map((value) => Math.round((value / sum) * 100e9) / 1e9);
-  const percents = shares.map(Math.floor);
-  const left = 100 - percents.reduce((total, percent) => total + percent, 0);
-  const order = [...shares.keys()].sort(
-    (a, b) => shares[b]! - percents[b]! - (shares[a]! - percents[a]!) || a - b,
+  const exact = values.map((value) => Math.round((value / sum) * whole_bp * 1e7) / 1e7);
+  const shares = exact.map(Math.floor);
+  const left = whole_bp - shares.reduce((total, share) => total + share, 0);
+  const order = [...exact.keys()].sort(
+    (a, b) => exact[b]! - shares[b]! - (exact[a]! - shares[a]!) || a - b,
   );
-  for (const index of order.slice(0, left)) percents[index]! += 1;
-  return percents;
+  for (const index of order.slice(0, left)) shares[index]! += 1;
+  return shares;
 };

@@ -15,18 +15,18 @@ const selectPrediction = (db: Db) => db`
 
 /**
  * What the prediction `p` gives each side of its question `q`, as rows `s (side, given)`: to NO (0)
- * and YES (1) in percent, to options in percent · (options − 1), so that all are whole numbers.
+ * and YES (1) in basis points, to options in those · (options − 1), so that all are whole numbers.
  */
 export const givenSides = (db: Db) => db`
   lateral (
     select
       side,
       case
-        when p.probability is not null then abs(100 * (1 - side) - p.probability)
+        when p.probability is not null then abs(10000 * (1 - side) - p.probability)
         when p.probabilities is not null then
-          p.probabilities[side + 1] * (cardinality(q.options) - 1)
-        when p.selected_option = side then p.confidence * (cardinality(q.options) - 1)
-        else 100 - p.confidence
+          p.probabilities[side + 1]::integer * (cardinality(q.options) - 1)
+        when p.selected_option = side then p.confidence::integer * (cardinality(q.options) - 1)
+        else 10000 - p.confidence
       end as given
     from generate_series(0, greatest(cardinality(q.options), 2) - 1) as side
   ) as s`;

@@ -59,7 +59,7 @@ export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRo
       ${id}, ${owner.kind}, ${owner.id}, s.slot, ${url}, ${events as string[]}::text[],
       ${secret_sealed}, ${listOf(filter?.question_ids)}::uuid[],
       ${listOf(filter?.categories)}::text[], ${listOf(filter?.model_family)}::text[],
-      ${filter?.min_confidence ?? null}::smallint, (select "offset" from log_head)
+      ${filter?.min_confidence ?? null}::numeric, (select "offset" from log_head)
     from generate_series(1, ${webhook_limit}::int) as s (slot)
     where not exists (select from webhooks w where ${ownedBy(db, owner)} and w.slot = s.slot)
     order by s.slot
@@ -109,7 +109,7 @@ export const updateWebhook = async (
     filter_questions = ${listOf(filter?.question_ids)}::uuid[],
     filter_categories = ${listOf(filter?.categories)}::text[],
     filter_families = ${listOf(filter?.model_family)}::text[],
-    filter_confidence = ${filter?.min_confidence ?? null}::smallint,`;
+    filter_confidence = ${filter?.min_confidence ?? null}::numeric,`;
   return sql.begin(async (tx) => {
     const [row] = await tx<WebhookRow[]>`
       update webhooks

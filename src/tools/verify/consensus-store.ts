@@ -77,7 +77,7 @@ const readStated = (sql: Sql, ids: readonly string[], offsets: readonly number[]
     p.model_family as family,
     p.prediction as yes,
     p.selected_option as option,
-    coalesce(p.probability, p.confidence) as value,
+    coalesce(p.probability, p.confidence) / 100 as value,
     p.probabilities,
     p.size,
     count(*)::integer as count
@@ -184,7 +184,7 @@ export const snapshot_queries: readonly Query[] = [
         e."offset",
         count(*) over so_far as total,
         count(*) filter (where p.prediction) over so_far as yes,
-        round(avg(p.probability) over so_far, 2) as mean,
+        round(avg(p.probability) over so_far / 100, 2) as mean,
         count(*) filter (where e.id is null) over (partition by p.question_id) as lost
       from predictions p
       left join events e on e.id = p.event_id and e.event = 'prediction.placed'
@@ -198,7 +198,7 @@ export const snapshot_queries: readonly Query[] = [
         e."offset",
         s.side,
         q.options[s.side + 1] as option,
-        sum(s.given) over so_far as sum,
+        sum(s.given) over so_far / 100 as sum,
         (count(*) over so_far) * (cardinality(q.options) - 1) as whole
       from questions q
       join predictions p on p.question_id = q.id

@@ -93,12 +93,14 @@ export const addPredictions = async (
       ...{ agent_id: agentId(one.agent), owner_id: owner === null ? null : humanId(owner) },
       body: JSON.stringify({ event: 'prediction.placed', data, timestamp: one.at.toISOString() }),
     });
-    const text = percents && `{${percents}}`;
+    const text = percents && `{${percents.map((percent) => 100 * percent)}}`;
     return {
       entry,
       row: {
         ...entry,
         ...stated,
+        confidence: 100 * stated.confidence,
+        probability: 'probability' in stated ? 100 * stated.probability : null,
         id: randomUUID(),
         event_id: entry.id,
         at: one.at,
@@ -119,12 +121,12 @@ export const addPredictions = async (
     stored as (
       insert into predictions (
         question_id, agent_id, owner_id, id, prediction, probability, confidence, selected_option,
-        probabilities, reasoning, citations, model_family, body_digest, event_id, created_at
+        probabilities, reasoning, citations, model_family, body_digest, event_id, created_at, revision
       )
       select
         question_id, agent_id, owner_id, id, prediction, probability, confidence, selected_option,
         text::smallint[], repeat('A measured reason. ', 20), '{}', model_family, ''::bytea,
-        event_id, at
+        event_id, at, 0
       from given
     ),
     counted as (

@@ -51,11 +51,11 @@ const insertPrediction = async ({ deps }: Parts, question_id: string): Promise<v
     await tx`
       insert into predictions (
         question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
-        model_family, body_digest, event_id
+        model_family, body_digest, event_id, revision
       )
       values (
-        ${question_id}, ${agent_id}, ${id}, true, 70, 70, repeat('x', 200), '{}', 'gpt', '',
-        ${event_id}
+        ${question_id}, ${agent_id}, ${id}, true, 7000, 7000, repeat('x', 200), '{}', 'gpt', '',
+        ${event_id}, 0
       )`;
     await tx`insert into accounts (agent_id, balance) values (${agent_id}, 0)`;
   });

@@ -61,8 +61,15 @@ export const addScores = async (sql: Sql, scores: readonly SeedScore[]): Promise
     const forecast = (hit ? stated : 100 - stated) / 100;
     return {
       ...{ question_id: makeId(), agent_id, prediction_id: makeId(), revision: 1, category },
-      ...{ question_type: 'binary', n_options: 2, forecast, stated, hit, correct: forecast > 0.5 },
-      ...{ brier: (1 - forecast) ** 2, log_score: Math.log(Math.max(forecast, 0.005)) },
+      ...{
+        question_type: 'binary',
+        n_options: 2,
+        forecast,
+        stated: 100 * stated,
+        hit,
+        correct: forecast > 0.5,
+      },
+      ...{ brier: (1 - forecast) ** 2, log_score: Math.log(Math.max(forecast, 0.0001)) },
       ...{ baseline: 0, relative: null, net: Math.round(100 * (1 - 4 * (1 - forecast) ** 2)) },
       ...{ resolved_at, settled_at: resolved_at },
     };

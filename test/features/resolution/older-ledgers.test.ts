@@ -75,7 +75,7 @@ const settle = async (
   await post(sql, agent, question, 'settlement', net);
   const is_multi = isMulti(question);
   const n = is_multi ? 4 : 2;
-  const distribution = evenRestDistribution({ options: n, selected: 0, confidence: 70 });
+  const distribution = evenRestDistribution({ options: n, selected: 0, confidence: 7_000 });
   const score = scoreForecast({ distribution, correct: is_multi ? [0, 2] : [0], selected: 0 });
   await sql`
     insert into scores (
