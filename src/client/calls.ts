@@ -88,7 +88,8 @@ const requestOf = async (
 ) => {
   const [path = '', method = 'GET'] = places[operation].split(' ').reverse();
   const own: Record<string, string> = { ...(await headers()), ...lowerNames(input.headers) };
-  if (method === 'POST') own['idempotency-key'] = input.idempotency_key ?? makeKey();
+  if (method === 'POST' || method === 'PATCH')
+    own['idempotency-key'] = input.idempotency_key ?? makeKey();
   if (input.body !== undefined) own['content-type'] = 'application/json';
   const url = base_url + targetOf(path.startsWith('/') ? path : `/api/${path}`, input);
   return { method, url, headers: own, body: JSON.stringify(input.body) };
@@ -122,7 +123,7 @@ const waitBefore = (
   { method }: CallRequest,
   tries: number,
 ): number | null => {
-  const repeatable = method === 'GET' || method === 'DELETE' || method === 'POST';
+  const repeatable = method !== 'PUT';
   const usual_ms = 50 + backoff(tries, 200, 5_000);
   if (outcome instanceof NoAnswer) return repeatable ? usual_ms : null;
   const { status, body, headers } = outcome;

@@ -1,6 +1,6 @@
 import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox';
 import { common_faults, type FaultDef } from '../kit/fault.js';
-import type { Auth, Route } from './route.js';
+import { type Auth, type Route, takesKey } from './route.js';
 
 /** OpenAPI 3.1 from the route values: TypeBox schemas are JSON Schema 2020-12 already. */
 
@@ -55,7 +55,7 @@ export const faultsOf = (route: Route): readonly FaultDef[] => {
     ...[...route.faults, ...auth_faults[auth], f.RATE_LIMITED, f.UNAVAILABLE],
     ...(auth === 'public' ? [] : [f.ACCOUNT_SUSPENDED]),
     ...(query === undefined && body === undefined ? [] : [f.INVALID_REQUEST]),
-    ...(method === 'POST' ? keyed : []),
+    ...(takesKey(method) ? keyed : []),
     ...(body === undefined ? [] : of_body),
     ...(absent === undefined ? [] : [absent]),
   ];
@@ -146,7 +146,7 @@ const parametersOf = (route: Route): unknown[] => {
     const about = description === undefined ? {} : { description };
     list.push({ name, in: 'query', required: must, ...about, schema });
   }
-  if (route.method === 'POST') list.push(idempotency_parameter);
+  if (takesKey(route.method)) list.push(idempotency_parameter);
   return list;
 };
 

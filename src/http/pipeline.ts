@@ -30,6 +30,7 @@ import {
   makeRouter,
   type Reply,
   type Route,
+  takesKey,
 } from './route.js';
 import { compileCheck, compileQuery, sayFirst } from './validation.js';
 
@@ -350,7 +351,7 @@ const makeResponder = <D>(options: MountOptions<D>) => {
   const makeAnswer = (ctx: Context, route: Route<D>): Answer | Promise<Answer> => {
     const { request, params } = ctx;
     const handle = () => route.handle(ctx, deps);
-    const is_keyed = route.method === 'POST' && request.headers[key_header] !== undefined;
+    const is_keyed = takesKey(route.method) && request.headers[key_header] !== undefined;
     if (is_keyed && idempotency !== undefined) {
       return answerOnce(ctx, { route, idempotency }, handle);
     }

@@ -20,6 +20,9 @@ export type Auth = 'public' | 'agent' | 'linked' | 'human' | 'either' | 'member'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
+/** Calls that an `Idempotency-Key` is for. */
+export const takesKey = (method: Method): boolean => method === 'POST' || method === 'PATCH';
+
 export interface Reply {
   readonly kind: 'reply';
   readonly status: number;
@@ -109,7 +112,7 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
 }
 
 /**
- * Where a POST route keeps the answer to a call with an Idempotency-Key. `inside`: in the
+ * Where a POST or PATCH route keeps the answer to a call with an Idempotency-Key. `inside`: in the
  * transaction of its effect, by `ctx.keep` or `keepAll`. `after`: mount stores it when the handler
  * is done; for what has no effect, or has the same one when it is done again.
  */

@@ -49,7 +49,9 @@ import {
   createOriginality,
   createPlacing,
   createReach,
+  createRevising,
   type PlaceParts,
+  type ReviseParts,
 } from '../features/predictions/index.js';
 import { createQuestionCache, lists_tag } from '../features/questions/index.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
@@ -83,6 +85,7 @@ import { type Base, measure, type RoleOptions } from './base.js';
 /** Everything the handlers of all routes need; the compiler holds the features to it. */
 type Needs = Deps &
   PlaceParts &
+  ReviseParts &
   CommentParts &
   VoteParts &
   ConsensusParts &
@@ -115,6 +118,7 @@ const makeApiParts = (deps: Deps, limiter: Limiter) => {
     },
     ...{ consensus, briefs, cache, history, recent, originality },
     placing: createPlacing({ ...deps, originality, committed: wakeUp }),
+    revising: createRevising({ ...deps, committed: wakeUp }),
     reach: config.CITATIONS_REACHABLE ? createReach(config) : null,
     takePrediction: (agent_id: string) => limiter.take([predictionsWindow(config, agent_id)]),
     principals: createPrincipals(deps),
@@ -266,7 +270,7 @@ const mountAll = ({ deps }: Base, options: RoleOptions) => {
 type All = ReturnType<typeof mountAll>;
 
 const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measure[] => {
-  const { placing, cache, log_watch } = parts;
+  const { placing, revising, cache, log_watch } = parts;
   const http = exchange_counters;
   const hub = () => sockets.hub.stats();
   return [
@@ -276,6 +280,7 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All): readonly Measur
     measure('http_shed_total', 'Writes refused: too many were open.', () => http.shed),
     measure('http_cached_total', 'Responses from the response cache.', () => cache.stats().hits),
     measure('predictions_placed_total', 'Predictions placed.', () => placing.stats.drafts),
+    measure('forecasts_revised_total', 'Forecasts revised.', () => revising.stats.drafts),
     measure('prediction_batches_total', 'Their group commits.', () => placing.stats.batches),
     measure('log_head_offset', 'Newest offset followed here.', () => follower.head),
     measure(
@@ -334,8 +339,8 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
       system.startDraining();
       sockets.hub.touch('system');
       await Promise.all([sockets.stop(), waitForOpen(mounted)]);
-      const { placing, commenting, voting } = parts;
-      await Promise.all([placing.drain(), commenting.drain(), voting.drain()]);
+      const { placing, revising, commenting, voting } = parts;
+      await Promise.all([placing.drain(), revising.drain(), commenting.drain(), voting.drain()]);
       mounted.stop();
       app.close();
       limiter.stop();

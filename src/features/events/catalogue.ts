@@ -1,4 +1,4 @@
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { defineEvent, type EventDef } from '../../db/event.js';
 
 /** Every event there is. `data` holds the specification's key fields and what listeners need. */
@@ -53,25 +53,41 @@ export const question_closing_soon = defineEvent({
 
 const percent = Type.Number({ minimum: 0, maximum: 100 });
 
+/** What is stated; numbers are percent. */
+const forecast = {
+  confidence: percent,
+  prediction: Type.Optional(Type.Boolean()),
+  probability: Type.Optional(percent),
+  selected_option: Type.Optional(Type.String()),
+  /** Where selected_option stands among the question's options, and how many those are. */
+  option_index: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
+  option_count: Type.Optional(Type.Integer({ minimum: 2, maximum: 10 })),
+  probabilities: Type.Optional(Type.Record(Type.String(), percent)),
+};
+const previous = Type.Object(forecast);
+export type ForecastData = Static<typeof previous>;
+
+const placed = {
+  question_id: id,
+  prediction_id: id,
+  user_id: id,
+  user_name: Type.String(),
+  model_family: Type.String(),
+  ...forecast,
+};
+
 export const prediction_placed = defineEvent({
   name: 'prediction.placed',
   about: 'An agent predicts.',
   audience: 'everyone',
-  data: Type.Object({
-    question_id: id,
-    prediction_id: id,
-    user_id: id,
-    user_name: Type.String(),
-    model_family: Type.String(),
-    confidence: percent,
-    prediction: Type.Optional(Type.Boolean()),
-    probability: Type.Optional(percent),
-    selected_option: Type.Optional(Type.String()),
-    /** Where selected_option stands among the question's options, and how many those are. */
-    option_index: Type.Optional(Type.Integer({ minimum: 0, maximum: 9 })),
-    option_count: Type.Optional(Type.Integer({ minimum: 2, maximum: 10 })),
-    probabilities: Type.Optional(Type.Record(Type.String(), percent)),
-  }),
+  data: Type.Object(placed),
+});
+
+export const prediction_revised = defineEvent({
+  name: 'prediction.revised',
+  about: 'An agent changes its forecast; the one before is in previous.',
+  audience: 'everyone',
+  data: Type.Object({ ...placed, revision: Type.Integer({ minimum: 1 }), previous }),
 });
 
 /** The thread of a comment; both are null for a comment on the question itself. */
@@ -140,6 +156,7 @@ export const catalogue: readonly EventDef[] = [
   question_resolved,
   question_closing_soon,
   prediction_placed,
+  prediction_revised,
   comment_created,
   comment_reply,
   dispute_opened,

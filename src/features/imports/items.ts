@@ -12,6 +12,7 @@ import {
   type Imported,
   type ImportOutcome,
   type PlaceParts,
+  type ReviseParts,
   recordImported,
 } from '../predictions/index.js';
 import {
@@ -78,7 +79,7 @@ const nameKey = (name: string): string => {
 
 /** Forecasts by their question's source and agent's name; the outcome of each, in order. */
 export const importForecasts = async (
-  deps: Deps & Pick<PlaceParts, 'placing'>,
+  deps: Deps & Pick<PlaceParts, 'placing'> & ReviseParts,
   items: readonly ForecastItem[],
   admin: string,
 ): Promise<readonly ImportOutcome[]> => {
@@ -100,8 +101,8 @@ export const importForecasts = async (
       const message = `There is no imported agent of the name ${item.agent.slice(0, 60)}.`;
       return refuse(agents_faults.AGENT_NOT_FOUND, { message });
     }
-    const at = item.forecast_at == null ? now : new Date(item.forecast_at);
-    return { question, agent, stated: item, reasoning: item.reasoning ?? null, at };
+    const at = item.forecast_at == null ? {} : { at: new Date(item.forecast_at) };
+    return { question, agent, stated: item, reasoning: item.reasoning ?? null, ...at };
   };
   const forecasts = items.map(read);
   const good = forecasts.filter((one): one is Imported => !isFault(one));

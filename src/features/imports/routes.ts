@@ -4,7 +4,7 @@ import { reply, routeFor } from '../../http/route.js';
 import { compileCheck } from '../../http/validation.js';
 import { type Fault, isFault, refusedItem, unreadableItem } from '../../kit/fault.js';
 import { adminName } from '../audit/index.js';
-import type { PlaceParts } from '../predictions/index.js';
+import type { PlaceParts, ReviseParts } from '../predictions/index.js';
 import { checkDraft, createQuestion, question_draft } from '../questions/index.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { importAgent, importForecasts, importResolution } from './items.js';
@@ -15,7 +15,7 @@ import * as wire from './schema.js';
  * with its own result; an item that is there already is left as it is.
  */
 
-type Needs = Deps & PlaceParts & TaxonomyParts;
+type Needs = Deps & PlaceParts & ReviseParts & TaxonomyParts;
 const route = routeFor<Needs>();
 
 type Outcome = { readonly kind: 'created' | 'exists' } | Fault;

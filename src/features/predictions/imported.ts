@@ -1,13 +1,14 @@
 import type { Deps } from '../../http/deps.js';
-import { type Fault, refuse } from '../../kit/fault.js';
+import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import { groupBy } from '../../kit/group-by.js';
 import { toPercent } from '../../kit/percent.js';
 import { question_faults } from '../questions/index.js';
-import type { PredictionRow } from './columns.js';
 import { type ComparedText, checkReasoning, comparedOf } from './gates.js';
 import { composePlaced, type Placing } from './placing.js';
+import { isSameForecast, type ReviseParts } from './revising.js';
+import { readForecastAt } from './revising-store.js';
 import { hasFailures, prediction_faults, refuseFailures } from './schema.js';
 import { readStated, type Stated, type StatedBody } from './stated.js';
-import { readOwnPrediction } from './store.js';
 
 export interface ImportedQuestion {
   readonly id: string;
@@ -31,35 +32,57 @@ export interface Imported {
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
   readonly stated: StatedBody;
   readonly reasoning: string | null;
-  readonly at: Date;
+  /** When it was made; left out: now, which is no revision of another. */
+  readonly at?: Date;
 }
 
 export type ImportOutcome =
   | { readonly kind: 'created' | 'exists'; readonly prediction_id: string }
   | Fault;
 
-/** Records forecasts by the group commit, in their order; each has its own outcome. */
-export const recordImported = (
-  deps: Pick<Deps, 'sql'> & { readonly placing: Placing },
+type Needs = Pick<Deps, 'sql'> & ReviseParts & { readonly placing: Placing };
+
+interface Import {
+  readonly admin: string;
+  readonly now: Date;
+}
+
+/**
+ * Records forecasts by the group commits; each has its own outcome. Those of one agent on one question
+ * follow each other by their times: the first places its prediction, later ones revise it.
+ */
+export const recordImported = async (
+  deps: Needs,
   items: readonly Imported[],
-  { admin, now }: { readonly admin: string; readonly now: Date },
-): Promise<readonly ImportOutcome[]> =>
-  Promise.all(items.map((item) => recordOne(deps, item, { admin, now })));
+  by: Import,
+): Promise<readonly ImportOutcome[]> => {
+  const outcomes = new Map<Imported, ImportOutcome>();
+  const pairs = groupBy(items, ({ question, agent }) => `${question.id} ${agent.id}`);
+  await Promise.all(
+    [...pairs.values()].map(async (of_pair) => {
+      const in_order = of_pair.toSorted((a, b) => timeOf(a, by) - timeOf(b, by));
+      for (const item of in_order) outcomes.set(item, await recordOne(deps, item, by));
+    }),
+  );
+  return items.map((item) => outcomes.get(item)!);
+};
+
+const timeOf = ({ at }: Imported, { now }: Import): number => (at ?? now).getTime();
 
 const recordOne = async (
-  { sql, placing }: Pick<Deps, 'sql'> & { readonly placing: Placing },
+  deps: Needs,
   item: Imported,
-  { admin, now }: { readonly admin: string; readonly now: Date },
+  { admin, now }: Import,
 ): Promise<ImportOutcome> => {
-  const { question, agent, at } = item;
+  const { question, agent, at = now } = item;
   const stated = readStated(item.stated, question);
   if ('failures' in stated) return refuseFailures(stated.failures as never);
-  const text = readText(item, stated);
+  const text = readText(item, stated, at);
   if ('kind' in text) return text;
-  const late = whyUntimely(item, now);
+  const late = whyUntimely(question, at, now);
   if (late !== null) return refuse(question_faults.QUESTION_NOT_OPEN, { message: late });
   const { reasoning, citations, compared } = text;
-  const verdict = await placing.add({
+  const verdict = await deps.placing.add({
     question_id: question.id,
     agent_id: agent.id,
     text: compared,
@@ -73,30 +96,39 @@ const recordOne = async (
     imported_by: admin,
   });
   if (verdict.placed !== null) return { kind: 'created', prediction_id: verdict.placed.row.id };
-  const own = await readOwnPrediction(sql, question.id, agent.id);
-  if (own !== undefined) return compareWithOwn(own, stated, question);
+  if (verdict.own_id !== null) return recordLater(deps, { item, stated, id: verdict.own_id });
   const message = 'Only a question that was imported and is not decided yet takes forecasts.';
   return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
 
-const compareWithOwn = (
-  own: PredictionRow,
-  stated: Stated,
-  { options }: ImportedQuestion,
-): ImportOutcome => {
-  const { prediction, probability, confidence, selected_option } = stated;
-  const is_same =
-    own.prediction === prediction &&
-    own.probability === probability &&
-    own.confidence === confidence &&
-    own.selected_option === (selected_option === null ? null : options[selected_option]) &&
-    String(own.probabilities) === String(stated.probabilities);
-  if (is_same) return { kind: 'exists', prediction_id: own.id };
-  const message = 'This agent has another forecast on this question already.';
-  return refuse(prediction_faults.DUPLICATE_PREDICTION, { message });
+interface Later {
+  readonly item: Imported;
+  readonly stated: Stated;
+  /** Of the prediction that is there. */
+  readonly id: string;
+}
+
+/** Of an agent that has a forecast: the same again, or one that replaces it from its time on. */
+const recordLater = async (
+  { sql, revising }: Needs,
+  { item, stated, id: prediction_id }: Later,
+): Promise<ImportOutcome> => {
+  const { question, agent, at } = item;
+  const stood = await readForecastAt(sql, question.id, agent.id, at ?? null);
+  if (stood !== undefined && isSameForecast(stood, stated))
+    return { kind: 'exists', prediction_id };
+  if (at === undefined || stood?.forecast_at.getTime() === at.getTime()) {
+    const message = 'This agent has another forecast on this question already.';
+    return refuse(prediction_faults.DUPLICATE_PREDICTION, { message });
+  }
+  const revised = await revising.add({
+    ...{ prediction_id, agent, owner_id: null, stated, reason: null },
+    ...{ imported_at: at, idempotent: null },
+  });
+  return isFault(revised) ? revised : { kind: 'created', prediction_id };
 };
 
-const whyUntimely = ({ question, at }: Imported, now: Date): string | null => {
+const whyUntimely = (question: ImportedQuestion, at: Date, now: Date): string | null => {
   if (at > now) return 'The forecast is said to be made in the future.';
   const { opens_at, closes_at } = question;
   if (at >= opens_at && at < closes_at) return null;
@@ -109,8 +141,8 @@ interface Text {
   readonly compared: ComparedText;
 }
 
-const readText = (item: Imported, stated: Stated): Text | Fault => {
-  if (item.reasoning === null) return makeNote(item, stated);
+const readText = (item: Imported, stated: Stated, at: Date): Text | Fault => {
+  if (item.reasoning === null) return makeNote(item, stated, at);
   const { text, citations, citation_keys, words, failures } = checkReasoning(item.reasoning);
   if (hasFailures(failures)) return refuseFailures(failures);
   const { model_family } = item.agent;
@@ -121,7 +153,7 @@ const readText = (item: Imported, stated: Stated): Text | Fault => {
 };
 
 /** Says in the form of a reasoning that there is none. */
-const makeNote = ({ question, agent, at }: Imported, { confidence }: Stated): Text => {
+const makeNote = ({ question, agent }: Imported, { confidence }: Stated, at: Date): Text => {
   const reasoning = [
     `EVIDENCE: This forecast was recorded elsewhere, on ${at.toISOString().slice(0, 10)}, for a ` +
       `question that comes from ${question.source}, and was imported together with that question.`,

@@ -15,6 +15,7 @@ export { createOriginality, QuestionMemory } from './originality.js';
 export { createPlacing, type PlaceParts } from './placing.js';
 export { createReach } from './reach.js';
 export { readCitation, readSections, type Sections } from './reasoning.js';
+export { createRevising, type ReviseParts } from './revising.js';
 export { routes } from './routes.js';
 export { hasFailures, prediction_faults, refuseFailures, stated_members } from './schema.js';
 export { seesReasoning, showPredictions, sightHeaders } from './sight.js';

@@ -8,7 +8,6 @@ import type { Taken } from '../../http/limits.js';
 import { type AgentCaller, type Answer, type Claim, type Reply, reply } from '../../http/route.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { makeId, makeIdAfter } from '../../kit/ids.js';
-import { toPercent } from '../../kit/percent.js';
 import { withoutControls } from '../../kit/text.js';
 import { recordAct } from '../audit/index.js';
 import { prediction_placed } from '../events/index.js';
@@ -22,7 +21,6 @@ import {
 } from '../questions/index.js';
 import {
   type NewPrediction,
-  nameProbabilities,
   no_values,
   type PredictionRow,
   type PredictionWire,
@@ -48,7 +46,7 @@ import { type Reach, reach_ms } from './reach.js';
 import { citation_limits } from './reasoning.js';
 import type { DryRunWire, PredictBody } from './schema.js';
 import { defOf, type Failure, hasFailures, prediction_faults, refuseFailures } from './schema.js';
-import type { Stated } from './stated.js';
+import { dataOf, optionIn, type Stated } from './stated.js';
 import { readIdBySeq, readOwnPrediction } from './store.js';
 
 /**
@@ -177,13 +175,12 @@ const compose = (
 
 /** What the stored row would give, without reading it back. */
 const placedOf = ({ row, points }: Stored, question: QuestionRow, agent: AgentCaller): Placed => {
-  const { selected_option } = row;
   const prediction = toWire({
     ...row,
     agent_name: agent.name,
     model: agent.model,
     options: question.options,
-    selected_option: selected_option === null ? null : (question.options[selected_option] ?? null),
+    selected_option: optionIn(row, question.options),
     upvotes: 0,
     downvotes: 0,
   });
@@ -232,8 +229,11 @@ const findFirstResult = async (
   return { prediction: toWire(row), points, event_id: row.event_id, replayed: true };
 };
 
-const refuseDuplicate = (first: PredictionRow): Fault =>
-  refuse(prediction_faults.DUPLICATE_PREDICTION, { extra: { prediction_id: first.id } });
+const refuseDuplicate = ({ id: prediction_id }: PredictionRow): Fault =>
+  refuse(prediction_faults.DUPLICATE_PREDICTION, {
+    message: `This agent has predicted here; revise it: PATCH /api/predictions/${prediction_id}.`,
+    extra: { prediction_id },
+  });
 
 /** Of a question that takes no predictions now. */
 const refuseClosed = async (
@@ -517,7 +517,6 @@ interface PlacedParts {
 
 /** A prediction, made here or imported, and its event, which tells no reasoning. */
 export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedParts): Composed => {
-  const { prediction, probability, confidence, selected_option, probabilities } = stated;
   const { model_family } = agent;
   const data: Static<typeof prediction_placed.data> = {
     question_id: question.id,
@@ -525,25 +524,13 @@ export const composePlaced = ({ id, at, question, agent, stated, rest }: PlacedP
     user_id: agent.id,
     user_name: agent.name,
     model_family,
-    confidence: toPercent(confidence),
+    ...dataOf(stated, question.options),
   };
-  if (prediction !== null && probability !== null) {
-    data.prediction = prediction;
-    data.probability = toPercent(probability);
-  }
-  if (selected_option !== null) {
-    data.selected_option = question.options[selected_option] ?? '';
-    data.option_index = selected_option;
-    data.option_count = question.options.length;
-  }
-  const named = nameProbabilities(question.options, probabilities);
-  if (named !== null) data.probabilities = named;
   const event_id = makeId();
   const ids = { question_id: question.id, agent_id: agent.id };
-  const columns = { prediction, probability, confidence, selected_option, probabilities };
   return {
     row: {
-      ...{ ...no_values, ...rest, id, ...ids, ...columns },
+      ...{ ...no_values, ...rest, id, ...ids, ...stated },
       ...{ model_family, event_id, created_at: at, revision: 0 },
     },
     event: { id: event_id, at, place: { ...ids, owner_id: rest.owner_id ?? null }, data },

@@ -1,19 +1,29 @@
 import { Type } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
 import { nullable } from '../../http/openapi.js';
-import { makePage, pageHeaders, readPage } from '../../http/page.js';
+import {
+  makePage,
+  page_query,
+  pageHeaders,
+  pageSchema,
+  readPage,
+  replyPage,
+} from '../../http/page.js';
 import { type AgentCaller, type Answer, type Claim, reply, routeFor } from '../../http/route.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { findVisible, question_faults, question_params, readQuestion } from '../questions/index.js';
 import { placeBatch } from './batch.js';
-import { prediction_schema } from './columns.js';
+import { prediction_schema, toWire } from './columns.js';
 import { answerRequest, type Needs, type PlaceRequest } from './placing.js';
 import { preflightOf } from './preflight.js';
+import { type Revised, type ReviseParts, readReason, showForecast } from './revising.js';
+import { type ForecastRow, listForecasts, readQuestionOf } from './revising-store.js';
 import {
   batch_body,
   batch_result,
   dry_run_schema,
+  forecast_schema,
   list_query,
   placed_schema,
   predict_body,
@@ -21,11 +31,16 @@ import {
   prediction_params,
   predictions_body,
   preflight_schema,
+  refuseFailures,
+  revise_body,
+  revised_schema,
+  revision_faults,
 } from './schema.js';
-import { showPredictions, sightHeaders } from './sight.js';
+import { seesReasoning, showPredictions, sightHeaders } from './sight.js';
+import { readStated } from './stated.js';
 import { countPredictions, keyOf, list_kinds, listPredictions, readPrediction } from './store.js';
 
-const route = routeFor<Needs>();
+const route = routeFor<Needs & ReviseParts>();
 
 const placed_or_dry = Type.Union([placed_schema, dry_run_schema]);
 
@@ -180,6 +195,15 @@ const listOnQuestion = route({
   },
 });
 
+/** A prediction that is shown, with its question. */
+const findShown = async ({ sql }: Pick<Needs, 'sql'>, pid: string) => {
+  const row = await readPrediction(sql, pid);
+  const question = row === undefined ? undefined : await readQuestion(sql, row.question_id);
+  return row === undefined || question === undefined
+    ? refuse(prediction_faults.PREDICTION_NOT_FOUND)
+    : { row, question };
+};
+
 const getPrediction = route({
   id: 'getPrediction',
   method: 'GET',
@@ -193,12 +217,82 @@ const getPrediction = route({
   faults: [prediction_faults.PREDICTION_NOT_FOUND],
   cacheable: true,
   handle: async ({ params, caller }, deps) => {
-    const row = await readPrediction(deps.sql, params.pid);
-    if (row === undefined) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
-    const question = await readQuestion(deps.sql, row.question_id);
-    if (question === undefined) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
+    const found = await findShown(deps, params.pid);
+    if (isFault(found)) return found;
+    const { row, question } = found;
     const [prediction] = await showPredictions(deps, { question, caller }, [row]);
     return reply(200, { prediction }, sightHeaders(deps));
+  },
+});
+
+const answerRevised = ({ row, event_id }: Revised) =>
+  reply(200, { prediction: toWire(row), changed: event_id !== null, event_id });
+
+const revisePrediction = route({
+  id: 'revisePrediction',
+  method: 'PATCH',
+  path: '/api/predictions/{pid}',
+  summary: 'Change the forecast of a prediction while its question is open',
+  tag: 'predictions',
+  auth: 'linked',
+  limits: ['predictions'],
+  params: prediction_params,
+  absent: prediction_faults.PREDICTION_NOT_FOUND,
+  body: revise_body,
+  returns: { 200: revised_schema },
+  keeps: 'inside',
+  faults: [
+    prediction_faults.PREDICTION_NOT_FOUND,
+    prediction_faults.INVALID_CONFIDENCE,
+    prediction_faults.INVALID_OPTION,
+    prediction_faults.CONTENT_REJECTED,
+    question_faults.QUESTION_NOT_OPEN,
+    ...Object.values(revision_faults),
+  ],
+  handle: async ({ params: { pid }, body, caller: agent, claim }, deps) => {
+    const reason = readReason(body.reason);
+    if (isFault(reason)) return reason;
+    const question_id = await readQuestionOf(deps.sql, pid);
+    const question = question_id === undefined ? undefined : await deps.questions.get(question_id);
+    if (question === undefined) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
+    const stated = readStated(body, question);
+    if ('failures' in stated) return refuseFailures(stated.failures as never);
+    const revised = await deps.revising.add({
+      ...{ prediction_id: pid, agent, owner_id: agent.owner_id, stated, reason },
+      imported_at: null,
+      idempotent: claim === null ? null : { claim, answer: answerRevised },
+    });
+    return isFault(revised) ? revised : answerRevised(revised);
+  },
+});
+
+const listRevisions = route({
+  id: 'listRevisions',
+  method: 'GET',
+  path: '/api/predictions/{pid}/revisions',
+  summary: 'Every forecast of a prediction that stands or stood, the first one first',
+  tag: 'predictions',
+  auth: 'public',
+  params: prediction_params,
+  absent: prediction_faults.PREDICTION_NOT_FOUND,
+  query: Type.Object(page_query),
+  returns: { 200: pageSchema('revisions', forecast_schema) },
+  faults: [prediction_faults.PREDICTION_NOT_FOUND],
+  cacheable: true,
+  handle: async ({ params: { pid }, query, caller }, deps) => {
+    const found = await findShown(deps, pid);
+    if (isFault(found)) return found;
+    const { row, question } = found;
+    const sees_reason = await seesReasoning(deps, question, caller);
+    return replyPage({
+      ...{ path: `/api/predictions/${pid}/revisions`, query, plural: 'revisions' },
+      kinds: ['number'],
+      keyOf: ({ revision }) => [revision],
+      show: (forecast: ForecastRow) =>
+        showForecast(forecast, { options: row.options, sees_reason }),
+      read: (page) => listForecasts(deps.sql, row, page),
+      count: async () => ({ total: row.revision + 1 }),
+    });
   },
 });
 
@@ -209,4 +303,6 @@ export const routes = [
   preflight,
   listOnQuestion,
   getPrediction,
+  revisePrediction,
+  listRevisions,
 ];

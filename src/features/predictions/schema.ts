@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { judgedAlone, nullable, textEnum, uuid_schema } from '../../http/openapi.js';
+import { judgedAlone, nullable, textEnum, time_schema, uuid_schema } from '../../http/openapi.js';
 import { page_query } from '../../http/page.js';
 import {
   common_faults,
@@ -11,7 +11,6 @@ import {
 } from '../../kit/fault.js';
 import { question_faults } from '../questions/index.js';
 import { prediction_schema } from './columns.js';
-import { scales } from './stated.js';
 
 /** The wire of predictions. Numbers are percent; fractions of 1 are understood on input. */
 
@@ -30,6 +29,9 @@ const most_evidence = 10;
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
 const protocol = Type.Unknown();
+
+const scales = ['percent', 'fraction'] as const;
+export type Scale = (typeof scales)[number];
 
 /** A forecast in every form, but for the side. */
 export const stated_members = {
@@ -74,6 +76,34 @@ export const prediction_params = Type.Object({ pid: uuid_schema });
 export const list_query = Type.Object({
   sort: Type.Optional(textEnum(['new', 'top'] as const)),
   ...page_query,
+});
+
+/** Why a forecast changes: in characters; the words are those of a comment. */
+export const reason_limits = { min: 20, max: 2_000, words: 5, word_letters: 3 } as const;
+
+export const revise_body = Type.Object({
+  prediction: Type.Optional(side),
+  ...stated_members,
+  /** 20 to 2,000 characters. */
+  reason: Type.String({ maxLength: 4_000 }),
+});
+
+export const revised_schema = Type.Object({
+  prediction: prediction_schema,
+  /** False: the forecast was this already, and nothing was stored. */
+  changed: Type.Boolean(),
+  event_id: nullable(uuid_schema),
+});
+
+const { revision, prediction, probability, confidence, selected_option, probabilities, scale } =
+  prediction_schema.properties;
+export const forecast_schema = Type.Object({
+  ...{ revision, prediction, probability, confidence, selected_option, probabilities, scale },
+  reason: nullable(Type.String()),
+  event_id: uuid_schema,
+  forecast_at: time_schema,
+  /** Until when it stood; null: it stands. */
+  until: nullable(time_schema),
 });
 
 const failure_schema = Type.Object({
@@ -195,6 +225,12 @@ export const prediction_faults = defineFaults({
     'limit',
     'Enough agents of this model family have predicted on this question.',
   ],
+});
+
+export const revision_faults = defineFaults({
+  NOT_YOUR_PREDICTION: [403, 'permission', 'Only the agent that made a prediction revises it.'],
+  REVISION_TOO_SOON: [429, 'rate_limited', 'A forecast stands for a minute at least.', true],
+  REVISION_LIMIT_REACHED: [409, 'limit', 'A prediction can be revised 200 times.'],
 });
 
 /** What a gate found: one entry of `fields`, with the code it would answer with alone. */

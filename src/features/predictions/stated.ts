@@ -1,12 +1,14 @@
 import { fromPercent, toPercent, whole_bp } from '../../kit/percent.js';
 import { normaliseText } from '../../kit/text.js';
+import type { ForecastData } from '../events/index.js';
 import {
   binaryDistribution,
   type Distribution,
   evenRestDistribution,
   percentDistribution,
 } from '../points/index.js';
-import type { Failure } from './schema.js';
+import { nameProbabilities } from './columns.js';
+import type { Failure, Scale } from './schema.js';
 
 /**
  * What a client states, in any of the accepted forms, brought to one value. A yes/no question
@@ -16,9 +18,6 @@ import type { Failure } from './schema.js';
  * `probability` is the confidence. Numbers are percent or fractions of 1; `scale` says which, and
  * without it a number strictly between 0 and 1 is a fraction.
  */
-
-export const scales = ['percent', 'fraction'] as const;
-type Scale = (typeof scales)[number];
 
 export interface StatedBody {
   /** Also "yes" and "true", "no" and "false", in any case. */
@@ -61,6 +60,30 @@ export const distributionOf = (stated: Stated, options: number): Distribution =>
   if (probability !== null) return binaryDistribution(probability);
   if (probabilities !== null) return percentDistribution(probabilities);
   return evenRestDistribution({ options, selected: stated.selected_option ?? 0, confidence });
+};
+
+/** The text of the option that is taken; null for a yes/no question. */
+export const optionIn = ({ selected_option }: Stated, options: readonly string[]): string | null =>
+  selected_option === null ? null : (options[selected_option] ?? null);
+
+/** As events tell it. */
+export const dataOf = (stated: Stated, options: readonly string[]): ForecastData => {
+  const { prediction, probability, confidence, selected_option, probabilities } = stated;
+  const named = nameProbabilities(options, probabilities);
+  return {
+    confidence: toPercent(confidence),
+    ...(prediction === null || probability === null
+      ? {}
+      : { prediction, probability: toPercent(probability) }),
+    ...(selected_option === null
+      ? {}
+      : {
+          selected_option: options[selected_option] ?? '',
+          option_index: selected_option,
+          option_count: options.length,
+        }),
+    ...(named === null ? {} : { probabilities: named }),
+  };
 };
 
 type Code = 'INVALID_CONFIDENCE' | 'INVALID_OPTION';

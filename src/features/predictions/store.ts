@@ -5,7 +5,7 @@ import { type PredictionRow, read_sql } from './columns.js';
 
 /** Predictions as they are read, shown and hidden. */
 
-const selectPrediction = (db: Db) => db`
+export const selectPrediction = (db: Db) => db`
   select
     ${db.unsafe(read_sql)}, p.upvotes, p.downvotes, g.name as agent_name, g.model, q.options,
     q.options[p.selected_option + 1] as selected_option

@@ -357,10 +357,17 @@ export const question_counts: Projector = {
     const counted = entries.flatMap((entry): store.Counted[] => {
       const { event, question_id, offset } = entry;
       if (question_id === null) return [];
-      if (event === 'comment.created') return [{ question_id, prediction_offset: null }];
-      if (event !== 'prediction.placed') return [];
-      const { prediction, option_index, option_count } = readData(entry);
-      return [{ question_id, prediction_offset: offset, prediction, option_index, option_count }];
+      const one = { question_id, offset };
+      if (event === 'comment.created') return [{ question_id, comments: 1 }];
+      if (event === 'prediction.placed') {
+        return [{ ...one, predictions: 1, forecasts: 1, ...readData(entry) }];
+      }
+      if (event !== 'prediction.revised') return [];
+      const { previous, ...data } = readData(entry);
+      return [
+        { ...one, forecasts: 1, ...data },
+        { ...one, forecasts: -1, ...(previous as object) },
+      ];
     });
     if (counted.length > 0) await store.addCounts(tx, counted);
   },

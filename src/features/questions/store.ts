@@ -175,11 +175,15 @@ export const countDraftsLocked = async (tx: Tx, author_id: string, now: Date): P
   return row?.count ?? 0;
 };
 
-/** A prediction with its place in the log and its forecast, or a comment. */
+/** What an event adds: a comment, a prediction, or a forecast that comes (1) or goes (-1). */
 export interface Counted {
   readonly question_id: string;
-  /** Null for a comment. */
-  readonly prediction_offset: number | null;
+  readonly comments?: 1;
+  readonly predictions?: 1;
+  /** Of the forecast whose members stand beside it. */
+  readonly forecasts?: 1 | -1;
+  /** Of a prediction or a revision. */
+  readonly offset?: number;
   readonly [forecast: string]: unknown;
 }
 
@@ -189,12 +193,12 @@ export const addCounts = async (tx: Tx, counted: readonly Counted[]): Promise<vo
     with given as (
       select *
       from json_to_recordset(${JSON.stringify(counted)}::text::json) as given (
-        question_id uuid, prediction_offset bigint, prediction boolean, option_index integer,
-        option_count integer
+        question_id uuid, comments integer, predictions integer, forecasts integer,
+        "offset" bigint, prediction boolean, option_index integer, option_count integer
       )
     ),
     chosen as (
-      select question_id, option_index, count(*)::integer as count
+      select question_id, option_index, sum(forecasts)::integer as count
       from given
       where option_index is not null
       group by question_id, option_index
@@ -205,7 +209,7 @@ export const addCounts = async (tx: Tx, counted: readonly Counted[]): Promise<vo
       comment_count = c.comment_count + d.comments,
       yes_count = c.yes_count + d.yes,
       no_count = c.no_count + d.no,
-      prediction_offset = greatest(c.prediction_offset, d.prediction_offset),
+      prediction_offset = greatest(c.prediction_offset, d."offset"),
       option_counts = array(
         select coalesce(c.option_counts[n], 0) + coalesce(o.count, 0)
         from generate_series(1, greatest(cardinality(c.option_counts), d.option_count)) n
@@ -215,11 +219,11 @@ export const addCounts = async (tx: Tx, counted: readonly Counted[]): Promise<vo
     from (
       select
         question_id,
-        count(prediction_offset)::integer as predictions,
-        (count(*) - count(prediction_offset))::integer as comments,
-        (count(*) filter (where prediction))::integer as yes,
-        (count(*) filter (where not prediction))::integer as no,
-        max(prediction_offset) as prediction_offset,
+        coalesce(sum(predictions), 0)::integer as predictions,
+        coalesce(sum(comments), 0)::integer as comments,
+        coalesce(sum(forecasts) filter (where prediction), 0)::integer as yes,
+        coalesce(sum(forecasts) filter (where not prediction), 0)::integer as no,
+        max("offset") as "offset",
         max(option_count) as option_count
       from given
       group by question_id

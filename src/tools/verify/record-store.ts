@@ -85,33 +85,34 @@ const log_queries: readonly Query[] = [
   // Events older than the oldest one kept are gone, and their predictions need none.
   (tx) => tx`
     with placed as (
-      select id, count(*) as count, min(body) as body
+      select id, count(*) as count, min(event) as event, min(body) as body
       from (
-        select id, body from events where event = 'prediction.placed'
+        select id, event, body from events where event like 'prediction.%'
         union all
-        select id, body from outbox where event = 'prediction.placed'
+        select id, event, body from outbox where event like 'prediction.%'
       ) known
       group by id
     )
     select
       case
-        when p.id is null then 'event ' || e.id || ' is about no prediction'
-        when e.id is null then 'prediction ' || p.id || ' has no event'
-        when e.count > 1 then 'prediction ' || p.id || ' has ' || e.count || ' events'
-        else 'event ' || e.id || ' is not about its prediction ' || p.id
+        when f.event_id is null then 'event ' || e.id || ' is about no prediction'
+        when e.id is null then 'prediction ' || f.prediction_id || ' has no event'
+        when e.count > 1 then 'prediction ' || f.prediction_id || ' has ' || e.count || ' events'
+        else 'event ' || e.id || ' is not about its prediction ' || f.prediction_id
       end as what
-    from predictions p
-    full join placed e on e.id = p.event_id
+    from forecasts f
+    full join placed e on e.id = f.event_id
     where (
         e.id is null
-        and p.created_at > coalesce(
+        and f.forecast_at > coalesce(
           (select min(recorded_at) from events having min("offset") > 1),
           '-infinity'
         )
       )
-      or p.id is null
+      or f.event_id is null
       or e.count > 1
-      or (e.body::jsonb #>> '{data,prediction_id}')::uuid <> p.id`,
+      or e.event <> case f.revision when 0 then 'prediction.placed' else 'prediction.revised' end
+      or (e.body::jsonb #>> '{data,prediction_id}')::uuid <> f.prediction_id`,
   (tx, settled_before_id) => tx`
     select count(*) || ' events wait in the outbox' as what
     from outbox
@@ -253,13 +254,19 @@ const question_queries: readonly Query[] = [
     ) kept
     full join (
       select 'question' as kind, question_id as id, unit, count(*) as count
-      from predictions p
+      from (
+        -- The latest of each that the log has.
+        select distinct on (question_id, agent_id) *
+        from forecasts f
+        where not exists (select from outbox o where o.id = f.event_id)
+        order by question_id, agent_id, revision desc
+      ) f
       cross join lateral (
         values
           ('predictions'), ('times option ' || (selected_option + 1)),
           (case prediction when true then 'times YES' when false then 'times NO' end)
       ) one (unit)
-      where unit is not null and not exists (select from outbox o where o.id = p.event_id)
+      where unit is not null
       group by 2, 3
       union all
       select 'question', question_id, 'comments', count(*)

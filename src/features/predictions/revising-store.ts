@@ -1,0 +1,144 @@
+import type { Db, Tx } from '../../db/client.js';
+import type { PageRequest } from '../../http/page.js';
+import type { NewPrediction, PredictionRow } from './columns.js';
+import type { Stated } from './stated.js';
+import { selectPrediction } from './store.js';
+
+/** Forecasts that replace others, and all that ever stood. */
+
+export interface LockedPrediction {
+  readonly row: PredictionRow;
+  readonly is_open: boolean;
+  /** Forecasts made elsewhere are for imported questions that are not decided yet. */
+  readonly takes_imports: boolean;
+}
+
+/**
+ * Locks predictions after their questions, which cannot close before the commit, both in the order
+ * of their ids; those that are not there are left out.
+ */
+export const lockPredictions = async (
+  tx: Tx,
+  ids: readonly string[],
+): Promise<LockedPrediction[]> => {
+  const questions = tx<(Omit<LockedPrediction, 'row'> & { id: string })[]>`
+    with locked as materialized (
+      select id, status, opens_at, closes_at, source
+      from questions
+      where id in (select question_id from predictions where id = any (${ids as string[]}::uuid[]))
+      order by id
+      for share
+    )
+    -- Not now(): that is the time before the wait for the locks.
+    select
+      id,
+      status = 'open' and opens_at <= clock_timestamp() and closes_at > clock_timestamp()
+        as is_open,
+      status in ('open', 'closed') and source is not null as takes_imports
+    from locked`.execute();
+  const predictions = tx<PredictionRow[]>`
+    ${selectPrediction(tx)}
+    where p.id = any (${ids as string[]}::uuid[])
+    order by p.id
+    for no key update of p`.execute();
+  const by_id = new Map((await questions).map(({ id, ...question }) => [id, question]));
+  return (await predictions).flatMap((row) => {
+    const question = by_id.get(row.question_id);
+    return question === undefined ? [] : { row, ...question };
+  });
+};
+
+/** The columns that a revision replaces. */
+export interface Revision
+  extends Stated,
+    Pick<NewPrediction, 'question_id' | 'agent_id' | 'revision' | 'revision_reason'> {
+  readonly revised_at: Date;
+  readonly revision_event_id: string;
+}
+
+const stated = 'prediction, probability, confidence, selected_option, probabilities';
+
+/** Keeps what stood and puts the new forecast in its place; sent at once. */
+export const revise = (tx: Tx, revisions: readonly Revision[]): Promise<unknown> => {
+  const prefixed = (name: string) => stated.replace(/\w+/g, `${name}.$&`);
+  return tx`
+    with d as (
+      select *
+      from json_to_recordset(${JSON.stringify(revisions)}::text::json) as d (
+        question_id uuid, agent_id uuid, revision smallint, prediction boolean,
+        probability smallint, confidence smallint, selected_option smallint,
+        probabilities smallint[], revised_at timestamptz, revision_reason text,
+        revision_event_id uuid
+      )
+    ),
+    kept as (
+      insert into earlier_forecasts (
+        question_id, agent_id, revision, ${tx.unsafe(stated)}, reason, event_id, created_at
+      )
+      select
+        p.question_id, p.agent_id, p.revision, ${tx.unsafe(prefixed('p'))}, p.revision_reason,
+        coalesce(p.revision_event_id, p.event_id), coalesce(p.revised_at, p.created_at)
+      from d
+      join predictions p on p.question_id = d.question_id and p.agent_id = d.agent_id
+    )
+    update predictions p
+    set
+      (${tx.unsafe(stated)}) = row(${tx.unsafe(prefixed('d'))}),
+      revision = d.revision, revised_at = d.revised_at, revision_reason = d.revision_reason,
+      revision_event_id = d.revision_event_id
+    from d
+    where p.question_id = d.question_id and p.agent_id = d.agent_id`.execute();
+};
+
+export interface ForecastRow extends Stated {
+  readonly id: string;
+  readonly revision: number;
+  readonly reason: string | null;
+  readonly event_id: string;
+  readonly forecast_at: Date;
+  /** Null: it stands. */
+  readonly until: Date | null;
+}
+
+/** On which question; hidden predictions as well. */
+export const readQuestionOf = async (db: Db, id: string): Promise<string | undefined> => {
+  const [row] = await db<{ question_id: string }[]>`
+    select question_id from predictions where id = ${id}`;
+  return row?.question_id;
+};
+
+/** Every forecast of a prediction, the first one first; one row more than the page. */
+export const listForecasts = (
+  db: Db,
+  { question_id, agent_id }: Pick<PredictionRow, 'question_id' | 'agent_id'>,
+  { after, offset, limit }: PageRequest,
+) => db<ForecastRow[]>`
+  select *
+  from (
+    select
+      event_id as id, revision, ${db.unsafe(stated)}, reason, event_id, forecast_at,
+      lead(forecast_at) over (order by revision) as until
+    from forecasts
+    where question_id = ${question_id} and agent_id = ${agent_id}
+  ) as f
+  where ${after === null} or revision > ${(after?.[0] as number) ?? 0}
+  order by revision
+  offset ${offset}
+  limit ${limit + 1}`;
+
+/** The forecast that stood at a time, or that stands; undefined where there was none yet. */
+export const readForecastAt = async (
+  db: Db,
+  question_id: string,
+  agent_id: string,
+  at: Date | null,
+): Promise<(Stated & { readonly forecast_at: Date }) | undefined> => {
+  const [row] = await db<(Stated & { forecast_at: Date })[]>`
+    select ${db.unsafe(stated)}, forecast_at
+    from forecasts
+    where question_id = ${question_id} and agent_id = ${agent_id} 
+      and (${at}::timestamptz is null or forecast_at <= ${at})
+    order by revision desc
+    limit 1`;
+  return row;
+};

@@ -1,0 +1,225 @@
+import type { Sql, Tx } from '../../db/client.js';
+import { emitAll } from '../../db/event.js';
+import { type Batch, createGroupCommit, type GroupCommit } from '../../db/group-commit.js';
+import { keepAll } from '../../http/idempotency.js';
+import type { Answer, Claim } from '../../http/route.js';
+import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { makeId } from '../../kit/ids.js';
+import { toPercent } from '../../kit/percent.js';
+import { findLinks, readProse, readText } from '../../kit/text.js';
+import { prediction_revised } from '../events/index.js';
+import { question_faults } from '../questions/index.js';
+import { nameProbabilities, type PredictionRow } from './columns.js';
+import {
+  type ForecastRow,
+  type LockedPrediction,
+  lockPredictions,
+  type Revision,
+  revise,
+} from './revising-store.js';
+import { prediction_faults, reason_limits, revision_faults } from './schema.js';
+import { dataOf, optionIn, type Stated } from './stated.js';
+
+/**
+ * A new forecast in place of an agent's earlier one: a group commit like that of placing, at most
+ * one revision of a prediction in a batch. The reasoning stays; what stood before is kept.
+ */
+
+interface ReviseDraft {
+  readonly prediction_id: string;
+  readonly agent: { readonly id: string; readonly name: string };
+  readonly owner_id: string | null;
+  readonly stated: Stated;
+  /** Null for an imported forecast, which has none. */
+  readonly reason: string | null;
+  /** When it was made elsewhere; null: now, by the rules of the forum. */
+  readonly imported_at: Date | null;
+  readonly idempotent: { readonly claim: Claim; answer(revised: Revised): Answer } | null;
+}
+
+export interface Revised {
+  readonly row: PredictionRow;
+  /** Null: the forecast was this already, and nothing was stored. */
+  readonly event_id: string | null;
+}
+
+export interface ReviseParts {
+  readonly revising: GroupCommit<ReviseDraft, Revised | Fault>;
+}
+
+interface RevisingOptions {
+  readonly sql: Sql;
+  readonly clock: () => Date;
+  /** Told after each commit. */
+  readonly committed: () => void;
+}
+
+/** Between two forecasts of an agent on a question, unless they are imported. */
+export const least_rest_ms = 60_000;
+const most_revisions = 200;
+
+const standsSince = ({ created_at, revised_at }: PredictionRow): Date => revised_at ?? created_at;
+
+export const statedIn = (row: PredictionRow): Stated => {
+  const { prediction, probability, confidence, probabilities, options, selected_option } = row;
+  const option = selected_option === null ? null : options.indexOf(selected_option);
+  return { prediction, probability, confidence, probabilities, selected_option: option };
+};
+
+export const isSameForecast = (a: Stated, b: Stated): boolean =>
+  a.prediction === b.prediction &&
+  a.confidence === b.confidence &&
+  a.selected_option === b.selected_option &&
+  String(a.probabilities) === String(b.probabilities);
+
+const refuseSoon = (rest_ms: number): Fault => {
+  const retry_after = Math.ceil(rest_ms / 1_000);
+  return refuse(revision_faults.REVISION_TOO_SOON, {
+    message: `A forecast stands for a minute at least; revise it in ${retry_after} s.`,
+    headers: { 'Retry-After': String(retry_after) },
+  });
+};
+
+/** The same rules as for placing, under the locks; null where nothing speaks against it. */
+const whyNot = (draft: ReviseDraft, locked: LockedPrediction, at: Date): Fault | null => {
+  const { row, is_open, takes_imports } = locked;
+  if (row.agent_id !== draft.agent.id) return refuse(revision_faults.NOT_YOUR_PREDICTION);
+  if (draft.imported_at === null ? !is_open : !takes_imports) {
+    return refuse(question_faults.QUESTION_NOT_OPEN, {
+      message: 'The question takes no forecasts any more.',
+    });
+  }
+  const since = standsSince(row);
+  if (draft.imported_at !== null && at <= since) {
+    return refuse(prediction_faults.DUPLICATE_PREDICTION, {
+      message: `This agent has a forecast of ${since.toISOString()} already; send them in order.`,
+    });
+  }
+  if (row.revision >= most_revisions) return refuse(revision_faults.REVISION_LIMIT_REACHED);
+  const rest_ms = since.getTime() + least_rest_ms - at.getTime();
+  return draft.imported_at === null && rest_ms > 0 ? refuseSoon(rest_ms) : null;
+};
+
+const judge = (draft: ReviseDraft, locked: LockedPrediction | undefined, now: Date) => {
+  if (locked === undefined) return refuse(prediction_faults.PREDICTION_NOT_FOUND);
+  const { row } = locked;
+  const before = statedIn(row);
+  const is_own = row.agent_id === draft.agent.id;
+  if (is_own && isSameForecast(before, draft.stated)) return { row, made: null };
+  const at = draft.imported_at ?? now;
+  const fault = whyNot(draft, locked, at);
+  if (fault !== null) return fault;
+  return { row, made: compose(draft, row, at) };
+};
+
+const compose = (draft: ReviseDraft, row: PredictionRow, at: Date) => {
+  const { agent, owner_id, stated, reason } = draft;
+  const { id, question_id, model_family, options } = row;
+  const number = row.revision + 1;
+  const event_id = makeId();
+  const revision: Revision = {
+    ...{ question_id, agent_id: agent.id, ...stated },
+    ...{ revision: number, revised_at: at, revision_reason: reason, revision_event_id: event_id },
+  };
+  const event = {
+    ...{ id: event_id, at, place: { question_id, agent_id: agent.id, owner_id } },
+    data: {
+      ...{ question_id, prediction_id: id, user_id: agent.id, user_name: agent.name, model_family },
+      ...dataOf(stated, options),
+      revision: number,
+      previous: dataOf(statedIn(row), options),
+    },
+  };
+  const revised = { ...row, ...revision, selected_option: optionIn(stated, options) };
+  return { revision, event, revised };
+};
+
+type Judged = Exclude<ReturnType<typeof judge>, Fault>;
+
+const revisedOf = ({ row, made }: Judged): Revised =>
+  made === null ? { row, event_id: null } : { row: made.revised, event_id: made.event.id };
+
+const write = async (
+  tx: Tx,
+  drafts: readonly ReviseDraft[],
+  judged: readonly (Judged | Fault)[],
+): Promise<void> => {
+  const made = judged.flatMap((one) => (isFault(one) ? [] : (one.made ?? [])));
+  const kept = drafts.flatMap(({ idempotent }, n) => {
+    const one = judged[n]!;
+    if (idempotent === null || isFault(one)) return [];
+    return { claim: idempotent.claim, answer: idempotent.answer(revisedOf(one)) };
+  });
+  if (made.length > 0) {
+    const events = made.map(({ event }) => event);
+    await Promise.all([
+      revise(
+        tx,
+        made.map(({ revision }) => revision),
+      ),
+      emitAll(tx, prediction_revised, events),
+    ]);
+  }
+  await keepAll(tx, kept);
+};
+
+export const createRevising = ({
+  sql,
+  clock,
+  committed,
+}: RevisingOptions): ReviseParts['revising'] =>
+  createGroupCommit({
+    key: ({ prediction_id }) => prediction_id,
+    one_a_key: true,
+    async commit({ drafts }: Batch<ReviseDraft>) {
+      const verdicts = await sql.begin(async (tx) => {
+        const locked = await lockPredictions(
+          tx,
+          drafts.map(({ prediction_id }) => prediction_id),
+        );
+        const by_id = new Map(locked.map((one) => [one.row.id, one]));
+        const now = clock();
+        const judged = drafts.map((draft) => judge(draft, by_id.get(draft.prediction_id), now));
+        await write(tx, drafts, judged);
+        return judged.map((one) => (isFault(one) ? one : revisedOf(one)));
+      });
+      committed();
+      return verdicts;
+    },
+  });
+
+export const showForecast = (
+  forecast: ForecastRow,
+  { options, sees_reason }: { readonly options: readonly string[]; readonly sees_reason: boolean },
+) => {
+  const { revision, prediction, probability, confidence, probabilities, reason } = forecast;
+  const { event_id, forecast_at, until } = forecast;
+  return {
+    ...{ revision, prediction, selected_option: optionIn(forecast, options) },
+    probability: probability === null ? null : toPercent(probability),
+    confidence: toPercent(confidence),
+    probabilities: nameProbabilities(options, probabilities),
+    ...({ scale: 'percent', reason: sees_reason ? reason : null, event_id } as const),
+    forecast_at: forecast_at.toISOString(),
+    until: until?.toISOString() ?? null,
+  };
+};
+
+const path = 'body.reason';
+
+/** Why the forecast changed: the rules are those of a comment. */
+export const readReason = (text: string): string | Fault => {
+  const { min, max, words, word_letters } = reason_limits;
+  const reason = readText(text, path, { min, max });
+  if (isFault(reason)) return reason;
+  const { distinct, objection } = readProse(reason, {
+    ...{ links: findLinks(reason), uncounted: [], min_letters: word_letters },
+  });
+  if (objection !== null) {
+    const message = `The reason was not accepted. ${objection.detail}`;
+    return refuse(prediction_faults.CONTENT_REJECTED, { message, fields: [{ path, message }] });
+  }
+  if (distinct.size >= words) return reason;
+  const message = `Say in at least ${words} different words of ${word_letters} letters or more why the forecast changed.`;
+  return refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path, message }] });
+};
