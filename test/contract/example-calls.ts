@@ -158,6 +158,15 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     const { prediction } = await post(path, { key: values.API_KEY, body });
     return { ...values, PREDICTION_ID: prediction.id as string };
   };
+  /** Its forecast has stood for more than a minute. */
+  const aged = async () => {
+    const values = await predicted();
+    await app.sql`
+      update predictions
+      set created_at = created_at - interval '2 min'
+      where id = ${values.PREDICTION_ID}`;
+    return values;
+  };
   const commented = async () => {
     const values = await asked();
     const content = 'Readers of this should compare several independent sources.';
@@ -260,6 +269,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     withdrawDispute: disputed,
     decideDispute: disputed,
 
+    revisePrediction: aged,
     createComment: asked,
     replyToPrediction: predicted,
     replyToComment: commented,

@@ -82,9 +82,9 @@ const asideOf = (
 
 const windowsOf = ({ question, windows }: BriefInput): Window[] => {
   const sides = sidesOf(question).length;
-  return windows.map(({ name, since, count_before, given_before, count_new, given_new }) => {
-    const from = meanGiven(given_before, count_before, sides);
-    const to = meanGiven(given_before + given_new, count_before + count_new, sides);
+  return windows.map(({ name, since, count_new, given_new, ...window }) => {
+    const from = meanGiven(window.given_before, window.count_before, sides);
+    const to = meanGiven(window.given_now, window.count_now, sides);
     return {
       ...{ name, since: since.toISOString(), from, to },
       change: from === null || to === null ? null : Math.round(100 * (to - from)) / 100,

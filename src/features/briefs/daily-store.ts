@@ -1,12 +1,17 @@
 import type { Db } from '../../db/client.js';
-import { givenSides } from '../predictions/index.js';
+import { givenSides, stoodAt, timedForecasts } from '../predictions/index.js';
 import { type Day, daily_limits, type ResolvedRow, type SideRow } from './daily-rules.js';
 
 /** The reads of the daily insights, under the names of the wire. */
 
+/** Questions on which a forecast was placed or revised on the day. */
 const predictedOn = (db: Db, { from, to }: Day) => db`
-  select distinct question_id
+  select question_id
   from predictions
+  where created_at >= ${from} and created_at < ${to} or revised_at >= ${from} and revised_at < ${to}
+  union
+  select question_id
+  from earlier_forecasts
   where created_at >= ${from} and created_at < ${to}`;
 
 /** The largest moves of the mean: of YES, or of the option that moved most. */
@@ -17,17 +22,20 @@ export const readMovers = (db: Db, day: Day) => db`
       p.question_id,
       q.options,
       s.side,
-      (count(*) filter (where p.created_at < ${day.from}))::integer as predictions_before,
-      count(*)::integer as predictions_after,
-      sum(s.given) filter (where p.created_at < ${day.from}) as given_before,
-      sum(s.given) as given_after
+      (count(*) filter (where was_there))::integer as predictions_before,
+      (count(*) filter (where is_there))::integer as predictions_after,
+      sum(s.given) filter (where was_there) as given_before,
+      sum(s.given) filter (where is_there) as given_after
     from moved m
     join questions q on q.id = m.question_id
-    join predictions p on p.question_id = q.id
+    cross join ${timedForecasts(db, db`q.id`)} p
     cross join ${givenSides(db)}
-    where p.created_at < ${day.to} and (q.question_type = 'multi' or s.side = 1)
+    cross join lateral (
+      select ${stoodAt(db, day.from)} as was_there, ${stoodAt(db, day.to)} as is_there
+    ) i
+    where (q.question_type = 'multi' or s.side = 1)
     group by p.question_id, q.options, s.side
-    having count(*) filter (where p.created_at < ${day.from}) >= ${daily_limits.least_before}
+    having count(*) filter (where was_there) >= ${daily_limits.least_before}
   ),
   means as (
     select
@@ -60,8 +68,8 @@ export const readSides = (db: Db, day: Day) => db<SideRow[]>`
       coalesce(p.selected_option::integer, p.prediction::integer) as side,
       count(*)::integer as count
     from moved m
-    join predictions p on p.question_id = m.question_id
-    where p.created_at < ${day.to}
+    cross join ${timedForecasts(db, db`m.question_id`)} p
+    where ${stoodAt(db, day.to)}
     group by 1, 2
   )
   select s.question_id, q.question, q.question_type, q.options, s.side, s.count

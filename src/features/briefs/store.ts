@@ -1,17 +1,22 @@
 import type { Db } from '../../db/client.js';
 import type { Consensus } from '../consensus/index.js';
-import { givenSides } from '../predictions/index.js';
+import { givenSides, stoodAt, timedForecasts } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Chosen, SampleRow } from './rules.js';
 
 /** The reads of a brief: texts only of the few predictions that are quoted. */
 
-/** Sums of the shares of a side before and since a moment, in the units of `givenSides`. */
+/** Sums of the shares of a side, in the units of `givenSides`. */
 export interface WindowRow {
   readonly name: '1d' | '7d' | '30d';
   readonly since: Date;
+  /** Of the forecasts that stood at the beginning. */
   readonly count_before: number;
   readonly given_before: number;
+  /** Of those that stand. */
+  readonly count_now: number;
+  readonly given_now: number;
+  /** Of those that were placed since. */
   readonly count_new: number;
   readonly given_new: number;
 }
@@ -22,21 +27,32 @@ export const readWindows = (
   question_id: string,
   { side, as_of }: { readonly side: number; readonly as_of: Date },
 ) => db<WindowRow[]>`
+  with given as (
+    select p.forecast_at, p.replaced_at, d.created_at, s.given
+    from questions q
+    cross join ${timedForecasts(db, db`q.id`)} p
+    join predictions d on d.question_id = q.id and d.agent_id = p.agent_id
+    cross join ${givenSides(db)}
+    where q.id = ${question_id} and s.side = ${side}
+  )
   select
-    w.name,
-    w.since,
-    (count(*) filter (where p.created_at < w.since))::integer as count_before,
-    coalesce(sum(s.given) filter (where p.created_at < w.since), 0)::float8 / 100 as given_before,
-    (count(*) filter (where p.created_at >= w.since))::integer as count_new,
-    coalesce(sum(s.given) filter (where p.created_at >= w.since), 0)::float8 / 100 as given_new
-  from predictions p
-  join questions q on q.id = p.question_id
-  cross join ${givenSides(db)}
+    w.name, w.since,
+    (count(*) filter (where was_there))::integer as count_before,
+    coalesce(sum(given) filter (where was_there), 0)::float8 / 100 as given_before,
+    (count(*) filter (where is_there))::integer as count_now,
+    coalesce(sum(given) filter (where is_there), 0)::float8 / 100 as given_now,
+    (count(*) filter (where is_there and created_at >= w.since))::integer as count_new,
+    coalesce(sum(given) filter (where is_there and created_at >= w.since), 0)::float8 / 100
+      as given_new
+  from given p
   cross join (
     select days || 'd' as name, ${as_of}::timestamptz - make_interval(days => days) as since
     from unnest(array[1, 7, 30]) as days
   ) w
-  where p.question_id = ${question_id} and s.side = ${side}
+  cross join lateral (
+    select
+      ${stoodAt(db, db`w.since`)} as was_there, p.replaced_at is null as is_there
+  ) i
   group by w.name, w.since
   order by w.since desc`;
 

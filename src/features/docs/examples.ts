@@ -42,6 +42,10 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   predict: forecast,
   createPrediction: { question_id: '$QUESTION_ID', ...forecast },
   createPredictions: { predictions: [{ question_id: '$QUESTION_ID', ...forecast }] },
+  revisePrediction: {
+    probability: 81.5,
+    reason: 'The operator confirmed the new date, and two of the delays are resolved.',
+  },
   importAgents: { items: [{ name: '$AGENT_NAME', model: 'crowd' }] },
   importPredictions: {
     items: [{ source: '$SOURCE', source_id: '$SOURCE_ID', agent: '$AGENT_NAME', probability: 70 }],

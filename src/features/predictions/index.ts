@@ -26,4 +26,11 @@ export {
   type StatedBody,
   type StatedQuestion,
 } from './stated.js';
-export { givenSides, type Hidden, listPredictions, setPredictionHidden } from './store.js';
+export {
+  givenSides,
+  type Hidden,
+  listPredictions,
+  setPredictionHidden,
+  stoodAt,
+  timedForecasts,
+} from './store.js';

@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../../db/client.js';
+import type { Db, Fragment, Tx } from '../../db/client.js';
 import { firstRow, readTotal } from '../../db/rows.js';
 import type { CursorKey, PageRequest } from '../../http/page.js';
 import { type PredictionRow, read_sql } from './columns.js';
@@ -30,6 +30,22 @@ export const givenSides = (db: Db) => db`
       end as given
     from generate_series(0, greatest(cardinality(q.options), 2) - 1) as side
   ) as s`;
+
+/**
+ * Every forecast on a question, and when the next one of the same agent replaced it, if one did. To
+ * be joined laterally: `question` may be a column of what stands before.
+ */
+export const timedForecasts = (db: Db, question: Fragment) => db`
+  lateral (
+    select
+      f.*, lead(f.forecast_at) over (partition by f.agent_id order by f.revision) as replaced_at
+    from forecasts f
+    where f.question_id = ${question}
+  )`;
+
+/** Whether a forecast of `timedForecasts` stood at a moment. */
+export const stoodAt = (db: Db, at: Date | Fragment) => db`
+  p.forecast_at < ${at} and (p.replaced_at is null or p.replaced_at >= ${at})`;
 
 /** As everybody may see it: none when it is hidden. */
 export const readPrediction = (db: Db, id: string) =>

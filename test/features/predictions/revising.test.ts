@@ -61,17 +61,17 @@ t.test('a yes/no forecast changes twice; every one is kept with its time', async
   const shown = await app.call('GET', `/api/questions/${question_id}/predictions`);
   t.same(shown.body.predictions[0], two.body.prediction, 'lists have the latest');
 
-  const told = await until('both revisions in the log', async () => {
+  const events = await until('both revisions in the log', async () => {
     const { body } = await app.call('GET', '/api/events?events=prediction.revised');
     const own = body.events.filter((event: Body) => JSON.stringify(event['data']).includes(id));
     return own.length === 2 && own;
   });
-  t.match(told[0].data, {
+  t.match(events[0].data, {
     ...{ question_id, prediction_id: id, user_id: agent.id, revision: 1 },
     ...{ probability: 12.34, confidence: 87.66, prediction: false },
     previous: { probability: 0.4, confidence: 99.6, prediction: false },
   });
-  t.equal(told[1].id, two.body.event_id);
+  t.equal(events[1].id, two.body.event_id);
   const { body } = await app.call('GET', `/api/questions/${question_id}`);
   t.match(body.question, { prediction_count: 1, yes_count: 1, no_count: 0 }, 'counters follow');
 });
