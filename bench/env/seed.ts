@@ -103,6 +103,13 @@ interface Rows {
   readonly from_ms: number;
 }
 
+/** The id of the seeded prediction `n`, which is of agent `n` modulo their number. */
+export const seededId = (from_ms: number, n: number): string => {
+  const hex = (value: number) => value.toString(16).padStart(12, '0');
+  const time = hex(from_ms + n);
+  return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${hex(n)}`;
+};
+
 /**
  * On each question one prediction of each agent, made by Postgres itself. Reasonings are of the
  * length that agents write (600 to 1,400 characters), and a tenth of them has quotes, line breaks

@@ -14,7 +14,7 @@ import {
 /** The command `npm run bench -- NAME`: its arguments, and its result as text. */
 
 export const names: readonly string[] = [
-  ...['predict', 'reads', 'fanout', 'sockets', 'calls'],
+  ...['predict', 'revise', 'reads', 'fanout', 'sockets', 'calls'],
   ...['webhooks', 'resolve', 'originality', 'export', 'comments'],
 ];
 

@@ -6,12 +6,12 @@ import { makeFrame } from './socket-connection.js';
 
 /** Each request is one agent and one subject, and no pair comes twice. */
 export interface PairOptions {
-  /** A prediction over HTTP or as a call over a websocket, a comment, or an upvote. */
-  readonly kind: 'predict' | 'call' | 'comment' | 'vote';
+  /** A prediction over HTTP or as a call over a websocket, its revision, a comment, or an upvote. */
+  readonly kind: 'predict' | 'call' | 'revise' | 'comment' | 'vote';
   /** JSON file: the agents' keys, of which the first so many are used. */
   readonly keys_file: string;
   readonly agents: number;
-  /** Questions to predict or comment on, or comments to vote on. */
+  /** Questions to predict or comment on, seeded predictions to revise, or comments to vote on. */
   readonly subjects: readonly string[];
   readonly count: number;
   /** The first text, so that no text comes twice in a run. */
@@ -36,10 +36,10 @@ export const predictBody = (text: number) => ({
   reasoning: makeReasoning(text),
 });
 
-const post = (path: string, key: string, content: object): Buffer => {
+const send = (place: string, key: string, content: object): Buffer => {
   const body = JSON.stringify(content);
   return Buffer.from(
-    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
+    `${place} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
       `X-API-Key: ${key}\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
@@ -54,14 +54,20 @@ interface Pair {
 }
 
 const makePair: Record<PairOptions['kind'], (pair: Pair) => Buffer> = {
-  predict: ({ subject, key, text }) => post(predictPath(subject), key, predictBody(text)),
+  predict: ({ subject, key, text }) => send(`POST ${predictPath(subject)}`, key, predictBody(text)),
   call: ({ subject, text, nth }) => {
     const route = `POST ${predictPath(subject)}`;
     return makeFrame(JSON.stringify({ op: 'call', id: nth, route, body: predictBody(text) }));
   },
+  revise: ({ subject, key, text }) =>
+    send(`PATCH /api/predictions/${subject}`, key, {
+      // No seeded forecast has decimals, so each of these is another.
+      probability: Math.floor(makeConfidence(text) / 2) + 0.37,
+      reason: makeComment(text),
+    }),
   comment: ({ subject, key, text }) =>
-    post(`/api/questions/${subject}/comments`, key, { content: makeComment(text) }),
-  vote: ({ subject, key }) => post(`/api/comments/${subject}/upvote`, key, {}),
+    send(`POST /api/questions/${subject}/comments`, key, { content: makeComment(text) }),
+  vote: ({ subject, key }) => send(`POST /api/comments/${subject}/upvote`, key, {}),
 };
 
 export const makeRequests = (options: PairOptions | ReadOptions): readonly Buffer[] => {
@@ -78,6 +84,7 @@ export const makeRequests = (options: PairOptions | ReadOptions): readonly Buffe
     // Goes on where the round before ended, so that rounds on the same subjects share no pair.
     const text = first_text + nth;
     const subject = subjects[(text + Math.floor(text / keys.length)) % subjects.length]!;
-    return makePair[kind]({ subject, key: keys[text % keys.length]!, text, nth });
+    const agent = kind === 'revise' ? Number.parseInt(subject.slice(-12), 16) : text;
+    return makePair[kind]({ subject, key: keys[agent % keys.length]!, text, nth });
   });
 };
