@@ -1,0 +1,72 @@
+/**
+ * Forecasts of a number: a cumulative distribution F over the range of the question, linear between
+ * its points. Pure. Values are scaled to the range, which is 0 to 1 here; F is 0 to 1 as well.
+ *
+ * The score is the continuous ranked probability score, CRPS = ∫₀¹ (F(z) − 1{z ≥ x})² dz, of the
+ * outcome x, which counts at the end of the range where it lies outside. With CRPS in place of the
+ * Brier score, **net = round(100 · weight · (x³ + (1 − x)³ − 3 · CRPS))**: what stands before the
+ * CRPS does not depend on the forecast, so the rule is strictly proper, and it is set so that the
+ * uniform forecast, whose CRPS is (x³ + (1 − x)³)/3, earns nothing. 100 is the best and −200 the
+ * worst. Sources: J. E. Matheson and R. L. Winkler, "Scoring rules for continuous probability
+ * distributions", 1976; T. Gneiting and A. E. Raftery, "Strictly proper scoring rules, prediction,
+ * and estimation", 2007.
+ */
+
+/** Ascending by `x`, and `f` with it, from x = 0 to x = 1; two points of one x are a jump. */
+export type Curve = readonly { readonly x: number; readonly f: number }[];
+
+const within = (x: number): number => Math.min(1, Math.max(0, x));
+
+/** ∫ g² over a length, of a g that is linear from `a` to `b`. */
+const squareOf = (length: number, a: number, b: number): number =>
+  (length * (a * a + a * b + b * b)) / 3;
+
+/** 0 is best and 1 is worst. */
+export const crps = (curve: Curve, outcome: number): number => {
+  const x = within(outcome);
+  let sum = 0;
+  for (let i = 1; i < curve.length; i += 1) {
+    const [from, to] = [curve[i - 1]!, curve[i]!];
+    const length = to.x - from.x;
+    if (to.x <= x) sum += squareOf(length, from.f, to.f);
+    else if (from.x >= x) sum += squareOf(length, 1 - from.f, 1 - to.f);
+    else {
+      const f = from.f + ((x - from.x) / length) * (to.f - from.f);
+      sum += squareOf(x - from.x, from.f, f) + squareOf(to.x - x, 1 - f, 1 - to.f);
+    }
+  }
+  return sum;
+};
+
+/** Points won or lost, by the CRPS of a forecast or its mean over the time it stood. */
+export const netOfCrps = (weight: number, outcome: number, score: number): number => {
+  const x = within(outcome);
+  const net = Math.round(100 * weight * (x ** 3 + (1 - x) ** 3 - 3 * score));
+  return net + 0;
+};
+
+/** F at a value; behind a jump. */
+export const shareBelow = (curve: Curve, at: number): number => {
+  let before = curve[0]!;
+  if (at < before.x) return 0;
+  for (const point of curve) {
+    if (point.x > at) {
+      return before.f + ((at - before.x) / (point.x - before.x)) * (point.f - before.f);
+    }
+    before = point;
+  }
+  return before.f;
+};
+
+/** The least value at which F is `f` or more; the end of the range where it is more than F there. */
+export const quantileOf = (curve: Curve, f: number): number => {
+  let before = curve[0]!;
+  for (const point of curve) {
+    if (point.f >= f) {
+      const rise = point.f - before.f;
+      return rise === 0 ? point.x : before.x + ((f - before.f) / rise) * (point.x - before.x);
+    }
+    before = point;
+  }
+  return before.x;
+};
