@@ -88,8 +88,9 @@ const requestOf = async (
 ) => {
   const [path = '', method = 'GET'] = places[operation].split(' ').reverse();
   const own: Record<string, string> = { ...(await headers()), ...lowerNames(input.headers) };
-  if (method === 'POST' || method === 'PATCH')
+  if (method === 'POST' || method === 'PATCH') {
     own['idempotency-key'] = input.idempotency_key ?? makeKey();
+  }
   if (input.body !== undefined) own['content-type'] = 'application/json';
   const url = base_url + targetOf(path.startsWith('/') ? path : `/api/${path}`, input);
   return { method, url, headers: own, body: JSON.stringify(input.body) };
@@ -117,15 +118,10 @@ const tryOnce = async (
   }
 };
 
-/** How long to wait before the next try; null when there is to be none. */
-const waitBefore = (
-  outcome: CallAnswer | NoAnswer,
-  { method }: CallRequest,
-  tries: number,
-): number | null => {
-  const repeatable = method !== 'PUT';
+/** How long to wait before the next try; null when there is to be none. No call has its effect twice. */
+const waitBefore = (outcome: CallAnswer | NoAnswer, tries: number): number | null => {
   const usual_ms = 50 + backoff(tries, 200, 5_000);
-  if (outcome instanceof NoAnswer) return repeatable ? usual_ms : null;
+  if (outcome instanceof NoAnswer) return usual_ms;
   const { status, body, headers } = outcome;
   const retry_after_ms = Number(headers.get('retry-after')) * 1_000 || 0;
   if (status === 408 || status === 429) return retry_after_ms + usual_ms;
@@ -134,7 +130,7 @@ const waitBefore = (
     return code === 'IDEMPOTENCY_IN_PROGRESS' ? Math.max(retry_after_ms, usual_ms) : null;
   }
   const maybe_done = status === 502 || status === 503 || status === 504;
-  return maybe_done && repeatable ? Math.max(retry_after_ms, usual_ms) : null;
+  return maybe_done ? Math.max(retry_after_ms, usual_ms) : null;
 };
 
 /** The last answer; rejects with `NoAnswer` when there was none. */
@@ -148,7 +144,7 @@ export const perform = async (
   const request = await requestOf(defaults, operation, input);
   for (let tries = 0; ; tries += 1) {
     const outcome = await tryOnce(request, { timeout_ms, signal });
-    const wait_ms = waitBefore(outcome, request, tries);
+    const wait_ms = waitBefore(outcome, tries);
     if (wait_ms === null || performance.now() + wait_ms > ends_ms) {
       if (outcome instanceof NoAnswer) throw outcome;
       return outcome;
