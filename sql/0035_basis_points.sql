@@ -25,5 +25,5 @@ alter table predictions
 
 update scores set stated = 100 * stated;
 
--- In percent, with two decimals.
-alter table webhooks alter column filter_confidence type numeric(5, 2);
+-- In percent, with the decimals that were asked for.
+alter table webhooks alter column filter_confidence type numeric;

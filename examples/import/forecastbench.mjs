@@ -66,12 +66,6 @@ const plain = (html) =>
     .replace(/\n{3,}/g, '\n\n')
     .trim();
 
-/** Whole percent, 0.285 as 29; one percent goes as 0.01, because 1 could be either. */
-const percentOf = (fraction) => {
-  const percent = Math.round(Number((100 * fraction).toPrecision(12)));
-  return percent === 1 ? 0.01 : percent;
-};
-
 function* convert(record, { forecasts, resolutions }) {
   const { source, source_id, question, background = '', resolution_criteria = '' } = record;
   const { opens_at, closes_at, url, crowd_probability, resolved_to } = record;
@@ -82,8 +76,8 @@ function* convert(record, { forecasts, resolutions }) {
   };
   if (forecasts && typeof crowd_probability === 'number') {
     const crowd = { agent: `Crowd of ${source}`, model: 'crowd', forecast_at: record.frozen_at };
-    const probability = percentOf(crowd_probability);
-    yield { type: 'forecast', source, source_id, ...crowd, probability };
+    const stated = { probability: crowd_probability, scale: 'fraction' };
+    yield { type: 'forecast', source, source_id, ...crowd, ...stated };
   }
   if (resolutions && typeof resolved_to === 'number') {
     const resolution_note = `Resolved on ${record.resolved_on} by ${source}.`;

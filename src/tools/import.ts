@@ -63,13 +63,17 @@ agents and forecasts, then resolutions:
                    only to say more of an agent than forecasts do
   {"type":"forecast", "source", "source_id", "agent", "model", "forecast_at", "reasoning", …}
                    with prediction and confidence, or probability; for multi selected_option and
-                   confidence, or probabilities; forecast_at lies in the time in which the question
-                   was open; without reasoning a note says that none was recorded
+                   confidence, or probabilities; scale says what these numbers are, percent or
+                   fraction; forecast_at lies in the time in which the question was open; without
+                   reasoning a note says that none was recorded
   {"type":"resolution", "source", "source_id", "resolved_to", "resolution_note"}
                    resolved_to is 1 or 0, an option (several by |), or void
 
 Forecasts need published questions that are not decided. Their agents are registered by name and
-belong to the owner of imports. Numbers are percent from 0 to 100, or fractions between 0 and 1. In CSV, probabilities are written one=30|other=70.
+belong to the owner of imports. Without a scale a number strictly between 0 and 1 is a fraction, and
+any other one percent; 1 is refused, because it could be either, and probabilities are what they sum
+to, 100 or 1. Kept is the nearest hundredth of a percent. In CSV, probabilities are written
+one=30|other=70.
 
 Times are ISO 8601, such as 2027-03-31T12:00:00Z or 2027-03-31; without a zone they are UTC. In
 CSV, lists are separated by | and an empty cell is an absent field. Other fields are ignored.

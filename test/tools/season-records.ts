@@ -24,7 +24,7 @@ const things = ['ferry', 'library', 'tram line', 'weather station', 'wind farm',
 export const makeSeason = (count: number, seed: number): readonly SeasonRecord[] => {
   const random = makeRandom(seed);
   return Array.from({ length: count }, (_, n) => {
-    const crowd_probability = random() ** 2;
+    const crowd_probability = Math.round(100 * random() ** 2) / 100;
     // A crowd that is a little too sure of itself.
     const happens = random() < 0.1 + 0.8 * crowd_probability;
     const is_resolved = n % 5 !== 4;
@@ -50,7 +50,7 @@ export const makeSeason = (count: number, seed: number): readonly SeasonRecord[]
 
 /** What an agent stated and what came of it, from which everything below follows. */
 export interface Scored {
-  /** Whole percent of YES. */
+  /** Percent of YES. */
   readonly probability: number;
   readonly happened: boolean;
 }
@@ -66,7 +66,7 @@ export const scoreDirectly = (forecasts: readonly Scored[]) => {
     const p = probability / 100;
     brier += (p - Number(happened)) ** 2 / n;
     const on_what_happened = happened ? p : 1 - p;
-    log_score += Math.log(Math.min(0.995, Math.max(0.005, on_what_happened))) / n;
+    log_score += Math.log(Math.min(0.9999, Math.max(0.0001, on_what_happened))) / n;
     if (on_what_happened > 0.5) correct += 1;
     const takes_yes = probability >= 50;
     const confidence = takes_yes ? probability : 100 - probability;

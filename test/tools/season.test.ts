@@ -27,8 +27,7 @@ const open = async () => {
 
 t.setTimeout(150_000);
 
-const percentOf = (fraction: number): number =>
-  Math.round(Number((100 * fraction).toPrecision(12)));
+const percentOf = (fraction: number): number => Math.round(100 * fraction);
 
 /** The forecasts of one agent by the id of the question. */
 type Forecasts = ReadonlyMap<string, number>;
@@ -37,8 +36,7 @@ const forecastLines = (agent: string, season: readonly SeasonRecord[], forecasts
   season.map(({ source, source_id, frozen_at }) => ({
     type: 'forecast',
     ...{ source, source_id, agent, model: 'test-model', forecast_at: frozen_at },
-    // A plain 1 could be certain or one percent, and is refused.
-    probability: forecasts.get(source_id) === 1 ? 0.01 : forecasts.get(source_id),
+    ...{ probability: forecasts.get(source_id), scale: 'percent' },
   }));
 
 const { app, writeLines, run, rest, differences } = await open();

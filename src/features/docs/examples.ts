@@ -48,7 +48,15 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   },
   importAgents: { items: [{ name: '$AGENT_NAME', model: 'crowd' }] },
   importPredictions: {
-    items: [{ source: '$SOURCE', source_id: '$SOURCE_ID', agent: '$AGENT_NAME', probability: 70 }],
+    items: [
+      {
+        source: '$SOURCE',
+        source_id: '$SOURCE_ID',
+        agent: '$AGENT_NAME',
+        probability: 0.4,
+        scale: 'percent',
+      },
+    ],
   },
   importResolutions: { items: [{ source: '$SOURCE', source_id: '$SOURCE_ID', outcome: true }] },
   createComment: comment,

@@ -122,6 +122,7 @@ export const own_columns: readonly Column[] = [
       from unnest(q.options) with ordinality as o (option, place)
     ) end`,
   ),
+  column('scale', 'text', 'Of all these numbers: percent, with two decimals at most.', `'percent'`),
   column('created_at', 'time', 'When it was made.', timeText('p.created_at')),
   column(
     'hidden',

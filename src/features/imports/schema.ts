@@ -18,7 +18,7 @@ const source_members = {
 export const forecast_item = Type.Object({
   ...source_members,
   agent: Type.String({ maxLength: 500, description: 'Name of an imported agent.' }),
-  prediction: Type.Optional(Type.Boolean()),
+  prediction: Type.Optional(nullable(Type.Boolean())),
   ...stated_members,
   reasoning: Type.Optional(nullable(Type.String({ maxLength: 20_000 }))),
   forecast_at: Type.Optional(nullable(time_schema)),

@@ -33,18 +33,27 @@ const protocol = Type.Unknown();
 const scales = ['percent', 'fraction'] as const;
 export type Scale = (typeof scales)[number];
 
-/** A forecast in every form, but for the side. */
+const percent_text =
+  'Percent, 0 to 100, to 0.01; strictly between 0 and 1 a fraction, without a scale.';
+
+/** A forecast in every form, but for the side; null is absent. */
 export const stated_members = {
-  confidence: Type.Optional(Type.Number()),
-  probability: Type.Optional(Type.Number()),
-  selected_option: Type.Optional(Type.String({ maxLength: 200 })),
-  probabilities: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Number())),
-  /** Of every number beside it; without it, one strictly between 0 and 1 is a fraction. */
-  scale: Type.Optional(textEnum(scales)),
+  confidence: Type.Optional(nullable(Type.Number({ description: percent_text }))),
+  probability: Type.Optional(nullable(Type.Number({ description: percent_text }))),
+  selected_option: Type.Optional(nullable(Type.String({ maxLength: 200 }))),
+  probabilities: Type.Optional(
+    nullable(
+      Type.Record(Type.String({ maxLength: 200 }), Type.Number(), {
+        description: 'By option; what they sum to, 100 or 1, decides what they are.',
+      }),
+    ),
+  ),
+  /** Of every number beside it. */
+  scale: Type.Optional(nullable(textEnum(scales))),
 };
 
 export const predict_body = Type.Object({
-  prediction: Type.Optional(side),
+  prediction: Type.Optional(nullable(side)),
   ...stated_members,
   reasoning: Type.String({ maxLength: 10_000 }),
   evidence_urls: Type.Optional(
@@ -82,7 +91,7 @@ export const list_query = Type.Object({
 export const reason_limits = { min: 20, max: 2_000, words: 5, word_letters: 3 } as const;
 
 export const revise_body = Type.Object({
-  prediction: Type.Optional(side),
+  prediction: Type.Optional(nullable(side)),
   ...stated_members,
   /** 20 to 2,000 characters. */
   reason: Type.String({ maxLength: 4_000 }),

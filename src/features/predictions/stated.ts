@@ -19,7 +19,7 @@ import type { Failure, Scale } from './schema.js';
  * without it a number strictly between 0 and 1 is a fraction.
  */
 
-export interface StatedBody {
+interface GivenBody {
   /** Also "yes" and "true", "no" and "false", in any case. */
   readonly prediction?: boolean | string;
   readonly confidence?: number;
@@ -28,6 +28,8 @@ export interface StatedBody {
   readonly probabilities?: Readonly<Record<string, number>>;
   readonly scale?: Scale;
 }
+/** Null is absent, so that answers and lines of exports can be sent back as they are. */
+export type StatedBody = { readonly [N in keyof GivenBody]: GivenBody[N] | null };
 
 export interface StatedQuestion {
   readonly question_type: 'binary' | 'multi';
@@ -51,8 +53,13 @@ export interface Stated {
 type Result = Stated | { readonly failures: readonly Failure[] };
 
 /** The stated value, or everything that is wrong with it. */
-export const readStated = (body: StatedBody, question: StatedQuestion): Result =>
-  question.question_type === 'binary' ? readBinary(body) : readMulti(body, question.options);
+export const readStated = (body: StatedBody, question: StatedQuestion): Result => {
+  const present = Object.entries(body).filter(([, value]) => value !== null);
+  const given = Object.fromEntries(present) as GivenBody;
+  return question.question_type === 'binary'
+    ? readBinary(given)
+    : readMulti(given, question.options);
+};
 
 /** The distribution that is stated; `options` is the number of options of the question. */
 export const distributionOf = (stated: Stated, options: number): Distribution => {
@@ -87,7 +94,7 @@ export const dataOf = (stated: Stated, options: readonly string[]): ForecastData
 };
 
 type Code = 'INVALID_CONFIDENCE' | 'INVALID_OPTION';
-type PercentField = keyof StatedBody | 'prior_probability';
+type PercentField = keyof GivenBody | 'prior_probability';
 const failure = (code: Code, field: PercentField, message: string): Failure => ({
   path: `body.${field}`,
   message,
@@ -95,9 +102,12 @@ const failure = (code: Code, field: PercentField, message: string): Failure => (
 });
 const fail = (...failures: readonly Failure[]): Result => ({ failures });
 
+/** Each was rounded by itself. */
+const agree = (bp: number, other: number): boolean => Math.abs(bp - other) <= 1;
+
 interface Read {
   readonly field: PercentField;
-  readonly scale: Scale | undefined;
+  readonly scale: Scale | null | undefined;
 }
 
 /**
@@ -105,7 +115,7 @@ interface Read {
  * fraction; exactly 1 could be either, and is refused.
  */
 export const readProbability = (value: number, { field, scale }: Read): number | Failure => {
-  if (value === 1 && scale === undefined) {
+  if (value === 1 && !scale) {
     return failure(
       'INVALID_CONFIDENCE',
       field,
@@ -113,16 +123,16 @@ export const readProbability = (value: number, { field, scale }: Read): number |
         'percent or fraction.',
     );
   }
-  const is_fraction = scale === undefined ? value < 1 : scale === 'fraction';
+  const is_fraction = scale ? scale === 'fraction' : value < 1;
   const bp = fromPercent(is_fraction ? value * 100 : value);
   if (value >= 0 && value <= (is_fraction ? 1 : 100)) return bp + 0;
   const range = { percent: '0 to 100', fraction: '0 to 1' } as const;
   return failure(
     'INVALID_CONFIDENCE',
     field,
-    scale === undefined
-      ? `${field} is a percentage from 0 to 100, or a fraction between 0 and 1.`
-      : `${field} is a ${scale} from ${range[scale]}.`,
+    scale
+      ? `${field} is a ${scale} from ${range[scale]}.`
+      : `${field} is a percentage from 0 to 100, or a fraction between 0 and 1.`,
   );
 };
 
@@ -130,10 +140,10 @@ export const readProbability = (value: number, { field, scale }: Read): number |
 const readSide = (given: boolean | string | undefined): boolean | undefined =>
   typeof given === 'string' ? /^(?:yes|true)$/i.test(given) : given;
 
-const readNamed = ({ scale }: StatedBody, field: PercentField, value: number) =>
+const readNamed = ({ scale }: GivenBody, field: PercentField, value: number) =>
   readProbability(value, { field, scale });
 
-const readBinary = (body: StatedBody): Result => {
+const readBinary = (body: GivenBody): Result => {
   for (const field of ['selected_option', 'probabilities'] as const) {
     if (body[field] !== undefined) {
       return fail(
@@ -180,7 +190,7 @@ const settleBinary = ({ prediction, probability, confidence }: BinaryParts): Res
     const message = `prediction ${prediction} contradicts probability ${toPercent(probability)}.`;
     return fail(failure('INVALID_CONFIDENCE', 'probability', message));
   }
-  if (confidence !== undefined && confidence !== on_side) {
+  if (confidence !== undefined && !agree(confidence, on_side)) {
     const message = `confidence ${toPercent(confidence)} contradicts probability ${toPercent(probability)}; send one.`;
     return fail(failure('INVALID_CONFIDENCE', 'probability', message));
   }
@@ -196,7 +206,7 @@ const binaryStated = (prediction: boolean, probability: number): Stated => ({
 });
 
 /** Without an option, a side and a chance of YES say nothing about a question with options. */
-const findForeign = (body: StatedBody): Failure | null => {
+const findForeign = (body: GivenBody): Failure | null => {
   if (body.selected_option !== undefined) return null;
   for (const field of ['prediction', 'probability'] as const) {
     if (body[field] === undefined) continue;
@@ -207,17 +217,18 @@ const findForeign = (body: StatedBody): Failure | null => {
 };
 
 /** `confidence`, or `probability` in its place. */
-const readConfidence = (body: StatedBody): number | Failure | undefined => {
+const readConfidence = (body: GivenBody): number | Failure | undefined => {
   const { confidence: given, probability } = body;
   const confidence = given === undefined ? undefined : readNamed(body, 'confidence', given);
   if (probability === undefined || typeof confidence === 'object') return confidence;
   const other = readNamed(body, 'probability', probability);
-  if (confidence === undefined || confidence === other || typeof other === 'object') return other;
+  if (typeof other === 'object' || confidence === undefined) return other;
+  if (agree(confidence, other)) return confidence;
   const message = `confidence ${toPercent(confidence)} contradicts probability ${toPercent(other)}; send one.`;
   return failure('INVALID_CONFIDENCE', 'probability', message);
 };
 
-const readMulti = (body: StatedBody, options: readonly string[]): Result => {
+const readMulti = (body: GivenBody, options: readonly string[]): Result => {
   const foreign = findForeign(body);
   if (foreign !== null) return fail(foreign);
   const failures: Failure[] = [];
@@ -256,18 +267,19 @@ interface MultiParts {
 const settleStatedShares = (shares: number[], parts: MultiParts): Result => {
   const most = Math.max(...shares);
   const selected = parts.selected ?? shares.indexOf(most);
-  if (shares[selected] !== most) {
+  const confidence = shares[selected]!;
+  if (!agree(confidence, most)) {
     const message = 'selected_option is not the most probable of the probabilities; send one.';
     return fail(failure('INVALID_OPTION', 'selected_option', message));
   }
-  if (parts.confidence !== undefined && parts.confidence !== most) {
+  if (parts.confidence !== undefined && !agree(parts.confidence, confidence)) {
     const message = `confidence ${toPercent(parts.confidence)} contradicts the probabilities; send one.`;
     return fail(failure('INVALID_CONFIDENCE', 'confidence', message));
   }
   return {
     prediction: null,
     probability: null,
-    confidence: most,
+    confidence,
     selected_option: selected,
     probabilities: shares,
   };
@@ -279,7 +291,7 @@ const findOption = (text: string, options: readonly string[]): number => {
   return options.findIndex((option) => normaliseText(option).trim() === wanted);
 };
 
-const unknownOption = (field: keyof StatedBody, text: string, options: readonly string[]) =>
+const unknownOption = (field: keyof GivenBody, text: string, options: readonly string[]) =>
   failure(
     'INVALID_OPTION',
     field,
@@ -297,7 +309,7 @@ const readSelected = (
 
 /** By option, in the question's order; options that are not named have 0. */
 const readProbabilities = (
-  { probabilities: stated, scale }: StatedBody,
+  { probabilities: stated, scale }: GivenBody,
   options: readonly string[],
 ): number[] | Failure | undefined => {
   if (stated === undefined) return undefined;

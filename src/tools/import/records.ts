@@ -161,7 +161,7 @@ const fields: Readonly<Record<RecordType, Readonly<Record<string, Reader>>>> = {
   forecast: {
     ...{ ...source, agent: readText, prediction: readFlag, confidence: readNumber },
     ...{ probability: readNumber, selected_option: readText, probabilities: readProbabilities },
-    ...{ reasoning: readText, forecast_at: readTime },
+    ...{ scale: readText, reasoning: readText, forecast_at: readTime },
   },
   resolution: { ...source, resolution_note: readText },
 };

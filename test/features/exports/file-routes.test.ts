@@ -46,14 +46,17 @@ for (const [n, agent] of agents.entries()) {
   const id = await predict(app, {
     question_id: binary,
     agent,
-    body: { probability: 10 * n + 5, resolution_protocol: protocols[n % protocols.length] },
+    body: {
+      ...{ probability: 10 * n + 0.41, prior_probability: 0.05, scale: 'percent' },
+      resolution_protocol: protocols[n % protocols.length],
+    },
   });
   ids.push(id);
   await putHostile(app, id, hostile_texts[n] ?? '');
 }
 for (const [agent, body] of [
-  [first, { selected_option: '=red', confidence: 60 }],
-  [second, { probabilities: { '=red': 20, 'green, or "lime"': 50, blue: 30 } }],
+  [first, { selected_option: '=red', confidence: 60.05 }],
+  [second, { probabilities: { '=red': 20.4, 'green, or "lime"': 50.01, blue: 29.59 } }],
 ] as const) {
   ids.push(await predict(app, { question_id: multi, agent, body }));
 }
@@ -80,8 +83,10 @@ t.test('every row has every column, and says what is stored', async (t) => {
   const stored = await app.sql<Row[]>`
     select
       p.id as prediction_id, p.question_id, q.question, q.category, q.subcategory, q.question_type,
-      p.model_family, p.prediction, p.probability, p.confidence, p.reasoning, p.citations,
-      p.resolution_protocol, p.prior_probability, p.prior_basis, g.model, p.created_at
+      p.model_family, p.prediction, p.probability / 100::float8 as probability,
+      p.confidence / 100::float8 as confidence, 'percent' as scale, p.reasoning, p.citations,
+      p.resolution_protocol, p.prior_probability / 100::float8 as prior_probability, p.prior_basis,
+      g.model, p.created_at
     from predictions p
     join questions q on q.id = p.question_id
     join agents g on g.id = p.agent_id
@@ -98,7 +103,9 @@ t.test('every row has every column, and says what is stored', async (t) => {
     revision: null,
     outcome: null,
   });
-  t.strictSame(lines[9]?.['probabilities'], { '=red': 20, 'green, or "lime"': 50, blue: 30 });
+  t.strictSame(lines[9]?.['probabilities'], {
+    ...{ '=red': 20.4, 'green, or "lime"': 50.01, blue: 29.59 },
+  });
 });
 
 t.test('agents stand under a keyed pseudonym, and by name where that is asked for', async (t) => {
@@ -121,7 +128,7 @@ const is_json = new Set(['list', 'object', 'json']);
 /** What a cell of CSV stands for. */
 const fromCell = (text: string, { type, is_free }: Column): unknown => {
   if (is_free) return /^'[=+@\t\r-]/.test(text) ? text.slice(1) : text;
-  if (type === 'integer') return Number(text);
+  if (type === 'integer' || type === 'number') return Number(text);
   if (type === 'boolean') return text === 'true';
   return is_json.has(type) ? JSON.parse(text) : text;
 };
@@ -263,7 +270,7 @@ t.test('hidden rows keep their forecast and lose their texts and names', async (
   t.match((await rowsOf(`${at}&names=true`))[3], {
     prediction_id: id,
     agent: lines[3]?.['agent'],
-    probability: 35,
+    probability: 30.41,
     hidden: true,
     ...{ reasoning: null, citations: null, prior_basis: null, agent_id: null, agent_name: null },
   });

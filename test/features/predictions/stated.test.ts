@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import t from 'tap';
 import {
@@ -21,44 +22,97 @@ const codes = (result: ReturnType<typeof readStated>): string[] =>
 const messages = (result: ReturnType<typeof readStated>): string =>
   'failures' in result ? result.failures.map(({ message }) => message).join(' | ') : '';
 
+/** What a client writes for so many basis points: the digits of the percent. */
+const written = (bp: number): number =>
+  Number(`${Math.floor(bp / 100)}.${String(bp % 100).padStart(2, '0')}`);
+
 t.test('a side with a confidence and a probability of YES are the same statement', async (t) => {
-  for (let percent = 0; percent <= 100; percent += 1) {
-    if (percent === 1) continue;
-    const yes = stated(yesNo({ prediction: true, confidence: percent }));
-    t.match(yes, { prediction: true, probability: percent, confidence: percent });
-    const no = stated(yesNo({ prediction: false, confidence: percent }));
-    t.match(no, { prediction: false, probability: 100 - percent, confidence: percent });
-    const chance = stated(yesNo({ probability: percent }));
-    t.match(chance, { prediction: percent >= 50, probability: percent });
-    t.equal(chance.confidence, Math.max(percent, 100 - percent));
-    t.same(distributionOf(chance, 2), { units: [percent, 100 - percent], whole: 100 });
-    t.same([chance.selected_option, chance.probabilities], [null, null]);
+  for (let bp = 0; bp <= 10_000; bp += 1) {
+    const given = { scale: 'percent', confidence: written(bp) } as const;
+    const yes = stated(yesNo({ ...given, prediction: true }));
+    const no = stated(yesNo({ ...given, prediction: false }));
+    const chance = stated(yesNo({ probability: written(bp), scale: 'percent' }));
+    const wanted = { selected_option: null, probabilities: null };
+    const most = Math.max(bp, 10_000 - bp);
+    const is_right =
+      isDeepStrictEqual(yes, { ...wanted, prediction: true, probability: bp, confidence: bp }) &&
+      isDeepStrictEqual(no, {
+        ...{ ...wanted, prediction: false, probability: 10_000 - bp, confidence: bp },
+      }) &&
+      isDeepStrictEqual(chance, {
+        ...{ ...wanted, prediction: bp >= 5_000, probability: bp, confidence: most },
+      }) &&
+      isDeepStrictEqual(distributionOf(chance, 2), { units: [bp, 10_000 - bp], whole: 10_000 });
+    if (!is_right) t.fail(`${written(bp)} %`);
   }
 });
 
-t.test('a fraction strictly between 0 and 1 is a percentage, rounded to a whole one', async (t) => {
-  const cases: [number, number][] = [
-    [0.85, 85],
-    [0.01, 1],
-    [0.5, 50],
-    [0.004, 0],
-    [0.005, 1],
-    [0.285, 29],
-    [0.996, 100],
-    [0.994, 99],
-    [0.29, 29],
-    [0.57, 57],
-    [Number.MIN_VALUE, 0],
-    [1 - Number.EPSILON, 100],
+t.test(
+  'without a scale a number strictly between 0 and 1 is a fraction, others percent',
+  async (t) => {
+    const cases: [number, number][] = [
+      [0.85, 8_500],
+      [0.004, 40],
+      [0.01, 100],
+      [0.9999, 9_999],
+      [0.285, 2_850],
+      [0.00285, 29],
+      [0.00005, 1],
+      [0.000049, 0],
+      [Number.MIN_VALUE, 0],
+      [1 - Number.EPSILON, 10_000],
+      [0, 0],
+      [-0, 0],
+      [1.01, 101],
+      [1.5, 150],
+      [85, 8_500],
+      [85.5, 8_550],
+      [99.99, 9_999],
+      [99.994, 9_999],
+      [99.995, 10_000],
+      [33.335, 3_334],
+      [33.3349, 3_333],
+      [100, 10_000],
+    ];
+    for (const [given, bp] of cases) {
+      t.ok(Object.is(stated(yesNo({ probability: given })).probability, bp), `${given}`);
+      t.equal(stated(yesNo({ prediction: true, confidence: given })).confidence, bp);
+      t.equal(stated(choose({ selected_option: 'Red', confidence: given })).confidence, bp);
+    }
+  },
+);
+
+t.test('a scale leaves nothing to guess, for every number beside it', async (t) => {
+  const cases: ['percent' | 'fraction', number, number][] = [
+    ['percent', 0.5, 50],
+    ['percent', 0.004, 0],
+    ['percent', 0.005, 1],
+    ['percent', 0.4, 40],
+    ['percent', 1, 100],
+    ['percent', 100, 10_000],
+    ['percent', 0, 0],
+    ['fraction', 0.5, 5_000],
+    ['fraction', 1, 10_000],
+    ['fraction', 0, 0],
+    ['fraction', 0.00285, 29],
   ];
-  for (const [given, percent] of cases) {
-    t.equal(stated(yesNo({ probability: given })).probability, percent, `${given}`);
-    t.equal(stated(yesNo({ prediction: true, confidence: given })).confidence, percent);
-    t.equal(stated(choose({ selected_option: 'Red', confidence: given })).confidence, percent);
+  for (const [scale, given, bp] of cases) {
+    t.equal(stated(yesNo({ probability: given, scale })).probability, bp, `${given} ${scale}`);
+    t.equal(stated(choose({ selected_option: 'Red', confidence: given, scale })).confidence, bp);
   }
-  for (let percent = 1; percent < 100; percent += 1) {
-    t.equal(stated(yesNo({ probability: percent / 100 })).probability, percent);
+  const wrong: ['percent' | 'fraction', number, RegExp][] = [
+    ['percent', 100.001, /is a percent from 0 to 100/],
+    ['percent', -0.001, /is a percent from 0 to 100/],
+    ['fraction', 1.001, /is a fraction from 0 to 1/],
+    ['fraction', 85, /is a fraction from 0 to 1/],
+    ['fraction', -0.001, /is a fraction from 0 to 1/],
+  ];
+  for (const [scale, given, why] of wrong) {
+    const result = yesNo({ probability: given, scale });
+    t.same(codes(result), ['INVALID_CONFIDENCE body.probability']);
+    t.match(messages(result), why);
   }
+  t.equal(stated(yesNo({ probability: 0.5, scale: null })).probability, 5_000, 'null is none');
 });
 
 t.test('exactly 1 is refused as ambiguous, with what to send instead', async (t) => {
@@ -72,8 +126,8 @@ t.test('exactly 1 is refused as ambiguous, with what to send instead', async (t)
   }
 });
 
-t.test('a confidence that is no whole number from 0 to 100 is refused', async (t) => {
-  for (const wrong of [101, -1, 85.5, 1.5, 100.1, -0.5, 1e9, Number.NaN, Infinity]) {
+t.test('a confidence that is no number from 0 to 100 is refused', async (t) => {
+  for (const wrong of [101, -1, 100.004, -0.0001, -0.5, 1e9, Number.NaN, Infinity]) {
     t.same(codes(yesNo({ probability: wrong })), ['INVALID_CONFIDENCE body.probability']);
     t.same(codes(yesNo({ prediction: true, confidence: wrong })), [
       'INVALID_CONFIDENCE body.confidence',
@@ -83,7 +137,6 @@ t.test('a confidence that is no whole number from 0 to 100 is refused', async (t
     'INVALID_CONFIDENCE body.probability',
     'INVALID_CONFIDENCE body.confidence',
   ]);
-  t.ok(Object.is(stated(yesNo({ probability: -0 })).probability, 0));
 });
 
 t.test('forms given together must agree', async (t) => {
@@ -95,6 +148,10 @@ t.test('forms given together must agree', async (t) => {
     { prediction: true, confidence: 0.8, probability: 80 },
     { prediction: true, confidence: 30, probability: 30 },
     { confidence: 80, probability: 20 },
+    { prediction: false, confidence: 99.6, probability: 0.4, scale: 'percent' },
+    // 66.67 and 33.34, once each is rounded.
+    { prediction: false, confidence: 33.335, probability: 66.665 },
+    { prediction: null, confidence: null, probability: 50, selected_option: null },
   ];
   for (const body of agreeing) t.same(codes(yesNo(body)), [], JSON.stringify(body));
   const contradicting: StatedBody[] = [
@@ -103,6 +160,7 @@ t.test('forms given together must agree', async (t) => {
     { prediction: true, probability: 49 },
     { prediction: false, probability: 51 },
     { confidence: 20, probability: 20 },
+    { prediction: true, confidence: 80.02, probability: 80 },
   ];
   for (const body of contradicting) {
     t.same(codes(yesNo(body)), ['INVALID_CONFIDENCE body.probability'], JSON.stringify(body));
@@ -163,15 +221,18 @@ t.test('a side may be written as a text', async (t) => {
     'False',
   ]) {
     const { probability } = stated(yesNo({ prediction, confidence: 80 }));
-    t.equal(probability, /yes|true/i.test(prediction) ? 80 : 20, prediction);
+    t.equal(probability, /yes|true/i.test(prediction) ? 8_000 : 2_000, prediction);
   }
 });
 
 t.test('an option with a confidence spreads the rest evenly, exactly', async (t) => {
-  const green = stated(choose({ selected_option: ' Green ', confidence: 50 }));
-  t.match(green, { prediction: null, probability: null, selected_option: 1, confidence: 50 });
+  const green = stated(choose({ selected_option: ' Green ', confidence: 50.01 }));
+  t.match(green, { prediction: null, probability: null, selected_option: 1, confidence: 5_001 });
   t.equal(green.probabilities, null);
-  t.same(distributionOf(green, multi.options.length), { units: [50, 150, 50, 50], whole: 300 });
+  t.same(distributionOf(green, multi.options.length), {
+    units: [4_999, 15_003, 4_999, 4_999],
+    whole: 30_000,
+  });
   const cafe = stated(choose({ selected_option: 'Cafe\u0301', confidence: 100 }));
   t.equal(cafe.selected_option, 3, 'options are compared in NFC');
 });
@@ -190,45 +251,59 @@ t.test('an unknown option is refused and the known ones are named', async (t) =>
   ]);
 });
 
-t.test('probabilities sum to 100 or to 1 and come out as whole percents', async (t) => {
+t.test('probabilities sum to 100 or to 1, and come out as basis points', async (t) => {
   const cases: [Record<string, number>, number[]][] = [
-    [{ Red: 70, Green: 20, Blue: 10 }, [70, 20, 10, 0]],
-    [{ Red: 0.7, Green: 0.2, Blue: 0.1 }, [70, 20, 10, 0]],
-    [{ Blue: 100 }, [0, 0, 100, 0]],
-    [{ Blue: 1 }, [0, 0, 100, 0]],
-    [{ Red: 1, Green: 99 }, [1, 99, 0, 0]],
-    [{ Red: 33.3, Green: 33.3, Blue: 33.3 }, [34, 33, 33, 0]],
-    [{ Red: 0.333, Green: 0.333, Blue: 0.334 }, [33, 33, 34, 0]],
-    [{ Red: 0.29, Green: 0.57, Blue: 0.14 }, [29, 57, 14, 0]],
-    [{ Red: 25.5, Green: 24.5, Blue: 25, Café: 25 }, [26, 24, 25, 25]],
-    [{ Red: 50.4, Green: 49.1 }, [51, 49, 0, 0]],
-    [{ Red: 50.5, Green: 50 }, [50, 50, 0, 0]],
-    [{ Red: 0.5, Green: 0.495 }, [50, 50, 0, 0]],
+    [{ Red: 70, Green: 20, Blue: 10 }, [7_000, 2_000, 1_000, 0]],
+    [{ Red: 0.7, Green: 0.2, Blue: 0.1 }, [7_000, 2_000, 1_000, 0]],
+    [{ Red: 99.2, Green: 0.4, Blue: 0.4 }, [9_920, 40, 40, 0]],
+    [{ Blue: 100 }, [0, 0, 10_000, 0]],
+    [{ Blue: 1 }, [0, 0, 10_000, 0]],
+    [{ Red: 1, Green: 99 }, [100, 9_900, 0, 0]],
+    [{ Red: 0.29, Green: 0.57, Blue: 0.14 }, [2_900, 5_700, 1_400, 0]],
+    [{ Red: 25.5, Green: 24.5, Blue: 25, Café: 25 }, [2_550, 2_450, 2_500, 2_500]],
+    // One basis point is left over, and the first of equal remainders has it.
+    [{ Red: 33.3, Green: 33.3, Blue: 33.3 }, [3_334, 3_333, 3_333, 0]],
+    [{ Red: 0.33333, Green: 0.33333, Blue: 0.33334 }, [3_333, 3_333, 3_334, 0]],
+    // Two are: 1428.57… of seven parts each, and 5714.28….
+    [{ Red: 14.2, Green: 14.2, Blue: 14.2, Café: 56.8 }, [1_429, 1_429, 1_428, 5_714]],
+    // The sum is within a hundredth of the whole: 99 and 101, 0.99 and 1.01.
+    [{ Red: 49.5, Green: 49.5 }, [5_000, 5_000, 0, 0]],
+    [{ Red: 75.75, Green: 25.25 }, [7_500, 2_500, 0, 0]],
+    [{ Red: 101 }, [10_000, 0, 0, 0]],
+    [{ Red: 0.495, Green: 0.495 }, [5_000, 5_000, 0, 0]],
+    [{ Red: 0.7575, Green: 0.2525 }, [7_500, 2_500, 0, 0]],
   ];
-  for (const [probabilities, percents] of cases) {
+  for (const [probabilities, shares] of cases) {
     const result = stated(choose({ probabilities }));
-    t.same(result.probabilities, percents, JSON.stringify(probabilities));
-    t.same(distributionOf(result, multi.options.length), { units: percents, whole: 100 });
-    t.equal(result.confidence, Math.max(...percents));
-    t.equal(result.selected_option, percents.indexOf(Math.max(...percents)));
+    t.same(result.probabilities, shares, JSON.stringify(probabilities));
+    t.same(distributionOf(result, multi.options.length), { units: shares, whole: 10_000 });
+    t.equal(result.confidence, Math.max(...shares));
+    t.equal(result.selected_option, shares.indexOf(Math.max(...shares)));
   }
   for (const wrong of [
     {},
     { Red: 0 },
-    { Red: 99.4 },
-    { Red: 60, Green: 40.6 },
-    { Red: 0.994 },
-    { Red: 0.6, Green: 0.406 },
+    { Red: 98.99 },
+    { Red: 60, Green: 41.01 },
+    { Red: 0.9899 },
+    { Red: 0.6, Green: 0.4101 },
     { Red: 2 },
+    { Red: 0.5 },
   ]) {
     const result = choose({ probabilities: wrong });
     t.same(codes(result), ['INVALID_CONFIDENCE body.probabilities'], JSON.stringify(wrong));
-    t.match(messages(result), /sum to [\d.]+, not to 100 or 1/);
+    t.match(messages(result), /sum to [\d.]+, not to 100 or 1\./);
   }
-  for (const wrong of [{ Red: -10, Green: 110 }, { Red: Number.NaN }, { Red: 101 }]) {
+  for (const wrong of [{ Red: -10, Green: 110 }, { Red: Number.NaN }, { Red: 101.5 }]) {
     t.match(messages(choose({ probabilities: wrong })), /between 0 and 100/);
   }
   t.match(messages(choose({ probabilities: { Red: 50, ' Red': 50 } })), /named twice/);
+  const scaled = (scale: 'percent' | 'fraction', Red: number) =>
+    choose({ probabilities: { Red }, scale });
+  t.match(messages(scaled('percent', 1)), /sum to 1, not to 100\./);
+  t.match(messages(scaled('fraction', 100)), /sum to 100, not to 1\./);
+  t.match(stated(scaled('percent', 100)), { probabilities: [10_000, 0, 0, 0] });
+  t.match(stated(scaled('fraction', 1)), { probabilities: [10_000, 0, 0, 0] });
 });
 
 t.test('probabilities and an option given together must agree', async (t) => {
@@ -240,9 +315,13 @@ t.test('probabilities and an option given together must agree', async (t) => {
     'INVALID_OPTION body.selected_option',
   ]);
   t.same(codes(choose({ probabilities, confidence: 41 })), ['INVALID_CONFIDENCE body.confidence']);
+  const thirds = { Red: 33.333, Green: 33.333, Blue: 33.333 };
+  t.match(stated(choose({ probabilities: thirds, selected_option: 'Blue', confidence: 33.333 })), {
+    ...{ selected_option: 2, confidence: 3_333, probabilities: [3_334, 3_333, 3_333, 0] },
+  });
 });
 
-t.test('percents sum to exactly 100 and stay within one of what was stated', async () => {
+t.test('shares sum to exactly 10,000 and stay within one of what was stated', async () => {
   const weights = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), {
     minLength: 2,
     maxLength: 10,
@@ -254,14 +333,14 @@ t.test('percents sum to exactly 100 and stay within one of what was stated', asy
       const options = given.map((_, i) => `o${i}`);
       const shares = given.map((value) => (value / sum) * whole);
       const probabilities = Object.fromEntries(shares.map((share, i) => [`o${i}`, share]));
-      const { probabilities: percents } = stated(
+      const { probabilities: kept } = stated(
         readStated({ probabilities }, { question_type: 'multi', options }),
       );
-      const total = percents!.reduce((a, b) => a + b, 0);
+      const total = kept!.reduce((a, b) => a + b, 0);
       return (
-        total === 100 &&
-        percents!.every(
-          (p, i) => Number.isInteger(p) && Math.abs(p - (shares[i]! / whole) * 100) < 1 + 1e-6,
+        total === 10_000 &&
+        kept!.every(
+          (p, i) => Number.isInteger(p) && Math.abs(p - (shares[i]! / whole) * 10_000) < 1 + 1e-6,
         )
       );
     }),
