@@ -197,7 +197,7 @@ const readTopic = (sql: Sql, { topic, min_confidence = -1 }: Wish) => {
       and (${id}::uuid is null or question_id = ${id}::uuid)
       and (
         ${min_confidence} < 0
-        or (body::json #>> '{data,confidence}')::integer >= ${min_confidence}
+        or (body::json #>> '{data,confidence}')::numeric >= ${min_confidence}
       )
     order by "offset"`;
 };

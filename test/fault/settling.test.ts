@@ -77,7 +77,7 @@ const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: 
     left join paid on paid.subject_id = p.id
     left join scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
     cross join lateral (
-      select round(100 - 0.04 * (p.probability - ${decided.at(-1) ? 100 : 0}) ^ 2) as net
+      select round(100 - 0.04 * (p.probability / 100.0 - ${decided.at(-1) ? 100 : 0}) ^ 2) as net
     ) wanted
     where p.question_id = ${id}
       and (

@@ -41,7 +41,10 @@ export const anyNarrowing = {
   question_ids: fc.uniqueArray(anyId, { minLength: 1, maxLength: 3 }),
   categories: fc.subarray(['technology', 'society'], { minLength: 1 }),
   model_family: fc.subarray(['gpt', 'claude'], { minLength: 1 }),
-  min_confidence: fc.integer({ min: 0, max: 100 }),
+  min_confidence: fc.oneof(
+    fc.integer({ min: 0, max: 100 }),
+    fc.constantFrom(72.24, 72.25, 72.26, 0.005),
+  ),
 };
 export const anyEventNames = fc.subarray(['prediction.placed', 'comment.created'], {
   minLength: 1,

@@ -203,7 +203,7 @@ const record_cases: readonly Case[] = [
   ],
   [/counts .* instead of/, 'update question_counts set yes_count = yes_count + 1'],
   [/the stream tells/, 'update events set event = \'question.closed\' where "offset" = 2'],
-  [/is tallied/, 'update predictions set probability = 3, confidence = 3'],
+  [/is tallied/, 'update predictions set probability = 300, confidence = 300'],
 ];
 
 const settled_cases: readonly Case[] = [
@@ -261,7 +261,7 @@ t.test('what is under way is a difference only once it is old', async (t) => {
   const projected = await redis.get(projectedKey(prefix));
   const fields = Object.entries(whole).filter(([name]) => name.includes('|'));
   const [stated] = await sql<{ value: number }[]>`
-    select p.probability as value
+    select p.probability / 100 as value
     from predictions p
     join events e on e.id = p.event_id
     where e."offset" = ${offset}`;

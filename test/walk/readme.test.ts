@@ -83,7 +83,7 @@ t.test('the six commands work as they stand, and print what they promise', async
   t.same(shapes(ran.lines.slice(0, -1)), shapes(steps.flatMap(promisedOutput)));
 
   const rows = await app.sql`select question_id, confidence from predictions`;
-  t.same([...rows], [{ question_id, confidence: 80 }]);
+  t.same([...rows], [{ question_id, confidence: 8_000 }]);
 
   await until('the consensus', async () => {
     const { body } = await app.call('GET', `/api/questions/${question_id}/consensus`);

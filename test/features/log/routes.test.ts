@@ -128,8 +128,8 @@ t.test('topics and filters choose, the same in memory and in the record', async 
     ['categories=sports', 'INVALID_FILTER'],
     ['topic=category:sports', 'INVALID_TOPIC'],
     ['topic=subcategory:sports', 'INVALID_TOPIC'],
-    ['min_confidence=1.5', 'INVALID_REQUEST'],
-    ['min_confidence=101', 'INVALID_REQUEST'],
+    ['min_confidence=-0.01', 'INVALID_REQUEST'],
+    ['min_confidence=100.01', 'INVALID_REQUEST'],
   ] as const) {
     t.match(await app.call('GET', `/api/events?${query}`), { status: 400, body: { code } }, query);
   }

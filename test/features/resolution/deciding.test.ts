@@ -58,9 +58,9 @@ t.test('resolving pays the net once and scores every prediction', async (t) => {
     where question_id = ${id}
     order by forecast`;
   t.match(scores, [
-    { forecast: 0.1, stated: 90, correct: false, hit: false, net: -224, category: 'society' },
-    { forecast: 0.5, stated: 50, correct: false, hit: true, net: 0, revision: 1 },
-    { forecast: 0.9, stated: 90, correct: true, hit: true, net: 96 },
+    { forecast: 0.1, stated: 9_000, correct: false, hit: false, net: -224, category: 'society' },
+    { forecast: 0.5, stated: 5_000, correct: false, hit: true, net: 0, revision: 1 },
+    { forecast: 0.9, stated: 9_000, correct: true, hit: true, net: 96 },
   ]);
   for (const [n, relative] of [-190.333, 51.083, 139.251].entries()) {
     t.ok(near(scores[n]?.['relative'], relative), `relative score ${relative}`);
