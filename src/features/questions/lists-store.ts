@@ -53,6 +53,7 @@ const matches = (db: Db, text: string) => db`websearch_to_tsquery('english', ${t
 const conditions = (db: Db, list: ListRequest) => {
   const { filter, sort, drafts } = list;
   const { category, subcategory, tag, question_type, timeframe, q, author_id } = filter;
+  const { ids, source, source_id, created_after, closes_before } = filter;
   return db`
     ${isStatus(db, statusOf(list))}
     ${drafts ? db`` : db`and q.status <> 'draft'`}
@@ -63,6 +64,11 @@ const conditions = (db: Db, list: ListRequest) => {
     ${question_type === undefined ? db`` : db`and q.question_type = ${question_type}`}
     ${timeframe === undefined ? db`` : db`and q.timeframe = ${timeframe}`}
     ${author_id === undefined ? db`` : db`and q.author_id = ${author_id.toLowerCase()}`}
+    ${ids === undefined ? db`` : db`and q.id = any (${ids}::uuid[])`}
+    ${source === undefined ? db`` : db`and q.source = ${source}`}
+    ${source_id === undefined ? db`` : db`and q.source_id = ${source_id}`}
+    ${created_after === undefined ? db`` : db`and q.created_at > ${created_after}::text::timestamptz`}
+    ${closes_before === undefined ? db`` : db`and q.closes_at < ${closes_before}::text::timestamptz`}
     ${q === undefined ? db`` : db`and q.search @@ ${matches(db, q)}`}`;
 };
 

@@ -123,6 +123,11 @@ export const list_query = Type.Object({
   question_type: Type.Optional(textEnum(question_types)),
   timeframe: Type.Optional(textEnum(timeframes)),
   q: Type.Optional(Type.String({ maxLength: 200 })),
+  ids: Type.Optional(Type.Array(id, { minItems: 1, maxItems: 100 })),
+  source: Type.Optional(Type.String({ maxLength: 100 })),
+  source_id: Type.Optional(Type.String({ maxLength: 200 })),
+  created_after: Type.Optional(time),
+  closes_before: Type.Optional(time),
   sort: Type.Optional(textEnum(sorts)),
   ...page_query,
 });

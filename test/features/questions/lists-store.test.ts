@@ -374,3 +374,33 @@ test('with 10,000 questions the usual lists read an index and not the table', as
     t.comment(`${query}: ${plan.ms} ms, next ${second.ms} ms`);
   }
 });
+
+test('by ids, source and times, together and alone', async (t) => {
+  const ids = await begin([
+    seedOne({ closes_at: at(10) }),
+    seedOne({ closes_at: at(20) }),
+    seedOne({ closes_at: at(30) }),
+    seedOne({ status: 'draft' }),
+  ]);
+  const [first, second, third, draft] = ids as [string, string, string, string];
+  await app.sql`
+    update questions q
+    set
+      source = 'survey', source_id = 'n' || n,
+      created_at = '2026-12-01T00:00:00.123456Z'::timestamptz + make_interval(days => n::integer)
+    from unnest(${[first, second, third]}::uuid[]) with ordinality as o (id, n)
+    where q.id = o.id`;
+  const find = async (query: string) =>
+    pluck((await get(`sort=closing_soon&${query}`)).questions, 'id');
+  t.same(await find(`ids=${third},${draft},${first},${makeId()}`), [first, third]);
+  t.same(await find('source=survey&source_id=n2'), [second]);
+  t.same(await find('source=survey'), [first, second, third]);
+  t.same(await find('source=other'), []);
+  t.same(await find('created_after=2026-12-02T00:00:00.123Z'), [first, second, third]);
+  t.same(await find('created_after=2026-12-02T00:00:00.124Z'), [second, third]);
+  t.same(await find(`closes_before=${at(20)}`), [first]);
+  t.same(await find(`closes_before=${at(31)}&ids=${second},${third}`), [second, third]);
+  for (const query of ['ids=x', 'created_after=yesterday', 'closes_before=2026-13-01']) {
+    t.equal((await list(query)).status, 400, query);
+  }
+});
